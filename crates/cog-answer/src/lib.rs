@@ -1,0 +1,1 @@
+//! From a model's reply to chunks and one checked envelope.

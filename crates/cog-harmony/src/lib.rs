@@ -1,0 +1,1 @@
+//! Harmony messages: the only form between prompt and provider.

@@ -1,0 +1,1 @@
+//! Modules on disk: find, load, diagnose, scaffold, migrate, test.

@@ -1,0 +1,1 @@
+//! Wire protocols, vendors, the HTTP client, recording and replay.

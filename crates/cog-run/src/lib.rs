@@ -1,0 +1,1 @@
+//! The pipeline: a module, an input and a provider to chunks and one envelope.

@@ -1,0 +1,1 @@
+//! The contract of a module: compiled once, checked, projected, sampled.

@@ -1,0 +1,1 @@
+//! Raw material for tests: mock servers that speak wire JSON, byte splitters.

@@ -1,0 +1,3 @@
+//! The chores of this workspace, as one program.
+
+fn main() {}
