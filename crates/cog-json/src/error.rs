@@ -1,0 +1,132 @@
+//! Why a text is not JSON.
+
+use std::fmt;
+
+/// A text that is not JSON: what is wrong, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyntaxError {
+    kind: SyntaxKind,
+    offset: usize,
+    found: Option<char>,
+}
+
+/// What is wrong with the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SyntaxKind {
+    /// The text starts with a byte order mark.
+    #[error("expected JSON without a byte order mark")]
+    ByteOrderMark,
+    /// A string holds a control character that must be escaped.
+    #[error("control characters in a string must be escaped")]
+    ControlCharacter,
+    /// A backslash that starts no escape.
+    #[error("expected one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX")]
+    Escape,
+    /// A key without its colon.
+    #[error("expected `:` after the key")]
+    ExpectedColon,
+    /// An array that neither goes on nor ends.
+    #[error("expected `,` or `]`")]
+    ExpectedCommaOrBracket,
+    /// An object that neither goes on nor ends.
+    #[error("expected `,` or `}}`")]
+    ExpectedCommaOrBrace,
+    /// A member without a key in double quotes.
+    #[error("expected a key in double quotes")]
+    ExpectedKey,
+    /// No value where one must be.
+    #[error("expected a value")]
+    ExpectedValue,
+    /// A number that the grammar does not know.
+    #[error("not a JSON number")]
+    Number,
+    /// A number that no 64-bit float can hold.
+    #[error("number out of range")]
+    NumberRange,
+    /// No JSON value in a reply read in tolerant mode.
+    #[error("found no JSON object")]
+    Nothing,
+    /// Half of a surrogate pair.
+    #[error("half of a surrogate pair in an escape")]
+    Surrogate,
+    /// More containers open than [`crate::Limits::depth`].
+    #[error("too many containers inside each other")]
+    TooDeep,
+    /// More text than [`crate::Limits::bytes`].
+    #[error("text too long")]
+    TooLarge,
+    /// More values than [`crate::Limits::nodes`].
+    #[error("too many values")]
+    TooMany,
+    /// A comma with nothing after it.
+    #[error("a comma before the end of an array or object")]
+    TrailingComma,
+    /// Text after the value.
+    #[error("expected the end of the text")]
+    TrailingText,
+    /// The text ends inside the value, or before it.
+    #[error("the text ends before the value does")]
+    UnexpectedEnd,
+    /// Bytes that are not UTF-8.
+    #[error("not UTF-8")]
+    Utf8,
+}
+
+/// A place in a text, counted from 1; columns are characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Lines end with `\n`.
+    pub line: usize,
+    /// Unicode scalar values from the start of the line.
+    pub column: usize,
+}
+
+impl SyntaxError {
+    pub(crate) fn new(kind: SyntaxKind, offset: usize, text: &str) -> Self {
+        SyntaxError { kind, offset, found: text.get(offset..).and_then(|rest| rest.chars().next()) }
+    }
+
+    /// What is wrong.
+    #[must_use]
+    pub fn kind(&self) -> SyntaxKind {
+        self.kind
+    }
+
+    /// Where, in bytes from the start of everything that was read.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Where, as line and column of the text that was read.
+    #[must_use]
+    pub fn position(&self, text: &str) -> Position {
+        Position::of(text, self.offset)
+    }
+}
+
+impl Position {
+    /// The place of a byte offset in its text; an offset past the end is the end.
+    #[must_use]
+    pub fn of(text: &str, offset: usize) -> Self {
+        let end = text.floor_char_boundary(offset);
+        let before = text.get(..end).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = 1 + before.bytes().filter(|&byte| byte == b'\n').count();
+        let column = 1 + before.get(line_start..).unwrap_or_default().chars().count();
+        Position { line, column }
+    }
+}
+
+impl fmt::Display for SyntaxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.kind, self.offset)?;
+        match self.found {
+            Some(found) => write!(f, ", found `{}`", found.escape_debug()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SyntaxError {}

@@ -1,0 +1,312 @@
+//! Looking at one value of a tape.
+
+mod equal;
+mod iter;
+mod pointer;
+
+use std::fmt;
+
+use crate::number::Number;
+use crate::tape::{Entry, Tag, Tape, fingerprint};
+use crate::value::Value;
+use crate::write::{ToJson, Writer};
+
+pub use self::iter::{Elements, Members};
+
+/// A view of one value. It costs nothing to copy, and looks the same on a finished value and on a draft that is
+/// still arriving; [`Node::is_complete`] tells them apart.
+///
+/// In a draft a string shows what has arrived of it, decoded; a number or literal shows when it is complete; a
+/// member shows when its value does.
+#[derive(Clone, Copy)]
+pub struct Node<'a> {
+    pub(crate) tape: &'a Tape,
+    pub(crate) index: u32,
+}
+
+/// The six kinds of JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+impl Kind {
+    /// The name JSON Schema uses for the kind: `"object"`, `"null"`, `"boolean"` and so on.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Bool => "boolean",
+            Kind::Number => "number",
+            Kind::String => "string",
+            Kind::Array => "array",
+            Kind::Object => "object",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Tells a node from every other of the same tape; see [`Node::tape_address`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// The place on the tape; the root is 0.
+    #[must_use]
+    pub const fn as_u32(self) -> u32 {
+        self.0
+    }
+}
+
+/// A key prepared for looking it up in many objects: [`Node::get_key`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    text: Box<str>,
+    print: u32,
+}
+
+impl Key {
+    /// Prepares `text`.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        Key { text: text.into(), print: fingerprint(text.as_bytes()) }
+    }
+
+    /// The key as it was given.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl<'a> Node<'a> {
+    /// What kind of value this is.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self.entry().tag() {
+            Tag::Null => Kind::Null,
+            Tag::False | Tag::True => Kind::Bool,
+            Tag::Number => Kind::Number,
+            Tag::String | Tag::Key => Kind::String,
+            Tag::Array => Kind::Array,
+            Tag::Object => Kind::Object,
+        }
+    }
+
+    /// Whether the end of the value has arrived. Always so in a [`Value`] that was parsed without error.
+    #[must_use]
+    pub fn is_complete(self) -> bool {
+        self.entry().is_complete()
+    }
+
+    /// Whether this is `null`.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        self.kind() == Kind::Null
+    }
+
+    /// Whether this is an object.
+    #[must_use]
+    pub fn is_object(self) -> bool {
+        self.entry().tag() == Tag::Object
+    }
+
+    /// Whether this is an array.
+    #[must_use]
+    pub fn is_array(self) -> bool {
+        self.entry().tag() == Tag::Array
+    }
+
+    /// Whether this is a string.
+    #[must_use]
+    pub fn is_string(self) -> bool {
+        self.entry().tag() == Tag::String
+    }
+
+    /// The boolean, if it is one.
+    #[must_use]
+    pub fn as_bool(self) -> Option<bool> {
+        match self.entry().tag() {
+            Tag::True => Some(true),
+            Tag::False => Some(false),
+            _ => None,
+        }
+    }
+
+    /// The string, decoded, if it is one; of an unfinished string what has arrived.
+    #[must_use]
+    pub fn as_str(self) -> Option<&'a str> {
+        let entry = self.entry();
+        (entry.tag() == Tag::String).then(|| self.tape.string(entry))
+    }
+
+    /// The number, if it is one.
+    #[must_use]
+    pub fn as_number(self) -> Option<Number<'a>> {
+        let entry = self.entry();
+        (entry.tag() == Tag::Number).then(|| Number::new(self.tape.literal(entry), entry.is_integer()))
+    }
+
+    /// The number as the nearest float, if it is one.
+    #[must_use]
+    pub fn as_f64(self) -> Option<f64> {
+        self.as_number().map(Number::as_f64)
+    }
+
+    /// The number, if it is mathematically an integer within range: `2.0` is 2.
+    #[must_use]
+    pub fn as_i64(self) -> Option<i64> {
+        self.as_number().and_then(Number::as_i64)
+    }
+
+    /// The number, if it is mathematically an integer within range: `2.0` is 2.
+    #[must_use]
+    pub fn as_u64(self) -> Option<u64> {
+        self.as_number().and_then(Number::as_u64)
+    }
+
+    /// The value of a key; of several equal keys the last. Nothing if this is no object.
+    #[must_use]
+    pub fn get(self, key: &str) -> Option<Node<'a>> {
+        self.find(key, fingerprint(key.as_bytes()))
+    }
+
+    /// The same for a key that is looked up often.
+    #[must_use]
+    pub fn get_key(self, key: &Key) -> Option<Node<'a>> {
+        self.find(&key.text, key.print)
+    }
+
+    /// An element, counted from 0, found by walking. Nothing if this is no array.
+    #[must_use]
+    pub fn at(self, index: usize) -> Option<Node<'a>> {
+        self.elements().nth(index)
+    }
+
+    /// The members of an object in the order of the source; of several equal keys only the last. Empty for
+    /// anything else.
+    #[must_use]
+    pub fn members(self) -> Members<'a> {
+        Members::of(self)
+    }
+
+    /// The elements of an array; empty for anything else.
+    #[must_use]
+    pub fn elements(self) -> Elements<'a> {
+        Elements::of(self)
+    }
+
+    /// How many members or elements there are; 0 for anything else.
+    #[must_use]
+    pub fn len(self) -> usize {
+        let entry = self.entry();
+        if entry.is_container() { entry.count() } else { 0 }
+    }
+
+    /// Whether there is no member or element; true of all that is no array or object.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value that a JSON pointer (RFC 6901) points to from here; `""` is this value itself.
+    #[must_use]
+    pub fn pointer(self, pointer: &str) -> Option<Node<'a>> {
+        pointer::resolve(self, pointer)
+    }
+
+    /// The subtree as a value of its own. What is unfinished is closed where it stands; see [`Value::child`] for
+    /// a subtree that shares the memory of its value.
+    #[must_use]
+    pub fn to_value(self) -> Value {
+        Value::copy_of(self)
+    }
+
+    /// The subtree in the form that `serde_json` gives it.
+    #[must_use]
+    pub fn to_serde(self) -> serde_json::Value {
+        crate::value::to_serde(self)
+    }
+
+    /// Appends the value as compact JSON, numbers as they were written. What is unfinished is closed where it
+    /// stands.
+    pub fn write(self, out: &mut String) {
+        Writer::compact(out).node(self);
+    }
+
+    /// The same with line breaks, indented by two spaces.
+    pub fn write_pretty(self, out: &mut String) {
+        Writer::pretty(out).node(self);
+    }
+
+    /// Where the value starts in the text it was parsed from, in bytes: its first character; for a string the one
+    /// after the quote.
+    #[must_use]
+    pub fn offset(self) -> usize {
+        self.entry().start()
+    }
+
+    /// Tells this node from the others of its tape.
+    #[must_use]
+    pub const fn id(self) -> NodeId {
+        NodeId(self.index)
+    }
+
+    /// Tells this node's tape from the other living ones.
+    #[must_use]
+    pub fn tape_address(self) -> usize {
+        std::ptr::from_ref(self.tape).addr()
+    }
+
+    pub(crate) fn entry(self) -> Entry {
+        self.tape.entry(self.index)
+    }
+
+    pub(crate) fn sibling(self, index: u32) -> Node<'a> {
+        Node { tape: self.tape, index }
+    }
+
+    fn find(self, key: &str, print: u32) -> Option<Node<'a>> {
+        if !self.is_object() {
+            return None;
+        }
+        let value = self.tape.find(self.index, key, print)? + 1;
+        (value < self.tape.len()).then(|| self.sibling(value))
+    }
+}
+
+impl PartialEq for Node<'_> {
+    /// JSON equality: the order of members does not matter, numbers are compared mathematically.
+    fn eq(&self, other: &Self) -> bool {
+        equal::equal(*self, *other)
+    }
+}
+
+impl fmt::Display for Node<'_> {
+    /// Compact JSON; indented with `{:#}`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&if f.alternate() { self.to_json_pretty() } else { self.to_json() })
+    }
+}
+
+impl fmt::Debug for Node<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_json())
+    }
+}

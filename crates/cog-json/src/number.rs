@@ -1,0 +1,218 @@
+//! Numbers: kept as they were written, understood when asked.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A JSON number as it stands in the text.
+#[derive(Clone, Copy)]
+pub struct Number<'a> {
+    literal: &'a str,
+    plain: bool,
+}
+
+impl<'a> Number<'a> {
+    /// `plain`: written without fraction and exponent.
+    pub(crate) fn new(literal: &'a str, plain: bool) -> Self {
+        Number { literal, plain }
+    }
+
+    /// The number as it was written.
+    #[must_use]
+    pub fn literal(self) -> &'a str {
+        self.literal
+    }
+
+    /// Whether it was written without fraction and exponent.
+    #[must_use]
+    pub fn is_plain_integer(self) -> bool {
+        self.plain
+    }
+
+    /// Whether it is an integer mathematically: `2.0` and `1e2` are.
+    #[must_use]
+    pub fn is_integer(self) -> bool {
+        self.plain || Decimal::of(self.literal).is_integer()
+    }
+
+    /// The value, if it is an integer within range.
+    #[must_use]
+    pub fn as_i64(self) -> Option<i64> {
+        if self.plain { self.literal.parse().ok() } else { self.as_i128().and_then(|it| it.try_into().ok()) }
+    }
+
+    /// The value, if it is an integer within range; `-0` is 0.
+    #[must_use]
+    pub fn as_u64(self) -> Option<u64> {
+        match self.plain && !self.literal.starts_with('-') {
+            true => self.literal.parse().ok(),
+            false => self.as_i128().and_then(|it| it.try_into().ok()),
+        }
+    }
+
+    /// The nearest float, always finite.
+    #[must_use]
+    pub fn as_f64(self) -> f64 {
+        // The parser lets only numbers through that parse to a finite float.
+        self.literal.parse().unwrap_or(0.0)
+    }
+
+    fn as_i128(self) -> Option<i128> {
+        match self.plain {
+            true => self.literal.parse().ok(),
+            false => Decimal::of(self.literal).to_i128(),
+        }
+    }
+}
+
+impl PartialEq for Number<'_> {
+    /// Mathematically and exactly: `1.0` equals `1e0`, `0.1` does not equal the float next to it.
+    fn eq(&self, other: &Self) -> bool {
+        self.literal == other.literal || Decimal::of(self.literal) == Decimal::of(other.literal)
+    }
+}
+
+impl PartialOrd for Number<'_> {
+    /// By value, as floats where they are not equal exactly.
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        if self == other {
+            return Some(Ordering::Equal);
+        }
+        match (self.as_i128(), other.as_i128()) {
+            (Some(left), Some(right)) => left.partial_cmp(&right),
+            _ => self.as_f64().partial_cmp(&other.as_f64()),
+        }
+    }
+}
+
+impl fmt::Display for Number<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.literal)
+    }
+}
+
+impl fmt::Debug for Number<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.literal)
+    }
+}
+
+/// A number taken apart: `digits` (without leading or trailing zeros) times ten to the `exponent`.
+struct Decimal<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: i64,
+}
+
+impl<'a> Decimal<'a> {
+    fn of(literal: &'a str) -> Self {
+        let unsigned = literal.strip_prefix('-').unwrap_or(literal);
+        let (mantissa, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let fraction = fraction.trim_end_matches('0');
+        let mut number = Decimal {
+            negative: literal.starts_with('-'),
+            whole: whole.trim_start_matches('0'),
+            fraction,
+            exponent: saturating(power).saturating_sub_unsigned(fraction.len() as u64),
+        };
+        number.strip();
+        number
+    }
+
+    /// Brings equal numbers to equal parts.
+    fn strip(&mut self) {
+        if self.whole.is_empty() {
+            self.fraction = self.fraction.trim_start_matches('0');
+        }
+        if self.fraction.is_empty() {
+            let short = self.whole.trim_end_matches('0');
+            self.exponent = self.exponent.saturating_add_unsigned((self.whole.len() - short.len()) as u64);
+            self.whole = short;
+        }
+        if self.whole.is_empty() && self.fraction.is_empty() {
+            (self.negative, self.exponent) = (false, 0);
+        }
+    }
+
+    fn digits(&self) -> impl Iterator<Item = u8> {
+        self.whole.bytes().chain(self.fraction.bytes())
+    }
+
+    fn is_integer(&self) -> bool {
+        self.exponent >= 0
+    }
+
+    fn to_i128(&self) -> Option<i128> {
+        let power = 10_i128.checked_pow(u32::try_from(self.exponent).ok()?)?;
+        let digits = self
+            .digits()
+            .try_fold(0_i128, |sum, digit| sum.checked_mul(10)?.checked_add(i128::from(digit - b'0')))?;
+        let size = digits.checked_mul(power)?;
+        Some(if self.negative { -size } else { size })
+    }
+}
+
+impl PartialEq for Decimal<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.negative == other.negative && self.exponent == other.exponent && self.digits().eq(other.digits())
+    }
+}
+
+/// An exponent as written, at the end of the range when it does not fit.
+fn saturating(power: &str) -> i64 {
+    let edge = if power.starts_with('-') { i64::MIN } else { i64::MAX };
+    power.parse().unwrap_or(edge)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(literal: &str) -> Number<'_> {
+        Number::new(literal, !literal.contains(['.', 'e', 'E']))
+    }
+
+    #[test]
+    fn equality_is_mathematical_and_exact() {
+        for (left, right) in [
+            ("1", "1.0"),
+            ("100", "1e2"),
+            ("0.10", "1E-1"),
+            ("-0", "0"),
+            ("0.0", "0e9"),
+            ("12.5e1", "125"),
+            ("0.0001", "1e-4"),
+            ("18446744073709551616", "1.8446744073709551616e19"),
+            ("100.0", "1e+2"),
+        ] {
+            assert_eq!(number(left), number(right));
+        }
+        for (left, right) in [
+            ("1", "-1"),
+            ("9007199254740993", "9007199254740992"),
+            ("0.1", "0.10000000000000001"),
+            ("1", "10"),
+        ] {
+            assert_ne!(number(left), number(right));
+        }
+    }
+
+    #[test]
+    fn integers_are_recognised_however_written() {
+        assert_eq!(number("2.0").as_i64(), Some(2));
+        assert_eq!(number("-1.5e1").as_i64(), Some(-15));
+        assert_eq!(number("-0").as_u64(), Some(0));
+        assert_eq!(number("18446744073709551615").as_u64(), Some(u64::MAX));
+        assert_eq!(number("18446744073709551616").as_u64(), None);
+        assert_eq!(number("1e400000000000").as_i64(), None);
+        assert!(number("1.50e1").is_integer() && !number("1.55e1").is_integer());
+    }
+
+    #[test]
+    fn order_is_by_value() {
+        assert!(number("1e2") < number("101"));
+        assert!(number("9007199254740992") < number("9007199254740993"));
+        assert!(number("-0.5") < number("0"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Reading JSON as it arrives.
+
+mod input;
+mod machine;
+mod number;
+mod sink;
+mod string;
+
+use crate::error::{SyntaxError, SyntaxKind};
+use crate::event::Event;
+use crate::limits::Limits;
+use crate::node::Node;
+use crate::value::Value;
+
+use self::input::Input;
+use self::machine::Machine;
+use self::sink::{Live, Silent, Sink};
+
+/// A push parser: feed it bytes in any split, take events, look at the draft whenever you like.
+///
+/// Time is linear in the input, memory is bounded by the [`Limits`], and there is no recursion. After an error the
+/// parser stays as it is: the draft can be read, more bytes give the same error.
+pub struct Parser {
+    machine: Machine,
+    input: Input,
+    failed: Option<SyntaxError>,
+}
+
+/// How a document ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// The value is whole.
+    Complete,
+    /// The text was cut inside the value; the draft holds what arrived.
+    Truncated,
+}
+
+/// What is wrong, and where in the text.
+type Fault = (SyntaxKind, usize);
+
+impl Parser {
+    /// A parser that takes exactly what RFC 8259 allows, within the limits.
+    #[must_use]
+    pub fn strict(limits: Limits) -> Parser {
+        let limits = limits.addressable();
+        Parser { machine: Machine::new(limits), input: Input::new(limits), failed: None }
+    }
+
+    /// Takes the next bytes and tells `sink` what they bring.
+    ///
+    /// # Errors
+    /// When the text so far cannot be the start of a document, or crosses a limit. What came before the fault was
+    /// told.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) -> Result<(), SyntaxError> {
+        self.feed(bytes, &mut Live(sink))
+    }
+
+    /// Says that no more bytes will come.
+    ///
+    /// # Errors
+    /// When the document is not whole.
+    pub fn finish(&mut self, sink: &mut impl FnMut(Event<'_>)) -> Result<End, SyntaxError> {
+        self.end(&mut Live(sink))
+    }
+
+    /// The document as far as it has arrived.
+    #[must_use]
+    pub fn root(&self) -> Option<Node<'_>> {
+        self.machine.root()
+    }
+
+    /// The document as far as it has arrived, as a value of its own.
+    #[must_use]
+    pub fn into_value(self) -> Option<Value> {
+        self.machine.root()?;
+        Some(Value::of_tape(self.machine.tape))
+    }
+
+    pub(crate) fn one_shot(bytes: &[u8], limits: Limits) -> Result<Value, SyntaxError> {
+        let mut parser = Parser::strict(limits);
+        parser.machine.reserve(bytes.len());
+        parser.feed(bytes, &mut Silent)?;
+        parser.end(&mut Silent)?;
+        Ok(parser.into_value().unwrap_or_default())
+    }
+
+    fn feed<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<(), SyntaxError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        // What stands before a fault in the encoding is read first, so that the split does not matter.
+        let taken = self.input.take(bytes, &mut self.machine.tape.text);
+        let read = self.machine.run(sink);
+        read.and(taken).map_err(|fault| self.fail(fault))
+    }
+
+    fn end<S: Sink>(&mut self, sink: &mut S) -> Result<End, SyntaxError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let ended = self.machine.finish(sink).and_then(|whole| match whole && self.input.is_whole() {
+            true => Ok(End::Complete),
+            false => Err((SyntaxKind::UnexpectedEnd, self.machine.tape.text.len())),
+        });
+        ended.map_err(|fault| self.fail(fault))
+    }
+
+    fn fail(&mut self, (kind, offset): Fault) -> SyntaxError {
+        let error = SyntaxError::new(kind, offset, &self.machine.tape.text);
+        *self.failed.insert(error)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! Numbers, checked while they arrive.
+
+use crate::error::SyntaxKind;
+use crate::parser::machine::{Machine, Step, Token};
+use crate::parser::sink::Sink;
+use crate::tape::Entry;
+
+/// A number that has begun.
+#[derive(Clone, Copy)]
+pub(super) struct NumberToken {
+    start: usize,
+    phase: Phase,
+    plain: bool,
+}
+
+/// What came last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Minus,
+    /// A zero, after which no digit may come.
+    Zero,
+    Whole,
+    Point,
+    Fraction,
+    /// `e` or `E`.
+    E,
+    ExponentSign,
+    Exponent,
+}
+
+/// A number of fewer bytes than this without an exponent is in the range of a float.
+const SAFE: usize = 300;
+
+impl Machine {
+    pub(super) fn number<S: Sink>(&mut self, first: u8, sink: &mut S) -> Step {
+        let phase = match first {
+            b'-' => Phase::Minus,
+            b'0' => Phase::Zero,
+            _ => Phase::Whole,
+        };
+        let token = NumberToken { start: self.pos, phase, plain: true };
+        self.pos += 1;
+        self.go_on_number(token, sink)
+    }
+
+    pub(super) fn go_on_number<S: Sink>(&mut self, mut token: NumberToken, sink: &mut S) -> Step {
+        let bytes = self.tape.text.as_bytes();
+        loop {
+            let Some(&byte) = bytes.get(self.pos) else {
+                self.token = Token::Number(token);
+                return Ok(false);
+            };
+            let Some(phase) = token.phase.then(byte) else { break };
+            token.plain &= matches!(phase, Phase::Minus | Phase::Zero | Phase::Whole);
+            token.phase = phase;
+            self.pos += 1;
+        }
+        let sticks =
+            bytes.get(self.pos).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
+        match token.phase.may_end() && !sticks {
+            true => self.add_number(token, sink),
+            false => Err((SyntaxKind::Number, self.pos)),
+        }
+    }
+
+    /// The text is over: a number that stands alone ends with it.
+    pub(super) fn end_number<S: Sink>(&mut self, sink: &mut S) -> Step {
+        match self.token {
+            Token::Number(token) if token.phase.may_end() => {
+                self.token = Token::None;
+                self.add_number(token, sink)
+            }
+            _ => Ok(true),
+        }
+    }
+
+    fn add_number<S: Sink>(&mut self, token: NumberToken, sink: &mut S) -> Step {
+        let entry = Entry::number(token.start, self.pos - token.start, token.plain);
+        if (!token.plain || entry.count() >= SAFE) && !is_finite(self.tape.literal(entry)) {
+            return Err((SyntaxKind::NumberRange, token.start));
+        }
+        self.scalar(entry, sink)
+    }
+}
+
+impl Phase {
+    #[inline]
+    fn then(self, byte: u8) -> Option<Phase> {
+        use Phase::{E, Exponent, ExponentSign, Fraction, Minus, Point, Whole, Zero};
+        Some(match (self, byte) {
+            (Whole | Fraction | Exponent, b'0'..=b'9') => self,
+            (Minus, b'0') => Zero,
+            (Minus, b'1'..=b'9') => Whole,
+            (Zero | Whole, b'.') => Point,
+            (Point, b'0'..=b'9') => Fraction,
+            (Zero | Whole | Fraction, b'e' | b'E') => E,
+            (E, b'+' | b'-') => ExponentSign,
+            (E | ExponentSign, b'0'..=b'9') => Exponent,
+            _ => return None,
+        })
+    }
+
+    fn may_end(self) -> bool {
+        matches!(self, Phase::Zero | Phase::Whole | Phase::Fraction | Phase::Exponent)
+    }
+}
+
+fn is_finite(literal: &str) -> bool {
+    (literal.len() < SAFE && !literal.contains(['e', 'E']))
+        || literal.parse::<f64>().is_ok_and(f64::is_finite)
+}

@@ -1,0 +1,145 @@
+//! Strings, decoded while they arrive.
+
+mod escape;
+
+use crate::error::SyntaxKind;
+use crate::event::EventKind;
+use crate::parser::machine::{Machine, Step, Token};
+use crate::parser::sink::Sink;
+use crate::scan::string_run;
+use crate::tape::{Entry, Tag};
+
+use self::escape::Escape;
+
+/// A string that has begun and was not over at first sight.
+pub(super) struct StringToken {
+    /// Its entry as far as it is known; on the tape already if it is a value.
+    entry: Entry,
+    /// Where on the tape; nothing for a key.
+    index: Option<u32>,
+    /// How much of it was told.
+    told: usize,
+    began: bool,
+}
+
+impl Machine {
+    pub(super) fn string_value<S: Sink>(&mut self, sink: &mut S) -> Step {
+        match self.whole_string() {
+            Some(entry) => {
+                let index = self.begin(entry, sink)?;
+                self.tell(index, EventKind::Text { delta: self.tape.string(entry), first: true }, sink);
+                self.complete(index, sink);
+                Ok(true)
+            }
+            None => {
+                let entry = Entry::open(Tag::String, self.pos + 1);
+                let index = Some(self.begin(entry, sink)?);
+                self.pos += 1;
+                self.go_on_string(StringToken { entry, index, told: 0, began: false }, sink)
+            }
+        }
+    }
+
+    pub(super) fn string_key<S: Sink>(&mut self, sink: &mut S) -> Step {
+        match self.whole_string() {
+            Some(entry) => self.add_key::<S>(entry),
+            None => {
+                self.pos += 1;
+                let entry = Entry::open(Tag::String, self.pos);
+                self.go_on_string(StringToken { entry, index: None, told: 0, began: false }, sink)
+            }
+        }
+    }
+
+    /// The usual case: the string is here from quote to quote, without escapes.
+    #[inline]
+    fn whole_string(&mut self) -> Option<Entry> {
+        let bytes = self.tape.text.as_bytes();
+        let start = self.pos + 1;
+        let end = string_run::<b'"'>(bytes, start);
+        if bytes.get(end) != Some(&b'"') {
+            return None;
+        }
+        self.pos = end + 1;
+        Some(Entry::scalar(Tag::String, start, end - start))
+    }
+
+    pub(super) fn go_on_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
+        loop {
+            let bytes = self.tape.text.as_bytes();
+            let stop = string_run::<b'"'>(bytes, self.pos);
+            let byte = bytes.get(stop).copied();
+            self.add_run(&mut token.entry, stop);
+            match byte {
+                None => return self.pause_string(token, sink),
+                Some(b'"') => return self.end_string(token, sink),
+                Some(b'\\') => match escape::read(self.tape.text.as_bytes(), stop) {
+                    Escape::Unfinished => return self.pause_string(token, sink),
+                    Escape::Bad(kind) => {
+                        self.show_string(&mut token, sink);
+                        return Err((kind, stop));
+                    }
+                    Escape::Char(char, length) => self.add_char(&mut token.entry, char, length),
+                },
+                Some(_) => {
+                    self.show_string(&mut token, sink);
+                    return Err((SyntaxKind::ControlCharacter, stop));
+                }
+            }
+        }
+    }
+
+    /// Takes the plain text up to `stop` into the string.
+    fn add_run(&mut self, entry: &mut Entry, stop: usize) {
+        let tape = &mut self.tape;
+        if entry.is_decoded() {
+            tape.decoded.push_str(tape.text.get(self.pos..stop).unwrap_or_default());
+        }
+        entry.set_len(entry.count() + stop - self.pos);
+        self.pos = stop;
+    }
+
+    fn add_char(&mut self, entry: &mut Entry, char: char, length: usize) {
+        let tape = &mut self.tape;
+        if !entry.is_decoded() {
+            let place = tape.decoded.len();
+            tape.decoded.push_str(tape.text.get(entry.string_range()).unwrap_or_default());
+            entry.set_decoded(place);
+        }
+        tape.decoded.push(char);
+        entry.set_len(entry.count() + char.len_utf8());
+        self.pos += length;
+    }
+
+    fn end_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
+        self.pos += 1;
+        let Some(index) = token.index else { return self.add_key::<S>(token.entry) };
+        token.entry.set_complete();
+        self.show_string(&mut token, sink);
+        if !token.began {
+            self.tell(index, EventKind::Text { delta: "", first: true }, sink);
+        }
+        self.complete(index, sink);
+        Ok(true)
+    }
+
+    fn pause_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
+        self.show_string(&mut token, sink);
+        self.token = Token::String(token);
+        Ok(false)
+    }
+
+    /// Brings the draft up to date and tells what was not told.
+    fn show_string<S: Sink>(&mut self, token: &mut StringToken, sink: &mut S) {
+        let Some(index) = token.index else { return };
+        self.tape.update(index, |entry| *entry = token.entry);
+        if S::LIVE {
+            let delta = self.tape.string(token.entry).get(token.told..).unwrap_or_default();
+            if !delta.is_empty() {
+                self.tell(index, EventKind::Text { delta, first: !token.began }, sink);
+                token.told += delta.len();
+                token.began = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Escapes inside strings.
+
+use crate::error::SyntaxKind;
+
+/// What stands at a backslash.
+pub(super) enum Escape {
+    /// A character, and the bytes it takes in the source.
+    Char(char, usize),
+    /// The text ends before the escape does.
+    Unfinished,
+    Bad(SyntaxKind),
+}
+
+/// Reads the escape whose backslash is at `at`.
+pub(super) fn read(bytes: &[u8], at: usize) -> Escape {
+    let Some(letter) = bytes.get(at + 1) else { return Escape::Unfinished };
+    let char = match letter {
+        b'"' | b'\\' | b'/' => char::from(*letter),
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'u' => return unicode(bytes, at),
+        _ => return Escape::Bad(SyntaxKind::Escape),
+    };
+    Escape::Char(char, 2)
+}
+
+fn unicode(bytes: &[u8], at: usize) -> Escape {
+    let high = match unit(bytes, at) {
+        Ok(unit) => unit,
+        Err(problem) => return problem,
+    };
+    match high {
+        0xd800..=0xdbff => pair(bytes, at, high),
+        _ => char::from_u32(high).map_or(Escape::Bad(SyntaxKind::Surrogate), |char| Escape::Char(char, 6)),
+    }
+}
+
+/// The first half of a surrogate pair was read: the second must follow.
+fn pair(bytes: &[u8], at: usize, high: u32) -> Escape {
+    match unit(bytes, at + 6) {
+        Ok(low @ 0xdc00..=0xdfff) => {
+            let scalar = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+            char::from_u32(scalar).map_or(Escape::Bad(SyntaxKind::Surrogate), |char| Escape::Char(char, 12))
+        }
+        Err(Escape::Unfinished) => Escape::Unfinished,
+        _ => Escape::Bad(SyntaxKind::Surrogate),
+    }
+}
+
+/// The 16 bits of `\uXXXX`.
+fn unit(bytes: &[u8], at: usize) -> Result<u32, Escape> {
+    let mut unit = 0;
+    for place in 0..6 {
+        let Some(&byte) = bytes.get(at + place) else { return Err(Escape::Unfinished) };
+        let digit = match (place, byte) {
+            (0, b'\\') | (1, b'u') => Some(0),
+            (0 | 1, _) => None,
+            _ => char::from(byte).to_digit(16),
+        };
+        unit = (unit << 4) + digit.ok_or(Escape::Bad(SyntaxKind::Escape))?;
+    }
+    Ok(unit)
+}

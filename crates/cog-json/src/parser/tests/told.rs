@@ -1,0 +1,49 @@
+//! Runs of the parser in a form that can be compared: all that may depend on the split is joined.
+
+use super::super::{End, Parser};
+use crate::error::SyntaxError;
+use crate::event::{Event, EventKind};
+
+/// Everything one run told, and what it left behind.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Told {
+    pub(super) events: Vec<String>,
+    pub(super) end: Result<End, SyntaxError>,
+    pub(super) draft: Option<String>,
+}
+
+/// Feeds `pieces` and writes down what happens.
+pub(super) fn run<'a>(mut parser: Parser, pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
+    let mut events = Vec::new();
+    let fed =
+        pieces.into_iter().try_for_each(|piece| parser.push(piece, &mut |event| note(event, &mut events)));
+    let end = fed.and_then(|()| parser.finish(&mut |event| note(event, &mut events)));
+    Told { events, end, draft: parser.root().map(|root| root.to_string()) }
+}
+
+/// The same document in one piece, in every two pieces, and byte by byte.
+pub(super) fn run_every_split(parser: impl Fn() -> Parser, text: &[u8]) -> Told {
+    let whole = run(parser(), [text]);
+    for at in 0..=text.len() {
+        let (left, right) = text.split_at(at);
+        assert_eq!(
+            run(parser(), [left, right]),
+            whole,
+            "split at {at} of {:?}",
+            String::from_utf8_lossy(text)
+        );
+    }
+    assert_eq!(run(parser(), text.chunks(1)), whole, "byte by byte: {:?}", String::from_utf8_lossy(text));
+    whole
+}
+
+fn note(event: Event<'_>, events: &mut Vec<String>) {
+    let path = event.path;
+    match event.kind {
+        EventKind::Open => events.push(format!("{path} open {}", event.node.kind())),
+        EventKind::Text { delta, first: true } => events.push(format!("{path} text {delta}")),
+        EventKind::Text { delta, first: false } => events.last_mut().unwrap().push_str(delta),
+        EventKind::Complete => events.push(format!("{path} complete {}", event.node)),
+        EventKind::Replaced => events.push(format!("{path} replaced")),
+    }
+}

@@ -1,0 +1,131 @@
+//! The tree: 16-byte entries in the order of the source, over the text they were read from.
+
+mod entry;
+mod keys;
+
+pub(crate) use self::entry::{Entry, Tag};
+pub(crate) use self::keys::{KeyTable, fingerprint};
+
+/// The text of a document and one entry for each key and value in it.
+///
+/// A member is two entries, the key and then the value; an array or object is followed by what it holds. An
+/// entry never moves, and nothing before an entry changes once it is complete, except that a key that comes
+/// again marks its earlier self as shadowed.
+#[derive(Default)]
+pub(crate) struct Tape {
+    /// Everything that was read. Strings without escapes and numbers point into it.
+    pub(crate) text: String,
+    /// The decoded form of strings with escapes.
+    pub(crate) decoded: String,
+    pub(crate) entries: Vec<Entry>,
+    /// For objects of more than [`SMALL`] keys.
+    pub(crate) tables: Vec<KeyTable>,
+}
+
+/// Up to this many keys, walking over the members is quicker than a table.
+pub(crate) const SMALL: u32 = 16;
+
+impl Tape {
+    /// The entry at `index`; an index that the tape did not give out reads as an open `null`.
+    #[inline]
+    pub(crate) fn entry(&self, index: u32) -> Entry {
+        self.entries.get(index as usize).copied().unwrap_or(Entry::NONE)
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        // The limits keep the tape far below 2^32 entries.
+        self.entries.len() as u32
+    }
+
+    /// Changes the entry at `index`.
+    pub(crate) fn update(&mut self, index: u32, change: impl FnOnce(&mut Entry)) {
+        if let Some(entry) = self.entries.get_mut(index as usize) {
+            change(entry);
+        }
+    }
+
+    /// Counts one more element of an array and gives its place.
+    pub(crate) fn add_element(&mut self, array: u32) -> usize {
+        let place = self.entry(array).count();
+        self.update(array, Entry::add_child);
+        place
+    }
+
+    /// Puts `key` in force in an object, and the `earlier` entry of the same key (0: none) out of it.
+    pub(crate) fn add_member(&mut self, object: u32, key: u32, earlier: u32) {
+        match earlier {
+            0 => self.update(object, Entry::add_child),
+            _ => self.update(earlier, Entry::set_shadowed),
+        }
+        if self.entry(object).count() > SMALL as usize {
+            self.add_to_table(object, key);
+        }
+    }
+
+    /// The decoded text of a key or string.
+    #[inline]
+    pub(crate) fn string(&self, entry: Entry) -> &str {
+        let source = if entry.is_decoded() { &self.decoded } else { &self.text };
+        source.get(entry.string_range()).unwrap_or_default()
+    }
+
+    /// The literal of a number.
+    pub(crate) fn literal(&self, entry: Entry) -> &str {
+        self.text.get(entry.string_range()).unwrap_or_default()
+    }
+
+    /// The index after a value and all it holds.
+    #[inline]
+    pub(crate) fn after(&self, index: u32) -> u32 {
+        let entry = self.entry(index);
+        match entry.is_container() {
+            false => index + 1,
+            true if entry.is_complete() => entry.next(),
+            true => self.len(),
+        }
+    }
+
+    /// The key entry of the last member called `key`, its fingerprint being `print`.
+    pub(crate) fn find(&self, object: u32, key: &str, print: u32) -> Option<u32> {
+        let entry = self.entry(object);
+        match entry.table().and_then(|table| self.tables.get(table as usize)) {
+            Some(table) => table.find(self, key),
+            None => self.walk(object, key, print),
+        }
+    }
+
+    #[cold]
+    fn add_to_table(&mut self, object: u32, key: u32) {
+        let known = self.entry(object).table();
+        let taken = known.and_then(|table| self.tables.get_mut(table as usize)).map(std::mem::take);
+        let table = match taken {
+            Some(mut table) => {
+                table.insert(self, key);
+                table
+            }
+            None => KeyTable::of(self, object),
+        };
+        match known.and_then(|table| self.tables.get_mut(table as usize)) {
+            Some(place) => *place = table,
+            None => {
+                let place = self.tables.len() as u32;
+                self.update(object, |entry| entry.set_table(place));
+                self.tables.push(table);
+            }
+        }
+    }
+
+    fn walk(&self, object: u32, key: &str, print: u32) -> Option<u32> {
+        let end = self.after(object);
+        let mut at = object + 1;
+        while at < end {
+            let entry = self.entry(at);
+            if entry.is_key(print, key.len()) && self.string(entry) == key {
+                return Some(at);
+            }
+            at = self.after(at + 1);
+        }
+        None
+    }
+}

@@ -1,0 +1,97 @@
+//! Finding keys: a fingerprint in each key's entry, and a table for objects of many keys.
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::Tape;
+
+/// 24 bits of a key, from its length and its first and last eight bytes. Two different keys may have the same.
+pub(crate) fn fingerprint(key: &[u8]) -> u32 {
+    let (head, tail) = match (key.first_chunk(), key.last_chunk()) {
+        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
+        _ => (key.iter().fold(0, |word, &byte| (word << 8) | u64::from(byte)), 0),
+    };
+    let mixed =
+        (head ^ tail.rotate_left(23) ^ ((key.len() as u64) << 56)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 40) as u32
+}
+
+/// The keys of one large object: open addressing over the indexes of their entries, at most half full. The hash
+/// has a random seed, so that nobody can choose keys that collide.
+#[derive(Default)]
+pub(crate) struct KeyTable {
+    /// Index of a key's entry; 0 is free, since the first entry of a tape is never a key.
+    slots: Vec<u32>,
+    used: usize,
+    seed: RandomState,
+}
+
+impl KeyTable {
+    /// A table of the keys that `object` has so far.
+    pub(crate) fn of(tape: &Tape, object: u32) -> Self {
+        let mut table = KeyTable { slots: vec![0; 64], used: 0, seed: RandomState::new() };
+        let mut at = object + 1;
+        while at < tape.len() {
+            if !tape.entry(at).is_shadowed() {
+                table.insert(tape, at);
+            }
+            at = tape.after(at + 1);
+        }
+        table
+    }
+
+    pub(crate) fn find(&self, tape: &Tape, key: &str) -> Option<u32> {
+        self.slots.get(self.slot(tape, key)).copied().filter(|&index| index != 0)
+    }
+
+    /// Adds the key at `index`; an equal key before it gives way.
+    pub(crate) fn insert(&mut self, tape: &Tape, index: u32) {
+        if self.used * 2 >= self.slots.len() {
+            self.grow(tape);
+        }
+        let slot = self.slot(tape, tape.string(tape.entry(index)));
+        if let Some(place) = self.slots.get_mut(slot) {
+            self.used += usize::from(*place == 0);
+            *place = index;
+        }
+    }
+
+    /// The slot that holds `key`, or the free one where it belongs.
+    fn slot(&self, tape: &Tape, key: &str) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut slot = self.seed.hash_one(key) as usize & mask;
+        while let Some(&index) = self.slots.get(slot) {
+            if index == 0 || tape.string(tape.entry(index)) == key {
+                break;
+            }
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+
+    fn grow(&mut self, tape: &Tape) {
+        let larger = vec![0; self.slots.len() * 2];
+        for index in std::mem::replace(&mut self.slots, larger) {
+            if index != 0 {
+                let slot = self.slot(tape, tape.string(tape.entry(index)));
+                if let Some(place) = self.slots.get_mut(slot) {
+                    *place = index;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fingerprints_tell_usual_keys_apart() {
+        let keys = ["id", "name", "text", "label", "labels", "confidence", "rationale", "risk", "explain"];
+        for (at, key) in keys.iter().enumerate() {
+            for other in keys.iter().skip(at + 1) {
+                assert_ne!(fingerprint(key.as_bytes()), fingerprint(other.as_bytes()), "{key} {other}");
+            }
+        }
+    }
+}

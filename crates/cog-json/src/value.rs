@@ -1,0 +1,221 @@
+//! A JSON value that owns its tree.
+
+mod convert;
+mod deserialize;
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock};
+
+use crate::error::SyntaxError;
+use crate::limits::Limits;
+use crate::node::{Elements, Members, Node};
+use crate::parser::Parser;
+use crate::tape::{Entry, Tag, Tape};
+
+pub(crate) use self::convert::to_serde;
+
+/// An immutable JSON value. Clones, and values taken out of it with [`Value::child`], share one tree.
+#[derive(Clone)]
+pub struct Value {
+    tape: Arc<Tape>,
+    index: u32,
+}
+
+impl Value {
+    /// Reads exactly what RFC 8259 allows, within [`Limits::default`]. Of several equal keys the last counts.
+    ///
+    /// # Errors
+    /// When the text is not JSON, or over a limit.
+    pub fn parse(text: &str) -> Result<Value, SyntaxError> {
+        Parser::one_shot(text.as_bytes(), Limits::default())
+    }
+
+    /// The same for bytes that should be UTF-8.
+    ///
+    /// # Errors
+    /// When the bytes are not UTF-8, start with a byte order mark, or are not JSON, or are over a limit.
+    pub fn parse_bytes(bytes: &[u8]) -> Result<Value, SyntaxError> {
+        Self::parse_within(bytes, Limits::default())
+    }
+
+    /// The same within limits of one's own.
+    ///
+    /// # Errors
+    /// As [`Value::parse_bytes`].
+    pub fn parse_within(bytes: &[u8], limits: Limits) -> Result<Value, SyntaxError> {
+        Parser::one_shot(bytes, limits)
+    }
+
+    /// The value `null`.
+    #[must_use]
+    pub fn null() -> Value {
+        static NULL: LazyLock<Arc<Tape>> = LazyLock::new(|| {
+            Arc::new(Tape {
+                text: "null".to_owned(),
+                entries: vec![Entry::scalar(Tag::Null, 0, 4)],
+                ..Tape::default()
+            })
+        });
+        Value { tape: Arc::clone(&NULL), index: 0 }
+    }
+
+    /// A view of the whole value, through which everything can be read.
+    #[inline]
+    #[must_use]
+    pub fn node(&self) -> Node<'_> {
+        Node { tape: &self.tape, index: self.index }
+    }
+
+    /// A part of this value as a value that shares its memory. A node of another value is copied.
+    #[must_use]
+    pub fn child(&self, node: Node<'_>) -> Value {
+        match std::ptr::eq(node.tape, self.tape.as_ref()) {
+            true => Value { tape: Arc::clone(&self.tape), index: node.index },
+            false => Value::copy_of(node),
+        }
+    }
+
+    /// See [`Node::get`].
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Node<'_>> {
+        self.node().get(key)
+    }
+
+    /// See [`Node::at`].
+    #[must_use]
+    pub fn at(&self, index: usize) -> Option<Node<'_>> {
+        self.node().at(index)
+    }
+
+    /// See [`Node::pointer`].
+    #[must_use]
+    pub fn pointer(&self, pointer: &str) -> Option<Node<'_>> {
+        self.node().pointer(pointer)
+    }
+
+    /// See [`Node::members`].
+    #[must_use]
+    pub fn members(&self) -> Members<'_> {
+        self.node().members()
+    }
+
+    /// See [`Node::elements`].
+    #[must_use]
+    pub fn elements(&self) -> Elements<'_> {
+        self.node().elements()
+    }
+
+    /// See [`Node::as_str`].
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        self.node().as_str()
+    }
+
+    /// See [`Node::as_bool`].
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        self.node().as_bool()
+    }
+
+    /// See [`Node::as_f64`].
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        self.node().as_f64()
+    }
+
+    /// See [`Node::as_i64`].
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        self.node().as_i64()
+    }
+
+    /// See [`Node::as_u64`].
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        self.node().as_u64()
+    }
+
+    /// See [`Node::is_null`].
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        self.node().is_null()
+    }
+
+    /// See [`Node::is_object`].
+    #[must_use]
+    pub fn is_object(&self) -> bool {
+        self.node().is_object()
+    }
+
+    /// See [`Node::is_array`].
+    #[must_use]
+    pub fn is_array(&self) -> bool {
+        self.node().is_array()
+    }
+
+    /// See [`Node::is_string`].
+    #[must_use]
+    pub fn is_string(&self) -> bool {
+        self.node().is_string()
+    }
+
+    /// See [`Node::to_serde`].
+    #[must_use]
+    pub fn to_serde(&self) -> serde_json::Value {
+        self.node().to_serde()
+    }
+
+    pub(crate) fn of_tape(tape: Tape) -> Value {
+        Value { tape: Arc::new(tape), index: 0 }
+    }
+
+    pub(crate) fn copy_of(node: Node<'_>) -> Value {
+        let mut text = String::new();
+        node.write(&mut text);
+        Value::of_own_text(text)
+    }
+
+    /// Reads text that this crate or `serde_json` wrote.
+    #[expect(clippy::expect_used, reason = "a writer whose text does not parse is a defect, not a condition")]
+    pub(crate) fn of_own_text(text: String) -> Value {
+        Parser::one_shot(text.as_bytes(), Limits::unbounded()).expect("written JSON is JSON")
+    }
+}
+
+impl Default for Value {
+    /// `null`
+    fn default() -> Self {
+        Value::null()
+    }
+}
+
+impl PartialEq for Value {
+    /// JSON equality: the order of members does not matter, numbers are compared mathematically.
+    fn eq(&self, other: &Self) -> bool {
+        self.node() == other.node()
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.node().fmt(f)
+    }
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.node(), f)
+    }
+}
+
+impl FromStr for Value {
+    type Err = SyntaxError;
+
+    fn from_str(text: &str) -> Result<Self, SyntaxError> {
+        Value::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::*;
+use crate::node::Kind;
+
+fn value(text: &str) -> Value {
+    Value::parse(text).unwrap()
+}
+
+#[test]
+fn reads_through_pointers() {
+    let value = value(r#"{"a":{"b":[10,{"c~/d":true}]},"":1}"#);
+    assert_eq!(value.pointer("/a/b/0").unwrap().as_i64(), Some(10));
+    assert_eq!(value.pointer("/a/b/1/c~0~1d").unwrap().as_bool(), Some(true));
+    assert_eq!(value.pointer("/").unwrap().as_u64(), Some(1));
+    assert_eq!(value.pointer("").unwrap().kind(), Kind::Object);
+    for absent in ["a", "/a/b/2", "/a/b/00", "/a/b/-", "/a/b/0/x", "/x"] {
+        assert!(value.pointer(absent).is_none(), "{absent}");
+    }
+}
+
+#[test]
+fn the_last_of_equal_keys_counts_everywhere() {
+    let value = value(r#"{"a":1,"b":2,"\u0061":{"x":3}}"#);
+    assert_eq!(value.node().len(), 2);
+    assert_eq!(value.members().map(|(key, _)| key).collect::<Vec<_>>(), ["b", "a"]);
+    assert_eq!(value.pointer("/a/x").unwrap().as_u64(), Some(3));
+    assert_eq!(value.to_serde(), json!({"b": 2, "a": {"x": 3}}));
+}
+
+#[test]
+fn large_objects_find_each_key_and_the_last_of_each() {
+    let members = (0..2000).map(|at| format!("\"key{}\":{at}", at % 1500)).collect::<Vec<_>>();
+    let value = value(&format!("{{{}}}", members.join(",")));
+    assert_eq!(value.node().len(), 1500);
+    assert_eq!(value.members().count(), 1500);
+    for at in 0..1500 {
+        let expected = if at < 500 { at + 1500 } else { at };
+        assert_eq!(value.get(&format!("key{at}")).unwrap().as_u64(), Some(expected));
+    }
+    assert!(value.get("key1500").is_none());
+}
+
+#[test]
+fn children_share_the_tree() {
+    let value = value(r#"{"a":{"b":[1,2]}}"#);
+    let child = value.child(value.get("a").unwrap());
+    assert_eq!(child.to_string(), r#"{"b":[1,2]}"#);
+    assert_eq!(child.node().tape_address(), value.node().tape_address());
+    let copy = child.get("b").unwrap().to_value();
+    assert_eq!(copy.to_string(), "[1,2]");
+    assert_eq!(Value::null().child(child.node()), child);
+}
+
+#[test]
+fn equality_ignores_order_and_spelling() {
+    assert_eq!(value(r#"{"a":1,"b":[1.0,"\u0041"]}"#), value(r#"{"b":[1,"A"],"a":1e0}"#));
+    assert_ne!(value(r#"{"a":1}"#), value(r#"{"a":1,"b":1}"#));
+    assert_ne!(value(r#"{"a":1,"a":2}"#), value(r#"{"a":1}"#));
+    assert_ne!(value("[1,2]"), value("[2,1]"));
+    assert_ne!(value("0"), value("false"));
+    assert_eq!(Value::null(), value(" null "));
+}
+
+#[test]
+fn converts_from_and_to_serde_json() {
+    let theirs = json!({"a": [null, true, -1, 2.5, "x\n\"", u64::MAX], "b": {"": {}}});
+    assert_eq!(Value::from(&theirs).to_serde(), theirs);
+    assert_eq!(value("12345678901234567890123").to_serde(), json!(1.2345678901234568e22));
+}
+
+#[test]
+fn passes_through_serde() {
+    #[derive(Serialize, Deserialize)]
+    struct Holder {
+        data: Value,
+    }
+    let text = r#"{"data":{"a":[1,2.5,-3,null,true,"é"],"b":{}}}"#;
+    let holder: Holder = serde_json::from_str(text).unwrap();
+    assert_eq!(holder.data.pointer("/a/5").unwrap().as_str(), Some("é"));
+    assert_eq!(serde_json::to_string(&holder).unwrap(), text);
+    assert!(serde_json::from_str::<Holder>(r#"{"data":{"a":[1,"#).is_err());
+}
+
+#[test]
+fn bytes_are_checked() {
+    assert_eq!(Value::parse_bytes("\"é\"".as_bytes()).unwrap().as_str(), Some("é"));
+    assert!(Value::parse_bytes(b"\"\xff\"").is_err());
+    assert!(Value::parse_bytes(b"\xef\xbb\xbf1").is_err());
+}

@@ -1,0 +1,185 @@
+//! Writing JSON.
+
+mod node;
+mod to_json;
+
+use crate::node::Node;
+use crate::scan::string_run;
+
+pub use self::to_json::ToJson;
+
+/// Writes one JSON value onto the end of a string: commas, colons, quotes and indentation are its business.
+///
+/// ```
+/// let mut out = String::new();
+/// cog_json::Writer::compact(&mut out).object(|w| {
+///     w.field("ok", &true);
+///     w.optional("note", &None::<&str>);
+///     w.key("items").array(|w| w.item(&1.5).item(&"b"));
+/// });
+/// assert_eq!(out, r#"{"ok":true,"items":[1.5,"b"]}"#);
+/// ```
+pub struct Writer<'a> {
+    out: &'a mut String,
+    pretty: bool,
+    depth: usize,
+    /// Something stands in this container already.
+    comma: bool,
+    /// A key was written, its value is due.
+    after_key: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes without any white space.
+    pub fn compact(out: &'a mut String) -> Self {
+        Writer { out, pretty: false, depth: 0, comma: false, after_key: false }
+    }
+
+    /// Writes with line breaks, indented by two spaces.
+    pub fn pretty(out: &'a mut String) -> Self {
+        Writer { pretty: true, ..Self::compact(out) }
+    }
+
+    /// Writes an object; `members` writes what is in it, with [`field`](Self::field),
+    /// [`optional`](Self::optional) or [`key`](Self::key).
+    pub fn object<R>(&mut self, members: impl FnOnce(&mut Self) -> R) {
+        self.open('{');
+        members(self);
+        self.close('}');
+    }
+
+    /// Writes an array; `items` writes what is in it.
+    pub fn array<R>(&mut self, items: impl FnOnce(&mut Self) -> R) {
+        self.open('[');
+        items(self);
+        self.close(']');
+    }
+
+    /// A member.
+    pub fn field(&mut self, key: &str, value: &(impl ToJson + ?Sized)) -> &mut Self {
+        value.write_json(self.key(key));
+        self
+    }
+
+    /// A member that is left out when there is nothing to tell.
+    pub fn optional(&mut self, key: &str, value: &Option<impl ToJson>) -> &mut Self {
+        match value {
+            Some(value) => self.field(key, value),
+            None => self,
+        }
+    }
+
+    /// A key; the value written next is its value.
+    pub fn key(&mut self, key: &str) -> &mut Self {
+        self.separate();
+        write_string(key, self.out);
+        self.out.push_str(if self.pretty { ": " } else { ":" });
+        self.after_key = true;
+        self
+    }
+
+    /// An element.
+    pub fn item(&mut self, value: &(impl ToJson + ?Sized)) -> &mut Self {
+        value.write_json(self);
+        self
+    }
+
+    /// A string.
+    pub fn string(&mut self, text: &str) {
+        self.separate();
+        write_string(text, self.out);
+    }
+
+    /// `true` or `false`.
+    pub fn bool(&mut self, value: bool) {
+        self.literal(if value { "true" } else { "false" });
+    }
+
+    /// `null`.
+    pub fn null(&mut self) {
+        self.literal("null");
+    }
+
+    /// A value of a tree, numbers as they were written; what is unfinished is closed where it stands.
+    pub fn node(&mut self, node: Node<'_>) {
+        node::write(node, self);
+    }
+
+    /// A number or keyword, as it stands.
+    fn literal(&mut self, text: &str) {
+        self.separate();
+        self.out.push_str(text);
+    }
+
+    fn open(&mut self, bracket: char) {
+        self.separate();
+        self.out.push(bracket);
+        self.depth += 1;
+        self.comma = false;
+    }
+
+    fn close(&mut self, bracket: char) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.comma {
+            self.indent();
+        }
+        self.out.push(bracket);
+        self.comma = true;
+    }
+
+    /// What stands between the value or key before and the one that comes.
+    fn separate(&mut self) {
+        if std::mem::take(&mut self.after_key) {
+            return;
+        }
+        if std::mem::replace(&mut self.comma, true) {
+            self.out.push(',');
+        }
+        if self.depth > 0 {
+            self.indent();
+        }
+    }
+
+    fn indent(&mut self) {
+        if self.pretty {
+            self.out.push('\n');
+            self.out.extend(std::iter::repeat_n("  ", self.depth));
+        }
+    }
+}
+
+/// Appends `text` as a JSON string. What must be escaped is, and nothing else.
+pub(crate) fn write_string(text: &str, out: &mut String) {
+    out.push('"');
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    loop {
+        let stop = string_run::<b'"'>(bytes, from);
+        out.push_str(text.get(from..stop).unwrap_or_default());
+        let Some(&byte) = bytes.get(stop) else { break };
+        escape(byte, out);
+        from = stop + 1;
+    }
+    out.push('"');
+}
+
+fn escape(byte: u8, out: &mut String) {
+    match byte {
+        b'"' => out.push_str("\\\""),
+        b'\\' => out.push_str("\\\\"),
+        b'\n' => out.push_str("\\n"),
+        b'\r' => out.push_str("\\r"),
+        b'\t' => out.push_str("\\t"),
+        0x08 => out.push_str("\\b"),
+        0x0c => out.push_str("\\f"),
+        _ => {
+            let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+            out.push_str("\\u00");
+            out.push(digit(byte >> 4));
+            out.push(digit(byte & 0xf));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
