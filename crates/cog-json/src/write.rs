@@ -15,9 +15,9 @@ pub use self::to_json::ToJson;
 /// cog_json::Writer::compact(&mut out).object(|w| {
 ///     w.field("ok", &true);
 ///     w.optional("note", &None::<&str>);
-///     w.key("items").array(|w| w.item(&1.5).item(&"b"));
+///     w.key("items").array(|w| w.item(&1.5));
 /// });
-/// assert_eq!(out, r#"{"ok":true,"items":[1.5,"b"]}"#);
+/// assert_eq!(out, r#"{"ok":true,"items":[1.5]}"#);
 /// ```
 pub struct Writer<'a> {
     out: &'a mut String,
@@ -42,30 +42,28 @@ impl<'a> Writer<'a> {
 
     /// Writes an object; `members` writes what is in it, with [`field`](Self::field),
     /// [`optional`](Self::optional) or [`key`](Self::key).
-    pub fn object<R>(&mut self, members: impl FnOnce(&mut Self) -> R) {
+    pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
         self.open('{');
         members(self);
         self.close('}');
     }
 
     /// Writes an array; `items` writes what is in it.
-    pub fn array<R>(&mut self, items: impl FnOnce(&mut Self) -> R) {
+    pub fn array(&mut self, items: impl FnOnce(&mut Self)) {
         self.open('[');
         items(self);
         self.close(']');
     }
 
     /// A member.
-    pub fn field(&mut self, key: &str, value: &(impl ToJson + ?Sized)) -> &mut Self {
+    pub fn field(&mut self, key: &str, value: &(impl ToJson + ?Sized)) {
         value.write_json(self.key(key));
-        self
     }
 
     /// A member that is left out when there is nothing to tell.
-    pub fn optional(&mut self, key: &str, value: &Option<impl ToJson>) -> &mut Self {
-        match value {
-            Some(value) => self.field(key, value),
-            None => self,
+    pub fn optional(&mut self, key: &str, value: &Option<impl ToJson>) {
+        if let Some(value) = value {
+            self.field(key, value);
         }
     }
 
@@ -79,9 +77,8 @@ impl<'a> Writer<'a> {
     }
 
     /// An element.
-    pub fn item(&mut self, value: &(impl ToJson + ?Sized)) -> &mut Self {
+    pub fn item(&mut self, value: &(impl ToJson + ?Sized)) {
         value.write_json(self);
-        self
     }
 
     /// A string.
