@@ -15,9 +15,9 @@ pub use self::to_json::ToJson;
 /// cog_json::Writer::compact(&mut out).object(|w| {
 ///     w.field("ok", &true);
 ///     w.optional("note", &None::<&str>);
-///     w.key("items").array(|w| w.item(&1.5));
+///     w.key("items").array(|w| w.item(&1.5).item(&"b"));
 /// });
-/// assert_eq!(out, r#"{"ok":true,"items":[1.5]}"#);
+/// assert_eq!(out, r#"{"ok":true,"items":[1.5,"b"]}"#);
 /// ```
 pub struct Writer<'a> {
     out: &'a mut String,
@@ -42,28 +42,30 @@ impl<'a> Writer<'a> {
 
     /// Writes an object; `members` writes what is in it, with [`field`](Self::field),
     /// [`optional`](Self::optional) or [`key`](Self::key).
-    pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
+    pub fn object<R>(&mut self, members: impl FnOnce(&mut Self) -> R) {
         self.open('{');
         members(self);
         self.close('}');
     }
 
     /// Writes an array; `items` writes what is in it.
-    pub fn array(&mut self, items: impl FnOnce(&mut Self)) {
+    pub fn array<R>(&mut self, items: impl FnOnce(&mut Self) -> R) {
         self.open('[');
         items(self);
         self.close(']');
     }
 
     /// A member.
-    pub fn field(&mut self, key: &str, value: &(impl ToJson + ?Sized)) {
+    pub fn field(&mut self, key: &str, value: &(impl ToJson + ?Sized)) -> &mut Self {
         value.write_json(self.key(key));
+        self
     }
 
     /// A member that is left out when there is nothing to tell.
-    pub fn optional(&mut self, key: &str, value: &Option<impl ToJson>) {
-        if let Some(value) = value {
-            self.field(key, value);
+    pub fn optional(&mut self, key: &str, value: &Option<impl ToJson>) -> &mut Self {
+        match value {
+            Some(value) => self.field(key, value),
+            None => self,
         }
     }
 
@@ -77,8 +79,9 @@ impl<'a> Writer<'a> {
     }
 
     /// An element.
-    pub fn item(&mut self, value: &(impl ToJson + ?Sized)) {
+    pub fn item(&mut self, value: &(impl ToJson + ?Sized)) -> &mut Self {
         value.write_json(self);
+        self
     }
 
     /// A string.

@@ -33,9 +33,7 @@ fn floats_that_json_lacks_become_null() {
 fn absent_members_leave_no_trace() {
     let mut out = String::new();
     Writer::pretty(&mut out).object(|w| {
-        w.optional("a", &None::<u32>);
-        w.optional("b", &Some(1));
-        w.field("c", &None::<u32>);
+        w.optional("a", &None::<u32>).optional("b", &Some(1)).field("c", &None::<u32>);
     });
     assert_eq!(out, "{\n  \"b\": 1,\n  \"c\": null\n}");
 }

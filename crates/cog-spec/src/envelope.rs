@@ -1,0 +1,162 @@
+use cog_json::{ToJson, Value, Writer};
+
+use crate::{Code, ErrorCode, Meta, Recoverable, Usage, Warning};
+
+/// The one answer of every run: `{ok, meta, data}` or `{ok, meta, error, partial_data?}` (SPEC 3.1).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Envelope {
+    /// The control plane.
+    pub meta: Meta,
+    /// The data plane, or why there is none.
+    pub outcome: Outcome,
+    /// `_warnings`: what a caller should know (supplement section 6).
+    pub warnings: Vec<Warning>,
+    /// `_emitted_context`: what the module hands on (supplement section 7).
+    pub emitted_context: Option<Value>,
+}
+
+/// What stands beside `meta`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// `ok: true`.
+    Success {
+        /// The checked answer.
+        data: Value,
+    },
+    /// `ok: false`.
+    Failure {
+        /// What went wrong.
+        error: ErrorBody,
+        /// What there is of the answer.
+        partial_data: Option<Value>,
+    },
+}
+
+/// `error`: code, message, and what helps (supplement section 2).
+#[derive(Debug, Clone, PartialEq)]
+pub struct ErrorBody {
+    /// The code.
+    pub code: ErrorCode,
+    /// What happened, for a person; holds no secret.
+    pub message: String,
+    /// Whether another attempt can help.
+    pub recoverable: Option<bool>,
+    /// What to do about it.
+    pub suggestion: Option<String>,
+    /// More, for a program: an object.
+    pub details: Option<Value>,
+}
+
+impl ErrorBody {
+    /// An error of the table; `recoverable` as the table says, left out where it says maybe.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        let recoverable = match code.recoverable() {
+            Recoverable::Yes => Some(true),
+            Recoverable::No => Some(false),
+            Recoverable::Maybe => None,
+        };
+        Self { code: code.into(), message: message.into(), recoverable, suggestion: None, details: None }
+    }
+
+    /// The same with a suggestion.
+    #[must_use]
+    pub fn suggest(mut self, suggestion: impl Into<String>) -> Self {
+        self.suggestion = Some(suggestion.into());
+        self
+    }
+
+    /// The same with details, an object.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// The same, said to be recoverable or not.
+    #[must_use]
+    pub fn with_recoverable(mut self, recoverable: bool) -> Self {
+        self.recoverable = Some(recoverable);
+        self
+    }
+}
+
+impl Envelope {
+    /// A success without warnings.
+    pub fn success(meta: Meta, data: Value) -> Self {
+        Self { meta, outcome: Outcome::Success { data }, warnings: Vec::new(), emitted_context: None }
+    }
+
+    /// A failure that the runtime found, with the meta of supplement R32.
+    pub fn failure(error: ErrorBody) -> Self {
+        let meta = Meta::of_failure(&error.message);
+        let outcome = Outcome::Failure { error, partial_data: None };
+        Self { meta, outcome, warnings: Vec::new(), emitted_context: None }
+    }
+
+    /// Whether the run succeeded.
+    pub fn is_ok(&self) -> bool {
+        matches!(self.outcome, Outcome::Success { .. })
+    }
+
+    /// The checked answer of a success.
+    pub fn data(&self) -> Option<&Value> {
+        match &self.outcome {
+            Outcome::Success { data } => Some(data),
+            Outcome::Failure { .. } => None,
+        }
+    }
+
+    /// The error of a failure.
+    pub fn error(&self) -> Option<&ErrorBody> {
+        match &self.outcome {
+            Outcome::Success { .. } => None,
+            Outcome::Failure { error, .. } => Some(error),
+        }
+    }
+
+    /// The tokens of the run, where they are known.
+    pub fn usage(&self) -> Option<Usage> {
+        self.meta.runtime.usage
+    }
+}
+
+impl ToJson for Envelope {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("ok", &self.is_ok());
+            w.field("meta", &self.meta);
+            match &self.outcome {
+                Outcome::Success { data } => {
+                    w.field("data", data);
+                }
+                Outcome::Failure { error, partial_data } => {
+                    w.field("error", error);
+                    w.optional("partial_data", partial_data);
+                }
+            }
+            write_extras(w, &self.warnings, self.emitted_context.as_ref());
+        });
+    }
+}
+
+/// `_warnings` and `_emitted_context`, which stand beside `meta` in envelope and final chunk alike.
+pub(crate) fn write_extras(w: &mut Writer<'_>, warnings: &[Warning], emitted_context: Option<&Value>) {
+    if !warnings.is_empty() {
+        w.field("_warnings", warnings);
+    }
+    w.optional("_emitted_context", &emitted_context);
+}
+
+impl ToJson for ErrorBody {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| write_error_fields(w, self));
+    }
+}
+
+pub(crate) fn write_error_fields(w: &mut Writer<'_>, error: &ErrorBody) {
+    w.field("code", error.code.as_str());
+    w.field("message", &error.message);
+    w.optional("recoverable", &error.recoverable);
+    w.optional("suggestion", &error.suggestion);
+    w.optional("details", &error.details);
+}

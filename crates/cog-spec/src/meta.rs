@@ -1,0 +1,110 @@
+use cog_json::{ToJson, Value, Writer};
+
+use crate::{Repair, Risk, RiskValue, Usage};
+
+/// The keys of `meta` that are the runtime's own (supplement R27).
+///
+/// They are added after the module's meta schema was checked, and that check ignores them.
+pub const RUNTIME_KEYS: &[&str] = &[
+    "model",
+    "processing_time_ms",
+    "latency_ms",
+    "usage",
+    "attempts",
+    "repairs",
+    "trace_id",
+    "media_processed",
+    "media_validation",
+    "cost",
+];
+
+/// The control plane of an answer (SPEC 6): what a caller routes by without reading `data`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Meta {
+    /// How sure the model says it is, 0 to 1; none in the first chunk of a stream.
+    pub confidence: Option<f64>,
+    /// How much harm the answer can do.
+    pub risk: RiskValue,
+    /// What the answer says, in at most 280 characters.
+    pub explain: String,
+    /// Fields of the module's own, in their order.
+    pub extra: Vec<(String, Value)>,
+    /// What the runtime adds.
+    pub runtime: RuntimeMeta,
+}
+
+impl Meta {
+    /// The longest `explain`, in Unicode scalar values (supplement R23).
+    pub const MAX_EXPLAIN: usize = 280;
+
+    /// A meta of the three required fields.
+    pub fn new(confidence: Option<f64>, risk: impl Into<RiskValue>, explain: impl Into<String>) -> Self {
+        Self {
+            confidence,
+            risk: risk.into(),
+            explain: explain.into(),
+            extra: Vec::new(),
+            runtime: RuntimeMeta::default(),
+        }
+    }
+
+    /// The meta of an error that the runtime itself found: confidence 0, risk high (supplement R32).
+    ///
+    /// `message` is cut to the length of an `explain`.
+    pub fn of_failure(message: &str) -> Self {
+        Self::new(Some(0.0), Risk::High, message.chars().take(Self::MAX_EXPLAIN).collect::<String>())
+    }
+}
+
+impl ToJson for Meta {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("confidence", &self.confidence);
+            w.field("risk", &self.risk);
+            w.field("explain", &self.explain);
+            for (key, value) in &self.extra {
+                w.field(key, value);
+            }
+            self.runtime.write_fields(w);
+        });
+    }
+}
+
+/// What the runtime knows of a run and adds to `meta` (supplement R27).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RuntimeMeta {
+    /// The model that answered, `VENDOR/MODEL`.
+    pub model: Option<String>,
+    /// From the first byte asked for to the envelope, in milliseconds.
+    pub processing_time_ms: Option<u64>,
+    /// Tokens of all attempts.
+    pub usage: Option<Usage>,
+    /// How often the model was asked, where more than once.
+    pub attempts: Option<u32>,
+    /// Every repair (supplement R26).
+    pub repairs: Vec<Repair>,
+    /// Links the run to the caller's traces.
+    pub trace_id: Option<String>,
+    /// Each medium that reached the model.
+    pub media_processed: Option<Value>,
+    /// What was checked of each medium.
+    pub media_validation: Option<Value>,
+    /// What the run cost: amount, currency, and where the price is from.
+    pub cost: Option<Value>,
+}
+
+impl RuntimeMeta {
+    fn write_fields(&self, w: &mut Writer<'_>) {
+        w.optional("model", &self.model);
+        w.optional("processing_time_ms", &self.processing_time_ms);
+        w.optional("usage", &self.usage);
+        w.optional("attempts", &self.attempts);
+        if !self.repairs.is_empty() {
+            w.field("repairs", &self.repairs);
+        }
+        w.optional("trace_id", &self.trace_id);
+        w.optional("media_processed", &self.media_processed);
+        w.optional("media_validation", &self.media_validation);
+        w.optional("cost", &self.cost);
+    }
+}

@@ -1,0 +1,55 @@
+use cog_json::{ToJson, Writer};
+
+use crate::tier::words;
+
+words! {
+    /// The warnings of a run (supplement section 6).
+    WarningCode {
+        /// The content is not what its name or header hinted.
+        ContentHint = "W1014",
+        /// Confidence is low for the tier.
+        LowConfidence = "W2001",
+        /// An optional part of a composition failed.
+        OptionalPartFailed = "W3002",
+        /// Insights were cut to the limit.
+        InsightsCut = "W3004",
+        /// A field that the schema does not name was kept.
+        UnknownFieldKept = "W3007",
+        /// Aggregation lowered the risk.
+        RiskLowered = "W3008",
+        /// No model was asked.
+        NoModelAsked = "W4001",
+        /// One envelope instead of a stream.
+        SyncInsteadOfStream = "W4010",
+        /// The session was begun afresh.
+        SessionAfresh = "W4013",
+    }
+}
+
+/// One entry of `_warnings`: what a caller should know of an answer that stands all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Which warning.
+    pub code: WarningCode,
+    /// What it is about, in a sentence.
+    pub message: String,
+    /// What was done instead, where something was: `sync`.
+    pub fallback_used: Option<String>,
+}
+
+impl Warning {
+    /// A warning without a fallback.
+    pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), fallback_used: None }
+    }
+}
+
+impl ToJson for Warning {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("code", self.code.as_str());
+            w.field("message", &self.message);
+            w.optional("fallback_used", &self.fallback_used);
+        });
+    }
+}
