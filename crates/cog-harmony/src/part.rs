@@ -1,0 +1,150 @@
+use cog_json::{ToJson, Writer};
+
+/// A piece of a message's content, addressable by itself (appendix A.1.2).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Part {
+    /// `{type: text, text, index?}`.
+    Text(TextPart),
+    /// `{type: image_url, image_url: {…}, video_metadata?}`: a picture, or a frame of a video.
+    Image(ImagePart),
+    /// `{type: input_audio, input_audio: {…}}`.
+    Audio(AudioPart),
+}
+
+impl Part {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(TextPart { text: text.into(), index: None })
+    }
+
+    /// The text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(part) => Some(&part.text),
+            Self::Image(_) | Self::Audio(_) => None,
+        }
+    }
+}
+
+/// A text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TextPart {
+    /// The text.
+    pub text: String,
+    /// Its place among the parts, where the sender numbers them.
+    pub index: Option<u64>,
+}
+
+/// A picture by address; a `data:` address holds the picture itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ImagePart {
+    /// `https:` or `data:`.
+    pub url: String,
+    /// How closely the model should look.
+    pub detail: Option<Detail>,
+    /// Degrees by which the picture was to be turned before the model sees it.
+    pub rotation: Option<f64>,
+    /// Where the picture stands in a video.
+    pub video: Option<VideoFrame>,
+}
+
+/// How closely a model looks at a picture (appendix A.1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// 85 tokens.
+    Low,
+    /// Counted by tiles.
+    High,
+    /// As the vendor likes.
+    Auto,
+}
+
+impl Detail {
+    /// Every word, in the order of the appendix.
+    pub const ALL: [Detail; 3] = [Detail::Low, Detail::High, Detail::Auto];
+
+    /// The word that stands in a part.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Detail::Low => "low",
+            Detail::High => "high",
+            Detail::Auto => "auto",
+        }
+    }
+}
+
+/// `video_metadata` of a frame.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct VideoFrame {
+    /// The video.
+    pub video_id: Option<String>,
+    /// Seconds from its start.
+    pub timestamp_sec: f64,
+    /// The number of the frame.
+    pub frame_index: Option<u64>,
+}
+
+/// A sound, with the sound itself in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AudioPart {
+    /// The bytes, base64: raw PCM or a compressed format.
+    pub data: String,
+    /// `wav`, `mp3`, …
+    pub format: String,
+    /// Samples a second.
+    pub sample_rate: Option<u64>,
+}
+
+impl ToJson for Part {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| match self {
+            Self::Text(part) => {
+                w.field("type", "text");
+                w.field("text", &part.text);
+                w.optional("index", &part.index);
+            }
+            Self::Image(part) => {
+                w.field("type", "image_url");
+                w.field("image_url", &ImageUrl(part));
+                w.optional("video_metadata", &part.video);
+            }
+            Self::Audio(part) => {
+                w.field("type", "input_audio");
+                w.field("input_audio", part);
+            }
+        });
+    }
+}
+
+struct ImageUrl<'a>(&'a ImagePart);
+
+impl ToJson for ImageUrl<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("url", &self.0.url);
+            w.optional("detail", &self.0.detail.map(Detail::as_str));
+            w.optional("rotation", &self.0.rotation);
+        });
+    }
+}
+
+impl ToJson for VideoFrame {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.optional("video_id", &self.video_id);
+            w.field("timestamp_sec", &self.timestamp_sec);
+            w.optional("frame_index", &self.frame_index);
+        });
+    }
+}
+
+impl ToJson for AudioPart {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("data", &self.data);
+            w.field("format", &self.format);
+            w.optional("sample_rate", &self.sample_rate);
+        });
+    }
+}
