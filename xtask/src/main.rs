@@ -1,3 +1,48 @@
-//! The chores of this workspace, as one program.
+//! The chores of this workspace, as one program: `cargo xtask COMMAND`.
 
-fn main() {}
+mod bench;
+mod conformance;
+mod dag;
+mod generate;
+mod project;
+mod sizes;
+mod test;
+
+use std::process::ExitCode;
+
+use project::{Outcome, say};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  bench               run the benchmarks, with the peers that they are compared to
+  conformance         print which lines of the checklist are covered
+  dag                 check the crates against the table of what may use what
+  generate [--check]  write the generated pages, or fail where one is out of date
+  sizes               check the lengths of files and functions
+  test [--rust-only]  install what the tests need and run all of them";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            say(format_args!("error: {reason}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[&str]) -> Outcome {
+    match arguments {
+        ["bench"] => bench::run(),
+        ["conformance"] => conformance::run(),
+        ["dag"] => dag::run(),
+        ["generate"] => generate::run(generate::Mode::Write),
+        ["generate", "--check"] => generate::run(generate::Mode::Check),
+        ["sizes"] => sizes::run(),
+        ["test"] => test::run(test::Extent::Everything),
+        ["test", "--rust-only"] => test::run(test::Extent::RustOnly),
+        _ => Err(USAGE.to_owned()),
+    }
+}

@@ -1,0 +1,196 @@
+//! `cargo xtask dag`: the crates use each other, and the world, only as the design allows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use crate::project::{Outcome, capture, cargo, read, say, tracked};
+
+/// What each crate may use of the others, lowest first (docs/flow.md shows the same as a picture).
+const TABLE: &[(&str, &[&str])] = &[
+    ("cog-json", &[]),
+    ("cog-spec", &["cog-json"]),
+    ("cog-schema", &["cog-json", "cog-spec"]),
+    ("cog-harmony", &["cog-json", "cog-spec"]),
+    ("cog-answer", &["cog-json", "cog-spec", "cog-schema"]),
+    ("cog-media", &["cog-spec"]),
+    ("cog-module", &["cog-json", "cog-spec", "cog-schema"]),
+    ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
+    (
+        "cog-run",
+        &[
+            "cog-json",
+            "cog-spec",
+            "cog-schema",
+            "cog-harmony",
+            "cog-answer",
+            "cog-media",
+            "cog-module",
+            "cog-provider",
+        ],
+    ),
+    ("cog-server", &["cog-spec", "cog-media", "cog-module", "cog-run"]),
+    (
+        "cog",
+        &[
+            "cog-json",
+            "cog-spec",
+            "cog-schema",
+            "cog-harmony",
+            "cog-answer",
+            "cog-media",
+            "cog-module",
+            "cog-provider",
+            "cog-run",
+            "cog-server",
+        ],
+    ),
+    ("cog-testkit", &[]),
+    ("xtask", &["cog-spec"]),
+];
+
+/// Crates without clocks, files and sockets: what comes in is an argument, what goes out is a result.
+const PURE: &[&str] = &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "cog-answer"];
+
+/// What a pure crate may not depend on, however far down.
+const IMPURE_CRATES: &[&str] = &["tokio", "mio", "socket2", "hyper", "reqwest", "async-std", "smol"];
+
+/// What the source of a pure crate may not name.
+const IMPURE_WORDS: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "Instant",
+    "SystemTime",
+    "UNIX_EPOCH",
+];
+
+/// Checks everything and lists all that is wrong.
+pub(crate) fn run() -> Outcome {
+    let metadata = capture(cargo().args(["metadata", "--format-version", "1", "--locked"]))?;
+    let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
+    let mut faults = edge_faults(&metadata);
+    faults.extend(dependency_faults(&metadata));
+    faults.extend(source_faults()?);
+    faults.extend(share_faults()?);
+    if faults.is_empty() {
+        say(format_args!("dag: every edge is in the table; {} crates are pure", PURE.len()));
+        return Ok(());
+    }
+    Err(format!("the design does not allow:\n  {}", faults.join("\n  ")))
+}
+
+/// Edges between the workspace's crates that the table does not have.
+fn edge_faults(metadata: &Value) -> Vec<String> {
+    let table: BTreeMap<&str, &[&str]> = TABLE.iter().copied().collect();
+    let mut faults = Vec::new();
+    for package in members(metadata) {
+        let name = text(package, "name");
+        let Some(allowed) = table.get(name) else {
+            faults.push(format!("{name}: the table has no such crate"));
+            continue;
+        };
+        for dependency in list(package, "dependencies") {
+            let target = text(dependency, "name");
+            let development = text(dependency, "kind") == "dev";
+            let known = table.contains_key(target);
+            let fine = allowed.contains(&target) || (development && target == "cog-testkit");
+            if known && !fine {
+                faults.push(format!("{name} -> {target}"));
+            }
+        }
+    }
+    faults
+}
+
+/// Crates that a pure crate reaches and must not.
+fn dependency_faults(metadata: &Value) -> Vec<String> {
+    let names: BTreeMap<&str, &str> = list(metadata, "packages")
+        .iter()
+        .map(|package| (text(package, "id"), text(package, "name")))
+        .collect();
+    let nodes: BTreeMap<&str, Vec<&str>> = metadata
+        .pointer("/resolve/nodes")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .map(|node| (text(node, "id"), normal_dependencies(node)))
+        .collect();
+    let mut faults = Vec::new();
+    for (id, name) in &names {
+        if PURE.contains(name) {
+            let reached = reach(id, &nodes);
+            let reached: BTreeSet<&str> = reached.iter().filter_map(|id| names.get(id).copied()).collect();
+            let impure = IMPURE_CRATES.iter().filter(|crate_name| reached.contains(*crate_name));
+            faults.extend(impure.map(|crate_name| format!("{name} reaches {crate_name}")));
+        }
+    }
+    faults
+}
+
+/// Words in the source of a pure crate that speak of clocks, files or sockets.
+fn source_faults() -> Outcome<Vec<String>> {
+    let mut faults = Vec::new();
+    for name in PURE {
+        for path in tracked(&format!("crates/{name}/src"), ".rs")? {
+            if path.ends_with("tests.rs") {
+                continue;
+            }
+            let text = read(&path)?;
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for (index, line) in code.lines().enumerate() {
+                let statement = line.split("//").next().unwrap_or_default();
+                let words = IMPURE_WORDS.iter().filter(|word| statement.contains(*word));
+                faults.extend(words.map(|word| format!("{path}:{}: {word}", index + 1)));
+            }
+        }
+    }
+    Ok(faults)
+}
+
+/// Crates that hold more than a quarter of the code.
+fn share_faults() -> Outcome<Vec<String>> {
+    let mut lines: BTreeMap<String, usize> = BTreeMap::new();
+    for path in tracked("crates", ".rs")? {
+        let mut parts = path.split('/').skip(1);
+        if let (Some(name), Some("src")) = (parts.next(), parts.next()) {
+            *lines.entry(name.to_owned()).or_default() += read(&path)?.lines().count();
+        }
+    }
+    let whole: usize = lines.values().sum();
+    let heavy = lines.iter().filter(|(_, count)| *count * 4 > whole);
+    Ok(heavy.map(|(name, count)| format!("{name} holds {count} of {whole} lines, over a quarter")).collect())
+}
+
+fn members(metadata: &Value) -> impl Iterator<Item = &Value> {
+    let ids = list(metadata, "workspace_members");
+    list(metadata, "packages").iter().filter(|package| package.get("id").is_some_and(|id| ids.contains(id)))
+}
+
+fn normal_dependencies(node: &Value) -> Vec<&str> {
+    let used_normally = |dependency: &&Value| {
+        list(dependency, "dep_kinds").iter().any(|kind| kind.get("kind").is_some_and(Value::is_null))
+    };
+    list(node, "deps").iter().filter(used_normally).map(|dependency| text(dependency, "pkg")).collect()
+}
+
+fn reach<'a>(start: &'a str, nodes: &BTreeMap<&'a str, Vec<&'a str>>) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![start];
+    while let Some(id) = open.pop() {
+        if seen.insert(id) {
+            open.extend(nodes.get(id).into_iter().flatten());
+        }
+    }
+    seen
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

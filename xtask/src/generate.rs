@@ -1,0 +1,142 @@
+//! `cargo xtask generate [--check]`: the pages that are printed from the program.
+
+use std::fmt::Write as _;
+use std::process::Command;
+
+use cog_spec::{Category, Code, Recoverable};
+
+use crate::conformance;
+use crate::project::{Outcome, capture, cargo, read, root, say, write};
+
+/// What to do where a page differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Write it.
+    Write,
+    /// Fail.
+    Check,
+}
+
+/// Prints every page, and writes or compares it.
+pub(crate) fn run(mode: Mode) -> Outcome {
+    let pages = [
+        ("docs/error-codes.md", error_codes()),
+        ("docs/cli.md", command_line()?),
+        (conformance::PAGE, conformance::page()?),
+    ];
+    let mut stale = Vec::new();
+    for (path, text) in pages {
+        match mode {
+            Mode::Write => write(path, &text)?,
+            Mode::Check if read(path).is_ok_and(|found| found == text) => {}
+            Mode::Check => stale.push(path),
+        }
+    }
+    if stale.is_empty() {
+        say(format_args!("generate: every page is up to date"));
+        return Ok(());
+    }
+    Err(format!("out of date, run `cargo xtask generate`: {}", stale.join(", ")))
+}
+
+const ERROR_CODES_HEAD: &str = "\
+# Error codes
+
+Every code that can stand in `error.code`, from the one table in `crates/cog-spec/src/code.rs`. `cog errors CODE` explains
+one on the command line. *Recoverable* says whether another attempt can help; *maybe* means that the error itself says.
+The status is that of the HTTP interface. A module may declare codes of its own, E5000 to E9999, under `error_codes` in its
+manifest; their status is 422. Text codes of older modules are read and normalised; the original is kept in
+`error.details.legacy_code`.
+
+This page is printed by `cargo xtask generate`.
+";
+
+fn error_codes() -> String {
+    let mut page = ERROR_CODES_HEAD.to_owned();
+    let mut category = None;
+    for code in Code::ALL {
+        if category != Some(code.category()) {
+            category = Some(code.category());
+            let _ = write!(page, "\n## {}\n", heading(code.category()));
+            let _ = write!(
+                page,
+                "\n| Code | Name | Recoverable | HTTP | What it means, and what to do |\n|---|---|---|---|---|\n"
+            );
+        }
+        let legacy = code.legacy().map_or_else(String::new, |text| format!("<br>older: `{text}`"));
+        let _ = writeln!(
+            page,
+            "| {} | {}{legacy} | {} | {} | {} {} |",
+            code.as_str(),
+            code.name(),
+            recoverable(code.recoverable()),
+            code.http_status(),
+            code.meaning(),
+            code.advice(),
+        );
+    }
+    page
+}
+
+fn heading(category: Category) -> &'static str {
+    match category {
+        Category::Input => "E1xxx: the input",
+        Category::Processing => "E2xxx: the processing",
+        Category::Output => "E3xxx: the output",
+        _ => "E4xxx: the runtime",
+    }
+}
+
+fn recoverable(word: Recoverable) -> &'static str {
+    match word {
+        Recoverable::Yes => "yes",
+        Recoverable::No => "no",
+        Recoverable::Maybe => "maybe",
+    }
+}
+
+const COMMAND_LINE_HEAD: &str = "\
+# The command line
+
+What `cog help` and `cog COMMAND --help` print. `cogn` is the same program under its older name.
+
+This page is printed by `cargo xtask generate`.
+";
+
+fn command_line() -> Outcome<String> {
+    execute_build()?;
+    let mut page = COMMAND_LINE_HEAD.to_owned();
+    let overview = help(&[])?;
+    let _ = write!(page, "\n## cog\n\n```text\n{}\n```\n", overview.trim_end());
+    for command in commands(&overview) {
+        let _ = write!(page, "\n## cog {command}\n\n```text\n{}\n```\n", help(&[&command])?.trim_end());
+    }
+    Ok(page)
+}
+
+fn execute_build() -> Outcome {
+    capture(cargo().args(["build", "--quiet", "--package", "cog", "--locked"])).map(drop)
+}
+
+/// The help of one command, at the width of these pages.
+fn help(command: &[&str]) -> Outcome<String> {
+    let target = capture(cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;
+    let target: serde_json::Value = serde_json::from_str(&target).map_err(|error| error.to_string())?;
+    let folder = target.get("target_directory").and_then(serde_json::Value::as_str).unwrap_or("target");
+    let binary = root().join(folder).join("debug/cog");
+    let printed =
+        capture(Command::new(binary).args(command).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1"))?;
+    Ok(printed.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"))
+}
+
+/// The commands that the overview lists, in its order.
+fn commands(overview: &str) -> Vec<String> {
+    let listed = overview.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    listed
+        .take_while(|line| !line.trim().is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| *word != "help")
+        .map(str::to_owned)
+        .collect()
+}

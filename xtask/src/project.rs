@@ -1,0 +1,85 @@
+//! What every chore needs: the root of the workspace, its files, and other programs.
+
+use std::fmt::Arguments;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// What a chore answers: nothing, or why it failed.
+pub(crate) type Outcome<T = ()> = Result<T, String>;
+
+/// The folder that holds the workspace's `Cargo.toml`.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
+}
+
+/// Prints a line. A reader who has gone away is no error of a chore's.
+pub(crate) fn say(line: Arguments<'_>) {
+    let _ = writeln!(std::io::stdout().lock(), "{line}");
+}
+
+/// Reads a file, given by its path from the root.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "chores read the files of this workspace, which have no limits"
+)]
+pub(crate) fn read(path: impl AsRef<Path>) -> Outcome<String> {
+    let path = root().join(path);
+    std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Reads a JSON file, given by its path from the root.
+pub(crate) fn read_json(path: impl AsRef<Path>) -> Outcome<Value> {
+    let path = path.as_ref();
+    serde_json::from_str(&read(path)?).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Writes a file, given by its path from the root.
+#[expect(clippy::disallowed_methods, reason = "chores write generated pages, which git keeps")]
+pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> Outcome {
+    let path = root().join(path);
+    std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The tracked files under a folder whose names end with `suffix`, sorted, by their paths from the root.
+pub(crate) fn tracked(folder: &str, suffix: &str) -> Outcome<Vec<String>> {
+    let listed = capture(Command::new("git").args(["ls-files", "--", folder]))?;
+    let mut files: Vec<String> =
+        listed.lines().filter(|path| path.ends_with(suffix)).map(str::to_owned).collect();
+    files.retain(|path| root().join(path).exists());
+    files.sort();
+    Ok(files)
+}
+
+/// Runs a program from the root, its output shown; fails unless it succeeds.
+pub(crate) fn execute(command: &mut Command) -> Outcome {
+    say(format_args!("$ {}", shown(command)));
+    let status = command.current_dir(root()).status().map_err(|error| missing(command, &error))?;
+    if status.success() { Ok(()) } else { Err(format!("{} failed: {status}", shown(command))) }
+}
+
+/// Runs a program from the root and gives what it printed; fails unless it succeeds.
+pub(crate) fn capture(command: &mut Command) -> Outcome<String> {
+    let output = command.current_dir(root()).output().map_err(|error| missing(command, &error))?;
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{} failed: {}\n{told}", shown(command), output.status));
+    }
+    String::from_utf8(output.stdout).map_err(|_| format!("{} printed no UTF-8", shown(command)))
+}
+
+/// The `cargo` that runs this program.
+pub(crate) fn cargo() -> Command {
+    Command::new(env!("CARGO"))
+}
+
+fn shown(command: &Command) -> String {
+    let arguments: Vec<_> = command.get_args().map(|text| text.to_string_lossy()).collect();
+    format!("{} {}", command.get_program().to_string_lossy(), arguments.join(" "))
+}
+
+fn missing(command: &Command, error: &std::io::Error) -> String {
+    format!("{} cannot be started: {error}", command.get_program().to_string_lossy())
+}

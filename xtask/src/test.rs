@@ -1,0 +1,54 @@
+//! `cargo xtask test`: installs what the tests need, then runs all of them. A missing tool fails; nothing is skipped.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::project::{Outcome, cargo, execute, root, say, tracked};
+
+/// How much to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// What Rust alone can do.
+    RustOnly,
+    /// That, and the checks against other people's clients.
+    Everything,
+}
+
+/// The vendors' own clients, whose types our requests and the mock's replies must fit.
+const SDKS: &[&str] = &["openai", "anthropic", "google-genai", "ollama"];
+
+/// Runs the tests.
+pub(crate) fn run(extent: Extent) -> Outcome {
+    execute(cargo().args(["test", "--workspace", "--locked"]))?;
+    if extent == Extent::Everything {
+        sdk_checks()?;
+    }
+    say(format_args!("test: everything passed"));
+    Ok(())
+}
+
+/// Checks wire forms with the types of the official SDKs.
+fn sdk_checks() -> Outcome {
+    let scripts = tracked("crates", "/check.py")?;
+    if scripts.is_empty() {
+        return Err("no SDK check was found under crates/".to_owned());
+    }
+    let interpreter = python(SDKS)?;
+    for script in scripts {
+        execute(Command::new(&interpreter).arg(&script))?;
+    }
+    Ok(())
+}
+
+/// An interpreter in an environment of its own under `target/`, with these packages.
+pub(crate) fn python(packages: &[&str]) -> Outcome<PathBuf> {
+    let folder = root().join("target/tools/python");
+    let interpreter = folder.join("bin/python");
+    if !interpreter.exists() {
+        execute(Command::new("python3").args(["-m", "venv"]).arg(&folder)).map_err(|reason| {
+            format!("{reason}\nthe tests need Python 3 with venv (Debian: apt-get install python3-venv)")
+        })?;
+    }
+    execute(Command::new(&interpreter).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+    Ok(interpreter)
+}
