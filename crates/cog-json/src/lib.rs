@@ -4,7 +4,8 @@
 //!
 //! - [`Parser`] takes bytes in any split and tells [`Event`]s: where in the document something happened, the
 //!   text that arrived, the value that became complete. The draft is readable at any time by borrow
-//!   ([`Parser::root`]).
+//!   ([`Parser::root`]). The strict parser accepts exactly RFC 8259; the tolerant one reads what language
+//!   models send (supplement R24) and records each thing it let pass.
 //! - [`Value`] and [`Node`] are the tree: a tape of 16-byte entries over the text it was read from. A `Value`
 //!   owns it and is cheap to clone; a `Node` looks at it and is `Copy`.
 //! - [`Writer`] and [`ToJson`] write JSON text, compact or indented.
@@ -45,7 +46,7 @@ pub use crate::event::{Event, EventKind};
 pub use crate::limits::Limits;
 pub use crate::node::{Elements, Key, Kind, Members, Node, NodeId};
 pub use crate::number::Number;
-pub use crate::parser::{End, Parser};
+pub use crate::parser::{End, Parser, Tolerance, Tolerated};
 pub use crate::path::{Path, PathError, Segment};
 pub use crate::value::Value;
 pub use crate::write::{ToJson, Writer};

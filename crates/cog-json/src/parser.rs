@@ -1,10 +1,14 @@
 //! Reading JSON as it arrives.
 
 mod input;
+mod lenient;
 mod machine;
 mod number;
+mod reply;
+mod seek;
 mod sink;
 mod string;
+mod tolerance;
 
 use crate::error::{SyntaxError, SyntaxKind};
 use crate::event::Event;
@@ -14,7 +18,10 @@ use crate::value::Value;
 
 use self::input::Input;
 use self::machine::Machine;
+use self::reply::Reply;
 use self::sink::{Live, Silent, Sink};
+
+pub use self::tolerance::{Tolerance, Tolerated};
 
 /// A push parser: feed it bytes in any split, take events, look at the draft whenever you like.
 ///
@@ -23,6 +30,8 @@ use self::sink::{Live, Silent, Sink};
 pub struct Parser {
     machine: Machine,
     input: Input,
+    /// Only in tolerant mode.
+    reply: Option<Reply>,
     failed: Option<SyntaxError>,
 }
 
@@ -43,7 +52,22 @@ impl Parser {
     #[must_use]
     pub fn strict(limits: Limits) -> Parser {
         let limits = limits.addressable();
-        Parser { machine: Machine::new(limits), input: Input::new(limits), failed: None }
+        Parser { machine: Machine::new(limits, false), input: Input::new(limits), reply: None, failed: None }
+    }
+
+    /// A parser for what language models send (supplement R24), each thing let pass being recorded
+    /// ([`Parser::tolerated`]): text, reasoning and code fences around the document, trailing commas, single
+    /// quotes, comments, line breaks and other control characters in strings, Python's `None`, `True`, `False`.
+    ///
+    /// The document is the first object with a member, or array of such, that the reply shows: nothing is told
+    /// before its first key and colon, and what looks different at that point is prose. An empty object, an array
+    /// without objects or a scalar is the document only if there is nothing else in the reply but a fence; it is
+    /// told by [`Parser::finish`].
+    #[must_use]
+    pub fn tolerant(limits: Limits) -> Parser {
+        let limits = limits.addressable();
+        let (machine, reply) = (Machine::new(limits, true), Some(Reply::new(limits)));
+        Parser { machine, input: Input::new(limits), reply, failed: None }
     }
 
     /// Takes the next bytes and tells `sink` what they bring.
@@ -55,10 +79,11 @@ impl Parser {
         self.feed(bytes, &mut Live(sink))
     }
 
-    /// Says that no more bytes will come.
+    /// Says that no more bytes will come. In tolerant mode a document that was cut is [`End::Truncated`], and its
+    /// draft stays as it is: nothing is completed (supplement R25).
     ///
     /// # Errors
-    /// When the document is not whole.
+    /// When there is no document; in strict mode also when it is not whole.
     pub fn finish(&mut self, sink: &mut impl FnMut(Event<'_>)) -> Result<End, SyntaxError> {
         self.end(&mut Live(sink))
     }
@@ -67,6 +92,18 @@ impl Parser {
     #[must_use]
     pub fn root(&self) -> Option<Node<'_>> {
         self.machine.root()
+    }
+
+    /// What was let pass so far; what stands after the document is told by [`Parser::finish`].
+    #[must_use]
+    pub fn tolerated(&self) -> &[Tolerated] {
+        self.machine.ledger.entries()
+    }
+
+    /// Whether the reply holds another object after the document: who reads it must not choose (supplement R25).
+    #[must_use]
+    pub fn several(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::several)
     }
 
     /// The document as far as it has arrived, as a value of its own.
@@ -90,7 +127,10 @@ impl Parser {
         }
         // What stands before a fault in the encoding is read first, so that the split does not matter.
         let taken = self.input.take(bytes, &mut self.machine.tape.text);
-        let read = self.machine.run(sink);
+        let read = match &mut self.reply {
+            Some(reply) => reply.run(&mut self.machine, sink),
+            None => self.machine.run(sink),
+        };
         read.and(taken).map_err(|fault| self.fail(fault))
     }
 
@@ -98,10 +138,14 @@ impl Parser {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        let ended = self.machine.finish(sink).and_then(|whole| match whole && self.input.is_whole() {
-            true => Ok(End::Complete),
-            false => Err((SyntaxKind::UnexpectedEnd, self.machine.tape.text.len())),
-        });
+        let ended = match &mut self.reply {
+            Some(reply) => reply.finish(&mut self.machine, sink),
+            None => match self.machine.finish(sink) {
+                Ok(true) if self.input.is_whole() => Ok(End::Complete),
+                Ok(_) => Err((SyntaxKind::UnexpectedEnd, self.machine.tape.text.len())),
+                Err(fault) => Err(fault),
+            },
+        };
         ended.map_err(|fault| self.fail(fault))
     }
 

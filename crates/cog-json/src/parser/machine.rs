@@ -5,12 +5,15 @@ use crate::event::{Event, EventKind};
 use crate::limits::Limits;
 use crate::node::Node;
 use crate::parser::Fault;
+use crate::parser::lenient::{CommentToken, Place};
 use crate::parser::number::NumberToken;
 use crate::parser::sink::Sink;
 use crate::parser::string::StringToken;
+use crate::parser::tolerance::{Ledger, Tolerance};
 use crate::path::Path;
 use crate::scan;
 use crate::tape::{Entry, Tag, Tape, fingerprint};
+use crate::write::ToJson;
 
 /// Everything that is known between two pieces.
 pub(super) struct Machine {
@@ -22,8 +25,11 @@ pub(super) struct Machine {
     /// What was begun there.
     pub(super) token: Token,
     pub(super) path: Path,
-    frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame>,
     limits: Limits,
+    /// Whether to read what supplement R24 lists.
+    pub(super) tolerant: bool,
+    pub(super) ledger: Ledger,
 }
 
 /// What may come next.
@@ -50,14 +56,15 @@ pub(super) enum Token {
     None,
     String(StringToken),
     Number(NumberToken),
+    Comment(CommentToken),
 }
 
 /// An open container.
-struct Frame {
-    container: u32,
-    object: bool,
+pub(super) struct Frame {
+    pub(super) container: u32,
+    pub(super) object: bool,
     /// The key entry of the member at hand.
-    key: u32,
+    pub(super) key: u32,
     /// An earlier key entry with the same key, or 0, which is never a key.
     earlier: u32,
     /// One bit for each fingerprint: a key whose bit is not set is new.
@@ -68,7 +75,7 @@ struct Frame {
 pub(super) type Step = Result<bool, Fault>;
 
 impl Machine {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: Limits, tolerant: bool) -> Self {
         Machine {
             tape: Tape::default(),
             pos: 0,
@@ -77,7 +84,16 @@ impl Machine {
             path: Path::root(),
             frames: Vec::new(),
             limits,
+            tolerant,
+            ledger: Ledger::default(),
         }
+    }
+
+    /// Starts over at another place of the same text.
+    pub(super) fn restart(&mut self, pos: usize) {
+        let text = std::mem::take(&mut self.tape.text);
+        *self = Machine { pos, ..Machine::new(self.limits, self.tolerant) };
+        self.tape.text = text;
     }
 
     /// Makes room for a text of this many bytes.
@@ -90,6 +106,11 @@ impl Machine {
         (self.tape.len() > 0).then_some(Node { tape: &self.tape, index: 0 })
     }
 
+    /// Whether the root is complete.
+    pub(super) fn is_over(&self) -> bool {
+        self.expect == Expect::End
+    }
+
     /// Reads as far as the text goes.
     pub(super) fn run<S: Sink>(&mut self, sink: &mut S) -> Result<(), Fault> {
         let mut goes_on = self.resume(sink)?;
@@ -98,9 +119,9 @@ impl Machine {
             goes_on = match self.expect {
                 Expect::Value | Expect::FirstElement | Expect::Element => self.value(byte, sink)?,
                 Expect::FirstKey | Expect::Key => self.key(byte, sink)?,
-                Expect::Colon => self.colon(byte)?,
+                Expect::Colon => self.colon(byte, sink)?,
                 Expect::Comma => self.comma(byte, sink)?,
-                Expect::End => return Err((SyntaxKind::TrailingText, self.pos)),
+                Expect::End => self.unexpected(byte, sink)?,
             };
         }
         Ok(())
@@ -111,7 +132,7 @@ impl Machine {
         if self.frames.is_empty() {
             self.end_number(sink)?;
         }
-        Ok(self.expect == Expect::End)
+        Ok(self.is_over())
     }
 
     /// Goes on with the token that the text ended in.
@@ -120,6 +141,7 @@ impl Machine {
             Token::None => Ok(true),
             Token::String(token) => self.go_on_string(token, sink),
             Token::Number(token) => self.go_on_number(token, sink),
+            Token::Comment(token) => self.go_on_comment(token),
         }
     }
 
@@ -137,7 +159,7 @@ impl Machine {
 
     fn value<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Step {
         match byte {
-            b'"' => self.string_value(sink),
+            b'"' => self.string_value(byte, sink),
             b'{' => self.open(Tag::Object, Expect::FirstKey, sink),
             b'[' => self.open(Tag::Array, Expect::FirstElement, sink),
             b'-' | b'0'..=b'9' => self.number(byte, sink),
@@ -145,21 +167,21 @@ impl Machine {
             b'f' => self.literal("false", Tag::False, sink),
             b'n' => self.literal("null", Tag::Null, sink),
             b']' if self.expect == Expect::FirstElement => self.close(sink),
-            _ => self.unexpected(byte),
+            _ => self.unexpected(byte, sink),
         }
     }
 
     fn key<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Step {
         match byte {
-            b'"' => self.string_key(sink),
+            b'"' => self.string_key(byte, sink),
             b'}' if self.expect == Expect::FirstKey => self.close(sink),
-            _ => self.unexpected(byte),
+            _ => self.unexpected(byte, sink),
         }
     }
 
-    fn colon(&mut self, byte: u8) -> Step {
+    fn colon<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Step {
         if byte != b':' {
-            return self.unexpected(byte);
+            return self.unexpected(byte, sink);
         }
         self.pos += 1;
         self.expect = Expect::Value;
@@ -175,12 +197,15 @@ impl Machine {
                 Ok(true)
             }
             (b'}', true) | (b']', false) => self.close(sink),
-            _ => self.unexpected(byte),
+            _ => self.unexpected(byte, sink),
         }
     }
 
     #[cold]
-    fn unexpected(&mut self, byte: u8) -> Step {
+    fn unexpected<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Step {
+        if let Some(step) = self.tolerate(byte, sink) {
+            return step;
+        }
         let kind = match self.expect {
             Expect::Element if byte == b']' => SyntaxKind::TrailingComma,
             Expect::Key if byte == b'}' => SyntaxKind::TrailingComma,
@@ -202,14 +227,21 @@ impl Machine {
     }
 
     fn literal<S: Sink>(&mut self, word: &str, tag: Tag, sink: &mut S) -> Step {
+        match self.word(word, tag)? {
+            Some(entry) => self.scalar(entry, sink),
+            None => Ok(false),
+        }
+    }
+
+    /// Reads a word, or nothing yet if it may still become one: then it is read again from its start.
+    pub(super) fn word(&mut self, word: &str, tag: Tag) -> Result<Option<Entry>, Fault> {
         let start = self.pos;
         let rest = self.tape.text.get(start..).unwrap_or_default();
         if rest.starts_with(word) {
             self.pos += word.len();
-            return self.scalar(Entry::scalar(tag, start, word.len()), sink);
+            return Ok(Some(Entry::scalar(tag, start, word.len())));
         }
-        // Read again from its start when more has come: a few bytes.
-        if word.starts_with(rest) { Ok(false) } else { Err((SyntaxKind::ExpectedValue, start)) }
+        if word.starts_with(rest) { Ok(None) } else { Err((SyntaxKind::ExpectedValue, start)) }
     }
 
     fn open<S: Sink>(&mut self, tag: Tag, expect: Expect, sink: &mut S) -> Step {
@@ -224,7 +256,7 @@ impl Machine {
         Ok(true)
     }
 
-    fn close<S: Sink>(&mut self, sink: &mut S) -> Step {
+    pub(super) fn close<S: Sink>(&mut self, sink: &mut S) -> Step {
         self.pos += 1;
         if let Some(frame) = self.frames.pop() {
             let next = self.tape.len();
@@ -262,9 +294,16 @@ impl Machine {
         }
         self.tape.entries.push(entry);
         if earlier != 0 {
+            self.note_duplicate(earlier);
             self.tell(index, EventKind::Replaced, sink);
         }
         Ok(index)
+    }
+
+    #[cold]
+    fn note_duplicate(&mut self, earlier: u32) {
+        let replaced = Node { tape: &self.tape, index: earlier + 1 }.to_json().len();
+        self.note(Tolerance::DuplicateKey, Place::Value, replaced, 0);
     }
 
     /// Goes on after a value.

@@ -4,10 +4,13 @@ mod escape;
 
 use crate::error::SyntaxKind;
 use crate::event::EventKind;
+use crate::parser::lenient::Place;
 use crate::parser::machine::{Machine, Step, Token};
 use crate::parser::sink::Sink;
+use crate::parser::tolerance::Tolerance;
 use crate::scan::string_run;
 use crate::tape::{Entry, Tag};
+use crate::write::ToJson;
 
 use self::escape::Escape;
 
@@ -20,44 +23,51 @@ pub(super) struct StringToken {
     /// How much of it was told.
     told: usize,
     began: bool,
+    quote: u8,
+    /// Control characters that should have been escaped, and the bytes their escapes take.
+    raw: usize,
+    raw_escaped: usize,
+}
+
+impl StringToken {
+    /// A string whose first byte after the quote is at `start`.
+    fn new(start: usize, quote: u8) -> Self {
+        let entry = Entry::open(Tag::String, start);
+        StringToken { entry, index: None, told: 0, began: false, quote, raw: 0, raw_escaped: 0 }
+    }
 }
 
 impl Machine {
-    pub(super) fn string_value<S: Sink>(&mut self, sink: &mut S) -> Step {
-        match self.whole_string() {
-            Some(entry) => {
-                let index = self.begin(entry, sink)?;
-                self.tell(index, EventKind::Text { delta: self.tape.string(entry), first: true }, sink);
-                self.complete(index, sink);
-                Ok(true)
-            }
-            None => {
-                let entry = Entry::open(Tag::String, self.pos + 1);
-                let index = Some(self.begin(entry, sink)?);
-                self.pos += 1;
-                self.go_on_string(StringToken { entry, index, told: 0, began: false }, sink)
-            }
+    /// At the opening quote of a value.
+    pub(super) fn string_value<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
+        if let Some(entry) = self.whole_string(quote) {
+            let index = self.begin(entry, sink)?;
+            self.tell(index, EventKind::Text { delta: self.tape.string(entry), first: true }, sink);
+            self.complete(index, sink);
+            return Ok(true);
         }
+        self.pos += 1;
+        let mut token = StringToken::new(self.pos, quote);
+        token.index = Some(self.begin(token.entry, sink)?);
+        self.go_on_string(token, sink)
     }
 
-    pub(super) fn string_key<S: Sink>(&mut self, sink: &mut S) -> Step {
-        match self.whole_string() {
-            Some(entry) => self.add_key::<S>(entry),
-            None => {
-                self.pos += 1;
-                let entry = Entry::open(Tag::String, self.pos);
-                self.go_on_string(StringToken { entry, index: None, told: 0, began: false }, sink)
-            }
+    /// At the opening quote of a key.
+    pub(super) fn string_key<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
+        if let Some(entry) = self.whole_string(quote) {
+            return self.add_key::<S>(entry);
         }
+        self.pos += 1;
+        self.go_on_string(StringToken::new(self.pos, quote), sink)
     }
 
     /// The usual case: the string is here from quote to quote, without escapes.
     #[inline]
-    fn whole_string(&mut self) -> Option<Entry> {
+    fn whole_string(&mut self, quote: u8) -> Option<Entry> {
         let bytes = self.tape.text.as_bytes();
         let start = self.pos + 1;
         let end = string_run::<b'"'>(bytes, start);
-        if bytes.get(end) != Some(&b'"') {
+        if quote != b'"' || bytes.get(end) != Some(&b'"') {
             return None;
         }
         self.pos = end + 1;
@@ -67,13 +77,16 @@ impl Machine {
     pub(super) fn go_on_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
         loop {
             let bytes = self.tape.text.as_bytes();
-            let stop = string_run::<b'"'>(bytes, self.pos);
+            let stop = match token.quote {
+                b'"' => string_run::<b'"'>(bytes, self.pos),
+                _ => string_run::<b'\''>(bytes, self.pos),
+            };
             let byte = bytes.get(stop).copied();
             self.add_run(&mut token.entry, stop);
             match byte {
                 None => return self.pause_string(token, sink),
-                Some(b'"') => return self.end_string(token, sink),
-                Some(b'\\') => match escape::read(self.tape.text.as_bytes(), stop) {
+                Some(quote) if quote == token.quote => return self.end_string(token, sink),
+                Some(b'\\') => match escape::read(self.tape.text.as_bytes(), stop, token.quote) {
                     Escape::Unfinished => return self.pause_string(token, sink),
                     Escape::Bad(kind) => {
                         self.show_string(&mut token, sink);
@@ -81,6 +94,11 @@ impl Machine {
                     }
                     Escape::Char(char, length) => self.add_char(&mut token.entry, char, length),
                 },
+                Some(control) if self.tolerant => {
+                    self.add_run(&mut token.entry, stop + 1);
+                    token.raw += 1;
+                    token.raw_escaped += escape::length(control);
+                }
                 Some(_) => {
                     self.show_string(&mut token, sink);
                     return Err((SyntaxKind::ControlCharacter, stop));
@@ -113,14 +131,31 @@ impl Machine {
 
     fn end_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
         self.pos += 1;
-        let Some(index) = token.index else { return self.add_key::<S>(token.entry) };
+        let Some(index) = token.index else {
+            self.add_key::<S>(token.entry)?;
+            self.note_string(&token);
+            return Ok(true);
+        };
         token.entry.set_complete();
+        self.note_string(&token);
         self.show_string(&mut token, sink);
         if !token.began {
             self.tell(index, EventKind::Text { delta: "", first: true }, sink);
         }
         self.complete(index, sink);
         Ok(true)
+    }
+
+    /// Notes what was let pass in a string that is over.
+    fn note_string(&mut self, token: &StringToken) {
+        if token.quote == b'\'' {
+            let before = self.pos + 1 - token.entry.start();
+            let after = self.tape.string(token.entry).to_json().len();
+            self.note(Tolerance::SingleQuotes, Place::Value, before, after);
+        }
+        if token.raw > 0 {
+            self.note(Tolerance::RawNewline, Place::Value, token.raw, token.raw_escaped);
+        }
     }
 
     fn pause_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {

@@ -1,2 +1,3 @@
 mod strict;
 mod told;
+mod tolerant;

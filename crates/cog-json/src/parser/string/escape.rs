@@ -11,11 +11,21 @@ pub(super) enum Escape {
     Bad(SyntaxKind),
 }
 
-/// Reads the escape whose backslash is at `at`.
-pub(super) fn read(bytes: &[u8], at: usize) -> Escape {
+/// Bytes of the escape that a control character needs.
+pub(super) fn length(control: u8) -> usize {
+    match control {
+        b'\n' | b'\t' | b'\r' | 0x08 | 0x0c => 2,
+        _ => 6,
+    }
+}
+
+/// Reads the escape whose backslash is at `at`, in a string between `quote`s: a single quote has an escape only
+/// between single quotes.
+pub(super) fn read(bytes: &[u8], at: usize, quote: u8) -> Escape {
     let Some(letter) = bytes.get(at + 1) else { return Escape::Unfinished };
     let char = match letter {
         b'"' | b'\\' | b'/' => char::from(*letter),
+        b'\'' if quote == b'\'' => '\'',
         b'n' => '\n',
         b't' => '\t',
         b'r' => '\r',

@@ -1,6 +1,6 @@
 //! Runs of the parser in a form that can be compared: all that may depend on the split is joined.
 
-use super::super::{End, Parser};
+use super::super::{End, Parser, Tolerated};
 use crate::error::SyntaxError;
 use crate::event::{Event, EventKind};
 
@@ -10,6 +10,8 @@ pub(super) struct Told {
     pub(super) events: Vec<String>,
     pub(super) end: Result<End, SyntaxError>,
     pub(super) draft: Option<String>,
+    pub(super) tolerated: Vec<Tolerated>,
+    pub(super) several: bool,
 }
 
 /// Feeds `pieces` and writes down what happens.
@@ -18,7 +20,13 @@ pub(super) fn run<'a>(mut parser: Parser, pieces: impl IntoIterator<Item = &'a [
     let fed =
         pieces.into_iter().try_for_each(|piece| parser.push(piece, &mut |event| note(event, &mut events)));
     let end = fed.and_then(|()| parser.finish(&mut |event| note(event, &mut events)));
-    Told { events, end, draft: parser.root().map(|root| root.to_string()) }
+    Told {
+        events,
+        end,
+        draft: parser.root().map(|root| root.to_string()),
+        tolerated: parser.tolerated().to_vec(),
+        several: parser.several(),
+    }
 }
 
 /// The same document in one piece, in every two pieces, and byte by byte.

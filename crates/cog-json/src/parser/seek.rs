@@ -1,0 +1,259 @@
+//! Finding the document in a reply that says more than JSON.
+//!
+//! Prose has brackets too: `{name}`, `[1]`, `{"a"}`. A bracket is taken for the start of the document only when it
+//! is followed, apart from more opening brackets, by a member's key and colon, and nothing is told before. What a
+//! false start had read is read again as prose, but never twice for the same kind of quote, so that seeking is
+//! linear: a key ends at the next quote of its kind, and a false start inside it would need that very quote.
+
+use std::ops::ControlFlow;
+
+use crate::scan::{self, string_run};
+
+/// Looks for the start of a document, over any number of pieces.
+pub(super) struct Seeker {
+    /// The first byte that was not looked at.
+    pos: usize,
+    phase: Phase,
+    /// The first bracket of the candidate at hand.
+    start: usize,
+    /// Where to go on when the candidate turns out to be prose.
+    retry: usize,
+    /// Opening brackets of the candidate.
+    depth: usize,
+    most_depth: usize,
+    /// Where the reply proper starts, after reasoning.
+    body: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// At the start of the reply, where reasoning may stand.
+    Start,
+    /// Inside `<think>`, up to this tag.
+    Reasoning(&'static str),
+    Prose,
+    /// After `[`.
+    InArray,
+    /// After `{`.
+    InObject,
+    Key(u8),
+    AfterKey,
+    /// In a comment, to return to where it began.
+    Comment {
+        block: bool,
+        back: Back,
+    },
+}
+
+/// Where a comment may stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Back {
+    InArray,
+    InObject,
+    AfterKey,
+}
+
+/// Stop with the start of the document, or with nothing when the text is used up.
+type Found = ControlFlow<Option<usize>>;
+
+const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
+
+impl Seeker {
+    /// Seeks from the start of a reply.
+    pub(super) fn new(most_depth: usize) -> Self {
+        Seeker { pos: 0, phase: Phase::Start, start: 0, retry: 0, depth: 0, most_depth, body: 0 }
+    }
+
+    /// Seeks after a document.
+    pub(super) fn after(pos: usize, most_depth: usize) -> Self {
+        Seeker { pos, phase: Phase::Prose, ..Self::new(most_depth) }
+    }
+
+    /// The start of the document, if the text shows it.
+    pub(super) fn seek(&mut self, text: &str) -> Option<usize> {
+        loop {
+            if let ControlFlow::Break(found) = self.step(text) {
+                return found;
+            }
+        }
+    }
+
+    /// The text is over: the start of a document that an unfinished candidate hid.
+    pub(super) fn seek_at_end(&mut self, text: &str) -> Option<usize> {
+        while self.is_candidate() {
+            (self.pos, self.phase) = (self.retry, Phase::Prose);
+            if let Some(start) = self.seek(text) {
+                return Some(start);
+            }
+        }
+        None
+    }
+
+    /// The start of a candidate that the text was cut in.
+    pub(super) fn candidate(&self) -> Option<usize> {
+        self.is_candidate().then_some(self.start)
+    }
+
+    /// Where the reply starts, after reasoning.
+    pub(super) fn body(&self) -> usize {
+        self.body
+    }
+
+    /// Whether the reply ends inside its reasoning.
+    pub(super) fn is_reasoning(&self) -> bool {
+        matches!(self.phase, Phase::Reasoning(_))
+    }
+
+    fn is_candidate(&self) -> bool {
+        !matches!(self.phase, Phase::Start | Phase::Prose | Phase::Reasoning(_))
+    }
+
+    fn step(&mut self, text: &str) -> Found {
+        let bytes = text.as_bytes();
+        match self.phase {
+            Phase::Start => self.look_for_reasoning(text),
+            Phase::Reasoning(tag) => self.skip_reasoning(text, tag),
+            Phase::Prose => self.skip_prose(bytes),
+            Phase::InArray | Phase::InObject | Phase::AfterKey => self.look_on(bytes),
+            Phase::Key(quote) => self.read_key(bytes, quote),
+            Phase::Comment { block, back } => self.skip_comment(text, block, back),
+        }
+    }
+
+    fn look_for_reasoning(&mut self, text: &str) -> Found {
+        let start = scan::space(text.as_bytes(), self.pos);
+        let rest = text.get(start..).unwrap_or_default();
+        for (open, close) in TAGS {
+            if rest.starts_with(open) {
+                self.pos = start + open.len();
+                return self.go_on(Phase::Reasoning(close));
+            }
+            if open.starts_with(rest) {
+                return ControlFlow::Break(None);
+            }
+        }
+        self.go_on(Phase::Prose)
+    }
+
+    fn skip_reasoning(&mut self, text: &str, tag: &str) -> Found {
+        match text.get(self.pos..).and_then(|rest| rest.find(tag)) {
+            Some(length) => {
+                self.pos += length + tag.len();
+                self.body = self.pos;
+                self.go_on(Phase::Prose)
+            }
+            None => {
+                self.pos = text.floor_char_boundary(self.pos.max(text.len().saturating_sub(tag.len())));
+                ControlFlow::Break(None)
+            }
+        }
+    }
+
+    fn skip_prose(&mut self, bytes: &[u8]) -> Found {
+        let rest = bytes.get(self.pos..).unwrap_or_default();
+        let Some(length) = rest.iter().position(|&byte| byte | 0x20 == b'{') else {
+            self.pos = bytes.len();
+            return ControlFlow::Break(None);
+        };
+        self.pos += length;
+        self.start = self.pos;
+        self.depth = 0;
+        self.enter(bytes)
+    }
+
+    /// At an opening bracket of a candidate.
+    fn enter(&mut self, bytes: &[u8]) -> Found {
+        let object = bytes.get(self.pos) == Some(&b'{');
+        self.pos += 1;
+        self.retry = self.pos;
+        self.depth += 1;
+        match self.depth > self.most_depth {
+            // Not prose any more: the parser will say what is wrong.
+            true => ControlFlow::Break(Some(self.start)),
+            false => self.go_on(if object { Phase::InObject } else { Phase::InArray }),
+        }
+    }
+
+    /// Decides by the next byte that is no white space.
+    fn look_on(&mut self, bytes: &[u8]) -> Found {
+        self.pos = scan::space(bytes, self.pos);
+        let Some(&byte) = bytes.get(self.pos) else { return ControlFlow::Break(None) };
+        match (self.phase, byte) {
+            (Phase::InArray, b'[' | b'{') => self.enter(bytes),
+            (Phase::InObject, b'"' | b'\'') => {
+                self.pos += 1;
+                self.retry = self.pos;
+                self.go_on(Phase::Key(byte))
+            }
+            (Phase::AfterKey, b':') => ControlFlow::Break(Some(self.start)),
+            (_, b'/') => self.enter_comment(bytes),
+            (Phase::AfterKey, _) => self.dismiss(self.retry),
+            _ => self.dismiss(self.pos),
+        }
+    }
+
+    fn read_key(&mut self, bytes: &[u8], quote: u8) -> Found {
+        let stop = match quote {
+            b'"' => string_run::<b'"'>(bytes, self.pos),
+            _ => string_run::<b'\''>(bytes, self.pos),
+        };
+        self.pos = stop;
+        match (bytes.get(stop), bytes.get(stop + 1)) {
+            (None, _) | (Some(b'\\'), None) => ControlFlow::Break(None),
+            (Some(b'\\'), Some(_)) => {
+                self.pos += 2;
+                ControlFlow::Continue(())
+            }
+            (Some(&byte), _) if byte == quote => {
+                self.pos += 1;
+                self.go_on(Phase::AfterKey)
+            }
+            // A line break or the like: nobody starts a document so.
+            _ => self.dismiss(self.retry),
+        }
+    }
+
+    fn enter_comment(&mut self, bytes: &[u8]) -> Found {
+        let back = match self.phase {
+            Phase::InArray => Back::InArray,
+            Phase::InObject => Back::InObject,
+            _ => Back::AfterKey,
+        };
+        let block = match bytes.get(self.pos + 1) {
+            None => return ControlFlow::Break(None),
+            Some(b'/') => false,
+            Some(b'*') => true,
+            Some(_) => return self.dismiss(self.retry),
+        };
+        self.pos += 2;
+        self.go_on(Phase::Comment { block, back })
+    }
+
+    fn skip_comment(&mut self, text: &str, block: bool, back: Back) -> Found {
+        let end = if block { "*/" } else { "\n" };
+        let found = text.get(self.pos..).and_then(|rest| rest.find(end));
+        self.pos = match found {
+            Some(length) => self.pos + length + end.len(),
+            None => text.len() - usize::from(block && text.len() > self.pos && text.ends_with('*')),
+        };
+        // Comments are not looked at again.
+        self.retry = self.pos;
+        match (found, back) {
+            (None, _) => ControlFlow::Break(None),
+            (_, Back::InArray) => self.go_on(Phase::InArray),
+            (_, Back::InObject) => self.go_on(Phase::InObject),
+            (_, Back::AfterKey) => self.go_on(Phase::AfterKey),
+        }
+    }
+
+    fn go_on(&mut self, phase: Phase) -> Found {
+        self.phase = phase;
+        ControlFlow::Continue(())
+    }
+
+    /// The candidate was prose.
+    fn dismiss(&mut self, pos: usize) -> Found {
+        self.pos = pos;
+        self.go_on(Phase::Prose)
+    }
+}
