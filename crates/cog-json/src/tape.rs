@@ -39,26 +39,21 @@ impl Tape {
     }
 
     /// Changes the entry at `index`.
+    #[inline]
     pub(crate) fn update(&mut self, index: u32, change: impl FnOnce(&mut Entry)) {
         if let Some(entry) = self.entries.get_mut(index as usize) {
             change(entry);
         }
     }
 
-    /// Counts one more element of an array and gives its place.
-    pub(crate) fn add_element(&mut self, array: u32) -> usize {
-        let place = self.entry(array).count();
-        self.update(array, Entry::add_child);
-        place
-    }
-
-    /// Puts `key` in force in an object, and the `earlier` entry of the same key (0: none) out of it.
-    pub(crate) fn add_member(&mut self, object: u32, key: u32, earlier: u32) {
-        match earlier {
-            0 => self.update(object, Entry::add_child),
-            _ => self.update(earlier, Entry::set_shadowed),
+    /// Puts `key`, the last entry so far, in force in an object that has `count` keys with it, and the `earlier`
+    /// entry of the same key (0: none) out of it.
+    #[inline]
+    pub(crate) fn add_member(&mut self, object: u32, key: u32, earlier: u32, count: u32) {
+        if earlier != 0 {
+            self.update(earlier, Entry::set_shadowed);
         }
-        if self.entry(object).count() > SMALL as usize {
+        if count > SMALL {
             self.add_to_table(object, key);
         }
     }

@@ -15,7 +15,9 @@ pub use self::to_json::ToJson;
 /// cog_json::Writer::compact(&mut out).object(|w| {
 ///     w.field("ok", &true);
 ///     w.optional("note", &None::<&str>);
-///     w.key("items").array(|w| w.item(&1.5).item(&"b"));
+///     w.key("items").array(|w| {
+///         w.item(&1.5).item(&"b");
+///     });
 /// });
 /// assert_eq!(out, r#"{"ok":true,"items":[1.5,"b"]}"#);
 /// ```
@@ -42,14 +44,14 @@ impl<'a> Writer<'a> {
 
     /// Writes an object; `members` writes what is in it, with [`field`](Self::field),
     /// [`optional`](Self::optional) or [`key`](Self::key).
-    pub fn object<R>(&mut self, members: impl FnOnce(&mut Self) -> R) {
+    pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
         self.open('{');
         members(self);
         self.close('}');
     }
 
     /// Writes an array; `items` writes what is in it.
-    pub fn array<R>(&mut self, items: impl FnOnce(&mut Self) -> R) {
+    pub fn array(&mut self, items: impl FnOnce(&mut Self)) {
         self.open('[');
         items(self);
         self.close(']');

@@ -95,7 +95,7 @@ impl Machine {
         };
         for frame in self.frames.iter().take(inner) {
             if !frame.object {
-                path.push_index(self.tape.entry(frame.container).count().saturating_sub(1));
+                path.push_index(frame.count.saturating_sub(1) as usize);
                 continue;
             }
             let key = self.tape.string(self.tape.entry(frame.key));

@@ -63,6 +63,8 @@ pub(super) enum Token {
 pub(super) struct Frame {
     pub(super) container: u32,
     pub(super) object: bool,
+    /// Children so far; brought to the tape at the end of each piece.
+    pub(super) count: u32,
     /// The key entry of the member at hand.
     pub(super) key: u32,
     /// An earlier key entry with the same key, or 0, which is never a key.
@@ -113,6 +115,14 @@ impl Machine {
 
     /// Reads as far as the text goes.
     pub(super) fn run<S: Sink>(&mut self, sink: &mut S) -> Result<(), Fault> {
+        let read = self.read(sink);
+        for frame in &self.frames {
+            self.tape.update(frame.container, |entry| entry.set_len(frame.count as usize));
+        }
+        read
+    }
+
+    fn read<S: Sink>(&mut self, sink: &mut S) -> Result<(), Fault> {
         let mut goes_on = self.resume(sink)?;
         while goes_on {
             let Some(byte) = self.peek() else { break };
@@ -251,7 +261,8 @@ impl Machine {
         let container = self.begin(Entry::open(tag, self.pos), sink)?;
         self.pos += 1;
         self.expect = expect;
-        self.frames.push(Frame { container, object: tag == Tag::Object, key: 0, earlier: 0, seen: 0 });
+        let object = tag == Tag::Object;
+        self.frames.push(Frame { container, object, count: 0, key: 0, earlier: 0, seen: 0 });
         self.tell(container, EventKind::Open, sink);
         Ok(true)
     }
@@ -260,7 +271,10 @@ impl Machine {
         self.pos += 1;
         if let Some(frame) = self.frames.pop() {
             let next = self.tape.len();
-            self.tape.update(frame.container, |entry| entry.close(next));
+            self.tape.update(frame.container, |entry| {
+                entry.set_len(frame.count as usize);
+                entry.close(next);
+            });
             self.complete(frame.container, sink);
         }
         Ok(true)
@@ -284,13 +298,12 @@ impl Machine {
             return Ok(index);
         };
         let earlier = std::mem::take(&mut frame.earlier);
+        if S::LIVE && !frame.object {
+            self.path.push_index(frame.count as usize);
+        }
+        frame.count += u32::from(earlier == 0);
         if frame.object {
-            self.tape.add_member(frame.container, frame.key, earlier);
-        } else {
-            let place = self.tape.add_element(frame.container);
-            if S::LIVE {
-                self.path.push_index(place);
-            }
+            self.tape.add_member(frame.container, frame.key, earlier, frame.count);
         }
         self.tape.entries.push(entry);
         if earlier != 0 {
@@ -309,14 +322,20 @@ impl Machine {
     /// Goes on after a value.
     pub(super) fn complete<S: Sink>(&mut self, index: u32, sink: &mut S) {
         self.tell(index, EventKind::Complete, sink);
-        if self.frames.is_empty() {
+        let Some(frame) = self.frames.last() else {
             self.expect = Expect::End;
-        } else {
-            self.expect = Expect::Comma;
-            if S::LIVE {
-                self.path.pop();
-            }
+            return;
+        };
+        if S::LIVE {
+            self.path.pop();
         }
+        // A comma mostly follows at once.
+        self.expect = match self.tape.text.as_bytes().get(self.pos) {
+            Some(b',') if frame.object => Expect::Key,
+            Some(b',') => Expect::Element,
+            _ => Expect::Comma,
+        };
+        self.pos += usize::from(self.expect != Expect::Comma);
     }
 
     /// A key is complete: `entry` is its string.
@@ -339,7 +358,10 @@ impl Machine {
             self.path.push_key(key);
         }
         self.tape.entries.push(entry.with_key(print));
-        self.expect = Expect::Colon;
+        // A colon mostly follows at once.
+        let colon = self.tape.text.as_bytes().get(self.pos) == Some(&b':');
+        self.pos += usize::from(colon);
+        self.expect = if colon { Expect::Value } else { Expect::Colon };
         Ok(true)
     }
 

@@ -109,6 +109,9 @@ impl Machine {
 
     /// Takes the plain text up to `stop` into the string.
     fn add_run(&mut self, entry: &mut Entry, stop: usize) {
+        if stop == self.pos {
+            return;
+        }
         let tape = &mut self.tape;
         if entry.is_decoded() {
             tape.decoded.push_str(tape.text.get(self.pos..stop).unwrap_or_default());
@@ -131,13 +134,14 @@ impl Machine {
 
     fn end_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
         self.pos += 1;
+        let end = self.pos;
         let Some(index) = token.index else {
             self.add_key::<S>(token.entry)?;
-            self.note_string(&token);
+            self.note_string(&token, end);
             return Ok(true);
         };
         token.entry.set_complete();
-        self.note_string(&token);
+        self.note_string(&token, end);
         self.show_string(&mut token, sink);
         if !token.began {
             self.tell(index, EventKind::Text { delta: "", first: true }, sink);
@@ -146,10 +150,10 @@ impl Machine {
         Ok(true)
     }
 
-    /// Notes what was let pass in a string that is over.
-    fn note_string(&mut self, token: &StringToken) {
+    /// Notes what was let pass in a string that is over, its closing quote being before `end`.
+    fn note_string(&mut self, token: &StringToken, end: usize) {
         if token.quote == b'\'' {
-            let before = self.pos + 1 - token.entry.start();
+            let before = end + 1 - token.entry.start();
             let after = self.tape.string(token.entry).to_json().len();
             self.note(Tolerance::SingleQuotes, Place::Value, before, after);
         }

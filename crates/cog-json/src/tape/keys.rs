@@ -5,14 +5,23 @@ use std::hash::{BuildHasher, RandomState};
 use super::Tape;
 
 /// 24 bits of a key, from its length and its first and last eight bytes. Two different keys may have the same.
+#[inline]
 pub(crate) fn fingerprint(key: &[u8]) -> u32 {
-    let (head, tail) = match (key.first_chunk(), key.last_chunk()) {
-        (Some(head), Some(tail)) => (u64::from_le_bytes(*head), u64::from_le_bytes(*tail)),
-        _ => (key.iter().fold(0, |word, &byte| (word << 8) | u64::from(byte)), 0),
-    };
+    let (head, tail) = ends(key);
     let mixed =
         (head ^ tail.rotate_left(23) ^ ((key.len() as u64) << 56)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 40) as u32
+}
+
+/// The first and the last bytes of a key, as many as fit a word; in a short key they overlap.
+fn ends(key: &[u8]) -> (u64, u64) {
+    if let (Some(head), Some(tail)) = (key.first_chunk(), key.last_chunk()) {
+        return (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
+    }
+    if let (Some(head), Some(tail)) = (key.first_chunk(), key.last_chunk()) {
+        return (u32::from_le_bytes(*head).into(), u32::from_le_bytes(*tail).into());
+    }
+    (key.iter().fold(0, |word, &byte| (word << 8) | u64::from(byte)), 0)
 }
 
 /// The keys of one large object: open addressing over the indexes of their entries, at most half full. The hash

@@ -62,15 +62,20 @@ fn pair(bytes: &[u8], at: usize, high: u32) -> Escape {
 
 /// The 16 bits of `\uXXXX`.
 fn unit(bytes: &[u8], at: usize) -> Result<u32, Escape> {
-    let mut unit = 0;
-    for place in 0..6 {
-        let Some(&byte) = bytes.get(at + place) else { return Err(Escape::Unfinished) };
-        let digit = match (place, byte) {
-            (0, b'\\') | (1, b'u') => Some(0),
-            (0 | 1, _) => None,
-            _ => char::from(byte).to_digit(16),
-        };
-        unit = (unit << 4) + digit.ok_or(Escape::Bad(SyntaxKind::Escape))?;
+    let rest = bytes.get(at..).unwrap_or_default();
+    match rest.first_chunk::<6>() {
+        Some([b'\\', b'u', digits @ ..]) => hex(digits).ok_or(Escape::Bad(SyntaxKind::Escape)),
+        Some(_) => Err(Escape::Bad(SyntaxKind::Escape)),
+        None if may_become_unit(rest) => Err(Escape::Unfinished),
+        None => Err(Escape::Bad(SyntaxKind::Escape)),
     }
-    Ok(unit)
+}
+
+fn hex(digits: &[u8; 4]) -> Option<u32> {
+    digits.iter().try_fold(0, |unit, &digit| Some((unit << 4) | char::from(digit).to_digit(16)?))
+}
+
+fn may_become_unit(start: &[u8]) -> bool {
+    let (marker, digits) = start.split_at(start.len().min(2));
+    b"\\u".starts_with(marker) && digits.iter().all(u8::is_ascii_hexdigit)
 }

@@ -1,0 +1,109 @@
+//! What the parser costs beside `serde_json`, as ratios that hold on any machine.
+//!
+//! `cargo bench -p cog-json` prints one line for each ratio with the bound it must keep, and fails when one is
+//! not kept. Each side runs in turn with the other and the best of its runs counts.
+
+#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use cog_json::{EventKind, Limits, Parser, Value};
+
+fn main() -> ExitCode {
+    let (small, large) = (records(200), records(2000));
+    let string = format!("{{\"text\":\"{}\"}}", "lorem ipsum dolor ".repeat((1 << 20) / 18));
+    let escapes = format!("[{}]", vec![r#""say \"hi\"\nand \u00e9\ud83d\ude00""#; 2000].join(","));
+    let answer = records(100);
+    let results = [
+        at_most(3.0, "1 MB of records in 16-byte pieces ÷ append and parse at the end", || {
+            ratio(|| stream(&large), || append(&large))
+        }),
+        at_most(15.0, "one string of 1 MB in 16-byte pieces ÷ append and parse at the end", || {
+            ratio(|| stream(&string), || append(&string))
+        }),
+        at_most(12.0, "1 MB in 16-byte pieces ÷ 100 KB", || ratio(|| stream(&large), || stream(&small))),
+        at_most(0.5, "a 50 KB answer at once ÷ serde_json::Value", || against_serde(&answer)),
+        at_most(0.5, "a small envelope at once ÷ serde_json::Value", || against_serde(ENVELOPE)),
+        at_most(1.5, "strings full of escapes at once ÷ serde_json::Value", || against_serde(&escapes)),
+    ];
+    if results.iter().all(|kept| *kept) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+const ENVELOPE: &str = r#"{"ok":true,"meta":{"confidence":0.92,"risk":"low","explain":"One query is open to injection."},"data":{"issues":[{"line":1,"severity":"high","kind":"security","text":"The value is put into the statement as text."}],"rationale":"The query is built by adding strings; a parameter would do.","score":3}}"#;
+
+fn records(count: usize) -> String {
+    let record = |at: usize| {
+        format!(
+            r#"{{"id":{at},"label":"object {at}","kind":"vehicle","confidence":0.{at:04},"box":[{at},{},{},17],"visible":true,"parent":null,"colour":"dark green","note":"Seen behind the second tree on the left, partly hidden by a \"no parking\" sign and a parked bicycle.\nCheck again in daylight, since the number plate could not be read from this distance.","text":"The quick brown fox jumps over the lazy dog while nobody is watching, and then it runs away into the dark forest beyond the river where all the other foxes are."}}"#,
+            at * 2,
+            at * 3,
+        )
+    };
+    format!("{{\"objects\":[{}]}}", (0..count).map(record).collect::<Vec<_>>().join(",\n  "))
+}
+
+/// Pieces in, deltas out, and a look at the draft after each piece.
+fn stream(text: &str) {
+    let mut parser = Parser::tolerant(Limits::model_output());
+    let mut bytes = 0;
+    for piece in text.as_bytes().chunks(16) {
+        let pushed = parser.push(piece, &mut |event| {
+            if let EventKind::Text { delta, .. } = event.kind {
+                bytes += delta.len() + event.path.depth();
+            }
+        });
+        assert!(pushed.is_ok());
+        black_box(parser.root().map(|root| (root.len(), root.is_complete())));
+    }
+    assert!(parser.finish(&mut |_| {}).is_ok());
+    black_box((bytes, parser));
+}
+
+fn append(text: &str) {
+    let mut whole = Vec::new();
+    for piece in text.as_bytes().chunks(16) {
+        whole.extend_from_slice(black_box(piece));
+    }
+    black_box(serde_json::from_slice::<serde_json::Value>(&whole).is_ok());
+}
+
+fn against_serde(text: &str) -> f64 {
+    ratio(
+        || {
+            black_box(Value::parse(black_box(text)).is_ok());
+        },
+        || {
+            black_box(serde_json::from_str::<serde_json::Value>(black_box(text)).is_ok());
+        },
+    )
+}
+
+fn at_most(bound: f64, what: &str, measure: impl Fn() -> f64) -> bool {
+    let ratio = measure();
+    let kept = ratio <= bound;
+    println!("{ratio:6.2}  (at most {bound:4.1}{})  {what}", if kept { "" } else { ", NOT KEPT" });
+    kept
+}
+
+/// The best time of `ours` over the best time of `theirs`.
+fn ratio(ours: impl Fn(), theirs: impl Fn()) -> f64 {
+    let (mut one, mut other) = (Duration::MAX, Duration::MAX);
+    let end = Instant::now() + Duration::from_secs(2);
+    while Instant::now() < end {
+        one = one.min(best_of_some(&ours));
+        other = other.min(best_of_some(&theirs));
+    }
+    println!("        {one:?} against {other:?}");
+    one.as_secs_f64() / other.as_secs_f64()
+}
+
+fn best_of_some(run: &impl Fn()) -> Duration {
+    let once = || {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    };
+    (0..5).map(|_| once()).min().unwrap_or(Duration::MAX)
+}
