@@ -1,1 +1,23 @@
-//! Wire protocols, vendors, the HTTP client, recording and replay.
+//! Asking a model: wire protocols, vendors, the HTTP client, recording and replay.
+//!
+//! * [`Provider`] is what the pipeline talks to; [`HttpProvider`] is the one for vendors.
+//! * [`protocol`] holds one pure mapping for each wire form: a [`ModelRequest`] to a [`WireRequest`],
+//!   bytes to `ModelEvent`s.
+//! * [`vendors`] is a table, a row for each vendor; [`choose()`] picks one (supplement section 11).
+//! * [`ProviderError`] says why no answer came, with its code.
+//!
+//! Addresses and keys come from the operator alone, through [`vendors::ProviderSettings`]; nothing here
+//! reads the environment, but for what the HTTP client does by itself: the usual proxy variables, and
+//! `SSL_CERT_FILE` and `SSL_CERT_DIR` for the certificates to trust.
+
+mod choose;
+mod error;
+pub mod protocol;
+mod provider;
+mod request;
+pub mod vendors;
+
+pub use choose::{Choice, OFFLINE, UnknownProvider, choose, known};
+pub use error::{Deadline, Interruption, ProviderError};
+pub use provider::{Asking, ModelStream, Provider};
+pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};

@@ -1,0 +1,305 @@
+//! Why a provider gave no answer, or not all of it.
+
+use std::{path::PathBuf, time::Duration};
+
+use cog_spec::Code;
+use thiserror::Error;
+
+use crate::{RequestError, vendors::BadAddress};
+
+/// Why a provider gave no answer, or not all of it.
+///
+/// Messages carry the vendor's own words, in one line, cut to a few hundred characters, and never a key.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[non_exhaustive]
+pub enum ProviderError {
+    /// The vendor cannot take the request; nothing was sent.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The address that the operator set is none; nothing was sent.
+    #[error("{vendor} cannot be asked: {fault}")]
+    Address {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The variable to set.
+        variable: &'static str,
+        /// What is wrong with it.
+        fault: BadAddress,
+    },
+    /// The vendor wants a key and there is none; nothing was sent.
+    #[error("{vendor} needs a key: {variable} is not set")]
+    NoKey {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The variable to set.
+        variable: &'static str,
+    },
+    /// The vendor refuses the key (401, 403).
+    #[error("{vendor} refuses the key in {variable}: {message}")]
+    KeyRefused {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The variable that holds the key.
+        variable: &'static str,
+        /// The vendor's words.
+        message: String,
+    },
+    /// The vendor does not know the model, or the address leads nowhere (404).
+    #[error("{vendor} does not know the model `{model}`: {message}")]
+    UnknownModel {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The model that was asked.
+        model: String,
+        /// The vendor's words.
+        message: String,
+    },
+    /// The vendor refuses the request as it stands (other 4xx).
+    #[error("{vendor} refuses the request ({status}): {message}")]
+    Refused {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The HTTP status.
+        status: u16,
+        /// The vendor's words.
+        message: String,
+    },
+    /// Too many requests, or the quota is used up (429).
+    #[error("{vendor} limits the rate: {message}")]
+    RateLimited {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The vendor's words.
+        message: String,
+        /// How long the vendor asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The conversation is longer than the model can read.
+    #[error("the request is longer than `{model}` can read: {message}")]
+    ContextOverflow {
+        /// The model that was asked.
+        model: String,
+        /// The vendor's words.
+        message: String,
+    },
+    /// The vendor cannot be reached, or fails (connection, 5xx).
+    #[error("{vendor} is unavailable: {message}")]
+    Unavailable {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// What went wrong.
+        message: String,
+        /// How long the vendor asks to wait.
+        retry_after: Option<Duration>,
+    },
+    /// What answers at the address does not speak the protocol: a web page, a redirect.
+    #[error("what answers at {url} is not {vendor}'s interface: {found}")]
+    WrongInterface {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The address.
+        url: String,
+        /// What came instead.
+        found: String,
+    },
+    /// The reply breaks the protocol.
+    #[error("{vendor} sent a reply that cannot be read: {message}")]
+    Malformed {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The reply is longer than is allowed.
+    #[error("{vendor} sent more than {limit} bytes")]
+    TooLarge {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The reply broke off before its end.
+    #[error("the reply of {vendor} broke off: {message}")]
+    Interrupted {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// Who broke it off.
+        by: Interruption,
+        /// What went wrong.
+        message: String,
+    },
+    /// A deadline passed.
+    #[error("{vendor} took longer than {}: {deadline}", seconds(.limit))]
+    Timeout {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// Which deadline.
+        deadline: Deadline,
+        /// How long was allowed.
+        limit: Duration,
+    },
+    /// No recorded reply fits the request.
+    #[error("no recording in {} fits the request (body {hash})", .folder.display())]
+    NoRecording {
+        /// The cassette.
+        folder: PathBuf,
+        /// The hash that was looked for, shortened.
+        hash: String,
+    },
+    /// A cassette cannot be read or written.
+    #[error("the cassette {} cannot be used: {message}", .folder.display())]
+    Cassette {
+        /// The cassette.
+        folder: PathBuf,
+        /// What went wrong.
+        message: String,
+    },
+    /// A fault of a provider outside this crate.
+    #[error("{message}")]
+    Other {
+        /// The code it is told with.
+        code: Code,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+/// Who broke off a reply: `details.reason` of E2010 (supplement R40).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interruption {
+    /// The vendor, by closing or by an error in the middle of the reply.
+    Provider,
+    /// The way there.
+    Network,
+}
+
+impl Interruption {
+    /// The word that stands in `details.reason`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Interruption::Provider => "provider",
+            Interruption::Network => "network",
+        }
+    }
+}
+
+/// A deadline of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Deadline {
+    /// Of the whole call.
+    Whole,
+    /// Until the first token.
+    FirstToken,
+    /// Between two pieces of the reply.
+    Silence,
+}
+
+impl std::fmt::Display for Deadline {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Deadline::Whole => "the call has a time limit",
+            Deadline::FirstToken => "the first token did not come",
+            Deadline::Silence => "the reply fell silent",
+        })
+    }
+}
+
+impl ProviderError {
+    /// The code of the specification (supplement section 2, R40).
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Request(error) => error.code(),
+            Self::RateLimited { .. } => Code::RateLimited,
+            Self::ContextOverflow { .. } => Code::ContextOverflow,
+            Self::Malformed { .. } | Self::TooLarge { .. } => Code::ParseError,
+            Self::Interrupted { .. } => Code::StreamInterrupted,
+            Self::Timeout { .. } => Code::StreamTimeout,
+            Self::Other { code, .. } => *code,
+            Self::Address { .. }
+            | Self::NoKey { .. }
+            | Self::KeyRefused { .. }
+            | Self::UnknownModel { .. }
+            | Self::Refused { .. }
+            | Self::Unavailable { .. }
+            | Self::WrongInterface { .. }
+            | Self::NoRecording { .. }
+            | Self::Cassette { .. } => Code::ProviderUnavailable,
+        }
+    }
+
+    /// Whether the same call can succeed later, or after what [`ProviderError::suggestion`] says.
+    pub const fn recoverable(&self) -> bool {
+        match self {
+            Self::RateLimited { .. }
+            | Self::ContextOverflow { .. }
+            | Self::Unavailable { .. }
+            | Self::Interrupted { .. }
+            | Self::Timeout { .. }
+            | Self::UnknownModel { .. } => true,
+            Self::Request(_)
+            | Self::Address { .. }
+            | Self::NoKey { .. }
+            | Self::KeyRefused { .. }
+            | Self::Refused { .. }
+            | Self::WrongInterface { .. }
+            | Self::Malformed { .. }
+            | Self::TooLarge { .. }
+            | Self::NoRecording { .. }
+            | Self::Cassette { .. } => false,
+            Self::Other { code, .. } => matches!(code.recoverable(), cog_spec::Recoverable::Yes),
+        }
+    }
+
+    /// How long the vendor asks to wait.
+    pub const fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// `details.reason`, where the code wants one (supplement R40).
+    pub const fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::Interrupted { by, .. } => Some(by.as_str()),
+            _ => None,
+        }
+    }
+
+    /// What to do about it.
+    pub fn suggestion(&self) -> Option<String> {
+        Some(match self {
+            Self::Request(error) => error.suggestion(),
+            Self::Address { variable, .. } => format!("Set {variable} to the address of the server."),
+            Self::NoKey { variable, .. } => format!("Set {variable}, or use --provider offline."),
+            Self::KeyRefused { variable, .. } => {
+                format!("Check the key in {variable}: its account, its rights, its region.")
+            }
+            Self::UnknownModel { .. } => {
+                "Choose a model that `cog doctor` lists (--model), or check the address of the server."
+                    .to_owned()
+            }
+            Self::ContextOverflow { .. } => {
+                "Shorten the input, or choose a model that reads more.".to_owned()
+            }
+            Self::RateLimited { retry_after: Some(wait), .. } => format!("Try again in {}.", seconds(wait)),
+            Self::WrongInterface { .. } => {
+                "Check the address: is a path such as /v1 missing, or a proxy in between?".to_owned()
+            }
+            Self::Timeout { .. } => "Allow more time (--timeout), or ask for less.".to_owned(),
+            Self::NoRecording { .. } => "Record it anew with --record, or run without --replay.".to_owned(),
+            _ => return None,
+        })
+    }
+}
+
+/// A duration for people: `2 s`, `1.5 s`, `250 ms`.
+fn seconds(duration: &Duration) -> String {
+    if duration.subsec_millis() == 0 {
+        format!("{} s", duration.as_secs())
+    } else if duration.as_secs() == 0 {
+        format!("{} ms", duration.subsec_millis())
+    } else {
+        format!("{:.1} s", duration.as_secs_f64())
+    }
+}

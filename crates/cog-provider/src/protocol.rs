@@ -1,0 +1,140 @@
+//! Wire protocols: pure functions from a request to bytes, and push decoders from bytes to events.
+//!
+//! Nothing here does any I/O. A decoder takes the reply in any split of its bytes and gives the same
+//! events. What a vendor adds to its protocol, unknown fields and unknown words, is never an error.
+
+mod anthropic;
+mod frames;
+mod gemini;
+mod ollama;
+mod openai_chat;
+mod parts;
+mod reply;
+mod sse;
+
+use cog_json::Node;
+use cog_spec::ModelEvent;
+use thiserror::Error;
+
+use crate::{ModelRequest, RequestError, WireRequest, vendors::Vendor};
+
+/// A wire protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProtocolKind {
+    /// OpenAI Chat Completions, which most vendors speak.
+    OpenAiChat,
+    /// Anthropic Messages.
+    Anthropic,
+    /// Gemini generateContent.
+    Gemini,
+    /// Ollama's own.
+    Ollama,
+}
+
+/// The mapping from a question to a request, and from a reply to events.
+pub trait Protocol: Send + Sync {
+    /// The request for a question.
+    ///
+    /// # Errors
+    /// What the vendor cannot take.
+    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError>;
+
+    /// A decoder for one reply.
+    fn decoder(&self) -> Box<dyn Decoder>;
+
+    /// The path that lists the models, after the address.
+    fn models_path(&self, base_url: &str) -> String;
+
+    /// The names of the models in the answer to that.
+    fn models(&self, answer: Node<'_>) -> Vec<String>;
+}
+
+/// What a request is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// The question.
+    pub request: &'a ModelRequest,
+    /// The vendor.
+    pub vendor: &'a Vendor,
+    /// Its address, without a slash at the end.
+    pub base_url: &'a str,
+    /// The model to ask.
+    pub model: &'a str,
+}
+
+/// Reads one reply, bytes in, events out.
+pub trait Decoder: Send {
+    /// Takes the next bytes, in any split.
+    ///
+    /// # Errors
+    /// A reply that breaks the protocol, or in which the vendor tells of a fault. Nothing follows.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+
+    /// Takes the end of the reply.
+    ///
+    /// # Errors
+    /// A reply that ends before its end.
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+}
+
+/// What is wrong with a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum DecodeError {
+    /// The vendor tells of a fault in the middle of the reply.
+    #[error("{0}")]
+    Vendor(VendorFault),
+    /// A web page instead of a reply; its first words.
+    #[error("a web page: {0}")]
+    WebPage(String),
+    /// Nothing at all.
+    #[error("an empty reply")]
+    Empty,
+    /// The bytes end before the reply does.
+    #[error("the connection closed before the end of the reply")]
+    Cut,
+    /// A piece that is not JSON.
+    #[error("a piece that is not JSON: {0}")]
+    NotJson(String),
+    /// Bytes that are not UTF-8.
+    #[error("bytes that are not UTF-8")]
+    NotUtf8,
+    /// A single piece longer than is allowed.
+    #[error("a piece of more than {0} bytes")]
+    PieceTooLarge(usize),
+}
+
+/// A fault in a vendor's own words, from a body of an error or from the middle of a reply.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct VendorFault {
+    /// The vendor's word or number for it: `rate_limit_exceeded`.
+    pub code: Option<String>,
+    /// The vendor's sentence.
+    pub message: String,
+}
+
+impl std::fmt::Display for VendorFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.code {
+            Some(code) if !self.message.contains(code.as_str()) => write!(f, "{} ({code})", self.message),
+            _ => f.write_str(&self.message),
+        }
+    }
+}
+
+impl ProtocolKind {
+    /// The functions of the protocol.
+    pub fn protocol(self) -> &'static dyn Protocol {
+        match self {
+            ProtocolKind::OpenAiChat => &openai_chat::OpenAiChat,
+            ProtocolKind::Anthropic => &anthropic::Anthropic,
+            ProtocolKind::Gemini => &gemini::Gemini,
+            ProtocolKind::Ollama => &ollama::Ollama,
+        }
+    }
+}
+
+/// The most bytes of one piece of a reply: an event, a line, a body. An answer of the largest size
+/// (8 MiB) fits, escapes and all.
+pub(crate) const MAX_PIECE: usize = 16 << 20;

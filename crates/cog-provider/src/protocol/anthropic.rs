@@ -1,0 +1,43 @@
+//! Anthropic Messages: `POST /v1/messages`, version 2026-10-21 of the interface.
+
+mod decode;
+mod request;
+
+use cog_json::Node;
+
+use super::{Ask, Decoder, Protocol};
+use crate::{RequestError, WireRequest};
+
+/// The protocol.
+pub(crate) struct Anthropic;
+
+/// The version of the interface that the requests are written for.
+pub(crate) const VERSION: &str = "2026-10-21";
+
+impl Protocol for Anthropic {
+    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+        request::request(ask)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::AnthropicDecoder::new())
+    }
+
+    fn models_path(&self, base_url: &str) -> String {
+        format!("{}/models?limit=1000", version_path(base_url))
+    }
+
+    /// `{data: [{id}]}`.
+    fn models(&self, answer: Node<'_>) -> Vec<String> {
+        let list = answer.get("data").into_iter().flat_map(Node::elements);
+        list.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
+    }
+}
+
+/// `/v1`, unless the address ends with it.
+fn version_path(base_url: &str) -> &'static str {
+    if base_url.ends_with("/v1") { "" } else { "/v1" }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use cog_json::Node;
+use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+
+use crate::protocol::{
+    DecodeError, Decoder, VendorFault,
+    frames::{Frame, Frames},
+    reply::{Reply, StartKeys, fault_in},
+};
+
+/// Reads the events of a message stream, or one message body.
+pub(super) struct AnthropicDecoder {
+    frames: Frames,
+    reply: Reply,
+}
+
+impl AnthropicDecoder {
+    pub(super) fn new() -> Self {
+        Self { frames: Frames::events(), reply: Reply::default() }
+    }
+}
+
+impl Decoder for AnthropicDecoder {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reply } = self;
+        frames.push(bytes, &mut |frame| event(reply, &frame, out))
+    }
+
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reply } = self;
+        frames.finish(&mut |frame| event(reply, &frame, out))?;
+        reply.close(out)
+    }
+}
+
+const START: StartKeys = StartKeys { model: "model", id: "id" };
+
+fn event(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    let value = frame.json()?;
+    let node = value.node();
+    match node.get("type").and_then(Node::as_str).unwrap_or(frame.event) {
+        "message_start" => {
+            if let Some(message) = node.get("message") {
+                reply.start(message, START, out);
+                reply.usage(usage(reply, message), out);
+            }
+        }
+        "content_block_start" => {
+            if let Some(inner) = node.get("content_block") {
+                block(reply, index(node), inner, out);
+            }
+        }
+        "content_block_delta" => {
+            if let Some(delta) = node.get("delta") {
+                block(reply, index(node), delta, out);
+            }
+        }
+        "message_delta" => {
+            stop(reply, node.get("delta"));
+            reply.usage(usage(reply, node), out);
+        }
+        "message_stop" => reply.end(out),
+        "message" => whole(reply, node, out),
+        "error" => return Err(DecodeError::Vendor(fault_in(node).unwrap_or_else(unnamed))),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn unnamed() -> VendorFault {
+    VendorFault { code: None, message: "an error without a message".to_owned() }
+}
+
+/// A whole message in one body.
+fn whole(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
+    reply.start(message, START, out);
+    let blocks = message.get("content").into_iter().flat_map(Node::elements);
+    for (index, inner) in (0..).zip(blocks) {
+        block(reply, index, inner, out);
+        if let Some(input) = inner.get("input") {
+            let arguments = input.to_string();
+            reply.tool_call(ToolCallDelta { index, id: None, name: None, arguments }, out);
+        }
+    }
+    stop(reply, Some(message));
+    reply.usage(usage(reply, message), out);
+    reply.end(out);
+}
+
+/// A block or a piece of one: both say by their fields what they are.
+fn block(reply: &mut Reply, index: u32, node: Node<'_>, out: &mut Vec<ModelEvent>) {
+    let text = |key: &str| node.get(key).and_then(Node::as_str);
+    reply.reasoning(text("thinking"), out);
+    reply.text(text("text"), out);
+    let call = match node.get("type").and_then(Node::as_str) {
+        Some("tool_use") => (text("id"), text("name"), None),
+        Some("input_json_delta") => (None, None, text("partial_json")),
+        _ => return,
+    };
+    let owned = |text: Option<&str>| text.map(str::to_owned);
+    let (id, name, arguments) = (owned(call.0), owned(call.1), owned(call.2).unwrap_or_default());
+    reply.tool_call(ToolCallDelta { index, id, name, arguments }, out);
+}
+
+fn index(node: Node<'_>) -> u32 {
+    node.get("index").and_then(Node::as_u64).and_then(|index| u32::try_from(index).ok()).unwrap_or(0)
+}
+
+fn stop(reply: &mut Reply, delta: Option<Node<'_>>) {
+    let Some(word) = delta.and_then(|delta| delta.get("stop_reason")?.as_str()) else { return };
+    let words = delta.and_then(|delta| delta.pointer("/stop_details/explanation")?.as_str());
+    reply.stop(match word {
+        "end_turn" | "stop_sequence" => FinishReason::Stop,
+        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
+        "tool_use" => FinishReason::ToolCalls,
+        "refusal" => FinishReason::Refusal(words.map(str::to_owned)),
+        other => FinishReason::Other(other.to_owned()),
+    });
+}
+
+/// The vendor counts cached input apart; ours counts it in. Later counts are told in part: what is
+/// missing stays as it was.
+fn usage(reply: &Reply, node: Node<'_>) -> Option<Usage> {
+    let node = node.get("usage").filter(|usage| usage.is_object())?;
+    let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
+    let before = reply.usage_so_far();
+    let cached = count("/cache_read_input_tokens");
+    let input = count("/input_tokens").map(|fresh| {
+        let written = count("/cache_creation_input_tokens").unwrap_or(0);
+        fresh.saturating_add(written).saturating_add(cached.unwrap_or(0))
+    });
+    Some(Usage {
+        input_tokens: input.unwrap_or(before.input_tokens),
+        output_tokens: count("/output_tokens").unwrap_or(before.output_tokens),
+        cached_input_tokens: cached.or(before.cached_input_tokens),
+        reasoning_tokens: count("/output_tokens_details/thinking_tokens").or(before.reasoning_tokens),
+    })
+}

@@ -1,0 +1,53 @@
+//! Gemini generateContent: `POST /v1beta/models/MODEL:streamGenerateContent?alt=sse`.
+
+mod decode;
+mod request;
+
+use cog_json::Node;
+
+use super::{Ask, Decoder, Protocol};
+use crate::{RequestError, WireRequest};
+
+/// The protocol.
+pub(crate) struct Gemini;
+
+impl Protocol for Gemini {
+    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+        request::request(ask)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::GeminiDecoder::new())
+    }
+
+    fn models_path(&self, base_url: &str) -> String {
+        format!("{}/models?pageSize=1000", version_path(base_url))
+    }
+
+    /// `{models: [{name: models/…, supportedGenerationMethods}]}`; only those that answer are listed.
+    fn models(&self, answer: Node<'_>) -> Vec<String> {
+        let list = answer.get("models").into_iter().flat_map(Node::elements);
+        list.filter(answers)
+            .filter_map(|model| Some(bare_name(model.get("name")?.as_str()?).to_owned()))
+            .collect()
+    }
+}
+
+fn answers(model: &Node<'_>) -> bool {
+    let methods = model.get("supportedGenerationMethods");
+    methods.is_none_or(|methods| methods.elements().any(|method| method.as_str() == Some("generateContent")))
+}
+
+/// A model's name without `models/` before it.
+fn bare_name(name: &str) -> &str {
+    name.strip_prefix("models/").unwrap_or(name)
+}
+
+/// `/v1beta`, unless the address ends with a version.
+fn version_path(base_url: &str) -> &'static str {
+    let last = base_url.rsplit('/').next().unwrap_or_default();
+    if last == "v1" || last.starts_with("v1beta") || last.starts_with("v1alpha") { "" } else { "/v1beta" }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! Ollama's own protocol: `POST /api/chat`, a JSON object a line.
+
+mod decode;
+mod request;
+
+use cog_json::Node;
+
+use super::{Ask, Decoder, Protocol};
+use crate::{RequestError, WireRequest};
+
+/// The protocol.
+pub(crate) struct Ollama;
+
+impl Protocol for Ollama {
+    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+        request::request(ask)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::OllamaDecoder::new())
+    }
+
+    fn models_path(&self, _base_url: &str) -> String {
+        "/api/tags".to_owned()
+    }
+
+    /// `{models: [{name}]}`.
+    fn models(&self, answer: Node<'_>) -> Vec<String> {
+        let list = answer.get("models").into_iter().flat_map(Node::elements);
+        list.filter_map(|model| Some(model.get("name")?.as_str()?.to_owned())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! OpenAI Chat Completions: `POST /chat/completions`, which most vendors speak.
+
+mod decode;
+mod request;
+
+use cog_json::Node;
+
+use super::{Ask, Decoder, Protocol};
+use crate::{RequestError, WireRequest};
+
+/// The protocol.
+pub(crate) struct OpenAiChat;
+
+impl Protocol for OpenAiChat {
+    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+        request::request(ask)
+    }
+
+    fn decoder(&self) -> Box<dyn Decoder> {
+        Box::new(decode::OpenAiDecoder::new())
+    }
+
+    fn models_path(&self, _base_url: &str) -> String {
+        "/models".to_owned()
+    }
+
+    /// `{data: [{id}]}`; Together sends the array alone.
+    fn models(&self, answer: Node<'_>) -> Vec<String> {
+        let list = answer.get("data").unwrap_or(answer);
+        list.elements().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

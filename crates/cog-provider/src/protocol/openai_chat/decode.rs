@@ -1,0 +1,139 @@
+use cog_json::Node;
+use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+
+use crate::protocol::{
+    DecodeError, Decoder,
+    frames::{Frame, Frames},
+    reply::{Reply, StartKeys, fault_in},
+};
+
+/// Reads `chat.completion.chunk` events, or one `chat.completion` body.
+pub(super) struct OpenAiDecoder {
+    frames: Frames,
+    reply: Reply,
+}
+
+impl OpenAiDecoder {
+    pub(super) fn new() -> Self {
+        Self { frames: Frames::events(), reply: Reply::default() }
+    }
+}
+
+impl Decoder for OpenAiDecoder {
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reply } = self;
+        frames.push(bytes, &mut |frame| chunk(reply, &frame, out))
+    }
+
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        let Self { frames, reply } = self;
+        frames.finish(&mut |frame| chunk(reply, &frame, out))?;
+        reply.close(out)
+    }
+}
+
+/// The mark at the end of a stream.
+const DONE: &str = "[DONE]";
+
+fn chunk(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    if frame.text.trim() == DONE {
+        reply.end(out);
+        return Ok(());
+    }
+    if frame.text.trim().is_empty() {
+        return Ok(());
+    }
+    let value = frame.json()?;
+    let node = value.node();
+    let choices = node.get("choices").filter(|choices| choices.is_array());
+    let faulty = choices.is_none() || node.get("error").is_some_and(|error| !error.is_null());
+    if faulty && let Some(fault) = fault_in(node) {
+        return Err(DecodeError::Vendor(fault));
+    }
+    reply.start(node, StartKeys { model: "model", id: "id" }, out);
+    if let Some(choice) = choices.and_then(|choices| choices.elements().find(is_first)) {
+        content(reply, choice, out);
+    }
+    reply.usage(node.get("usage").and_then(usage), out);
+    Ok(())
+}
+
+/// Of several answers only the first was asked for.
+fn is_first(choice: &Node<'_>) -> bool {
+    choice.get("index").and_then(Node::as_u64).unwrap_or(0) == 0
+}
+
+fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) {
+    if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
+        reasoning(reply, delta, out);
+        match delta.get("content") {
+            Some(blocks) if blocks.is_array() => {
+                blocks.elements().for_each(|block| typed_block(reply, block, out));
+            }
+            text => reply.text(text.and_then(Node::as_str), out),
+        }
+        reply.refusal(delta.get("refusal").and_then(Node::as_str));
+        let calls = delta.get("tool_calls").into_iter().flat_map(Node::elements);
+        (0..).zip(calls).for_each(|(place, call)| reply.tool_call(tool_call(place, call), out));
+    }
+    if let Some(word) = choice.get("finish_reason").and_then(Node::as_str) {
+        reply.stop(finish_reason(word));
+    }
+}
+
+/// Vendors have three places for the reasoning; one that fills two repeats itself.
+fn reasoning(reply: &mut Reply, delta: Node<'_>, out: &mut Vec<ModelEvent>) {
+    let text = |key: &str| delta.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+    match text("reasoning_content").or_else(|| text("reasoning")) {
+        Some(text) => reply.reasoning(Some(text), out),
+        None => {
+            let details = delta.get("reasoning_details").into_iter().flat_map(Node::elements);
+            details.for_each(|detail| reply.reasoning(detail.get("text").and_then(Node::as_str), out));
+        }
+    }
+}
+
+/// Mistral's reasoning models send content as blocks: `text`, and `thinking` with texts inside.
+fn typed_block(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
+    match block.get("thinking") {
+        Some(thoughts) => {
+            let texts = thoughts.elements().filter_map(|thought| thought.get("text")?.as_str());
+            texts.for_each(|text| reply.reasoning(Some(text), out));
+        }
+        None => reply.text(block.get("text").and_then(Node::as_str), out),
+    }
+}
+
+fn tool_call(place: u32, call: Node<'_>) -> ToolCallDelta {
+    let function = call.get("function");
+    let text = |node: Option<Node<'_>>, key: &str| Some(node?.get(key)?.as_str()?.to_owned());
+    let index = call.get("index").and_then(Node::as_u64).and_then(|index| u32::try_from(index).ok());
+    ToolCallDelta {
+        index: index.unwrap_or(place),
+        id: text(Some(call), "id"),
+        name: text(function, "name"),
+        arguments: text(function, "arguments").unwrap_or_default(),
+    }
+}
+
+fn finish_reason(word: &str) -> FinishReason {
+    match word {
+        "stop" | "eos" => FinishReason::Stop,
+        "length" | "model_length" => FinishReason::Length,
+        "content_filter" => FinishReason::ContentFilter,
+        "refusal" => FinishReason::Refusal(None),
+        "tool_calls" | "function_call" => FinishReason::ToolCalls,
+        other => FinishReason::Other(other.to_owned()),
+    }
+}
+
+fn usage(node: Node<'_>) -> Option<Usage> {
+    let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
+    Some(Usage {
+        input_tokens: count("/prompt_tokens")?,
+        output_tokens: count("/completion_tokens").unwrap_or(0),
+        cached_input_tokens: count("/prompt_tokens_details/cached_tokens")
+            .or_else(|| count("/prompt_cache_hit_tokens")),
+        reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+    })
+}

@@ -1,0 +1,130 @@
+//! What the decoders have in common: the order of the events of one reply.
+
+use cog_json::Node;
+use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+
+use super::{DecodeError, VendorFault};
+
+/// Puts the events of one reply in order: who answers, then content, then usage, then one `Finished`.
+///
+/// The reason to stop is held back until the reply ends, since vendors send more after it, and some
+/// send it more than once.
+#[derive(Default)]
+pub(crate) struct Reply {
+    started: bool,
+    reason: Option<FinishReason>,
+    refusal: String,
+    usage: Option<Usage>,
+    finished: bool,
+}
+
+impl Reply {
+    /// Who answers; only the first call tells.
+    pub(crate) fn start(&mut self, node: Node<'_>, keys: StartKeys, out: &mut Vec<ModelEvent>) {
+        if std::mem::replace(&mut self.started, true) {
+            return;
+        }
+        let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+        let started = (text(keys.model), text(keys.id), text("system_fingerprint"));
+        if let (model, id, fingerprint) = started
+            && (model.is_some() || id.is_some())
+        {
+            out.push(ModelEvent::Started { model, id, fingerprint });
+        }
+    }
+
+    /// A piece of the answer.
+    pub(crate) fn text(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            out.push(ModelEvent::Text(text.to_owned()));
+        }
+    }
+
+    /// A piece of the reasoning.
+    pub(crate) fn reasoning(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            out.push(ModelEvent::Reasoning(text.to_owned()));
+        }
+    }
+
+    /// A piece of a tool call.
+    pub(crate) fn tool_call(&mut self, call: ToolCallDelta, out: &mut Vec<ModelEvent>) {
+        out.push(ModelEvent::ToolCall(call));
+    }
+
+    /// A piece of the words with which the model refuses.
+    pub(crate) fn refusal(&mut self, text: Option<&str>) {
+        self.refusal.push_str(text.unwrap_or_default());
+    }
+
+    /// Tokens so far.
+    pub(crate) fn usage(&mut self, usage: Option<Usage>, out: &mut Vec<ModelEvent>) {
+        if let Some(usage) = usage.filter(|usage| self.usage != Some(*usage)) {
+            self.usage = Some(usage);
+            out.push(ModelEvent::Usage(usage));
+        }
+    }
+
+    /// Tokens so far, as they were told last.
+    pub(crate) fn usage_so_far(&self) -> Usage {
+        self.usage.unwrap_or_default()
+    }
+
+    /// Why the model stopped; the last word counts, but `Stop` does not undo a graver one.
+    pub(crate) fn stop(&mut self, reason: FinishReason) {
+        if reason != FinishReason::Stop || self.reason.is_none() {
+            self.reason = Some(reason);
+        }
+    }
+
+    /// The reply ended as the protocol says it ends.
+    pub(crate) fn end(&mut self, out: &mut Vec<ModelEvent>) {
+        if std::mem::replace(&mut self.finished, true) {
+            return;
+        }
+        let reason = self.reason.take().unwrap_or(FinishReason::Stop);
+        let reason = match reason {
+            FinishReason::Stop | FinishReason::Refusal(None) if !self.refusal.is_empty() => {
+                FinishReason::Refusal(Some(std::mem::take(&mut self.refusal)))
+            }
+            reason => reason,
+        };
+        out.push(ModelEvent::Finished(reason));
+    }
+
+    /// The connection ended. Without a reason to stop, the reply was cut.
+    pub(crate) fn close(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        if !self.finished && self.reason.is_none() {
+            return Err(DecodeError::Cut);
+        }
+        self.end(out);
+        Ok(())
+    }
+}
+
+/// Where a vendor says who answers.
+#[derive(Clone, Copy)]
+pub(crate) struct StartKeys {
+    pub(crate) model: &'static str,
+    pub(crate) id: &'static str,
+}
+
+/// The fault that a body tells of, in any of the shapes vendors have for it: `{error: {message, code |
+/// type | status}}`, `{error: text}`, `{message}`, `{detail}`, an array of one of these.
+pub(crate) fn fault_in(body: Node<'_>) -> Option<VendorFault> {
+    let body = if body.is_array() { body.at(0)? } else { body };
+    let told =
+        ["error", "errors", "detail"].iter().find_map(|key| body.get(key).filter(|error| !error.is_null()));
+    let error = told.unwrap_or(body);
+    let error = if error.is_array() { error.at(0)? } else { error };
+    if let Some(message) = error.as_str() {
+        return Some(VendorFault { code: None, message: message.to_owned() });
+    }
+    let message = ["message", "msg", "detail", "error"].iter().find_map(|key| error.get(key)?.as_str());
+    let code = ["code", "type", "status"].iter().find_map(|key| error.get(key).and_then(word));
+    Some(VendorFault { code, message: message?.to_owned() })
+}
+
+fn word(node: Node<'_>) -> Option<String> {
+    node.as_str().map(str::to_owned).or_else(|| node.as_i64().map(|number| number.to_string()))
+}

@@ -1,0 +1,82 @@
+use super::*;
+
+/// The events of the pieces, each as `name|data`.
+fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, DecodeError> {
+    let mut reader = SseReader::default();
+    let mut told = Vec::new();
+    for piece in pieces {
+        reader.push(piece, &mut |event| {
+            told.push(format!("{}|{}", event.name, event.data));
+            Ok(())
+        })?;
+    }
+    Ok(told)
+}
+
+/// The same for a text in one piece, checked against every split into two and into single bytes.
+fn all_splits(text: &str) -> Vec<String> {
+    let bytes = text.as_bytes();
+    let whole = events([bytes]).unwrap();
+    for at in 0..=bytes.len() {
+        let (left, right) = bytes.split_at(at);
+        assert_eq!(events([left, right]).unwrap(), whole, "split at {at}");
+    }
+    assert_eq!(events(bytes.chunks(1)).unwrap(), whole);
+    whole
+}
+
+#[test]
+fn the_three_line_endings_mean_the_same() {
+    for ending in ["\n", "\r", "\r\n"] {
+        let text = ["event: a", "data: 1", "", "data: 2", "", ""].join(ending);
+        assert_eq!(all_splits(&text), ["a|1", "|2"], "{ending:?}");
+    }
+    assert_eq!(all_splits("data: 1\r\n\rdata: 2\n\r\n"), ["|1", "|2"]);
+}
+
+#[test]
+fn data_lines_are_joined() {
+    assert_eq!(all_splits("data: a\ndata\ndata:  b\n\n"), ["|a\n\n b"]);
+    assert_eq!(all_splits("data:a:b\n\n"), ["|a:b"]);
+}
+
+#[test]
+fn comments_unknown_fields_and_a_byte_order_mark_are_skipped() {
+    assert_eq!(all_splits("\u{feff}data: 1\n\n: ping\n\nid: 7\nretry: 3\nfoo\n\ndata: 2\n\n"), ["|1", "|2"]);
+}
+
+#[test]
+fn an_event_without_data_is_none_and_takes_its_name_along() {
+    assert_eq!(all_splits("event: a\n\ndata: 1\n\n"), ["|1"]);
+}
+
+#[test]
+fn empty_data_is_an_event() {
+    assert_eq!(all_splits("data:\n\n"), ["|"]);
+}
+
+#[test]
+fn an_event_without_its_blank_line_is_dropped() {
+    assert_eq!(all_splits("data: 1\n\ndata: 2\n"), ["|1"]);
+    assert_eq!(all_splits("data: 1\n\ndata: 2"), ["|1"]);
+}
+
+#[test]
+fn characters_may_be_split() {
+    assert_eq!(all_splits("data: aé漢🙂\n\n"), ["|aé漢🙂"]);
+}
+
+#[test]
+fn half_a_character_is_an_error() {
+    assert_eq!(events([b"data: \xC3\n\n".as_slice()]), Err(DecodeError::NotUtf8));
+}
+
+#[test]
+fn an_event_may_be_as_long_as_the_limit_and_no_longer() {
+    let event = |length: usize| [b"data:".as_slice(), &vec![b'x'; length], b"\n\n"].concat();
+    assert_eq!(events([event(MAX_PIECE - 5).as_slice()]).unwrap().len(), 1);
+    let long = events([event(MAX_PIECE - 4).as_slice()]);
+    assert_eq!(long, Err(DecodeError::PieceTooLarge(MAX_PIECE)));
+    let endless = std::iter::repeat_n([b'x'; 4096].as_slice(), MAX_PIECE / 4096 + 1);
+    assert_eq!(events(endless), Err(DecodeError::PieceTooLarge(MAX_PIECE)));
+}

@@ -1,0 +1,41 @@
+//! What the pipeline talks to.
+
+use std::pin::Pin;
+
+use cog_spec::{Dialect, Modality, ModelEvent};
+use futures_core::Stream;
+
+use crate::{ModelRequest, ProviderError, WireRequest};
+
+/// A reply as it arrives. Dropping it cancels the call.
+pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ProviderError>> + Send>>;
+
+/// The reply to come.
+pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<ModelStream, ProviderError>> + Send + 'a>>;
+
+/// Something that answers: a vendor over HTTP, a recording, golden answers, or a type of one's own.
+///
+/// A reply is events in the order of [`ModelEvent`], the last of them `Finished`, perhaps with
+/// `Usage` behind it. A stream that ends without `Finished` was cut.
+pub trait Provider: Send + Sync {
+    /// Its name, `openai`.
+    fn name(&self) -> &str;
+
+    /// The model it asks where a request names none.
+    fn model(&self) -> &str;
+
+    /// How it likes to be told the schema of an answer.
+    fn dialect(&self) -> Dialect;
+
+    /// What it takes; text is always among them (supplement R12).
+    fn modalities(&self) -> &[Modality];
+
+    /// The request as it would be sent, without sending it; none for a provider without a wire form.
+    ///
+    /// # Errors
+    /// What the provider cannot take.
+    fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError>;
+
+    /// Asks. Resolves when the first event is there, after the retries; the stream brings the rest.
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a>;
+}

@@ -1,0 +1,118 @@
+//! Who can be asked: one row for each vendor.
+//!
+//! A row holds everything that tells one vendor from the next. What they share is the protocol.
+
+mod settings;
+mod table;
+
+use cog_spec::{Dialect, Modality};
+
+use crate::protocol::ProtocolKind;
+
+pub use settings::{BadAddress, ProviderSettings, normal_base_url};
+pub use table::VENDORS;
+
+/// A vendor: a row of [`VENDORS`] (supplement section 11).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Vendor {
+    /// The name to choose it by, `openai`.
+    pub name: &'static str,
+    /// As people call it, `OpenAI`.
+    pub title: &'static str,
+    /// The wire form it speaks.
+    pub protocol: ProtocolKind,
+    /// Its address; empty where only the operator knows it.
+    pub base_url: &'static str,
+    /// The variables that give another address, first one first.
+    pub base_url_vars: &'static [&'static str],
+    /// The path to add to an address that has none.
+    pub bare_path: &'static str,
+    /// The port of an address that names neither scheme nor port; only where the vendor's own tools do so.
+    pub bare_port: Option<u16>,
+    /// The variables that hold the key, first one first.
+    pub key_vars: &'static [&'static str],
+    /// Whether it can be asked without a key.
+    pub key: KeyNeed,
+    /// The header that carries the key.
+    pub auth: Auth,
+    /// The model that is asked where none is named.
+    pub default_model: Option<&'static str>,
+    /// How it is told the schema of an answer.
+    pub dialect: Dialect,
+    /// What its models can take.
+    pub input: &'static [Modality],
+    /// Where it differs from its protocol.
+    pub quirks: Quirks,
+}
+
+/// Whether a vendor wants a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyNeed {
+    /// Always.
+    Required,
+    /// Only if its operator says so: servers of one's own.
+    Optional,
+}
+
+/// How a key travels. Always in a header, so that it is in no address and no log of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Auth {
+    /// `Authorization: Bearer KEY`.
+    Bearer,
+    /// `NAME: KEY`.
+    Header(&'static str),
+}
+
+impl Auth {
+    /// The header's name, and its value for this key.
+    pub fn header(self, key: &str) -> (&'static str, String) {
+        match self {
+            Auth::Bearer => ("authorization", format!("Bearer {key}")),
+            Auth::Header(name) => (name, key.to_owned()),
+        }
+    }
+}
+
+/// Where a vendor differs from its protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quirks {
+    /// The parameter for the most tokens of output.
+    pub max_tokens: &'static str,
+    /// The parameter for the seed; none where there is none.
+    pub seed: Option<&'static str>,
+    /// Whether a temperature may be given.
+    pub temperature: bool,
+    /// Whether `stream_options` is understood.
+    pub stream_options: bool,
+    /// Whether an answer with a schema can be streamed.
+    pub streams_schema: bool,
+    /// Further fields of the body: the key, and its value as JSON.
+    pub extra: &'static [(&'static str, &'static str)],
+}
+
+impl Quirks {
+    /// No difference.
+    pub const NONE: Self = Self {
+        max_tokens: "max_tokens",
+        seed: Some("seed"),
+        temperature: true,
+        stream_options: true,
+        streams_schema: true,
+        extra: &[],
+    };
+}
+
+impl Vendor {
+    /// The vendor of this name.
+    pub fn named(name: &str) -> Option<&'static Vendor> {
+        VENDORS.iter().find(|vendor| vendor.name == name)
+    }
+
+    /// The variable to name in messages about the key.
+    pub fn key_var(&self) -> Option<&'static str> {
+        self.key_vars.first().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests;

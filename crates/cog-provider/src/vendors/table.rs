@@ -1,0 +1,261 @@
+//! The rows. Facts about vendors stand here and nowhere else.
+//!
+//! To add a vendor that speaks a protocol already here, add a row.
+
+use cog_spec::{
+    Dialect,
+    Modality::{self, Audio, Document, Image, Text, Video},
+};
+
+use super::{Auth, KeyNeed, Quirks, Vendor};
+use crate::protocol::ProtocolKind;
+
+/// Every vendor, in the order in which a key is looked for (supplement section 11).
+pub static VENDORS: &[Vendor] = &[
+    OPENAI, ANTHROPIC, GEMINI, OLLAMA, DEEPSEEK, MOONSHOT, QWEN, MINIMAX, OPENROUTER, GROQ, MISTRAL,
+    TOGETHER, XAI, AZURE, VLLM, LLAMACPP, LMSTUDIO, CUSTOM,
+];
+
+const TEXT: &[Modality] = &[Text];
+const PICTURES: &[Modality] = &[Text, Image];
+
+/// What rows of the OpenAI protocol have in common.
+const OPENAI_LIKE: Vendor = Vendor {
+    name: "",
+    title: "",
+    protocol: ProtocolKind::OpenAiChat,
+    base_url: "",
+    base_url_vars: &[],
+    bare_path: "",
+    bare_port: None,
+    key_vars: &[],
+    key: KeyNeed::Required,
+    auth: Auth::Bearer,
+    default_model: None,
+    dialect: Dialect::OpenAiStrict,
+    input: PICTURES,
+    quirks: Quirks::NONE,
+};
+
+/// What servers of one's own have in common: any schema, a key only if the operator set one.
+const LOCAL: Vendor = Vendor { key: KeyNeed::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
+
+const OPENAI: Vendor = Vendor {
+    name: "openai",
+    title: "OpenAI",
+    base_url: "https://api.openai.com/v1",
+    base_url_vars: &["OPENAI_BASE_URL"],
+    key_vars: &["OPENAI_API_KEY"],
+    default_model: Some("gpt-6-luna"),
+    input: &[Text, Image, Audio],
+    quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+/// Version 2026-10-21 of the interface has no sampling parameters.
+const ANTHROPIC: Vendor = Vendor {
+    name: "anthropic",
+    title: "Anthropic",
+    protocol: ProtocolKind::Anthropic,
+    base_url: "https://api.anthropic.com",
+    base_url_vars: &["ANTHROPIC_BASE_URL"],
+    key_vars: &["ANTHROPIC_API_KEY"],
+    auth: Auth::Header("x-api-key"),
+    default_model: Some("claude-sonnet-5-5"),
+    dialect: Dialect::Anthropic,
+    input: &[Text, Image, Document],
+    quirks: Quirks { temperature: false, seed: None, ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+const GEMINI: Vendor = Vendor {
+    name: "gemini",
+    title: "Gemini",
+    protocol: ProtocolKind::Gemini,
+    base_url: "https://generativelanguage.googleapis.com",
+    base_url_vars: &["GEMINI_BASE_URL"],
+    key_vars: &["GEMINI_API_KEY"],
+    auth: Auth::Header("x-goog-api-key"),
+    default_model: Some("gemini-3.8-flash"),
+    dialect: Dialect::Gemini,
+    input: &[Text, Image, Audio, Video, Document],
+    ..OPENAI_LIKE
+};
+
+const OLLAMA: Vendor = Vendor {
+    name: "ollama",
+    title: "Ollama",
+    protocol: ProtocolKind::Ollama,
+    base_url: "http://localhost:11434",
+    base_url_vars: &["OLLAMA_BASE_URL", "OLLAMA_HOST"],
+    bare_port: Some(11434),
+    key_vars: &["OLLAMA_API_KEY"],
+    default_model: Some("qwen3"),
+    dialect: Dialect::Ollama,
+    ..LOCAL
+};
+
+const DEEPSEEK: Vendor = Vendor {
+    name: "deepseek",
+    title: "DeepSeek",
+    base_url: "https://api.deepseek.com",
+    base_url_vars: &["DEEPSEEK_BASE_URL"],
+    key_vars: &["DEEPSEEK_API_KEY"],
+    default_model: Some("deepseek-v4-flash"),
+    dialect: Dialect::JsonObject,
+    input: TEXT,
+    quirks: Quirks { seed: None, ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+const MOONSHOT: Vendor = Vendor {
+    name: "moonshot",
+    title: "Moonshot",
+    base_url: "https://api.moonshot.ai/v1",
+    base_url_vars: &["MOONSHOT_BASE_URL"],
+    key_vars: &["MOONSHOT_API_KEY"],
+    default_model: Some("kimi-k2.6"),
+    dialect: Dialect::JsonObject,
+    quirks: Quirks { seed: None, ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+/// Only some of Qwen's models take a schema; all of them take "a JSON object".
+const QWEN: Vendor = Vendor {
+    name: "qwen",
+    title: "Qwen",
+    base_url: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+    base_url_vars: &["QWEN_BASE_URL", "DASHSCOPE_BASE_URL"],
+    key_vars: &["DASHSCOPE_API_KEY"],
+    default_model: Some("qwen-plus"),
+    dialect: Dialect::JsonObject,
+    ..OPENAI_LIKE
+};
+
+/// MiniMax documents no `response_format`; without `reasoning_split` its reasoning stands in the answer.
+const MINIMAX: Vendor = Vendor {
+    name: "minimax",
+    title: "MiniMax",
+    base_url: "https://api.minimax.io/v1",
+    base_url_vars: &["MINIMAX_BASE_URL"],
+    key_vars: &["MINIMAX_API_KEY"],
+    default_model: Some("MiniMax-M3"),
+    dialect: Dialect::Prompt,
+    input: TEXT,
+    quirks: Quirks {
+        max_tokens: "max_completion_tokens",
+        seed: None,
+        extra: &[("reasoning_split", "true")],
+        ..Quirks::NONE
+    },
+    ..OPENAI_LIKE
+};
+
+/// `require_parameters` keeps OpenRouter from choosing a host that would ignore the schema.
+const OPENROUTER: Vendor = Vendor {
+    name: "openrouter",
+    title: "OpenRouter",
+    base_url: "https://openrouter.ai/api/v1",
+    base_url_vars: &["OPENROUTER_BASE_URL"],
+    key_vars: &["OPENROUTER_API_KEY"],
+    default_model: Some("openai/gpt-6-luna"),
+    quirks: Quirks { extra: &[("provider", r#"{"require_parameters":true}"#)], ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+/// Groq does not stream an answer that has a schema.
+const GROQ: Vendor = Vendor {
+    name: "groq",
+    title: "Groq",
+    base_url: "https://api.groq.com/openai/v1",
+    base_url_vars: &["GROQ_BASE_URL"],
+    key_vars: &["GROQ_API_KEY"],
+    default_model: Some("openai/gpt-oss-120b"),
+    input: TEXT,
+    quirks: Quirks { max_tokens: "max_completion_tokens", streams_schema: false, ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+/// Mistral refuses fields that it does not know, `stream_options` among them, and sends usage unasked.
+const MISTRAL: Vendor = Vendor {
+    name: "mistral",
+    title: "Mistral",
+    base_url: "https://api.mistral.ai/v1",
+    base_url_vars: &["MISTRAL_BASE_URL"],
+    key_vars: &["MISTRAL_API_KEY"],
+    default_model: Some("mistral-medium-latest"),
+    quirks: Quirks { seed: Some("random_seed"), stream_options: false, ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+const TOGETHER: Vendor = Vendor {
+    name: "together",
+    title: "Together",
+    base_url: "https://api.together.xyz/v1",
+    base_url_vars: &["TOGETHER_BASE_URL"],
+    key_vars: &["TOGETHER_API_KEY"],
+    default_model: Some("openai/gpt-oss-120b"),
+    dialect: Dialect::JsonSchema,
+    ..OPENAI_LIKE
+};
+
+const XAI: Vendor = Vendor {
+    name: "xai",
+    title: "xAI",
+    base_url: "https://api.x.ai/v1",
+    base_url_vars: &["XAI_BASE_URL"],
+    key_vars: &["XAI_API_KEY"],
+    default_model: Some("grok-4.3"),
+    quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+/// The model is the name of a deployment, which only its operator knows.
+const AZURE: Vendor = Vendor {
+    name: "azure",
+    title: "Azure OpenAI",
+    base_url_vars: &["AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"],
+    bare_path: "/openai/v1",
+    key_vars: &["AZURE_OPENAI_API_KEY"],
+    auth: Auth::Header("api-key"),
+    quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
+    ..OPENAI_LIKE
+};
+
+const VLLM: Vendor = Vendor {
+    name: "vllm",
+    title: "vLLM",
+    base_url: "http://localhost:8000/v1",
+    base_url_vars: &["VLLM_BASE_URL"],
+    key_vars: &["VLLM_API_KEY"],
+    ..LOCAL
+};
+
+/// The server has one model and takes any name for it.
+const LLAMACPP: Vendor = Vendor {
+    name: "llamacpp",
+    title: "llama.cpp",
+    base_url: "http://localhost:8080/v1",
+    base_url_vars: &["LLAMACPP_BASE_URL"],
+    key_vars: &["LLAMACPP_API_KEY", "LLAMA_API_KEY"],
+    default_model: Some("default"),
+    ..LOCAL
+};
+
+const LMSTUDIO: Vendor = Vendor {
+    name: "lmstudio",
+    title: "LM Studio",
+    base_url: "http://localhost:1234/v1",
+    base_url_vars: &["LMSTUDIO_BASE_URL"],
+    key_vars: &["LMSTUDIO_API_KEY"],
+    ..LOCAL
+};
+
+/// Any address that speaks the OpenAI protocol.
+const CUSTOM: Vendor = Vendor {
+    name: "custom",
+    title: "The custom server",
+    base_url_vars: &["CUSTOM_BASE_URL"],
+    key_vars: &["CUSTOM_API_KEY"],
+    ..LOCAL
+};

@@ -1,0 +1,83 @@
+use super::*;
+
+fn base_url(name: &str, given: Option<&str>) -> Result<String, BadAddress> {
+    normal_base_url(Vendor::named(name).unwrap(), given)
+}
+
+#[test]
+fn names_are_unique_and_plain() {
+    for vendor in VENDORS {
+        assert_eq!(VENDORS.iter().filter(|other| other.name == vendor.name).count(), 1, "{}", vendor.name);
+        assert!(vendor.name.bytes().all(|byte| byte.is_ascii_lowercase()), "{}", vendor.name);
+        assert!(!vendor.title.is_empty());
+    }
+}
+
+#[test]
+fn every_row_can_be_configured() {
+    for vendor in VENDORS {
+        assert!(vendor.input.contains(&Modality::Text), "{}", vendor.name);
+        assert!(!vendor.key_vars.is_empty(), "{}", vendor.name);
+        let own = vendor.base_url_vars.iter().any(|name| name.ends_with("_BASE_URL"));
+        assert!(own, "{} has no …_BASE_URL", vendor.name);
+        for (key, value) in vendor.quirks.extra {
+            assert!(serde_json::from_str::<serde_json::Value>(value).is_ok(), "{} {key}", vendor.name);
+        }
+    }
+}
+
+#[test]
+fn every_address_of_a_row_is_normal() {
+    for vendor in VENDORS.iter().filter(|vendor| !vendor.base_url.is_empty()) {
+        assert_eq!(normal_base_url(vendor, None).as_deref(), Ok(vendor.base_url));
+    }
+}
+
+#[test]
+fn an_address_is_taken_as_given_but_for_the_last_slash() {
+    assert_eq!(base_url("openai", Some("http://127.0.0.1:9/x/")).unwrap(), "http://127.0.0.1:9/x");
+    assert_eq!(base_url("openai", Some("http://127.0.0.1:9")).unwrap(), "http://127.0.0.1:9");
+}
+
+#[test]
+fn ollama_host_is_read_as_ollama_reads_it() {
+    for (given, expected) in [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        ("box.lan:80", "http://box.lan"),
+        ("http://box.lan:5000/", "http://box.lan:5000"),
+        ("https://ollama.example", "https://ollama.example"),
+    ] {
+        assert_eq!(base_url("ollama", Some(given)).unwrap(), expected, "{given}");
+    }
+}
+
+#[test]
+fn azure_gets_its_path() {
+    assert_eq!(
+        base_url("azure", Some("https://me.openai.azure.com/")).unwrap(),
+        "https://me.openai.azure.com/openai/v1"
+    );
+    assert_eq!(base_url("azure", None), Err(BadAddress::Missing));
+}
+
+#[test]
+fn an_address_holds_no_credentials_and_no_query() {
+    assert_eq!(base_url("openai", Some("https://a:b@e.org/v1")), Err(BadAddress::Credentials));
+    assert_eq!(base_url("openai", Some("https://e.org/v1?key=1")), Err(BadAddress::Query));
+    assert_eq!(base_url("openai", Some("ftp://e.org")), Err(BadAddress::NotHttp("ftp://e.org".to_owned())));
+    assert_eq!(base_url("openai", Some("http://")), Err(BadAddress::NotHttp("http://".to_owned())));
+}
+
+#[test]
+fn settings_come_from_the_vendors_variables() {
+    let setting = |name: &str| match name {
+        "DASHSCOPE_API_KEY" => Some(" k ".to_owned()),
+        "QWEN_BASE_URL" => Some(String::new()),
+        "DASHSCOPE_BASE_URL" => Some("https://dashscope.aliyuncs.com/compatible-mode/v1".to_owned()),
+        _ => None,
+    };
+    let settings = ProviderSettings::of(Vendor::named("qwen").unwrap(), setting);
+    assert_eq!(settings.key.unwrap().expose(), "k");
+    assert_eq!(settings.base_url.as_deref(), Some("https://dashscope.aliyuncs.com/compatible-mode/v1"));
+}
