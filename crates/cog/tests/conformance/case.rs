@@ -1,0 +1,116 @@
+//! A case as it stands in its file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::folder::{self, ModuleParts};
+use crate::matching;
+use crate::model::Reply;
+use crate::step::{Program, Scene, Step};
+
+/// What cases start from: `conformance/base.json`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Base {
+    /// The module that a case's `module` changes.
+    pub module: ModuleParts,
+    /// The envelope that a case's `reply` changes.
+    pub reply: Value,
+}
+
+/// One case: what is there, what is run, what must come out.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// What must hold, in words joined by hyphens.
+    pub name: String,
+    /// The lines of the checklist that it covers; read by `cargo xtask conformance`.
+    #[serde(rename = "codes")]
+    _codes: Vec<String>,
+    /// Folders of this workspace to copy: target, source.
+    #[serde(default)]
+    copy: BTreeMap<String, String>,
+    /// Changes to the base module, which then stands in `m`.
+    module: Option<ModuleParts>,
+    /// Files to write: text as it is, null removes, anything else as JSON.
+    #[serde(default)]
+    files: BTreeMap<String, Value>,
+    /// What the model answers to every step.
+    reply: Option<Reply>,
+    /// Shorthand for the command `run m --input-json INPUT`.
+    input: Option<Value>,
+    /// Arguments of `cog`.
+    command: Option<Vec<String>>,
+    /// What `cog` reads from standard input.
+    #[serde(default)]
+    stdin: String,
+    /// Environment variables.
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    /// What must come out.
+    #[serde(default)]
+    expect: Map<String, Value>,
+    /// Further commands in the same folder, in order.
+    #[serde(default)]
+    steps: Vec<Step>,
+    /// Files of this workspace that must contain these texts: pages, and the names of Rust tests.
+    #[serde(default)]
+    contains: BTreeMap<String, Vec<String>>,
+}
+
+impl Case {
+    /// Runs the case; the error lists everything that differs.
+    pub fn check(&self, base: &Base, root: &Path) -> Result<(), String> {
+        self.check_contains(root)?;
+        let steps = self.steps();
+        if steps.is_empty() {
+            return if self.contains.is_empty() { Err("the case does nothing".to_owned()) } else { Ok(()) };
+        }
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        self.fill(folder.path(), base, root)?;
+        let mut scene = Scene::new(folder.path(), self.reply.as_ref(), &base.reply);
+        steps.iter().try_for_each(|step| step.check(&mut scene))
+    }
+
+    fn fill(&self, target: &Path, base: &Base, root: &Path) -> Result<(), String> {
+        for (name, source) in &self.copy {
+            folder::copy(&root.join(source), &target.join(name))?;
+        }
+        if let Some(changes) = &self.module {
+            base.module.changed(changes).write(&target.join("m"))?;
+        }
+        for (name, content) in &self.files {
+            if content.is_null() {
+                folder::remove(&target.join(name))?;
+            } else {
+                folder::write(&target.join(name), &folder::text_of(content))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let run = |input: &Value| ["run", "m", "--input-json", &input.to_string()].map(str::to_owned).to_vec();
+        if let Some(command) = self.command.clone().or_else(|| self.input.as_ref().map(run)) {
+            let (stdin, env, expect) = (self.stdin.clone(), self.env.clone(), self.expect.clone());
+            steps.push(Step { program: Program::Cog, command, stdin, env, reply: None, expect });
+        }
+        steps.extend(self.steps.iter().cloned());
+        steps
+    }
+
+    fn check_contains(&self, root: &Path) -> Result<(), String> {
+        for (path, texts) in &self.contains {
+            let found = folder::read(&root.join(path))?;
+            let missing = matching::missing(&found, texts);
+            if !missing.is_empty() {
+                return Err(format!("{path} does not contain {missing:?}"));
+            }
+        }
+        Ok(())
+    }
+}

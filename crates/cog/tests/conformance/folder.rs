@@ -1,0 +1,96 @@
+//! The folder in which a case runs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::matching::merge;
+
+/// The parts of a module in v2 form. As a change, each part is merged into the base (null removes a key).
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModuleParts {
+    /// `module.yaml`.
+    #[serde(default)]
+    manifest: Map<String, Value>,
+    /// `schema.json`.
+    #[serde(default)]
+    schema: Value,
+    /// `prompt.md`.
+    prompt: Option<String>,
+    /// Golden tests and other files, by their path in the module.
+    #[serde(default)]
+    files: BTreeMap<String, Value>,
+}
+
+impl ModuleParts {
+    /// This module with the changes made.
+    pub fn changed(&self, changes: &ModuleParts) -> ModuleParts {
+        let mut manifest = Value::Object(self.manifest.clone());
+        merge(&mut manifest, &Value::Object(changes.manifest.clone()));
+        let mut schema = self.schema.clone();
+        if !changes.schema.is_null() {
+            merge(&mut schema, &changes.schema);
+        }
+        ModuleParts {
+            manifest: manifest.as_object().cloned().unwrap_or_default(),
+            schema,
+            prompt: changes.prompt.clone().or_else(|| self.prompt.clone()),
+            files: changes.files.clone(),
+        }
+    }
+
+    /// Writes the module; one line of YAML for each key of the manifest.
+    pub fn write(&self, folder: &Path) -> Result<(), String> {
+        let manifest: String = self.manifest.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+        write(&folder.join("module.yaml"), &manifest)?;
+        write(&folder.join("schema.json"), &text_of(&self.schema))?;
+        write(&folder.join("prompt.md"), self.prompt.as_deref().unwrap_or_default())?;
+        for (name, content) in &self.files {
+            write(&folder.join(name), &text_of(content))?;
+        }
+        Ok(())
+    }
+}
+
+/// Text as it is, anything else as JSON.
+pub fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        other => format!("{other:#}\n"),
+    }
+}
+
+/// Writes a file and the folders above it.
+#[expect(clippy::disallowed_methods, reason = "a test fills its own folder")]
+pub fn write(path: &Path, text: &str) -> Result<(), String> {
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+    made.and_then(|()| std::fs::write(path, text)).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Reads a file.
+#[expect(clippy::disallowed_methods, reason = "a test reads its own folder")]
+pub fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Removes a file.
+pub fn remove(path: &Path) -> Result<(), String> {
+    std::fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Copies a folder, or a file.
+pub fn copy(source: &Path, target: &Path) -> Result<(), String> {
+    let fault = |error: std::io::Error| format!("{}: {error}", source.display());
+    if source.is_file() {
+        return std::fs::copy(source, target).map(drop).map_err(fault);
+    }
+    std::fs::create_dir_all(target).map_err(fault)?;
+    for entry in source.read_dir().map_err(fault)? {
+        let entry = entry.map_err(fault)?;
+        copy(&entry.path(), &target.join(entry.file_name()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Comparing what came out with what a case expects.
+
+use serde_json::{Map, Value};
+
+/// Lists where `found` does not fit `expected`.
+///
+/// An object fits if each member that is expected fits; an array must have as many items, each fitting; anything else must
+/// be equal. An object whose only key begins with `$` is a test: `$type`, `$matches` (a text within), `$min`, `$max`,
+/// `$length`, `$has` (an item that fits), `$any` (one of these fits), `$absent`.
+pub fn differences(found: &Value, expected: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    compare("", Some(found), expected, &mut faults);
+    faults
+}
+
+fn compare(path: &str, found: Option<&Value>, expected: &Value, faults: &mut Vec<String>) {
+    if let Some((test, argument)) = single_test(expected) {
+        if !passes(found, test, argument) {
+            faults.push(format!("{path}: {} does not pass {expected}", shown(found)));
+        }
+        return;
+    }
+    match (found, expected) {
+        (Some(Value::Object(found)), Value::Object(members)) => {
+            for (key, expected) in members {
+                compare(&format!("{path}.{key}"), found.get(key), expected, faults);
+            }
+        }
+        (Some(Value::Array(found)), Value::Array(items)) if found.len() == items.len() => {
+            for (index, (found, expected)) in found.iter().zip(items).enumerate() {
+                compare(&format!("{path}[{index}]"), Some(found), expected, faults);
+            }
+        }
+        (Some(found), expected) if equal(found, expected) => {}
+        _ => faults.push(format!("{path}: found {}, expected {expected}", shown(found))),
+    }
+}
+
+fn single_test(expected: &Value) -> Option<(&str, &Value)> {
+    let members = expected.as_object().filter(|members| members.len() == 1)?;
+    let (key, argument) = members.iter().next()?;
+    let known = ["$type", "$matches", "$min", "$max", "$length", "$has", "$any", "$absent"];
+    known.contains(&key.as_str()).then_some((key.as_str(), argument))
+}
+
+fn passes(found: Option<&Value>, test: &str, argument: &Value) -> bool {
+    let Some(found) = found else { return test == "$absent" };
+    match test {
+        "$type" => argument.as_str() == Some(type_of(found)),
+        "$matches" => text(found).zip(argument.as_str()).is_some_and(|(found, part)| found.contains(part)),
+        "$min" => found.as_f64() >= argument.as_f64(),
+        "$max" => found.as_f64() <= argument.as_f64(),
+        "$length" => length(found) == argument.as_u64(),
+        "$has" => {
+            found.as_array().is_some_and(|items| items.iter().any(|item| differences(item, argument).is_empty()))
+        }
+        "$any" => argument.as_array().is_some_and(|all| all.iter().any(|one| differences(found, one).is_empty())),
+        _ => false,
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn length(value: &Value) -> Option<u64> {
+    let length = match value {
+        Value::String(text) => text.chars().count(),
+        Value::Array(items) => items.len(),
+        Value::Object(members) => members.len(),
+        _ => return None,
+    };
+    u64::try_from(length).ok()
+}
+
+fn text(value: &Value) -> Option<&str> {
+    value.as_str()
+}
+
+/// Equality of numbers by value, so that 1 and 1.0 are equal.
+fn equal(found: &Value, expected: &Value) -> bool {
+    match (found.as_f64(), expected.as_f64()) {
+        (Some(found), Some(expected)) => found.to_bits() == expected.to_bits(),
+        _ => found == expected,
+    }
+}
+
+fn shown(found: Option<&Value>) -> String {
+    found.map_or_else(|| "nothing".to_owned(), Value::to_string)
+}
+
+/// The texts that are not found.
+pub fn missing<'a>(found: &str, texts: &'a [String]) -> Vec<&'a str> {
+    texts.iter().map(String::as_str).filter(|text| !found.contains(text)).collect()
+}
+
+/// Merges a change into a value (RFC 7396): objects member by member, null removes, anything else replaces.
+pub fn merge(target: &mut Value, change: &Value) {
+    let Value::Object(changes) = change else {
+        *target = change.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    for (key, change) in changes {
+        if let Some(members) = target.as_object_mut() {
+            if change.is_null() {
+                members.remove(key);
+            } else {
+                merge(members.entry(key.clone()).or_insert(Value::Null), change);
+            }
+        }
+    }
+}
