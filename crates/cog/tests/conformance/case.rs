@@ -14,19 +14,19 @@ use crate::step::{Program, Scene, Step};
 /// What cases start from: `conformance/base.json`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Base {
+pub(crate) struct Base {
     /// The module that a case's `module` changes.
-    pub module: ModuleParts,
+    pub(crate) module: ModuleParts,
     /// The envelope that a case's `reply` changes.
-    pub reply: Value,
+    pub(crate) reply: Value,
 }
 
 /// One case: what is there, what is run, what must come out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Case {
+pub(crate) struct Case {
     /// What must hold, in words joined by hyphens.
-    pub name: String,
+    pub(crate) name: String,
     /// The lines of the checklist that it covers; read by `cargo xtask conformance`.
     #[serde(rename = "codes")]
     _codes: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Case {
 
 impl Case {
     /// Runs the case; the error lists everything that differs.
-    pub fn check(&self, base: &Base, root: &Path) -> Result<(), String> {
+    pub(crate) fn check(&self, base: &Base, root: &Path) -> Result<(), String> {
         self.check_contains(root)?;
         let steps = self.steps();
         if steps.is_empty() {
@@ -94,7 +94,8 @@ impl Case {
 
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        let run = |input: &Value| ["run", "m", "--input-json", &input.to_string()].map(str::to_owned).to_vec();
+        let run =
+            |input: &Value| ["run", "m", "--input-json", &input.to_string()].map(str::to_owned).to_vec();
         if let Some(command) = self.command.clone().or_else(|| self.input.as_ref().map(run)) {
             let (stdin, env, expect) = (self.stdin.clone(), self.env.clone(), self.expect.clone());
             steps.push(Step { program: Program::Cog, command, stdin, env, reply: None, expect });

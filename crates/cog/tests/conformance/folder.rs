@@ -11,7 +11,7 @@ use crate::matching::merge;
 /// The parts of a module in v2 form. As a change, each part is merged into the base (null removes a key).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ModuleParts {
+pub(crate) struct ModuleParts {
     /// `module.yaml`.
     #[serde(default)]
     manifest: Map<String, Value>,
@@ -27,7 +27,7 @@ pub struct ModuleParts {
 
 impl ModuleParts {
     /// This module with the changes made.
-    pub fn changed(&self, changes: &ModuleParts) -> ModuleParts {
+    pub(crate) fn changed(&self, changes: &ModuleParts) -> ModuleParts {
         let mut manifest = Value::Object(self.manifest.clone());
         merge(&mut manifest, &Value::Object(changes.manifest.clone()));
         let mut schema = self.schema.clone();
@@ -43,7 +43,7 @@ impl ModuleParts {
     }
 
     /// Writes the module; one line of YAML for each key of the manifest.
-    pub fn write(&self, folder: &Path) -> Result<(), String> {
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), String> {
         let manifest: String = self.manifest.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
         write(&folder.join("module.yaml"), &manifest)?;
         write(&folder.join("schema.json"), &text_of(&self.schema))?;
@@ -56,7 +56,7 @@ impl ModuleParts {
 }
 
 /// Text as it is, anything else as JSON.
-pub fn text_of(content: &Value) -> String {
+pub(crate) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
         other => format!("{other:#}\n"),
@@ -65,24 +65,24 @@ pub fn text_of(content: &Value) -> String {
 
 /// Writes a file and the folders above it.
 #[expect(clippy::disallowed_methods, reason = "a test fills its own folder")]
-pub fn write(path: &Path, text: &str) -> Result<(), String> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     made.and_then(|()| std::fs::write(path, text)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads a file.
 #[expect(clippy::disallowed_methods, reason = "a test reads its own folder")]
-pub fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Removes a file.
-pub fn remove(path: &Path) -> Result<(), String> {
+pub(crate) fn remove(path: &Path) -> Result<(), String> {
     std::fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Copies a folder, or a file.
-pub fn copy(source: &Path, target: &Path) -> Result<(), String> {
+pub(crate) fn copy(source: &Path, target: &Path) -> Result<(), String> {
     let fault = |error: std::io::Error| format!("{}: {error}", source.display());
     if source.is_file() {
         return std::fs::copy(source, target).map(drop).map_err(fault);

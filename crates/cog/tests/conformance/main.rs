@@ -12,28 +12,37 @@ mod step;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use serde::de::DeserializeOwned;
 
 use case::{Base, Case};
 
-fn main() {
-    let root = root();
-    let base: Base = read(&root.join("conformance/base.json"));
-    let mut failing: BTreeMap<String, String> = read(&root.join("conformance/known-failures.json"));
+fn main() -> Result<ExitCode, String> {
+    let arguments = Arguments::from_args();
+    Ok(libtest_mimic::run(&arguments, trials()?).exit_code())
+}
+
+/// One trial for each case, and one for each entry of the known failures that has none.
+fn trials() -> Result<Vec<Trial>, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let base: Base = read(&root.join("conformance/base.json"))?;
+    let mut failing: BTreeMap<String, String> = read(&root.join("conformance/known-failures.json"))?;
     let mut trials = Vec::new();
-    for (group, path) in files(&root.join("conformance/cases")) {
-        for case in read::<Vec<Case>>(&path) {
+    for (group, path) in files(&root.join("conformance/cases"))? {
+        for case in read::<Vec<Case>>(&path)? {
             let name = format!("{group}/{}", case.name);
             let reason = failing.remove(&name);
             let (base, root) = (base.clone(), root.clone());
             trials.push(Trial::test(name, move || judge(&case, reason, &base, &root)));
         }
     }
-    for name in failing.into_keys() {
-        trials.push(Trial::test(name, || Err(Failed::from("listed as known to fail, but there is no such case"))));
-    }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    let strays = failing.into_keys().map(|name| {
+        Trial::test(name, || Err(Failed::from("listed as known to fail, but there is no such case")))
+    });
+    trials.extend(strays);
+    Ok(trials)
 }
 
 /// A case must pass, unless it is known to fail: then it must fail.
@@ -47,22 +56,26 @@ fn judge(case: &Case, known_to_fail: Option<String>, base: &Base, root: &Path) -
     }
 }
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace has a root")
-}
-
 /// The case files, by the name of their group.
-fn files(folder: &Path) -> BTreeMap<String, PathBuf> {
-    let entries = folder.read_dir().expect("conformance/cases is a folder");
-    let paths = entries.map(|entry| entry.expect("a folder can be listed").path());
-    paths
-        .filter(|path| path.extension().is_some_and(|suffix| suffix == "json"))
-        .map(|path| (path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), path))
-        .collect()
+fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, String> {
+    let fault = |error| format!("{}: {error}", folder.display());
+    let mut files = BTreeMap::new();
+    for entry in folder.read_dir().map_err(fault)? {
+        let path = entry.map_err(fault)?.path();
+        if let (Some(group), Some("json")) =
+            (stem(&path), path.extension().and_then(|suffix| suffix.to_str()))
+        {
+            files.insert(group, path);
+        }
+    }
+    Ok(files)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the cases are files of this workspace")]
-fn read<T: serde::de::DeserializeOwned>(path: &Path) -> T {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+fn stem(path: &Path) -> Option<String> {
+    path.file_stem().map(|name| name.to_string_lossy().into_owned())
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
+    let text = folder::read(path)?;
+    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// An object fits if each member that is expected fits; an array must have as many items, each fitting; anything else must
 /// be equal. An object whose only key begins with `$` is a test: `$type`, `$matches` (a text within), `$min`, `$max`,
 /// `$length`, `$has` (an item that fits), `$any` (one of these fits), `$absent`.
-pub fn differences(found: &Value, expected: &Value) -> Vec<String> {
+pub(crate) fn differences(found: &Value, expected: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     compare("", Some(found), expected, &mut faults);
     faults
@@ -51,10 +51,12 @@ fn passes(found: Option<&Value>, test: &str, argument: &Value) -> bool {
         "$min" => found.as_f64() >= argument.as_f64(),
         "$max" => found.as_f64() <= argument.as_f64(),
         "$length" => length(found) == argument.as_u64(),
-        "$has" => {
-            found.as_array().is_some_and(|items| items.iter().any(|item| differences(item, argument).is_empty()))
+        "$has" => found
+            .as_array()
+            .is_some_and(|items| items.iter().any(|item| differences(item, argument).is_empty())),
+        "$any" => {
+            argument.as_array().is_some_and(|all| all.iter().any(|one| differences(found, one).is_empty()))
         }
-        "$any" => argument.as_array().is_some_and(|all| all.iter().any(|one| differences(found, one).is_empty())),
         _ => false,
     }
 }
@@ -98,12 +100,12 @@ fn shown(found: Option<&Value>) -> String {
 }
 
 /// The texts that are not found.
-pub fn missing<'a>(found: &str, texts: &'a [String]) -> Vec<&'a str> {
+pub(crate) fn missing<'a>(found: &str, texts: &'a [String]) -> Vec<&'a str> {
     texts.iter().map(String::as_str).filter(|text| !found.contains(text)).collect()
 }
 
 /// Merges a change into a value (RFC 7396): objects member by member, null removes, anything else replaces.
-pub fn merge(target: &mut Value, change: &Value) {
+pub(crate) fn merge(target: &mut Value, change: &Value) {
     let Value::Object(changes) = change else {
         *target = change.clone();
         return;

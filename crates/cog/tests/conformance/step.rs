@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The name by which the program is called.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Program {
+pub(crate) enum Program {
     #[default]
     Cog,
     Cogn,
@@ -30,13 +30,13 @@ impl Program {
     const fn path(self) -> &'static str {
         match self {
             Self::Cog => env!("CARGO_BIN_EXE_cog"),
-            Self::Cogn => env!("CARGO_BIN_EXE_cogn"),
+            Self::Cogn => env!("CARGO_BIN_EXE_cog"),
         }
     }
 }
 
 /// What the steps of a case share.
-pub struct Scene<'a> {
+pub(crate) struct Scene<'a> {
     folder: &'a Path,
     reply: Option<&'a Reply>,
     base: &'a Value,
@@ -46,7 +46,7 @@ pub struct Scene<'a> {
 
 impl<'a> Scene<'a> {
     /// A folder, the case's reply, and the envelope that replies change.
-    pub fn new(folder: &'a Path, reply: Option<&'a Reply>, base: &'a Value) -> Self {
+    pub(crate) fn new(folder: &'a Path, reply: Option<&'a Reply>, base: &'a Value) -> Self {
         Self { folder, reply, base, earlier: None }
     }
 }
@@ -54,23 +54,23 @@ impl<'a> Scene<'a> {
 /// A command, and what is expected of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub(crate) struct Step {
     /// `cog`, or `cogn`.
     #[serde(default)]
-    pub program: Program,
+    pub(crate) program: Program,
     /// Arguments of `cog`; `{folder}` stands for the case's folder.
-    pub command: Vec<String>,
+    pub(crate) command: Vec<String>,
     /// Standard input.
     #[serde(default)]
-    pub stdin: String,
+    pub(crate) stdin: String,
     /// Environment variables; there are no others.
     #[serde(default)]
-    pub env: BTreeMap<String, String>,
+    pub(crate) env: BTreeMap<String, String>,
     /// What the model answers, where it differs from the case's.
-    pub reply: Option<Reply>,
+    pub(crate) reply: Option<Reply>,
     /// What must come out: see `check_one`.
     #[serde(default)]
-    pub expect: Map<String, Value>,
+    pub(crate) expect: Map<String, Value>,
 }
 
 /// What a command left behind.
@@ -85,9 +85,9 @@ struct Outcome {
 
 impl Step {
     /// Runs the command in the folder and lists everything that differs.
-    pub fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
+    pub(crate) fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
         let reply = self.reply.as_ref().or(scene.reply);
-        let model = reply.map(|reply| Model::start(reply, scene.base));
+        let model = reply.map(|reply| Model::start(reply, scene.base)).transpose()?;
         let output = self.run(scene.folder, model.as_ref())?;
         let outcome = Outcome {
             exit: output.status.code(),
@@ -98,8 +98,9 @@ impl Step {
         };
         scene.earlier = outcome.requests.last().cloned();
         let expectations = self.expect.iter();
-        let faults: Vec<String> =
-            expectations.flat_map(|(what, expected)| check_one(&outcome, scene.folder, what, expected)).collect();
+        let faults: Vec<String> = expectations
+            .flat_map(|(what, expected)| check_one(&outcome, scene.folder, what, expected))
+            .collect();
         if faults.is_empty() {
             return Ok(());
         }
@@ -130,7 +131,8 @@ impl Step {
             let _ = input.take().map(|mut pipe| pipe.write_all(text.as_bytes()));
             let _ = send.send(child.wait_with_output());
         });
-        let ended = receive.recv_timeout(PATIENCE).map_err(|_| format!("cog {:?} does not end", self.command))?;
+        let ended =
+            receive.recv_timeout(PATIENCE).map_err(|_| format!("cog {:?} does not end", self.command))?;
         ended.map_err(|error| error.to_string())
     }
 }
