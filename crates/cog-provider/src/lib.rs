@@ -5,19 +5,25 @@
 //!   bytes to `ModelEvent`s.
 //! * [`vendors`] is a table, a row for each vendor; [`choose()`] picks one (supplement section 11).
 //! * [`ProviderError`] says why no answer came, with its code.
+//! * [`HttpProvider::record`] and [`HttpProvider::replay`] keep replies in a cassette and play them.
 //!
 //! Addresses and keys come from the operator alone, through [`vendors::ProviderSettings`]; nothing here
 //! reads the environment, but for what the HTTP client does by itself: the usual proxy variables, and
 //! `SSL_CERT_FILE` and `SSL_CERT_DIR` for the certificates to trust.
 
+mod cassette;
 mod choose;
 mod error;
+mod http;
 pub mod protocol;
 mod provider;
 mod request;
+mod transport;
 pub mod vendors;
 
+pub use cassette::Pace;
 pub use choose::{Choice, OFFLINE, UnknownProvider, choose, known};
 pub use error::{Deadline, Interruption, ProviderError};
+pub use http::HttpProvider;
 pub use provider::{Asking, ModelStream, Provider};
 pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};

@@ -9,7 +9,7 @@ mod gemini;
 mod ollama;
 mod openai_chat;
 mod parts;
-mod reply;
+pub(crate) mod reply;
 mod sse;
 
 use cog_json::Node;
@@ -39,6 +39,11 @@ pub trait Protocol: Send + Sync {
     /// # Errors
     /// What the vendor cannot take.
     fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError>;
+
+    /// Headers that every request of the protocol has.
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
 
     /// A decoder for one reply.
     fn decoder(&self) -> Box<dyn Decoder>;

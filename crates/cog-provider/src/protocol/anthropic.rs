@@ -12,11 +12,15 @@ use crate::{RequestError, WireRequest};
 pub(crate) struct Anthropic;
 
 /// The version of the interface that the requests are written for.
-pub(crate) const VERSION: &str = "2026-10-21";
+const VERSION: &str = "2026-10-21";
 
 impl Protocol for Anthropic {
     fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
         request::request(ask)
+    }
+
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        vec![("anthropic-version", VERSION.to_owned())]
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {

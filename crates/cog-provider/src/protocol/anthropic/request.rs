@@ -2,11 +2,11 @@ use cog_harmony::{ImagePart, Message, Part};
 use cog_spec::Dialect;
 use serde_json::{Value, json};
 
-use super::{VERSION, version_path};
+use super::{Anthropic, version_path};
 use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
-        Ask,
+        Ask, Protocol,
         parts::{Body, Turn, check, inline, only_text, split_system, text_block},
     },
 };
@@ -30,7 +30,7 @@ pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
 
     let url = format!("{}{}/messages", ask.base_url, version_path(ask.base_url));
     let mut request = body.post(url, true);
-    request.headers.push(("anthropic-version", VERSION.to_owned()));
+    request.headers.extend(Anthropic.headers());
     Ok(request)
 }
 

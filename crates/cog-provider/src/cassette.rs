@@ -1,0 +1,102 @@
+//! Cassettes: requests and the raw bytes of their replies, kept and played (supplement section 4).
+//!
+//! A cassette is a folder. `NNNN.json` holds a request and the head of its reply; `NNNN.ndjson` the body,
+//! `{"t_ms", "b64"}` for each piece as it came. A reply is found by the hash of the request's body. Of
+//! several equal requests each gets the next of the replies, and after the last the first again.
+
+mod files;
+mod record;
+mod replay;
+
+pub(crate) use record::Recorder;
+pub(crate) use replay::Replayer;
+
+use std::path::Path;
+
+use cog_json::{Node, ToJson, Value, Writer};
+use sha2::{Digest, Sha256};
+
+use crate::{ProviderError, WireRequest, transport::KEPT_HEADERS};
+
+/// How fast a recording is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pace {
+    /// All at once.
+    #[default]
+    AtOnce,
+    /// With the pauses it was recorded with.
+    AsRecorded,
+}
+
+/// `NNNN.json`.
+struct Head<'a> {
+    request: &'a WireRequest,
+    status: u16,
+    headers: &'a [(&'static str, String)],
+}
+
+impl ToJson for Head<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("method", self.request.method);
+            w.field("path", path_of(&self.request.url));
+            w.key("headers");
+            let auth = self.request.auth.as_ref().map(|(name, _)| (*name, "***".to_owned()));
+            pairs(w, self.request.headers.iter().chain(&auth));
+            match Value::parse(&self.request.body) {
+                Ok(body) => w.field("body", &body),
+                Err(_) => w.field("body", &self.request.body),
+            };
+            w.field("status", &self.status);
+            w.key("reply_headers");
+            pairs(w, self.headers.iter());
+        });
+    }
+}
+
+fn pairs<'a>(w: &mut Writer<'_>, pairs: impl Iterator<Item = &'a (&'static str, String)>) {
+    w.object(|w| {
+        for (name, value) in pairs {
+            w.field(name, value);
+        }
+    });
+}
+
+/// What stands behind the host. Nothing of the address before it is kept.
+fn path_of(url: &str) -> &str {
+    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
+    behind.find('/').and_then(|start| behind.get(start..)).unwrap_or("/")
+}
+
+/// What a reply was recorded with.
+struct Recorded {
+    hash: String,
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+}
+
+impl Recorded {
+    fn read(node: Node<'_>) -> Option<Self> {
+        let body = node.get("body")?;
+        let body = body.as_str().map_or_else(|| body.to_string(), str::to_owned);
+        let headers = node.get("reply_headers")?;
+        let header = |name: &'static str| Some((name, headers.get(name)?.as_str()?.to_owned()));
+        Some(Self {
+            hash: hash(&body),
+            status: u16::try_from(node.get("status")?.as_u64()?).ok()?,
+            headers: KEPT_HEADERS.into_iter().filter_map(header).collect(),
+        })
+    }
+}
+
+/// SHA-256 of a request's body, in hexadecimal.
+fn hash(body: &str) -> String {
+    Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unusable(folder: &Path, message: impl ToString) -> ProviderError {
+    ProviderError::Cassette { folder: folder.to_owned(), message: message.to_string() }
+}
+
+#[cfg(test)]
+mod tests;

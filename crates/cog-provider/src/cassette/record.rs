@@ -1,0 +1,97 @@
+use std::{
+    fs::File,
+    io::Write,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use cog_json::{ToJson, Writer};
+use futures_util::StreamExt;
+use tokio::time::Instant;
+
+use super::{Head, files, unusable};
+use crate::{
+    ProviderError, WireRequest,
+    transport::{Pieces, Sending, Transport, TransportError, WireReply},
+};
+
+/// Keeps everything that goes through another transport.
+pub(crate) struct Recorder {
+    folder: PathBuf,
+    next: AtomicU32,
+    inner: Arc<dyn Transport>,
+}
+
+impl Recorder {
+    /// Adds to the recordings that are in the folder already.
+    pub(crate) fn new(folder: PathBuf, inner: Arc<dyn Transport>) -> Result<Self, ProviderError> {
+        files::make_folder(&folder).map_err(|error| unusable(&folder, error))?;
+        let numbers = files::numbers(&folder).map_err(|error| unusable(&folder, error))?;
+        let next = AtomicU32::new(numbers.last().map_or(1, |last| last + 1));
+        Ok(Self { folder, next, inner })
+    }
+
+    fn keep_head(&self, number: u32, request: &WireRequest, reply: &WireReply) -> std::io::Result<File> {
+        let head = Head { request, status: reply.status, headers: &reply.headers };
+        let mut text = head.to_json_pretty();
+        text.push('\n');
+        files::create(&files::head(&self.folder, number))?.write_all(text.as_bytes())?;
+        files::create(&files::pieces(&self.folder, number))
+    }
+}
+
+impl Transport for Recorder {
+    fn send<'a>(&'a self, request: &'a WireRequest) -> Sending<'a> {
+        Box::pin(async move {
+            let started = Instant::now();
+            let reply = self.inner.send(request).await?;
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            let file = self.keep_head(number, request, &reply).map_err(|error| self.failed(error))?;
+            let keeper = Keeper { file, folder: self.folder.clone(), started };
+            Ok(WireReply { pieces: keeper.through(reply.pieces), ..reply })
+        })
+    }
+}
+
+impl Recorder {
+    fn failed(&self, error: std::io::Error) -> TransportError {
+        TransportError::Recording(Box::new(unusable(&self.folder, error)))
+    }
+}
+
+/// Keeps the pieces of one reply, each as soon as it is there, so that a reply that is cut is kept as far
+/// as it came.
+struct Keeper {
+    file: File,
+    folder: PathBuf,
+    started: Instant,
+}
+
+impl Keeper {
+    fn through(mut self, pieces: Pieces) -> Pieces {
+        pieces
+            .map(move |piece| {
+                let piece = piece?;
+                let kept = self.keep(&piece);
+                kept.map_err(|error| TransportError::Recording(Box::new(unusable(&self.folder, error))))?;
+                Ok(piece)
+            })
+            .boxed()
+    }
+
+    fn keep(&mut self, piece: &Bytes) -> std::io::Result<()> {
+        let mut line = String::new();
+        let t_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Writer::compact(&mut line).object(|w| {
+            w.field("t_ms", &t_ms);
+            w.field("b64", &STANDARD.encode(piece));
+        });
+        line.push('\n');
+        self.file.write_all(line.as_bytes())
+    }
+}

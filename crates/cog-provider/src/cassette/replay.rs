@@ -1,0 +1,107 @@
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::Bytes;
+use cog_json::{Node, Value};
+use futures_util::{StreamExt, stream};
+use tokio::time::{Instant, sleep_until};
+
+use super::{Pace, Recorded, files, hash, unusable};
+use crate::{
+    ProviderError, WireRequest,
+    transport::{Pieces, Sending, Transport, TransportError, WireReply},
+};
+
+/// Answers from a cassette.
+pub(crate) struct Replayer {
+    folder: PathBuf,
+    pace: Pace,
+    /// The replies to each request, by the hash of its body.
+    replies: HashMap<String, Replies>,
+}
+
+/// The replies to equal requests, in their order.
+#[derive(Default)]
+struct Replies {
+    all: Vec<(u32, Recorded)>,
+    played: AtomicUsize,
+}
+
+impl Replies {
+    fn next(&self) -> Option<&(u32, Recorded)> {
+        let played = self.played.fetch_add(1, Ordering::Relaxed);
+        self.all.get(played.checked_rem(self.all.len())?)
+    }
+}
+
+impl Replayer {
+    pub(crate) fn open(folder: PathBuf, pace: Pace) -> Result<Self, ProviderError> {
+        let mut replies: HashMap<String, Replies> = HashMap::new();
+        for number in files::numbers(&folder).map_err(|error| unusable(&folder, error))? {
+            let recorded = recorded(&folder, number)?;
+            replies.entry(recorded.hash.clone()).or_default().all.push((number, recorded));
+        }
+        Ok(Self { folder, pace, replies })
+    }
+
+    fn find(&self, request: &WireRequest) -> Result<WireReply, ProviderError> {
+        let hash = hash(&request.body);
+        let Some((number, recorded)) = self.replies.get(&hash).and_then(Replies::next) else {
+            let hash = hash.chars().take(12).collect();
+            return Err(ProviderError::NoRecording { folder: self.folder.clone(), hash });
+        };
+        let pieces = pieces(&self.folder, *number)?;
+        Ok(WireReply {
+            status: recorded.status,
+            headers: recorded.headers.clone(),
+            pieces: play(pieces, self.pace),
+        })
+    }
+}
+
+impl Transport for Replayer {
+    fn send<'a>(&'a self, request: &'a WireRequest) -> Sending<'a> {
+        Box::pin(
+            async move { self.find(request).map_err(|error| TransportError::Recording(Box::new(error))) },
+        )
+    }
+}
+
+fn recorded(folder: &Path, number: u32) -> Result<Recorded, ProviderError> {
+    let path = files::head(folder, number);
+    let text = files::read(&path).map_err(|error| unusable(&path, error))?;
+    let value = Value::parse(&text).map_err(|error| unusable(&path, error))?;
+    Recorded::read(value.node())
+        .ok_or_else(|| unusable(&path, "no recording: body, status or reply_headers are missing"))
+}
+
+/// The pieces of a reply with the time of each.
+fn pieces(folder: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, ProviderError> {
+    let path = files::pieces(folder, number);
+    let text = files::read(&path).map_err(|error| unusable(&path, error))?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let read = |line: &str| piece(Value::parse(line).ok()?.node());
+    lines.map(|line| read(line).ok_or_else(|| unusable(&path, "a line is not {t_ms, b64}"))).collect()
+}
+
+fn piece(node: Node<'_>) -> Option<(Duration, Bytes)> {
+    let time = Duration::from_millis(node.get("t_ms")?.as_u64()?);
+    Some((time, STANDARD.decode(node.get("b64")?.as_str()?).ok()?.into()))
+}
+
+fn play(pieces: Vec<(Duration, Bytes)>, pace: Pace) -> Pieces {
+    let started = Instant::now();
+    stream::iter(pieces)
+        .then(move |(time, piece)| async move {
+            if pace == Pace::AsRecorded {
+                sleep_until(started + time).await;
+            }
+            Ok(piece)
+        })
+        .boxed()
+}

@@ -1,0 +1,186 @@
+//! A vendor, asked over HTTP.
+
+mod backoff;
+mod call;
+mod client;
+mod fault;
+mod redact;
+
+use std::{path::PathBuf, sync::Arc};
+
+use cog_spec::{Dialect, Modality, Secret};
+
+use crate::{
+    Asking, ModelRequest, Pace, Provider, ProviderError, RequestError, WireRequest,
+    cassette::{Recorder, Replayer},
+    protocol::Ask,
+    transport::Transport,
+    vendors::{KeyNeed, ProviderSettings, Vendor, normal_base_url},
+};
+
+use self::{call::Call, client::Client, redact::Redactor};
+
+/// A vendor, asked over HTTP, or from a recording of that.
+///
+/// Before the first token a call that fails for a reason that passes (429, 5xx, a connection that does
+/// not stand) is tried again, with full jitter and as the vendor's `Retry-After` says. After the first
+/// token nothing is tried again. Dropping the stream closes the connection, which cancels the call.
+pub struct HttpProvider {
+    vendor: &'static Vendor,
+    base_url: String,
+    model: String,
+    key: Option<Secret>,
+    settings: ProviderSettings,
+    transport: Arc<dyn Transport>,
+    replays: bool,
+}
+
+impl HttpProvider {
+    /// A provider for this vendor. Nothing is sent, and no certificate is loaded, before the first question.
+    ///
+    /// # Errors
+    /// An address that cannot be asked. A missing key is told when the first question is asked, so that
+    /// requests can be rendered without one.
+    pub fn new(vendor: &'static Vendor, settings: ProviderSettings) -> Result<Self, ProviderError> {
+        let base_url = normal_base_url(vendor, settings.base_url.as_deref()).map_err(|fault| {
+            let variable = vendor.base_url_vars.first().copied().unwrap_or_default();
+            ProviderError::Address { vendor: vendor.title, variable, fault }
+        })?;
+        let auth = settings.key.clone().map(|key| (vendor.auth, key));
+        let transport = Arc::new(Client::new(&base_url, auth, settings.connect));
+        Ok(Self::over(vendor, settings, base_url, transport))
+    }
+
+    /// The same, keeping every request and reply in a cassette (supplement section 4).
+    ///
+    /// # Errors
+    /// A folder that cannot be made.
+    pub fn record(mut self, folder: impl Into<PathBuf>) -> Result<Self, ProviderError> {
+        self.transport = Arc::new(Recorder::new(folder.into(), self.transport)?);
+        Ok(self)
+    }
+
+    /// A provider that answers from a cassette. It needs no key and no address.
+    ///
+    /// # Errors
+    /// A cassette that cannot be read.
+    pub fn replay(
+        vendor: &'static Vendor,
+        settings: ProviderSettings,
+        folder: impl Into<PathBuf>,
+        pace: Pace,
+    ) -> Result<Self, ProviderError> {
+        let base_url = normal_base_url(vendor, settings.base_url.as_deref());
+        let base_url = base_url.unwrap_or_else(|_| "http://localhost".to_owned());
+        let transport = Arc::new(Replayer::open(folder.into(), pace)?);
+        Ok(Self { replays: true, ..Self::over(vendor, settings, base_url, transport) })
+    }
+
+    fn over(
+        vendor: &'static Vendor,
+        settings: ProviderSettings,
+        base_url: String,
+        transport: Arc<dyn Transport>,
+    ) -> Self {
+        let model = settings.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
+        let key = settings.key.clone();
+        Self { vendor, base_url, model, key, settings, transport, replays: false }
+    }
+
+    /// The vendor's row.
+    pub fn vendor(&self) -> &'static Vendor {
+        self.vendor
+    }
+
+    /// The address that is asked.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Asks which models there are: whether the vendor answers, the key is right, and what to choose from.
+    ///
+    /// # Errors
+    /// As [`Provider::ask`]. Nothing is tried again.
+    pub async fn models(&self) -> Result<Vec<String>, ProviderError> {
+        self.check_key()?;
+        let protocol = self.vendor.protocol.protocol();
+        let mut headers = vec![("accept", "application/json".to_owned())];
+        headers.extend(protocol.headers());
+        let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
+        let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: String::new() };
+        let body = self.call(wire, String::new(), None).body().await?;
+        Ok(protocol.models(body.node()))
+    }
+
+    fn wire(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
+        let model = self.model_of(request);
+        if model.is_empty() {
+            return Err(RequestError::NoModel { vendor: self.vendor.title }.into());
+        }
+        let ask = Ask { request, vendor: self.vendor, base_url: &self.base_url, model };
+        let mut wire = self.vendor.protocol.protocol().request(&ask)?;
+        wire.auth = self.auth();
+        Ok(wire)
+    }
+
+    fn model_of<'a>(&'a self, request: &'a ModelRequest) -> &'a str {
+        if request.model.is_empty() { &self.model } else { &request.model }
+    }
+
+    /// The header of the key, for people: with the name of the variable in place of the key.
+    fn auth(&self) -> Option<(&'static str, String)> {
+        let sent = self.key.is_some() || self.vendor.key == KeyNeed::Required;
+        let variable = self.vendor.key_var().filter(|_| sent)?;
+        Some(self.vendor.auth.header(&format!("${variable}")))
+    }
+
+    fn check_key(&self) -> Result<(), ProviderError> {
+        if self.replays || self.key.is_some() || self.vendor.key == KeyNeed::Optional {
+            return Ok(());
+        }
+        let variable = self.vendor.key_var().unwrap_or_default();
+        Err(ProviderError::NoKey { vendor: self.vendor.title, variable })
+    }
+
+    fn call(&self, wire: WireRequest, model: String, timeout: Option<std::time::Duration>) -> Call {
+        Call::new(call::Setup {
+            vendor: self.vendor,
+            model,
+            wire,
+            transport: Arc::clone(&self.transport),
+            redactor: Redactor::new(self.key.clone()),
+            settings: self.settings.clone(),
+            timeout,
+        })
+    }
+}
+
+impl Provider for HttpProvider {
+    fn name(&self) -> &str {
+        self.vendor.name
+    }
+
+    fn model(&self) -> &str {
+        &self.model
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.vendor.dialect
+    }
+
+    fn modalities(&self) -> &[Modality] {
+        self.vendor.input
+    }
+
+    fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        self.wire(request).map(Some)
+    }
+
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+        Box::pin(async move {
+            self.check_key()?;
+            let wire = self.wire(request)?;
+            self.call(wire, self.model_of(request).to_owned(), request.timeout).ask().await
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! When to try again.
+
+use std::time::Duration;
+
+use httpdate::parse_http_date;
+
+/// The most that the first wait can be; each later one can be twice as long.
+const FIRST: Duration = Duration::from_millis(500);
+/// The most that any wait can be, unless the vendor asks for more.
+const MOST: Duration = Duration::from_secs(8);
+/// The most that a vendor may ask for; beyond it the caller is told instead.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long to wait before trying again: full jitter, and at least as long as the vendor asks. None where
+/// that is too long to wait. `chance` is between 0 and 1.
+pub(super) fn wait(attempt: u32, asked: Option<Duration>, chance: f64) -> Option<Duration> {
+    let most = FIRST.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX)).min(MOST);
+    let jitter = most.mul_f64(chance.clamp(0.0, 1.0));
+    match asked {
+        Some(asked) if asked > PATIENCE => None,
+        Some(asked) => Some(asked.max(jitter)),
+        None => Some(jitter),
+    }
+}
+
+/// What `Retry-After-Ms` or `Retry-After` ask for: milliseconds, seconds, or a date, which counts from the
+/// reply's own `Date`, so that nobody's clock need be right.
+pub(super) fn retry_after(ms: Option<&str>, after: Option<&str>, date: Option<&str>) -> Option<Duration> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
+    if let Some(ms) = ms.and_then(number) {
+        return Some(Duration::from_secs_f64(ms / 1000.0));
+    }
+    let after = after?;
+    if let Some(seconds) = number(after) {
+        return Some(Duration::from_secs_f64(seconds));
+    }
+    let then = parse_http_date(after).ok()?;
+    let now = parse_http_date(date?).ok()?;
+    Some(then.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn the_wait_is_anything_up_to_a_bound_that_doubles() {
+        assert_eq!(wait(0, None, 0.0), Some(MS(0)));
+        assert_eq!(wait(0, None, 1.0), Some(MS(500)));
+        assert_eq!(wait(1, None, 0.5), Some(MS(500)));
+        assert_eq!(wait(3, None, 1.0), Some(MS(4_000)));
+        assert_eq!(wait(40, None, 1.0), Some(MS(8_000)));
+    }
+
+    #[test]
+    fn the_vendor_is_obeyed_unless_it_asks_too_much() {
+        assert_eq!(wait(0, Some(MS(3_000)), 1.0), Some(MS(3_000)));
+        assert_eq!(wait(0, Some(MS(10)), 1.0), Some(MS(500)));
+        assert_eq!(wait(0, Some(MS(60_000)), 0.0), Some(MS(60_000)));
+        assert_eq!(wait(0, Some(MS(60_001)), 0.0), None);
+    }
+
+    #[test]
+    fn retry_after_is_read_in_its_three_forms() {
+        let date = Some("Wed, 21 Oct 2026 07:28:00 GMT");
+        assert_eq!(retry_after(None, Some("2"), None), Some(MS(2_000)));
+        assert_eq!(retry_after(Some("40"), Some("2"), None), Some(MS(40)));
+        assert_eq!(retry_after(None, Some("Wed, 21 Oct 2026 07:28:05 GMT"), date), Some(MS(5_000)));
+        assert_eq!(retry_after(None, Some("Wed, 21 Oct 2026 07:27:00 GMT"), date), Some(MS(0)));
+        for nonsense in ["-1", "soon", "NaN", "1e300"] {
+            assert_eq!(retry_after(None, Some(nonsense), date), None, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! One call: attempts until the first token, then the rest of the reply.
+
+use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use cog_json::Value;
+use cog_spec::ModelEvent;
+use futures_util::{StreamExt, stream};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{
+    backoff,
+    fault::{Context, Failure},
+    redact::Redactor,
+};
+use crate::{
+    Deadline, ModelStream, ProviderError, WireRequest,
+    protocol::{DecodeError, Decoder},
+    transport::{Pieces, Transport, WireReply},
+    vendors::{ProviderSettings, Vendor},
+};
+
+/// The longest answer, in bytes of text; reasoning counts.
+const LONGEST: usize = 8 << 20;
+/// How much of the body of an error is read.
+const FAULT_BYTES: usize = 64 << 10;
+
+/// What a call is made of.
+pub(super) struct Setup {
+    pub(super) vendor: &'static Vendor,
+    pub(super) model: String,
+    pub(super) wire: WireRequest,
+    pub(super) transport: Arc<dyn Transport>,
+    pub(super) redactor: Redactor,
+    pub(super) settings: ProviderSettings,
+    pub(super) timeout: Option<Duration>,
+}
+
+/// One call, from its first attempt to the end of its reply.
+pub(super) struct Call {
+    setup: Setup,
+    started: Instant,
+}
+
+impl Call {
+    pub(super) fn new(setup: Setup) -> Self {
+        Self { setup, started: Instant::now() }
+    }
+
+    /// Asks, again where that can help, until the first token is there.
+    pub(super) async fn ask(self) -> Result<ModelStream, ProviderError> {
+        let mut attempt = 0;
+        loop {
+            let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token);
+            let failure = match limit.hold(self.open()).await {
+                Ok(Ok((reading, failed))) => return Ok(self.stream(reading, failed)),
+                Ok(Err(failure)) => failure,
+                Err(()) => Failure::last(self.late(limit)),
+            };
+            let Some(wait) = self.wait_for(attempt, &failure) else { return Err(failure.error) };
+            tracing::warn!(vendor = self.setup.vendor.name, wait_ms = wait.as_millis(), error = %failure.error, "asking again");
+            sleep(wait).await;
+            attempt += 1;
+        }
+    }
+
+    /// Asks once, for a body that is one JSON value.
+    pub(super) async fn body(self) -> Result<Value, ProviderError> {
+        let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token);
+        let read = async {
+            let mut reply = self.send().await?;
+            let mut body = Vec::new();
+            while let Some(piece) = self.piece(&mut reply.pieces).await? {
+                body.extend_from_slice(&piece);
+                if body.len() > LONGEST {
+                    return Err(Failure::last(self.too_large()));
+                }
+            }
+            let fault = |error: cog_json::SyntaxError| {
+                let message = format!("not JSON: {error}");
+                Failure::last(ProviderError::Malformed { vendor: self.setup.vendor.title, message })
+            };
+            Value::parse_bytes(&body).map_err(fault)
+        };
+        match limit.hold(read).await {
+            Ok(read) => read.map_err(|failure| failure.error),
+            Err(()) => Err(self.late(limit)),
+        }
+    }
+
+    /// One attempt, up to the first token; with it, perhaps, the fault that came right behind it.
+    async fn open(&self) -> Result<(Reading, Option<ProviderError>), Failure> {
+        let reply = self.send().await?;
+        let decoder = self.setup.vendor.protocol.protocol().decoder();
+        let mut reading =
+            Reading { pieces: reply.pieces, decoder, ready: VecDeque::new(), length: 0, done: false };
+        while !reading.begun() && !reading.done {
+            match self.read(&mut reading).await {
+                Err(failure) if reading.begun() => {
+                    reading.done = true;
+                    return Ok((reading, Some(failure.error)));
+                }
+                read => read?,
+            }
+        }
+        Ok((reading, None))
+    }
+
+    /// Sends the request; a status other than success is a failure.
+    async fn send(&self) -> Result<WireReply, Failure> {
+        let sent = self.setup.transport.send(&self.setup.wire).await;
+        let mut reply = sent.map_err(|error| self.context().of_transport(error))?;
+        if (200..300).contains(&reply.status) {
+            return Ok(reply);
+        }
+        let mut body = Vec::new();
+        while body.len() < FAULT_BYTES
+            && let Ok(Some(piece)) = self.piece(&mut reply.pieces).await
+        {
+            body.extend_from_slice(&piece);
+        }
+        body.truncate(FAULT_BYTES);
+        Err(self.context().of_status(&reply, &body))
+    }
+
+    /// Reads one piece of the reply.
+    async fn read(&self, reading: &mut Reading) -> Result<(), Failure> {
+        let piece = self.piece(&mut reading.pieces).await?;
+        let begun = reading.begun();
+        if let Err(error) = reading.take(piece) {
+            return Err(self.context().of_decode(&error, begun || reading.begun()));
+        }
+        if reading.length > LONGEST {
+            return Err(Failure::last(self.too_large()));
+        }
+        Ok(())
+    }
+
+    async fn piece(&self, pieces: &mut Pieces) -> Result<Option<Bytes>, Failure> {
+        pieces.next().await.transpose().map_err(|error| self.context().of_transport(error))
+    }
+
+    /// The events of a reply that has begun.
+    fn stream(self, reading: Reading, failed: Option<ProviderError>) -> ModelStream {
+        let state = (self, reading, failed);
+        stream::unfold(state, |(call, mut reading, mut failed)| async move {
+            let next = call.next(&mut reading, &mut failed).await?;
+            Some((next, (call, reading, failed)))
+        })
+        .boxed()
+    }
+
+    /// The next event; the fault comes after all events that were there before it.
+    async fn next(
+        &self,
+        reading: &mut Reading,
+        failed: &mut Option<ProviderError>,
+    ) -> Option<Result<ModelEvent, ProviderError>> {
+        loop {
+            if let Some(event) = reading.ready.pop_front() {
+                return Some(Ok(event));
+            }
+            if let Some(error) = failed.take() {
+                return Some(Err(error));
+            }
+            if reading.done {
+                return None;
+            }
+            *failed = self.read_on(reading).await.err();
+            reading.done |= failed.is_some();
+        }
+    }
+
+    /// Reads one piece of a reply that has begun, within its deadlines.
+    async fn read_on(&self, reading: &mut Reading) -> Result<(), ProviderError> {
+        let limit = self.limit(Deadline::Silence, self.setup.settings.stall);
+        match limit.hold(self.read(reading)).await {
+            Ok(read) => read.map_err(|failure| failure.error),
+            Err(()) => Err(self.late(limit)),
+        }
+    }
+
+    /// How long to wait before another attempt; none where there is to be none.
+    fn wait_for(&self, attempt: u32, failure: &Failure) -> Option<Duration> {
+        if !failure.again || attempt >= self.setup.settings.retries {
+            return None;
+        }
+        let wait = backoff::wait(attempt, failure.error.retry_after(), fastrand::f64())?;
+        let left = self.setup.timeout.map(|whole| whole.saturating_sub(self.started.elapsed()));
+        left.is_none_or(|left| wait < left).then_some(wait)
+    }
+
+    /// The deadline that comes first: the one of this kind, or that of the whole call.
+    fn limit(&self, kind: Deadline, length: Duration) -> Limit {
+        let near = Limit { kind, length, at: Instant::now() + length };
+        let whole = |length| Limit { kind: Deadline::Whole, length, at: self.started + length };
+        match self.setup.timeout.map(whole) {
+            Some(whole) if whole.at < near.at => whole,
+            _ => near,
+        }
+    }
+
+    fn late(&self, limit: Limit) -> ProviderError {
+        ProviderError::Timeout { vendor: self.setup.vendor.title, deadline: limit.kind, limit: limit.length }
+    }
+
+    fn too_large(&self) -> ProviderError {
+        ProviderError::TooLarge { vendor: self.setup.vendor.title, limit: LONGEST }
+    }
+
+    fn context(&self) -> Context<'_> {
+        let Setup { vendor, model, wire, redactor, .. } = &self.setup;
+        Context { vendor, model, url: &wire.url, redactor }
+    }
+}
+
+/// A deadline.
+#[derive(Clone, Copy)]
+struct Limit {
+    kind: Deadline,
+    length: Duration,
+    at: Instant,
+}
+
+impl Limit {
+    /// The outcome, unless the deadline passes first.
+    async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, ()> {
+        timeout_at(self.at, work).await.map_err(drop)
+    }
+}
+
+/// A reply that is being read.
+struct Reading {
+    pieces: Pieces,
+    decoder: Box<dyn Decoder>,
+    ready: VecDeque<ModelEvent>,
+    /// Bytes of text so far.
+    length: usize,
+    /// Nothing more is to be read.
+    done: bool,
+}
+
+impl Reading {
+    /// Whether part of the answer has been there.
+    fn begun(&self) -> bool {
+        self.length > 0
+    }
+
+    /// Takes a piece, or the end.
+    fn take(&mut self, piece: Option<Bytes>) -> Result<(), DecodeError> {
+        let mut events = Vec::new();
+        let taken = match piece {
+            Some(piece) => self.decoder.push(&piece, &mut events),
+            None => {
+                self.done = true;
+                self.decoder.finish(&mut events)
+            }
+        };
+        for event in events {
+            self.length += length(&event);
+            self.done |= matches!(event, ModelEvent::Finished(_));
+            self.ready.push_back(event);
+        }
+        taken
+    }
+}
+
+fn length(event: &ModelEvent) -> usize {
+    match event {
+        ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
+        ModelEvent::ToolCall(call) => call.arguments.len().max(1),
+        _ => 0,
+    }
+}

@@ -1,0 +1,190 @@
+//! From what a vendor says to what went wrong.
+
+use std::time::Duration;
+
+use cog_json::Value;
+
+use super::{backoff::retry_after, redact::Redactor};
+use crate::{
+    Interruption, ProviderError,
+    protocol::{DecodeError, VendorFault, reply::fault_in},
+    transport::{TransportError, WireReply},
+    vendors::Vendor,
+};
+
+/// An attempt that failed, and whether another one can help.
+pub(super) struct Failure {
+    pub(super) error: ProviderError,
+    pub(super) again: bool,
+}
+
+impl Failure {
+    pub(super) fn last(error: ProviderError) -> Self {
+        Self { error, again: false }
+    }
+
+    fn passing(error: ProviderError) -> Self {
+        Self { error, again: true }
+    }
+}
+
+/// Whom a fault is told about.
+pub(super) struct Context<'a> {
+    pub(super) vendor: &'static Vendor,
+    pub(super) model: &'a str,
+    pub(super) url: &'a str,
+    pub(super) redactor: &'a Redactor,
+}
+
+/// What a status and a fault amount to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Key,
+    Model,
+    Context,
+    Rate,
+    Quota,
+    Refused,
+    Down,
+}
+
+impl Context<'_> {
+    /// A reply with a status other than success; `body` is the beginning of its body.
+    pub(super) fn of_status(&self, reply: &WireReply, body: &[u8]) -> Failure {
+        if (300..400).contains(&reply.status) {
+            let target = reply.header("location").unwrap_or("another address");
+            return Failure::last(self.wrong_interface(&format!("a redirect to {target}")));
+        }
+        let fault = Value::parse_bytes(body).ok().and_then(|body| fault_in(body.node()));
+        let told = fault.is_some();
+        let fault = fault.unwrap_or_else(|| VendorFault { code: None, message: bare(reply.status, body) });
+        if reply.status == 404 && !(told && mentions(&fault, &["model"])) {
+            return Failure::last(self.wrong_interface(&format!("404, {fault}")));
+        }
+        let wait =
+            retry_after(reply.header("retry-after-ms"), reply.header("retry-after"), reply.header("date"));
+        self.of_fault(Some(reply.status), &fault, wait)
+    }
+
+    /// A fault before the first token.
+    fn of_fault(&self, status: Option<u16>, fault: &VendorFault, retry_after: Option<Duration>) -> Failure {
+        let vendor = self.vendor.title;
+        let message = self.redactor.clean(&fault.to_string());
+        let model = self.model.to_owned();
+        match kind(status, fault) {
+            Kind::Key => {
+                let variable = self.vendor.key_var().unwrap_or_default();
+                Failure::last(ProviderError::KeyRefused { vendor, variable, message })
+            }
+            Kind::Model => Failure::last(ProviderError::UnknownModel { vendor, model, message }),
+            Kind::Context => Failure::last(ProviderError::ContextOverflow { model, message }),
+            Kind::Quota => Failure::last(ProviderError::RateLimited { vendor, message, retry_after }),
+            Kind::Rate => Failure::passing(ProviderError::RateLimited { vendor, message, retry_after }),
+            Kind::Refused => {
+                Failure::last(ProviderError::Refused { vendor, status: status.unwrap_or(400), message })
+            }
+            Kind::Down => {
+                let message = match status {
+                    Some(status) if !message.contains(&status.to_string()) => format!("{message} ({status})"),
+                    _ => message,
+                };
+                Failure::passing(ProviderError::Unavailable { vendor, message, retry_after })
+            }
+        }
+    }
+
+    /// A reply that cannot be read on. `begun` tells whether part of the answer was there already.
+    pub(super) fn of_decode(&self, error: &DecodeError, begun: bool) -> Failure {
+        let vendor = self.vendor.title;
+        let message = self.redactor.clean(&error.to_string());
+        match error {
+            DecodeError::Vendor(fault) if !begun => self.of_fault(None, fault, None),
+            DecodeError::WebPage(_) => Failure::last(self.wrong_interface(&message)),
+            DecodeError::Vendor(_) | DecodeError::Empty | DecodeError::Cut => {
+                let by = Interruption::Provider;
+                Failure { again: !begun, error: ProviderError::Interrupted { vendor, by, message } }
+            }
+            DecodeError::PieceTooLarge(limit) => {
+                Failure::last(ProviderError::TooLarge { vendor, limit: *limit })
+            }
+            DecodeError::NotJson(_) | DecodeError::NotUtf8 => {
+                Failure::last(ProviderError::Malformed { vendor, message })
+            }
+        }
+    }
+
+    /// Bytes that did not get through.
+    pub(super) fn of_transport(&self, error: TransportError) -> Failure {
+        let vendor = self.vendor.title;
+        match error {
+            TransportError::Connect(message) => {
+                let message = format!("no connection to {}: {}", self.url, self.redactor.clean(&message));
+                Failure::passing(ProviderError::Unavailable { vendor, message, retry_after: None })
+            }
+            TransportError::Broken(message) => {
+                let message = self.redactor.clean(&message);
+                Failure::passing(ProviderError::Interrupted { vendor, by: Interruption::Network, message })
+            }
+            TransportError::Recording(error) => Failure::last(*error),
+        }
+    }
+
+    fn wrong_interface(&self, found: &str) -> ProviderError {
+        let found = self.redactor.clean(found);
+        ProviderError::WrongInterface { vendor: self.vendor.title, url: self.url.to_owned(), found }
+    }
+}
+
+/// What there is to say of a body that tells of no fault: its status, and its first words.
+fn bare(status: u16, body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let words = text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
+    if words.is_empty() { format!("status {status}") } else { words }
+}
+
+fn kind(status: Option<u16>, fault: &VendorFault) -> Kind {
+    match status {
+        Some(401 | 403) => Kind::Key,
+        Some(404) => Kind::Model,
+        Some(402) => Kind::Refused,
+        Some(429) if mentions(fault, QUOTA) => Kind::Quota,
+        Some(429) => Kind::Rate,
+        _ if mentions(fault, CONTEXT) => Kind::Context,
+        Some(408 | 409 | 425 | 500..) => Kind::Down,
+        _ if mentions(fault, KEY) => Kind::Key,
+        _ if mentions(fault, MODEL) => Kind::Model,
+        Some(_) => Kind::Refused,
+        None if mentions(fault, QUOTA) => Kind::Quota,
+        None if mentions(fault, RATE) => Kind::Rate,
+        None => Kind::Down,
+    }
+}
+
+const CONTEXT: &[&str] = &[
+    "context_length",
+    "context length",
+    "context window",
+    "context size",
+    "exceed_context",
+    "input token count",
+    "maximum number of tokens",
+    "prompt is too long",
+    "input is too long",
+    "reduce the length",
+    "too many tokens",
+];
+const KEY: &[&str] =
+    &["api key not valid", "api_key_invalid", "invalid api key", "incorrect api key", "authentication_error"];
+const MODEL: &[&str] =
+    &["model_not_found", "model not exist", "invalid model", "unknown model", "model not found"];
+const QUOTA: &[&str] = &["insufficient_quota", "exceeded your current quota", "billing"];
+const RATE: &[&str] = &["rate limit", "rate_limit", "429", "too many requests"];
+
+fn mentions(fault: &VendorFault, words: &[&str]) -> bool {
+    let text =
+        format!("{} {}", fault.code.as_deref().unwrap_or_default(), fault.message).to_ascii_lowercase();
+    words.iter().any(|word| text.contains(word))
+}
+
+#[cfg(test)]
+mod tests;

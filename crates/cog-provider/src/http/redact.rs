@@ -1,0 +1,75 @@
+use cog_spec::Secret;
+
+/// The longest text of others that is repeated in a message, in characters.
+const LONGEST: usize = 300;
+
+/// A key's beginning this long is enough to count as the key: vendors repeat keys in part.
+const TELLING: usize = 8;
+
+/// Makes texts of others fit to be shown: one line, not too long, and without the key.
+pub(super) struct Redactor(Option<Secret>);
+
+impl Redactor {
+    pub(super) fn new(key: Option<Secret>) -> Self {
+        Self(key)
+    }
+
+    pub(super) fn clean(&self, text: &str) -> String {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = match &self.0 {
+            Some(key) => without(key, &line),
+            None => line,
+        };
+        match line.char_indices().nth(LONGEST) {
+            Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
+            None => line,
+        }
+    }
+}
+
+/// The text without the key, and without words that begin as the key does.
+fn without(key: &Secret, text: &str) -> String {
+    let text = key.redact(text);
+    let Some(beginning) = key.expose().get(..TELLING) else { return text };
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(start) = rest.find(beginning) {
+        let (before, word) = rest.split_at(start);
+        clean.push_str(before);
+        clean.push_str("***");
+        let end = word.find(|letter: char| letter.is_whitespace() || "\"'`,;()<>".contains(letter));
+        rest = end.and_then(|end| word.get(end..)).unwrap_or_default();
+    }
+    clean.push_str(rest);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(text: &str) -> String {
+        Redactor::new(Some(Secret::new("sk-canary-0123456789"))).clean(text)
+    }
+
+    #[test]
+    fn the_key_does_not_show() {
+        assert_eq!(clean("bad key sk-canary-0123456789."), "bad key ***.");
+        assert_eq!(clean(r#"key "sk-canary-****6789", sk-canary-01"#), r#"key "***", ***"#);
+        assert_eq!(clean("sk-cana is too short to tell"), "sk-cana is too short to tell");
+    }
+
+    #[test]
+    fn a_short_key_does_not_show_either() {
+        assert_eq!(Redactor::new(Some(Secret::new("k1"))).clean("your k1 is bad"), "your *** is bad");
+    }
+
+    #[test]
+    fn a_text_is_one_line_and_not_too_long() {
+        assert_eq!(clean("a\n  b\tc "), "a b c");
+        let cut = clean(&"é".repeat(LONGEST + 1));
+        assert_eq!(cut.chars().count(), LONGEST + 1);
+        assert!(cut.ends_with('…'));
+        assert_eq!(clean(&"é".repeat(LONGEST)).chars().count(), LONGEST);
+    }
+}
