@@ -1,1 +1,31 @@
 //! The contract of a module: compiled once, checked, projected, sampled.
+//!
+//! [`Contract::compile`] takes `schema.json` and what the manifest says about it ([`Rules`]). After that nothing is
+//! read or fetched again:
+//!
+//! - [`Contract::check_input`] before a model is asked, [`Contract::check_data`], [`Contract::check_meta`] and
+//!   [`Contract::check_error`] on what it answered, [`Contract::check_at`] on the completed places of an answer that
+//!   is still arriving. Each tells every [`Violation`] with its path, its code and what was probably meant.
+//! - [`Contract::args_target`] and [`Contract::media_paths`] say where text and media go in an input.
+//!
+//! Checks run on the tree of `cog_json` itself; no second tree is built for them.
+
+mod args;
+mod check;
+mod contract;
+mod document;
+mod engine;
+mod finding;
+mod media;
+mod problem;
+mod rules;
+mod shape;
+mod subschema;
+mod violation;
+mod words;
+
+pub use check::{CustomWord, DataCheck, ExcessInsights};
+pub use contract::Contract;
+pub use problem::SchemaProblem;
+pub use rules::Rules;
+pub use violation::Violation;

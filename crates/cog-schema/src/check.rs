@@ -1,0 +1,84 @@
+//! Checking the four parts of a run against the contract.
+
+mod data;
+mod error;
+mod input;
+mod insights;
+mod meta;
+mod place;
+mod rationale;
+mod words;
+
+use cog_json::{Node, Path};
+use cog_spec::Code;
+
+use crate::contract::Contract;
+use crate::engine::Fault;
+use crate::finding::{Finding, findings, found};
+use crate::violation::{Violation, path_of, rooted};
+
+pub use self::data::{CustomWord, DataCheck, ExcessInsights};
+
+impl Contract {
+    /// Tells the faults of a value at `base` as violations, each with the code that `code` gives it.
+    fn violations(
+        &self,
+        faults: &[Fault],
+        (base, node): (&Path, Node<'_>),
+        code: impl Fn(&Finding) -> Code,
+    ) -> Vec<Violation> {
+        if faults.is_empty() {
+            return Vec::new();
+        }
+        findings(faults, node, self.document())
+            .into_iter()
+            .map(|finding| {
+                let code = code(&finding);
+                let path = path_of(base, node, &finding.at);
+                rooted(finding, &path, code)
+            })
+            .collect()
+    }
+}
+
+/// The path of a part of the envelope.
+fn root(part: &str) -> Path {
+    let mut path = Path::root();
+    path.push_key(part);
+    path
+}
+
+/// The path of a member.
+fn below(path: &Path, key: &str) -> Path {
+    let mut path = path.clone();
+    path.push_key(key);
+    path
+}
+
+/// A field that an answer must have and has not.
+fn absent(path: &Path, key: &str) -> Violation {
+    Violation::new(path, "required", Code::OutputSchemaViolation, format!("`{key}` is required and absent"))
+}
+
+/// A field of an answer that is of another kind than allowed.
+fn mistyped(path: &Path, node: Node<'_>, allowed: &str) -> Violation {
+    let message = format!("found {}; allowed: {allowed}", found(node));
+    Violation::new(path, "type", Code::OutputSchemaViolation, message)
+}
+
+/// Those of `new` whose place is not yet among `told`.
+fn untold(mut new: Vec<Violation>, told: &[Violation]) -> Vec<Violation> {
+    new.retain(|one| !told.iter().any(|other| other.path == one.path));
+    new
+}
+
+/// The code of a finding in what a model answered (supplement R30).
+fn answer_code(finding: &Finding) -> Code {
+    match finding.rule.as_str() {
+        "enum" => Code::InvalidEnum,
+        _ => Code::OutputSchemaViolation,
+    }
+}
+
+#[cfg(test)]
+mod tests;

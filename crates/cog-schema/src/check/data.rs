@@ -1,0 +1,183 @@
+use cog_json::{Node, Path, Segment};
+use cog_spec::{Code, Strictness};
+
+use super::insights::{InsightsCheck, insights, without_insights};
+use super::{answer_code, below, mistyped, root, untold};
+use crate::contract::Contract;
+use crate::engine::Fault;
+use crate::shape::{Interest, Shape, Visit};
+use crate::violation::Violation;
+
+/// What a check of an answer's data tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataCheck {
+    /// Where the data break the contract; empty when they keep it.
+    pub violations: Vec<Violation>,
+    /// Fields that the schema does not name and that are kept, each worth a warning (W3007): only where
+    /// `schema_strictness` is medium (supplement R8).
+    pub unknown: Vec<String>,
+    /// Words of the model's own in extensible enums.
+    pub custom: Vec<CustomWord>,
+    /// More insights than `overflow.max_items`, to be cut with a warning (W3004). In tier exec they are a
+    /// violation instead (supplement R30).
+    pub excess_insights: Option<ExcessInsights>,
+}
+
+/// A word of the model's own, in the place of one of an extensible enum (supplement R22).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CustomWord {
+    /// Where.
+    pub path: String,
+    /// The word.
+    pub word: String,
+}
+
+/// How many insights there are, and how many there may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExcessInsights {
+    /// How many were found.
+    pub found: usize,
+    /// How many are kept.
+    pub max: u32,
+}
+
+/// Fields that v1 and v2.1 answer beside their data, from where they are copied into meta (supplement R28).
+const META_FIELDS: [&str; 3] = ["confidence", "risk", "explain"];
+
+impl Contract {
+    /// Checks the data of an answer: the schema, strictness, enums, rationale and insights (supplement R8, R22,
+    /// R30), with paths from `data`.
+    pub fn check_data(&self, data: Node<'_>) -> DataCheck {
+        let path = root("data");
+        let insights = insights(data);
+        let extra = insights.map_or_else(InsightsCheck::default, |insights| self.check_insights(insights));
+        let mut check = self.walk_data(data, extra.violations.iter().any(|one| one.rule == "overflow"));
+        check.excess_insights = extra.excess;
+        let faults = self.data_faults(data, insights.is_some());
+        check.add(self.violations(&faults, (&path, data), answer_code));
+        check.add(extra.violations);
+        if let Some(missing) = self.check_rationale(data) {
+            check.violations.retain(|other| other.path != missing.path);
+            check.violations.push(missing);
+        }
+        check.violations.extend(self.check_shape(data));
+        check
+    }
+
+    /// The schema's own faults, which do not speak of insights that it does not name.
+    fn data_faults(&self, data: Node<'_>, has_insights: bool) -> Vec<Fault> {
+        let Some(part) = &self.data else { return Vec::new() };
+        let faults = part.faults(data);
+        if faults.is_empty() || !has_insights || self.names_insights() {
+            return faults;
+        }
+        without_insights(data).map_or(faults, |rest| part.faults(rest.node()))
+    }
+
+    fn walk_data(&self, data: Node<'_>, insights_told: bool) -> DataCheck {
+        let mut walk = DataWalk { contract: self, check: DataCheck::default(), insights_told };
+        if let Some(part) = &self.data {
+            self.shapes.walk(&[part.shape], data, &mut root("data"), &mut walk);
+        }
+        walk.check
+    }
+
+    /// What the formats demand of data whatever the schema says.
+    fn check_shape(&self, data: Node<'_>) -> Option<Violation> {
+        let path = root("data");
+        if !data.is_object() {
+            let is_due = self.rules.format.asks_for_envelope() && self.data.is_none();
+            return is_due.then(|| mistyped(&path, data, "an object"));
+        }
+        let lacks_confidence = self.rules.require_confidence
+            && !self.rules.format.asks_for_envelope()
+            && data.get("confidence").is_none();
+        lacks_confidence.then(|| {
+            let path = below(&path, "confidence");
+            let message = "`constraints.require_confidence` demands a confidence, and there is none";
+            Violation::new(&path, "required", Code::OutputSchemaViolation, message)
+        })
+    }
+
+    /// Whether a field right in the data is known without being named.
+    fn is_known_in_data(&self, key: &str) -> bool {
+        match key {
+            "rationale" => true,
+            "extensions" => self.rules.overflow.enabled,
+            _ => !self.rules.format.asks_for_envelope() && META_FIELDS.contains(&key),
+        }
+    }
+}
+
+impl DataCheck {
+    /// Adds what is not yet told of a place.
+    fn add(&mut self, violations: Vec<Violation>) {
+        self.violations.extend(untold(violations, &self.violations));
+    }
+}
+
+struct DataWalk<'a> {
+    contract: &'a Contract,
+    check: DataCheck,
+    insights_told: bool,
+}
+
+impl Visit for DataWalk<'_> {
+    fn interest(&self) -> Interest {
+        match self.contract.rules.strictness {
+            Strictness::Low => Interest::WORD,
+            Strictness::High | Strictness::Medium => Interest::WORD.with(Interest::UNNAMED),
+        }
+    }
+
+    fn value(&mut self, shape: &Shape, node: Node<'_>, path: &Path) {
+        if !shape.is_word || !node.is_object() {
+            return;
+        }
+        match self.contract.check_custom(node, path) {
+            Ok(word) => self.check.custom.push(CustomWord { path: path.to_string(), word }),
+            Err(violation) => self.check.add(vec![violation]),
+        }
+    }
+
+    fn unnamed(&mut self, member: Node<'_>, path: &Path) {
+        let [Some("data"), Some(key), inner] = keys(path) else { return self.tell(path) };
+        let allows_insights = self.contract.rules.overflow.enabled || self.insights_told;
+        match inner {
+            None if key == "extensions" && allows_insights => self.tell_extensions(member, path),
+            None if self.contract.is_known_in_data(key) => {}
+            Some("insights") if path.segments().len() == 3 && key == "extensions" && allows_insights => {}
+            _ => self.tell(path),
+        }
+    }
+}
+
+impl DataWalk<'_> {
+    /// `extensions` holds insights; anything else in it is unknown.
+    fn tell_extensions(&mut self, extensions: Node<'_>, path: &Path) {
+        for (key, _) in extensions.members().filter(|(key, _)| *key != "insights") {
+            self.tell(&below(path, key));
+        }
+    }
+
+    fn tell(&mut self, path: &Path) {
+        if self.contract.rules.strictness == Strictness::Medium {
+            return self.check.unknown.push(path.to_string());
+        }
+        let message = "the schema does not name this field, and `schema_strictness: high` refuses it";
+        let violation = Violation::new(path, "additionalProperties", Code::OutputSchemaViolation, message);
+        self.check
+            .violations
+            .push(violation.suggest("Name it in the schema, or have the prompt leave it out."));
+    }
+}
+
+/// The first three steps of a path, where they are keys.
+fn keys(path: &Path) -> [Option<&str>; 3] {
+    let mut steps = path.segments().map(|segment| match segment {
+        Segment::Key(key) => Some(key),
+        Segment::Index(_) => None,
+    });
+    [steps.next().flatten(), steps.next().flatten(), steps.next().flatten()]
+}

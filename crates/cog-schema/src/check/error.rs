@@ -1,0 +1,76 @@
+use cog_json::{Node, Path};
+use cog_spec::{Code, ErrorCode};
+
+use super::{absent, below, mistyped, root, untold};
+use crate::contract::Contract;
+use crate::finding::found;
+use crate::violation::Violation;
+
+impl Contract {
+    /// Checks an error that a model answered, with paths from `error`, once its code has been normalised
+    /// (supplement R31): the specification's own rules (SPEC 2.3), then the module's error schema where
+    /// `failure.must_return_error_schema` says so. Every violation is E3001.
+    pub fn check_error(&self, error: Node<'_>) -> Vec<Violation> {
+        let path = root("error");
+        if !error.is_object() {
+            return vec![mistyped(&path, error, "an object")];
+        }
+        let mut violations: Vec<Violation> = [
+            self.check_code(error, &path),
+            check_field(error, &path, "message", ("a string", true), |node| node.is_string()),
+            check_field(error, &path, "recoverable", ("true or false", false), |node| {
+                node.as_bool().is_some()
+            }),
+            check_field(error, &path, "suggestion", ("a string", false), |node| node.is_string()),
+            check_field(error, &path, "details", ("an object", false), |node| node.is_object()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let part = self.error.as_ref().filter(|_| self.rules.enforce_error_schema);
+        let faults = part.map(|part| part.faults(error)).unwrap_or_default();
+        let own = self.violations(&faults, (&path, error), |_| Code::OutputSchemaViolation);
+        violations.extend(untold(own, &violations));
+        violations
+    }
+
+    fn check_code(&self, error: Node<'_>, path: &Path) -> Option<Violation> {
+        let code = check_field(error, path, "code", ("a string", true), |node| node.is_string());
+        if code.is_some() {
+            return code;
+        }
+        let text = error.get("code")?.as_str()?;
+        if is_specified(text) || self.rules.error_codes.iter().any(|declared| declared == text) {
+            return None;
+        }
+        let message = if ErrorCode::is_declarable(text) {
+            format!("`{text}` is a code of the module's own that its manifest does not declare")
+        } else {
+            format!(
+                "found {}; allowed: E1000 to E4999, or a code that the manifest declares",
+                found(error.get("code")?)
+            )
+        };
+        Some(Violation::new(&below(path, "code"), "error_code", Code::OutputSchemaViolation, message))
+    }
+}
+
+/// `^E[1-4][0-9]{3}$`, or a text code of v2.2.
+fn is_specified(text: &str) -> bool {
+    let has_form = matches!(text.as_bytes(), [b'E', b'1'..=b'4', rest @ ..] if rest.len() == 3 && rest.iter().all(u8::is_ascii_digit));
+    has_form || Code::from_text(text).is_some()
+}
+
+fn check_field(
+    error: Node<'_>,
+    path: &Path,
+    key: &str,
+    (kind, is_required): (&str, bool),
+    fits: impl Fn(Node<'_>) -> bool,
+) -> Option<Violation> {
+    match error.get(key) {
+        Some(node) if fits(node) => None,
+        Some(node) => Some(mistyped(&below(path, key), node, kind)),
+        None => is_required.then(|| absent(&below(path, key), key)),
+    }
+}

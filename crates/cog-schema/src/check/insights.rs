@@ -1,0 +1,131 @@
+//! `data.extensions.insights`: what the model saw beyond the schema, kept and countable (overview, overflow;
+//! supplement R8, R30).
+
+use cog_json::{Node, Path, ToJson, Value, Writer};
+use cog_spec::{Code, Tier};
+
+use super::{ExcessInsights, absent, below, mistyped, root};
+use crate::contract::Contract;
+use crate::finding::{counted, found};
+use crate::violation::Violation;
+
+const PLACE: [&str; 2] = ["extensions", "insights"];
+
+/// What the insights of an answer have against them.
+#[derive(Debug, Default)]
+pub(super) struct InsightsCheck {
+    pub(super) violations: Vec<Violation>,
+    pub(super) excess: Option<ExcessInsights>,
+}
+
+/// The insights of an answer, if it has any.
+pub(super) fn insights(data: Node<'_>) -> Option<Node<'_>> {
+    data.get(PLACE[0])?.get(PLACE[1])
+}
+
+/// The answer as the schema is to see it: without its insights, and without `extensions` if nothing else is there.
+pub(super) fn without_insights(data: Node<'_>) -> Option<Value> {
+    let mut text = String::new();
+    Writer::compact(&mut text).object(|w| {
+        for (key, value) in data.members() {
+            if key != PLACE[0] {
+                w.field(key, &value);
+            } else if value.members().any(|(key, _)| key != PLACE[1]) {
+                w.field(key, &Others(value));
+            }
+        }
+    });
+    Value::parse(&text).ok()
+}
+
+struct Others<'a>(Node<'a>);
+
+impl ToJson for Others<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            for (key, value) in self.0.members().filter(|(key, _)| *key != PLACE[1]) {
+                w.field(key, &value);
+            }
+        });
+    }
+}
+
+impl Contract {
+    /// Whether the schema itself names the insights, and so is to see them.
+    pub(super) fn names_insights(&self) -> bool {
+        let Some(part) = &self.data else { return false };
+        let extensions = self.shapes.possible(part.shape).filter_map(|shape| shape.property(PLACE[0]));
+        extensions.flat_map(|id| self.shapes.possible(id)).any(|shape| shape.property(PLACE[1]).is_some())
+    }
+
+    /// Checks insights by the rules of the manifest. An empty list is none.
+    pub(super) fn check_insights(&self, insights: Node<'_>) -> InsightsCheck {
+        let path = insights_path();
+        let mut check = InsightsCheck::default();
+        if insights.is_array() && insights.is_empty() {
+            return check;
+        }
+        if !self.rules.overflow.enabled {
+            let message = format!("found {}; overflow is off for this module", found(insights));
+            let violation = Violation::new(&path, "overflow", Code::OverflowLimit, message);
+            check
+                .violations
+                .push(violation.suggest("Set `overflow.enabled: true`, or have the prompt ask for none."));
+            return check;
+        }
+        if !insights.is_array() {
+            check.violations.push(mistyped(&path, insights, "an array"));
+            return check;
+        }
+        self.check_count(insights, &path, &mut check);
+        for (index, insight) in insights.elements().enumerate() {
+            let mut path = path.clone();
+            path.push_index(index);
+            check.violations.extend(self.check_insight(insight, &path));
+        }
+        check
+    }
+
+    fn check_count(&self, insights: Node<'_>, path: &Path, check: &mut InsightsCheck) {
+        let (found, max) = (insights.len(), self.rules.overflow.max_items);
+        if found <= max as usize {
+            return;
+        }
+        if self.rules.tier == Some(Tier::Exec) {
+            let message = format!("found {}; allowed: at most {max}", counted(found, "insight"));
+            check.violations.push(Violation::new(path, "overflow", Code::OverflowLimit, message));
+        } else {
+            check.excess = Some(ExcessInsights { found, max });
+        }
+    }
+
+    fn check_insight(&self, insight: Node<'_>, path: &Path) -> Vec<Violation> {
+        if !insight.is_object() {
+            return vec![mistyped(path, insight, "an object with `text`")];
+        }
+        let mut due = vec!["text"];
+        if self.rules.overflow.require_suggested_mapping {
+            due.push("suggested_mapping");
+        }
+        due.into_iter().filter_map(|key| missing_text(insight, key, path)).collect()
+    }
+}
+
+fn missing_text(insight: Node<'_>, key: &str, path: &Path) -> Option<Violation> {
+    let path = below(path, key);
+    match insight.get(key) {
+        None => Some(absent(&path, key)),
+        Some(node) => match node.as_str().map(str::trim) {
+            None => Some(mistyped(&path, node, "a string")),
+            Some("") => {
+                let message = "found an empty string; allowed: one that says something";
+                Some(Violation::new(&path, "minLength", Code::OutputSchemaViolation, message))
+            }
+            Some(_) => None,
+        },
+    }
+}
+
+fn insights_path() -> Path {
+    below(&below(&root("data"), PLACE[0]), PLACE[1])
+}

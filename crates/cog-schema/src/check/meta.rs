@@ -1,0 +1,149 @@
+use cog_json::{Node, Path, ToJson, Value, Writer};
+use cog_spec::{Code, EnumStrategy, Meta, RUNTIME_KEYS, Risk, Tier};
+
+use super::{absent, answer_code, below, mistyped, root, untold};
+use crate::contract::Contract;
+use crate::finding::{counted, found};
+use crate::violation::Violation;
+use crate::words::{either, nearest, quoted};
+
+impl Contract {
+    /// Checks the meta of an answer, with paths from `meta`: the specification's own rules (SPEC 6.1, 6.2), then
+    /// the module's meta schema, which does not see the runtime's own keys (supplement R27).
+    pub fn check_meta(&self, meta: Node<'_>) -> Vec<Violation> {
+        let path = root("meta");
+        if !meta.is_object() {
+            return vec![mistyped(&path, meta, "an object")];
+        }
+        let mut violations: Vec<Violation> = [
+            check_confidence(meta),
+            self.check_risk(meta),
+            check_explain(meta),
+            check_kind(meta, "processing_time_ms", "an integer", |node| node.as_u64().is_some()),
+            check_kind(meta, "model", "a string", |node| node.is_string()),
+            check_kind(meta, "media_processed", "an array", |node| node.is_array()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        let own = self.check_own_schema(meta, &path);
+        violations.extend(untold(own, &violations));
+        violations
+    }
+
+    /// The module's schema, without the keys that it must not judge.
+    fn check_own_schema(&self, meta: Node<'_>, path: &Path) -> Vec<Violation> {
+        let Some(part) = &self.meta else { return Vec::new() };
+        let own_risk = meta.get("risk").filter(|risk| risk.is_object() && self.allows_custom_risk());
+        let seen = Seen { meta, without_risk: own_risk.is_some() };
+        let Ok(seen) = Value::parse(&seen.to_json()) else { return Vec::new() };
+        let mut violations = self.violations(&part.faults(seen.node()), (path, seen.node()), answer_code);
+        if own_risk.is_some() {
+            violations.retain(|one| one.path != "meta.risk");
+        }
+        violations
+    }
+
+    /// A word of the order, `{custom, reason}` where that is allowed, or whatever the module's schema names.
+    fn check_risk(&self, meta: Node<'_>) -> Option<Violation> {
+        let path = below_meta("risk");
+        let Some(risk) = meta.get("risk") else { return Some(absent(&path, "risk")) };
+        if risk.is_object() {
+            return match self.allows_custom_risk() {
+                true => self.check_custom(risk, &path).err(),
+                false => Some(Violation::new(
+                    &path,
+                    "extensible_enum",
+                    Code::InvalidEnum,
+                    self.why_no_custom_risk(),
+                )),
+            };
+        }
+        let words: Vec<String> = Risk::WORDS.iter().map(|word| quoted(word)).collect();
+        let message = format!("found {}; allowed: {}", found(risk), either(&words));
+        let Some(word) = risk.as_str() else {
+            return Some(Violation::new(&path, "type", Code::OutputSchemaViolation, message));
+        };
+        if word.parse::<Risk>().is_ok() || self.names_risk() {
+            return None;
+        }
+        let violation = Violation::new(&path, "enum", Code::InvalidEnum, message);
+        Some(match nearest(word, Risk::WORDS.iter().copied()) {
+            Some(near) => violation.suggest(format!("Did you mean {}?", quoted(near))),
+            None => violation,
+        })
+    }
+
+    /// Supplement R20.
+    fn allows_custom_risk(&self) -> bool {
+        self.rules.enums.strategy == EnumStrategy::Extensible && self.rules.tier != Some(Tier::Exec)
+    }
+
+    fn why_no_custom_risk(&self) -> &'static str {
+        if self.rules.tier == Some(Tier::Exec) {
+            "found an object; tier exec allows only the words `none`, `low`, `medium` or `high`"
+        } else {
+            "found an object; `enums.strategy: strict` allows only the words of the enum"
+        }
+    }
+
+    /// The module's own schema decides which words there are.
+    fn names_risk(&self) -> bool {
+        let shape = self.meta.as_ref().map(|part| part.shape);
+        shape.is_some_and(|id| self.shapes.possible(id).any(|shape| shape.property("risk").is_some()))
+    }
+}
+
+/// Meta as the module's schema sees it.
+struct Seen<'a> {
+    meta: Node<'a>,
+    without_risk: bool,
+}
+
+impl ToJson for Seen<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let is_seen = |key: &str| !(RUNTIME_KEYS.contains(&key) || self.without_risk && key == "risk");
+        w.object(|w| {
+            let seen = self.meta.members().filter(|(key, _)| is_seen(key));
+            for (key, value) in seen {
+                w.field(key, &value);
+            }
+        });
+    }
+}
+
+fn check_confidence(meta: Node<'_>) -> Option<Violation> {
+    let path = below_meta("confidence");
+    let Some(confidence) = meta.get("confidence") else { return Some(absent(&path, "confidence")) };
+    let message = format!("found {}; allowed: a number from 0 to 1", found(confidence));
+    let rule = match confidence.as_f64() {
+        Some(number) if (0.0..=1.0).contains(&number) => return None,
+        Some(number) if number < 0.0 => "minimum",
+        Some(_) => "maximum",
+        None => "type",
+    };
+    Some(Violation::new(&path, rule, Code::OutputSchemaViolation, message))
+}
+
+fn check_explain(meta: Node<'_>) -> Option<Violation> {
+    let path = below_meta("explain");
+    let Some(explain) = meta.get("explain") else { return Some(absent(&path, "explain")) };
+    let most = Meta::MAX_EXPLAIN;
+    let (rule, message) = match explain.as_str().map(|text| text.chars().count()) {
+        Some(length) if length <= most => return None,
+        Some(length) => {
+            ("maxLength", format!("found {}; allowed: at most {most}", counted(length, "character")))
+        }
+        None => ("type", format!("found {}; allowed: a string", found(explain))),
+    };
+    Some(Violation::new(&path, rule, Code::OutputSchemaViolation, message))
+}
+
+fn check_kind(meta: Node<'_>, key: &str, kind: &str, fits: impl Fn(Node<'_>) -> bool) -> Option<Violation> {
+    let node = meta.get(key).filter(|node| !fits(*node))?;
+    Some(mistyped(&below_meta(key), node, kind))
+}
+
+fn below_meta(key: &str) -> Path {
+    below(&root("meta"), key)
+}

@@ -1,0 +1,39 @@
+//! Extensible enums: `{custom, reason}` in the place of a word (overview; supplement R20, R22).
+
+use cog_json::{Node, Path};
+use cog_spec::{Code, EnumStrategy};
+
+use super::{absent, below, mistyped};
+use crate::contract::Contract;
+use crate::finding::counted;
+use crate::violation::Violation;
+
+/// The longest word of a module's own, in Unicode scalar values.
+const LONGEST: usize = 32;
+
+impl Contract {
+    /// What an object in the place of a word has against it, and the word it carries.
+    pub(super) fn check_custom(&self, object: Node<'_>, path: &Path) -> Result<String, Violation> {
+        if self.rules.enums.strategy == EnumStrategy::Strict {
+            let message = "found an object; `enums.strategy: strict` allows only the words of the enum";
+            return Err(Violation::new(path, "extensible_enum", Code::InvalidEnum, message));
+        }
+        let tag = self.rules.enums.unknown_tag.as_str();
+        let word = text_of(object, tag, path)?;
+        text_of(object, "reason", path)?;
+        let refusal = match word.chars().count() {
+            0 => ("minLength", "found an empty string; allowed: a word".to_owned()),
+            1..=LONGEST => return Ok(word.to_owned()),
+            length => {
+                ("maxLength", format!("found {}; allowed: at most {LONGEST}", counted(length, "character")))
+            }
+        };
+        Err(Violation::new(&below(path, tag), refusal.0, Code::OutputSchemaViolation, refusal.1))
+    }
+}
+
+fn text_of<'a>(object: Node<'a>, key: &str, path: &Path) -> Result<&'a str, Violation> {
+    let path = below(path, key);
+    let node = object.get(key).ok_or_else(|| absent(&path, key))?;
+    node.as_str().ok_or_else(|| mistyped(&path, node, "a string"))
+}

@@ -1,0 +1,114 @@
+use std::sync::{Arc, OnceLock};
+
+use cog_json::Node;
+use serde_json::Value;
+
+use crate::document::Document;
+use crate::engine::{Check, Engine, Fault};
+use crate::problem::SchemaProblem;
+use crate::rules::Rules;
+use crate::shape::{Id, Shapes};
+
+/// A module's contract, compiled once and shared: what goes in, what comes out, what a failure looks like.
+///
+/// Checks take nodes of any tree, finished or the finished parts of a draft, and tell every violation.
+#[derive(Debug)]
+pub struct Contract {
+    pub(crate) rules: Rules,
+    pub(crate) document: Document,
+    pub(crate) shapes: Shapes,
+    pub(crate) input: Option<Part>,
+    pub(crate) data: Option<Part>,
+    pub(crate) meta: Option<Part>,
+    pub(crate) error: Option<Part>,
+    engine: Engine,
+    places: Vec<OnceLock<Option<Check>>>,
+}
+
+/// One of the four parts of a contract.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) pointer: String,
+    pub(crate) shape: Id,
+    check: Check,
+}
+
+impl Contract {
+    /// Compiles `schema.json`: finds its parts (`input`, `data`, `meta`, `error`; `output` in older formats),
+    /// resolves references inside the file, puts in the definition of media inputs (supplement R13, R14).
+    ///
+    /// A part that is absent is checked by the specification's own rules alone.
+    ///
+    /// # Errors
+    /// Everything that makes the document unusable, each with its place (E4008).
+    pub fn compile(document: &Value, rules: &Rules) -> Result<Contract, Vec<SchemaProblem>> {
+        let document = Document::read(document, rules)?;
+        let shapes = Shapes::build(&document, &rules.enums.unknown_tag).map_err(|problem| vec![problem])?;
+        let engine = Engine::new(Arc::clone(&document.value)).map_err(|words| vec![refused("", words)])?;
+        let mut problems = Vec::new();
+        let mut part = |pointer: &Option<String>| {
+            let pointer = pointer.as_ref()?;
+            let check =
+                engine.compile(pointer).map_err(|words| problems.push(refused(pointer, words))).ok()?;
+            Some(Part { pointer: pointer.clone(), shape: shapes.at(pointer)?, check })
+        };
+        let (input, data) = (part(&document.parts.input), part(&document.parts.data));
+        let (meta, error) = (part(&document.parts.meta), part(&document.parts.error));
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let places = (0..shapes.len()).map(|_| OnceLock::new()).collect();
+        Ok(Self { rules: rules.clone(), document, shapes, input, data, meta, error, engine, places })
+    }
+
+    /// What the manifest says about the contract.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// The document as it is enforced: references local, media inputs defined.
+    pub fn document(&self) -> &Value {
+        &self.document.value
+    }
+
+    /// The schema of the input.
+    pub fn input_schema(&self) -> Option<&Value> {
+        self.schema_of(self.input.as_ref())
+    }
+
+    /// The schema of the data.
+    pub fn data_schema(&self) -> Option<&Value> {
+        self.schema_of(self.data.as_ref())
+    }
+
+    /// The schema of the meta.
+    pub fn meta_schema(&self) -> Option<&Value> {
+        self.schema_of(self.meta.as_ref())
+    }
+
+    /// The schema of an error.
+    pub fn error_schema(&self) -> Option<&Value> {
+        self.schema_of(self.error.as_ref())
+    }
+
+    fn schema_of(&self, part: Option<&Part>) -> Option<&Value> {
+        part.and_then(|part| self.document.value.pointer(&part.pointer))
+    }
+
+    /// The check of any schema of the document, compiled when it is first asked for.
+    pub(crate) fn check_of(&self, id: Id) -> Option<&Check> {
+        let place = self.places.get(id.index())?;
+        place.get_or_init(|| self.engine.compile(&self.shapes.get(id).pointer).ok()).as_ref()
+    }
+}
+
+impl Part {
+    /// What does not fit; the quick way where everything does.
+    pub(crate) fn faults(&self, node: Node<'_>) -> Vec<Fault> {
+        if self.check.accepts(node) { Vec::new() } else { self.check.faults(node) }
+    }
+}
+
+fn refused(pointer: &str, words: String) -> SchemaProblem {
+    SchemaProblem::new(pointer, format!("the schema cannot be compiled: {words}"))
+}

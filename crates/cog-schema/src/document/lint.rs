@@ -1,0 +1,57 @@
+//! What a schema has against it before it is compiled.
+
+use cog_json::Value as Tree;
+use serde_json::Value;
+
+use crate::engine::{self, Pattern};
+use crate::finding::findings;
+use crate::problem::SchemaProblem;
+use crate::subschema::token;
+
+/// Checks each root against the metaschema by itself: a check of the whole document does not look into its parts.
+pub(super) fn malformed(document: &Value, roots: &[String]) -> Vec<SchemaProblem> {
+    roots.iter().flat_map(|root| malformed_at(document, root)).collect()
+}
+
+fn malformed_at(document: &Value, root: &str) -> Vec<SchemaProblem> {
+    let Some(schema) = document.pointer(root) else { return Vec::new() };
+    let faults = engine::malformed(schema);
+    if faults.is_empty() {
+        return Vec::new();
+    }
+    let tree = Tree::from(schema);
+    let findings = findings(&faults, tree.node(), &Value::Null);
+    findings
+        .into_iter()
+        .map(|finding| SchemaProblem {
+            pointer: format!("{root}{}", finding.at),
+            message: format!("no valid JSON Schema (Draft-07): {}", finding.message),
+            suggestion: finding.suggestion,
+        })
+        .collect()
+}
+
+/// Compiles each pattern, so that what cannot be matched is told with its place.
+pub(super) fn patterns(document: &Value, schemas: &[String]) -> Vec<SchemaProblem> {
+    schemas
+        .iter()
+        .filter_map(|pointer| Some((pointer, document.pointer(pointer)?)))
+        .flat_map(|(pointer, schema)| patterns_of(pointer, schema))
+        .filter_map(|(pointer, pattern)| Pattern::new(&pattern).err().map(|_| unusable(pointer, &pattern)))
+        .collect()
+}
+
+/// The patterns right in a schema, each with its pointer.
+fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
+    let own = schema.get("pattern").and_then(Value::as_str);
+    let own = own.map(|pattern| (format!("{pointer}/pattern"), pattern.to_owned()));
+    let names = schema.get("patternProperties").and_then(Value::as_object);
+    let names = names.into_iter().flat_map(|members| members.keys());
+    let names = names.map(|name| (format!("{pointer}/patternProperties/{}", token(name)), name.clone()));
+    own.into_iter().chain(names).collect()
+}
+
+fn unusable(pointer: String, pattern: &str) -> SchemaProblem {
+    SchemaProblem::new(pointer, format!("the pattern `{pattern}` cannot be used"))
+        .suggest("Patterns are matched in linear time: check the brackets, and do without look-around, back-references and very large repeats.")
+}

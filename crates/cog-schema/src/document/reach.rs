@@ -1,0 +1,127 @@
+//! Every schema of a document, and the references between them.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::document::parts::nowhere;
+use crate::problem::SchemaProblem;
+use crate::subschema::{children, target};
+
+/// Names of schemas (`"$id": "#name"`) and where they stand.
+type Anchors = HashMap<String, String>;
+
+/// What the roots of a document reach.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    /// Each schema once, as a JSON pointer.
+    pub(super) schemas: Vec<String>,
+    /// From the pointer of a schema with `$ref` to that of its target.
+    pub(super) references: HashMap<String, String>,
+}
+
+/// Walks from the roots through subschemas and references.
+///
+/// # Errors
+/// A problem for each reference that leads out of the document or nowhere.
+pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<SchemaProblem>> {
+    let mut walk =
+        Walk { document, anchors: anchors(document), reached: Reached::default(), problems: Vec::new() };
+    let mut open: Vec<String> = roots.iter().rev().cloned().collect();
+    let mut seen = HashSet::new();
+    while let Some(pointer) = open.pop() {
+        if seen.insert(pointer.clone()) {
+            walk.visit(pointer, &mut open);
+        }
+    }
+    if walk.problems.is_empty() { Ok(walk.reached) } else { Err(walk.problems) }
+}
+
+/// Makes each reference a pointer inside the document, and takes out what names a schema or its dialect.
+pub(super) fn localise(document: &mut Value, reached: &Reached) {
+    for pointer in &reached.schemas {
+        let Some(members) = document.pointer_mut(pointer).and_then(Value::as_object_mut) else { continue };
+        members.remove("$schema");
+        members.remove("$id");
+        if let Some(target) = reached.references.get(pointer) {
+            members.insert("$ref".to_owned(), Value::from(format!("#{target}")));
+        }
+    }
+    if let Some(members) = document.as_object_mut() {
+        members.remove("$schema");
+        members.remove("$id");
+    }
+}
+
+struct Walk<'a> {
+    document: &'a Value,
+    anchors: Anchors,
+    reached: Reached,
+    problems: Vec<SchemaProblem>,
+}
+
+impl Walk<'_> {
+    fn visit(&mut self, pointer: String, open: &mut Vec<String>) {
+        let Some(schema) = self.document.pointer(&pointer) else { return };
+        let inner: Vec<String> =
+            children(schema).into_iter().map(|child| format!("{pointer}{}", child.pointer)).collect();
+        open.extend(inner.into_iter().rev());
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            match self.resolve(reference) {
+                Ok(target) => {
+                    open.push(target.clone());
+                    self.reached.references.insert(pointer.clone(), target);
+                }
+                Err(problem) => {
+                    self.problems.push(SchemaProblem { pointer: format!("{pointer}/$ref"), ..problem });
+                }
+            }
+        }
+        self.reached.schemas.push(pointer);
+    }
+
+    fn resolve(&self, reference: &str) -> Result<String, SchemaProblem> {
+        let own_name = self.document.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#'));
+        let local = own_name.and_then(|name| reference.strip_prefix(name)).unwrap_or(reference);
+        if let Some(pointer) = self.anchors.get(local) {
+            return Ok(pointer.clone());
+        }
+        match target(if local.is_empty() { "#" } else { local }) {
+            Some(pointer) if self.document.pointer(&pointer).is_some() => Ok(pointer),
+            Some(pointer) => {
+                Err(nowhere(self.document, &pointer, &format!("`{reference}` points to `{pointer}`")))
+            }
+            None => {
+                let message = format!("`{reference}` is outside this file, and nothing is ever fetched");
+                let suggestion = "Copy the schema into `$defs` and refer to it as `#/$defs/NAME`.";
+                Err(SchemaProblem::new("", message).suggest(suggestion))
+            }
+        }
+    }
+}
+
+fn anchors(document: &Value) -> Anchors {
+    let mut anchors = Anchors::new();
+    let mut open = vec![(String::new(), document)];
+    while let Some((pointer, value)) = open.pop() {
+        if let Some(name) =
+            value.get("$id").and_then(Value::as_str).filter(|id| id.len() > 1 && id.starts_with('#'))
+        {
+            anchors.insert(name.to_owned(), pointer.clone());
+        }
+        match value {
+            Value::Object(members) => open.extend(
+                members
+                    .iter()
+                    .map(|(key, inner)| (format!("{pointer}/{}", crate::subschema::token(key)), inner)),
+            ),
+            Value::Array(items) => {
+                open.extend(
+                    items.iter().enumerate().map(|(index, inner)| (format!("{pointer}/{index}"), inner)),
+                );
+            }
+            _ => {}
+        }
+    }
+    anchors
+}

@@ -1,0 +1,117 @@
+//! What the engine found, in our own words.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{JsonType, ValidationError};
+use serde_json::Value;
+
+/// One keyword that a value does not meet.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fault {
+    /// Where: a JSON pointer from the value that was checked.
+    pub(crate) at: String,
+    /// The keyword, as the schema writes it.
+    pub(crate) keyword: String,
+    /// Where the keyword stands: a pointer from the schema that was compiled, references followed.
+    pub(crate) schema: String,
+    /// What would have been right.
+    pub(crate) reason: Reason,
+}
+
+/// Why a value does not meet a keyword.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reason {
+    /// A member is absent.
+    Required(String),
+    /// None of these types.
+    Type(Vec<&'static str>),
+    /// None of these values (`enum`), or not the one (`const`).
+    Allowed(Vec<Value>),
+    /// Members that may not be there.
+    Unexpected(Vec<String>),
+    /// Too much or too little of something.
+    Bound(Bound),
+    /// Does not match a pattern.
+    Pattern(String),
+    /// Does not have a format.
+    Format(String),
+    /// Fits none of several schemas; what each has against it.
+    NoBranch(Vec<Vec<Fault>>),
+    /// Fits more than one of several schemas of which it may fit only one.
+    ManyBranches,
+    /// The name of a member does not fit.
+    Name(Box<Fault>),
+    /// Anything else, in the engine's words without values.
+    Other(String),
+}
+
+/// A limit that was passed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bound {
+    /// How it reads: `at most`, `at least`, `more than`, `less than`, `a multiple of`.
+    pub(crate) relation: &'static str,
+    /// The limit.
+    pub(crate) limit: String,
+    /// Of what: `items`, `characters`, `members`; empty for the number itself.
+    pub(crate) unit: &'static str,
+}
+
+impl Fault {
+    pub(super) fn read(error: &ValidationError<'_>) -> Self {
+        Self {
+            at: error.instance_path().as_str().to_owned(),
+            keyword: error.kind().keyword().to_owned(),
+            schema: error.schema_path().as_str().to_owned(),
+            reason: reason(error),
+        }
+    }
+}
+
+fn reason(error: &ValidationError<'_>) -> Reason {
+    match error.kind() {
+        Kind::Required { property } => Reason::Required(property.as_str().unwrap_or_default().to_owned()),
+        Kind::Type { kind } => Reason::Type(types(kind)),
+        Kind::Enum { options } => Reason::Allowed(options.as_array().cloned().unwrap_or_default()),
+        Kind::Constant { expected_value } => Reason::Allowed(vec![expected_value.as_ref().clone()]),
+        Kind::AdditionalProperties { unexpected } => Reason::Unexpected(unexpected.clone()),
+        Kind::Pattern { pattern } => Reason::Pattern(pattern.clone()),
+        Kind::Format { format } => Reason::Format(format.clone()),
+        Kind::ContentEncoding { content_encoding } => Reason::Format(content_encoding.clone()),
+        Kind::OneOfNotValid { context } | Kind::AnyOf { context } => Reason::NoBranch(branches(context)),
+        Kind::OneOfMultipleValid { .. } => Reason::ManyBranches,
+        Kind::PropertyNames { error } => Reason::Name(Box::new(Fault::read(error))),
+        other => match bound(other) {
+            Some(bound) => Reason::Bound(bound),
+            None => Reason::Other(error.masked_with("the value").to_string()),
+        },
+    }
+}
+
+fn bound(kind: &Kind) -> Option<Bound> {
+    let (relation, limit, unit) = match kind {
+        Kind::MinItems { limit } => ("at least", limit.to_string(), "items"),
+        Kind::MaxItems { limit } => ("at most", limit.to_string(), "items"),
+        Kind::AdditionalItems { limit } => ("at most", limit.to_string(), "items"),
+        Kind::MinLength { limit } => ("at least", limit.to_string(), "characters"),
+        Kind::MaxLength { limit } => ("at most", limit.to_string(), "characters"),
+        Kind::MinProperties { limit } => ("at least", limit.to_string(), "members"),
+        Kind::MaxProperties { limit } => ("at most", limit.to_string(), "members"),
+        Kind::Minimum { limit } => ("at least", limit.to_string(), ""),
+        Kind::Maximum { limit } => ("at most", limit.to_string(), ""),
+        Kind::ExclusiveMinimum { limit } => ("more than", limit.to_string(), ""),
+        Kind::ExclusiveMaximum { limit } => ("less than", limit.to_string(), ""),
+        Kind::MultipleOf { multiple_of } => ("a multiple of", multiple_of.to_string(), ""),
+        _ => return None,
+    };
+    Some(Bound { relation, limit, unit })
+}
+
+fn types(kind: &TypeKind) -> Vec<&'static str> {
+    match kind {
+        TypeKind::Single(one) => vec![one.as_str()],
+        TypeKind::Multiple(many) => many.iter().map(JsonType::as_str).collect(),
+    }
+}
+
+fn branches(context: &[Vec<ValidationError<'_>>]) -> Vec<Vec<Fault>> {
+    context.iter().map(|branch| branch.iter().map(Fault::read).collect()).collect()
+}

@@ -1,0 +1,119 @@
+use cog_json::Value as Tree;
+use jsonschema::json::Node as _;
+use serde_json::json;
+
+use super::*;
+
+fn check(schema: Value) -> Check {
+    Engine::new(Arc::new(json!({ "data": schema }))).unwrap().compile("/data").unwrap()
+}
+
+fn faults(schema: Value, text: &str) -> Vec<Fault> {
+    let check = check(schema);
+    let value = Tree::parse(text).unwrap();
+    let faults = check.faults(value.node());
+    assert_eq!(faults.is_empty(), check.accepts(value.node()));
+    faults
+}
+
+#[test]
+fn a_fault_knows_the_place_in_value_and_document() {
+    let schema =
+        json!({ "properties": { "a~/b": { "items": { "type": "string" } }, "0": { "minimum": 3 } } });
+    let faults = faults(schema, r#"{"a~/b": ["x", 1], "0": 2}"#);
+    let places: Vec<_> = faults.iter().map(|fault| (fault.at.as_str(), fault.schema.as_str())).collect();
+    assert_eq!(
+        places,
+        [("/a~0~1b/1", "/data/properties/a~0~1b/items/type"), ("/0", "/data/properties/0/minimum")]
+    );
+}
+
+#[test]
+fn of_duplicate_keys_the_last_counts_everywhere() {
+    let schema = json!({ "maxProperties": 1, "properties": { "a": { "type": "string" } }, "additionalProperties": false });
+    assert_eq!(faults(schema.clone(), r#"{"a": 1, "a": 2, "a": "x"}"#), []);
+    let wrong = faults(schema, r#"{"a": "x", "a": 1}"#);
+    assert_eq!(wrong.len(), 1);
+    assert_eq!(wrong[0].at, "/a");
+}
+
+#[test]
+fn each_node_has_an_identity_of_its_own_and_keeps_it() {
+    let (one, other) = (Tree::parse(r#"{"a": {"a": {}}}"#).unwrap(), Tree::parse(r#"{"a": {}}"#).unwrap());
+    let inner = one.node().get("a").unwrap();
+    assert_eq!(inner.identity(), one.node().get("a").unwrap().identity());
+    assert_ne!(inner.identity(), one.node().identity());
+    assert_ne!(other.node().identity(), one.node().identity());
+}
+
+#[test]
+fn a_recursive_schema_goes_as_deep_as_the_value() {
+    let schema = json!({ "type": "object", "properties": { "next": { "$ref": "#/data" } }, "additionalProperties": false });
+    assert_eq!(faults(schema.clone(), r#"{"next": {"next": {"next": {}}}}"#), []);
+    let wrong = faults(schema, r#"{"next": {"next": {"next": 7}}}"#);
+    assert_eq!(wrong[0].at, "/next/next/next");
+}
+
+#[test]
+fn numbers_are_compared_by_value_however_written() {
+    for good in ["1", "1.0", "1e0", "10e-1"] {
+        assert_eq!(faults(json!({ "const": 1 }), good), [], "{good}");
+        assert_eq!(faults(json!({ "type": "integer" }), good), [], "{good}");
+    }
+    for bad in ["1.5", "true", "\"1\"", "10"] {
+        assert_ne!(faults(json!({ "enum": [1, null] }), bad), [], "{bad}");
+    }
+    assert_eq!(faults(json!({ "minimum": 18_446_744_073_709_551_615_u64 }), "18446744073709551616"), []);
+    assert_ne!(faults(json!({ "maximum": -0.5 }), "-0"), []);
+}
+
+#[test]
+fn unique_items_are_found_in_short_and_long_arrays() {
+    let unique = json!({ "uniqueItems": true });
+    let long = |last: &str| {
+        let items: Vec<String> = (0..40).map(|n| format!(r#"{{"n": {n}, "x": "é"}}"#)).collect();
+        format!("[{}, {last}]", items.join(","))
+    };
+    assert_eq!(faults(unique.clone(), &long(r#"{"n": 40}"#)), []);
+    assert_eq!(faults(unique.clone(), &long(r#"{"x": "é", "n": 7.0}"#)).len(), 1);
+    assert_eq!(faults(unique.clone(), "[0, -0.0]").len(), 1);
+    assert_eq!(faults(unique, r#"[1, true, "1", [1], {"1": 1}]"#), []);
+}
+
+#[test]
+fn patterns_take_linear_time_and_foreign_ones_are_refused() {
+    let evil = format!("\"{}!\"", "a".repeat(50_000));
+    assert_eq!(faults(json!({ "pattern": "^(a+)+$" }), &evil).len(), 1);
+    assert!(Pattern::new("(?=a)b").is_err());
+    assert!(Pattern::new("(a").is_err());
+    assert!(Pattern::new("((a{1000}){1000}){1000}").is_err());
+}
+
+#[test]
+fn base64_is_checked_and_formats_are_too() {
+    assert_eq!(faults(json!({ "contentEncoding": "base64" }), r#""QUJD""#), []);
+    assert_eq!(faults(json!({ "contentEncoding": "base64" }), r#""QUJ""#).len(), 1);
+    assert_eq!(faults(json!({ "format": "uri" }), r#""https://example.com/a""#), []);
+    assert_eq!(faults(json!({ "format": "uri" }), r#""not a uri""#).len(), 1);
+    assert_eq!(faults(json!({ "format": "no-such-format" }), r#""x""#), []);
+}
+
+#[test]
+fn property_names_are_checked_without_mixing_them_up() {
+    let schema = json!({ "propertyNames": { "maxLength": 3 } });
+    assert_eq!(faults(schema.clone(), r#"{"abc": 1, "de": 2}"#), []);
+    assert_eq!(faults(schema, r#"{"abc": 1, "defg": 2}"#).len(), 1);
+}
+
+#[test]
+fn the_engine_holds_its_own_representation_to_its_rules() {
+    let document = json!({
+        "string": "héllo", "integer": 42, "float": 1.5, "boolean": true, "null": null,
+        "array": [10, 20, 30], "nested": { "a": [1, {}] },
+    });
+    let tree = Tree::from(&document);
+    assert!(tree.node().equals_value(&document));
+    assert_eq!(tree.node().to_serde(), document);
+    assert_eq!(tree.get("string").unwrap().string_length(), Some(5));
+    assert!(!tree.node().equals_value(&json!({ "string": "héllo" })));
+}

@@ -1,0 +1,194 @@
+//! Our tree as the engine reads it.
+
+use std::borrow::Cow;
+use std::sync::OnceLock;
+
+use cog_json::{Elements, Key, Kind, Members, Node, Number, Value};
+use jsonschema::json::{self, Json, JsonNumber, NodeIdentity, cmp};
+use jsonschema::types::JsonType;
+use jsonschema_value::LazyInstance;
+
+use super::unique;
+
+/// The representation: nodes of `cog_json`.
+#[derive(Debug)]
+pub(crate) struct Tree;
+
+/// A number of our tree.
+pub(crate) struct Num<'a>(Number<'a>);
+
+impl Json for Tree {
+    type Node<'a> = Node<'a>;
+    type PreparedKey = Key;
+    type StringBuffer = Value;
+
+    const KEYS_PER_LOOKUP: usize = 2;
+
+    fn prepare_key(key: &str) -> Key {
+        Key::new(key)
+    }
+
+    fn with_string_node<T>(buffer: &mut Value, string: &str, f: impl FnOnce(Node<'_>) -> T) -> T {
+        *buffer = Value::from(serde_json::Value::from(string));
+        f(buffer.node())
+    }
+}
+
+impl<'a> json::Node<'a, Tree> for Node<'a> {
+    type Object = Node<'a>;
+    type Array = Node<'a>;
+    type Number = Num<'a>;
+
+    fn as_object(&self) -> Option<Node<'a>> {
+        Node::is_object(*self).then_some(*self)
+    }
+
+    fn as_array(&self) -> Option<Node<'a>> {
+        Node::is_array(*self).then_some(*self)
+    }
+
+    fn as_string(&self) -> Option<Cow<'a, str>> {
+        Node::as_str(*self).map(Cow::Borrowed)
+    }
+
+    fn as_number(&self) -> Option<Num<'a>> {
+        Node::as_number(*self).map(Num)
+    }
+
+    fn as_boolean(&self) -> Option<bool> {
+        Node::as_bool(*self)
+    }
+
+    fn is_null(&self) -> bool {
+        Node::is_null(*self)
+    }
+
+    fn is_number(&self) -> bool {
+        self.kind() == Kind::Number
+    }
+
+    fn is_string(&self) -> bool {
+        Node::is_string(*self)
+    }
+
+    fn json_type(&self) -> JsonType {
+        match self.kind() {
+            Kind::Null => JsonType::Null,
+            Kind::Bool => JsonType::Boolean,
+            Kind::Number => JsonType::Number,
+            Kind::String => JsonType::String,
+            Kind::Array => JsonType::Array,
+            Kind::Object => JsonType::Object,
+        }
+    }
+
+    fn equals_value(&self, expected: &serde_json::Value) -> bool {
+        equals(*self, expected)
+    }
+
+    fn to_value(&self) -> Cow<'a, serde_json::Value> {
+        Cow::Owned(self.to_serde())
+    }
+
+    /// An error keeps the instance it is about. Ours is never read from there, so none is built: an error at
+    /// the root would otherwise cost as much as the whole check.
+    fn lazy_value(&self) -> LazyInstance<'a> {
+        LazyInstance::Deferred {
+            bytes: &[],
+            tag: 0,
+            make: |_, _| serde_json::Value::Null,
+            cell: OnceLock::new(),
+        }
+    }
+
+    fn identity(&self) -> Option<NodeIdentity> {
+        Some(NodeIdentity::tagged(self.tape_address(), self.id().as_u32()))
+    }
+}
+
+impl<'a> json::Object<'a, Tree> for Node<'a> {
+    type Node = Node<'a>;
+    type MemberName = &'a str;
+    type MembersIter = Members<'a>;
+
+    fn len(&self) -> usize {
+        Node::len(*self)
+    }
+
+    fn get(&self, key: &Key) -> Option<Node<'a>> {
+        self.get_key(key)
+    }
+
+    fn members(&self) -> Members<'a> {
+        Node::members(*self)
+    }
+}
+
+impl<'a> json::Array<'a, Tree> for Node<'a> {
+    type Node = Node<'a>;
+    type ElementsIter = Elements<'a>;
+
+    fn len(&self) -> usize {
+        Node::len(*self)
+    }
+
+    fn elements(&self) -> Elements<'a> {
+        Node::elements(*self)
+    }
+
+    fn is_unique(&self) -> bool {
+        unique::is_unique(*self)
+    }
+}
+
+impl JsonNumber for Num<'_> {
+    fn as_u64(&self) -> Option<u64> {
+        self.0.is_plain_integer().then(|| self.0.as_u64()).flatten()
+    }
+
+    fn as_i64(&self) -> Option<i64> {
+        self.0.is_plain_integer().then(|| self.0.as_i64()).flatten()
+    }
+
+    fn as_f64(&self) -> Option<f64> {
+        Some(self.0.as_f64())
+    }
+
+    fn as_str(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.0.literal())
+    }
+
+    fn to_number(&self) -> Cow<'_, serde_json::Number> {
+        Cow::Owned(self.0.literal().parse().unwrap_or_else(|_| 0.into()))
+    }
+
+    fn is_integer(&self) -> bool {
+        self.0.is_integer()
+    }
+
+    fn is_written_as_integer(&self) -> bool {
+        self.0.is_plain_integer()
+    }
+}
+
+/// Equality with a `const` or a member of an `enum`; numbers are compared mathematically.
+fn equals(node: Node<'_>, expected: &serde_json::Value) -> bool {
+    match expected {
+        serde_json::Value::Null => node.is_null(),
+        serde_json::Value::Bool(bool) => node.as_bool() == Some(*bool),
+        serde_json::Value::String(text) => node.as_str() == Some(text),
+        serde_json::Value::Number(number) => {
+            node.as_number().is_some_and(|found| cmp::equal_numbers(&Num(found), number))
+        }
+        serde_json::Value::Array(items) => {
+            node.is_array()
+                && node.len() == items.len()
+                && node.elements().zip(items).all(|(element, item)| equals(element, item))
+        }
+        serde_json::Value::Object(members) => {
+            node.is_object()
+                && node.len() == members.len()
+                && members.iter().all(|(key, value)| node.get(key).is_some_and(|found| equals(found, value)))
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! From a fault of the engine to a sentence: what was found, what is allowed, what was probably meant.
+
+use cog_json::{Kind, Node};
+use serde_json::Value;
+
+use crate::engine::{Bound, Fault, Reason};
+use crate::subschema::token;
+use crate::words::{either, nearest, quoted};
+
+/// One thing that is wrong with a value, ready to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Where: a JSON pointer from the value that was checked. Of an absent member, where it should be.
+    pub(crate) at: String,
+    /// The keyword, or the name of our own rule.
+    pub(crate) rule: String,
+    /// What was found and what is allowed.
+    pub(crate) message: String,
+    /// What was probably meant.
+    pub(crate) suggestion: Option<String>,
+    /// Where the keyword stands in the document.
+    pub(crate) schema: String,
+}
+
+/// Tells faults: the best branch of alternatives, one finding for each place and rule.
+///
+/// `root` is the value that was checked, `document` the one that holds its schema.
+pub(crate) fn findings(faults: &[Fault], root: Node<'_>, document: &Value) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let teller = Teller { root, document };
+    faults.iter().for_each(|fault| teller.tell(fault, &mut findings));
+    drop_repeated(findings)
+}
+
+/// The words that stand for a value in a message: the value itself where it is a single short word, else
+/// its kind and size, so that a message never repeats content.
+pub(crate) fn found(node: Node<'_>) -> String {
+    match node.kind() {
+        Kind::Null => "null".to_owned(),
+        Kind::Bool => node.to_string(),
+        Kind::Number => short(&node.to_string()).unwrap_or_else(|| "a number".to_owned()),
+        Kind::String => text(node.as_str().unwrap_or_default()),
+        Kind::Array => format!("an array of {}", counted(node.len(), "item")),
+        Kind::Object => "an object".to_owned(),
+    }
+}
+
+/// `1 item`, `2 items`.
+pub(crate) fn counted(count: usize, unit: &str) -> String {
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+fn text(text: &str) -> String {
+    match short(text) {
+        Some(word) if !word.is_empty() => quoted(&word),
+        Some(_) => "an empty string".to_owned(),
+        None => format!("a string of {}", counted(text.chars().count(), "character")),
+    }
+}
+
+fn short(text: &str) -> Option<String> {
+    const LONGEST: usize = 24;
+    let is_word =
+        text.len() <= LONGEST && !text.contains(|char: char| char.is_whitespace() || char.is_control());
+    is_word.then(|| text.to_owned())
+}
+
+/// A type error makes what else is said of the same place moot; the same thing is said once.
+fn drop_repeated(findings: Vec<Finding>) -> Vec<Finding> {
+    let mistyped: Vec<String> =
+        findings.iter().filter(|one| one.rule == "type").map(|one| one.at.clone()).collect();
+    let mut kept: Vec<Finding> = Vec::with_capacity(findings.len());
+    for finding in findings {
+        let is_moot = finding.rule != "type" && mistyped.contains(&finding.at);
+        let is_known = kept.iter().any(|other| other.at == finding.at && other.rule == finding.rule);
+        if !is_moot && !is_known {
+            kept.push(finding);
+        }
+    }
+    kept
+}
+
+struct Teller<'a> {
+    root: Node<'a>,
+    document: &'a Value,
+}
+
+impl Teller<'_> {
+    fn tell(&self, fault: &Fault, into: &mut Vec<Finding>) {
+        match &fault.reason {
+            Reason::Required(key) => into.push(self.absent(fault, key)),
+            Reason::Unexpected(keys) => into.extend(keys.iter().map(|key| self.unexpected(fault, key))),
+            Reason::NoBranch(branches) => self.tell_branches(fault, branches, into),
+            Reason::Name(inner) => into.push(self.misnamed(fault, inner)),
+            reason => {
+                let (message, suggestion) = self.sentence(fault, reason);
+                into.push(finding(fault, fault.at.clone(), message, suggestion));
+            }
+        }
+    }
+
+    fn absent(&self, fault: &Fault, key: &str) -> Finding {
+        let near = self.at(fault).and_then(|object| nearest(key, object.members().map(|(name, _)| name)));
+        let suggestion = near.map(|name| format!("Is {} meant to be {}?", quoted(name), quoted(key)));
+        let at = format!("{}/{}", fault.at, token(key));
+        finding(fault, at, format!("{} is required and absent", quoted(key)), suggestion)
+    }
+
+    fn unexpected(&self, fault: &Fault, key: &str) -> Finding {
+        let names = self.named_beside(fault);
+        let allowed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let message = match allowed.is_empty() {
+            true => format!("{} is not allowed; the schema allows no field here", quoted(key)),
+            false => format!("{} is not a field of the schema; allowed: {}", quoted(key), either(&allowed)),
+        };
+        let near = nearest(key, names.iter().map(String::as_str));
+        let suggestion = near.map(|name| format!("Did you mean {}?", quoted(name)));
+        finding(fault, format!("{}/{}", fault.at, token(key)), message, suggestion)
+    }
+
+    fn misnamed(&self, fault: &Fault, inner: &Fault) -> Finding {
+        let (sentence, _) = self.sentence(fault, &inner.reason);
+        let message = format!("the name of a field does not fit: {sentence}");
+        finding(fault, fault.at.clone(), message, None)
+    }
+
+    fn sentence(&self, fault: &Fault, reason: &Reason) -> (String, Option<String>) {
+        let node = self.at(fault);
+        let found = node.map_or_else(|| "nothing".to_owned(), found);
+        match reason {
+            Reason::Type(types) => (format!("found {found}; allowed: {}", either(&articles(types))), None),
+            Reason::Allowed(values) => {
+                let allowed: Vec<String> = values.iter().map(literal).collect();
+                let suggestion = node.and_then(Node::as_str).and_then(|word| meant(word, values));
+                (format!("found {found}; allowed: {}", either(&allowed)), suggestion)
+            }
+            Reason::Bound(bound) => (bounded(node, &found, bound), None),
+            Reason::Pattern(pattern) => {
+                (format!("{found} does not match the pattern {}", quoted(pattern)), None)
+            }
+            Reason::Format(format) => (format!("{found} is no valid {format}"), None),
+            Reason::ManyBranches => (format!("{found} fits several alternatives; it may fit only one"), None),
+            Reason::Other(words) => (words.clone(), None),
+            _ => (format!("{found} does not fit"), None),
+        }
+    }
+
+    fn tell_branches(&self, fault: &Fault, branches: &[Vec<Fault>], into: &mut Vec<Finding>) {
+        if let Some(merged) = merged(fault, branches) {
+            return self.tell(&merged, into);
+        }
+        match best(fault, branches) {
+            Some(branch) => branch.iter().for_each(|inner| self.tell(inner, into)),
+            None => {
+                let found = self.at(fault).map_or_else(|| "nothing".to_owned(), found);
+                let message = format!("{found} fits none of the {} alternatives", branches.len());
+                into.push(finding(fault, fault.at.clone(), message, None));
+            }
+        }
+    }
+
+    fn at(&self, fault: &Fault) -> Option<Node<'_>> {
+        self.root.pointer(&fault.at)
+    }
+
+    /// The fields that the schema names beside the keyword of a fault.
+    fn named_beside(&self, fault: &Fault) -> Vec<String> {
+        let schema = fault.schema.rsplit_once('/').and_then(|(outer, _)| self.document.pointer(outer));
+        let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
+        properties.map(|names| names.keys().cloned().collect()).unwrap_or_default()
+    }
+}
+
+fn finding(fault: &Fault, at: String, message: String, suggestion: Option<String>) -> Finding {
+    Finding { at, rule: fault.keyword.clone(), message, suggestion, schema: fault.schema.clone() }
+}
+
+/// Alternatives that all fail in the same simple way fail as one: a field that each requires is absent, no type
+/// fits, or no word does.
+fn merged(fault: &Fault, branches: &[Vec<Fault>]) -> Option<Fault> {
+    if let Some(absent) = absent_in_all(branches) {
+        return Some(absent.clone());
+    }
+    let first = |branch: &Vec<Fault>| decisive(fault, branch).cloned();
+    let decisive: Vec<Fault> = branches.iter().map(first).collect::<Option<_>>()?;
+    let (head, tail) = decisive.split_first()?;
+    let mut merged = head.clone();
+    for other in tail {
+        if other.at != merged.at {
+            return None;
+        }
+        match (&mut merged.reason, &other.reason) {
+            (Reason::Type(all), Reason::Type(more)) => {
+                all.extend(more.iter().filter(|one| !all.contains(one)).copied().collect::<Vec<_>>());
+            }
+            (Reason::Allowed(all), Reason::Allowed(more)) => all.extend(more.iter().cloned()),
+            _ => return None,
+        }
+    }
+    Some(merged)
+}
+
+fn absent_in_all(branches: &[Vec<Fault>]) -> Option<&Fault> {
+    let (head, tail) = branches.split_first()?;
+    let is_shared = |fault: &&Fault| {
+        let same = |other: &Fault| other.at == fault.at && other.reason == fault.reason;
+        matches!(fault.reason, Reason::Required(_)) && tail.iter().all(|branch| branch.iter().any(same))
+    };
+    head.iter().find(is_shared)
+}
+
+/// The fault that says a branch was not the one meant: another type, or another word in a field right below.
+fn decisive<'a>(fault: &Fault, branch: &'a [Fault]) -> Option<&'a Fault> {
+    let mistyped =
+        branch.iter().find(|inner| inner.at == fault.at && matches!(inner.reason, Reason::Type(_)));
+    mistyped.or_else(|| branch.iter().find(|inner| is_discriminator(fault, inner)))
+}
+
+fn is_discriminator(fault: &Fault, inner: &Fault) -> bool {
+    let below = inner.at.strip_prefix(&fault.at).unwrap_or_default();
+    matches!(inner.reason, Reason::Allowed(_)) && below.matches('/').count() <= 1
+}
+
+/// The branch that was most likely meant: right type, right discriminator, fewest faults.
+fn best<'a>(fault: &Fault, branches: &'a [Vec<Fault>]) -> Option<&'a Vec<Fault>> {
+    let open = branches.iter().filter(|branch| decisive(fault, branch).is_none());
+    let meant = open.min_by_key(|branch| branch.len());
+    meant.or_else(|| branches.iter().find(|branch| branch.iter().any(|inner| is_word_of(fault, inner))))
+}
+
+/// A word that is none of an enum, where the enum stands for the value itself (supplement R22).
+fn is_word_of(fault: &Fault, inner: &Fault) -> bool {
+    inner.at == fault.at && matches!(inner.reason, Reason::Allowed(_))
+}
+
+fn articles(types: &[&str]) -> Vec<String> {
+    types
+        .iter()
+        .map(|name| match *name {
+            "null" => "null".to_owned(),
+            "array" | "integer" | "object" => format!("an {name}"),
+            _ => format!("a {name}"),
+        })
+        .collect()
+}
+
+fn literal(value: &Value) -> String {
+    quoted(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+}
+
+fn meant(word: &str, values: &[Value]) -> Option<String> {
+    let near = nearest(word, values.iter().filter_map(Value::as_str))?;
+    Some(format!("Did you mean {}?", quoted(near)))
+}
+
+fn bounded(node: Option<Node<'_>>, found: &str, bound: &Bound) -> String {
+    let Bound { relation, limit, unit } = bound;
+    let size = node.and_then(|node| match *unit {
+        "characters" => node.as_str().map(|text| text.chars().count()),
+        "items" | "members" => Some(node.len()),
+        _ => None,
+    });
+    let unit = if limit == "1" { unit.trim_end_matches('s') } else { unit };
+    match size {
+        Some(size) => format!("found {size}; allowed: {relation} {limit} {unit}"),
+        None => format!("found {found}; allowed: {relation} {limit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

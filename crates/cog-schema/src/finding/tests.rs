@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use cog_json::Value as Tree;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::engine::Engine;
+
+fn told(schema: Value, value: Value) -> Vec<String> {
+    let document = Arc::new(json!({ "data": schema }));
+    let check = Engine::new(Arc::clone(&document)).unwrap().compile("/data").unwrap();
+    let tree = Tree::from(value);
+    let findings = findings(&check.faults(tree.node()), tree.node(), &document);
+    findings.into_iter().map(|one| format!("{} {}: {}", one.at, one.rule, one.message)).collect()
+}
+
+#[test]
+fn the_branch_that_was_meant_is_told() {
+    let shapes = json!({ "oneOf": [
+        { "properties": { "kind": { "const": "circle" }, "radius": { "type": "number" } }, "required": ["kind", "radius"] },
+        { "properties": { "kind": { "const": "square" }, "side": { "type": "number" } }, "required": ["kind", "side"] },
+    ] });
+    let of = |value| told(shapes.clone(), value);
+    assert_eq!(of(json!({ "kind": "square" })), ["/side required: `side` is required and absent"]);
+    assert_eq!(
+        of(json!({ "kind": "circle", "radius": "x" })),
+        ["/radius type: found `x`; allowed: a number"]
+    );
+    assert_eq!(of(json!({ "kind": "line" })), ["/kind const: found `line`; allowed: `circle` or `square`"]);
+    assert_eq!(of(json!({ "radius": 1 })), ["/kind required: `kind` is required and absent"]);
+}
+
+#[test]
+fn a_nullable_object_is_told_by_its_object() {
+    let schema = json!({ "anyOf": [{ "type": "object", "properties": { "a": { "minimum": 1 } } }, { "type": "null" }] });
+    assert_eq!(told(schema.clone(), json!({ "a": 0 })), ["/a minimum: found 0; allowed: at least 1"]);
+    assert_eq!(told(schema, json!(3)), [" type: found 3; allowed: an object or null"]);
+}
+
+#[test]
+fn a_value_that_fits_too_much_is_told_so() {
+    let schema = json!({ "oneOf": [{ "type": "integer" }, { "minimum": 0 }] });
+    assert_eq!(told(schema, json!(3)), [" oneOf: 3 fits several alternatives; it may fit only one"]);
+}
+
+#[test]
+fn sizes_are_told_with_their_units() {
+    assert_eq!(
+        told(json!({ "maxLength": 1 }), json!("a b")),
+        [" maxLength: found 3; allowed: at most 1 character"]
+    );
+    assert_eq!(told(json!({ "minItems": 2 }), json!([1])), [" minItems: found 1; allowed: at least 2 items"]);
+    assert_eq!(
+        told(json!({ "multipleOf": 0.5 }), json!(0.7)),
+        [" multipleOf: found 0.7; allowed: a multiple of 0.5"]
+    );
+    assert_eq!(told(json!({ "format": "date" }), json!("soon")), [" format: `soon` is no valid date"]);
+}
+
+#[test]
+fn a_misspelt_required_field_is_recognised() {
+    let schema = json!({ "required": ["confidence"] });
+    let document = Arc::new(json!({ "data": schema }));
+    let check = Engine::new(Arc::clone(&document)).unwrap().compile("/data").unwrap();
+    let tree = Tree::parse(r#"{"confidense": 1}"#).unwrap();
+    let findings = findings(&check.faults(tree.node()), tree.node(), &document);
+    assert_eq!(findings[0].suggestion.as_deref(), Some("Is `confidense` meant to be `confidence`?"));
+}
+
+#[test]
+fn everything_else_is_told_without_values() {
+    let long = "a secret that must not be repeated";
+    for schema in [json!({ "not": {} }), json!(false), json!({ "contains": { "const": 1 } })] {
+        for told in told(schema, json!([long])) {
+            assert!(!told.contains("secret"), "{told}");
+        }
+    }
+}

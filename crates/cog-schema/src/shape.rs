@@ -1,0 +1,142 @@
+//! The schemas of a document as a graph that can be walked beside a value.
+//!
+//! The engine says whether a value fits. What it does not say is which members a schema names (supplement R8),
+//! where an extensible enum or a media input stands (R14, R22), and which schemas a place further in must meet
+//! (R48). The graph does.
+
+mod build;
+mod names;
+mod walk;
+
+use std::collections::HashMap;
+
+use crate::engine::Pattern;
+
+use self::names::Names;
+
+pub(crate) use self::walk::Visit;
+
+/// One schema of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Id(u32);
+
+/// All schemas that a document reaches.
+#[derive(Debug)]
+pub(crate) struct Shapes {
+    shapes: Vec<Shape>,
+    by_pointer: HashMap<String, Id>,
+}
+
+/// What a schema says about the structure of a value.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    /// Where the schema stands in the document.
+    pub(crate) pointer: String,
+    /// It is the pattern of an extensible enum (supplement R22).
+    pub(crate) is_word: bool,
+    /// It is the runtime's definition of a media input.
+    pub(crate) is_media: bool,
+    properties: Names,
+    patterns: Vec<(Pattern, Id)>,
+    rest: Rest,
+    items: Vec<Id>,
+    further_items: Option<Id>,
+    /// What applies to the same value for certain: `$ref`, `allOf`.
+    parts: Vec<Id>,
+    /// What may apply to the same value: `anyOf`, `oneOf`, `if`, `then`, `else`, `dependencies`.
+    branches: Vec<Id>,
+    /// The schema itself and all that applies for certain.
+    certain: Vec<Id>,
+    /// The schema itself and all that may apply.
+    possible: Vec<Id>,
+    /// What there is to see here and below.
+    interest: Interest,
+}
+
+/// What `additionalProperties` says.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    /// Nothing.
+    #[default]
+    Unsaid,
+    /// No further members.
+    Shut,
+    /// Members of this schema.
+    Like(Id),
+}
+
+/// What a walk looks for; parts of the graph without it are passed over.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Interest(u8);
+
+impl Interest {
+    /// Objects that may have members the schema does not name.
+    pub(crate) const UNNAMED: Interest = Interest(1);
+    /// Extensible enums.
+    pub(crate) const WORD: Interest = Interest(2);
+    /// Media inputs.
+    pub(crate) const MEDIA: Interest = Interest(4);
+
+    pub(crate) const fn with(self, other: Interest) -> Interest {
+        Interest(self.0 | other.0)
+    }
+
+    const fn meets(self, other: Interest) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+impl Shapes {
+    /// The schema at a JSON pointer.
+    pub(crate) fn at(&self, pointer: &str) -> Option<Id> {
+        self.by_pointer.get(pointer).copied()
+    }
+
+    /// The schemas that apply to a value for certain when this one does, itself first.
+    pub(crate) fn certain(&self, id: Id) -> impl Iterator<Item = &Shape> {
+        self.get(id).certain.iter().map(|id| self.get(*id))
+    }
+
+    /// The schemas that may apply to a value when this one does, itself first.
+    pub(crate) fn possible(&self, id: Id) -> impl Iterator<Item = &Shape> {
+        self.get(id).possible.iter().map(|id| self.get(*id))
+    }
+
+    /// Whether there is anything of interest at a schema or below it.
+    pub(crate) fn sees(&self, id: Id, interest: Interest) -> bool {
+        self.get(id).interest.meets(interest)
+    }
+
+    /// How many schemas there are; ids count up to here.
+    pub(crate) fn len(&self) -> usize {
+        self.shapes.len()
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "an Id is made only by the graph that it indexes")]
+    pub(crate) fn get(&self, id: Id) -> &Shape {
+        &self.shapes[id.index()]
+    }
+}
+
+impl Shape {
+    /// The members that the schema names, in its order, with their schemas.
+    pub(crate) fn properties(&self) -> impl Iterator<Item = (&str, Id)> {
+        self.properties.iter()
+    }
+
+    /// The schema of a member that is named outright.
+    pub(crate) fn property(&self, key: &str) -> Option<Id> {
+        self.properties.find(key, &mut 0)
+    }
+
+    /// Whether it names any member at all; one that does not leaves the object open.
+    fn names_members(&self) -> bool {
+        !self.properties.is_empty() || !self.patterns.is_empty()
+    }
+}
+
+impl Id {
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}

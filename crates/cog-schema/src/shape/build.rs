@@ -1,0 +1,233 @@
+//! Making the graph.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{Id, Interest, Names, Rest, Shape, Shapes};
+use crate::document::Document;
+use crate::engine::Pattern;
+use crate::problem::SchemaProblem;
+use crate::subschema::{target, token};
+
+/// How many schemas may apply to one and the same value.
+const MOST_AT_ONCE: usize = 512;
+
+impl Shapes {
+    /// Reads the schemas of a document. `tag` is the member that carries the word of an extensible enum.
+    ///
+    /// # Errors
+    /// When more schemas are piled on one value than anybody means.
+    pub(crate) fn build(document: &Document, tag: &str) -> Result<Self, SchemaProblem> {
+        let pointers = &document.schemas;
+        let ids = pointers.iter().zip(0..).map(|(pointer, number)| (pointer.clone(), Id(number)));
+        let builder = Builder { document, by_pointer: ids.collect(), tag };
+        let shapes = pointers.iter().map(|pointer| builder.shape(pointer)).collect();
+        let mut shapes = Self { shapes, by_pointer: builder.by_pointer };
+        shapes.close()?;
+        shapes.spread_interest();
+        Ok(shapes)
+    }
+
+    /// Follows parts and branches to the end.
+    fn close(&mut self) -> Result<(), SchemaProblem> {
+        let mut seen = vec![None; self.shapes.len()];
+        for number in 0..self.shapes.len() {
+            let id = Id(number as u32);
+            let certain = self.closure(id, &mut seen, |shape| (&shape.parts, &[]))?;
+            seen.fill(None);
+            let possible = self.closure(id, &mut seen, |shape| (&shape.parts, &shape.branches))?;
+            if let Some(shape) = self.shapes.get_mut(number) {
+                (shape.certain, shape.possible) = (certain, possible);
+            }
+        }
+        Ok(())
+    }
+
+    /// `seen` remembers for which schema one was last met.
+    fn closure<'a>(
+        &'a self,
+        id: Id,
+        seen: &mut [Option<Id>],
+        next: impl Fn(&'a Shape) -> (&'a [Id], &'a [Id]),
+    ) -> Result<Vec<Id>, SchemaProblem> {
+        let mut closure = vec![id];
+        let mut done = 0;
+        while let Some(here) = closure.get(done).copied() {
+            done += 1;
+            let (parts, branches) = next(self.get(here));
+            for further in parts.iter().chain(branches) {
+                match seen.get_mut(further.index()) {
+                    Some(met) if *met != Some(id) && *further != id => {
+                        *met = Some(id);
+                        closure.push(*further);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        match closure.len() {
+            0..=MOST_AT_ONCE => Ok(closure),
+            count => {
+                let message = format!("{count} schemas apply to the same value; at most {MOST_AT_ONCE} may");
+                Err(SchemaProblem::new(&self.get(id).pointer, message)
+                    .suggest("Shorten the chain of references."))
+            }
+        }
+    }
+
+    /// Lets every schema know what there is to see below it, until nothing changes.
+    fn spread_interest(&mut self) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for number in (0..self.shapes.len()).rev() {
+                let id = Id(number as u32);
+                let below =
+                    self.below(id).fold(Interest::default(), |sum, one| sum.with(self.get(one).interest));
+                if let Some(shape) = self.shapes.get_mut(number) {
+                    let sum = shape.interest.with(below);
+                    changed |= sum != shape.interest;
+                    shape.interest = sum;
+                }
+            }
+        }
+    }
+
+    fn below(&self, id: Id) -> impl Iterator<Item = Id> {
+        let shape = self.get(id);
+        let rest = match shape.rest {
+            Rest::Like(id) => Some(id),
+            Rest::Unsaid | Rest::Shut => None,
+        };
+        let members = shape.properties().map(|(_, id)| id).chain(shape.patterns.iter().map(|(_, id)| *id));
+        let items = shape.items.iter().copied().chain(shape.further_items).chain(rest);
+        members.chain(items).chain(shape.parts.iter().copied()).chain(shape.branches.iter().copied())
+    }
+}
+
+struct Builder<'a> {
+    document: &'a Document,
+    by_pointer: HashMap<String, Id>,
+    tag: &'a str,
+}
+
+impl Builder<'_> {
+    fn shape(&self, pointer: &str) -> Shape {
+        let schema = self.document.value.pointer(pointer).unwrap_or(&Value::Null);
+        let mut shape = Shape { pointer: pointer.to_owned(), ..Shape::default() };
+        shape.is_media = self.document.media.iter().any(|media| media == pointer);
+        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+            shape.parts.extend(target(reference).and_then(|target| self.id(&target)));
+            return shape;
+        }
+        self.read_members(pointer, schema, &mut shape);
+        self.read_items(pointer, schema, &mut shape);
+        self.read_in_place(pointer, schema, &mut shape);
+        shape.is_word = self.is_word(schema);
+        shape.interest = interest(&shape);
+        shape
+    }
+
+    fn read_members(&self, pointer: &str, schema: &Value, shape: &mut Shape) {
+        let named = |keyword: &str| -> Vec<(String, Id)> {
+            let members = schema.get(keyword).and_then(Value::as_object);
+            let names = members.into_iter().flat_map(|members| members.keys());
+            names
+                .filter_map(|name| {
+                    Some((name.clone(), self.id(&format!("{pointer}/{keyword}/{}", token(name)))?))
+                })
+                .collect()
+        };
+        shape.properties =
+            Names::new(named("properties").into_iter().map(|(name, id)| (name.into(), id)).collect());
+        let patterns = named("patternProperties").into_iter();
+        shape.patterns = patterns.filter_map(|(text, id)| Some((Pattern::new(&text).ok()?, id))).collect();
+        shape.rest = match schema.get("additionalProperties") {
+            None => Rest::Unsaid,
+            Some(Value::Bool(false)) => Rest::Shut,
+            Some(_) => self.id(&format!("{pointer}/additionalProperties")).map_or(Rest::Unsaid, Rest::Like),
+        };
+    }
+
+    fn read_items(&self, pointer: &str, schema: &Value, shape: &mut Shape) {
+        match schema.get("items") {
+            Some(Value::Array(list)) => {
+                let tuple = (0..list.len()).filter_map(|index| self.id(&format!("{pointer}/items/{index}")));
+                shape.items = tuple.collect();
+                shape.further_items = self.id(&format!("{pointer}/additionalItems"));
+            }
+            Some(_) => shape.further_items = self.id(&format!("{pointer}/items")),
+            None => {}
+        }
+    }
+
+    fn read_in_place(&self, pointer: &str, schema: &Value, shape: &mut Shape) {
+        shape.parts.extend(self.listed(pointer, schema, "allOf"));
+        shape.branches.extend(self.listed(pointer, schema, "anyOf"));
+        shape.branches.extend(self.listed(pointer, schema, "oneOf"));
+        for keyword in ["if", "then", "else"] {
+            shape.branches.extend(self.id(&format!("{pointer}/{keyword}")));
+        }
+        let dependencies = schema.get("dependencies").and_then(Value::as_object);
+        let names = dependencies.into_iter().flat_map(|members| members.keys());
+        shape
+            .branches
+            .extend(names.filter_map(|name| self.id(&format!("{pointer}/dependencies/{}", token(name)))));
+    }
+
+    fn listed(&self, pointer: &str, schema: &Value, keyword: &str) -> Vec<Id> {
+        let count = schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
+        (0..count).filter_map(|index| self.id(&format!("{pointer}/{keyword}/{index}"))).collect()
+    }
+
+    /// The pattern of the overview: a choice between words and an object that requires the tag and a reason.
+    fn is_word(&self, schema: &Value) -> bool {
+        let branches = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
+        let Some([first, second]) = branches.map(Vec::as_slice) else { return false };
+        let (first, second) = (self.followed(first), self.followed(second));
+        (is_words(first) && is_custom(second, self.tag)) || (is_words(second) && is_custom(first, self.tag))
+    }
+
+    /// The schema behind references; the document has no circles of them.
+    fn followed<'b>(&'b self, mut schema: &'b Value) -> &'b Value {
+        while let Some(next) = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(target)
+            .and_then(|pointer| self.document.value.pointer(&pointer))
+        {
+            schema = next;
+        }
+        schema
+    }
+
+    fn id(&self, pointer: &str) -> Option<Id> {
+        self.by_pointer.get(pointer).copied()
+    }
+}
+
+fn interest(shape: &Shape) -> Interest {
+    let mut interest = Interest::default();
+    if shape.names_members() && shape.rest == Rest::Unsaid {
+        interest = interest.with(Interest::UNNAMED);
+    }
+    if shape.is_word {
+        interest = interest.with(Interest::WORD);
+    }
+    if shape.is_media {
+        interest = interest.with(Interest::MEDIA);
+    }
+    interest
+}
+
+fn is_words(schema: &Value) -> bool {
+    let words = schema.get("enum").and_then(Value::as_array);
+    words.is_some_and(|words| !words.is_empty() && words.iter().all(Value::is_string))
+}
+
+fn is_custom(schema: &Value, tag: &str) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    let requires = |key: &str| required.is_some_and(|keys| keys.iter().any(|other| other == key));
+    requires(tag) && requires("reason")
+}

@@ -1,0 +1,129 @@
+//! Walking a value beside the graph.
+
+use cog_json::{Node, Path, Segment};
+
+use super::{Id, Interest, Rest, Shape, Shapes};
+
+/// What a walk is told. Paths are from the root that the walk was given.
+pub(crate) trait Visit {
+    /// What it looks for; the rest of the value is passed over.
+    fn interest(&self) -> Interest;
+    /// A value to which a schema applies, or may apply.
+    fn value(&mut self, shape: &Shape, node: Node<'_>, path: &Path);
+    /// A member that no schema names, in an object of which some members are named.
+    fn unnamed(&mut self, member: Node<'_>, path: &Path);
+}
+
+impl Shapes {
+    /// Walks a value and the schemas that apply to it.
+    pub(crate) fn walk(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
+        match ids {
+            [] => {}
+            [only] => self.walk_closed(&self.get(*only).possible, node, path, visit),
+            many => {
+                let mut possible: Vec<Id> = Vec::new();
+                many.iter().for_each(|id| extend(&mut possible, &self.get(*id).possible));
+                self.walk_closed(&possible, node, path, visit);
+            }
+        }
+    }
+
+    /// The schemas that a place inside a value must meet for certain, along properties, items, `allOf` and `$ref`.
+    pub(crate) fn follow<'s>(&self, root: Id, steps: impl Iterator<Item = Segment<'s>>) -> Vec<Id> {
+        steps.fold(vec![root], |ids, step| self.step(&ids, step))
+    }
+
+    fn step(&self, ids: &[Id], step: Segment<'_>) -> Vec<Id> {
+        let mut next = Vec::new();
+        for id in ids.iter().flat_map(|id| &self.get(*id).certain) {
+            match step {
+                Segment::Key(key) => self.get(*id).push_member(key, &mut 0, &mut next),
+                Segment::Index(index) => next.extend(self.get(*id).item(index)),
+            }
+        }
+        next.sort_unstable();
+        next.dedup();
+        next
+    }
+
+    /// `ids` holds all that may apply.
+    fn walk_closed(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
+        if !ids.iter().any(|id| self.get(*id).interest.meets(visit.interest())) {
+            return;
+        }
+        ids.iter().for_each(|id| visit.value(self.get(*id), node, path));
+        if node.is_object() {
+            self.walk_members(ids, node, path, visit);
+        } else if node.is_array() {
+            self.walk_elements(ids, node, path, visit);
+        }
+    }
+
+    fn walk_members(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
+        let tells_unnamed = self.tells_unnamed(ids) && visit.interest().meets(Interest::UNNAMED);
+        let mut cursor = 0;
+        let mut next = Vec::new();
+        for (key, value) in node.members() {
+            next.clear();
+            for id in ids {
+                self.get(*id).push_member(key, &mut cursor, &mut next);
+            }
+            let is_unnamed = next.is_empty() && tells_unnamed;
+            if is_unnamed || next.iter().any(|id| self.get(*id).interest.meets(visit.interest())) {
+                path.push_key(key);
+                if is_unnamed {
+                    visit.unnamed(value, path);
+                } else {
+                    self.walk(&next, value, path, visit);
+                }
+                path.pop();
+            }
+        }
+    }
+
+    fn walk_elements(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
+        let mut next = Vec::new();
+        for (index, element) in node.elements().enumerate() {
+            next.clear();
+            next.extend(ids.iter().filter_map(|id| self.get(*id).item(index)));
+            if next.is_empty() {
+                continue;
+            }
+            path.push_index(index);
+            self.walk(&next, element, path, visit);
+            path.pop();
+        }
+    }
+
+    /// Whether a member that nobody names is worth telling: some are named, and no schema speaks of the rest.
+    fn tells_unnamed(&self, ids: &[Id]) -> bool {
+        ids.iter().any(|id| self.get(*id).names_members())
+            && ids.iter().all(|id| self.get(*id).rest == Rest::Unsaid)
+    }
+}
+
+impl Shape {
+    /// The schemas of a member: by name and pattern, else that of all further members.
+    fn push_member(&self, key: &str, cursor: &mut usize, into: &mut Vec<Id>) {
+        let before = into.len();
+        into.extend(self.properties.find(key, cursor));
+        into.extend(self.patterns.iter().filter(|(pattern, _)| pattern.is_match(key)).map(|(_, id)| *id));
+        if into.len() == before
+            && let Rest::Like(id) = self.rest
+        {
+            into.push(id);
+        }
+    }
+
+    fn item(&self, index: usize) -> Option<Id> {
+        self.items.get(index).copied().or(self.further_items)
+    }
+}
+
+fn extend(ids: &mut Vec<Id>, more: &[Id]) {
+    for id in more {
+        if !ids.contains(id) {
+            ids.push(*id);
+        }
+    }
+}
