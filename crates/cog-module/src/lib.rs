@@ -1,1 +1,49 @@
 //! Modules on disk: find, load, diagnose, scaffold, migrate, test.
+//!
+//! A module is a folder: a manifest, a prompt and a contract. There are five formats of such folders
+//! (v0, v1, v2.1, v2.2, v2.5); [`load`] reads each into the same [`Module`], with every default
+//! resolved, the contract compiled and the prompt cut at its placeholders. What is wrong is a
+//! [`Diagnostic`] with rule, file, line, column and suggestion; all of it is found, not the first
+//! alone.
+//!
+//! * [`Finder`] finds a module by name or path, [`Shipped`] are the modules built into the program;
+//! * [`validate`] makes every check of the documents, [`golden`] finds and compares golden tests;
+//! * [`scaffold`] makes a module, [`migrate`] takes an old one to v2.2 or v2.5.
+//!
+//! This crate is where files are read and written, always within limits and never by halves.
+
+mod checker;
+mod diagnostic;
+mod edit;
+pub mod files;
+mod find;
+mod folder;
+mod front_matter;
+pub mod golden;
+mod layout;
+mod load;
+mod manifest;
+pub mod migrate;
+mod module;
+mod prompt;
+mod rule;
+pub mod scaffold;
+mod schema;
+mod shipped;
+mod source;
+#[cfg(test)]
+mod testing;
+mod validate;
+mod yaml;
+
+pub use diagnostic::{Diagnostic, Severity};
+pub use find::{FindError, Finder, Listed};
+pub use folder::Origin;
+pub use load::{load, load_manifest};
+pub use manifest::is_module_name;
+pub use module::{LoadError, Module};
+pub use prompt::{Call, Prompt, PromptPart};
+pub use rule::Rule;
+pub use shipped::Shipped;
+pub use source::Place;
+pub use validate::{Level, Report, validate};

@@ -1,0 +1,290 @@
+//! The one place that touches files: reading with limits, writing whole or not at all.
+
+#![expect(clippy::disallowed_methods, reason = "this module is the place where the crate reads files")]
+
+use std::{
+    fs, io,
+    io::{Read, Write},
+    path::Path,
+};
+
+use thiserror::Error;
+
+/// The largest manifest, prompt or schema: 1 MB.
+pub const MAX_PART: u64 = 1024 * 1024;
+
+/// The largest input or expected file of a golden test: 8 MB.
+pub const MAX_CASE: u64 = 8 * 1024 * 1024;
+
+/// The largest folder that is copied as a whole: 64 MB.
+const MAX_FOLDER: u64 = 64 * 1024 * 1024;
+
+/// The most entries of a folder that are looked at.
+const MAX_ENTRIES: usize = 10_000;
+
+/// Why a file could not be read or written. The message never holds the file's content.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum FileError {
+    /// There is no such file.
+    #[error("there is no such file")]
+    Missing,
+    /// It is a folder, a pipe or a device.
+    #[error("it is not a regular file")]
+    NotAFile,
+    /// It is over the limit; it was not read.
+    #[error("it is over the limit of {limit} bytes")]
+    TooLarge {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// It holds nothing, or white space alone.
+    #[error("it is empty")]
+    Empty,
+    /// It is not UTF-8 text.
+    #[error("it is not UTF-8 text: the byte at offset {offset} does not belong there")]
+    NotUtf8 {
+        /// The first byte that is wrong, from 0.
+        offset: usize,
+    },
+    /// It holds a NUL byte, so it is no text.
+    #[error("it is not text: there is a NUL byte at offset {offset}")]
+    Nul {
+        /// The first NUL, from 0.
+        offset: usize,
+    },
+    /// The system refused.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// Reads a text file of at most `limit` bytes; a byte order mark is left out.
+///
+/// The size is looked at before anything is read, and the reading itself stops past the limit.
+pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
+    let about = fs::metadata(path).map_err(missing)?;
+    if !about.is_file() {
+        return Err(FileError::NotAFile);
+    }
+    if about.len() > limit {
+        return Err(FileError::TooLarge { limit });
+    }
+    let mut bytes = Vec::new();
+    fs::File::open(path).map_err(missing)?.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(FileError::TooLarge { limit });
+    }
+    text_of(bytes)
+}
+
+/// The text in some bytes: UTF-8, without NUL, not empty, without its byte order mark.
+pub(crate) fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
+    if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
+        return Err(FileError::Nul { offset });
+    }
+    let mut text = String::from_utf8(bytes)
+        .map_err(|error| FileError::NotUtf8 { offset: error.utf8_error().valid_up_to() })?;
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
+    if text.trim().is_empty() { Err(FileError::Empty) } else { Ok(text) }
+}
+
+/// The names of the files in a folder, sorted; an empty list where there is no such folder.
+pub fn file_names(folder: &Path) -> Vec<String> {
+    entry_names(folder, fs::FileType::is_dir, false)
+}
+
+/// The names of the folders in a folder, sorted; an empty list where there is no such folder.
+pub fn folder_names(folder: &Path) -> Vec<String> {
+    entry_names(folder, fs::FileType::is_dir, true)
+}
+
+/// Writes a file whole: into a sibling first, which then takes its place.
+///
+/// A reader sees the old text or the new one, never a part. The folder is made where it is missing.
+pub fn write_atomic(path: &Path, text: &str) -> Result<(), FileError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut sibling = tempfile::Builder::new().prefix(".cog-").tempfile_in(folder)?;
+    sibling.write_all(text.as_bytes())?;
+    sibling.as_file().sync_all()?;
+    set_permissions_of(path, sibling.path())?;
+    sibling.persist(path).map_err(|error| FileError::Io(error.error))?;
+    Ok(())
+}
+
+/// Every file below a folder with its path in it; links and devices are left out.
+///
+/// # Errors
+/// When one cannot be read, or all together are over 64 MB.
+pub fn read_folder(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
+    let (mut files, mut left) = (Vec::new(), MAX_FOLDER);
+    let mut open = vec![folder.to_owned()];
+    while let Some(inner) = open.pop() {
+        for entry in fs::read_dir(&inner)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                open.push(entry.path());
+            } else if kind.is_file() {
+                let mut bytes = Vec::new();
+                fs::File::open(entry.path())?.take(left + 1).read_to_end(&mut bytes)?;
+                left =
+                    left.checked_sub(bytes.len() as u64).ok_or(FileError::TooLarge { limit: MAX_FOLDER })?;
+                let path =
+                    entry.path().strip_prefix(folder).unwrap_or(&inner).to_string_lossy().replace('\\', "/");
+                files.push((path, bytes));
+            }
+        }
+    }
+    files.sort_unstable();
+    Ok(files)
+}
+
+/// Makes a folder with these files: in a sibling first, which then takes its place.
+///
+/// # Errors
+/// When a file cannot be written, or the folder is there already; nothing is left behind then.
+pub fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
+    let parent = folder.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(parent)?;
+    let sibling = tempfile::Builder::new().prefix(".cog-").tempdir_in(parent)?;
+    for (path, bytes) in files {
+        let path = sibling.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(sibling.path()))?;
+        fs::write(path, bytes)?;
+    }
+    open_to_others(sibling.path())?;
+    fs::rename(sibling.path(), folder)?;
+    // The folder has moved, so there is nothing to remove under the old name.
+    let _ = sibling.keep();
+    Ok(())
+}
+
+/// Copies a folder with everything in it; links stay links.
+///
+/// # Errors
+/// When something cannot be copied: a copy without it would be no copy.
+pub fn copy_folder(from: &Path, to: &Path) -> Result<(), FileError> {
+    let mut open = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = open.pop() {
+        fs::create_dir_all(&to)?;
+        fs::set_permissions(&to, fs::metadata(&from)?.permissions())?;
+        for entry in fs::read_dir(&from)? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                open.push((entry.path(), target));
+            } else if kind.is_file() {
+                fs::copy(entry.path(), target)?;
+            } else if kind.is_symlink() {
+                copy_link(&entry.path(), &target)?;
+            } else {
+                return Err(FileError::NotAFile);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file, and the folders under `root` that are empty then.
+pub(crate) fn remove(path: &Path, root: &Path) -> Result<(), FileError> {
+    fs::remove_file(path).map_err(missing)?;
+    let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    for folder in above {
+        // A folder that still holds something stays: this is the test for it.
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A temporary folder beside another one, so that one can take the other's place.
+pub(crate) struct Sibling(tempfile::TempDir);
+
+impl Sibling {
+    pub(crate) fn of(folder: &Path) -> Result<Self, FileError> {
+        let parent = folder.parent().unwrap_or(Path::new("."));
+        Ok(Self(tempfile::Builder::new().prefix(".cog-").tempdir_in(parent)?))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Puts `staged` in place of `folder`, which moves to `kept`, or goes with the sibling.
+    pub(crate) fn swap(&self, staged: &Path, folder: &Path, kept: Option<&Path>) -> Result<(), FileError> {
+        let away = kept.map_or_else(|| self.path().join("replaced"), Path::to_owned);
+        fs::rename(folder, &away)?;
+        if let Err(error) = fs::rename(staged, folder) {
+            fs::rename(&away, folder)?;
+            return Err(error.into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(fs::read_link(from)?, to)
+}
+
+#[cfg(not(unix))]
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to).map(drop)
+}
+
+fn entry_names(folder: &Path, is_folder: fn(&fs::FileType) -> bool, folders: bool) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .take(MAX_ENTRIES)
+        .flatten()
+        .filter(|entry| {
+            fs::metadata(entry.path()).is_ok_and(|about| is_folder(&about.file_type()) == folders)
+        })
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// A temporary file is readable by its owner alone; what replaces a file keeps that file's rights.
+fn set_permissions_of(path: &Path, sibling: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(about) => fs::set_permissions(sibling, about.permissions()),
+        Err(_) => readable(sibling),
+    }
+}
+
+/// Gives what was made for one user alone the usual rights.
+#[cfg(unix)]
+fn readable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(unix)]
+fn open_to_others(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn readable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn open_to_others(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+fn missing(error: io::Error) -> FileError {
+    match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::Missing,
+        _ => FileError::Io(error),
+    }
+}

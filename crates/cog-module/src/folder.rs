@@ -1,0 +1,87 @@
+use std::path::{Path, PathBuf};
+
+use crate::{
+    Diagnostic, Rule,
+    files::{self, FileError},
+    shipped::Shipped,
+    source::Source,
+};
+
+/// Where a module comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// A folder on disk.
+    Folder(PathBuf),
+    /// A module that ships with the program, by its name.
+    BuiltIn(&'static Shipped),
+}
+
+impl Origin {
+    /// The names of the files at the top, sorted.
+    pub(crate) fn file_names(&self) -> Vec<String> {
+        self.file_names_in("")
+    }
+
+    /// The names of the files in a folder of the module, sorted; empty where there is none.
+    pub(crate) fn file_names_in(&self, folder: &str) -> Vec<String> {
+        match self {
+            Origin::Folder(path) => files::file_names(&path.join(folder)),
+            Origin::BuiltIn(shipped) => shipped.file_names_in(folder),
+        }
+    }
+
+    /// The names of the folders in a folder of the module, sorted.
+    pub(crate) fn folder_names_in(&self, folder: &str) -> Vec<String> {
+        match self {
+            Origin::Folder(path) => files::folder_names(&path.join(folder)),
+            Origin::BuiltIn(_) => Vec::new(),
+        }
+    }
+
+    /// The path of a file of the module, for messages and for writing.
+    pub fn path_of(&self, relative: &str) -> PathBuf {
+        match self {
+            Origin::Folder(path) if relative.is_empty() => path.clone(),
+            Origin::Folder(path) => path.join(relative),
+            Origin::BuiltIn(shipped) => Path::new("built in").join(shipped.name).join(relative),
+        }
+    }
+
+    /// Every file of the module with its path in it, for a copy.
+    pub(crate) fn all_files(&self) -> Result<Vec<(String, Vec<u8>)>, FileError> {
+        match self {
+            Origin::Folder(path) => files::read_folder(path),
+            Origin::BuiltIn(shipped) => {
+                Ok(shipped.files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect())
+            }
+        }
+    }
+
+    /// Reads a file of the module as text, within a limit in bytes.
+    pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Source, FileError> {
+        let text = match self {
+            Origin::Folder(path) => files::read_text(&path.join(relative), limit)?,
+            Origin::BuiltIn(shipped) => {
+                files::text_of(shipped.file(relative).ok_or(FileError::Missing)?.to_vec())?
+            }
+        };
+        Ok(Source::new(self.path_of(relative), text))
+    }
+}
+
+/// The diagnostic of a file that could not be read.
+pub(crate) fn unreadable(path: &Path, error: &FileError) -> Diagnostic {
+    let rule = match error {
+        FileError::TooLarge { .. } => Rule::FileTooLarge,
+        FileError::Empty => Rule::FileEmpty,
+        FileError::NotUtf8 { .. } | FileError::Nul { .. } => Rule::FileNotText,
+        FileError::Missing | FileError::NotAFile | FileError::Io(_) => Rule::FileUnreadable,
+    };
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    let diagnostic = Diagnostic::error(rule, path, format!("{name}: {error}"));
+    match error {
+        FileError::NotUtf8 { .. } => diagnostic.suggest("save the file as UTF-8"),
+        _ => diagnostic,
+    }
+}

@@ -1,0 +1,82 @@
+//! Which kind of folder a module lies in, and which of its files are read (supplement R5, section 3).
+
+use cog_spec::Format;
+
+use crate::{Diagnostic, Origin, Rule};
+
+/// The three kinds of folder; the keys of the manifest tell the formats of the last one apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Family {
+    /// `module.md`, two schema files, `constraints.yaml`, `prompt.txt`.
+    V0,
+    /// `MODULE.md`, `schema.json`.
+    V1,
+    /// `module.yaml`, `prompt.md`, `schema.json`.
+    V2,
+}
+
+impl Family {
+    /// Every kind, the one that is looked for first in front (supplement R5).
+    const ALL: [Family; 3] = [Family::V2, Family::V1, Family::V0];
+
+    /// The name of the manifest.
+    pub(crate) const fn manifest(self) -> &'static str {
+        match self {
+            Family::V0 => "module.md",
+            Family::V1 => "MODULE.md",
+            Family::V2 => "module.yaml",
+        }
+    }
+
+    /// The file that holds the prompt.
+    pub(crate) const fn prompt(self) -> &'static str {
+        match self {
+            Family::V0 => "prompt.txt",
+            Family::V1 => "MODULE.md",
+            Family::V2 => "prompt.md",
+        }
+    }
+}
+
+/// The kind of folder, and what is odd about it.
+pub(crate) fn recognise(origin: &Origin) -> Result<(Family, Option<Diagnostic>), Diagnostic> {
+    let names = origin.file_names();
+    let mut found =
+        Family::ALL.into_iter().filter(|family| names.iter().any(|name| name == family.manifest()));
+    let Some(family) = found.next() else { return Err(no_manifest(origin, &names)) };
+    let others: Vec<&str> = found.map(Family::manifest).collect();
+    Ok((family, (!others.is_empty()).then(|| several(origin, family, &others))))
+}
+
+/// The kind of folder that modules of a format lie in.
+pub(crate) const fn family_of(format: Format) -> Family {
+    match format {
+        Format::V0 => Family::V0,
+        Format::V1 => Family::V1,
+        Format::V21 | Format::V22 | Format::V25 => Family::V2,
+    }
+}
+
+/// Whether a folder holds a manifest of any kind.
+pub(crate) fn is_module(names: &[String]) -> bool {
+    Family::ALL.iter().any(|family| names.iter().any(|name| name == family.manifest()))
+}
+
+fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
+    let folder = origin.path_of("");
+    let message = "the folder holds no manifest: module.yaml, MODULE.md or module.md";
+    let diagnostic = Diagnostic::error(Rule::ManifestMissing, folder, message);
+    let is_near = |name: &&String| {
+        Family::ALL.iter().any(|family| name.eq_ignore_ascii_case(family.manifest())) || *name == "module.yml"
+    };
+    match names.iter().find(is_near) {
+        Some(name) => diagnostic.suggest(format!("`{name}` is not read; rename it to `module.yaml`")),
+        None => diagnostic.suggest("`cog new NAME` makes a module with every file"),
+    }
+}
+
+fn several(origin: &Origin, used: Family, others: &[&str]) -> Diagnostic {
+    let message = format!("`{}` is used; {} is ignored", used.manifest(), others.join(" and "));
+    Diagnostic::warning(Rule::ManifestSeveral, origin.path_of(used.manifest()), message)
+        .suggest("keep one manifest in the folder")
+}

@@ -1,0 +1,226 @@
+//! From a folder to a [`Module`]: every document is read and checked, and every finding is kept.
+
+use std::{ops::Range, sync::Arc};
+
+use cog_schema::{Contract, Rules};
+use cog_spec::{Format, Manifest, Modality};
+
+use crate::{
+    Diagnostic, LoadError, Module, Origin, Prompt, PromptPart, Rule, Severity,
+    diagnostic::Findings,
+    files::{self, FileError},
+    folder::unreadable,
+    front_matter,
+    layout::{self, Family},
+    manifest::{self, Surroundings},
+    schema::Schema,
+    source::Source,
+    yaml::{self, Node},
+};
+
+/// Loads a module. Nothing beside manifest, prompt and schema is read.
+///
+/// # Errors
+/// When anything keeps the module from running: every finding, not the first alone (E4008).
+pub fn load(origin: &Origin) -> Result<Module, LoadError> {
+    let mut found = Vec::new();
+    let module = read(origin, &mut found);
+    match module {
+        Some(module) if found.iter().all(|finding| finding.severity == Severity::Warning) => {
+            Ok(Module { warnings: found, ..module })
+        }
+        _ => Err(LoadError { diagnostics: found }),
+    }
+}
+
+/// The manifest alone, for lists: neither prompt nor contract is looked at.
+///
+/// # Errors
+/// As [`load`], for what the manifest shows.
+pub fn load_manifest(origin: &Origin) -> Result<Manifest, LoadError> {
+    let mut found = Vec::new();
+    let manifest = read_manifest(origin, &mut found);
+    match manifest {
+        Some(manifest) if found.iter().all(|finding| finding.severity == Severity::Warning) => Ok(manifest),
+        _ => Err(LoadError { diagnostics: found }),
+    }
+}
+
+/// Where the name stands in the manifest, in bytes; none in a manifest that does not load.
+pub(crate) fn locate_name(origin: &Origin) -> Option<Range<usize>> {
+    let (family, _) = layout::recognise(origin).ok()?;
+    let text = ManifestText::read(origin, family).ok()?;
+    text.root.get("name").map(|node| node.written.clone())
+}
+
+fn read_manifest(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
+    let family = keep(layout::recognise(origin).map(|(family, _)| family), found)?;
+    let text = keep(ManifestText::read(origin, family), found)?;
+    let needs_schema = family == Family::V2 && text.root.get("tier").is_none();
+    let schema = if needs_schema { Schema::read(origin, family).ok() } else { None };
+    let around =
+        Surroundings { family, schema: schema.as_ref().map(|schema| &schema.document), constraints: None };
+    let findings = Findings::new(&text.source);
+    let manifest = manifest::read(&text.root, around, &findings);
+    found.extend(findings.into_vec());
+    Some(manifest)
+}
+
+fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Module> {
+    let (family, several) = keep(layout::recognise(origin), found)?;
+    found.extend(several);
+    let text = keep(ManifestText::read(origin, family), found);
+    let schema = keep_all(Schema::read(origin, family), found);
+    let prompt = keep(read_prompt(origin, family, text.as_ref()), found);
+    let text = text?;
+    let constraints = read_constraints(origin, family, found);
+    let around = Surroundings {
+        family,
+        schema: schema.as_ref().map(|schema| &schema.document),
+        constraints: constraints.as_ref(),
+    };
+    let findings = Findings::new(&text.source);
+    let manifest = manifest::read(&text.root, around, &findings);
+    found.extend(findings.into_vec());
+    found.extend(oddities(origin, family, &manifest));
+    let (schema, prompt) = (schema?, prompt?);
+    found.extend(misplaced(origin, family, &manifest, &prompt));
+    let contract = Contract::compile(&schema.document, &Rules::from(&manifest));
+    let problems = |problems: Vec<_>| problems.iter().map(|problem| schema.explain(problem)).collect();
+    let contract = keep_all(contract.map_err(problems), found)?;
+    Some(Module {
+        manifest: Arc::new(manifest),
+        contract: Arc::new(contract),
+        prompt,
+        schema: schema.document,
+        origin: origin.clone(),
+        warnings: Vec::new(),
+    })
+}
+
+/// The manifest as text and as a tree, and where the prompt begins if it is in the same file.
+struct ManifestText {
+    source: Source,
+    root: Node,
+    body: Option<String>,
+}
+
+impl ManifestText {
+    fn read(origin: &Origin, family: Family) -> Result<Self, Diagnostic> {
+        let name = family.manifest();
+        let source =
+            origin.read(name, files::MAX_PART).map_err(|error| unreadable(&origin.path_of(name), &error))?;
+        if family == Family::V2 {
+            let root = yaml::parse(&source)?;
+            return Ok(Self { source, root, body: None });
+        }
+        let front = front_matter::split(&source)?;
+        let root = yaml::parse(&front_matter::yaml_alone(&source, &front))?;
+        let body = source.text.get(front.body).unwrap_or_default().to_owned();
+        Ok(Self { source, root, body: Some(body) })
+    }
+}
+
+fn read_prompt(
+    origin: &Origin,
+    family: Family,
+    manifest: Option<&ManifestText>,
+) -> Result<Prompt, Diagnostic> {
+    let name = family.prompt();
+    if family == Family::V1 {
+        let body = manifest.and_then(|manifest| manifest.body.as_deref()).map(str::trim_start);
+        return match body {
+            Some("") => {
+                let message = "nothing stands after the keys: the prompt is missing";
+                Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message))
+            }
+            body => Ok(Prompt::parse(body.unwrap_or_default())),
+        };
+    }
+    match origin.read(name, files::MAX_PART) {
+        Ok(source) => Ok(Prompt::parse(source.text)),
+        Err(FileError::Missing) => {
+            let message = format!("the folder holds no {name}");
+            Err(Diagnostic::error(Rule::PromptMissing, origin.path_of(""), message)
+                .suggest(format!("put what the model is told into {name}")))
+        }
+        Err(FileError::Empty) => {
+            Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), format!("{name} says nothing")))
+        }
+        Err(error) => Err(unreadable(&origin.path_of(name), &error)),
+    }
+}
+
+const CONSTRAINTS: &str = "constraints.yaml";
+
+fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>) -> Option<Node> {
+    if family != Family::V0 {
+        return None;
+    }
+    match origin.read(CONSTRAINTS, files::MAX_PART) {
+        Ok(source) => keep(yaml::parse(&source), found),
+        Err(FileError::Missing) => {
+            let message = "the folder holds no constraints.yaml: nothing is constrained";
+            found.push(Diagnostic::warning(Rule::ConstraintsMissing, origin.path_of(""), message));
+            None
+        }
+        Err(FileError::Empty) => None,
+        Err(error) => {
+            found.push(unreadable(&origin.path_of(CONSTRAINTS), &error));
+            None
+        }
+    }
+}
+
+/// What does not keep a module from running: an old format, another folder's name.
+fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic> {
+    let file = origin.path_of(family.manifest());
+    let mut odd = Vec::new();
+    if let Some(since) = deprecation(manifest.format) {
+        let message = format!("the format {} is {since}", manifest.format);
+        let help = format!("`cog migrate {}` takes the module to v2.2", manifest.name);
+        odd.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
+    }
+    if let Origin::Folder(path) = origin
+        && let Some(folder) = path.file_name().and_then(|name| name.to_str())
+        && folder != manifest.name
+        && folder != ".."
+    {
+        let message = format!("the module is called `{}` and its folder `{folder}`", manifest.name);
+        let help = "modules are found by the name of their folder: call both the same";
+        odd.push(Diagnostic::warning(Rule::NameFolder, file, message).suggest(help));
+    }
+    odd
+}
+
+/// How long a format will be read (SPEC 0.0.4).
+const fn deprecation(format: Format) -> Option<&'static str> {
+    match format {
+        Format::V0 | Format::V1 => Some("deprecated since 2025-12-01"),
+        Format::V21 => Some("kept until 2026-12-01"),
+        Format::V22 | Format::V25 => None,
+    }
+}
+
+/// A place for media in the prompt of a module that takes none.
+fn misplaced(origin: &Origin, family: Family, manifest: &Manifest, prompt: &Prompt) -> Option<Diagnostic> {
+    let takes_media = manifest.modalities.input.iter().any(|modality| *modality != Modality::Text);
+    if takes_media || !prompt.parts().contains(&PromptPart::MediaInputs) {
+        return None;
+    }
+    let message = "`$MEDIA_INPUTS` has nothing to stand for: the module takes text alone";
+    let help = "list what it takes under `modalities.input`";
+    Some(Diagnostic::warning(Rule::PromptPlaceholder, origin.path_of(family.prompt()), message).suggest(help))
+}
+
+/// The value of a step, or its finding kept.
+fn keep<T>(result: Result<T, Diagnostic>, found: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|finding| found.push(finding)).ok()
+}
+
+fn keep_all<T>(result: Result<T, Vec<Diagnostic>>, found: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|findings| found.extend(findings)).ok()
+}
+
+#[cfg(test)]
+mod tests;

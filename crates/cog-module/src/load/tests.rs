@@ -1,0 +1,243 @@
+use std::path::Path;
+
+use cog_spec::{Format, Modality, ResponseMode, Strictness, Tier};
+
+use crate::{
+    Shipped,
+    testing::{Folder, MANIFEST, SCHEMA, rules_of},
+};
+
+use super::*;
+
+fn example(name: &str) -> Module {
+    Folder::example(name).load().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn every_format_loads_into_the_one_type() {
+    let formats = [
+        ("format-v0", Format::V0),
+        ("format-v1", Format::V1),
+        ("format-v21", Format::V21),
+        ("format-v22", Format::V22),
+        ("format-v25", Format::V25),
+    ];
+    for (name, format) in formats {
+        let module = example(name);
+        assert_eq!(module.manifest.format, format, "{name}");
+        assert_eq!(module.manifest.name, name);
+        assert!(!module.prompt.text().is_empty() && !module.manifest.responsibility.is_empty());
+        let is_deprecated = module.warnings.iter().any(|found| found.rule == Rule::FormatDeprecated);
+        assert_eq!(is_deprecated, format.is_deprecated(), "{name}");
+    }
+}
+
+#[test]
+fn every_module_that_ships_loads_without_a_warning() {
+    assert!(Shipped::all().len() >= 7);
+    for shipped in Shipped::all() {
+        let module =
+            load(&Origin::BuiltIn(shipped)).unwrap_or_else(|error| panic!("{}: {error}", shipped.name));
+        assert_eq!(module.warnings, [], "{}", shipped.name);
+        assert_eq!(module.manifest.name, shipped.name);
+    }
+}
+
+#[test]
+fn v0_reads_its_constraints_and_leads_its_references() {
+    let module = example("format-v0");
+    assert!(module.manifest.constraints.require_rationale && module.manifest.constraints.no_network);
+    let queue =
+        module.schema.pointer("/output/properties/queue/$ref").and_then(|reference| reference.as_str());
+    assert_eq!(queue, Some("#/output/definitions/Queue"));
+    assert!(module.prompt.text().starts_with("Sort the support message"));
+}
+
+#[test]
+fn v1_takes_the_text_after_the_front_matter_as_its_prompt() {
+    let module = example("format-v1");
+    assert!(!module.prompt.text().contains("responsibility:"), "{}", module.prompt.text());
+    assert!(module.prompt.places_input());
+}
+
+#[test]
+fn the_tier_sets_only_what_the_manifest_leaves_open() {
+    let folder = Folder::v22().with(
+        "module.yaml",
+        MANIFEST.replace("decision", "exec")
+            + "overflow: { enabled: true, max_items: 2 }\nresponse: { chunk_type: snapshot }\n",
+    );
+    let manifest = folder.load().unwrap().manifest;
+    assert_eq!((manifest.tier, manifest.strictness), (Some(Tier::Exec), Strictness::High));
+    assert!(manifest.overflow.enabled && manifest.overflow.require_suggested_mapping);
+    assert_eq!((manifest.overflow.max_items, manifest.response.mode), (2, ResponseMode::Sync));
+}
+
+#[test]
+fn both_shapes_of_policies_and_context_are_read() {
+    let words = "policies: { network: allow, filesystem_write: deny }\ncontext: fork\n";
+    let manifest = Folder::v22().with("module.yaml", MANIFEST.to_owned() + words).load().unwrap().manifest;
+    assert!(manifest.policies.network_allowed && !manifest.policies.filesystem_write_allowed);
+    assert!(manifest.context.fork && manifest.context.declared.is_none());
+
+    let objects =
+        "policies: { tools_allowed: true, network_allowed: false }\ncontext:\n  mode: fork\n  accepts: []\n";
+    let manifest = Folder::v22().with("module.yaml", MANIFEST.to_owned() + objects).load().unwrap().manifest;
+    assert!(manifest.policies.tools_allowed && !manifest.policies.network_allowed);
+    assert!(manifest.context.fork && manifest.context.declared.is_some());
+}
+
+#[test]
+fn text_is_always_among_the_modalities() {
+    let folder =
+        Folder::v22().with("module.yaml", MANIFEST.to_owned() + "modalities: { input: [audio, audio] }\n");
+    let manifest = folder.load().unwrap().manifest;
+    assert_eq!(manifest.format, Format::V25);
+    assert_eq!(manifest.modalities.input, [Modality::Text, Modality::Audio]);
+    assert_eq!(manifest.modalities.output, [Modality::Text]);
+}
+
+#[test]
+fn a_meta_schema_alone_makes_a_module_v22() {
+    let without_tier = MANIFEST.replace("tier: decision\n", "");
+    let folder = Folder::v22().with("module.yaml", &without_tier);
+    assert_eq!(folder.load().unwrap().manifest.format, Format::V22);
+    assert_eq!(rules_of(&folder), ["key-missing"]);
+    let folder =
+        Folder::v22().with("module.yaml", without_tier).with("schema.json", r#"{"input": {}, "output": {}}"#);
+    assert_eq!(folder.load().unwrap().manifest.format, Format::V21);
+}
+
+#[test]
+fn a_manifest_with_many_faults_shows_every_one() {
+    let manifest = "\
+name: Sorter Deluxe
+version: 2.2
+responsibility:
+teir: exec
+tier: execution
+schema_strictness: hihg
+excludes: [a, [b]]
+policies:
+  network: maybe
+  network_alowed: false
+overflow:
+  enabled: yes
+  max_items: -1
+generation: { temperature: 3, seed: x }
+io: { data: \"#/payload\" }
+response: { mode: stream, max_attempts: 0 }
+modalities: { input: [text, picture] }
+error_codes: { E4001: mine, E5001: no luck }
+tests: [\"a.json\", \"../x -> y\"]
+";
+    let folder = Folder::v22().with("module.yaml", manifest);
+    let error = folder.load().unwrap_err();
+    let shown: Vec<String> = error.diagnostics.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(folder.strip(&shown.join("\n\n")));
+}
+
+#[test]
+fn short_versions_are_completed_and_wrong_ones_refused() {
+    let version = |version: &str| {
+        let folder = Folder::v22().with("module.yaml", MANIFEST.replace("1.0.0", version));
+        let rules = rules_of(&folder);
+        (folder.load().ok().map(|module| module.manifest.version.clone()), rules)
+    };
+    assert_eq!(version("2.2"), (Some("2.2.0".to_owned()), vec!["version-form"]));
+    assert_eq!(version("1.10"), (Some("1.10.0".to_owned()), vec!["version-form"]));
+    assert_eq!(version("3"), (Some("3.0.0".to_owned()), vec!["version-form"]));
+    assert_eq!(version("\"1.0.0-rc.1\""), (Some("1.0.0-rc.1".to_owned()), vec![]));
+    assert_eq!(version("v1.0.0"), (None, vec!["version-form"]));
+    assert_eq!(version("latest"), (None, vec!["version-form"]));
+}
+
+#[test]
+fn each_missing_file_is_told_by_name() {
+    assert_eq!(rules_of(&Folder::v22().without("module.yaml")), ["manifest-missing"]);
+    assert_eq!(rules_of(&Folder::v22().without("prompt.md")), ["prompt-missing"]);
+    assert_eq!(rules_of(&Folder::v22().without("schema.json")), ["schema-missing"]);
+    let v0 = Folder::example("format-v0").without("output.schema.json").without("prompt.txt");
+    let rules = rules_of(&v0);
+    assert!(rules.contains(&"schema-missing") && rules.contains(&"prompt-missing"), "{rules:?}");
+    let near = Folder::v22().without("module.yaml").with("module.yml", MANIFEST).load().unwrap_err();
+    assert!(
+        near.diagnostics[0].suggestion.as_deref().is_some_and(|help| help.contains("module.yml")),
+        "{near}"
+    );
+}
+
+#[test]
+fn of_several_manifests_the_first_is_used_and_told() {
+    let folder = Folder::v22().with("MODULE.md", "---\nname: other\n---\nx\n");
+    assert_eq!(folder.load().unwrap().manifest.name, "sorter");
+    assert_eq!(rules_of(&folder), ["manifest-several"]);
+}
+
+#[test]
+fn unreadable_documents_are_refused_each_in_its_own_way() {
+    let too_large = "# x\n".repeat(300_000);
+    let cases: [(&str, &[u8], &str); 9] = [
+        ("module.yaml", b"", "file-empty"),
+        ("module.yaml", b"name: \xff\n", "file-not-text"),
+        ("module.yaml", b"\x7fELF\x00\x01", "file-not-text"),
+        ("module.yaml", too_large.as_bytes(), "file-too-large"),
+        ("module.yaml", b"- a list\n", "manifest-shape"),
+        ("prompt.md", b" \n", "prompt-empty"),
+        ("prompt.md", too_large.as_bytes(), "file-too-large"),
+        ("schema.json", b"{\"input\": ", "schema-syntax"),
+        ("schema.json", b"[]", "schema-syntax"),
+    ];
+    for (file, content, rule) in cases {
+        let rules = rules_of(&Folder::v22().with(file, content));
+        assert!(rules.contains(&rule), "{file} {rule}: {rules:?}");
+    }
+    let deep = format!("{{\"input\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(rules_of(&Folder::v22().with("schema.json", deep)), ["schema-syntax"]);
+}
+
+#[test]
+fn a_folder_in_place_of_a_file_is_refused() {
+    let folder = Folder::v22().without("prompt.md").with("prompt.md/x", "x");
+    assert_eq!(rules_of(&folder), ["file-unreadable"]);
+}
+
+#[test]
+fn excludes_are_required_in_the_old_formats_alone() {
+    let v22 =
+        Folder::v22().with("module.yaml", MANIFEST.replace("excludes:\n  - answering the message\n", ""));
+    assert!(v22.load().is_ok());
+    assert_eq!(rules_of(&v22), ["key-missing"]);
+    let v1 = Folder::example("format-v1");
+    let text = v1.read("MODULE.md");
+    let (head, tail) = text.split_once("excludes:").unwrap();
+    let tail = tail.trim_start().trim_start_matches(|c| c != '\n').trim_start_matches('\n');
+    let without: Vec<&str> = tail.lines().skip_while(|line| line.starts_with("  - ")).collect();
+    let v1 = v1.with("MODULE.md", format!("{head}{}", without.join("\n")));
+    assert!(v1.load().is_err(), "{:?}", rules_of(&v1));
+}
+
+#[test]
+fn a_schema_of_a_v0_file_is_told_in_that_file() {
+    let folder = Folder::example("format-v0").with("output.schema.json", "{ \"type\": }");
+    let error = folder.load().unwrap_err();
+    let found = error.diagnostics.iter().find(|found| found.rule == Rule::SchemaSyntax).unwrap();
+    assert_eq!(found.file.file_name(), Some(Path::new("output.schema.json").as_os_str()));
+    assert_eq!(found.place.as_ref().map(|place| (place.line, place.column)), Some((1, 11)));
+}
+
+#[test]
+fn the_manifest_alone_can_be_read() {
+    let folder = Folder::v22().without("prompt.md");
+    assert_eq!(load_manifest(&folder.origin()).unwrap().format, Format::V22);
+    let folder = Folder::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", ""));
+    assert_eq!(load_manifest(&folder.origin()).unwrap().format, Format::V22);
+}
+
+#[test]
+fn a_byte_order_mark_and_carriage_returns_do_no_harm() {
+    let folder = Folder::v22()
+        .with("module.yaml", format!("\u{feff}{}", MANIFEST.replace('\n', "\r\n")))
+        .with("schema.json", format!("\u{feff}{SCHEMA}"));
+    assert_eq!(folder.load().unwrap().warnings, []);
+}

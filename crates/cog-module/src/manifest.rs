@@ -1,0 +1,94 @@
+//! From YAML to a [`Manifest`] with every default resolved (SPEC 2.2, 5.2; supplement section 3).
+
+mod fields;
+mod sections;
+
+use cog_spec::{Format, Manifest, Tier};
+
+use self::fields::Fields;
+use crate::{Rule, diagnostic::Findings, layout::Family, yaml::Node};
+
+/// What the folder tells beside the manifest itself.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// Which kind of folder it is.
+    pub(crate) family: Family,
+    /// The schema, where it could be read.
+    pub(crate) schema: Option<&'a serde_json::Value>,
+    /// v0: the root of `constraints.yaml`.
+    pub(crate) constraints: Option<&'a Node>,
+}
+
+/// Reads a manifest; whatever is wrong goes to `findings`, all of it.
+///
+/// The manifest is whole even then, with defaults in place of what could not be read, so that the
+/// other documents can be checked against it.
+pub(crate) fn read(root: &Node, around: Surroundings<'_>, findings: &Findings<'_>) -> Manifest {
+    let fields = Fields::of_root(root, findings);
+    let format = format_of(root, around);
+    let tier: Option<Tier> = fields.word("tier");
+    let mut manifest = Manifest::with_defaults(identity(&fields), format, tier);
+    manifest.version = fields.version().unwrap_or(manifest.version);
+    manifest.responsibility = fields.required_text("responsibility").unwrap_or_default();
+    manifest.excludes = excludes(&fields, format);
+    if let Some(strictness) = fields.word("schema_strictness") {
+        manifest.strictness = strictness;
+    }
+    sections::read(&fields, &mut manifest, around);
+    if format.asks_for_envelope() && tier.is_none() && !fields.has("tier") {
+        let help = Some(format!("add `tier:` with one of {}", Tier::WORDS.join(", ")));
+        fields.missing_but_optional("tier", help);
+    }
+    fields.finish();
+    manifest
+}
+
+/// The format, by what the folder holds and by keys alone (supplement R5).
+pub(crate) fn format_of(root: &Node, around: Surroundings<'_>) -> Format {
+    let has = |key: &str| root.get(key).is_some();
+    let has_meta_schema = || around.schema.is_some_and(|schema| schema.get("meta").is_some());
+    match around.family {
+        Family::V0 => Format::V0,
+        Family::V1 => Format::V1,
+        Family::V2 if has("response") || has("modalities") => Format::V25,
+        Family::V2 if has("tier") || has_meta_schema() => Format::V22,
+        Family::V2 => Format::V21,
+    }
+}
+
+/// Whether a name is lower case letters, digits and hyphens, a letter first, at most 128 of them.
+pub fn is_module_name(name: &str) -> bool {
+    name.len() <= 128
+        && name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+fn identity(fields: &Fields<'_>) -> String {
+    let Some(name) = fields.required_text("name") else { return "unnamed".to_owned() };
+    if !is_module_name(&name) {
+        let help = suggested_name(&name).map(|better| format!("call it `{better}`"));
+        let message =
+            format!("`{name}` is no module name: lower case letters, digits and hyphens, a letter first");
+        fields.error_at("name", Rule::NameForm, message, help);
+    }
+    name
+}
+
+fn suggested_name(name: &str) -> Option<String> {
+    let better: String =
+        name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let better = better.trim_matches(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit());
+    is_module_name(better).then(|| better.to_owned())
+}
+
+fn excludes(fields: &Fields<'_>, format: Format) -> Vec<String> {
+    let excludes = fields.texts("excludes");
+    if excludes.is_none() && !fields.has("excludes") {
+        let help = Some("list what the module must not do, as `excludes:` with a line for each".to_owned());
+        match format {
+            Format::V0 | Format::V1 => fields.missing("excludes", help),
+            Format::V21 | Format::V22 | Format::V25 => fields.missing_but_optional("excludes", help),
+        }
+    }
+    excludes.unwrap_or_default()
+}

@@ -1,0 +1,289 @@
+use std::{cell::RefCell, ops::Range, str::FromStr};
+
+use cog_spec::UnknownWord;
+
+use crate::{
+    Rule,
+    diagnostic::{Findings, nearest},
+    yaml::{Content, Entry, Node},
+};
+
+/// The keys of one mapping, asked for one by one.
+///
+/// What is asked for is what is known: [`Fields::finish`] warns of every other key, and finds the
+/// nearest known one among those that were asked for.
+pub(super) struct Fields<'a> {
+    entries: &'a [Entry],
+    /// Where this mapping stands: empty at the root, else `overflow.`.
+    prefix: String,
+    known: RefCell<Vec<&'a str>>,
+    findings: &'a Findings<'a>,
+}
+
+impl<'a> Fields<'a> {
+    /// The keys of the document; none where it is no mapping, which is an error.
+    pub(super) fn of_root(root: &'a Node, findings: &'a Findings<'a>) -> Self {
+        let entries = match &root.content {
+            Content::Map(entries) => entries.as_slice(),
+            _ => {
+                let message = format!("the manifest is {}, not a mapping of keys to values", root.kind());
+                findings.error(Rule::ManifestShape, root.span.clone(), message, None);
+                &[]
+            }
+        };
+        Self { entries, prefix: String::new(), known: RefCell::default(), findings }
+    }
+
+    /// Reads the mapping under a key, where there is one.
+    pub(super) fn section(&self, key: &'static str, read: impl FnOnce(&Fields<'a>)) {
+        let Some(node) = self.node(key) else { return };
+        let Content::Map(_) = &node.content else { return self.wrong_type(key, node, "a mapping") };
+        self.within(key, node, read);
+    }
+
+    /// Reads `node`, which stands under `key`, as a mapping.
+    pub(super) fn within(&self, key: &str, node: &'a Node, read: impl FnOnce(&Fields<'a>)) {
+        let Content::Map(entries) = &node.content else { return };
+        let prefix = format!("{}{key}.", self.prefix);
+        let fields = Fields { entries, prefix, known: RefCell::default(), findings: self.findings };
+        read(&fields);
+        fields.finish();
+    }
+
+    /// Whether the key stands there, with whatever value.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key)
+    }
+
+    /// The value of a key; none where it is absent or left empty.
+    pub(super) fn node(&self, key: &'static str) -> Option<&'a Node> {
+        self.known.borrow_mut().push(key);
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        (!matches!(entry.value.content, Content::Null)).then_some(&entry.value)
+    }
+
+    /// Every key with its value, where the keys are the author's own.
+    pub(super) fn entries(&self) -> &'a [Entry] {
+        self.entries
+    }
+
+    /// Counts a key that is the author's own as known.
+    pub(super) fn know(&self, key: &'a str) {
+        self.known.borrow_mut().push(key);
+    }
+
+    /// Text. A number or a truth value is taken as it is written.
+    pub(super) fn text(&self, key: &'static str) -> Option<String> {
+        let node = self.node(key)?;
+        let text = self.as_text(node);
+        if text.is_none() {
+            self.wrong_type(key, node, "text");
+        }
+        text
+    }
+
+    /// Text that has to be there and to say something.
+    pub(super) fn required_text(&self, key: &'static str) -> Option<String> {
+        let text = self.text(key).filter(|text| !text.trim().is_empty());
+        let is_of_wrong_type = || self.node(key).is_some_and(|node| self.as_text(node).is_none());
+        if text.is_none() && !is_of_wrong_type() {
+            self.missing(key, Some(format!("add `{key}:` with its value")));
+        }
+        text
+    }
+
+    /// One word of several.
+    pub(super) fn word<T: FromStr<Err = UnknownWord>>(&self, key: &'static str) -> Option<T> {
+        let node = self.node(key)?;
+        self.parse_word(key, node)
+    }
+
+    /// A list of words; those that are not allowed are reported one by one.
+    pub(super) fn words<T: FromStr<Err = UnknownWord>>(&self, key: &'static str) -> Option<Vec<T>> {
+        let items = self.list(key)?;
+        Some(items.iter().filter_map(|node| self.parse_word(key, node)).collect())
+    }
+
+    /// One of two words, as whether it is the first.
+    pub(super) fn either(&self, key: &'static str, allowed: &'static [&'static str; 2]) -> Option<bool> {
+        let node = self.node(key)?;
+        let text = self.as_text(node).unwrap_or_default();
+        let position = allowed.iter().position(|word| *word == text);
+        if position.is_none() {
+            self.wrong_word(key, node, &text, allowed);
+        }
+        position.map(|position| position == 0)
+    }
+
+    /// `true` or `false`.
+    pub(super) fn flag(&self, key: &'static str) -> Option<bool> {
+        let node = self.node(key)?;
+        match node.content {
+            Content::Bool(value) => Some(value),
+            _ => {
+                self.wrong_type(key, node, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A whole number of `least` at least that `T` can hold.
+    pub(super) fn whole<T: TryFrom<i64>>(&self, key: &'static str, least: i64) -> Option<T> {
+        let node = self.node(key)?;
+        let Content::Number(number) = &node.content else {
+            self.wrong_type(key, node, "a whole number");
+            return None;
+        };
+        let whole = number.as_i64().filter(|whole| *whole >= least).and_then(|whole| T::try_from(whole).ok());
+        if whole.is_none() {
+            let message = format!("`{}{key}` is {number}; it is a whole number from {least} on", self.prefix);
+            self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
+        }
+        whole
+    }
+
+    /// A number within a range, both ends allowed.
+    pub(super) fn number(&self, key: &'static str, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
+        let node = self.node(key)?;
+        let Content::Number(number) = &node.content else {
+            self.wrong_type(key, node, "a number");
+            return None;
+        };
+        let value = number.as_f64().filter(|value| range.contains(value));
+        if value.is_none() {
+            let (least, most) = (range.start(), range.end());
+            let message = format!("`{}{key}` is {number}; it is between {least} and {most}", self.prefix);
+            self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
+        }
+        value
+    }
+
+    /// A list of texts; one text alone is read as a list of one.
+    pub(super) fn texts(&self, key: &'static str) -> Option<Vec<String>> {
+        if let Some(Node { content: Content::Text(text), .. }) = self.node(key) {
+            return Some(vec![text.clone()]);
+        }
+        let items = self.list(key)?;
+        let text_of = |node: &Node| {
+            let text = self.as_text(node);
+            if text.is_none() {
+                self.wrong_type(key, node, "text in each line");
+            }
+            text
+        };
+        Some(items.iter().filter_map(text_of).collect())
+    }
+
+    /// A list of anything.
+    pub(super) fn list(&self, key: &'static str) -> Option<&'a [Node]> {
+        let node = self.node(key)?;
+        match &node.content {
+            Content::List(items) => Some(items),
+            _ => {
+                self.wrong_type(key, node, "a list");
+                None
+            }
+        }
+    }
+
+    /// `version`, completed to three numbers where it is shorter (supplement R5).
+    pub(super) fn version(&self) -> Option<String> {
+        let text = self.required_text("version")?;
+        if semver::Version::parse(&text).is_ok() {
+            return Some(text);
+        }
+        let trimmed = text.trim_start_matches(['v', 'V']);
+        let full = format!("{trimmed}{}", ".0".repeat(2_usize.saturating_sub(trimmed.matches('.').count())));
+        let is_version = semver::Version::parse(&full).is_ok();
+        if is_version && trimmed == text {
+            let message = format!("the version `{text}` is read as `{full}`");
+            self.warning_at("version", Rule::VersionForm, message, Some(format!("write `version: {full}`")));
+            return Some(full);
+        }
+        let help = is_version.then(|| format!("write `version: {full}`"));
+        let message = format!("`{text}` is no version: it has three numbers, as in 1.0.0");
+        self.error_at("version", Rule::VersionForm, message, help);
+        None
+    }
+
+    /// Reports a required key that is absent, or empty.
+    pub(super) fn missing(&self, key: &'static str, help: Option<String>) {
+        let message = format!("the required key `{}{key}` is missing or empty", self.prefix);
+        self.findings.error(Rule::KeyMissing, self.span_of(key), message, help);
+    }
+
+    /// Reports an absent key that the module loads without.
+    pub(super) fn missing_but_optional(&self, key: &'static str, help: Option<String>) {
+        let message = format!("the key `{}{key}` is missing", self.prefix);
+        self.findings.warning(Rule::KeyMissing, self.span_of(key), message, help);
+    }
+
+    pub(super) fn error_at(&self, key: &str, rule: Rule, message: String, help: Option<String>) {
+        self.findings.error(rule, self.value_span(key), message, help);
+    }
+
+    pub(super) fn warning_at(&self, key: &str, rule: Rule, message: String, help: Option<String>) {
+        self.findings.warning(rule, self.value_span(key), message, help);
+    }
+
+    pub(super) fn bad_test_pair(&self, node: &Node) {
+        let message = "this is no pair of files in the module's folder".to_owned();
+        let help = "write `tests/case1.input.json -> tests/case1.expected.json`".to_owned();
+        self.findings.error(Rule::TestPair, node.span.clone(), message, Some(help));
+    }
+
+    pub(super) fn wrong_type(&self, key: &str, node: &Node, expected: &str) {
+        let message = format!("`{}{key}` is {}; it takes {expected}", self.prefix, node.kind());
+        self.findings.error(Rule::KeyType, node.span.clone(), message, None);
+    }
+
+    pub(super) fn wrong_word(&self, key: &str, node: &Node, found: &str, allowed: &[&'static str]) {
+        let message = format!("`{}{key}` is `{found}`; allowed: {}", self.prefix, allowed.join(", "));
+        let help = nearest(found, allowed.iter().copied()).map(|word| format!("did you mean `{word}`?"));
+        self.findings.error(Rule::KeyValue, node.span.clone(), message, help);
+    }
+
+    /// Warns of every key that nobody asked for.
+    pub(super) fn finish(&self) {
+        let known = self.known.borrow();
+        for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
+            let message = format!("`{}{}` is no key of a module; it is ignored", self.prefix, entry.key);
+            let help = nearest(&entry.key, known.iter().copied()).map(|key| format!("did you mean `{key}`?"));
+            self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, help);
+        }
+    }
+
+    fn parse_word<T: FromStr<Err = UnknownWord>>(&self, key: &str, node: &Node) -> Option<T> {
+        let Some(text) = self.as_text(node) else {
+            self.wrong_type(key, node, "one word");
+            return None;
+        };
+        match text.parse() {
+            Ok(word) => Some(word),
+            Err(UnknownWord { found, allowed }) => {
+                self.wrong_word(key, node, &found, allowed);
+                None
+            }
+        }
+    }
+
+    fn as_text(&self, node: &Node) -> Option<String> {
+        match &node.content {
+            Content::Text(text) => Some(text.clone()),
+            Content::Number(_) | Content::Bool(_) => {
+                self.findings.source().text.get(node.written.clone()).map(str::to_owned)
+            }
+            Content::Null | Content::List(_) | Content::Map(_) => None,
+        }
+    }
+
+    fn value_span(&self, key: &str) -> Range<usize> {
+        self.entries.iter().find(|entry| entry.key == key).map_or(0..0, |entry| entry.value.span.clone())
+    }
+
+    /// The key itself where it stands there empty, else the beginning of the mapping.
+    fn span_of(&self, key: &str) -> Range<usize> {
+        let entry = self.entries.iter().find(|entry| entry.key == key).or(self.entries.first());
+        entry.map_or(0..0, |entry| entry.span.clone())
+    }
+}

@@ -1,0 +1,310 @@
+//! The sections of a manifest, each over the defaults that the tier has set already.
+
+use cog_json::Value;
+use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
+
+use super::{Surroundings, fields::Fields};
+use crate::{
+    Rule,
+    yaml::{Content, Node},
+};
+
+pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, around: Surroundings<'_>) {
+    policies(fields, manifest);
+    tools(fields, manifest);
+    overflow(fields, manifest);
+    enums(fields, manifest);
+    failure(fields, manifest);
+    requirements(fields, manifest);
+    generation(fields, manifest);
+    io(fields, manifest, around.schema);
+    compat(fields, manifest);
+    meta(fields, manifest);
+    all_constraints(fields, manifest, around.constraints);
+    invocation(fields, manifest);
+    context(fields, manifest);
+    manifest.composition = fields.node("composition").map(to_value);
+    response(fields, manifest);
+    modalities(fields, manifest);
+    error_codes(fields, manifest);
+    tests(fields, manifest);
+}
+
+/// Puts the value of a key in place of the default, where the key is set.
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+const ALLOW_OR_DENY: &[&str; 2] = &["allow", "deny"];
+
+/// Both shapes: words (v2.2) and truth values (v2.5), supplement R10.
+fn policies(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let policies = &mut manifest.policies;
+    fields.section("policies", |f| {
+        set(&mut policies.network_allowed, f.either("network", ALLOW_OR_DENY));
+        set(&mut policies.filesystem_write_allowed, f.either("filesystem_write", ALLOW_OR_DENY));
+        set(&mut policies.side_effects_allowed, f.either("side_effects", ALLOW_OR_DENY));
+        set(&mut policies.code_execution_allowed, f.either("code_execution", ALLOW_OR_DENY));
+        set(&mut policies.tools_allowed, f.flag("tools_allowed"));
+        set(&mut policies.network_allowed, f.flag("network_allowed"));
+    });
+}
+
+fn tools(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let tools = &mut manifest.tools;
+    fields.section("tools", |f| {
+        set(&mut tools.allow_by_default, f.either("policy", &["allow_by_default", "deny_by_default"]));
+        set(&mut tools.allowed, f.texts("allowed"));
+        set(&mut tools.denied, f.texts("denied"));
+    });
+}
+
+fn overflow(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let overflow = &mut manifest.overflow;
+    fields.section("overflow", |f| {
+        set(&mut overflow.enabled, f.flag("enabled"));
+        set(&mut overflow.recoverable, f.flag("recoverable"));
+        set(&mut overflow.max_items, f.whole("max_items", 0));
+        set(&mut overflow.require_suggested_mapping, f.flag("require_suggested_mapping"));
+    });
+}
+
+fn enums(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let enums = &mut manifest.enums;
+    fields.section("enums", |f| {
+        set(&mut enums.strategy, f.word("strategy"));
+        set(&mut enums.unknown_tag, f.text("unknown_tag"));
+    });
+}
+
+fn failure(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let failure = &mut manifest.failure;
+    fields.section("failure", |f| {
+        if let Some(node) = f.node("contract")
+            && !matches!(&node.content, Content::Text(word) if word == "error_union")
+        {
+            f.error_at(
+                "contract",
+                Rule::KeyValue,
+                "`failure.contract` has one value: error_union".into(),
+                None,
+            );
+        }
+        set(&mut failure.partial_allowed, f.flag("partial_allowed"));
+        set(&mut failure.must_return_error_schema, f.flag("must_return_error_schema"));
+    });
+}
+
+fn requirements(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let requirements = &mut manifest.requirements;
+    fields.section("runtime_requirements", |f| {
+        set(&mut requirements.structured_output, f.flag("structured_output"));
+        requirements.max_input_tokens = f.whole("max_input_tokens", 0);
+        set(&mut requirements.preferred_capabilities, f.texts("preferred_capabilities"));
+    });
+}
+
+fn generation(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let generation = &mut manifest.generation;
+    fields.section("generation", |f| {
+        generation.temperature = f.number("temperature", 0.0..=2.0);
+        generation.max_tokens = f.whole("max_tokens", 0);
+        generation.seed = f.whole("seed", i64::MIN);
+        set(&mut generation.stop, f.texts("stop"));
+    });
+}
+
+/// `io`: plain pointers, or with the file before them (`./schema.json#/input`).
+fn io(fields: &Fields<'_>, manifest: &mut Manifest, schema: Option<&serde_json::Value>) {
+    let io = &mut manifest.io;
+    fields.section("io", |f| {
+        io.input = pointer(f, "input", schema);
+        io.data = pointer(f, "data", schema);
+        io.meta = pointer(f, "meta", schema);
+        io.error = pointer(f, "error", schema);
+    });
+}
+
+fn pointer(fields: &Fields<'_>, key: &'static str, schema: Option<&serde_json::Value>) -> Option<String> {
+    let text = fields.text(key)?;
+    let within = text.strip_prefix("./").unwrap_or(&text);
+    let within = within.strip_prefix("schema.json").unwrap_or(within);
+    let within = within.strip_prefix('#').unwrap_or(within);
+    let leads_somewhere = schema.is_none_or(|schema| schema.pointer(within).is_some());
+    if within.starts_with('/') && leads_somewhere {
+        return Some(within.to_owned());
+    }
+    let message = format!("`{text}` leads to nothing in schema.json");
+    fields.error_at(key, Rule::IoPointer, message, Some(format!("write `{key}: \"#/{key}\"`")));
+    None
+}
+
+fn compat(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let compat = &mut manifest.compat;
+    fields.section("compat", |f| {
+        set(&mut compat.accepts_v21_payload, f.flag("accepts_v21_payload"));
+        set(&mut compat.accepts_v22_payload, f.flag("accepts_v22_payload"));
+        set(&mut compat.runtime_auto_wrap, f.flag("runtime_auto_wrap"));
+        set(&mut compat.schema_output_alias, f.text("schema_output_alias"));
+    });
+}
+
+fn meta(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let risk_rule: &mut RiskRule = &mut manifest.risk_rule;
+    fields.section("meta", |f| set(risk_rule, f.word("risk_rule")));
+}
+
+/// `constraints` of the manifest, and in v0 of `constraints.yaml`, at the top or one level down.
+fn all_constraints(fields: &Fields<'_>, manifest: &mut Manifest, file: Option<&Node>) {
+    fields.section("constraints", |f| constraints(f, manifest));
+    let Some(Node { content: Content::Map(entries), .. }) = file else { return };
+    let sections = entries.iter().map(|entry| &entry.value).chain(file);
+    for section in sections {
+        constraints_of_file(section, manifest);
+    }
+}
+
+fn constraints(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let constraints = &mut manifest.constraints;
+    set(&mut constraints.no_network, fields.flag("no_network"));
+    set(&mut constraints.no_side_effects, fields.flag("no_side_effects"));
+    set(&mut constraints.no_inventing_data, fields.flag("no_inventing_data"));
+    set(&mut constraints.require_confidence, fields.flag("require_confidence"));
+    set(&mut constraints.require_rationale, fields.flag("require_rationale"));
+    let most = fields.number("behavior_equivalence_false_max_confidence", 0.0..=1.0);
+    constraints.behavior_equivalence_false_max_confidence = most;
+}
+
+/// `constraints.yaml` has no fixed shape: what is named as in v1 counts, the rest is left alone.
+fn constraints_of_file(section: &Node, manifest: &mut Manifest) {
+    let constraints = &mut manifest.constraints;
+    let flag = |key: &str| match section.get(key)?.content {
+        Content::Bool(value) => Some(value),
+        _ => None,
+    };
+    set(&mut constraints.no_network, flag("no_network"));
+    set(&mut constraints.no_side_effects, flag("no_side_effects"));
+    set(&mut constraints.no_inventing_data, flag("no_inventing_data"));
+    set(&mut constraints.require_confidence, flag("require_confidence"));
+    set(&mut constraints.require_rationale, flag("require_rationale"));
+}
+
+fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let invocation = &mut manifest.invocation;
+    fields.section("invocation", |f| {
+        set(&mut invocation.user_invocable, f.flag("user_invocable"));
+        set(&mut invocation.agent_invocable, f.flag("agent_invocable"));
+    });
+}
+
+const FORK_OR_MAIN: &[&str; 2] = &["fork", "main"];
+
+/// `context`, a word or an object with `mode` (supplement R10).
+fn context(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let Some(node) = fields.node("context") else { return };
+    let context = &mut manifest.context;
+    if let Content::Map(_) = node.content {
+        fields.within("context", node, |f| {
+            set(&mut context.fork, f.either("mode", FORK_OR_MAIN));
+            f.node("accepts");
+            f.node("emits");
+        });
+        context.declared = Some(to_value(node));
+    } else {
+        set(&mut context.fork, fields.either("context", FORK_OR_MAIN));
+    }
+}
+
+fn response(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let response = &mut manifest.response;
+    fields.section("response", |f| {
+        set(&mut response.mode, f.word("mode"));
+        set(&mut response.chunk_type, f.word("chunk_type"));
+        set(&mut response.buffer_size, f.whole("buffer_size", 0));
+        set(&mut response.on_violation, f.word("on_violation"));
+        set(&mut response.max_attempts, f.whole("max_attempts", 1));
+    });
+}
+
+fn modalities(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let modalities = &mut manifest.modalities;
+    fields.section("modalities", |f| {
+        set(&mut modalities.input, f.words("input").map(with_text));
+        set(&mut modalities.output, f.words("output").map(with_text));
+        let limits = &mut modalities.constraints;
+        f.section("constraints", |f| {
+            limits.max_size_mb = f.number("max_size_mb", 0.0..=1e6);
+            limits.max_dimension = f.whole("max_dimension", 0);
+            limits.min_dimension = f.whole("min_dimension", 0);
+            limits.max_pixels = f.whole("max_pixels", 0);
+            limits.max_duration_s = f.number("max_duration_s", 0.0..=1e6);
+            limits.max_items = f.whole("max_items", 0);
+            set(&mut limits.strip_metadata, f.flag("strip_metadata"));
+        });
+    });
+}
+
+/// Text is always supported, listed or not (supplement R12); each modality counts once.
+fn with_text(listed: Vec<Modality>) -> Vec<Modality> {
+    let listed = [Modality::Text].into_iter().chain(listed);
+    listed.fold(Vec::new(), |mut unique, modality| {
+        if !unique.contains(&modality) {
+            unique.push(modality);
+        }
+        unique
+    })
+}
+
+fn error_codes(fields: &Fields<'_>, manifest: &mut Manifest) {
+    let Some(node) = fields.node("error_codes") else { return };
+    if !matches!(node.content, Content::Map(_)) {
+        return fields.wrong_type("error_codes", node, "a mapping of codes to their meaning");
+    }
+    let codes = &mut manifest.error_codes;
+    fields.within("error_codes", node, |f| {
+        for entry in f.entries() {
+            f.know(&entry.key);
+            match &entry.value.content {
+                Content::Text(meaning) if ErrorCode::is_declarable(&entry.key) => {
+                    codes.push((entry.key.clone(), meaning.clone()));
+                }
+                Content::Text(_) => {
+                    let message = format!("`{}` is no code of a module: those are E5000 to E9999", entry.key);
+                    f.error_at(&entry.key, Rule::KeyValue, message, None);
+                }
+                _ => f.wrong_type(&entry.key, &entry.value, "its meaning, as text"),
+            }
+        }
+    });
+}
+
+/// `tests`: lines of `input -> expected`, both within the module's folder.
+fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
+    for node in fields.list("tests").unwrap_or_default() {
+        let pair = match &node.content {
+            Content::Text(line) => {
+                line.split_once("->").map(|(input, expected)| (input.trim(), expected.trim()))
+            }
+            _ => None,
+        };
+        match pair {
+            Some((input, expected)) if is_within(input) && is_within(expected) => {
+                manifest.tests.push((input.to_owned(), expected.to_owned()));
+            }
+            _ => fields.bad_test_pair(node),
+        }
+    }
+}
+
+/// Whether a path stays in its folder: relative, and no step leads up.
+fn is_within(path: &str) -> bool {
+    let mut steps = std::path::Path::new(path).components();
+    !path.is_empty()
+        && steps.all(|step| matches!(step, std::path::Component::Normal(_) | std::path::Component::CurDir))
+}
+
+fn to_value(node: &Node) -> Value {
+    Value::from(node.to_json())
+}

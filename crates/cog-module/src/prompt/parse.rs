@@ -1,0 +1,142 @@
+use super::{Call, PromptPart};
+use crate::is_module_name;
+
+/// Cuts a text at its placeholders, in one pass from left to right.
+pub(super) fn parts(text: &str) -> Vec<PromptPart> {
+    let mut parts = Vec::new();
+    let (mut rest, mut plain) = (text, String::new());
+    while let Some(at) = rest.find(['$', '@', '{']) {
+        let (before, from) = rest.split_at(at);
+        plain.push_str(before);
+        rest = match placeholder(from) {
+            Some((part, after)) => {
+                flush(&mut plain, &mut parts);
+                parts.push(part);
+                after
+            }
+            None => {
+                let (sign, after) = from.split_at(1);
+                plain.push_str(sign);
+                after
+            }
+        };
+    }
+    plain.push_str(rest);
+    flush(&mut plain, &mut parts);
+    parts
+}
+
+fn flush(plain: &mut String, parts: &mut Vec<PromptPart>) {
+    if !plain.is_empty() {
+        parts.push(PromptPart::Text(std::mem::take(plain)));
+    }
+}
+
+/// The placeholder at the beginning of a text, and the text after it.
+fn placeholder(text: &str) -> Option<(PromptPart, &str)> {
+    if let Some(rest) = text.strip_prefix('$') {
+        dollar(rest)
+    } else if let Some(rest) = text.strip_prefix("@call:") {
+        call(text, rest)
+    } else {
+        reference(text)
+    }
+}
+
+fn dollar(rest: &str) -> Option<(PromptPart, &str)> {
+    if let Some(after) = word_end(rest, "ARGUMENTS") {
+        return Some(indexed(after).unwrap_or((PromptPart::Arguments, after)));
+    }
+    if let Some(after) = word_end(rest, "INPUT") {
+        return Some((PromptPart::Input, after));
+    }
+    if let Some(after) = word_end(rest, "MEDIA_INPUTS") {
+        return Some((PromptPart::MediaInputs, after));
+    }
+    let (index, after) = number(rest)?;
+    is_end_of_short(after).then_some((PromptPart::Word { index, short: true }, after))
+}
+
+/// The rest after `word`, where the word ends there: `$INPUTS` is not `$INPUT`.
+fn word_end<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let after = text.strip_prefix(word)?;
+    (!after.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some(after)
+}
+
+fn indexed(after: &str) -> Option<(PromptPart, &str)> {
+    let (index, after) = number(after.strip_prefix('[')?)?;
+    Some((PromptPart::Word { index, short: false }, after.strip_prefix(']')?))
+}
+
+/// A number of at most three digits, written without zeros in front.
+fn number(text: &str) -> Option<(usize, &str)> {
+    let length = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, after) = text.split_at(length);
+    let is_plain = digits == "0" || !digits.starts_with('0');
+    (length <= 3 && is_plain).then(|| digits.parse().ok()).flatten().map(|index| (index, after))
+}
+
+/// Whether `$n` ends here: prices such as `$5.00`, `$1,000` and `$5k` are text.
+fn is_end_of_short(after: &str) -> bool {
+    let mut next = after.chars();
+    match next.next() {
+        Some(c) if c.is_alphanumeric() || c == '_' => false,
+        Some('.' | ',') => !next.next().is_some_and(|c| c.is_ascii_digit()),
+        _ => true,
+    }
+}
+
+fn call<'a>(text: &'a str, rest: &'a str) -> Option<(PromptPart, &'a str)> {
+    let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')).unwrap_or(rest.len());
+    let (name, mut after) = rest.split_at(length);
+    if !is_module_name(name) {
+        return None;
+    }
+    let mut arguments = None;
+    if after.starts_with('(') {
+        let (inside, behind) = enclosed(after, '(', ')')?;
+        (arguments, after) = (Some(inside.to_owned()), behind);
+    }
+    let mut options = Vec::new();
+    if after.starts_with('[')
+        && let Some((inside, behind)) = enclosed(after, '[', ']')
+    {
+        options = inside.split(',').map(|option| option.trim().to_owned()).collect();
+        after = behind;
+    }
+    let raw = text.get(..text.len() - after.len())?.to_owned();
+    Some((PromptPart::Call(Call { name: name.to_owned(), arguments, options, raw }), after))
+}
+
+/// How far a placeholder may reach, in bytes; it bounds the work on a text that only looks like many.
+const MAX_PLACEHOLDER: usize = 2_000;
+
+/// What stands between an opening sign and the closing one that belongs to it, and the rest.
+fn enclosed(text: &str, opening: char, closing: char) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices().take_while(|(at, _)| *at < MAX_PLACEHOLDER) {
+        if c == opening {
+            depth += 1;
+        } else if c == closing {
+            depth -= 1;
+        }
+        if depth == 0 {
+            return Some((text.get(opening.len_utf8()..at)?, text.get(at + closing.len_utf8()..)?));
+        }
+    }
+    None
+}
+
+/// `{{module.path}}`; anything else between braces is text.
+fn reference(text: &str) -> Option<(PromptPart, &str)> {
+    let within = text.get(..text.floor_char_boundary(MAX_PLACEHOLDER)).unwrap_or(text);
+    let (inside, _) = within.strip_prefix("{{")?.split_once("}}")?;
+    let (raw, after) = text.split_at(inside.len() + 4);
+    let (module, path) = inside.trim().split_once('.')?;
+    let is_path = !path.is_empty() && path.chars().all(|c| c.is_alphanumeric() || "_-$.[]".contains(c));
+    if !is_module_name(module) || !is_path {
+        return None;
+    }
+    let (module, path, raw) = (module.to_owned(), path.to_owned(), raw.to_owned());
+    Some((PromptPart::Reference { module, path, raw }, after))
+}

@@ -1,0 +1,98 @@
+use super::*;
+
+fn parts(text: &str) -> Vec<PromptPart> {
+    let prompt = Prompt::parse(text);
+    let again: String = prompt.parts().iter().map(PromptPart::raw).collect();
+    assert_eq!(again, text);
+    prompt.parts().to_vec()
+}
+
+fn text(text: &str) -> PromptPart {
+    PromptPart::Text(text.to_owned())
+}
+
+#[test]
+fn every_placeholder_of_the_input_is_found() {
+    let found = parts("a $ARGUMENTS b $ARGUMENTS[2] c $0.\n$INPUT\n$MEDIA_INPUTS");
+    assert_eq!(
+        found,
+        [
+            text("a "),
+            PromptPart::Arguments,
+            text(" b "),
+            PromptPart::Word { index: 2, short: false },
+            text(" c "),
+            PromptPart::Word { index: 0, short: true },
+            text(".\n"),
+            PromptPart::Input,
+            text("\n"),
+            PromptPart::MediaInputs,
+        ]
+    );
+}
+
+#[test]
+fn what_only_looks_like_a_placeholder_is_text() {
+    for plain in [
+        "$5.00",
+        "$1,000",
+        "$5k",
+        "$0123",
+        "$12345",
+        "$INPUTS",
+        "$ARGUMENTS_LIST",
+        "$",
+        "$$",
+        "$x",
+        "{{ jinja }}",
+        "{{a b.c}}",
+        "{{.path}}",
+        "{{Name.path}}",
+        "{{a.b}",
+        "@call:",
+        "@call:UP(x)",
+        "@call:name(never closed",
+        "@",
+    ] {
+        assert_eq!(parts(plain), [text(plain)], "{plain}");
+    }
+}
+
+#[test]
+fn an_index_without_its_bracket_leaves_the_whole_text() {
+    assert_eq!(parts("$ARGUMENTS[x]"), [PromptPart::Arguments, text("[x]")]);
+    assert_eq!(parts("\u{9700}\u{6c42}\u{ff1a}$ARGUMENTS\u{3002}")[1], PromptPart::Arguments);
+}
+
+#[test]
+fn a_call_keeps_its_arguments_and_options() {
+    let found = parts("see @call:ui-spec($ARGUMENTS (all))[async, timeout=30s] and @call:other.");
+    let PromptPart::Call(call) = &found[1] else { panic!("{found:?}") };
+    assert_eq!((call.name.as_str(), call.arguments.as_deref()), ("ui-spec", Some("$ARGUMENTS (all)")));
+    assert_eq!(call.options, ["async", "timeout=30s"]);
+    let PromptPart::Call(bare) = &found[3] else { panic!("{found:?}") };
+    assert_eq!(
+        (bare.name.as_str(), bare.arguments.as_deref(), found.last()),
+        ("other", None, Some(&text(".")))
+    );
+}
+
+#[test]
+fn a_reference_names_module_and_path() {
+    let found = parts("{{risk-check.meta.risk}}!");
+    let PromptPart::Reference { module, path, .. } = &found[0] else { panic!("{found:?}") };
+    assert_eq!((module.as_str(), path.as_str()), ("risk-check", "meta.risk"));
+}
+
+#[test]
+fn many_openings_are_read_in_time() {
+    let prompt = Prompt::parse("{{".repeat(200_000));
+    assert_eq!(prompt.parts().len(), 1);
+    assert_eq!(Prompt::parse("@call:a(".repeat(2_000)).parts().len(), 1);
+}
+
+#[test]
+fn a_prompt_tells_what_it_places() {
+    assert!(Prompt::parse("$1").places_input() && !Prompt::parse("$MEDIA_INPUTS").places_input());
+    assert!(Prompt::parse("$MEDIA_INPUTS").places_media());
+}

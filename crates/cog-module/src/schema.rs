@@ -1,0 +1,140 @@
+//! The schema of a module: one document, or two in v0, and the way back from a pointer to a place.
+
+use std::ops::Range;
+
+use cog_json::{Limits, Value};
+use cog_schema::SchemaProblem;
+
+use crate::{
+    Diagnostic, Origin, Rule,
+    files::{self, FileError},
+    folder::unreadable,
+    layout::Family,
+    source::Source,
+};
+
+/// How deep a schema may nest.
+const MAX_DEPTH: u32 = 128;
+
+/// The document that is compiled, and the files it was read from.
+pub(crate) struct Schema {
+    pub(crate) document: serde_json::Value,
+    files: Vec<SchemaFile>,
+}
+
+/// One file, and where in the document it stands.
+struct SchemaFile {
+    source: Source,
+    tree: Value,
+    /// Empty for a whole document, `/input` and `/output` for the files of v0.
+    prefix: &'static str,
+}
+
+impl Schema {
+    /// Reads the schema of a module; each file that is wrong is one diagnostic.
+    pub(crate) fn read(origin: &Origin, family: Family) -> Result<Self, Vec<Diagnostic>> {
+        let parts: &[(&str, &'static str)] = match family {
+            Family::V0 => &[("input.schema.json", "/input"), ("output.schema.json", "/output")],
+            Family::V1 | Family::V2 => &[("schema.json", "")],
+        };
+        let (mut files, mut problems) = (Vec::new(), Vec::new());
+        for (name, prefix) in parts {
+            match read_file(origin, name, prefix) {
+                Ok(file) => files.push(file),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let document = merge(&files);
+        if problems.is_empty() { Ok(Self { document, files }) } else { Err(problems) }
+    }
+
+    /// The diagnostic of a problem that the compiler found.
+    pub(crate) fn explain(&self, problem: &SchemaProblem) -> Diagnostic {
+        let diagnostic = self.error_at(Rule::SchemaInvalid, problem.message.clone(), &problem.pointer);
+        Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
+    }
+
+    /// An error about the value a pointer leads to, or about the nearest one above it.
+    pub(crate) fn error_at(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
+        let by_prefix = |file: &&SchemaFile| pointer.starts_with(file.prefix);
+        let Some(file) = self.files.iter().find(by_prefix).or(self.files.first()) else {
+            return Diagnostic::error(rule, "", message);
+        };
+        let within = pointer.strip_prefix(file.prefix).unwrap_or_default();
+        Diagnostic::error(rule, &file.source.path, message).at(&file.source, file.span_of(within))
+    }
+}
+
+impl SchemaFile {
+    /// Where the value of a pointer begins: the whole of a short scalar, else its first character.
+    fn span_of(&self, pointer: &str) -> Range<usize> {
+        let mut pointer = pointer;
+        loop {
+            if let Some(node) = self.tree.pointer(pointer) {
+                let start = node.offset();
+                let length = node.as_str().map_or(1, str::len);
+                return start..start + length;
+            }
+            pointer = pointer.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+    }
+}
+
+fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<SchemaFile, Diagnostic> {
+    let source = origin.read(name, files::MAX_PART).map_err(|error| match error {
+        FileError::Missing => {
+            let message = format!("the folder holds no {name}");
+            Diagnostic::error(Rule::SchemaMissing, origin.path_of(""), message)
+                .suggest(format!("put the contract into {name}"))
+        }
+        other => unreadable(&origin.path_of(name), &other),
+    })?;
+    let limits = Limits::default().with_depth(MAX_DEPTH).with_bytes(files::MAX_PART);
+    match Value::parse_within(source.text.as_bytes(), limits) {
+        Ok(tree) if tree.is_object() => Ok(SchemaFile { source, tree, prefix }),
+        Ok(_) => {
+            let message = format!("{name} is not a JSON object");
+            Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message).at(&source, 0..1))
+        }
+        Err(error) => {
+            let message = format!("{name} is not JSON: {error}");
+            let span = error.offset()..error.offset() + 1;
+            Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message).at(&source, span))
+        }
+    }
+}
+
+/// One document of several files: each stands under its name, with its references led there.
+fn merge(files: &[SchemaFile]) -> serde_json::Value {
+    if let [SchemaFile { tree, prefix: "", .. }] = files {
+        return tree.to_serde();
+    }
+    let part = |file: &SchemaFile| {
+        let mut part = file.tree.to_serde();
+        if let serde_json::Value::Object(members) = &mut part {
+            members.retain(|key, _| key != "$id" && key != "$schema");
+        }
+        lead_references(&mut part, file.prefix);
+        (file.prefix.trim_start_matches('/').to_owned(), part)
+    };
+    serde_json::Value::Object(files.iter().map(part).collect())
+}
+
+/// Puts a prefix before every `$ref` into the document itself.
+pub(crate) fn lead_references(root: &mut serde_json::Value, prefix: &str) {
+    let mut open = vec![root];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Object(members) => {
+                if let Some(serde_json::Value::String(reference)) = members.get_mut("$ref")
+                    && let Some(pointer) = reference.strip_prefix('#')
+                {
+                    *reference = format!("#{prefix}{pointer}");
+                }
+                open.extend(members.values_mut());
+            }
+            serde_json::Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The modules that ship with the program, embedded when it is built.
+
+/// A module that ships: its name and its text files.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shipped {
+    /// The name, which is the name of its folder.
+    pub name: &'static str,
+    /// Each file with its path within the module, sorted by path.
+    pub files: &'static [(&'static str, &'static [u8])],
+}
+
+include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
+
+impl Shipped {
+    /// The module of a name.
+    pub fn find(name: &str) -> Option<&'static Shipped> {
+        SHIPPED.iter().find(|shipped| shipped.name == name)
+    }
+
+    /// Every module, sorted by name.
+    pub fn all() -> &'static [Shipped] {
+        SHIPPED
+    }
+
+    /// What is in a file.
+    pub(crate) fn file(&self, path: &str) -> Option<&'static [u8]> {
+        self.files.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes)
+    }
+
+    /// The names of the files directly in a folder of the module; empty text is the module itself.
+    pub(crate) fn file_names_in(&self, folder: &str) -> Vec<String> {
+        let within = |path: &'static str| {
+            let rest = if folder.is_empty() { path } else { path.strip_prefix(folder)?.strip_prefix('/')? };
+            (!rest.contains('/')).then(|| rest.to_owned())
+        };
+        self.files.iter().filter_map(|(path, _)| within(path)).collect()
+    }
+}

@@ -1,0 +1,107 @@
+use std::{ops::Range, path::PathBuf};
+
+/// A file of a module, read as text.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    /// Where it was read from, for messages.
+    pub(crate) path: PathBuf,
+    /// What it says, without a byte order mark.
+    pub(crate) text: String,
+}
+
+/// Where something stands in a text, with the line it stands on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+    /// The line's text, cut around the place where it is very long.
+    pub excerpt: String,
+    /// The bytes of `excerpt` that are meant.
+    pub marked: Range<usize>,
+}
+
+impl Place {
+    /// Whether the excerpt begins where its line does.
+    pub(crate) fn is_whole_line(&self) -> bool {
+        let before = self.excerpt.get(..self.marked.start).unwrap_or_default();
+        before.chars().count() + 1 == self.column as usize
+    }
+}
+
+/// The most bytes of a line that are shown before and after a place.
+const MARGIN: usize = 120;
+
+impl Source {
+    pub(crate) fn new(path: impl Into<PathBuf>, text: impl Into<String>) -> Self {
+        Self { path: path.into(), text: text.into() }
+    }
+
+    /// The place of a range of bytes; ranges past the end stand at the end.
+    pub(crate) fn place(&self, span: Range<usize>) -> Place {
+        let start = floor_boundary(&self.text, span.start);
+        let (before, after) = self.text.split_at(start);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = start + after.find(['\n', '\r']).unwrap_or(after.len());
+        let line_number = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+        let column = self.text.get(line_start..start).map_or(0, |head| head.chars().count()) + 1;
+
+        let from = floor_boundary(&self.text, start.saturating_sub(MARGIN).max(line_start));
+        let to = floor_boundary(&self.text, (start + 2 * MARGIN).min(line_end)).max(start);
+        let end = floor_boundary(&self.text, span.end).clamp(start, to);
+        Place {
+            line: u32::try_from(line_number).unwrap_or(u32::MAX),
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            excerpt: self.text.get(from..to).unwrap_or_default().to_owned(),
+            marked: start - from..end - from,
+        }
+    }
+
+    /// The offset of a line and a column, both from 1, columns in characters.
+    pub(crate) fn offset(&self, line: u64, column: u64) -> usize {
+        let mut start = 0;
+        for _ in 1..line {
+            let rest = self.text.get(start..).unwrap_or_default();
+            let Some(newline) = rest.find('\n') else { break };
+            start += newline + 1;
+        }
+        let rest = self.text.get(start..).unwrap_or_default();
+        let skipped = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+        start + rest.char_indices().nth(skipped).map_or(rest.len(), |(offset, _)| offset)
+    }
+}
+
+fn floor_boundary(text: &str, offset: usize) -> usize {
+    text.floor_char_boundary(offset.min(text.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_count_lines_and_characters() {
+        let source = Source::new("x", "a: 1\r\nb\u{e9}: oops\n");
+        let start = source.text.find("oops").unwrap();
+        let place = source.place(start..start + 4);
+        assert_eq!((place.line, place.column), (2, 5));
+        assert_eq!(place.excerpt.get(place.marked), Some("oops"));
+        assert_eq!(source.offset(2, 5), start);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_around_the_place() {
+        let source = Source::new("x", format!("{}!{}", "a".repeat(5000), "b".repeat(5000)));
+        let place = source.place(5000..5001);
+        assert!(place.excerpt.len() < 400);
+        assert_eq!(place.excerpt.get(place.marked), Some("!"));
+        assert_eq!(place.column, 5001);
+    }
+
+    #[test]
+    fn a_place_past_the_end_is_the_end() {
+        let place = Source::new("x", "ab").place(10..20);
+        assert_eq!((place.line, place.column, place.marked), (1, 3, 2..2));
+    }
+}

@@ -1,0 +1,257 @@
+//! YAML as a tree in which every key and every value knows where it stands.
+//!
+//! The tree is untyped on purpose: a typed reading would stop at the first value that is wrong, and
+//! would turn the version `1.10` into a number before anybody could ask for its text.
+
+use std::{fmt, ops::Range};
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{
+    DefaultMessageFormatter, Error, Location, MessageFormatter as _, Options, Spanned, alias_limits, budget,
+    options,
+};
+
+use crate::{Diagnostic, Rule, source::Source};
+
+/// A value and where it stands, in bytes of the text.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) content: Content,
+    /// Where it is used; of a list or a mapping only the beginning.
+    pub(crate) span: Range<usize>,
+    /// Where it is written: elsewhere for an alias.
+    pub(crate) written: Range<usize>,
+}
+
+/// What a value is.
+#[derive(Debug, Clone)]
+pub(crate) enum Content {
+    Null,
+    Bool(bool),
+    Number(serde_json::Number),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<Entry>),
+}
+
+/// A key and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) span: Range<usize>,
+    pub(crate) value: Node,
+}
+
+/// The limits of a manifest: 20,000 nodes, 100 aliases, 32 levels.
+const MAX_NODES: usize = 20_000;
+const MAX_ALIASES: usize = 100;
+const MAX_DEPTH: usize = 32;
+
+/// Parses a document within its limits.
+pub(crate) fn parse(source: &Source) -> Result<Node, Diagnostic> {
+    serde_saphyr::from_str_with_options(&source.text, limits()).map_err(|error| explain(source, &error))
+}
+
+impl Node {
+    /// What it is, for a message: "a list".
+    pub(crate) fn kind(&self) -> &'static str {
+        match self.content {
+            Content::Null => "nothing",
+            Content::Bool(_) => "true or false",
+            Content::Number(_) => "a number",
+            Content::Text(_) => "text",
+            Content::List(_) => "a list",
+            Content::Map(_) => "a mapping",
+        }
+    }
+
+    /// The value of a key, where this is a mapping.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        let Content::Map(entries) = &self.content else { return None };
+        entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// The same value as JSON.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        match &self.content {
+            Content::Null => serde_json::Value::Null,
+            Content::Bool(value) => (*value).into(),
+            Content::Number(value) => serde_json::Value::Number(value.clone()),
+            Content::Text(value) => value.as_str().into(),
+            Content::List(items) => items.iter().map(Node::to_json).collect(),
+            Content::Map(entries) => {
+                entries.iter().map(|entry| (entry.key.clone(), entry.value.to_json())).collect()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spanned = Spanned::<Content>::deserialize(deserializer)?;
+        let (span, written) = (bytes(spanned.referenced), bytes(spanned.defined));
+        Ok(Self { content: spanned.value, span, written })
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Content, E> {
+        Ok(Content::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Content, E> {
+        Ok(Content::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
+        Ok(Content::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
+        Ok(Content::Number(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
+        Ok(Content::Number(value.into()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
+        let number = serde_json::Number::from_f64(value);
+        Ok(number.map_or_else(|| Content::Text(value.to_string()), Content::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Content, E> {
+        Ok(Content::Text(value.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Content, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Content::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Content, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(key) = access.next_key::<Spanned<String>>()? {
+            let value = access.next_value()?;
+            entries.push(Entry { span: bytes(key.referenced), key: key.value, value });
+        }
+        Ok(Content::Map(entries))
+    }
+}
+
+fn limits() -> Options {
+    options! {
+        budget: budget! { max_nodes: MAX_NODES, max_aliases: MAX_ALIASES, max_depth: MAX_DEPTH,
+                          flow_nesting_limit: MAX_DEPTH },
+        alias_limits: alias_limits! { max_total_replayed_events: MAX_NODES },
+        strict_booleans: true,
+        with_snippet: false,
+    }
+}
+
+fn bytes(location: Location) -> Range<usize> {
+    let to_usize = |number: Option<u64>| number.and_then(|n| usize::try_from(n).ok()).unwrap_or_default();
+    let start = to_usize(location.span().byte_offset());
+    start..start + to_usize(location.span().byte_len())
+}
+
+fn explain(source: &Source, error: &Error) -> Diagnostic {
+    let (rule, message) = match innermost(error) {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            (Rule::YamlSyntax, format!("the key `{key}` stands here for the second time"))
+        }
+        Error::MultipleDocuments { .. } => {
+            (Rule::YamlSyntax, "a second YAML document begins here; a manifest is one document".to_owned())
+        }
+        Error::Budget { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => (
+            Rule::YamlLimit,
+            format!(
+                "the YAML is over a limit: {MAX_NODES} values, {MAX_ALIASES} aliases, {MAX_DEPTH} levels"
+            ),
+        ),
+        other => (Rule::YamlSyntax, DefaultMessageFormatter.format_message(other).into_owned()),
+    };
+    let diagnostic = Diagnostic::error(rule, &source.path, message);
+    let Some(location) = error.location().filter(|location| location.line() > 0) else { return diagnostic };
+    let offset = source.offset(location.line(), location.column());
+    diagnostic.at(source, offset..offset + 1)
+}
+
+/// The error itself, without what was wrapped around it.
+fn innermost(error: &Error) -> &Error {
+    match error {
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => innermost(error),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(text: &str) -> Result<Node, Diagnostic> {
+        parse(&Source::new("module.yaml", text))
+    }
+
+    #[test]
+    fn values_know_where_they_stand() {
+        let text = "name: \u{e9}t\u{e9}\nversion: 1.10\n";
+        let tree = parse_text(text).unwrap();
+        let version = tree.get("version").unwrap();
+        assert_eq!(&text[version.span.clone()], "1.10");
+        assert!(matches!(&tree.get("name").unwrap().content, Content::Text(name) if name == "\u{e9}t\u{e9}"));
+    }
+
+    #[test]
+    fn an_alias_knows_where_it_is_written() {
+        let text = "a: &x 1.50\nb: *x\n";
+        let tree = parse_text(text).unwrap();
+        let alias = tree.get("b").unwrap();
+        assert_eq!((&text[alias.span.clone()], &text[alias.written.clone()]), ("*x", "1.50"));
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused() {
+        let error = parse_text("a: 1\na: 2\n").unwrap_err();
+        assert_eq!((error.rule, error.place.unwrap().line), (Rule::YamlSyntax, 2));
+    }
+
+    #[test]
+    fn an_alias_bomb_is_refused_at_once() {
+        let mut text = "l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..12 {
+            let below = format!("*l{}", level - 1);
+            text.push_str(&format!("l{level}: &l{level} [{}]\n", [below.as_str(); 9].join(", ")));
+        }
+        let error = parse_text(&text).unwrap_err();
+        assert_eq!(error.rule, Rule::YamlLimit, "{error}");
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        for text in [format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000)), "- ".repeat(10_000)] {
+            let error = parse_text(&text).unwrap_err();
+            assert!(matches!(error.rule, Rule::YamlLimit | Rule::YamlSyntax), "{error}");
+        }
+    }
+}
