@@ -1,0 +1,175 @@
+//! Where modules are found (supplement section 3, *Where modules are found*).
+
+use std::path::{Path, PathBuf};
+
+use cog_spec::{Code, Manifest};
+use thiserror::Error;
+
+use crate::{LoadError, Origin, Shipped, diagnostic::nearest, files, is_module_name, layout, load_manifest};
+
+/// Finds modules by name or by path.
+#[derive(Debug, Clone, Default)]
+pub struct Finder {
+    working_folder: PathBuf,
+    roots: Vec<PathBuf>,
+}
+
+/// Why no module was found.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FindError {
+    /// No module has this name, and nothing is at this path.
+    #[error("there is no module `{name}`")]
+    NotFound {
+        /// What was asked for.
+        name: String,
+        /// The name that was probably meant.
+        nearest: Option<String>,
+        /// Where it was looked for.
+        looked_in: Vec<PathBuf>,
+    },
+    /// A name that leads out of the folders in which modules are looked for.
+    #[error("`{name}` is no module name: it leads out of the folders of modules")]
+    Outside {
+        /// What was asked for.
+        name: String,
+    },
+}
+
+impl FindError {
+    /// The code of the envelope: E4006 or E4007.
+    pub const fn code(&self) -> Code {
+        match self {
+            FindError::NotFound { .. } => Code::ModuleNotFound,
+            FindError::Outside { .. } => Code::PermissionDenied,
+        }
+    }
+
+    /// What to do about it.
+    pub fn suggestion(&self) -> String {
+        match self {
+            FindError::NotFound { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
+            FindError::NotFound { .. } => "`cog list` shows every module that is found".to_owned(),
+            FindError::Outside { .. } => "a name is lower case letters, digits and hyphens".to_owned(),
+        }
+    }
+}
+
+/// A module that was found, and what its manifest says.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The name by which it is found: that of its folder.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// What its manifest says, or why that cannot be read.
+    pub manifest: Result<Manifest, LoadError>,
+}
+
+impl Finder {
+    /// A finder over the usual places, the first in front: `./cognitive/modules`,
+    /// `./.cognitive/modules`, the folders of `$COGNITIVE_MODULES_PATH`, `~/.cognitive/modules`; last
+    /// the modules that ship.
+    pub fn new(working_folder: impl Into<PathBuf>, extra: Vec<PathBuf>, home: Option<&Path>) -> Self {
+        let working_folder = working_folder.into();
+        let near = ["cognitive/modules", ".cognitive/modules"].map(|folder| working_folder.join(folder));
+        let at_home = home.map(|home| home.join(".cognitive/modules"));
+        let roots = near.into_iter().chain(extra).chain(at_home).collect();
+        Self { working_folder, roots }
+    }
+
+    /// The folders that are looked through, in order.
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
+    }
+
+    /// Finds a module for an operator: by path, or by name.
+    ///
+    /// A path is what holds a separator, or a folder of the working folder that holds a manifest. It
+    /// may be the manifest itself.
+    ///
+    /// # Errors
+    /// E4006 where there is none; E4007 where a path that leads upwards leads to nothing.
+    pub fn find(&self, name_or_path: &str) -> Result<Origin, FindError> {
+        if let Some(folder) = self.folder_at(name_or_path) {
+            return Ok(Origin::Folder(folder));
+        }
+        self.find_name(name_or_path)
+    }
+
+    /// Finds a module by name alone, for a caller that is not the operator.
+    ///
+    /// # Errors
+    /// E4006 where there is none; E4007 where the name is a path.
+    pub fn find_name(&self, name: &str) -> Result<Origin, FindError> {
+        let leads_out = name.split(['/', '\\']).any(|step| step == "..") || name.contains('\0');
+        if leads_out {
+            return Err(FindError::Outside { name: name.escape_debug().to_string() });
+        }
+        let on_disk = || self.roots.iter().map(|root| root.join(name)).find(|folder| holds_module(folder));
+        let found = is_module_name(name).then(on_disk).flatten().map(Origin::Folder);
+        found.or_else(|| Shipped::find(name).map(Origin::BuiltIn)).ok_or_else(|| self.not_found(name))
+    }
+
+    /// Every module that is found by name, sorted; of two with one name the one that would be used.
+    pub fn list(&self) -> Vec<Listed> {
+        let mut listed: Vec<Listed> = self.origins().into_iter().map(Listed::read).collect();
+        listed.sort_by(|a, b| a.name.cmp(&b.name));
+        listed
+    }
+
+    /// The same without reading the manifests: names and where they come from, in no order.
+    pub fn origins(&self) -> Vec<(String, Origin)> {
+        let mut found: Vec<(String, Origin)> = Vec::new();
+        let on_disk = self
+            .roots
+            .iter()
+            .flat_map(|root| files::folder_names(root).into_iter().map(|name| (root.join(&name), name)));
+        let on_disk = on_disk.filter(|(folder, name)| is_module_name(name) && holds_module(folder));
+        let on_disk = on_disk.map(|(folder, name)| (name, Origin::Folder(folder)));
+        let shipped =
+            Shipped::all().iter().map(|shipped| (shipped.name.to_owned(), Origin::BuiltIn(shipped)));
+        for (name, origin) in on_disk.chain(shipped) {
+            if !found.iter().any(|(other, _)| *other == name) {
+                found.push((name, origin));
+            }
+        }
+        found
+    }
+
+    /// The folder a path leads to; a manifest's path leads to its folder.
+    fn folder_at(&self, path: &str) -> Option<PathBuf> {
+        if path.is_empty() || path.contains('\0') {
+            return None;
+        }
+        let full = self.working_folder.join(path);
+        let is_path = path.contains(['/', '\\']) || matches!(path, "." | "..");
+        if full.is_dir() {
+            return (is_path || holds_module(&full)).then_some(full);
+        }
+        let name = full.file_name()?.to_str()?.to_owned();
+        let is_manifest = is_path && full.is_file() && layout::is_module(&[name]);
+        is_manifest.then(|| full.parent().map(Path::to_owned)).flatten()
+    }
+
+    fn not_found(&self, name: &str) -> FindError {
+        let known = self.origins();
+        let nearest = nearest(name, known.iter().map(|(known, _)| known.as_str())).map(str::to_owned);
+        let name = name.chars().take(200).collect::<String>().escape_debug().to_string();
+        FindError::NotFound { name, nearest, looked_in: self.roots.clone() }
+    }
+}
+
+impl Listed {
+    fn read((name, origin): (String, Origin)) -> Self {
+        let manifest = load_manifest(&origin);
+        Self { name, origin, manifest }
+    }
+}
+
+fn holds_module(folder: &Path) -> bool {
+    layout::is_module(&files::file_names(folder))
+}
+
+#[cfg(test)]
+mod tests;

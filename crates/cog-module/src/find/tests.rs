@@ -1,0 +1,111 @@
+use std::fs;
+
+use tempfile::TempDir;
+
+use super::*;
+use crate::testing::{Folder, MANIFEST};
+
+/// A working folder with `cognitive/modules/sorter`.
+fn place() -> (TempDir, Finder) {
+    let place = TempDir::new().unwrap();
+    put(&place.path().join("cognitive/modules/sorter"));
+    let finder =
+        Finder::new(place.path(), vec![place.path().join("extra")], Some(&place.path().join("home")));
+    (place, finder)
+}
+
+fn put(folder: &Path) {
+    fs::create_dir_all(folder).unwrap();
+    files::write_atomic(&folder.join("module.yaml"), MANIFEST).unwrap();
+}
+
+fn folder(origin: &Origin) -> PathBuf {
+    match origin {
+        Origin::Folder(path) => path.clone(),
+        Origin::BuiltIn(shipped) => panic!("built in: {}", shipped.name),
+    }
+}
+
+#[test]
+fn a_name_is_looked_for_in_order() {
+    let (place, finder) = place();
+    for root in [".cognitive/modules", "extra", "home/.cognitive/modules"] {
+        put(&place.path().join(root).join("sorter"));
+        put(&place.path().join(root).join("second"));
+    }
+    assert_eq!(folder(&finder.find("sorter").unwrap()), place.path().join("cognitive/modules/sorter"));
+    assert_eq!(folder(&finder.find("second").unwrap()), place.path().join(".cognitive/modules/second"));
+}
+
+#[test]
+fn a_module_on_disk_comes_before_one_that_ships() {
+    let (place, finder) = place();
+    assert!(matches!(finder.find("code-reviewer"), Ok(Origin::BuiltIn(_))));
+    put(&place.path().join("extra/code-reviewer"));
+    assert!(matches!(finder.find("code-reviewer"), Ok(Origin::Folder(_))));
+}
+
+#[test]
+fn a_path_is_a_folder_or_its_manifest() {
+    let (place, finder) = place();
+    let expected = place.path().join("cognitive/modules/sorter");
+    for path in
+        ["cognitive/modules/sorter", "./cognitive/modules/sorter", "cognitive/modules/sorter/module.yaml"]
+    {
+        let found = folder(&finder.find(path).unwrap());
+        assert_eq!(fs::canonicalize(found).unwrap(), fs::canonicalize(&expected).unwrap(), "{path}");
+    }
+    assert_eq!(folder(&finder.find(expected.to_str().unwrap()).unwrap()), expected);
+    put(&place.path().join("here"));
+    assert_eq!(folder(&finder.find("here").unwrap()), place.path().join("here"));
+}
+
+#[test]
+fn a_name_that_leads_out_is_refused() {
+    let (_place, finder) = place();
+    for name in ["../secret", "a/../../b", "..\\x", "x\0y"] {
+        let error = finder.find(name).unwrap_err();
+        assert_eq!(error.code().as_str(), "E4007", "{name}");
+        assert_eq!(finder.find_name(name).unwrap_err().code().as_str(), "E4007", "{name}");
+    }
+    assert_eq!(finder.find_name("..").unwrap_err().code().as_str(), "E4007");
+}
+
+#[test]
+fn a_name_nobody_has_is_not_found() {
+    let (_place, finder) = place();
+    let long = "x".repeat(10_000);
+    for name in ["", "nobody-has-this", "Sorter", "/no/such/folder", "./nothing", "$(x)", &long] {
+        let error = finder.find(name).unwrap_err();
+        assert_eq!(error.code().as_str(), "E4006", "{name}");
+        assert!(error.to_string().len() < 300);
+    }
+}
+
+#[test]
+fn the_nearest_name_is_told() {
+    let (_place, finder) = place();
+    assert_eq!(finder.find("sortre").unwrap_err().suggestion(), "did you mean `sorter`?");
+    assert_eq!(finder.find("code-reviwer").unwrap_err().suggestion(), "did you mean `code-reviewer`?");
+}
+
+#[test]
+fn a_list_names_each_module_once_and_says_what_is_wrong() {
+    let (place, finder) = place();
+    put(&place.path().join("extra/sorter"));
+    fs::create_dir_all(place.path().join("extra/no-module")).unwrap();
+    files::write_atomic(&place.path().join("extra/broken/module.yaml"), "name: [").unwrap();
+    let listed = finder.list();
+    let names: Vec<&str> = listed.iter().map(|listed| listed.name.as_str()).collect();
+    assert!(names.is_sorted() && names.contains(&"sorter") && names.contains(&"code-reviewer"));
+    assert!(!names.contains(&"no-module"));
+    assert_eq!(names.iter().filter(|name| **name == "sorter").count(), 1);
+    assert!(listed.iter().any(|listed| listed.name == "broken" && listed.manifest.is_err()));
+}
+
+#[test]
+fn no_places_at_all_still_find_what_ships() {
+    let folder = Folder::empty();
+    let finder = Finder::new(folder.path(), Vec::new(), None);
+    assert_eq!(finder.list().len(), Shipped::all().len());
+}
