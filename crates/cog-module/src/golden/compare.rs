@@ -1,0 +1,234 @@
+use std::fmt::Write as _;
+
+use cog_json::{Node, Path, Segment};
+use cog_spec::RUNTIME_KEYS;
+
+use super::{
+    Expected, Mismatch,
+    expected::{is_envelope, path},
+};
+use crate::checker;
+
+/// The most differences that are told of one answer.
+const MAX_MISMATCHES: usize = 20;
+
+pub(super) fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> {
+    let mut found = Vec::new();
+    match expected {
+        Expected::Exact(answer) if is_envelope(answer.node()) => {
+            same_envelope(answer.node(), envelope, &mut found);
+        }
+        Expected::Exact(data) => match envelope.get("data") {
+            Some(answered) => same(data.node(), answered, "data", &mut found),
+            None => found.push(Mismatch::new("data", "required", without_data(envelope))),
+        },
+        Expected::Schemas { fields, .. } => {
+            found.extend(fields.iter().flat_map(|(path, schema)| fits(path, schema, envelope)));
+        }
+        Expected::Assertions { assertions, .. } => {
+            found.extend(assertions.members().flat_map(|(key, value)| holds(key, value, envelope)));
+        }
+    }
+    found.truncate(MAX_MISMATCHES);
+    found
+}
+
+/// Everything that is expected, field by field; of meta, not what the runtime adds (supplement R27).
+fn same_envelope(expected: Node<'_>, envelope: Node<'_>, found: &mut Vec<Mismatch>) {
+    for (key, value) in expected.members() {
+        match envelope.get(key) {
+            None => found.push(Mismatch::new(key, "required", missing(value))),
+            Some(answered) if key == "meta" => {
+                for (key, value) in value.members().filter(|(key, _)| !RUNTIME_KEYS.contains(key)) {
+                    same_member(key, value, answered, "meta", found);
+                }
+            }
+            Some(answered) => same(value, answered, key, found),
+        }
+    }
+}
+
+fn same(expected: Node<'_>, answered: Node<'_>, at: &str, found: &mut Vec<Mismatch>) {
+    if found.len() >= MAX_MISMATCHES {
+        return;
+    }
+    if expected.is_object() && answered.is_object() {
+        for (key, value) in expected.members() {
+            same_member(key, value, answered, at, found);
+        }
+        for (key, value) in answered.members().filter(|(key, _)| expected.get(key).is_none()) {
+            found.push(Mismatch::new(
+                member(at, key),
+                "equals",
+                format!("expected nothing, found {}", show(value)),
+            ));
+        }
+    } else if expected.is_array() && answered.is_array() && expected.len() == answered.len() {
+        for (index, (value, answered)) in expected.elements().zip(answered.elements()).enumerate() {
+            same(value, answered, &format!("{at}[{index}]"), found);
+        }
+    } else if expected.to_value() != answered.to_value() {
+        found.push(Mismatch::new(at, "equals", expected_found(expected, answered)));
+    }
+}
+
+fn same_member(key: &str, value: Node<'_>, answered: Node<'_>, at: &str, found: &mut Vec<Mismatch>) {
+    match answered.get(key) {
+        Some(answered) => same(value, answered, &member(at, key), found),
+        None => found.push(Mismatch::new(member(at, key), "required", missing(value))),
+    }
+}
+
+/// A field of `$validate` against its schema.
+fn fits(path: &Path, schema: &serde_json::Value, envelope: Node<'_>) -> Vec<Mismatch> {
+    let (at, node) = resolve(path, envelope);
+    let Some(node) = node else { return vec![Mismatch::new(at, "required", "expected a value, found none")] };
+    match checker::faults(schema, node) {
+        Ok(faults) => faults.into_iter().map(|fault| Mismatch::new(&at, "schema", fault)).collect(),
+        Err(problem) => vec![Mismatch::new(at, "schema", format!("the schema itself is wrong: {problem}"))],
+    }
+}
+
+/// An entry of `_validate`.
+fn holds(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismatch> {
+    if key == "required" {
+        return value
+            .elements()
+            .filter_map(Node::as_str)
+            .filter_map(|path| required(path, envelope))
+            .collect();
+    }
+    let operators = [
+        ("_min", "min"),
+        ("_max", "max"),
+        ("_contains", "contains"),
+        ("_matches", "matches"),
+        ("_not", "not"),
+    ];
+    let is_field = path(key).is_ok_and(|path| resolve(&path, envelope).1.is_some());
+    let operator = operators.iter().find_map(|(suffix, rule)| Some((key.strip_suffix(suffix)?, *rule)));
+    let (field, rule) = operator.filter(|_| !is_field).unwrap_or((key, "equals"));
+    let Ok(path) = path(field) else { return vec![Mismatch::new(field, rule, "this is no path")] };
+    let (at, node) = resolve(&path, envelope);
+    let Some(node) = node else {
+        return if rule == "not" { Vec::new() } else { vec![Mismatch::new(at, rule, missing(value))] };
+    };
+    assertion(rule, value, node).map(|message| Mismatch::new(at, rule, message)).into_iter().collect()
+}
+
+fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
+    let Ok(path) = path(text) else { return Some(Mismatch::new(text, "required", "this is no path")) };
+    let (at, node) = resolve(&path, envelope);
+    node.is_none().then(|| Mismatch::new(at, "required", "expected a value, found none"))
+}
+
+/// What is wrong with a value, as the operator sees it.
+fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
+    let holds = match rule {
+        "min" => amount(found)? >= wanted.as_f64()?,
+        "max" => amount(found)? <= wanted.as_f64()?,
+        "contains" => contains(found, wanted),
+        "matches" => return matches(found, wanted),
+        "not" => found.to_value() != wanted.to_value(),
+        _ => found.to_value() == wanted.to_value(),
+    };
+    let expectation = match rule {
+        "min" => "at least ",
+        "max" => "at most ",
+        "contains" => "something that contains ",
+        "not" => "anything but ",
+        _ => "",
+    };
+    (!holds).then(|| format!("expected {expectation}{}, found {}", show(wanted), show(found)))
+}
+
+/// What `_min` and `_max` look at: a number, or how long something is.
+fn amount(node: Node<'_>) -> Option<f64> {
+    match node.as_str() {
+        Some(text) => u32::try_from(text.chars().count()).ok().map(f64::from),
+        None if node.is_array() || node.is_object() => u32::try_from(node.len()).ok().map(f64::from),
+        None => node.as_f64(),
+    }
+}
+
+fn contains(found: Node<'_>, wanted: Node<'_>) -> bool {
+    match (found.as_str(), wanted.as_str()) {
+        (Some(text), Some(part)) => text.contains(part),
+        _ => found.elements().any(|item| item.to_value() == wanted.to_value()),
+    }
+}
+
+fn matches(found: Node<'_>, pattern: Node<'_>) -> Option<String> {
+    let text = pattern.as_str().unwrap_or_default();
+    let schema = serde_json::json!({ "type": "string", "pattern": text });
+    match checker::faults(&schema, found) {
+        Ok(faults) if faults.is_empty() => None,
+        Ok(_) => Some(format!("expected text that matches `{text}`, found {}", show(found))),
+        Err(problem) => Some(format!("`{text}` is no regular expression: {problem}")),
+    }
+}
+
+/// The value of a path, and the path from the envelope: `ok`, `meta` and `error` start there, all
+/// else at data.
+fn resolve<'a>(path: &Path, envelope: Node<'a>) -> (String, Option<Node<'a>>) {
+    let data = envelope.get("data");
+    let starts_at_envelope = match path.first() {
+        Some(Segment::Key("ok" | "meta" | "error" | "partial_data")) => true,
+        Some(Segment::Key("data")) => data.is_none_or(|data| data.get("data").is_none()),
+        _ => false,
+    };
+    let (root, at) =
+        if starts_at_envelope { (Some(envelope), path.to_string()) } else { (data, in_data(path)) };
+    let step = |node: Node<'a>, segment| match segment {
+        Segment::Key(key) => node.get(key),
+        Segment::Index(index) => node.at(index),
+    };
+    (at, root.and_then(|root| path.segments().try_fold(root, step)))
+}
+
+fn in_data(path: &Path) -> String {
+    let mut whole = Path::root();
+    whole.push_key("data");
+    for segment in path.segments() {
+        match segment {
+            Segment::Key(key) => whole.push_key(key),
+            Segment::Index(index) => whole.push_index(index),
+        }
+    }
+    whole.to_string()
+}
+
+fn member(at: &str, key: &str) -> String {
+    let mut path = Path::root();
+    path.push_key(key);
+    let key = path.to_string();
+    if key.starts_with('[') { format!("{at}{key}") } else { format!("{at}.{key}") }
+}
+
+fn missing(expected: Node<'_>) -> String {
+    format!("expected {}, found nothing", show(expected))
+}
+
+fn expected_found(expected: Node<'_>, answered: Node<'_>) -> String {
+    format!("expected {}, found {}", show(expected), show(answered))
+}
+
+fn without_data(envelope: Node<'_>) -> String {
+    let code = envelope.get("error").and_then(|error| error.get("code")).and_then(Node::as_str);
+    code.map_or_else(
+        || "there is no data".to_owned(),
+        |code| format!("there is no data: the answer is {code}"),
+    )
+}
+
+/// A value in a message: short, whatever its length.
+fn show(node: Node<'_>) -> String {
+    let mut text = String::new();
+    node.write(&mut text);
+    if text.len() > 80 {
+        let length = text.len();
+        text.truncate(text.floor_char_boundary(60));
+        let _ = write!(text, "… ({length} bytes)");
+    }
+    text
+}

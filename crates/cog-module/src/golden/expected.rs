@@ -1,0 +1,104 @@
+use cog_json::{Node, Path, Value};
+use thiserror::Error;
+
+/// What is expected of an answer, in one of the three forms of supplement section 4.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Expected {
+    /// An exact answer: an envelope where it has `ok`, else the data.
+    Exact(Value),
+    /// `{"$validate": {field: JSON Schema…}, "$example": envelope}`.
+    Schemas {
+        /// Each field with its schema.
+        fields: Vec<(Path, serde_json::Value)>,
+        /// An answer that fits.
+        example: Option<Value>,
+    },
+    /// `{"_validate": {…}}`: each entry an assertion.
+    Assertions {
+        /// The object under `_validate`.
+        assertions: Value,
+        /// An answer that fits, under `$example`.
+        example: Option<Value>,
+    },
+}
+
+/// Why an expected file says nothing that could be checked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ExpectedError {
+    /// `$validate` or `_validate` does not hold an object.
+    #[error("`{key}` takes an object with a field for each thing that is expected")]
+    NoObject {
+        /// The key.
+        key: &'static str,
+    },
+    /// A field that is no path.
+    #[error("`{path}` is no path; paths look like `issues[0].risk` or `meta.confidence`")]
+    NoPath {
+        /// The text that was found.
+        path: String,
+    },
+    /// `required` does not hold a list of paths.
+    #[error("`_validate.required` takes a list of paths")]
+    NoList,
+}
+
+impl Expected {
+    /// Reads an expected file.
+    ///
+    /// # Errors
+    /// When it has one of the keys `$validate` and `_validate`, but not its form.
+    pub fn read(value: &Value) -> Result<Self, ExpectedError> {
+        let example = || value.get("$example").map(Node::to_value);
+        if let Some(schemas) = value.get("$validate") {
+            return Ok(Self::Schemas { fields: fields(schemas)?, example: example() });
+        }
+        if let Some(assertions) = value.get("_validate") {
+            check_assertions(assertions)?;
+            return Ok(Self::Assertions { assertions: assertions.to_value(), example: example() });
+        }
+        Ok(Self::Exact(value.clone()))
+    }
+
+    /// The answer that the file holds, as far as it holds one: what the offline provider gives back.
+    ///
+    /// It is an envelope where it has a boolean `ok`, else the data alone.
+    pub fn answer(&self) -> Option<&Value> {
+        match self {
+            Self::Exact(answer) => Some(answer),
+            Self::Schemas { example, .. } | Self::Assertions { example, .. } => example.as_ref(),
+        }
+    }
+}
+
+/// Whether an answer is an envelope rather than the data alone.
+pub(crate) fn is_envelope(answer: Node<'_>) -> bool {
+    answer.get("ok").is_some_and(|ok| ok.as_bool().is_some())
+}
+
+fn fields(schemas: Node<'_>) -> Result<Vec<(Path, serde_json::Value)>, ExpectedError> {
+    if !schemas.is_object() {
+        return Err(ExpectedError::NoObject { key: "$validate" });
+    }
+    schemas.members().map(|(field, schema)| Ok((path(field)?, schema.to_serde()))).collect()
+}
+
+fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {
+    if !assertions.is_object() {
+        return Err(ExpectedError::NoObject { key: "_validate" });
+    }
+    for (key, value) in assertions.members() {
+        if key != "required" {
+            path(key)?;
+        } else if !value.is_array() || value.elements().any(|path| !path.is_string()) {
+            return Err(ExpectedError::NoList);
+        }
+    }
+    let required = assertions.get("required").into_iter().flat_map(Node::elements);
+    required.filter_map(Node::as_str).try_for_each(|text| path(text).map(drop))
+}
+
+pub(super) fn path(text: &str) -> Result<Path, ExpectedError> {
+    text.parse().map_err(|_| ExpectedError::NoPath { path: text.to_owned() })
+}

@@ -1,0 +1,189 @@
+use serde_json::json;
+
+use super::*;
+use crate::{Rule, testing::Folder};
+
+fn mismatches(expected: serde_json::Value, envelope: serde_json::Value) -> Vec<(String, String)> {
+    let expected = Expected::read(&Value::from(expected)).unwrap();
+    let found = compare(&expected, Value::from(envelope).node());
+    found.into_iter().map(|found| (found.path, found.rule)).collect()
+}
+
+fn pair(path: &str, rule: &str) -> (String, String) {
+    (path.to_owned(), rule.to_owned())
+}
+
+fn answer() -> serde_json::Value {
+    json!({
+        "ok": true,
+        "meta": { "confidence": 0.9, "risk": "low", "explain": "Two.", "model": "offline/golden", "attempts": 2 },
+        "data": {
+            "items": [{ "id": 1, "text": "one" }, { "id": 2, "text": "two" }],
+            "count": 2,
+            "count_max": 5,
+            "rationale": "There are two."
+        }
+    })
+}
+
+#[test]
+fn an_exact_answer_is_compared_with_the_data() {
+    let data = answer()["data"].clone();
+    assert_eq!(mismatches(data.clone(), answer()), []);
+    let mut other = data;
+    other["items"][1]["text"] = json!("three");
+    other["count"] = json!(2.0);
+    assert_eq!(mismatches(other, answer()), [pair("data.items[1].text", "equals")]);
+}
+
+#[test]
+fn an_exact_envelope_ignores_what_the_runtime_adds() {
+    let mut envelope = answer();
+    envelope["meta"].as_object_mut().unwrap().retain(|key, _| key != "model" && key != "attempts");
+    assert_eq!(mismatches(envelope.clone(), answer()), []);
+    envelope["meta"]["model"] = json!("other");
+    assert_eq!(mismatches(envelope.clone(), answer()), []);
+    envelope["meta"]["risk"] = json!("none");
+    assert_eq!(mismatches(envelope, answer()), [pair("meta.risk", "equals")]);
+}
+
+#[test]
+fn members_too_many_or_too_few_are_told() {
+    let found = mismatches(json!({ "items": [], "count": 2, "note": "x" }), answer());
+    let expected = [
+        pair("data.items", "equals"),
+        pair("data.note", "required"),
+        pair("data.count_max", "equals"),
+        pair("data.rationale", "equals"),
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_failure_says_its_code_where_data_were_expected() {
+    let failure = json!({ "ok": false, "meta": {}, "error": { "code": "E3001", "message": "x" } });
+    let expected = Expected::read(&Value::from(json!({ "count": 2 }))).unwrap();
+    let found = compare(&expected, Value::from(failure).node());
+    assert!(found[0].message.contains("E3001"), "{found:?}");
+}
+
+#[test]
+fn schemas_are_held_field_by_field() {
+    let expected = json!({ "$validate": {
+        "items": { "type": "array", "minItems": 3 },
+        "items[0].id": { "const": 1 },
+        "meta.confidence": { "minimum": 0.5 },
+        "missing": {},
+    } });
+    assert_eq!(
+        mismatches(expected, answer()),
+        [pair("data.items", "schema"), pair("data.missing", "required")]
+    );
+}
+
+#[test]
+fn every_operator_of_an_assertion_holds_and_fails() {
+    let holds = json!({ "_validate": {
+        "required": ["items[1].id", "meta.explain", "ok"],
+        "ok": true,
+        "count": 2,
+        "count_min": 2,
+        "items_max": 2,
+        "rationale_contains": "two",
+        "rationale_matches": "^There .*\\.$",
+        "meta.risk_not": "high",
+        "absent_not": "x",
+    } });
+    assert_eq!(mismatches(holds, answer()), []);
+    let fails = json!({ "_validate": {
+        "required": ["items[2].id"],
+        "count": 3,
+        "count_min": 3,
+        "items_max": 1,
+        "rationale_contains": "three",
+        "rationale_matches": "^two",
+        "meta.risk_not": "low",
+        "absent": 1,
+    } });
+    let rules = ["required", "equals", "min", "max", "contains", "matches", "not", "equals"];
+    let found = mismatches(fails, answer());
+    assert_eq!(found.iter().map(|(_, rule)| rule.as_str()).collect::<Vec<_>>(), rules);
+}
+
+#[test]
+fn a_suffix_counts_only_where_no_field_has_that_name() {
+    assert_eq!(mismatches(json!({ "_validate": { "count_max": 5 } }), answer()), []);
+    assert_eq!(
+        mismatches(json!({ "_validate": { "count_max": 2 } }), answer()),
+        [pair("data.count_max", "equals")]
+    );
+}
+
+#[test]
+fn a_list_contains_an_equal_item() {
+    let assertion = |item| json!({ "_validate": { "items_contains": item } });
+    assert_eq!(mismatches(assertion(json!({ "text": "one", "id": 1.0 })), answer()), []);
+    assert_eq!(mismatches(assertion(json!({ "id": 1 })), answer()), [pair("data.items", "contains")]);
+}
+
+#[test]
+fn expected_files_of_the_wrong_form_are_refused() {
+    for wrong in [
+        json!({ "$validate": [] }),
+        json!({ "_validate": "x" }),
+        json!({ "_validate": { "required": "x" } }),
+        json!({ "_validate": { "a[": 1 } }),
+    ] {
+        assert!(Expected::read(&Value::from(wrong.clone())).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn an_input_matches_whatever_its_form() {
+    let folder = Folder::example("format-v22");
+    let module = folder.load().unwrap();
+    let cases = discover(&module).cases;
+    let input = &cases[0].input;
+    let mut other = input.to_serde();
+    let members = other.as_object_mut().unwrap();
+    let reversed: Vec<_> = members.clone().into_iter().rev().collect();
+    *members = reversed.into_iter().collect();
+    assert_eq!(find_case(&cases, Value::from(other).node()).map(|case| case.name.as_str()), Some("case1"));
+    assert!(find_case(&cases, Value::from(json!({})).node()).is_none());
+}
+
+#[test]
+fn cases_are_found_listed_or_not_each_once() {
+    let folder = Folder::example("format-v22");
+    let pairs = "  - ./tests/case1.input.json -> tests/case1.expected.json\n  - own/a.json -> own/b.json\n";
+    let text = folder.read("module.yaml");
+    let (head, _) = text.split_once("\ntests:").unwrap();
+    let manifest = format!("{head}\ntests:\n{pairs}");
+    let case = folder.read("tests/case1.input.json");
+    let folder = folder
+        .with("module.yaml", manifest)
+        .with("own/a.json", &case)
+        .with("own/b.json", "{\"ok\": true, ")
+        .with("tests/case10.input.json", &case)
+        .with("tests/case2.input.json", &case)
+        .with("tests/case2.expected.json", "{}")
+        .with("tests/case2.cassette/0001.json", "{}");
+    let discovery = discover(&folder.load().unwrap());
+    let names: Vec<&str> = discovery.cases.iter().map(|case| case.name.as_str()).collect();
+    assert_eq!(names, ["case1", "case2"]);
+    assert!(discovery.cases[1].cassette.as_ref().is_some_and(|path| path.ends_with("tests/case2.cassette")));
+    let rules: Vec<Rule> = discovery.problems.iter().map(|problem| problem.rule).collect();
+    assert_eq!(rules, [Rule::GoldenSyntax, Rule::GoldenPair]);
+}
+
+#[test]
+fn the_examples_of_the_old_formats_are_cases() {
+    for format in ["format-v0", "format-v1"] {
+        let folder = Folder::example(format);
+        let module = folder.load().unwrap();
+        let Discovery { cases, problems } = discover(&module);
+        assert_eq!(problems, []);
+        assert_eq!(cases.len(), 1, "{format}");
+        assert_eq!(check_case(&module, &cases[0]), [], "{format}");
+    }
+}
