@@ -1,0 +1,104 @@
+//! Every check of a module's documents (`cog validate`).
+
+mod level;
+
+use cog_json::{ToJson, Writer};
+use cog_spec::Format;
+
+use crate::{Diagnostic, Module, Origin, Rule, Severity, golden, layout, load};
+
+/// How much a module must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Level {
+    /// It loads, and its golden tests fit its contract.
+    #[default]
+    Any,
+    /// It is a whole v2.2 module.
+    V22,
+    /// It is a whole v2.5 module.
+    V25,
+}
+
+/// What `validate` found.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// Where the module was looked for.
+    pub origin: Origin,
+    /// The module, where it loads.
+    pub module: Option<Module>,
+    /// How many golden tests were checked.
+    pub cases: usize,
+    /// Every finding, in the order of the documents.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Checks manifest, prompt and schema, then golden tests and examples, then the level.
+///
+/// Nothing is asked of a model. Each check has its own [`Rule`], and one that fails keeps no other
+/// from being made, as far as the documents can be read at all.
+pub fn validate(origin: &Origin, level: Level) -> Report {
+    let module = match load(origin) {
+        Ok(module) => module,
+        Err(error) => {
+            return Report { origin: origin.clone(), module: None, cases: 0, diagnostics: error.diagnostics };
+        }
+    };
+    let mut diagnostics = module.warnings.clone();
+    let discovery = golden::discover(&module);
+    diagnostics.extend(discovery.problems);
+    for case in &discovery.cases {
+        diagnostics
+            .extend(golden::check_case(&module, case).into_iter().map(|found| case_finding(case, found)));
+    }
+    diagnostics.extend(level::check(&module, level));
+    Report { origin: origin.clone(), cases: discovery.cases.len(), module: Some(module), diagnostics }
+}
+
+impl Report {
+    /// Whether nothing is wrong; warnings may be there.
+    pub fn is_valid(&self) -> bool {
+        self.count(Severity::Error) == 0
+    }
+
+    /// How many findings there are of a severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        self.diagnostics.iter().filter(|found| found.severity == severity).count()
+    }
+
+    /// The format, where the module loads.
+    pub fn format(&self) -> Option<Format> {
+        self.module.as_ref().map(|module| module.manifest.format)
+    }
+
+    /// The manifest that was read, where the folder holds one.
+    pub fn manifest_file(&self) -> Option<std::path::PathBuf> {
+        let (family, _) = layout::recognise(&self.origin).ok()?;
+        Some(self.origin.path_of(family.manifest()))
+    }
+}
+
+impl ToJson for Report {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("valid", &self.is_valid());
+            w.optional("module", &self.module.as_ref().map(|module| module.manifest.name.as_str()));
+            w.field("path", self.origin.path_of("").to_string_lossy().as_ref());
+            w.optional("manifest", &self.manifest_file().map(|path| path.to_string_lossy().into_owned()));
+            w.optional("format", &self.format().map(Format::as_str));
+            w.field("cases", &u64::try_from(self.cases).unwrap_or(u64::MAX));
+            w.field("diagnostics", &self.diagnostics);
+        });
+    }
+}
+
+/// A finding of a golden test, about the file that holds it.
+fn case_finding(case: &golden::GoldenCase, (rule, found): (Rule, golden::Mismatch)) -> Diagnostic {
+    let file = match rule {
+        Rule::GoldenInput | Rule::ExampleInput => &case.input_file,
+        _ => &case.expected_file,
+    };
+    Diagnostic::error(rule, file, format!("{}: {}", found.path, found.message))
+}
+
+#[cfg(test)]
+mod tests;

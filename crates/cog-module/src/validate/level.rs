@@ -1,0 +1,159 @@
+use cog_spec::{Format, Meta, Modality};
+use serde_json::Value;
+
+use super::Level;
+use crate::{
+    Diagnostic, Module, Rule,
+    layout::{self, Family},
+    schema::Schema,
+};
+
+/// What a module lacks to be of a level.
+pub(super) fn check(module: &Module, level: Level) -> Vec<Diagnostic> {
+    if level == Level::Any {
+        return Vec::new();
+    }
+    let check = Check { module, schema: Schema::read(&module.origin, family(module)).ok() };
+    let mut found = Vec::new();
+    found.extend(check.format(level));
+    found.extend(check.tier());
+    found.extend(["input", "data", "meta", "error"].into_iter().filter_map(|part| check.part(part)));
+    found.extend(check.requires(Rule::LevelMeta, "meta", &["confidence", "risk", "explain"]));
+    found.extend(check.explain());
+    found.extend(check.requires(Rule::LevelError, "error", &["code", "message"]));
+    found.extend(check.requires(Rule::LevelRationale, "data", &["rationale"]));
+    if level == Level::V25 {
+        found.extend(check.media());
+    }
+    found
+}
+
+struct Check<'a> {
+    module: &'a Module,
+    schema: Option<Schema>,
+}
+
+impl Check<'_> {
+    fn format(&self, level: Level) -> Option<Diagnostic> {
+        let format = self.module.manifest.format;
+        let (fits, asked, lacks) = match level {
+            Level::V25 => (format == Format::V25, "v2.5", "neither `response` nor `modalities`"),
+            _ => (format >= Format::V22, "v2.2", "neither a tier nor a meta schema"),
+        };
+        if fits {
+            return None;
+        }
+        let message = match format {
+            Format::V0 | Format::V1 => format!("the module has the format {format}, not {asked}"),
+            _ => format!("the module has the format {format}, not {asked}: it has {lacks}"),
+        };
+        let help = format!("`cog migrate {}` takes it to {asked}", self.module.manifest.name);
+        Some(self.about_manifest(Rule::LevelFormat, message).suggest(help))
+    }
+
+    fn tier(&self) -> Option<Diagnostic> {
+        let lacks = self.module.manifest.tier.is_none();
+        lacks.then(|| self.about_manifest(Rule::LevelTier, "the module has no tier".to_owned()))
+    }
+
+    fn part(&self, part: &str) -> Option<Diagnostic> {
+        if self.find(part).is_some() {
+            return None;
+        }
+        let alias = part == "data" && self.module.schema.get("output").is_some();
+        let message = format!("the schema has no part `{part}`");
+        let diagnostic = self.about_schema(Rule::LevelSchemaPart, message, "");
+        Some(if alias { diagnostic.suggest("rename `output` to `data`") } else { diagnostic })
+    }
+
+    fn requires(&self, rule: Rule, part: &str, keys: &[&str]) -> Option<Diagnostic> {
+        let (schema, pointer) = self.find(part)?;
+        let required = schema.get("required").and_then(Value::as_array);
+        let is_required = |key: &&str| required.is_some_and(|list| list.iter().any(|item| item == key));
+        let lacking: Vec<&str> = keys.iter().copied().filter(|key| !is_required(key)).collect();
+        if lacking.is_empty() {
+            return None;
+        }
+        let message = format!("the {part} schema does not require {}", lacking.join(", "));
+        let help = format!("put {} into its `required`", lacking.join(", "));
+        Some(self.about_schema(rule, message, &pointer).suggest(help))
+    }
+
+    fn explain(&self) -> Option<Diagnostic> {
+        let (schema, pointer) = self.find("meta")?;
+        let most = schema.pointer("/properties/explain/maxLength").and_then(Value::as_u64);
+        if most.is_some_and(|most| most <= Meta::MAX_EXPLAIN as u64) {
+            return None;
+        }
+        let message = "the meta schema does not hold `explain` to 280 characters".to_owned();
+        let diagnostic =
+            self.about_schema(Rule::LevelMeta, message, &format!("{pointer}/properties/explain"));
+        Some(diagnostic.suggest("give it `\"maxLength\": 280`"))
+    }
+
+    fn media(&self) -> Option<Diagnostic> {
+        let takes_media = self.module.manifest.modalities.input.iter().any(|kind| *kind != Modality::Text);
+        if !takes_media || self.find("input").is_some_and(|(input, _)| has_media(input)) {
+            return None;
+        }
+        let message = "the module takes media, and its input schema has no place for them".to_owned();
+        let (_, pointer) = self.find("input").unzip();
+        let diagnostic = self.about_schema(Rule::LevelMedia, message, &pointer.unwrap_or_default());
+        Some(diagnostic.suggest("refer to `#/$defs/MediaInput` where a medium goes"))
+    }
+
+    /// A part of the schema and its pointer, references followed.
+    fn find(&self, part: &str) -> Option<(&Value, String)> {
+        let io = &self.module.manifest.io;
+        let named = match part {
+            "input" => &io.input,
+            "data" => &io.data,
+            "meta" => &io.meta,
+            _ => &io.error,
+        };
+        let mut pointer = named.clone().unwrap_or_else(|| format!("/{part}"));
+        for _ in 0..8 {
+            let schema = self.module.schema.pointer(&pointer)?;
+            let Some(reference) = schema.get("$ref").and_then(Value::as_str) else {
+                return Some((schema, pointer));
+            };
+            reference.strip_prefix('#')?.clone_into(&mut pointer);
+        }
+        None
+    }
+
+    fn about_manifest(&self, rule: Rule, message: String) -> Diagnostic {
+        Diagnostic::error(rule, self.module.origin.path_of(family(self.module).manifest()), message)
+    }
+
+    fn about_schema(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
+        match &self.schema {
+            Some(schema) => schema.error_at(rule, message, pointer),
+            None => Diagnostic::error(rule, self.module.origin.path_of(""), message),
+        }
+    }
+}
+
+/// Whether a medium has a place below a schema: a reference to `MediaInput`, or its shape.
+fn has_media(schema: &Value) -> bool {
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let is_media = match schema.get("$ref").and_then(Value::as_str) {
+            Some(reference) => reference.ends_with("/MediaInput"),
+            None => schema.pointer("/properties/type/const").is_some_and(|kind| kind == "base64"),
+        };
+        if is_media {
+            return true;
+        }
+        match schema {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn family(module: &Module) -> Family {
+    layout::family_of(module.manifest.format)
+}
