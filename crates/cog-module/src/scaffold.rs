@@ -1,0 +1,107 @@
+//! New modules: from a template, or a copy of another one (`cog new`).
+
+use std::path::{Path, PathBuf};
+
+use cog_spec::Tier;
+use thiserror::Error;
+
+use crate::{
+    LoadError, Origin,
+    edit::Edits,
+    files::{self, FileError},
+    is_module_name, layout,
+    load::locate_name,
+};
+
+/// Why no module was made. Nothing is left behind.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ScaffoldError {
+    /// The name is no module name.
+    #[error("`{name}` is no module name: lower case letters, digits and hyphens, a letter first")]
+    Name {
+        /// What was asked for.
+        name: String,
+    },
+    /// Something is there already.
+    #[error("{} is there already", .path.display())]
+    Exists {
+        /// The folder that would have been made.
+        path: PathBuf,
+    },
+    /// The module to copy does not load.
+    #[error("the module to copy from does not load")]
+    Source(#[from] LoadError),
+    /// A file could not be written.
+    #[error("{}: {error}", .path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What went wrong.
+        error: FileError,
+    },
+}
+
+/// Makes a v2.5 module from the template, in a folder `name` under `parent`. Returns the folder.
+///
+/// The module validates at every level, and its golden test runs offline.
+///
+/// # Errors
+/// When the name is no name, something is there already, or a file cannot be written.
+pub fn new(parent: &Path, name: &str, tier: Tier) -> Result<PathBuf, ScaffoldError> {
+    let fill = |template: &str| template.replace("NAME", name).replace("TIER", tier.as_str());
+    let files = TEMPLATE.iter().map(|(path, text)| ((*path).to_owned(), fill(text).into_bytes())).collect();
+    create(parent, name, files)
+}
+
+/// Copies a module, on disk or built in, into a folder `name` under `parent`, under its new name.
+///
+/// # Errors
+/// As [`new`], and when the module to copy does not load.
+pub fn copy(parent: &Path, name: &str, from: &Origin) -> Result<PathBuf, ScaffoldError> {
+    let module = crate::load(from)?;
+    let manifest = layout::family_of(module.manifest.format).manifest();
+    let mut files = from.all_files().map_err(|error| write_error(&from.path_of(""), error))?;
+    for (path, content) in &mut files {
+        if path == manifest {
+            *content = rename(from, manifest, name).unwrap_or_else(|| std::mem::take(content));
+        }
+    }
+    create(parent, name, files)
+}
+
+const TEMPLATE: &[(&str, &str)] = &[
+    ("module.yaml", include_str!("scaffold/module.yaml")),
+    ("prompt.md", include_str!("scaffold/prompt.md")),
+    ("schema.json", include_str!("scaffold/schema.json")),
+    ("tests/case1.input.json", include_str!("scaffold/case1.input.json")),
+    ("tests/case1.expected.json", include_str!("scaffold/case1.expected.json")),
+];
+
+/// The text of a manifest with another name in it, everything else untouched.
+fn rename(from: &Origin, manifest: &str, name: &str) -> Option<Vec<u8>> {
+    let source = from.read(manifest, files::MAX_PART).ok()?;
+    let mut edits = Edits::default();
+    edits.replace(locate_name(from)?, name);
+    Some(edits.apply(&source.text).into_bytes())
+}
+
+/// Writes everything into a folder beside, which then takes its place.
+fn create(parent: &Path, name: &str, files: Vec<(String, Vec<u8>)>) -> Result<PathBuf, ScaffoldError> {
+    if !is_module_name(name) {
+        return Err(ScaffoldError::Name { name: name.escape_debug().to_string() });
+    }
+    let folder = parent.join(name);
+    if folder.exists() {
+        return Err(ScaffoldError::Exists { path: folder });
+    }
+    files::write_folder(&folder, &files).map_err(|error| write_error(&folder, error))?;
+    Ok(folder)
+}
+
+fn write_error(path: &Path, error: FileError) -> ScaffoldError {
+    ScaffoldError::Write { path: path.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests;
