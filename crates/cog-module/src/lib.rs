@@ -7,8 +7,8 @@
 //! alone.
 //!
 //! * [`Finder`] finds a module by name or path, [`Shipped`] are the modules built into the program;
-//! * [`golden`] finds and compares golden tests.
-//! * [`scaffold`] makes a module.
+//! * [`validate`] makes every check of the documents, [`golden`] finds and compares golden tests;
+//! * [`scaffold`] makes a module, [`migrate`] takes an old one to v2.2 or v2.5.
 //!
 //! This crate is where files are read and written, always within limits and never by halves.
 

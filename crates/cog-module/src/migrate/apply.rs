@@ -1,0 +1,59 @@
+use std::path::{Path, PathBuf};
+
+use super::{MigrateError, Migration};
+use crate::{
+    Origin,
+    files::{self, FileError},
+    load,
+};
+
+impl Migration {
+    /// Writes what was planned. With `backup` the folder as it was stays beside it, under the name
+    /// that is returned.
+    ///
+    /// All of it or nothing: the new folder is made beside the old one, loaded to see that it does,
+    /// and then takes its place.
+    ///
+    /// # Errors
+    /// When a file cannot be written, or the result would not load; the module is then as it was.
+    pub fn apply(&self, backup: bool) -> Result<Option<PathBuf>, MigrateError> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let folder = self.folder.canonicalize().map_err(|error| self.at(&self.folder, error.into()))?;
+        let fresh = files::Sibling::of(&folder).map_err(|error| self.at(&folder, error))?;
+        let staged = fresh.path().join(folder.file_name().unwrap_or_default());
+        files::copy_folder(&folder, &staged).map_err(|error| self.at(&folder, error))?;
+        self.write_into(&staged)?;
+        load(&Origin::Folder(staged.clone())).map_err(MigrateError::Result)?;
+        let kept = backup.then(|| self.backup_name(&folder));
+        fresh.swap(&staged, &folder, kept.as_deref()).map_err(|error| self.at(&folder, error))?;
+        Ok(kept)
+    }
+
+    fn write_into(&self, staged: &Path) -> Result<(), MigrateError> {
+        for change in &self.changes {
+            let path = staged.join(&change.path);
+            let written = match &change.after {
+                Some(text) => files::write_atomic(&path, text),
+                None => files::remove(&path, staged),
+            };
+            written.map_err(|error| self.at(&path, error))?;
+        }
+        Ok(())
+    }
+
+    /// `NAME.v1.bak`, or with a number where that is taken. It has a dot, so that it is no module's name.
+    fn backup_name(&self, folder: &Path) -> PathBuf {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let base = format!("{name}.{}.bak", self.from);
+        let numbered = (2..).map(|number| format!("{base}{number}"));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        let free = names.find(|name| !folder.with_file_name(name).exists());
+        folder.with_file_name(free.unwrap_or(base))
+    }
+
+    fn at(&self, path: &Path, error: FileError) -> MigrateError {
+        MigrateError::File { path: path.to_owned(), error }
+    }
+}

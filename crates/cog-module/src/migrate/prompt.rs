@@ -1,0 +1,41 @@
+use super::{MigrateError, draft::Draft};
+use crate::edit::line_end;
+
+/// What a v2.2 prompt says beside the author's own words.
+const ENVELOPE: &str = r#"
+## Envelope
+
+Answer with one JSON object and nothing around it. What is described above goes into `data`.
+
+Where you can answer:
+
+```json
+{
+  "ok": true,
+  "meta": { "confidence": 0.9, "risk": "low", "explain": "The answer in at most 280 characters" },
+  "data": { "rationale": "How you came to the answer, at any length" }
+}
+```
+
+Where you cannot:
+
+```json
+{
+  "ok": false,
+  "meta": { "confidence": 0.9, "risk": "none", "explain": "Why there is no answer" },
+  "error": { "code": "E2004", "message": "What would have to change" }
+}
+```
+
+- `meta.confidence`: 0 to 1, how sure you are of the answer.
+- `meta.risk`: none, low, medium or high, how much harm acting on the answer can do.
+"#;
+
+/// Adds the envelope section; every word of the prompt stays.
+pub(super) fn add_envelope(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let source = draft.require("prompt.md")?;
+    let newline = line_end(&source.text);
+    let gap = if source.text.ends_with('\n') { "" } else { newline };
+    let section = ENVELOPE.replace('\n', newline);
+    draft.put("prompt.md", source.text + gap + &section)
+}

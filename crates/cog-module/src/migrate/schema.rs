@@ -1,0 +1,137 @@
+//! `schema.json` of v2.2: `output` is called `data`, and `meta` and `error` stand beside it.
+
+use cog_json::{Node, Value};
+
+use super::{MigrateError, draft::Draft};
+use crate::{
+    Diagnostic, LoadError, Rule,
+    edit::{Edits, line_end},
+    schema::lead_references,
+    source::Source,
+};
+
+const FILE: &str = "schema.json";
+
+const META: &str = r#""meta": {
+    "type": "object",
+    "required": ["confidence", "risk", "explain"],
+    "properties": {
+      "confidence": { "type": "number", "minimum": 0, "maximum": 1 },
+      "risk": { "type": "string", "enum": ["none", "low", "medium", "high"] },
+      "explain": { "type": "string", "maxLength": 280 }
+    }
+  }"#;
+
+const ERROR: &str = r#""error": {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {
+      "code": { "type": "string" },
+      "message": { "type": "string" },
+      "recoverable": { "type": "boolean" },
+      "details": { "type": "object" }
+    }
+  }"#;
+
+/// Renames the output, adds `meta` and `error`, and sees to it that data has its rationale.
+pub(super) fn to_v22(draft: &mut Draft<'_>, output: &str) -> Result<(), MigrateError> {
+    let source = draft.require(FILE)?;
+    let tree = parse(&source)?;
+    let newline = line_end(&source.text);
+    let mut edits = Edits::default();
+    let data_name = if tree.get("data").is_some() { "data" } else { output };
+    let data = tree.get(data_name);
+    if let Some(data) = data.filter(|_| data_name == "output") {
+        rename_key(&source, data, "output", "data", &mut edits);
+        lead_output_references(&source, &mut edits);
+    }
+    if let Some(data) = data {
+        add_rationale(data, &mut edits, draft);
+    }
+    let parts = [("meta", META), ("error", ERROR)];
+    let lacking: Vec<&str> =
+        parts.iter().filter(|(key, _)| tree.get(key).is_none()).map(|(_, text)| *text).collect();
+    if let Some(end) = source.text.rfind('}').filter(|_| !lacking.is_empty()) {
+        let before = source.text.get(..end).unwrap_or_default().trim_end().len();
+        let comma = if tree.node().is_empty() { "" } else { "," };
+        let text = format!("{comma}\n  {}\n", lacking.join(",\n  "));
+        edits.replace(before..end, text.replace('\n', newline));
+    }
+    draft.put(FILE, edits.apply(&source.text))
+}
+
+/// v0: one document of two files, the references of each led to its new place.
+pub(super) fn join_v0(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
+    let mut document = serde_json::Map::new();
+    document.insert("$schema".to_owned(), "http://json-schema.org/draft-07/schema#".into());
+    for (file, part) in [("input.schema.json", "input"), ("output.schema.json", "data")] {
+        let mut schema = parse(&draft.require(file)?)?.to_serde();
+        if let Some(members) = schema.as_object_mut() {
+            members.retain(|key, _| key != "$schema" && key != "$id");
+        }
+        lead_references(&mut schema, &format!("/{part}"));
+        document.insert(part.to_owned(), schema);
+        draft.remove(file)?;
+    }
+    let mut text = String::new();
+    Value::from(serde_json::Value::Object(document)).node().write_pretty(&mut text);
+    text.push('\n');
+    draft.put(FILE, text)
+}
+
+/// Puts another name in place of a member's key.
+fn rename_key(source: &Source, value: Node<'_>, from: &str, to: &str, edits: &mut Edits) {
+    let quoted = format!("\"{from}\"");
+    let before = source.text.get(..value.offset()).unwrap_or_default();
+    if let Some(start) = before.rfind(&quoted) {
+        edits.replace(start..start + quoted.len(), format!("\"{to}\""));
+    }
+}
+
+/// References into the output follow it to its new name.
+fn lead_output_references(source: &Source, edits: &mut Edits) {
+    for old in ["\"#/output/", "\"#/output\""] {
+        for (start, _) in source.text.match_indices(old) {
+            edits.replace(start..start + old.len(), old.replace("output", "data"));
+        }
+    }
+}
+
+/// A v2.2 answer has a rationale, so its schema names and requires it.
+fn add_rationale(data: Node<'_>, edits: &mut Edits, draft: &mut Draft<'_>) {
+    let properties = data.get("properties");
+    let rationale = properties.and_then(|properties| properties.get("rationale"));
+    match (properties, rationale) {
+        (Some(properties), None) => {
+            insert_first(properties, "\"rationale\": { \"type\": \"string\" }", edits);
+            draft.note("data has a new field `rationale`, which every v2.2 answer has");
+        }
+        (_, Some(rationale)) if rationale.get("type").and_then(Node::as_str) != Some("string") => {
+            draft.note("data.rationale may be an object; it stays one, and v2.2 readers expect text");
+        }
+        (None, None) => {
+            return draft.note("the data schema names no properties; add `rationale` to it by hand");
+        }
+        _ => {}
+    }
+    match data.get("required") {
+        Some(required) if !required.elements().any(|key| key.as_str() == Some("rationale")) => {
+            insert_first(required, "\"rationale\"", edits);
+        }
+        Some(_) => {}
+        None => insert_first(data, "\"required\": [\"rationale\"]", edits),
+    }
+}
+
+/// Puts a member or an item in front of the others.
+fn insert_first(container: Node<'_>, text: &str, edits: &mut Edits) {
+    let separator = if container.is_empty() { "" } else { ", " };
+    edits.insert(container.offset() + 1, format!("{text}{separator}"));
+}
+
+fn parse(source: &Source) -> Result<Value, MigrateError> {
+    Value::parse(&source.text).map_err(|error| {
+        let problem = Diagnostic::error(Rule::SchemaSyntax, &source.path, error.to_string());
+        MigrateError::Load(LoadError { diagnostics: vec![problem] })
+    })
+}
