@@ -60,9 +60,9 @@ impl Parser {
     /// quotes, comments, line breaks and other control characters in strings, Python's `None`, `True`, `False`.
     ///
     /// The document is the first object with a member, or array of such, that the reply shows: nothing is told
-    /// before its first key and colon, and what looks different at that point is prose. An empty object, an array
-    /// without objects or a scalar is the document only if there is nothing else in the reply but a fence; it is
-    /// told by [`Parser::finish`].
+    /// before its first key and colon, and what looks different at that point is prose. An array that the reply
+    /// begins with may hold other things before that object. An empty object, an array without objects or a scalar
+    /// is the document only if there is nothing else in the reply but a fence; it is told by [`Parser::finish`].
     #[must_use]
     pub fn tolerant(limits: Limits) -> Parser {
         let limits = limits.addressable();

@@ -38,6 +38,7 @@ impl Reply {
     pub(super) fn run<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
         if let Stage::Before(seeker) = &mut self.stage {
             let Some(start) = seeker.seek(&machine.tape.text) else { return Ok(()) };
+            let start = array_around(start, seeker, machine);
             self.enter(start, machine);
         }
         if let Stage::Inside = self.stage {
@@ -58,6 +59,7 @@ impl Reply {
         if let Stage::Before(seeker) = &mut self.stage {
             let cut = seeker.candidate();
             if let Some(start) = seeker.seek_at_end(&machine.tape.text) {
+                let start = array_around(start, seeker, machine);
                 self.enter(start, machine);
                 self.run(machine, sink)?;
             } else if seeker.is_reasoning() {
@@ -100,6 +102,20 @@ impl Reply {
         self.enter(start, machine);
         machine.run(sink)
     }
+}
+
+/// The start of an array that the reply begins with and that the object found at `found` stands in, else `found`.
+fn array_around(found: usize, seeker: &Seeker, machine: &mut Machine) -> usize {
+    let start = body(&machine.tape.text, seeker.body());
+    if start >= found || machine.tape.text.as_bytes().get(start) != Some(&b'[') {
+        return found;
+    }
+    // Only what was looked at decides, so that the split does not matter.
+    let later = machine.tape.text.split_off(seeker.pos());
+    machine.restart(start);
+    let inside = machine.run(&mut Silent).is_ok() && !machine.is_over();
+    machine.tape.text.push_str(&later);
+    if inside { start } else { found }
 }
 
 const FENCE: &str = "```";

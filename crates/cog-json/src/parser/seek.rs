@@ -94,6 +94,11 @@ impl Seeker {
         self.is_candidate().then_some(self.start)
     }
 
+    /// How far the text was looked at.
+    pub(super) fn pos(&self) -> usize {
+        self.pos
+    }
+
     /// Where the reply starts, after reasoning.
     pub(super) fn body(&self) -> usize {
         self.body

@@ -56,8 +56,13 @@ pub(crate) fn to_serde(node: Node<'_>) -> serde_json::Value {
     }
 }
 
-/// What `serde_json` makes of the literal: an integer where it fits, else the nearest float.
+/// An integer where one of 64 bits was written, else the nearest float, which `serde_json`'s own parser would miss
+/// by a bit now and then.
 fn number(node: Node<'_>) -> serde_json::Number {
-    let literal = node.as_number().map_or("0", |number| number.literal());
-    literal.parse().unwrap_or_else(|_| 0.into())
+    let number = node.as_number();
+    let integer = number.filter(|it| it.is_plain_integer() && it.literal() != "-0");
+    integer
+        .and_then(|it| it.as_u64().map(Into::into).or_else(|| it.as_i64().map(Into::into)))
+        .or_else(|| serde_json::Number::from_f64(number?.as_f64()))
+        .unwrap_or_else(|| 0.into())
 }

@@ -94,6 +94,19 @@ fn brackets_in_prose_are_not_the_document() {
 }
 
 #[test]
+fn an_array_that_the_reply_begins_with_keeps_what_it_holds() {
+    for (text, json) in [
+        ("[1,'x',{'a':1}]", r#"[1,"x",{"a":1}]"#),
+        ("```json\n[[],{},[null,{\"a\":1}]]\n```", r#"[[],{},[null,{"a":1}]]"#),
+        ("[1] says {\"a\":1}", r#"{"a":1}"#),
+        ("[Note] {\"a\":1}", r#"{"a":1}"#),
+        ("So: [1, {\"a\":1}]", r#"{"a":1}"#),
+    ] {
+        assert_eq!(read(text).0, json);
+    }
+}
+
+#[test]
 fn nothing_is_told_before_the_first_key_and_colon() {
     let mut parser = tolerant();
     let mut told = 0;
