@@ -18,6 +18,12 @@ pub(super) struct Reply {
 enum Stage {
     /// The document has not begun.
     Before(Seeker),
+    /// An object was found here, but inside a string that the reply begins with: its end will tell whether that
+    /// string is all there is.
+    Quoted {
+        found: usize,
+        body: usize,
+    },
     Inside,
     /// The document is over; another one may come.
     After(Seeker),
@@ -37,9 +43,16 @@ impl Reply {
     /// Reads as far as the text goes.
     pub(super) fn run<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
         if let Stage::Before(seeker) = &mut self.stage {
-            let Some(start) = seeker.seek(&machine.tape.text) else { return Ok(()) };
-            let start = array_around(start, seeker, machine);
-            self.enter(start, machine);
+            let Some(found) = seeker.seek(&machine.tape.text) else { return Ok(()) };
+            let body = body(&machine.tape.text, seeker.body());
+            let opening = machine.tape.text.as_bytes().get(body).copied();
+            match opening {
+                Some(b'[') if stands_in(body, seeker.pos(), machine) => self.enter(body, machine),
+                Some(b'"') if stands_in(body, seeker.pos(), machine) => {
+                    self.stage = Stage::Quoted { found, body }
+                }
+                _ => self.enter(found, machine),
+            }
         }
         if let Stage::Inside = self.stage {
             machine.run(sink)?;
@@ -56,19 +69,23 @@ impl Reply {
 
     /// The text is over.
     pub(super) fn finish<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<End, Fault> {
-        if let Stage::Before(seeker) = &mut self.stage {
-            let cut = seeker.candidate();
-            if let Some(start) = seeker.seek_at_end(&machine.tape.text) {
-                let start = array_around(start, seeker, machine);
-                self.enter(start, machine);
-                self.run(machine, sink)?;
-            } else if seeker.is_reasoning() {
-                return Ok(End::Truncated);
-            } else {
-                let start = cut.unwrap_or_else(|| body(&machine.tape.text, seeker.body()));
-                self.settle(start, machine, sink)?;
+        match &mut self.stage {
+            Stage::Before(seeker) => {
+                if seeker.is_reasoning() {
+                    return Ok(End::Truncated);
+                }
+                let cut = seeker.candidate();
+                let found = seeker.seek_at_end(&machine.tape.text);
+                let body = body(&machine.tape.text, seeker.body());
+                self.settle(body, found, cut, machine)?;
             }
+            Stage::Quoted { found, body } => {
+                let (found, body) = (*found, *body);
+                self.settle(body, Some(found), None, machine)?;
+            }
+            Stage::Inside | Stage::After(_) => {}
         }
+        self.run(machine, sink)?;
         if !machine.finish(sink)? {
             return Ok(End::Truncated);
         }
@@ -79,43 +96,57 @@ impl Reply {
         Ok(End::Complete)
     }
 
+    /// Decides where the document starts, now that all is known. The whole `body` may be a value that says nothing
+    /// sooner: a scalar, an empty object, an array without objects. Else it is the object that was `found`, or the
+    /// array or object that the reply was `cut` in.
+    fn settle(
+        &mut self,
+        body: usize,
+        found: Option<usize>,
+        cut: Option<usize>,
+        machine: &mut Machine,
+    ) -> Result<(), Fault> {
+        if is_alone(body, machine) {
+            self.enter(body, machine);
+            return Ok(());
+        }
+        let start = found.or(cut).unwrap_or(body);
+        if found.is_none() {
+            machine.restart(start);
+            let container = matches!(machine.tape.text.as_bytes().get(start), Some(b'{' | b'['));
+            match machine.run(&mut Silent) {
+                Err(fault) if container => return Err(fault),
+                Ok(()) if container && !machine.is_over() => {}
+                _ => return Err((SyntaxKind::Nothing, 0)),
+            }
+        }
+        self.enter(start, machine);
+        Ok(())
+    }
+
     fn enter(&mut self, start: usize, machine: &mut Machine) {
         machine.restart(start);
         note_before(&mut machine.ledger, machine.tape.text.get(..start).unwrap_or_default());
         self.stage = Stage::Inside;
     }
-
-    /// No object with a member was found. A scalar, an empty object or an array without objects is the document
-    /// only if it is all there is; an array or object may also be cut there.
-    fn settle<S: Sink>(&mut self, start: usize, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
-        let container = matches!(machine.tape.text.as_bytes().get(start), Some(b'{' | b'['));
-        machine.restart(start);
-        let tried = machine.run(&mut Silent).and_then(|()| machine.finish(&mut Silent));
-        let rest = machine.tape.text.get(machine.pos..).unwrap_or_default().trim();
-        let alone = rest.is_empty() || rest == FENCE;
-        match tried {
-            Ok(true) if alone => {}
-            Ok(false) if container => {}
-            Err(fault) if container => return Err(fault),
-            _ => return Err((SyntaxKind::Nothing, 0)),
-        }
-        self.enter(start, machine);
-        machine.run(sink)
-    }
 }
 
-/// The start of an array that the reply begins with and that the object found at `found` stands in, else `found`.
-fn array_around(found: usize, seeker: &Seeker, machine: &mut Machine) -> usize {
-    let start = body(&machine.tape.text, seeker.body());
-    if start >= found || machine.tape.text.as_bytes().get(start) != Some(&b'[') {
-        return found;
-    }
-    // Only what was looked at decides, so that the split does not matter.
-    let later = machine.tape.text.split_off(seeker.pos());
-    machine.restart(start);
+/// Whether there is one whole value at `body` and nothing after it but a fence.
+fn is_alone(body: usize, machine: &mut Machine) -> bool {
+    machine.restart(body);
+    let whole = machine.run(&mut Silent).and_then(|()| machine.finish(&mut Silent));
+    let rest = machine.tape.text.get(machine.pos..).unwrap_or_default().trim();
+    whole == Ok(true) && (rest.is_empty() || rest == FENCE)
+}
+
+/// Whether what begins at `body` goes on at `pos`. Only what stands before `pos` decides, so that the split does
+/// not matter.
+fn stands_in(body: usize, pos: usize, machine: &mut Machine) -> bool {
+    let later = machine.tape.text.split_off(pos);
+    machine.restart(body);
     let inside = machine.run(&mut Silent).is_ok() && !machine.is_over();
     machine.tape.text.push_str(&later);
-    if inside { start } else { found }
+    inside
 }
 
 const FENCE: &str = "```";
