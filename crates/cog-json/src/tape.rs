@@ -46,14 +46,14 @@ impl Tape {
         }
     }
 
-    /// Puts `key`, the last entry so far, in force in an object that has `count` keys with it, and the `earlier`
-    /// entry of the same key (0: none) out of it.
+    /// Puts `key`, the last entry so far, in force in an object, and the `earlier` entry of the same key (0: none)
+    /// out of it. `keys` counts all key entries of the object, this one included.
     #[inline]
-    pub(crate) fn add_member(&mut self, object: u32, key: u32, earlier: u32, count: u32) {
+    pub(crate) fn add_member(&mut self, object: u32, key: u32, earlier: u32, keys: u32) {
         if earlier != 0 {
             self.update(earlier, Entry::set_shadowed);
         }
-        if count > SMALL {
+        if keys > SMALL {
             self.add_to_table(object, key);
         }
     }

@@ -214,7 +214,7 @@ fn told<'a>(mut parser: Parser, pieces: impl IntoIterator<Item = &'a [u8]>) -> T
 fn note(event: Event<'_>, events: &mut Vec<String>) {
     match event.kind {
         EventKind::Text { delta, first: false } => {
-            events.last_mut().into_iter().for_each(|last| *last += delta)
+            events.last_mut().into_iter().for_each(|last| *last += delta);
         }
         EventKind::Complete => events.push(format!("{} complete {}", event.path, event.node)),
         EventKind::Text { delta, .. } => events.push(format!("{} text {delta}", event.path)),

@@ -65,6 +65,8 @@ pub(super) struct Frame {
     pub(super) object: bool,
     /// Children so far; brought to the tape at the end of each piece.
     pub(super) count: u32,
+    /// Keys so far, those that came again counted each time.
+    keys: u32,
     /// The key entry of the member at hand.
     pub(super) key: u32,
     /// An earlier key entry with the same key, or 0, which is never a key.
@@ -262,7 +264,7 @@ impl Machine {
         self.pos += 1;
         self.expect = expect;
         let object = tag == Tag::Object;
-        self.frames.push(Frame { container, object, count: 0, key: 0, earlier: 0, seen: 0 });
+        self.frames.push(Frame { container, object, count: 0, keys: 0, key: 0, earlier: 0, seen: 0 });
         self.tell(container, EventKind::Open, sink);
         Ok(true)
     }
@@ -303,7 +305,8 @@ impl Machine {
         }
         frame.count += u32::from(earlier == 0);
         if frame.object {
-            self.tape.add_member(frame.container, frame.key, earlier, frame.count);
+            frame.keys += 1;
+            self.tape.add_member(frame.container, frame.key, earlier, frame.keys);
         }
         self.tape.entries.push(entry);
         if earlier != 0 {
