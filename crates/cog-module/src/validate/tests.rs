@@ -53,6 +53,24 @@ fn a_broken_schema_is_told_where_it_breaks() {
 }
 
 #[test]
+fn schemas_that_cannot_work_are_told_each_with_its_place() {
+    let schemas = [
+        ("\"enum\": [\"billing\", \"other\"]", "\"pattern\": \"(\"", "pattern"),
+        ("\"enum\": [\"billing\", \"other\"]", "\"$ref\": \"#/$defs/Queue\"", "loop"),
+        ("\"enum\": [\"billing\", \"other\"]", "\"$ref\": \"#/$defs/Nowhere\"", "nowhere"),
+        ("\"enum\": [\"billing\", \"other\"]", "\"type\": \"strnig\"", "type"),
+    ];
+    let mut shown = String::new();
+    for (old, new, name) in schemas {
+        let folder = Folder::v22().with("schema.json", SCHEMA.replace(old, new));
+        let error = folder.load().unwrap_err();
+        let found: Vec<String> = error.diagnostics.iter().map(ToString::to_string).collect();
+        shown += &format!("=== {name}\n{}\n", folder.strip(&found.join("\n\n")));
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
 fn a_golden_answer_of_an_exec_module_passes_the_gate_or_is_told() {
     let answer = |confidence: &str, risk: &str| {
         format!(
