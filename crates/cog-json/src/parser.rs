@@ -1,5 +1,6 @@
 //! Reading JSON as it arrives.
 
+mod build;
 mod input;
 mod lenient;
 mod machine;
@@ -113,6 +114,7 @@ impl Parser {
         Some(Value::of_tape(self.machine.tape))
     }
 
+    /// Reads a whole document with nobody listening.
     pub(crate) fn one_shot(bytes: &[u8], limits: Limits) -> Result<Value, SyntaxError> {
         let mut parser = Parser::strict(limits);
         parser.machine.reserve(bytes.len());

@@ -1,0 +1,149 @@
+//! What the grammar found goes onto the tape, and is told.
+
+use crate::error::SyntaxKind;
+use crate::event::{Event, EventKind};
+use crate::node::Node;
+use crate::parser::Fault;
+use crate::parser::lenient::Place;
+use crate::parser::machine::{Expect, Machine, Step};
+use crate::parser::sink::Sink;
+use crate::parser::tolerance::Tolerance;
+use crate::tape::{Entry, Tag, fingerprint};
+use crate::write::ToJson;
+
+/// An open container.
+pub(super) struct Frame {
+    pub(super) container: u32,
+    pub(super) object: bool,
+    /// Children so far; brought to the tape at the end of each piece.
+    pub(super) count: u32,
+    /// Keys so far, those that came again counted each time.
+    keys: u32,
+    /// The key entry of the member at hand.
+    pub(super) key: u32,
+    /// An earlier key entry with the same key, or 0, which is never a key.
+    earlier: u32,
+    /// One bit for each fingerprint: a key whose bit is not set is new.
+    seen: u64,
+}
+
+impl Machine {
+    pub(super) fn open<S: Sink>(&mut self, tag: Tag, expect: Expect, sink: &mut S) -> Step {
+        if self.frames.len() >= self.limits.depth as usize {
+            return Err((SyntaxKind::TooDeep, self.pos));
+        }
+        let container = self.begin(Entry::open(tag, self.pos), sink)?;
+        self.pos += 1;
+        self.expect = expect;
+        let object = tag == Tag::Object;
+        self.frames.push(Frame { container, object, count: 0, keys: 0, key: 0, earlier: 0, seen: 0 });
+        self.tell(container, EventKind::Open, sink);
+        Ok(true)
+    }
+
+    pub(super) fn close<S: Sink>(&mut self, sink: &mut S) -> Step {
+        self.pos += 1;
+        if let Some(frame) = self.frames.pop() {
+            let next = self.tape.len();
+            self.tape.update(frame.container, |entry| {
+                entry.set_len(frame.count as usize);
+                entry.close(next);
+            });
+            self.complete(frame.container, sink);
+        }
+        Ok(true)
+    }
+
+    /// A value that is known as a whole.
+    pub(super) fn scalar<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Step {
+        let index = self.begin(entry, sink)?;
+        self.complete(index, sink);
+        Ok(true)
+    }
+
+    /// Puts a value on the tape, in its place in the container at hand.
+    pub(super) fn begin<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Result<u32, Fault> {
+        let index = self.tape.len();
+        if index >= self.limits.nodes {
+            return Err((SyntaxKind::TooMany, entry.start()));
+        }
+        let Some(frame) = self.frames.last_mut() else {
+            self.tape.entries.push(entry);
+            return Ok(index);
+        };
+        let earlier = std::mem::take(&mut frame.earlier);
+        if S::LIVE && !frame.object {
+            self.path.push_index(frame.count as usize);
+        }
+        frame.count += u32::from(earlier == 0);
+        if frame.object {
+            frame.keys += 1;
+            self.tape.add_member(frame.container, frame.key, earlier, frame.keys);
+        }
+        self.tape.entries.push(entry);
+        if earlier != 0 {
+            self.note_duplicate(earlier);
+            self.tell(index, EventKind::Replaced, sink);
+        }
+        Ok(index)
+    }
+
+    #[cold]
+    fn note_duplicate(&mut self, earlier: u32) {
+        let replaced = Node { tape: &self.tape, index: earlier + 1 }.to_json().len();
+        self.note(Tolerance::DuplicateKey, Place::Value, replaced, 0);
+    }
+
+    /// Goes on after a value.
+    pub(super) fn complete<S: Sink>(&mut self, index: u32, sink: &mut S) {
+        self.tell(index, EventKind::Complete, sink);
+        let Some(frame) = self.frames.last() else {
+            self.expect = Expect::End;
+            return;
+        };
+        if S::LIVE {
+            self.path.pop();
+        }
+        // A comma mostly follows at once.
+        self.expect = match self.tape.text.as_bytes().get(self.pos) {
+            Some(b',') if frame.object => Expect::Key,
+            Some(b',') => Expect::Element,
+            _ => Expect::Comma,
+        };
+        self.pos += usize::from(self.expect != Expect::Comma);
+    }
+
+    /// A key is complete: `entry` is its string.
+    pub(super) fn add_key<S: Sink>(&mut self, entry: Entry) -> Step {
+        let index = self.tape.len();
+        if index >= self.limits.nodes {
+            return Err((SyntaxKind::TooMany, entry.start()));
+        }
+        let key = self.tape.string(entry);
+        let print = fingerprint(key.as_bytes());
+        if let Some(frame) = self.frames.last_mut() {
+            let bit = 1_u64 << (print % 64);
+            if frame.seen & bit != 0 {
+                frame.earlier = self.tape.find(frame.container, key, print).unwrap_or(0);
+            }
+            frame.seen |= bit;
+            frame.key = index;
+        }
+        if S::LIVE {
+            self.path.push_key(key);
+        }
+        self.tape.entries.push(entry.with_key(print));
+        // A colon mostly follows at once.
+        let colon = self.tape.text.as_bytes().get(self.pos) == Some(&b':');
+        self.pos += usize::from(colon);
+        self.expect = if colon { Expect::Value } else { Expect::Colon };
+        Ok(true)
+    }
+
+    #[inline]
+    pub(super) fn tell<S: Sink>(&self, index: u32, kind: EventKind<'_>, sink: &mut S) {
+        if S::LIVE {
+            sink.tell(Event { path: &self.path, node: Node { tape: &self.tape, index }, kind });
+        }
+    }
+}
