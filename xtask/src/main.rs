@@ -3,6 +3,7 @@
 mod bench;
 mod conformance;
 mod dag;
+mod fuzz;
 mod generate;
 mod project;
 mod sizes;
@@ -18,6 +19,7 @@ usage: cargo xtask COMMAND
   bench               run the benchmarks, with the peers that they are compared to
   conformance         print which lines of the checklist are covered
   dag                 check the crates against the table of what may use what
+  fuzz SECONDS        run each fuzz target for so long
   generate [--check]  write the generated pages, or fail where one is out of date
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them";
@@ -38,6 +40,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["bench"] => bench::run(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
+        ["fuzz", seconds] => fuzz::run(seconds),
         ["generate"] => generate::run(generate::Mode::Write),
         ["generate", "--check"] => generate::run(generate::Mode::Check),
         ["sizes"] => sizes::run(),
