@@ -1,0 +1,94 @@
+use serde_json::{Value, json};
+
+use crate::{Finish, Reply};
+
+const ID: &str = "msg_mock";
+
+pub(super) fn stream(reply: &Reply) -> Vec<String> {
+    let (input, output) = reply.usage;
+    let mut events = vec![
+        event(&json!({ "type": "message_start", "message": {
+            "id": ID, "type": "message", "role": "assistant", "model": reply.model, "content": [],
+            "stop_reason": null, "stop_sequence": null, "usage": { "input_tokens": input, "output_tokens": 1 },
+        } })),
+        event(&json!({ "type": "ping" })),
+    ];
+    let mut index = 0;
+    if !reply.reasoning.is_empty() {
+        let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
+        block(&mut events, index, &start, reply.reasoning_pieces(), "thinking");
+        index += 1;
+    }
+    if reply.refusal.is_none() {
+        block(&mut events, index, &json!({ "type": "text", "text": "" }), reply.text_pieces(), "text");
+    }
+    if let Some(message) = &reply.fault {
+        events.push(event(&failure(529, message)));
+        return events;
+    }
+    events.push(event(&json!({
+        "type": "message_delta",
+        "delta": { "stop_reason": stop_reason(reply), "stop_sequence": null, "stop_details": stop_details(reply) },
+        "usage": { "output_tokens": output },
+    })));
+    events.push(event(&json!({ "type": "message_stop" })));
+    events
+}
+
+pub(super) fn whole(reply: &Reply) -> Value {
+    let (input, output) = reply.usage;
+    let content = match reply.refusal {
+        Some(_) => json!([]),
+        None => json!([{ "type": "text", "text": reply.text }]),
+    };
+    json!({
+        "id": ID, "type": "message", "role": "assistant", "model": reply.model, "content": content,
+        "stop_reason": stop_reason(reply), "stop_sequence": null, "stop_details": stop_details(reply),
+        "usage": { "input_tokens": input, "output_tokens": output },
+    })
+}
+
+pub(super) fn failure(status: u16, message: &str) -> Value {
+    let kind = match status {
+        401 => "authentication_error",
+        403 => "permission_error",
+        404 => "not_found_error",
+        429 => "rate_limit_error",
+        529 => "overloaded_error",
+        500.. => "api_error",
+        _ => "invalid_request_error",
+    };
+    json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_mock" })
+}
+
+fn block(events: &mut Vec<String>, index: usize, start: &Value, pieces: Vec<String>, kind: &str) {
+    events.push(event(&json!({ "type": "content_block_start", "index": index, "content_block": start })));
+    for piece in pieces {
+        let mut delta = json!({ "type": format!("{kind}_delta") });
+        if let Some(fields) = delta.as_object_mut() {
+            fields.insert(kind.to_owned(), piece.into());
+        }
+        events.push(event(&json!({ "type": "content_block_delta", "index": index, "delta": delta })));
+    }
+    events.push(event(&json!({ "type": "content_block_stop", "index": index })));
+}
+
+fn event(value: &Value) -> String {
+    let name = value.get("type").and_then(Value::as_str).unwrap_or_default();
+    format!("event: {name}\ndata: {value}\n\n")
+}
+
+fn stop_reason(reply: &Reply) -> &str {
+    match &reply.finish {
+        _ if reply.refusal.is_some() => "refusal",
+        Finish::Stop => "end_turn",
+        Finish::Length => "max_tokens",
+        Finish::ContentFilter => "refusal",
+        Finish::Word(word) => word,
+    }
+}
+
+fn stop_details(reply: &Reply) -> Option<Value> {
+    let words = reply.refusal.as_ref()?;
+    Some(json!({ "type": "refusal", "category": null, "explanation": words }))
+}

@@ -1,0 +1,71 @@
+use serde_json::{Value, json};
+
+use super::data;
+use crate::{Finish, Reply};
+
+pub(super) fn stream(reply: &Reply) -> Vec<String> {
+    if reply.refusal.is_some() {
+        return vec![data(&whole(reply))];
+    }
+    let thoughts = reply.reasoning_pieces().into_iter().map(|text| json!({ "text": text, "thought": true }));
+    let texts = reply.text_pieces().into_iter().map(|text| json!({ "text": text }));
+    let mut parts: Vec<Value> = thoughts.chain(texts).collect();
+    let last = parts.pop().unwrap_or_default();
+    let mut events: Vec<String> = parts.iter().map(|part| data(&response(reply, part, None))).collect();
+    match &reply.fault {
+        Some(message) => {
+            events.push(data(&response(reply, &last, None)));
+            events.push(data(&failure(503, message)));
+        }
+        None => events.push(data(&response(reply, &last, Some(finish(reply))))),
+    }
+    events
+}
+
+pub(super) fn whole(reply: &Reply) -> Value {
+    match reply.refusal {
+        Some(_) => json!({
+            "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
+            "usageMetadata": usage(reply), "modelVersion": reply.model, "responseId": "mock",
+        }),
+        None => response(reply, &json!({ "text": reply.text }), Some(finish(reply))),
+    }
+}
+
+pub(super) fn failure(status: u16, message: &str) -> Value {
+    let word = match status {
+        400 => "INVALID_ARGUMENT",
+        401 => "UNAUTHENTICATED",
+        403 => "PERMISSION_DENIED",
+        404 => "NOT_FOUND",
+        429 => "RESOURCE_EXHAUSTED",
+        503 => "UNAVAILABLE",
+        _ => "INTERNAL",
+    };
+    json!({ "error": { "code": status, "message": message, "status": word } })
+}
+
+fn response(reply: &Reply, part: &Value, finish: Option<&str>) -> Value {
+    let mut candidate = json!({ "content": { "parts": [part], "role": "model" }, "index": 0 });
+    if let (Some(word), Some(fields)) = (finish, candidate.as_object_mut()) {
+        fields.insert("finishReason".to_owned(), word.into());
+    }
+    json!({
+        "candidates": [candidate], "usageMetadata": usage(reply), "modelVersion": reply.model,
+        "responseId": "mock",
+    })
+}
+
+fn finish(reply: &Reply) -> &str {
+    match &reply.finish {
+        Finish::Stop => "STOP",
+        Finish::Length => "MAX_TOKENS",
+        Finish::ContentFilter => "SAFETY",
+        Finish::Word(word) => word,
+    }
+}
+
+fn usage(reply: &Reply) -> Value {
+    let (input, output) = reply.usage;
+    json!({ "promptTokenCount": input, "candidatesTokenCount": output, "totalTokenCount": input + output })
+}
