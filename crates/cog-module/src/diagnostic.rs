@@ -1,10 +1,6 @@
 //! What is wrong with a module: which rule, where, and what to do about it.
 
-use std::{
-    fmt,
-    ops::Range,
-    path::{Path, PathBuf},
-};
+use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use cog_json::{ToJson, Writer};
@@ -128,39 +124,24 @@ impl ToJson for Diagnostic {
 /// What was found in one file while it is read; the file is named once.
 pub(crate) struct Findings<'a> {
     source: &'a Source,
-    list: std::cell::RefCell<Vec<Diagnostic>>,
+    list: RefCell<Vec<Diagnostic>>,
 }
 
 impl<'a> Findings<'a> {
     pub(crate) fn new(source: &'a Source) -> Self {
-        Self { source, list: std::cell::RefCell::default() }
+        Self { source, list: RefCell::default() }
     }
 
     pub(crate) fn source(&self) -> &'a Source {
         self.source
     }
 
-    pub(crate) fn file(&self) -> &'a Path {
-        &self.source.path
-    }
-
-    pub(crate) fn add(&self, diagnostic: Diagnostic) {
-        self.list.borrow_mut().push(diagnostic);
-    }
-
     pub(crate) fn error(&self, rule: Rule, span: Range<usize>, message: String, help: Option<String>) {
-        let suggestion = help;
-        self.add(
-            Diagnostic { suggestion, ..Diagnostic::error(rule, self.file(), message) }.at(self.source, span),
-        );
+        self.add(Diagnostic::error(rule, &self.source.path, message), span, help);
     }
 
     pub(crate) fn warning(&self, rule: Rule, span: Range<usize>, message: String, help: Option<String>) {
-        let suggestion = help;
-        self.add(
-            Diagnostic { suggestion, ..Diagnostic::warning(rule, self.file(), message) }
-                .at(self.source, span),
-        );
+        self.add(Diagnostic::warning(rule, &self.source.path, message), span, help);
     }
 
     /// What was found, in the order of the text.
@@ -168,6 +149,10 @@ impl<'a> Findings<'a> {
         let mut list = self.list.into_inner();
         list.sort_by_key(|found| found.place.as_ref().map(|place| (place.line, place.column)));
         list
+    }
+
+    fn add(&self, diagnostic: Diagnostic, span: Range<usize>, suggestion: Option<String>) {
+        self.list.borrow_mut().push(Diagnostic { suggestion, ..diagnostic }.at(self.source, span));
     }
 }
 

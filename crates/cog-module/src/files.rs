@@ -102,15 +102,23 @@ pub fn folder_names(folder: &Path) -> Vec<String> {
 
 /// Writes a file whole: into a sibling first, which then takes its place.
 ///
-/// A reader sees the old text or the new one, never a part. The folder is made where it is missing.
+/// A reader sees the old text or the new one, never a part. The folder is made where it is missing; a
+/// link is followed; what is no regular file, such as a pipe, is written to as it is.
+///
+/// # Errors
+/// When the system refuses; the file is then as it was.
 pub fn write_atomic(path: &Path, text: &str) -> Result<(), FileError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
+        return Ok(fs::write(&path, text)?);
+    }
+    let folder = parent_of(&path);
     fs::create_dir_all(folder)?;
     let mut sibling = tempfile::Builder::new().prefix(".cog-").tempfile_in(folder)?;
     sibling.write_all(text.as_bytes())?;
     sibling.as_file().sync_all()?;
-    set_permissions_of(path, sibling.path())?;
-    sibling.persist(path).map_err(|error| FileError::Io(error.error))?;
+    set_permissions_of(&path, sibling.path())?;
+    sibling.persist(&path).map_err(|error| FileError::Io(error.error))?;
     Ok(())
 }
 
@@ -147,7 +155,7 @@ pub fn read_folder(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
 /// # Errors
 /// When a file cannot be written, or the folder is there already; nothing is left behind then.
 pub fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
-    let parent = folder.parent().unwrap_or(Path::new("."));
+    let parent = parent_of(folder);
     fs::create_dir_all(parent)?;
     let sibling = tempfile::Builder::new().prefix(".cog-").tempdir_in(parent)?;
     for (path, bytes) in files {
@@ -207,8 +215,7 @@ pub(crate) struct Sibling(tempfile::TempDir);
 
 impl Sibling {
     pub(crate) fn of(folder: &Path) -> Result<Self, FileError> {
-        let parent = folder.parent().unwrap_or(Path::new("."));
-        Ok(Self(tempfile::Builder::new().prefix(".cog-").tempdir_in(parent)?))
+        Ok(Self(tempfile::Builder::new().prefix(".cog-").tempdir_in(parent_of(folder))?))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -251,6 +258,10 @@ fn entry_names(folder: &Path, is_folder: fn(&fs::FileType) -> bool, folders: boo
     names
 }
 
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// A temporary file is readable by its owner alone; what replaces a file keeps that file's rights.
 fn set_permissions_of(path: &Path, sibling: &Path) -> io::Result<()> {
     match fs::metadata(path) {
@@ -288,3 +299,6 @@ fn missing(error: io::Error) -> FileError {
         _ => FileError::Io(error),
     }
 }
+
+#[cfg(test)]
+mod tests;

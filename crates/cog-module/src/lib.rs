@@ -10,6 +10,16 @@
 //! * [`validate`] makes every check of the documents, [`golden`] finds and compares golden tests;
 //! * [`scaffold`] makes a module, [`migrate`] takes an old one to v2.2 or v2.5.
 //!
+//! ```
+//! use cog_module::{Finder, golden, load};
+//!
+//! let finder = Finder::new(".", Vec::new(), None);
+//! let module = load(&finder.find("code-reviewer")?)?;
+//! assert_eq!(module.manifest.name, "code-reviewer");
+//! assert!(!golden::discover(&module).cases.is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! This crate is where files are read and written, always within limits and never by halves.
 
 mod checker;

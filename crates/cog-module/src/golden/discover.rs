@@ -72,7 +72,9 @@ fn read_case(origin: &Origin, input: &str, expected: Option<&str>) -> Result<Gol
     let Some(expected) = expected else {
         let message = format!("{input} stands alone: nothing says what is expected of its answer");
         let diagnostic = Diagnostic::warning(Rule::GoldenPair, origin.path_of(input), message);
-        return Err(diagnostic.suggest("put the expected answer beside it, as NAME.expected.json"));
+        let beside = input.strip_suffix(INPUT).map(|case| format!("{case}{EXPECTED}"));
+        let beside = beside.unwrap_or_else(|| "examples/output.json".to_owned());
+        return Err(diagnostic.suggest(format!("put the expected answer into {beside}")));
     };
     let expected_value = read_json(origin, expected)?;
     let expected_file = origin.path_of(expected);

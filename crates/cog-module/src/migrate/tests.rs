@@ -127,6 +127,19 @@ fn a_module_that_does_not_load_is_left_alone() {
 }
 
 #[test]
+fn a_result_that_would_not_load_is_not_put_in_place() {
+    let folder = Folder::example("format-v1");
+    let before = folder.files();
+    let mut migration = plan(&folder.origin(), Target::V25).unwrap();
+    for change in migration.changes.iter_mut().filter(|change| change.path == "module.yaml") {
+        change.after = Some("name: [".to_owned());
+    }
+    assert!(matches!(migration.apply(true), Err(MigrateError::Result(_))));
+    assert_eq!(folder.files(), before);
+    assert_eq!(files::folder_names(folder.path().parent().unwrap()), ["format-v1"]);
+}
+
+#[test]
 fn a_manifest_between_braces_is_left_alone() {
     let flow = "{ name: sorter, version: 1.0.0, responsibility: x, tier: exec, excludes: [y] }\n";
     let folder = Folder::v22().with("module.yaml", flow);

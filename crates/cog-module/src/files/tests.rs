@@ -1,0 +1,57 @@
+use tempfile::TempDir;
+
+use super::*;
+
+#[test]
+fn the_limit_itself_passes_and_one_more_byte_does_not() {
+    let place = TempDir::new().unwrap();
+    let path = place.path().join("x");
+    write_atomic(&path, "12345").unwrap();
+    assert_eq!(read_text(&path, 5).unwrap(), "12345");
+    assert!(matches!(read_text(&path, 4), Err(FileError::TooLarge { limit: 4 })));
+}
+
+#[test]
+fn what_is_no_file_is_not_read() {
+    let place = TempDir::new().unwrap();
+    assert!(matches!(read_text(place.path(), 10), Err(FileError::NotAFile)));
+    assert!(matches!(read_text(&place.path().join("x"), 10), Err(FileError::Missing)));
+}
+
+#[test]
+fn writing_replaces_the_whole_text_and_makes_folders() {
+    let place = TempDir::new().unwrap();
+    let path = place.path().join("a/b/x");
+    write_atomic(&path, "a long first text").unwrap();
+    write_atomic(&path, "second").unwrap();
+    assert_eq!(read_text(&path, 100).unwrap(), "second");
+    assert_eq!(file_names(&place.path().join("a/b")), ["x"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn writing_keeps_rights_and_links_and_spares_devices() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+    let place = TempDir::new().unwrap();
+    let (file, link) = (place.path().join("file"), place.path().join("link"));
+    write_atomic(&file, "one").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    symlink(&file, &link).unwrap();
+    write_atomic(&link, "two").unwrap();
+    assert_eq!(read_text(&file, 10).unwrap(), "two");
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o640);
+    write_atomic(Path::new("/dev/null"), "gone").unwrap();
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_copy_has_the_links_too() {
+    let place = TempDir::new().unwrap();
+    write_atomic(&place.path().join("from/inner/x"), "text").unwrap();
+    std::os::unix::fs::symlink("inner/x", place.path().join("from/link")).unwrap();
+    copy_folder(&place.path().join("from"), &place.path().join("to")).unwrap();
+    assert_eq!(fs::read_link(place.path().join("to/link")).unwrap(), Path::new("inner/x"));
+    assert_eq!(read_text(&place.path().join("to/link"), 10).unwrap(), "text");
+}
