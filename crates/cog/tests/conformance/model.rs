@@ -1,138 +1,92 @@
-//! The scripted model behind a case: a server that speaks a vendor's wire protocol.
+//! The scripted model behind a case: the testkit's server, and the words of a case for what it answers.
 
-use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
+use cog_testkit::{Mock, Received, Wire};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::matching::merge;
 
-/// What the model answers. Without `text` and `json` it is the base envelope with these changes.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Reply {
-    meta: Value,
-    data: Value,
-    error: Value,
-    json: Value,
-    text: Option<String>,
-    finish: Option<String>,
-    refusal: Option<String>,
-    status: Option<u16>,
-    headers: BTreeMap<String, String>,
-    cut: Option<usize>,
-    delay_ms: u64,
-}
+/// What the model answers.
+///
+/// `meta`, `data`, `error` change the base envelope, `json` replaces it, `protocol` names the wire form; the rest is the
+/// testkit's own script.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Reply(Map<String, Value>);
 
-/// A model that listens on this machine until the case ends.
+/// A model that listens on this machine until the step ends.
 pub(crate) struct Model {
-    address: String,
-    requests: Arc<Mutex<Vec<Value>>>,
+    mock: Mock,
+    wire: Wire,
 }
 
 impl Model {
     /// Starts it.
     pub(crate) fn start(reply: &Reply, base: &Value) -> Result<Self, String> {
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(|error| error.to_string())?;
-        let address = listener.local_addr().map_err(|error| error.to_string())?;
-        let requests = Arc::new(Mutex::new(Vec::new()));
-        let (reply, text, seen) = (reply.clone(), reply.text(base), Arc::clone(&requests));
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let _ = answer(stream, &reply, &text, &seen);
-            }
-        });
-        Ok(Self { address: format!("http://{address}"), requests })
+        let script = cog_testkit::Reply::from_json(&reply.script(base))?;
+        let mock = Mock::try_start([script]).map_err(|error| error.to_string())?;
+        Ok(Self { mock, wire: reply.wire()? })
     }
 
     /// What a user sets to reach it.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        vec![
-            ("LLM_PROVIDER", "openai".to_owned()),
-            ("OPENAI_API_KEY", "sk-test".to_owned()),
-            ("OPENAI_BASE_URL", format!("{}/v1", self.address)),
+    pub(crate) fn environment(&self) -> [(&'static str, String); 3] {
+        let (key, address) = match self.wire {
+            Wire::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+            Wire::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+            Wire::Gemini => ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
+            Wire::Ollama => ("OLLAMA_API_KEY", "OLLAMA_HOST"),
+        };
+        [
+            ("LLM_PROVIDER", self.wire.name().to_owned()),
+            (key, "key-of-a-test".to_owned()),
+            (address, self.mock.base_url(self.wire)),
         ]
     }
 
-    /// The bodies of all requests so far.
+    /// The bodies of what it was asked so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
-        self.requests.lock().map(|requests| requests.clone()).unwrap_or_default()
+        let asked = self.mock.requests().into_iter().filter(|request| request.method == "POST");
+        asked.map(|Received { body, .. }| body).collect()
     }
 }
 
 impl Reply {
-    fn text(&self, base: &Value) -> String {
-        if let Some(text) = &self.text {
-            return text.clone();
+    fn wire(&self) -> Result<Wire, String> {
+        let name = self.0.get("protocol").and_then(Value::as_str).unwrap_or("openai");
+        Wire::ALL
+            .into_iter()
+            .find(|wire| wire.name() == name)
+            .ok_or_else(|| format!("no such protocol: {name}"))
+    }
+
+    /// The testkit's script.
+    fn script(&self, base: &Value) -> Value {
+        let ours = ["protocol", "meta", "data", "error", "json"];
+        let mut script = self.0.clone();
+        script.retain(|key, _| !ours.contains(&key.as_str()));
+        let says_what = ["text", "raw", "status", "refusal"].iter().any(|key| script.contains_key(*key));
+        if !says_what {
+            script.insert("text".to_owned(), self.answer(base));
         }
-        if !self.json.is_null() {
-            return self.json.to_string();
+        if script.contains_key("status") {
+            script.entry("message").or_insert_with(|| json!("a scripted failure"));
+        }
+        Value::Object(script)
+    }
+
+    fn answer(&self, base: &Value) -> Value {
+        if let Some(answer) = self.0.get("json") {
+            return answer.clone();
         }
         let mut envelope = base.clone();
-        if !self.error.is_null() {
-            merge(&mut envelope, &json!({ "ok": false, "error": self.error, "data": null }));
+        if self.0.contains_key("error") {
+            merge(&mut envelope, &json!({ "ok": false, "data": null }));
         }
-        let changes = [("meta", &self.meta), ("data", &self.data)];
-        let changes = changes.into_iter().filter(|(_, change)| !change.is_null());
-        let changes = changes.map(|(key, change)| (key.to_owned(), change.clone()));
-        merge(&mut envelope, &Value::Object(changes.collect()));
-        envelope.to_string()
-    }
-}
-
-fn answer(stream: TcpStream, reply: &Reply, text: &str, seen: &Mutex<Vec<Value>>) -> std::io::Result<()> {
-    let mut reader = BufReader::new(&stream);
-    let (mut line, mut length) = (String::new(), 0);
-    while reader.read_line(&mut line)? > 2 {
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap_or_default();
+        for key in ["meta", "data", "error"] {
+            if let Some(change) = self.0.get(key) {
+                merge(&mut envelope, &json!({ key: change }));
+            }
         }
-        line.clear();
+        envelope
     }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body)?;
-    if let Ok(mut requests) = seen.lock() {
-        requests.push(serde_json::from_slice(&body).unwrap_or_default());
-    }
-    std::thread::sleep(Duration::from_millis(reply.delay_ms));
-    let mut stream = &stream;
-    let status = reply.status.unwrap_or(200);
-    let kind = if status == 200 { "text/event-stream" } else { "application/json" };
-    write!(stream, "HTTP/1.1 {status} Scripted\r\ncontent-type: {kind}\r\nconnection: close\r\n")?;
-    for (name, value) in &reply.headers {
-        write!(stream, "{name}: {value}\r\n")?;
-    }
-    write!(stream, "\r\n")?;
-    if status != 200 {
-        return write!(stream, "{}", json!({ "error": { "message": "scripted failure" } }));
-    }
-    chat_completion(stream, reply, text)
-}
-
-fn chat_completion(mut stream: &TcpStream, reply: &Reply, text: &str) -> std::io::Result<()> {
-    let mut event = |delta: Value, finish: Option<&str>| {
-        let choice = json!({ "index": 0, "delta": delta, "finish_reason": finish });
-        let chunk = json!({ "id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": [choice] });
-        write!(stream, "data: {chunk}\n\n")
-    };
-    if let Some(refusal) = &reply.refusal {
-        event(json!({ "role": "assistant", "refusal": refusal }), None)?;
-    } else {
-        let letters: Vec<char> = text.chars().collect();
-        let sent = reply.cut.unwrap_or(letters.len()).min(letters.len());
-        for piece in letters.get(..sent).unwrap_or_default().chunks(40) {
-            event(json!({ "content": piece.iter().collect::<String>() }), None)?;
-        }
-        if reply.cut.is_some() {
-            return Ok(());
-        }
-    }
-    event(json!({}), Some(reply.finish.as_deref().unwrap_or("stop")))?;
-    let usage = json!({ "prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15 });
-    let last = json!({ "id": "c1", "object": "chat.completion.chunk", "created": 0, "model": "scripted", "choices": [], "usage": usage });
-    write!(stream, "data: {last}\n\ndata: [DONE]\n\n")
 }
