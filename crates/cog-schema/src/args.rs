@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use crate::contract::Contract;
-use crate::shape::Id;
+use crate::shape::{Id, Shape};
 
 /// The property that takes the text of `--args` before any other.
 const ARGUMENTS: &str = "$ARGUMENTS";
@@ -50,11 +50,13 @@ impl Contract {
 
     /// Whether an object must have a field, for certain.
     pub(crate) fn requires(&self, object: Id, key: &str) -> bool {
-        self.shapes.certain(object).any(|shape| {
-            let schema = self.document().pointer(&shape.pointer);
-            let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
-            required.is_some_and(|keys| keys.iter().any(|other| other == key))
-        })
+        self.shapes.certain(object).any(|shape| self.requires_here(shape, key))
+    }
+
+    /// Whether this very schema requires a field.
+    pub(crate) fn requires_here(&self, shape: &Shape, key: &str) -> bool {
+        let required = self.document().pointer(&shape.pointer).and_then(|schema| schema.get("required"));
+        required.and_then(Value::as_array).is_some_and(|keys| keys.iter().any(|other| other == key))
     }
 }
 

@@ -16,6 +16,7 @@ use jsonschema::{Draft, PatternOptions, Registry, ValidationOptions, Validator};
 use serde_json::{Value, json};
 
 use self::tree::Tree;
+use crate::subschema::reference;
 
 pub(crate) use self::fault::{Bound, Fault, Reason};
 
@@ -59,7 +60,7 @@ impl Engine {
     /// # Errors
     /// The engine's own words, when a reference does not resolve or a keyword is malformed.
     pub(crate) fn compile(&self, pointer: &str) -> Result<Check, String> {
-        let root = json!({ "$ref": format!("{DOCUMENT}#{}", fragment(pointer)) });
+        let root = json!({ "$ref": format!("{DOCUMENT}{}", reference(pointer)) });
         let options = configure(jsonschema::options_for::<Tree>()).with_registry(&self.registry);
         let validator = options.build(&root).map_err(|error| error.to_string())?;
         Ok(Check { validator })
@@ -110,20 +111,6 @@ fn configure<'i, F: jsonschema::json::Json>(
         .should_validate_formats(true)
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE))
         .with_content_encoding("base64", base64::is_base64, |_| Ok(None))
-}
-
-/// A JSON pointer as the fragment of a URI: what may not stand there is percent-encoded.
-fn fragment(pointer: &str) -> String {
-    let mut fragment = String::with_capacity(pointer.len());
-    for byte in pointer.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b'$' => {
-                fragment.push(char::from(byte));
-            }
-            _ => fragment.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    fragment
 }
 
 #[cfg(test)]

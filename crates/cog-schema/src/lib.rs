@@ -6,6 +6,7 @@
 //! - [`Contract::check_input`] before a model is asked, [`Contract::check_data`], [`Contract::check_meta`] and
 //!   [`Contract::check_error`] on what it answered, [`Contract::check_at`] on the completed places of an answer that
 //!   is still arriving. Each tells every [`Violation`] with its path, its code and what was probably meant.
+//! - [`Contract::project`] tells a vendor as much of the contract as its dialect can take, and accounts for the rest.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] say where text and media go in an input.
 //!
 //! Checks run on the tree of `cog_json` itself; no second tree is built for them.
@@ -13,11 +14,14 @@
 mod args;
 mod check;
 mod contract;
+mod dialect;
 mod document;
 mod engine;
 mod finding;
+mod join;
 mod media;
 mod problem;
+mod project;
 mod rules;
 mod shape;
 mod subschema;
@@ -26,6 +30,8 @@ mod words;
 
 pub use check::{CustomWord, DataCheck, ExcessInsights};
 pub use contract::Contract;
+pub use join::join;
 pub use problem::SchemaProblem;
+pub use project::{Fate, Loss, Projection};
 pub use rules::Rules;
 pub use violation::Violation;

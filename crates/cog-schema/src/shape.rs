@@ -77,12 +77,15 @@ impl Interest {
     /// Media inputs.
     pub(crate) const MEDIA: Interest = Interest(4);
 
+    /// Everything: nothing is passed over.
+    pub(crate) const ALL: Interest = Interest(u8::MAX);
+
     pub(crate) const fn with(self, other: Interest) -> Interest {
         Interest(self.0 | other.0)
     }
 
     const fn meets(self, other: Interest) -> bool {
-        self.0 & other.0 != 0
+        self.0 & other.0 != 0 || other.0 == Interest::ALL.0
     }
 }
 

@@ -88,6 +88,21 @@ pub(crate) fn target(reference: &str) -> Option<String> {
     (fragment.is_empty() || fragment.starts_with('/')).then(|| percent_decoded(fragment))
 }
 
+/// The local reference to the schema at a JSON pointer; what may not stand in a URI is percent-encoded.
+pub(crate) fn reference(pointer: &str) -> String {
+    let mut reference = String::with_capacity(pointer.len() + 1);
+    reference.push('#');
+    for byte in pointer.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' | b'$' => {
+                reference.push(char::from(byte));
+            }
+            _ => reference.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    reference
+}
+
 /// A key as one token of a JSON pointer (RFC 6901).
 pub(crate) fn token(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
@@ -140,8 +155,9 @@ mod tests {
     }
 
     #[test]
-    fn references_are_decoded() {
+    fn references_are_encoded_and_decoded() {
         assert_eq!(target("#/$defs/a%20b~1c").as_deref(), Some("/$defs/a b~1c"));
+        assert_eq!(reference("/$defs/a b~1c"), "#/$defs/a%20b~1c");
         assert_eq!(target("#").as_deref(), Some(""));
         assert_eq!(target("#name"), None);
         assert_eq!(target("other.json#/a"), None);

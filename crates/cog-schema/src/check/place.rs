@@ -27,7 +27,8 @@ impl Contract {
         violations
     }
 
-    fn part(&self, name: &str) -> Option<&Part> {
+    /// The part of an answer that has this name.
+    pub(crate) fn part(&self, name: &str) -> Option<&Part> {
         match name {
             "data" => self.data.as_ref(),
             "meta" => self.meta.as_ref(),

@@ -39,7 +39,7 @@ impl Contract {
     }
 
     /// Whether the schema of the data names a field outright.
-    pub(super) fn names_in_data(&self, key: &str) -> bool {
+    pub(crate) fn names_in_data(&self, key: &str) -> bool {
         let shape = self.data.as_ref().map(|part| part.shape);
         shape.is_some_and(|id| self.shapes.possible(id).any(|shape| shape.property(key).is_some()))
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::document::parts::nowhere;
 use crate::problem::SchemaProblem;
-use crate::subschema::{children, target};
+use crate::subschema::{children, reference, target, token};
 
 /// Names of schemas (`"$id": "#name"`) and where they stand.
 type Anchors = HashMap<String, String>;
@@ -44,7 +44,7 @@ pub(super) fn localise(document: &mut Value, reached: &Reached) {
         members.remove("$schema");
         members.remove("$id");
         if let Some(target) = reached.references.get(pointer) {
-            members.insert("$ref".to_owned(), Value::from(format!("#{target}")));
+            members.insert("$ref".to_owned(), Value::from(reference(target)));
         }
     }
     if let Some(members) = document.as_object_mut() {
@@ -110,11 +110,9 @@ fn anchors(document: &Value) -> Anchors {
             anchors.insert(name.to_owned(), pointer.clone());
         }
         match value {
-            Value::Object(members) => open.extend(
-                members
-                    .iter()
-                    .map(|(key, inner)| (format!("{pointer}/{}", crate::subschema::token(key)), inner)),
-            ),
+            Value::Object(members) => {
+                open.extend(members.iter().map(|(key, inner)| (format!("{pointer}/{}", token(key)), inner)));
+            }
             Value::Array(items) => {
                 open.extend(
                     items.iter().enumerate().map(|(index, inner)| (format!("{pointer}/{index}"), inner)),

@@ -1,0 +1,97 @@
+//! Definitions of a projected schema: every reference, wherever it pointed, points to `$defs`.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use serde_json::{Map, Value, json};
+
+/// The definitions that a projection refers to, and those that are still to be made.
+#[derive(Debug, Default)]
+pub(super) struct Defs {
+    names: HashMap<String, String>,
+    open: VecDeque<String>,
+    made: Map<String, Value>,
+}
+
+impl Defs {
+    /// A reference to the schema at a pointer of the document.
+    pub(super) fn refer(&mut self, target: &str) -> Value {
+        let name = match self.names.get(target) {
+            Some(name) => name.clone(),
+            None => self.admit(target),
+        };
+        json!({ "$ref": format!("#/$defs/{name}") })
+    }
+
+    /// The next schema that is referred to and not yet made: its pointer and its name.
+    pub(super) fn next(&mut self) -> Option<(String, String)> {
+        let target = self.open.pop_front()?;
+        let name = self.names.get(&target)?.clone();
+        Some((target, name))
+    }
+
+    pub(super) fn make(&mut self, name: String, schema: Value) {
+        self.made.insert(name, schema);
+    }
+
+    pub(super) fn into_map(self) -> Map<String, Value> {
+        self.made
+    }
+
+    fn admit(&mut self, target: &str) -> String {
+        let plain = plain_name(target);
+        let taken: HashSet<&String> = self.names.values().collect();
+        let numbered = (2..).map(|number| format!("{plain}_{number}"));
+        let mut candidates = std::iter::once(plain.clone()).chain(numbered);
+        let name = candidates.find(|name| !taken.contains(name)).unwrap_or(plain);
+        self.names.insert(target.to_owned(), name.clone());
+        self.open.push_back(target.to_owned());
+        name
+    }
+}
+
+/// `Issue` for `/$defs/Issue`, `data_properties_x` for other places: letters that every vendor takes.
+fn plain_name(target: &str) -> String {
+    let short =
+        target.strip_prefix("/$defs/").or_else(|| target.strip_prefix("/definitions/")).unwrap_or(target);
+    let plain: String = short
+        .trim_start_matches('/')
+        .chars()
+        .map(|char| if char.is_ascii_alphanumeric() { char } else { '_' })
+        .collect();
+    if plain.is_empty() { "root".to_owned() } else { plain }
+}
+
+/// Whether any definition contains itself.
+pub(super) fn is_recursive(definitions: &Map<String, Value>) -> bool {
+    definitions.keys().any(|name| {
+        let mut seen = HashSet::new();
+        let mut open = references(definitions.get(name));
+        while let Some(next) = open.pop() {
+            if next == *name {
+                return true;
+            }
+            if seen.insert(next.clone()) {
+                open.extend(references(definitions.get(&next)));
+            }
+        }
+        false
+    })
+}
+
+/// The names of the definitions that a schema refers to.
+fn references(schema: Option<&Value>) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut open: Vec<&Value> = schema.into_iter().collect();
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                let reference = members.get("$ref").and_then(Value::as_str);
+                names.extend(reference.and_then(|text| text.strip_prefix("#/$defs/")).map(str::to_owned));
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    names
+}

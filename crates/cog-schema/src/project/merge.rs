@@ -1,0 +1,82 @@
+//! One schema of several that all apply.
+
+use serde_json::{Map, Value};
+
+use super::account::{Fate, Loss};
+use crate::subschema::target;
+
+/// Merges what `from` says into `into`. What cannot be merged is lost: the first word on it stands.
+pub(super) fn merge(
+    into: &mut Map<String, Value>,
+    from: &Map<String, Value>,
+    at: &str,
+    lost: &mut Vec<Loss>,
+) {
+    for (keyword, value) in from {
+        let Some(present) = into.get_mut(keyword) else {
+            into.insert(keyword.clone(), value.clone());
+            continue;
+        };
+        match (keyword.as_str(), present, value) {
+            (_, present, value) if *present == *value => {}
+            ("properties" | "patternProperties", Value::Object(present), Value::Object(more)) => {
+                merge_members(present, more);
+            }
+            ("required", Value::Array(present), Value::Array(more)) => {
+                let new: Vec<Value> = more.iter().filter(|key| !present.contains(key)).cloned().collect();
+                present.extend(new);
+            }
+            ("additionalProperties", present, Value::Bool(false)) => *present = Value::Bool(false),
+            ("description" | "title" | "default" | "examples", ..) => {}
+            _ => lost.push(Loss {
+                pointer: at.to_owned(),
+                keyword: keyword.clone(),
+                fate: Fate::EnforcedLocally,
+                reason: "it is said twice of the same value, and only the first is told".to_owned(),
+            }),
+        }
+    }
+}
+
+/// A member that both name must meet both.
+fn merge_members(present: &mut Map<String, Value>, more: &Map<String, Value>) {
+    for (name, schema) in more {
+        match present.get_mut(name) {
+            Some(known) if known != schema => {
+                let both = vec![known.take(), schema.clone()];
+                *known = Value::Object(Map::from_iter([("allOf".to_owned(), Value::Array(both))]));
+            }
+            Some(_) => {}
+            None => {
+                present.insert(name.clone(), schema.clone());
+            }
+        }
+    }
+}
+
+/// A schema without `$ref` and `allOf` at its top.
+pub(super) fn flattened(document: &Value, schema: &Value, at: &str, lost: &mut Vec<Loss>) -> Value {
+    let Some(members) = followed(document, schema).as_object() else { return schema.clone() };
+    let mut flat = members.clone();
+    if let Some(Value::Array(parts)) = flat.shift_remove("allOf") {
+        for part in parts {
+            if let Value::Object(part) = flattened(document, &part, at, lost) {
+                merge(&mut flat, &part, at, lost);
+            }
+        }
+    }
+    Value::Object(flat)
+}
+
+/// The schema behind references.
+pub(super) fn followed<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
+    while let Some(next) = schema
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(target)
+        .and_then(|pointer| document.pointer(&pointer))
+    {
+        schema = next;
+    }
+    schema
+}

@@ -1,0 +1,57 @@
+use cog_json::{Node, Path, Value};
+
+use crate::contract::Contract;
+use crate::shape::{Id, Interest, Shape, Visit};
+
+impl Contract {
+    /// The nulls in a part of an answer (`data`, `meta`, `error`) that stand for members left out; paths start at
+    /// that part.
+    ///
+    /// OpenAI's strict dialect knows no optional members; a projection tells them as nullable. A null that came
+    /// back this way, where the module's schema neither requires the member nor allows null in it, says what
+    /// leaving it out would say, and is dropped on reading (ledger rule `null_arm`). Asked in any other dialect a
+    /// null is the model's own, and is checked as it stands.
+    pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
+        let mut path = Path::root();
+        path.push_key(part);
+        let mut walk = NullWalk { contract: self, paths: Vec::new() };
+        if let Some(part) = self.part(part) {
+            self.shapes.walk(&[part.shape], node, &mut path, &mut walk);
+        }
+        let told_by_us = part == "data" && !self.names_in_data("extensions");
+        if told_by_us && node.get("extensions").is_some_and(Node::is_null) {
+            path.push_key("extensions");
+            walk.paths.push(path);
+        }
+        walk.paths
+    }
+
+    fn allows_null(&self, id: Id) -> bool {
+        self.check_of(id).is_none_or(|check| check.accepts(Value::null().node()))
+    }
+}
+
+struct NullWalk<'a> {
+    contract: &'a Contract,
+    paths: Vec<Path>,
+}
+
+impl Visit for NullWalk<'_> {
+    fn interest(&self) -> Interest {
+        Interest::ALL
+    }
+
+    fn value(&mut self, shape: &Shape, node: Node<'_>, path: &Path) {
+        for (key, _) in node.members().filter(|(_, member)| member.is_null()) {
+            let Some(member) = shape.property(key) else { continue };
+            let mut path = path.clone();
+            path.push_key(key);
+            let is_due = self.contract.requires_here(shape, key) || self.contract.allows_null(member);
+            if !is_due && !self.paths.contains(&path) {
+                self.paths.push(path);
+            }
+        }
+    }
+
+    fn unnamed(&mut self, _member: Node<'_>, _path: &Path) {}
+}

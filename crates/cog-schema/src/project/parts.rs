@@ -1,0 +1,91 @@
+//! The parts of an envelope as a model is to be told of them, with what the specification adds to them.
+
+use serde_json::{Map, Value, json};
+
+use super::Loss;
+use super::merge::flattened;
+use crate::contract::Contract;
+
+/// A part: its schema, and where it stands in the document.
+pub(super) struct PartSchema {
+    pub(super) schema: Value,
+    pub(super) pointer: String,
+}
+
+/// The meta: the module's own, with the three fields that every answer has (SPEC 6.1).
+pub(super) fn meta(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
+    let part = part(contract, contract.meta.as_ref().map(|part| part.pointer.as_str()), lost);
+    with_fields(
+        part,
+        &[
+            ("confidence", json!({ "type": "number", "minimum": 0, "maximum": 1 })),
+            ("risk", json!({ "type": "string", "enum": ["none", "low", "medium", "high"] })),
+            ("explain", json!({ "type": "string", "maxLength": 280 })),
+        ],
+        &["confidence", "risk", "explain"],
+    )
+}
+
+/// The data: the module's own, with the rationale, and with insights where overflow is on.
+pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
+    let mut fields = vec![("rationale", json!({ "type": "string" }))];
+    if contract.rules().overflow.enabled {
+        fields.push(("extensions", extensions(contract)));
+    }
+    let part = part(contract, contract.data.as_ref().map(|part| part.pointer.as_str()), lost);
+    with_fields(part, &fields, &["rationale"])
+}
+
+/// The error: the module's own, with code and message.
+pub(super) fn error(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
+    let part = part(contract, contract.error.as_ref().map(|part| part.pointer.as_str()), lost);
+    let text = json!({ "type": "string" });
+    with_fields(part, &[("code", text.clone()), ("message", text)], &["code", "message"])
+}
+
+fn part(contract: &Contract, pointer: Option<&str>, lost: &mut Vec<Loss>) -> PartSchema {
+    let pointer = pointer.unwrap_or_default();
+    let schema = match contract.document().pointer(pointer) {
+        Some(schema) if !pointer.is_empty() => flattened(contract.document(), schema, pointer, lost),
+        _ => json!({ "type": "object" }),
+    };
+    PartSchema { schema, pointer: pointer.to_owned() }
+}
+
+/// Names fields that the schema leaves out. A choice between objects (`oneOf`) takes them at its top, from where
+/// they reach each branch.
+fn with_fields(mut part: PartSchema, fields: &[(&str, Value)], required: &[&str]) -> PartSchema {
+    let Some(members) = part.schema.as_object_mut() else { return part };
+    members.entry("type").or_insert_with(|| Value::from("object"));
+    if let Some(properties) =
+        members.entry("properties").or_insert_with(|| Value::Object(Map::new())).as_object_mut()
+    {
+        for (name, schema) in fields {
+            properties.entry(*name).or_insert_with(|| schema.clone());
+        }
+    }
+    if let Some(keys) = members.entry("required").or_insert_with(|| json!([])).as_array_mut() {
+        let new: Vec<Value> =
+            required.iter().map(|key| Value::from(*key)).filter(|key| !keys.contains(key)).collect();
+        keys.extend(new);
+    }
+    part
+}
+
+fn extensions(contract: &Contract) -> Value {
+    let overflow = contract.rules().overflow;
+    let mut required = vec!["text"];
+    if overflow.require_suggested_mapping {
+        required.push("suggested_mapping");
+    }
+    let insight = json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" }, "suggested_mapping": { "type": "string" } },
+        "required": required,
+    });
+    json!({
+        "type": "object",
+        "properties": { "insights": { "type": "array", "items": insight, "maxItems": overflow.max_items } },
+        "required": ["insights"],
+    })
+}

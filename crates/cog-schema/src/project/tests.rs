@@ -1,0 +1,200 @@
+use cog_json::{Path, Value as Tree};
+use cog_spec::{Dialect, Format, Manifest, Tier};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Rules;
+
+fn contract(document: Value, format: Format) -> Contract {
+    let rules = Rules::from(&Manifest::with_defaults("test", format, Some(Tier::Decision)));
+    Contract::compile(&document, &rules).unwrap()
+}
+
+/// A contract of v2.2 whose data has these properties, all but the rationale optional.
+fn with(properties: Value) -> Contract {
+    let mut properties = properties;
+    properties["rationale"] = json!({ "type": "string" });
+    contract(
+        json!({ "data": { "type": "object", "required": ["rationale"], "properties": properties } }),
+        Format::V22,
+    )
+}
+
+fn data_of(projection: &Projection) -> &Value {
+    &projection.schema.as_ref().unwrap()["properties"]["data"]["anyOf"][0]
+}
+
+/// `pointer keyword fate` of each loss.
+fn lost(projection: &Projection) -> Vec<String> {
+    let told = |loss: &Loss| format!("{} {} {}", loss.pointer, loss.keyword, loss.fate.as_str());
+    projection.lost.iter().map(told).collect()
+}
+
+#[test]
+fn the_root_is_the_envelope_in_its_order() {
+    for dialect in
+        [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama]
+    {
+        let projection = with(json!({})).project(dialect);
+        assert_eq!(projection.dialect, dialect);
+        let schema = projection.schema.unwrap();
+        let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["ok", "meta", "data", "error"]);
+        assert_eq!(schema["required"], json!(["ok", "meta", "data", "error"]));
+        assert_eq!(schema["properties"]["error"]["anyOf"][1], json!({ "type": "null" }));
+        let meta: Vec<&String> =
+            schema["properties"]["meta"]["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(meta, ["confidence", "risk", "explain"]);
+    }
+}
+
+#[test]
+fn before_v22_the_root_is_the_output_as_it_stands() {
+    let document = json!({ "output": { "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] } });
+    let projection = contract(document, Format::V1).project(Dialect::OpenAiStrict);
+    let expected = json!({
+        "type": "object",
+        "properties": { "a": { "type": "string" } },
+        "required": ["a"],
+        "additionalProperties": false,
+    });
+    assert_eq!((projection.schema, projection.lost), (Some(expected), vec![]));
+}
+
+#[test]
+fn openai_s_strict_mode_requires_everything_and_closes_every_object() {
+    let properties = json!({
+        "note": { "type": "string", "minLength": 3, "format": "uri", "default": "x" },
+        "kind": { "enum": ["a", "b"] },
+        "size": { "type": "integer", "minimum": 1 },
+        "list": { "type": "array", "items": { "properties": { "a": { "type": "boolean" } } }, "uniqueItems": true },
+    });
+    let projection = with(properties).project(Dialect::OpenAiStrict);
+    let data = data_of(&projection);
+    assert_eq!(data["properties"]["note"], json!({ "type": ["string", "null"] }));
+    assert_eq!(data["properties"]["size"], json!({ "type": ["integer", "null"], "minimum": 1 }));
+    assert_eq!(data["properties"]["kind"]["anyOf"][0], json!({ "type": "string", "enum": ["a", "b"] }));
+    assert_eq!(data["required"], json!(["note", "kind", "size", "list", "rationale", "extensions"]));
+    let item = &data["properties"]["list"]["anyOf"][0]["items"];
+    assert_eq!((&item["additionalProperties"], &item["required"]), (&json!(false), &json!(["a"])));
+    for loss in [
+        "/data/properties/note minLength enforced_locally",
+        "/data/properties/note format enforced_locally",
+        "/data/properties/note required projected",
+        "/data/properties/list uniqueItems enforced_locally",
+    ] {
+        assert!(lost(&projection).contains(&loss.to_owned()), "{loss} in {:?}", lost(&projection));
+    }
+}
+
+#[test]
+fn insights_are_told_where_overflow_is_on() {
+    let on = with(json!({})).project(Dialect::Anthropic);
+    let insights = &data_of(&on)["properties"]["extensions"]["properties"]["insights"];
+    assert_eq!(insights["items"]["required"], json!(["text", "suggested_mapping"]));
+    let rules = Rules::from(&Manifest::with_defaults("test", Format::V22, Some(Tier::Exec)));
+    let off = Contract::compile(&json!({ "data": {} }), &rules).unwrap().project(Dialect::Anthropic);
+    let names: Vec<&String> = data_of(&off)["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["rationale"]);
+}
+
+#[test]
+fn references_go_to_definitions_wherever_they_pointed() {
+    let document = json!({
+        "data": { "properties": { "a": { "$ref": "#/$defs/x%20y" }, "b": { "$ref": "#/data/properties/a" } } },
+        "$defs": { "x y": { "properties": { "inner": { "$ref": "#/$defs/x%20y" } } } },
+    });
+    let contract = contract(document, Format::V22);
+    let projection = contract.project(Dialect::OpenAiStrict);
+    let schema = projection.schema.as_ref().unwrap();
+    assert_eq!(data_of(&projection)["properties"]["a"]["anyOf"][0], json!({ "$ref": "#/$defs/x_y" }));
+    assert_eq!(schema["$defs"]["data_properties_a"], json!({ "$ref": "#/$defs/x_y" }));
+    assert_eq!(schema["$defs"]["x_y"]["required"], json!(["inner"]));
+    let verbatim = contract.project(Dialect::JsonSchema).schema.unwrap();
+    assert_eq!(verbatim["$defs"]["x_y"]["properties"]["inner"], json!({ "$ref": "#/$defs/x_y" }));
+}
+
+#[test]
+fn what_is_beyond_a_dialect_is_told_in_the_next_weaker_one() {
+    let recursive = json!({ "tree": { "type": "object", "properties": { "next": { "$ref": "#/data/properties/tree" } } } });
+    let recursive = with(recursive);
+    assert_eq!(recursive.project(Dialect::OpenAiStrict).dialect, Dialect::OpenAiStrict);
+    let anthropic = recursive.project(Dialect::Anthropic);
+    assert_eq!((anthropic.dialect, &anthropic.schema), (Dialect::Prompt, &None));
+    assert_eq!(anthropic.lost[0].reason, "anthropic: the schema contains itself");
+    let map = json!({ "data": { "properties": { "m": { "additionalProperties": { "type": "integer" } } }, "required": ["m"] } });
+    let openai = contract(map, Format::V22).project(Dialect::OpenAiStrict);
+    assert_eq!(openai.dialect, Dialect::JsonSchema);
+    assert_eq!(openai.lost[0].reason, "openai_strict: an object with members of any name");
+    let many: Value = (0..30)
+        .map(|n| (format!("p{n}"), json!({ "type": "string" })))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    assert_eq!(with(many).project(Dialect::Anthropic).dialect, Dialect::Prompt);
+}
+
+#[test]
+fn an_optional_map_is_left_out_rather_than_the_whole_schema() {
+    let projection = with(json!({ "free": { "type": "object" } })).project(Dialect::OpenAiStrict);
+    assert_eq!(projection.dialect, Dialect::OpenAiStrict);
+    assert!(data_of(&projection)["properties"].get("free").is_none());
+    assert!(lost(&projection).contains(&"/data/properties/free  enforced_locally".to_owned()));
+}
+
+#[test]
+fn alternatives_take_what_stands_beside_them() {
+    let shape = json!({
+        "type": "object",
+        "required": ["kind"],
+        "oneOf": [
+            { "properties": { "kind": { "const": "circle" }, "radius": { "type": "number" } }, "required": ["radius"] },
+            { "properties": { "kind": { "const": "point" } } },
+        ],
+    });
+    let projection = with(json!({ "shape": shape })).project(Dialect::Gemini);
+    let branches = data_of(&projection)["properties"]["shape"]["anyOf"].as_array().unwrap();
+    assert_eq!(branches[0]["required"], json!(["radius", "kind"]));
+    assert_eq!(branches[1]["properties"]["kind"], json!({ "type": "string", "enum": ["point"] }));
+    assert!(lost(&projection).contains(&"/data/properties/shape oneOf projected".to_owned()));
+}
+
+#[test]
+fn parts_of_all_of_are_told_as_one() {
+    let document = json!({
+        "data": { "allOf": [{ "$ref": "#/$defs/base" }, { "properties": { "b": { "type": "integer" } }, "required": ["b"] }] },
+        "$defs": { "base": { "properties": { "a": { "type": "string" } }, "required": ["a"] } },
+    });
+    let projection = contract(document, Format::V22).project(Dialect::Anthropic);
+    assert_eq!(data_of(&projection)["required"], json!(["a", "b", "rationale"]));
+    assert_eq!(data_of(&projection)["properties"]["b"], json!({ "type": "integer" }));
+}
+
+#[test]
+fn the_dialects_without_a_schema_say_so() {
+    for dialect in [Dialect::JsonObject, Dialect::Prompt] {
+        let projection = with(json!({})).project(dialect);
+        assert_eq!((projection.dialect, projection.schema, projection.lost.len()), (dialect, None, 1));
+    }
+}
+
+#[test]
+fn only_nulls_that_stand_for_nothing_are_added() {
+    let contract = contract(
+        json!({ "data": {
+            "required": ["due"],
+            "properties": {
+                "due": { "type": "string" },
+                "nullable": { "type": ["string", "null"] },
+                "optional": { "type": "string" },
+                "list": { "items": { "properties": { "x": { "type": "integer" } } } },
+            },
+        } }),
+        Format::V22,
+    );
+    let answer = Tree::parse(
+        r#"{"due": null, "nullable": null, "optional": null, "unknown": null, "list": [{"x": null}], "extensions": null}"#,
+    );
+    let paths: Vec<String> =
+        contract.added_nulls("data", answer.unwrap().node()).iter().map(Path::to_string).collect();
+    assert_eq!(paths, ["data.optional", "data.list[0].x", "data.extensions"]);
+}

@@ -1,0 +1,362 @@
+//! From the module's schema to the vendor's, keyword by keyword.
+
+use serde_json::{Map, Value, json};
+
+use super::account::{Fate, Loss};
+use super::defs::{Defs, is_recursive};
+use super::merge::{flattened, merge};
+use super::null_type;
+use super::parts::{self, PartSchema};
+use crate::contract::Contract;
+use crate::dialect::Profile;
+use crate::subschema::{target, token};
+
+mod arrays;
+mod limits;
+mod objects;
+mod verbatim;
+
+/// A schema that a dialect cannot be told, and why.
+pub(super) type Untold = String;
+
+/// A projection under way.
+pub(super) struct Walk<'a> {
+    document: &'a Value,
+    profile: &'a Profile,
+    defs: Defs,
+    lost: Vec<Loss>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(document: &'a Value, profile: &'a Profile) -> Self {
+        Self { document, profile, defs: Defs::default(), lost: Vec::new() }
+    }
+
+    pub(super) fn into_lost(self) -> Vec<Loss> {
+        let mut lost: Vec<Loss> = Vec::with_capacity(self.lost.len());
+        for loss in self.lost {
+            if !lost.contains(&loss) {
+                lost.push(loss);
+            }
+        }
+        lost
+    }
+
+    /// The whole: an envelope from v2.2 on, before that the data alone.
+    pub(super) fn root(&mut self, contract: &Contract) -> Result<Value, Untold> {
+        let mut root = if contract.rules().format.asks_for_envelope() {
+            self.envelope(contract)?
+        } else {
+            self.bare(contract)?
+        };
+        while let Some((target, name)) = self.defs.next() {
+            let schema = self.document.pointer(&target).cloned().unwrap_or(Value::Bool(true));
+            let made = self.schema(&schema, &target)?;
+            self.defs.make(name, made);
+        }
+        let definitions = std::mem::take(&mut self.defs).into_map();
+        if !self.profile.recursion && is_recursive(&definitions) {
+            return Err("the schema contains itself".to_owned());
+        }
+        if let Some(members) = root.as_object_mut().filter(|_| !definitions.is_empty()) {
+            members.insert("$defs".to_owned(), Value::Object(definitions));
+        }
+        limits::check(&root, &self.profile.limits)?;
+        Ok(root)
+    }
+
+    fn envelope(&mut self, contract: &Contract) -> Result<Value, Untold> {
+        let meta = parts::meta(contract, &mut self.lost);
+        let data = parts::data(contract, &mut self.lost);
+        let error = parts::error(contract, &mut self.lost);
+        let mut properties = Map::new();
+        properties.insert("ok".to_owned(), json!({ "type": "boolean" }));
+        properties.insert("meta".to_owned(), self.part(meta)?);
+        properties.insert("data".to_owned(), nullable(self.part(data)?));
+        properties.insert("error".to_owned(), nullable(self.part(error)?));
+        Ok(json!({
+            "type": "object",
+            "properties": properties,
+            "required": ["ok", "meta", "data", "error"],
+            "additionalProperties": false,
+        }))
+    }
+
+    fn part(&mut self, part: PartSchema) -> Result<Value, Untold> {
+        self.schema(&part.schema, &part.pointer)
+    }
+
+    fn bare(&mut self, contract: &Contract) -> Result<Value, Untold> {
+        let Some(part) = &contract.data else { return Ok(json!({ "type": "object" })) };
+        let schema = self.document.pointer(&part.pointer).unwrap_or(&Value::Null);
+        let flat = flattened(self.document, schema, &part.pointer, &mut self.lost);
+        let root = self.schema(&flat, &part.pointer)?;
+        let is_object = root.get("type").is_some_and(|kind| kind == "object");
+        if self.profile.closes_objects && !is_object {
+            return Err("the root of the schema is no object".to_owned());
+        }
+        Ok(root)
+    }
+
+    /// Projects one schema; `at` is where it stands in the document.
+    fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Untold> {
+        if self.profile.verbatim {
+            return Ok(self.copied(schema));
+        }
+        let members = match schema {
+            Value::Object(members) if !says_nothing(members) => members,
+            Value::Bool(false) => return Err("nothing fits the schema `false`".to_owned()),
+            _ => return Ok(self.anything(at)),
+        };
+        if let Some(pointer) = members.get("$ref").and_then(Value::as_str).and_then(target) {
+            return Ok(self.defs.refer(&pointer));
+        }
+        if members.contains_key("allOf") {
+            let flat = flattened(self.document, schema, at, &mut self.lost);
+            self.lose(at, "allOf", Fate::Projected, "its parts are told as one schema");
+            return self.schema(&flat, at);
+        }
+        match members.get("anyOf").or_else(|| members.get("oneOf")).and_then(Value::as_array) {
+            Some(branches) => self.alternatives(members, branches, at),
+            None => self.plain(members, at),
+        }
+    }
+
+    /// A choice: what stands beside it goes into each branch.
+    fn alternatives(
+        &mut self,
+        members: &Map<String, Value>,
+        branches: &[Value],
+        at: &str,
+    ) -> Result<Value, Untold> {
+        let mut beside = members.clone();
+        let keyword = if members.contains_key("anyOf") { "anyOf" } else { "oneOf" };
+        beside.shift_remove(keyword);
+        let mut told = Map::new();
+        for words in ["title", "description"] {
+            if let Some(value) = beside.shift_remove(words) {
+                told.insert(words.to_owned(), value);
+            }
+        }
+        if keyword == "oneOf" {
+            self.lose(at, "oneOf", Fate::Projected, "told as `anyOf`: that exactly one fits is checked here");
+        }
+        let mut schemas = Vec::new();
+        let mut why = None;
+        for (index, branch) in branches.iter().enumerate() {
+            match self.branch(&beside, branch, &format!("{at}/{keyword}/{index}")) {
+                Ok(schema) => schemas.push(schema),
+                Err(reason) => {
+                    self.lose(
+                        at,
+                        keyword,
+                        Fate::EnforcedLocally,
+                        &format!("branch {index} is not told: {reason}"),
+                    );
+                    why = Some(reason);
+                }
+            }
+        }
+        if schemas.is_empty() {
+            return Err(why.unwrap_or_else(|| "a choice without branches".to_owned()));
+        }
+        told.insert("anyOf".to_owned(), Value::Array(schemas));
+        Ok(Value::Object(told))
+    }
+
+    fn branch(&mut self, beside: &Map<String, Value>, branch: &Value, at: &str) -> Result<Value, Untold> {
+        if beside.is_empty() {
+            return self.schema(branch, at);
+        }
+        let Value::Object(mut whole) = flattened(self.document, branch, at, &mut self.lost) else {
+            return self.schema(branch, at);
+        };
+        merge(&mut whole, beside, at, &mut self.lost);
+        self.schema(&Value::Object(whole), at)
+    }
+
+    /// A schema of its own keywords only.
+    fn plain(&mut self, members: &Map<String, Value>, at: &str) -> Result<Value, Untold> {
+        let mut told = Map::new();
+        if let Some(kind) = self.kind(members, at) {
+            told.insert("type".to_owned(), kind);
+        }
+        self.keep_taken(members, at, &mut told);
+        if has_type(&told, "object") {
+            self.members(members, at, &mut told)?;
+        }
+        if has_type(&told, "array") {
+            self.items(members, at, &mut told)?;
+        }
+        Ok(Value::Object(told))
+    }
+
+    /// The type as it is written, or as the keywords imply where the dialect insists on one.
+    fn kind(&mut self, members: &Map<String, Value>, at: &str) -> Option<Value> {
+        if let Some(kind) = members.get("type") {
+            return Some(kind.clone());
+        }
+        let has = |keywords: &[&str]| keywords.iter().any(|keyword| members.contains_key(*keyword));
+        if has(&["properties", "required", "additionalProperties", "patternProperties"]) {
+            return Some("object".into());
+        }
+        if has(&["items", "minItems", "maxItems", "uniqueItems", "contains"]) {
+            return Some("array".into());
+        }
+        if !self.profile.types_all {
+            return None;
+        }
+        if let Some(values) = values(members) {
+            return Some(types_of(&values));
+        }
+        Some(if has(&["minLength", "maxLength", "pattern", "format", "contentEncoding"]) {
+            "string".into()
+        } else if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
+            "number".into()
+        } else {
+            self.lose(at, "type", Fate::Projected, "any value is allowed, scalars are asked for");
+            scalars()
+        })
+    }
+
+    /// Keeps the keywords that the dialect takes, and accounts for those that it does not.
+    fn keep_taken(&mut self, members: &Map<String, Value>, at: &str, told: &mut Map<String, Value>) {
+        for (keyword, value) in members {
+            if is_structure(keyword) {
+                continue;
+            }
+            if (self.profile.takes)(keyword, value) {
+                told.insert(keyword.clone(), value.clone());
+            } else if keyword == "const" && (self.profile.takes)("enum", &json!([value])) {
+                told.insert("enum".to_owned(), json!([value]));
+                self.lose(at, keyword, Fate::Projected, "told as an `enum` of one value");
+            } else if !is_annotation(keyword) {
+                self.lose(at, keyword, Fate::EnforcedLocally, "the dialect does not take it");
+            }
+        }
+    }
+
+    /// A schema that allows everything.
+    fn anything(&mut self, at: &str) -> Value {
+        if !self.profile.types_all {
+            return json!({});
+        }
+        self.lose(at, "type", Fate::Projected, "any value is allowed, scalars are asked for");
+        json!({ "type": scalars() })
+    }
+
+    fn lose(&mut self, at: &str, keyword: &str, fate: Fate, reason: &str) {
+        let (pointer, keyword, reason) = (at.to_owned(), keyword.to_owned(), reason.to_owned());
+        self.lost.push(Loss { pointer, keyword, fate, reason });
+    }
+}
+
+/// A schema that also allows null.
+fn nullable(schema: Value) -> Value {
+    let Value::Object(mut members) = schema else { return schema };
+    if let Some(Value::Array(branches)) = members.get_mut("anyOf") {
+        if !branches.contains(&null_type()) {
+            branches.push(null_type());
+        }
+        return Value::Object(members);
+    }
+    let is_scalar =
+        matches!(members.get("type"), Some(Value::String(kind)) if kind != "object" && kind != "array");
+    if !is_scalar || members.contains_key("const") || members.contains_key("enum") {
+        return json!({ "anyOf": [Value::Object(members), null_type()] });
+    }
+    if let Some(kind) = members.get_mut("type") {
+        *kind = json!([kind.take(), "null"]);
+    }
+    Value::Object(members)
+}
+
+/// Whether a schema allows null already.
+fn allows_null(schema: &Value) -> bool {
+    let is_null = |kind: &Value| {
+        kind == "null" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|one| one == "null"))
+    };
+    let branches = schema.get("anyOf").and_then(Value::as_array);
+    schema.get("type").is_some_and(is_null)
+        || branches.is_some_and(|branches| branches.iter().any(allows_null))
+}
+
+fn has_type(members: &Map<String, Value>, name: &str) -> bool {
+    match members.get("type") {
+        Some(Value::String(kind)) => kind == name,
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == name),
+        _ => false,
+    }
+}
+
+fn says_nothing(members: &Map<String, Value>) -> bool {
+    members.keys().all(|keyword| is_annotation(keyword))
+}
+
+/// Keywords that the walk treats itself.
+fn is_structure(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "type"
+            | "properties"
+            | "required"
+            | "additionalProperties"
+            | "patternProperties"
+            | "items"
+            | "additionalItems"
+    )
+}
+
+/// Keywords that allow or refuse nothing.
+fn is_annotation(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "title"
+            | "description"
+            | "default"
+            | "examples"
+            | "$comment"
+            | "readOnly"
+            | "writeOnly"
+            | "$defs"
+            | "definitions"
+    )
+}
+
+fn values(members: &Map<String, Value>) -> Option<Vec<Value>> {
+    match members.get("enum") {
+        Some(Value::Array(values)) => Some(values.clone()),
+        _ => members.get("const").map(|value| vec![value.clone()]),
+    }
+}
+
+fn types_of(values: &[Value]) -> Value {
+    let mut types: Vec<&str> = Vec::new();
+    for value in values {
+        let name = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        if !types.contains(&name) {
+            types.push(name);
+        }
+    }
+    match types.as_slice() {
+        [only] => Value::from(*only),
+        _ => json!(types),
+    }
+}
+
+fn scalars() -> Value {
+    json!(["string", "number", "boolean", "null"])
+}
+
+/// The pointer of a member's schema.
+fn member_pointer(at: &str, name: &str) -> String {
+    format!("{at}/properties/{}", token(name))
+}

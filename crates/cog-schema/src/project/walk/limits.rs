@@ -1,0 +1,79 @@
+//! How large a projected schema is.
+
+use serde_json::{Map, Value};
+
+use super::Untold;
+use crate::dialect::Limits;
+
+/// What is counted, for the whole schema.
+#[derive(Debug, Default)]
+struct Count {
+    members: usize,
+    optional: usize,
+    unions: usize,
+    depth: usize,
+    values: usize,
+    text: usize,
+}
+
+/// Refuses a schema that is over a limit of its dialect.
+pub(super) fn check(schema: &Value, limits: &Limits) -> Result<(), Untold> {
+    let mut count = Count::default();
+    count.schema(schema, 0);
+    let over = [
+        ("members", count.members, limits.members),
+        ("optional members", count.optional, limits.optional_members),
+        ("members of several types", count.unions, limits.union_members),
+        ("levels of objects", count.depth, limits.depth),
+        ("enum values", count.values, limits.enum_values),
+        ("characters of names and values", count.text, limits.text),
+    ]
+    .into_iter()
+    .find(|(_, found, most)| found > most);
+    match over {
+        Some((unit, found, most)) => Err(format!("{found} {unit}; it takes {most}")),
+        None => Ok(()),
+    }
+}
+
+impl Count {
+    /// Definitions are counted where they stand, so that a recursion comes to an end.
+    fn schema(&mut self, schema: &Value, depth: usize) {
+        let Some(members) = schema.as_object() else { return };
+        let mut depth = depth;
+        if let Some(properties) = members.get("properties").and_then(Value::as_object) {
+            depth += 1;
+            self.depth = self.depth.max(depth);
+            self.properties(properties, members, depth);
+        }
+        for value in
+            members.get("enum").and_then(Value::as_array).into_iter().flatten().chain(members.get("const"))
+        {
+            self.values += 1;
+            self.text += value.as_str().map_or(0, |text| text.chars().count());
+        }
+        for branch in members.get("anyOf").and_then(Value::as_array).into_iter().flatten() {
+            self.schema(branch, depth);
+        }
+        for inner in ["items", "additionalProperties"].into_iter().filter_map(|keyword| members.get(keyword))
+        {
+            self.schema(inner, depth);
+        }
+        for (name, schema) in members.get("$defs").and_then(Value::as_object).into_iter().flatten() {
+            self.text += name.chars().count();
+            self.schema(schema, 0);
+        }
+    }
+
+    fn properties(&mut self, properties: &Map<String, Value>, members: &Map<String, Value>, depth: usize) {
+        let required = members.get("required").and_then(Value::as_array);
+        for (name, schema) in properties {
+            self.members += 1;
+            self.text += name.chars().count();
+            self.optional += usize::from(!required.is_some_and(|keys| keys.iter().any(|key| key == name)));
+            self.unions +=
+                usize::from(schema.get("anyOf").is_some() || schema.get("type").is_some_and(Value::is_array));
+            self.schema(schema, depth);
+        }
+    }
+}
