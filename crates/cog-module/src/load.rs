@@ -88,6 +88,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Module> {
     let contract = Contract::compile(&schema.document, &Rules::from(&manifest));
     let problems = |problems: Vec<_>| problems.iter().map(|problem| schema.explain(problem)).collect();
     let contract = keep_all(contract.map_err(problems), found)?;
+    found.extend(lacking_parts(&schema, &contract));
     Some(Module {
         manifest: Arc::new(manifest),
         contract: Arc::new(contract),
@@ -200,6 +201,18 @@ const fn deprecation(format: Format) -> Option<&'static str> {
         Format::V21 => Some("kept until 2026-12-01"),
         Format::V22 | Format::V25 => None,
     }
+}
+
+/// Without data an answer cannot be checked; without input anything goes in.
+fn lacking_parts(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
+    let message = |part: &str| format!("the schema has no part `{part}`");
+    let lacks = |part: &str| schema.error_at(Rule::SchemaPart, message(part), "");
+    let data = contract.data_schema().is_none().then(|| lacks("data"));
+    let input = contract
+        .input_schema()
+        .is_none()
+        .then(|| Diagnostic { severity: Severity::Warning, ..lacks("input") });
+    input.into_iter().chain(data).collect()
 }
 
 /// A place for media in the prompt of a module that takes none.

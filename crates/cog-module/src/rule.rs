@@ -53,6 +53,7 @@ rules! {
     TestPair "test-pair" "Each entry of `tests` names an input and an expected file of the module.";
     SchemaSyntax "schema-syntax" "The schema is JSON.";
     SchemaInvalid "schema-invalid" "Each part of the schema is JSON Schema, Draft-07.";
+    SchemaPart "schema-part" "The schema says what goes in (`input`) and what comes out (`data`, once `output`).";
     PromptEmpty "prompt-empty" "The prompt says something.";
     PromptPlaceholder "prompt-placeholder" "What looks like a placeholder is one, and the module can fill it.";
     LevelFormat "level-format" "The module has the format that was asked for.";

@@ -218,6 +218,16 @@ fn excludes_are_required_in_the_old_formats_alone() {
 }
 
 #[test]
+fn a_schema_needs_data_and_had_better_have_input() {
+    let without_data = Folder::v22().with("schema.json", r#"{"input": {}, "meta": {}}"#);
+    assert!(without_data.load().is_err());
+    assert_eq!(rules_of(&without_data), ["schema-part"]);
+    let without_input = Folder::v22().with("schema.json", r#"{"output": {}}"#);
+    assert!(without_input.load().is_ok());
+    assert_eq!(rules_of(&without_input), ["schema-part"]);
+}
+
+#[test]
 fn a_schema_of_a_v0_file_is_told_in_that_file() {
     let folder = Folder::example("format-v0").with("output.schema.json", "{ \"type\": }");
     let error = folder.load().unwrap_err();
