@@ -29,6 +29,13 @@ pub(crate) fn space(bytes: &[u8], mut from: usize) -> usize {
     position(bytes, from, |byte| !matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
 }
 
+/// The first byte at or after `from` that is no digit, or the length of `bytes`.
+#[inline]
+pub(crate) fn digits(bytes: &[u8], from: usize) -> usize {
+    position(bytes, from, |byte| !byte.is_ascii_digit())
+}
+
+#[inline]
 fn position(bytes: &[u8], from: usize, stop: impl Fn(&u8) -> bool) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     from + rest.iter().position(stop).unwrap_or(rest.len())

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::Value as Serde;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn strict_accepts_and_reads_exactly_what_serde_json_does(text in nearly_json()) {

@@ -3,6 +3,7 @@
 use crate::error::SyntaxKind;
 use crate::parser::machine::{Machine, Step, Token};
 use crate::parser::sink::Sink;
+use crate::scan;
 use crate::tape::Entry;
 
 /// A number that has begun.
@@ -46,6 +47,9 @@ impl Machine {
     pub(super) fn go_on_number<S: Sink>(&mut self, mut token: NumberToken, sink: &mut S) -> Step {
         let bytes = self.tape.text.as_bytes();
         loop {
+            if token.phase.repeats() {
+                self.pos = scan::digits(bytes, self.pos);
+            }
             let Some(&byte) = bytes.get(self.pos) else {
                 self.token = Token::Number(token);
                 return Ok(false);
@@ -76,7 +80,8 @@ impl Machine {
 
     fn add_number<S: Sink>(&mut self, token: NumberToken, sink: &mut S) -> Step {
         let entry = Entry::number(token.start, self.pos - token.start, token.plain);
-        if (!token.plain || entry.count() >= SAFE) && !is_finite(self.tape.literal(entry)) {
+        let doubtful = token.phase == Phase::Exponent || entry.count() >= SAFE;
+        if doubtful && !self.tape.literal(entry).parse().is_ok_and(f64::is_finite) {
             return Err((SyntaxKind::NumberRange, token.start));
         }
         self.scalar(entry, sink)
@@ -88,7 +93,6 @@ impl Phase {
     fn then(self, byte: u8) -> Option<Phase> {
         use Phase::{E, Exponent, ExponentSign, Fraction, Minus, Point, Whole, Zero};
         Some(match (self, byte) {
-            (Whole | Fraction | Exponent, b'0'..=b'9') => self,
             (Minus, b'0') => Zero,
             (Minus, b'1'..=b'9') => Whole,
             (Zero | Whole, b'.') => Point,
@@ -100,12 +104,13 @@ impl Phase {
         })
     }
 
-    fn may_end(self) -> bool {
-        matches!(self, Phase::Zero | Phase::Whole | Phase::Fraction | Phase::Exponent)
+    /// Whether any number of digits may follow.
+    #[inline]
+    fn repeats(self) -> bool {
+        matches!(self, Phase::Whole | Phase::Fraction | Phase::Exponent)
     }
-}
 
-fn is_finite(literal: &str) -> bool {
-    (literal.len() < SAFE && !literal.contains(['e', 'E']))
-        || literal.parse::<f64>().is_ok_and(f64::is_finite)
+    fn may_end(self) -> bool {
+        self == Phase::Zero || self.repeats()
+    }
 }
