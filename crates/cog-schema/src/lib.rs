@@ -7,6 +7,7 @@
 //!   [`Contract::check_error`] on what it answered, [`Contract::check_at`] on the completed places of an answer that
 //!   is still arriving. Each tells every [`Violation`] with its path, its code and what was probably meant.
 //! - [`Contract::project`] tells a vendor as much of the contract as its dialect can take, and accounts for the rest.
+//! - [`Contract::sample`] makes up an answer that keeps the contract.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] say where text and media go in an input.
 //!
 //! Checks run on the tree of `cog_json` itself; no second tree is built for them.
@@ -23,6 +24,7 @@ mod media;
 mod problem;
 mod project;
 mod rules;
+mod sample;
 mod shape;
 mod subschema;
 mod violation;

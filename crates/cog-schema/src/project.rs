@@ -11,7 +11,7 @@ mod parts;
 mod walk;
 
 use cog_spec::Dialect;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::contract::Contract;
 use crate::dialect::{Profile, anthropic, gemini, json_schema, ollama, openai_strict};
@@ -75,6 +75,16 @@ fn profile(dialect: Dialect) -> Option<&'static Profile> {
 fn untold(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
     lost.push(Loss::of_dialect(dialect, "it has no place for a schema; the prompt says what is due"));
     Projection { dialect, schema: None, lost }
+}
+
+/// A schema without `$ref` and `allOf` at its top, as far as they can be merged.
+pub(crate) fn flattened(document: &Value, schema: &Value) -> Value {
+    merge::flattened(document, schema, "", &mut Vec::new())
+}
+
+/// Adds to a schema what another says of the same value, as far as it can be merged.
+pub(crate) fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
+    merge::merge(into, from, "", &mut Vec::new());
 }
 
 /// A schema for null.
