@@ -1,0 +1,50 @@
+//! The variables of the process.
+
+use std::{collections::HashMap, ffi::OsString, path::PathBuf};
+
+/// The variables of the process, read once. A blank variable counts as one that is not set.
+#[derive(Debug, Default)]
+pub(crate) struct Environment(HashMap<OsString, OsString>);
+
+impl Environment {
+    /// What the process was started with.
+    #[expect(clippy::disallowed_methods, reason = "this is the edge: the one place where variables are read")]
+    pub(crate) fn of_process() -> Self {
+        Self(std::env::vars_os().collect())
+    }
+
+    /// A variable as text; none where it is blank or no UTF-8.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        let value = self.0.get(OsString::from(name).as_os_str())?.to_str()?.trim();
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+
+    /// A variable as one path.
+    pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
+        let value = self.0.get(OsString::from(name).as_os_str())?;
+        (!value.is_empty()).then(|| PathBuf::from(value))
+    }
+
+    /// A variable as a list of paths, separated as in `PATH`.
+    pub(crate) fn paths(&self, name: &str) -> Option<Vec<PathBuf>> {
+        let value = self.0.get(OsString::from(name).as_os_str())?;
+        let paths: Vec<_> =
+            std::env::split_paths(value).filter(|path| !path.as_os_str().is_empty()).collect();
+        (!paths.is_empty()).then_some(paths)
+    }
+}
+
+#[cfg(test)]
+impl Environment {
+    /// Sets a variable.
+    pub(super) fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.into(), value.into());
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(variables: [(&str, &str); N]) -> Self {
+        Self(variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}

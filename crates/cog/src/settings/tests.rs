@@ -1,0 +1,106 @@
+use super::*;
+
+/// The settings that some variables and files give. Files are put below a home of their own.
+fn settings(variables: &[(&str, &str)], operator: Option<&str>) -> Result<Settings, SettingsError> {
+    let home = tempfile::tempdir().unwrap();
+    if let Some(text) = operator {
+        let path = home.path().join(".config/cog/config.toml");
+        cog_module::files::write_atomic(&path, text).unwrap();
+    }
+    let mut environment = Environment::from([("HOME", home.path().to_str().unwrap())]);
+    for (name, value) in variables {
+        environment.set(name, value);
+    }
+    Settings::read(Flags::default(), environment)
+}
+
+fn project(text: &str) -> Result<Option<SettingsFile>, SettingsError> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cog.toml");
+    cog_module::files::write_atomic(&path, text).unwrap();
+    SettingsFile::read(path, Owner::Project)
+}
+
+#[test]
+fn a_flag_beats_a_variable_beats_a_file_beats_the_default() {
+    let file = "model = \"of-file\"\ntimeout = \"7s\"\n";
+    let found = settings(&[("LLM_MODEL", "of-variable")], Some(file)).unwrap();
+    assert_eq!(found.model.value.as_deref(), Some("of-variable"));
+    assert_eq!(found.model.source, Source::Variable("LLM_MODEL"));
+    assert_eq!(found.timeout.value, Duration::from_secs(7));
+    assert!(matches!(found.timeout.source, Source::File(_)));
+    assert_eq!(found.retries, Setting::default(2));
+
+    let flags = Flags { model: Some("of-flag".to_owned()), ..Flags::default() };
+    let found = Settings::read(flags, Environment::from([("LLM_MODEL", "of-variable")])).unwrap();
+    assert_eq!(
+        (found.model.value.as_deref(), found.model.source),
+        (Some("of-flag"), Source::Flag("--model"))
+    );
+}
+
+#[test]
+fn a_blank_variable_is_not_set() {
+    let found = settings(&[("LLM_PROVIDER", " "), ("OPENAI_API_KEY", "")], None).unwrap();
+    assert_eq!((found.provider.value.as_deref(), found.variable("OPENAI_API_KEY")), (None, None));
+}
+
+#[test]
+fn a_variable_that_cannot_be_read_is_named() {
+    let error = settings(&[("COG_TIMEOUT", "soon")], None).unwrap_err();
+    assert_eq!(error.to_string(), "COG_TIMEOUT: `soon` is no unit of time: write ms, s, m or h");
+}
+
+#[test]
+fn the_operators_file_gives_keys_that_no_variable_gives() {
+    let file = "[providers.gemini]\nkey = \"of-file\"\n[providers.ollama]\nbase_url = \"http://gpu:11434\"\n";
+    let found = settings(&[], Some(file)).unwrap();
+    assert_eq!(found.variable("GEMINI_API_KEY").as_deref(), Some("of-file"));
+    assert_eq!(found.variable("OLLAMA_BASE_URL").as_deref(), Some("http://gpu:11434"));
+
+    let found = settings(&[("OLLAMA_HOST", "here")], Some(file)).unwrap();
+    assert_eq!(found.variable("OLLAMA_BASE_URL"), None, "the environment names a server already");
+}
+
+#[test]
+fn a_key_is_never_shown() {
+    let rows = settings(&[("OPENAI_API_KEY", "sk-canary")], None).unwrap().rows();
+    let key = rows.iter().find(|row| row.name == "OPENAI_API_KEY").unwrap();
+    assert_eq!((key.value.as_str(), &key.source), ("***", &Source::Variable("OPENAI_API_KEY")));
+    assert!(!format!("{rows:?}").contains("canary"));
+}
+
+#[test]
+fn a_projects_file_may_choose_a_model_but_no_address_key_or_root() {
+    let file = project("model = \"m\"\n[providers.openai]\nmodel = \"n\"\n").unwrap().unwrap();
+    assert_eq!(file.content.model.as_deref(), Some("m"));
+    for (text, key) in [
+        ("[providers.openai]\nbase_url = \"http://evil\"\n", "providers.openai.base_url"),
+        ("[providers.openai]\nkey = \"k\"\n", "providers.openai.key"),
+        ("modules = [\"/\"]\n", "modules"),
+    ] {
+        let error = project(text).unwrap_err();
+        assert!(matches!(&error, SettingsError::Forbidden { key: found, .. } if found == key), "{error}");
+    }
+}
+
+#[test]
+fn a_misspelt_setting_is_told_with_its_line() {
+    let error = project("# mine\n\nmodle = \"m\"\n").unwrap_err();
+    let SettingsError::Syntax { line, message, .. } = &error else { panic!("{error}") };
+    assert_eq!(*line, 3);
+    assert!(message.contains("unknown field `modle`, expected one of `provider`, `model`"), "{message}");
+}
+
+#[test]
+fn a_table_for_a_provider_that_does_not_exist_is_refused() {
+    let error = project("[providers.opneai]\nmodel = \"m\"\n").unwrap_err();
+    assert_eq!(error.to_string(), "there is no provider `opneai`");
+}
+
+#[test]
+fn folders_of_modules_are_relative_to_the_file_or_the_home() {
+    let found = settings(&[], Some("modules = [\"shared\", \"~/mine\"]\n")).unwrap();
+    let home = found.home.clone().unwrap();
+    assert_eq!(found.modules.value, [home.join(".config/cog/shared"), home.join("mine")]);
+}
