@@ -1,3 +1,7 @@
-//! The command line of Cognitive Modules.
+//! `cog`: the command line of Cognitive Modules.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cog::main()
+}

@@ -1,0 +1,130 @@
+//! Commands about the program itself: `doctor`, `config`, `schema`, `errors`, `completions`, `man`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, builder::PossibleValuesParser};
+use cog_spec::Code;
+
+/// How a list or a report is written.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct ListFormat {
+    /// How it is written
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+/// Text, or JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Text for people.
+    Human,
+    /// JSON, on one line in a pipe.
+    Json,
+}
+
+impl ListFormat {
+    /// Whether JSON was asked for.
+    pub(crate) fn is_json(self) -> bool {
+        self.format == Some(Format::Json)
+    }
+
+    /// Whether text was asked for.
+    pub(crate) fn is_human(self) -> bool {
+        self.format == Some(Format::Human)
+    }
+}
+
+/// `cog doctor`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Asks each provider that is set up for its models; that costs nothing. Exit code 1 where one does not answer.
+
+Examples:
+  cog doctor
+  cog doctor --provider ollama
+  cog doctor --all --format json")]
+pub(crate) struct DoctorArgs {
+    /// Only this provider
+    #[arg(long, short, value_name = "NAME", value_parser = PossibleValuesParser::new(cog_provider::known()), hide_possible_values = true)]
+    pub(crate) provider: Option<String>,
+    /// Also the providers that are not set up, without asking them
+    #[arg(long, conflicts_with = "provider")]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// `cog schema`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog schema envelope
+  cog schema manifest -o module.schema.json")]
+pub(crate) struct SchemaArgs {
+    /// Which schema
+    #[arg(value_name = "NAME")]
+    pub(crate) name: SchemaName,
+    /// Write it into a file instead of to stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// A document that the specification describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaName {
+    /// `module.yaml`
+    Manifest,
+    /// The answer of a run
+    Envelope,
+    /// One chunk of a stream
+    Chunk,
+    /// A Harmony message
+    Message,
+    /// A Harmony handoff packet
+    Handoff,
+}
+
+/// `cog errors`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog errors
+  cog errors E2001
+  cog errors SCHEMA_VALIDATION_FAILED
+  cog errors --format json")]
+pub(crate) struct ErrorsArgs {
+    /// The code, its name, or an older text code; none for the whole table
+    #[arg(value_parser = code)]
+    pub(crate) code: Option<Code>,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+fn code(text: &str) -> Result<Code, String> {
+    let text = text.to_ascii_uppercase();
+    let found = text.parse().ok().or_else(|| Code::from_text(&text));
+    found.ok_or_else(|| "no such code; `cog errors` lists them all".to_owned())
+}
+
+/// `cog completions`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog completions bash > ~/.local/share/bash-completion/completions/cog
+  cog completions zsh > ~/.zfunc/_cog
+  cog completions fish > ~/.config/fish/completions/cog.fish")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `cog man`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog man | man -l -
+  cog man run > cog-run.1")]
+pub(crate) struct ManArgs {
+    /// The command; none for the overview
+    pub(crate) command: Option<String>,
+}

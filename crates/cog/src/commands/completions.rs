@@ -1,0 +1,18 @@
+//! `cog completions`: a script that completes commands in a shell.
+
+use clap::CommandFactory as _;
+
+use crate::{
+    args::{Cli, CompletionsArgs},
+    exit::Exit,
+    fault::Fault,
+    output::Console,
+};
+
+/// Prints the script for a shell, under the name by which the program was called.
+pub(crate) fn completions(args: &CompletionsArgs, console: &Console) -> Result<Exit, Fault> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), super::program(), &mut script);
+    console.print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Ok)
+}

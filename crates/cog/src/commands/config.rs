@@ -1,0 +1,38 @@
+//! `cog config`: every setting with where it came from.
+
+use cog_json::{ToJson, Writer};
+
+use crate::{
+    args::ListFormat,
+    exit::Exit,
+    fault::Fault,
+    output::{Console, Table},
+    settings::{Environment, Flags, Row, Settings},
+};
+
+/// Prints every setting. A key is shown as `***`.
+pub(crate) fn config(format: ListFormat, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    let rows = Settings::read(Flags::default(), environment)?.rows();
+    if format.is_json() {
+        console.print_json(&Report { settings: &rows })?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(["setting", "value", "from"]);
+    for Row { name, value, source } in &rows {
+        table.row([name.clone(), value.clone(), source.to_string()]);
+    }
+    console.print(&table.render(console.out().paint, None))?;
+    Ok(Exit::Ok)
+}
+
+struct Report<'a> {
+    settings: &'a [Row],
+}
+
+impl ToJson for Report<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("settings", self.settings);
+        });
+    }
+}

@@ -1,0 +1,79 @@
+//! `cog errors`: the table of codes, and what one of them means.
+
+use cog_json::{ToJson, Writer};
+use cog_spec::{Code, Recoverable};
+
+use crate::{
+    args::ErrorsArgs,
+    exit::Exit,
+    fault::Fault,
+    output::{Console, Table, wrap},
+};
+
+/// Prints the table, or explains one code.
+pub(crate) fn errors(args: &ErrorsArgs, console: &Console) -> Result<Exit, Fault> {
+    match (args.code, args.format.is_json()) {
+        (Some(code), true) => console.print_json(&Entry(code))?,
+        (None, true) => console.print_json(&Code::ALL.iter().copied().map(Entry).collect::<Vec<_>>())?,
+        (Some(code), false) => console.print(&explain(code, console))?,
+        (None, false) => console.print(&table(console))?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn table(console: &Console) -> String {
+    let mut table = Table::new(["code", "name", "meaning"]);
+    for code in Code::ALL {
+        table.row([code.as_str(), code.name(), code.meaning()].map(str::to_owned));
+    }
+    table.render(console.out().paint, console.out_columns())
+}
+
+fn explain(code: Code, console: &Console) -> String {
+    let paint = console.out().paint;
+    let mut text = format!("{} {}\n", paint.bad(code), paint.bold(code.name()));
+    for line in [code.meaning(), code.advice()].into_iter().flat_map(|part| wrap(part, console.width())) {
+        text += &format!("{line}\n");
+    }
+    for fact in facts(code) {
+        text += &format!("  {}\n", paint.dim(fact));
+    }
+    text
+}
+
+fn facts(code: Code) -> Vec<String> {
+    let mut facts = vec![
+        format!("category: {}", code.category().as_str()),
+        format!("another attempt can help: {}", recoverable(code)),
+        format!("HTTP status: {}", code.http_status()),
+    ];
+    let legacy = code.legacy().filter(|legacy| *legacy != code.name());
+    facts.extend(legacy.map(|legacy| format!("older text code: {legacy}")));
+    facts
+}
+
+const fn recoverable(code: Code) -> &'static str {
+    match code.recoverable() {
+        Recoverable::Yes => "yes",
+        Recoverable::No => "no",
+        Recoverable::Maybe => "maybe",
+    }
+}
+
+struct Entry(Code);
+
+impl ToJson for Entry {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let code = self.0;
+        w.object(|w| {
+            w.field("code", code.as_str());
+            w.field("name", code.name());
+            w.field("category", code.category().as_str());
+            w.field("recoverable", recoverable(code));
+            w.field("http_status", &u32::from(code.http_status()));
+            w.optional("legacy", &code.legacy());
+            w.field("meaning", code.meaning());
+            w.field("advice", code.advice());
+        });
+    }
+}

@@ -1,0 +1,64 @@
+//! `cog list`: the modules that are found.
+
+use cog_json::{ToJson, Writer};
+use cog_module::Listed;
+use cog_spec::Manifest;
+
+use super::targets::{default_finder, whereabouts};
+use crate::{
+    args::ListArgs,
+    exit::Exit,
+    fault::Fault,
+    output::{Console, Table},
+    settings::Environment,
+};
+
+/// Prints a line for each module; one that does not load says why.
+pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    let listed = default_finder(environment)?.list();
+    if args.format.is_json() {
+        console.print_json(&listed.iter().map(Entry).collect::<Vec<_>>())?;
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(["name", "version", "format", "tier", "where", "what it is for"]);
+    for module in &listed {
+        table.row(cells(module));
+    }
+    console.print(&table.render(console.out().paint, console.out_columns()))?;
+    Ok(Exit::Ok)
+}
+
+fn cells(module: &Listed) -> [String; 6] {
+    let (version, format, tier, what) = match &module.manifest {
+        Ok(manifest) => {
+            let Manifest { version, format, tier, responsibility, .. } = manifest;
+            let tier = tier.map_or("-", |tier| tier.as_str());
+            (version.as_str(), format.as_str(), tier, responsibility.clone())
+        }
+        Err(error) => ("-", "-", "-", error.to_string()),
+    };
+    [&module.name, version, format, tier, &whereabouts(&module.origin), &what].map(str::to_owned)
+}
+
+struct Entry<'a>(&'a Listed);
+
+impl ToJson for Entry<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        let Listed { name, origin, manifest, .. } = self.0;
+        w.object(|w| {
+            w.field("name", name);
+            w.field("path", origin.path_of("").to_string_lossy().as_ref());
+            match manifest {
+                Ok(manifest) => {
+                    w.field("version", &manifest.version);
+                    w.field("format", manifest.format.as_str());
+                    w.optional("tier", &manifest.tier.map(|tier| tier.as_str()));
+                    w.field("responsibility", &manifest.responsibility);
+                }
+                Err(error) => {
+                    w.field("error", &error.to_string());
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,31 @@
+//! `cog man`: manual pages.
+
+use clap::CommandFactory as _;
+
+use crate::{
+    args::{Cli, ManArgs},
+    exit::Exit,
+    fault::Fault,
+    output::Console,
+};
+
+/// Prints the overview, or the page of one command, as roff.
+pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, Fault> {
+    let mut cog = Cli::command().name(super::program());
+    cog.build();
+    let page = match &args.command {
+        None => cog,
+        Some(wanted) => cog.find_subcommand(wanted).cloned().ok_or_else(|| unknown(wanted))?,
+    };
+    let mut roff = Vec::new();
+    clap_mangen::Man::new(page).render(&mut roff)?;
+    console.print(&String::from_utf8_lossy(&roff))?;
+    Ok(Exit::Ok)
+}
+
+fn unknown(name: &str) -> Fault {
+    Fault::Usage {
+        message: format!("there is no command `{name}`"),
+        suggestion: Some("`cog help` lists the commands".to_owned()),
+    }
+}

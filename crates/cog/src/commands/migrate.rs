@@ -1,0 +1,101 @@
+//! `cog migrate`: older formats to v2.2 and v2.5.
+
+use std::path::PathBuf;
+
+use cog_json::{ToJson, Writer};
+use cog_module::{
+    Finder, Origin,
+    migrate::{self, Migration, Target},
+};
+
+use super::targets::{default_finder, targets};
+use crate::{
+    args::MigrateArgs,
+    exit::Exit,
+    fault::Fault,
+    output::{Console, Paint},
+    settings::Environment,
+};
+
+/// Migrates each module, or shows what it would change. One that cannot be migrated does not keep the
+/// others from being.
+pub(crate) fn migrate(
+    args: &MigrateArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, Fault> {
+    let finder = default_finder(environment)?;
+    let (mut done, mut worst) = (Vec::new(), Exit::Ok);
+    for origin in origins(&finder, args)? {
+        match one(&origin, args) {
+            Ok(step) => done.push(step),
+            Err(fault) => worst = fault.report(console),
+        }
+    }
+    if args.format.is_json() {
+        console.print_json(&done)?;
+    } else {
+        let told: String = done.iter().map(|step| step.describe(args.dry_run, console.out().paint)).collect();
+        console.print(if told.is_empty() { "there is no module to migrate" } else { &told })?;
+    }
+    Ok(worst)
+}
+
+/// The modules to migrate. `--all` leaves out those that are built in; a named one is refused later.
+fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, Fault> {
+    let found = targets(finder, &args.modules, args.all)?.into_iter().map(|(_, origin)| origin);
+    Ok(found.filter(|origin| !args.all || matches!(origin, Origin::Folder(_))).collect())
+}
+
+fn one(origin: &Origin, args: &MigrateArgs) -> Result<Step, Fault> {
+    let target = if args.to == "v2.2" { Target::V22 } else { Target::V25 };
+    let migration = migrate::plan(origin, target)?;
+    let backup = if args.dry_run { None } else { migration.apply(!args.no_backup)? };
+    Ok(Step { migration, backup })
+}
+
+/// A module that was migrated, or would be.
+struct Step {
+    migration: Migration,
+    backup: Option<PathBuf>,
+}
+
+impl Step {
+    fn describe(&self, dry_run: bool, paint: Paint) -> String {
+        let Migration { name, from, to, notes, .. } = &self.migration;
+        let name = paint.name(name);
+        if self.migration.is_empty() {
+            return format!("{name}: nothing to do, it is {to}\n");
+        }
+        let mut text = if dry_run { colour(&self.migration.diff(), paint) } else { String::new() };
+        let would = if dry_run { "would become" } else { "is now" };
+        text += &format!("{name}: {would} {to} (was {from})\n");
+        for note in notes {
+            text += &format!("  {} {note}\n", paint.odd("look at:"));
+        }
+        if let Some(backup) = &self.backup {
+            text += &format!("  {}\n", paint.dim(format_args!("the old folder is {}", backup.display())));
+        }
+        text
+    }
+}
+
+impl ToJson for Step {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("migration", &self.migration);
+            w.optional("backup", &self.backup.as_ref().map(|path| path.display().to_string()));
+        });
+    }
+}
+
+/// A diff, with what goes and what comes coloured.
+fn colour(diff: &str, paint: Paint) -> String {
+    let line = |line: &str| match line.as_bytes().first() {
+        Some(b'+') => paint.good(line),
+        Some(b'-') => paint.bad(line),
+        Some(b'@') => paint.dim(line),
+        _ => line.to_owned(),
+    };
+    diff.lines().map(|text| line(text) + "\n").collect()
+}

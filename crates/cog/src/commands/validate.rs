@@ -1,0 +1,69 @@
+//! `cog validate`: every check of a module's documents.
+
+use cog_module::{Level, Report, Severity};
+
+use super::targets::{default_finder, targets};
+use crate::{
+    args::{LevelArgs, ValidateArgs},
+    exit::Exit,
+    fault::Fault,
+    output::Console,
+    settings::Environment,
+};
+
+/// Prints what is wrong with each module. As JSON, one module is an object and several are a list.
+pub(crate) fn validate(
+    args: &ValidateArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, Fault> {
+    let finder = default_finder(environment)?;
+    let level = level(args.level);
+    let targets = targets(&finder, &args.modules, args.all)?;
+    let reports: Vec<Report> =
+        targets.iter().map(|(_, origin)| cog_module::validate(origin, level)).collect();
+    match reports.as_slice() {
+        [only] if args.format.is_json() && !args.all => console.print_json(only)?,
+        all if args.format.is_json() => console.print_json(all)?,
+        all => {
+            let names = targets.iter().map(|(name, _)| name.as_str());
+            let text: Vec<_> = names.zip(all).map(|(name, report)| describe(name, report, console)).collect();
+            console.print(&text.join("\n"))?;
+        }
+    }
+    Ok(if reports.iter().all(Report::is_valid) { Exit::Ok } else { Exit::Invalid })
+}
+
+const fn level(args: LevelArgs) -> Level {
+    match args {
+        LevelArgs { v22: true, .. } => Level::V22,
+        LevelArgs { v25: true, .. } => Level::V25,
+        _ => Level::Any,
+    }
+}
+
+/// The findings, and a last line that sums them up.
+fn describe(name: &str, report: &Report, console: &Console) -> String {
+    let paint = console.out().paint;
+    let mut text = String::new();
+    for diagnostic in &report.diagnostics {
+        text += &format!("{}\n\n", diagnostic.render(paint.is_on()));
+    }
+    let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
+    let verdict = if report.is_valid() { paint.good("valid") } else { paint.bad("invalid") };
+    let mut facts: Vec<String> = report.format().map(|format| format.to_string()).into_iter().collect();
+    facts.extend(count(report.cases, "golden test"));
+    facts.extend(count(errors, "error"));
+    facts.extend(count(warnings, "warning"));
+    let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
+    text + &format!("{}: {verdict}{facts}", paint.name(name))
+}
+
+/// `2 errors`, and nothing of nothing.
+fn count(number: usize, thing: &str) -> Option<String> {
+    match number {
+        0 => None,
+        1 => Some(format!("1 {thing}")),
+        _ => Some(format!("{number} {thing}s")),
+    }
+}

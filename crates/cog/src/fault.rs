@@ -1,0 +1,165 @@
+//! Why a command could not do its work, told in one style on stderr.
+
+use std::{io, path::PathBuf};
+
+use cog_module::{
+    Diagnostic, FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError,
+};
+use cog_spec::Code;
+use thiserror::Error;
+
+use crate::{exit::Exit, output::Console, settings::SettingsError};
+
+/// Why a command could not do its work.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum Fault {
+    /// No module was found.
+    #[error(transparent)]
+    Find(#[from] FindError),
+    /// A module does not load.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// A module cannot be migrated.
+    #[error(transparent)]
+    Migrate(#[from] MigrateError),
+    /// A module cannot be made.
+    #[error(transparent)]
+    Scaffold(#[from] ScaffoldError),
+    /// A file cannot be read or written.
+    #[error("{what}: {source}")]
+    File {
+        /// What was to be done with it: `the input cannot be read`.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: FileError,
+    },
+    /// The settings cannot be understood.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// What was typed does not make sense together.
+    #[error("{message}")]
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to type instead.
+        suggestion: Option<String>,
+    },
+    /// stdout cannot be written to.
+    #[error("the output cannot be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl Fault {
+    /// What was typed does not make sense together.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Fault::Usage { message: message.into(), suggestion: None }
+    }
+
+    /// Tells the fault on stderr, and says how the program ends.
+    pub(crate) fn report(&self, console: &Console) -> Exit {
+        if self.is_broken_pipe() {
+            return Exit::Ok;
+        }
+        console.tell(&self.render(console));
+        if let Some(error) = self.load_error() {
+            tell_diagnostics(console, &error.diagnostics);
+        }
+        self.exit()
+    }
+
+    /// The code, where the specification has one.
+    fn code(&self) -> Option<Code> {
+        if let Some(error) = self.load_error() {
+            return Some(error.code());
+        }
+        match self {
+            Fault::Find(error) => Some(error.code()),
+            Fault::File { .. } => Some(Code::InvalidReference),
+            _ => None,
+        }
+    }
+
+    fn exit(&self) -> Exit {
+        match self {
+            _ if self.load_error().is_some() => Exit::Invalid,
+            Fault::Settings(_) | Fault::Usage { .. } | Fault::Scaffold(ScaffoldError::Name { .. }) => {
+                Exit::Usage
+            }
+            _ => Exit::Failed,
+        }
+    }
+
+    /// The findings, where a module does not load.
+    fn load_error(&self) -> Option<&LoadError> {
+        match self {
+            Fault::Load(error)
+            | Fault::Migrate(MigrateError::Load(error) | MigrateError::Result(error))
+            | Fault::Scaffold(ScaffoldError::Source(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn place(&self) -> Option<String> {
+        match self {
+            Fault::File { path, .. } => Some(path.display().to_string()),
+            Fault::Settings(error) => error.place(),
+            _ => None,
+        }
+    }
+
+    fn suggestion(&self) -> Option<String> {
+        match self {
+            Fault::Find(error) => Some(error.suggestion()),
+            Fault::Settings(error) => error.suggestion(),
+            Fault::Usage { suggestion, .. } => suggestion.clone(),
+            _ => None,
+        }
+    }
+
+    fn render(&self, console: &Console) -> String {
+        let place = self.place();
+        let suggestion = self.suggestion();
+        render(
+            console,
+            self.code().map(Code::as_str),
+            &self.to_string(),
+            place.as_deref(),
+            suggestion.as_deref(),
+        )
+    }
+
+    /// Whoever read stdout has heard enough: `cog list | head -1`.
+    fn is_broken_pipe(&self) -> bool {
+        matches!(self, Fault::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// An error as it stands on stderr: `error[E4006]: …`, the place, `help: …`.
+pub(crate) fn render(
+    console: &Console,
+    code: Option<&str>,
+    message: &str,
+    place: Option<&str>,
+    suggestion: Option<&str>,
+) -> String {
+    let paint = console.err().paint;
+    let head = code.map_or_else(|| "error".to_owned(), |code| format!("error[{code}]"));
+    let mut text = format!("{}: {}", paint.bad(head), paint.bold(message));
+    if let Some(place) = place {
+        text += &format!("\n  {} {place}", paint.dim("-->"));
+    }
+    if let Some(suggestion) = suggestion {
+        text += &format!("\n  {} {suggestion}", paint.name("help:"));
+    }
+    text
+}
+
+/// Tells findings about a module on stderr.
+pub(crate) fn tell_diagnostics(console: &Console, diagnostics: &[Diagnostic]) {
+    for diagnostic in diagnostics {
+        console.tell(&diagnostic.render(console.err().paint.is_on()));
+    }
+}

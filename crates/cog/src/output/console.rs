@@ -1,0 +1,96 @@
+//! The two streams of the process.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use cog_json::ToJson;
+
+use super::Paint;
+use crate::{args::ColorChoice, settings::Environment};
+
+/// The width of text where the terminal does not tell one.
+const WIDTH: usize = 80;
+
+/// stdout and stderr, and how each may be written to.
+#[derive(Debug)]
+pub(crate) struct Console {
+    out: Stream,
+    err: Stream,
+    width: usize,
+}
+
+/// One of the two streams.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stream {
+    /// Whether a person looks at it.
+    pub(crate) is_terminal: bool,
+    /// How it is coloured.
+    pub(crate) paint: Paint,
+}
+
+impl Console {
+    /// The streams of the process.
+    pub(crate) fn new(environment: &Environment, color: ColorChoice) -> Self {
+        let plain =
+            environment.get("NO_COLOR").is_some() || environment.get("TERM").as_deref() == Some("dumb");
+        let stream = |is_terminal: bool| {
+            let coloured = match color {
+                ColorChoice::Auto => is_terminal && !plain,
+                ColorChoice::Always => true,
+                ColorChoice::Never => false,
+            };
+            Stream { is_terminal, paint: Paint::new(coloured) }
+        };
+        let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
+        Self {
+            out: stream(io::stdout().is_terminal()),
+            err: stream(io::stderr().is_terminal()),
+            width: width.clamp(40, 120),
+        }
+    }
+
+    /// What stdout is.
+    pub(crate) fn out(&self) -> Stream {
+        self.out
+    }
+
+    /// What stderr is.
+    pub(crate) fn err(&self) -> Stream {
+        self.err
+    }
+
+    /// The columns of the terminal, within reason.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The columns for a table on stdout; none where nobody looks, so that nothing is cut.
+    pub(crate) fn out_columns(&self) -> Option<usize> {
+        self.out.is_terminal.then_some(self.width)
+    }
+
+    /// Writes data to stdout, with a line break at its end.
+    pub(crate) fn print(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        if !text.ends_with('\n') {
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    }
+
+    /// Writes a value to stdout as JSON: with line breaks on a terminal, on one line in a pipe.
+    pub(crate) fn print_json(&self, value: &(impl ToJson + ?Sized)) -> io::Result<()> {
+        self.print(&if self.out.is_terminal { value.to_json_pretty() } else { value.to_json() })
+    }
+
+    /// Tells the person something on stderr. That nobody hears it is no fault.
+    pub(crate) fn tell(&self, text: &str) {
+        let mut err = io::stderr().lock();
+        let _ = err.write_all(text.trim_end().as_bytes()).and_then(|()| err.write_all(b"\n"));
+    }
+
+    /// Tells something that stands aside: `note: …`.
+    pub(crate) fn note(&self, text: &str) {
+        self.tell(&format!("{} {text}", self.err.paint.dim("note:")));
+    }
+}

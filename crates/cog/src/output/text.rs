@@ -1,0 +1,74 @@
+//! Text in columns.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// How many columns a text takes on a terminal.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Breaks a text into lines of at most `columns`, between words where there are any. Line breaks of the
+/// text stay; control characters do not, so that no answer can write escapes to a terminal.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    text.lines().flat_map(|line| wrap_line(&printable(line), columns.max(1))).collect()
+}
+
+/// The text with its control characters replaced.
+pub(crate) fn printable(text: &str) -> String {
+    let show = |c: char| match c {
+        '\t' => ' ',
+        c if c.is_control() => '\u{fffd}',
+        c => c,
+    };
+    text.chars().map(show).collect()
+}
+
+fn wrap_line(line: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    let mut used = 0;
+    for word in line.split_inclusive(' ') {
+        if used > 0 && used + word.trim_end().width() > columns {
+            lines.push(std::mem::take(&mut current));
+            used = 0;
+        }
+        for c in word.chars() {
+            let step = c.width().unwrap_or(0);
+            if used + step > columns && c != ' ' {
+                lines.push(std::mem::take(&mut current));
+                used = 0;
+            }
+            current.push(c);
+            used += step;
+        }
+    }
+    lines.push(current);
+    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("a\n\nb", 7), ["a", "", "b"]);
+        assert_eq!(wrap("one two  three", 8), ["one two", "three"]);
+    }
+
+    #[test]
+    fn a_word_longer_than_the_line_is_cut() {
+        assert_eq!(wrap("abcdefg hi", 4), ["abcd", "efg", "hi"]);
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(wrap("审查代码", 4), ["审查", "代码"]);
+    }
+
+    #[test]
+    fn escapes_do_not_reach_the_terminal() {
+        assert_eq!(wrap("\u{1b}[2Jx", 20), ["\u{fffd}[2Jx"]);
+    }
+}
