@@ -40,7 +40,7 @@ pub(crate) struct Case {
     files: BTreeMap<String, Value>,
     /// What the model answers to every step.
     reply: Option<Reply>,
-    /// Shorthand for the command `run m --input-json INPUT`.
+    /// Shorthand for the command `run ./m --input-json INPUT`; a copied module stands for `m` where there is no `module`.
     input: Option<Value>,
     /// Arguments of `cog`.
     command: Option<Vec<String>>,
@@ -94,14 +94,20 @@ impl Case {
 
     fn steps(&self) -> Vec<Step> {
         let mut steps = Vec::new();
-        let run =
-            |input: &Value| ["run", "m", "--input-json", &input.to_string()].map(str::to_owned).to_vec();
+        let run = |input: &Value| {
+            vec!["run".to_owned(), self.target(), "--input-json".to_owned(), input.to_string()]
+        };
         if let Some(command) = self.command.clone().or_else(|| self.input.as_ref().map(run)) {
             let (stdin, env, expect) = (self.stdin.clone(), self.env.clone(), self.expect.clone());
             steps.push(Step { program: Program::Cog, command, stdin, env, reply: None, expect });
         }
         steps.extend(self.steps.iter().cloned());
         steps
+    }
+
+    fn target(&self) -> String {
+        let copied = self.copy.keys().next().filter(|_| self.module.is_none());
+        format!("./{}", copied.map_or("m", String::as_str))
     }
 
     fn check_contains(&self, root: &Path) -> Result<(), String> {

@@ -55,18 +55,12 @@ impl ModuleParts {
     }
 }
 
-/// Text as it is, `{"$repeat": [text, times]}` written out, anything else as JSON.
+/// Text as it is, anything else as JSON.
 pub(crate) fn text_of(content: &Value) -> String {
-    match (content, content.get("$repeat")) {
-        (Value::String(text), _) => text.clone(),
-        (_, Some(repeat)) => repeated(repeat).unwrap_or_default(),
-        (other, None) => format!("{other:#}\n"),
+    match content {
+        Value::String(text) => text.clone(),
+        other => format!("{other:#}\n"),
     }
-}
-
-fn repeated(repeat: &Value) -> Option<String> {
-    let times = usize::try_from(repeat.get(1)?.as_u64()?).ok()?;
-    Some(repeat.get(0)?.as_str()?.repeat(times))
 }
 
 /// Writes a file and the folders above it.

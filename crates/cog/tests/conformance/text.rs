@@ -1,0 +1,27 @@
+//! Long texts, written short.
+
+use serde_json::Value;
+
+/// The same value with every `{"$repeat": [text, times]}` and `{"$join": [texts]}` in it written out.
+pub(crate) fn written_out(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(written_out).collect(),
+        Value::Object(members) => {
+            let members: serde_json::Map<_, _> =
+                members.into_iter().map(|(key, member)| (key, written_out(member))).collect();
+            let text =
+                members.get("$repeat").and_then(repeated).or_else(|| members.get("$join").and_then(joined));
+            text.map_or(Value::Object(members), Value::String)
+        }
+        other => other,
+    }
+}
+
+fn repeated(repeat: &Value) -> Option<String> {
+    let times = usize::try_from(repeat.get(1)?.as_u64()?).ok()?;
+    Some(repeat.get(0)?.as_str()?.repeat(times))
+}
+
+fn joined(parts: &Value) -> Option<String> {
+    parts.as_array()?.iter().map(Value::as_str).collect()
+}
