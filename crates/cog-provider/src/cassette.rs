@@ -1,8 +1,9 @@
 //! Cassettes: requests and the raw bytes of their replies, kept and played (supplement section 4).
 //!
 //! A cassette is a folder. `NNNN.json` holds a request and the head of its reply; `NNNN.ndjson` the body,
-//! `{"t_ms", "b64"}` for each piece as it came. A reply is found by the hash of the request's body. Of
-//! several equal requests each gets the next of the replies, and after the last the first again.
+//! `{"t_ms", "b64"}` for each piece as it came. A reply is found by the hash of the request's body, and by
+//! the end of its path, where Gemini names the model. Of several equal requests each gets the next of the
+//! replies, and after the last the first again.
 
 mod files;
 mod record;
@@ -70,7 +71,7 @@ fn path_of(url: &str) -> &str {
 
 /// What a reply was recorded with.
 struct Recorded {
-    hash: String,
+    key: Key,
     status: u16,
     headers: Vec<(&'static str, String)>,
 }
@@ -82,16 +83,28 @@ impl Recorded {
         let headers = node.get("reply_headers")?;
         let header = |name: &'static str| Some((name, headers.get(name)?.as_str()?.to_owned()));
         Some(Self {
-            hash: hash(&body),
+            key: Key::new(node.get("path")?.as_str()?, &body),
             status: u16::try_from(node.get("status")?.as_u64()?).ok()?,
             headers: KEPT_HEADERS.into_iter().filter_map(header).collect(),
         })
     }
 }
 
-/// SHA-256 of a request's body, in hexadecimal.
-fn hash(body: &str) -> String {
-    Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+/// What equal requests have in common.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    /// The end of the path. What stands before it belongs to the address, which may differ.
+    endpoint: String,
+    /// SHA-256 of the body, in hexadecimal.
+    hash: String,
+}
+
+impl Key {
+    fn new(path: &str, body: &str) -> Self {
+        let endpoint = path.rsplit('/').next().unwrap_or_default().to_owned();
+        let hash = Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { endpoint, hash }
+    }
 }
 
 fn unusable(folder: &Path, message: impl ToString) -> ProviderError {

@@ -11,7 +11,7 @@ use cog_json::{Node, Value};
 use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Pace, Recorded, files, hash, unusable};
+use super::{Key, Pace, Recorded, files, unusable};
 use crate::{
     ProviderError, WireRequest,
     transport::{Pieces, Sending, Transport, TransportError, WireReply},
@@ -21,8 +21,7 @@ use crate::{
 pub(crate) struct Replayer {
     folder: PathBuf,
     pace: Pace,
-    /// The replies to each request, by the hash of its body.
-    replies: HashMap<String, Replies>,
+    replies: HashMap<Key, Replies>,
 }
 
 /// The replies to equal requests, in their order.
@@ -41,18 +40,18 @@ impl Replies {
 
 impl Replayer {
     pub(crate) fn open(folder: PathBuf, pace: Pace) -> Result<Self, ProviderError> {
-        let mut replies: HashMap<String, Replies> = HashMap::new();
+        let mut replies: HashMap<Key, Replies> = HashMap::new();
         for number in files::numbers(&folder).map_err(|error| unusable(&folder, error))? {
             let recorded = recorded(&folder, number)?;
-            replies.entry(recorded.hash.clone()).or_default().all.push((number, recorded));
+            replies.entry(recorded.key.clone()).or_default().all.push((number, recorded));
         }
         Ok(Self { folder, pace, replies })
     }
 
     fn find(&self, request: &WireRequest) -> Result<WireReply, ProviderError> {
-        let hash = hash(&request.body);
-        let Some((number, recorded)) = self.replies.get(&hash).and_then(Replies::next) else {
-            let hash = hash.chars().take(12).collect();
+        let key = Key::new(&request.url, &request.body);
+        let Some((number, recorded)) = self.replies.get(&key).and_then(Replies::next) else {
+            let hash = key.hash.chars().take(12).collect();
             return Err(ProviderError::NoRecording { folder: self.folder.clone(), hash });
         };
         let pieces = pieces(&self.folder, *number)?;
@@ -77,7 +76,7 @@ fn recorded(folder: &Path, number: u32) -> Result<Recorded, ProviderError> {
     let text = files::read(&path).map_err(|error| unusable(&path, error))?;
     let value = Value::parse(&text).map_err(|error| unusable(&path, error))?;
     Recorded::read(value.node())
-        .ok_or_else(|| unusable(&path, "no recording: body, status or reply_headers are missing"))
+        .ok_or_else(|| unusable(&path, "no recording: path, body, status or reply_headers are missing"))
 }
 
 /// The pieces of a reply with the time of each.

@@ -1,1 +1,36 @@
+use super::*;
 
+fn request(url: &str, body: &str) -> WireRequest {
+    let auth = Some(("authorization", "Bearer $OPENAI_API_KEY".to_owned()));
+    WireRequest { method: "POST", url: url.to_owned(), headers: Vec::new(), auth, body: body.to_owned() }
+}
+
+#[test]
+fn a_head_reads_back_and_holds_neither_host_nor_key() {
+    let request = request("https://me:8080/v1/chat?alt=sse", r#"{"b":1.0,"a":[2]}"#);
+    let text =
+        Head { request: &request, status: 429, headers: &[("retry-after", "3".to_owned())] }.to_json_pretty();
+    assert!(
+        text.contains(r#""path": "/v1/chat?alt=sse""#) && text.contains(r#""authorization": "***""#),
+        "{text}"
+    );
+    assert!(!text.contains("me:8080") && !text.contains("OPENAI"), "{text}");
+    let recorded = Recorded::read(Value::parse(&text).unwrap().node()).unwrap();
+    assert_eq!(recorded.key, Key::new(&request.url, &request.body));
+    assert_eq!((recorded.status, recorded.headers), (429, vec![("retry-after", "3".to_owned())]));
+}
+
+#[test]
+fn an_address_without_a_path_has_the_root_path() {
+    assert_eq!(path_of("http://host"), "/");
+}
+
+#[test]
+fn requests_are_equal_by_body_and_end_of_path() {
+    let key = Key::new("http://host/v1/chat/completions", "");
+    assert_eq!(key.endpoint, "completions");
+    assert_eq!(key.hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_eq!(key, Key::new("/proxy/openai/chat/completions", ""));
+    assert_ne!(key, Key::new("/v1/chat/completions", "{}"));
+    assert_ne!(Key::new("/models/a:stream", ""), Key::new("/models/b:stream", ""));
+}

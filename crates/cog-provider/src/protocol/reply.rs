@@ -19,16 +19,18 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Who answers; only the first call tells.
+    /// Who answers: told once, by the first piece that says so.
     pub(crate) fn start(&mut self, node: Node<'_>, keys: StartKeys, out: &mut Vec<ModelEvent>) {
-        if std::mem::replace(&mut self.started, true) {
+        let text = |key: &str| {
+            let text = node.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+            text.map(str::to_owned)
+        };
+        if self.started {
             return;
         }
-        let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
-        let started = (text(keys.model), text(keys.id), text("system_fingerprint"));
-        if let (model, id, fingerprint) = started
-            && (model.is_some() || id.is_some())
-        {
+        let (model, id, fingerprint) = (text(keys.model), text(keys.id), text("system_fingerprint"));
+        self.started = model.is_some() || id.is_some();
+        if self.started {
             out.push(ModelEvent::Started { model, id, fingerprint });
         }
     }

@@ -1,1 +1,96 @@
+use super::*;
 
+fn fault(code: Option<&str>, message: &str) -> VendorFault {
+    VendorFault { code: code.map(str::to_owned), message: message.to_owned() }
+}
+
+/// What a status and a message amount to.
+fn of(status: u16, message: &str) -> Kind {
+    kind(Some(status), &fault(None, message))
+}
+
+#[test]
+fn too_long_a_request_is_known_in_every_vendors_words() {
+    for (status, message) in [
+        (
+            400,
+            "This model's maximum context length is 128000 tokens. However, your messages resulted in 129000 tokens.",
+        ),
+        (400, "prompt is too long: 210000 tokens > 200000 maximum"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+        (400, "the input length exceeds the context length"),
+        (400, "request (9000 tokens) exceeds the available context size (4096 tokens)"),
+        (413, "Please reduce the length of the messages or completion."),
+        (500, "input is too long: exceeds context window"),
+    ] {
+        assert_eq!(of(status, message), Kind::Context, "{message}");
+    }
+    assert_eq!(kind(Some(400), &fault(Some("context_length_exceeded"), "too long")), Kind::Context);
+}
+
+#[test]
+fn an_unknown_model_is_known_in_every_vendors_words() {
+    for (status, message) in [
+        (404, "The model `gpt-9` does not exist or you do not have access to it."),
+        (400, "Model Not Exist"),
+        (400, "Invalid model: mistral-huge"),
+        (404, "model \"llama9\" not found, try pulling it first"),
+    ] {
+        assert_eq!(of(status, message), Kind::Model, "{message}");
+    }
+    assert_eq!(kind(Some(400), &fault(Some("model_not_found"), "no")), Kind::Model);
+}
+
+#[test]
+fn a_bad_key_is_known_even_without_its_status() {
+    assert_eq!(of(400, "API key not valid. Please pass a valid API key."), Kind::Key);
+    assert_eq!(of(401, "x"), Kind::Key);
+    assert_eq!(kind(None, &fault(Some("authentication_error"), "x")), Kind::Key);
+}
+
+#[test]
+fn a_quota_that_is_used_up_is_not_tried_again() {
+    assert_eq!(of(429, "Rate limit reached for requests"), Kind::Rate);
+    assert_eq!(
+        of(429, "You exceeded your current quota, please check your plan and billing details."),
+        Kind::Quota
+    );
+    assert_eq!(kind(Some(429), &fault(Some("insufficient_quota"), "x")), Kind::Quota);
+    assert_eq!(of(402, "Insufficient Balance"), Kind::Refused);
+}
+
+#[test]
+fn what_passes_is_told_from_what_stays() {
+    for status in [408, 409, 425, 500, 502, 503, 504, 520, 529] {
+        assert_eq!(of(status, "x"), Kind::Down, "{status}");
+    }
+    for status in [400, 405, 413, 415, 422] {
+        assert_eq!(of(status, "x"), Kind::Refused, "{status}");
+    }
+}
+
+#[test]
+fn a_fault_in_a_stream_is_known_by_its_words() {
+    assert_eq!(kind(None, &fault(Some("rate_limit_error"), "x")), Kind::Rate);
+    assert_eq!(kind(None, &fault(Some("429"), "slow")), Kind::Rate);
+    assert_eq!(kind(None, &fault(Some("overloaded_error"), "Overloaded")), Kind::Down);
+}
+
+#[test]
+fn faults_are_read_in_every_shape() {
+    for (body, code, message) in [
+        (r#"{"error":{"message":"m","type":"t","code":"c"}}"#, Some("c"), "m"),
+        (r#"{"error":{"message":"m","type":"t","code":null}}"#, Some("t"), "m"),
+        (r#"{"type":"error","error":{"type":"t","message":"m"}}"#, Some("t"), "m"),
+        (r#"[{"error":{"code":503,"message":"m","status":"UNAVAILABLE"}}]"#, Some("503"), "m"),
+        (r#"{"error":"m"}"#, None, "m"),
+        (r#"{"object":"error","message":"m","type":"t","code":40001}"#, Some("40001"), "m"),
+        (r#"{"detail":"m"}"#, None, "m"),
+        (r#"{"detail":[{"msg":"m","type":"t"}]}"#, Some("t"), "m"),
+        (r#"{"errors":[{"message":"m"}]}"#, None, "m"),
+    ] {
+        let found = fault_in(Value::parse(body).unwrap().node());
+        assert_eq!(found, Some(fault(code, message)), "{body}");
+    }
+    assert_eq!(fault_in(Value::parse("{}").unwrap().node()), None);
+}

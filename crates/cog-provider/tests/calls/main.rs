@@ -1,0 +1,8 @@
+//! Whole calls, against a mock and against recordings.
+
+#[cfg(test)]
+mod cassettes;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
+mod support;

@@ -1,0 +1,120 @@
+//! Replies as they come over the wire, replayed in every split of their bytes.
+//!
+//! Each file under `wire/` holds the raw bytes of one reply. Its events stand in the snapshot beside it.
+
+use std::path::{Path, PathBuf};
+
+use cog_provider::protocol::ProtocolKind;
+use cog_spec::ModelEvent;
+use cog_testkit::{Reply, Wire, pieces_of, splits};
+
+#[test]
+fn openai() {
+    replay(Wire::OpenAi, ProtocolKind::OpenAiChat);
+}
+
+#[test]
+fn anthropic() {
+    replay(Wire::Anthropic, ProtocolKind::Anthropic);
+}
+
+#[test]
+fn gemini() {
+    replay(Wire::Gemini, ProtocolKind::Gemini);
+}
+
+#[test]
+fn ollama() {
+    replay(Wire::Ollama, ProtocolKind::Ollama);
+}
+
+/// The mock's own replies are kept as files too, so that the vendors' clients can be shown them.
+#[test]
+fn the_mock_says_what_its_files_say() {
+    let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").pieces(5);
+    let stale: Vec<String> = Wire::ALL
+        .into_iter()
+        .flat_map(|wire| {
+            let stream = if wire == Wire::Ollama { "mock.ndjson" } else { "mock.sse" };
+            let whole = format!("{}\n", wire.whole(&reply));
+            [
+                (folder(wire).join(stream), wire.stream(&reply).concat()),
+                (folder(wire).join("mock.json"), whole),
+            ]
+        })
+        .filter_map(|(path, expected)| stale(&path, &expected))
+        .collect();
+    assert!(stale.is_empty(), "out of date; if the change is meant, rename: {stale:?}");
+}
+
+/// Replays every file of a wire form.
+fn replay(wire: Wire, kind: ProtocolKind) {
+    let files = files(&folder(wire));
+    assert!(files.len() > 4, "the recordings are missing");
+    for file in files {
+        let bytes = read(&file);
+        let whole = decode(kind, [bytes.as_slice()]);
+        assert_eq!(decode(kind, pieces_of(&bytes, 1)), whole, "byte by byte: {}", file.display());
+        for halves in splits(&bytes) {
+            assert_eq!(decode(kind, halves), whole, "split at {}: {}", halves[0].len(), file.display());
+        }
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        insta::with_settings!({ snapshot_path => folder(wire), prepend_module_to_snapshot => false, omit_expression => true }, {
+            insta::assert_snapshot!(name, whole.join("\n"));
+        });
+    }
+}
+
+/// The events of a reply, neighbouring texts joined, a line each; the error, if it ends in one.
+fn decode<'a>(kind: ProtocolKind, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+    let mut decoder = kind.protocol().decoder();
+    let mut events = Vec::new();
+    let pushed = pieces.into_iter().try_for_each(|piece| decoder.push(piece, &mut events));
+    let ended = pushed.and_then(|()| decoder.finish(&mut events));
+    let mut lines: Vec<String> = joined(events).iter().map(|event| format!("{event:?}")).collect();
+    lines.extend(ended.err().map(|error| format!("error: {error}")));
+    lines
+}
+
+fn joined(events: Vec<ModelEvent>) -> Vec<ModelEvent> {
+    let mut all: Vec<ModelEvent> = Vec::new();
+    for event in events {
+        match (all.last_mut(), event) {
+            (Some(ModelEvent::Text(text)), ModelEvent::Text(more)) => text.push_str(&more),
+            (Some(ModelEvent::Reasoning(text)), ModelEvent::Reasoning(more)) => text.push_str(&more),
+            (_, event) => all.push(event),
+        }
+    }
+    all
+}
+
+fn folder(wire: Wire) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(wire.name())
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> = entries
+        .filter(|path| {
+            path.extension().is_some_and(|kind| kind == "sse" || kind == "ndjson" || kind == "json")
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test reads its own recordings")]
+fn read(path: &Path) -> Vec<u8> {
+    std::fs::read(path).unwrap_or_default()
+}
+
+/// A file that does not hold what it should: what it should hold is left beside it.
+#[expect(clippy::disallowed_methods, reason = "a test writes beside its own recordings")]
+fn stale(path: &Path, expected: &str) -> Option<String> {
+    if read(path) == expected.as_bytes() {
+        return None;
+    }
+    let new = format!("{}.actual", path.display());
+    std::fs::write(&new, expected).unwrap();
+    Some(new)
+}

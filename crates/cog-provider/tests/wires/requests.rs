@@ -1,0 +1,192 @@
+//! Requests in each vendor's form. `sdk/check.py` holds them against the types of the vendors' clients.
+
+use std::path::Path;
+
+use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Role};
+use cog_json::ToJson;
+use cog_provider::{
+    HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError, RequestError,
+    vendors::{ProviderSettings, VENDORS, Vendor},
+};
+use cog_spec::{Code, Dialect, Generation, Modality, Secret};
+use serde_json::json;
+
+fn provider(name: &str) -> HttpProvider {
+    let base_url = matches!(name, "azure" | "custom").then(|| "https://llm.example/v1".to_owned());
+    let model = Some("a-model".to_owned());
+    let key = Some(Secret::new("sk-canary"));
+    let settings = ProviderSettings { base_url, model, key, ..ProviderSettings::default() };
+    HttpProvider::new(Vendor::named(name).unwrap(), settings).unwrap()
+}
+
+/// What a run of a module asks: system text, the input, and a schema in the vendor's dialect.
+fn question(dialect: Dialect) -> ModelRequest {
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["ok"],
+        "properties": { "ok": { "type": "boolean" } },
+    });
+    let with_schema = !matches!(dialect, Dialect::JsonObject | Dialect::Prompt);
+    ModelRequest {
+        model: String::new(),
+        messages: Conversation::new([
+            Message::system("Answer in JSON."),
+            Message::user("{\"code\":\"x = 1\"}"),
+        ]),
+        output: Some(OutputSchema {
+            name: "code-reviewer".to_owned(),
+            dialect,
+            schema: with_schema.then_some(schema),
+        }),
+        generation: Generation::default(),
+        timeout: None,
+    }
+}
+
+fn rendered(name: &str, request: &ModelRequest) -> Result<String, ProviderError> {
+    Ok(provider(name).render(request)?.unwrap().to_json_pretty())
+}
+
+fn snapshot(folder: &str, name: &str, text: &str) {
+    assert!(!text.contains("canary"), "the key shows: {text}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(folder);
+    insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(format!("request-{name}"), text);
+    });
+}
+
+/// The folder of a vendor's wire form.
+fn folder(vendor: &Vendor) -> &'static str {
+    match vendor.name {
+        "anthropic" => "anthropic",
+        "gemini" => "gemini",
+        "ollama" => "ollama",
+        _ => "openai",
+    }
+}
+
+#[test]
+fn every_vendor_is_asked_in_its_own_form() {
+    for vendor in VENDORS {
+        let text = rendered(vendor.name, &question(vendor.dialect)).unwrap();
+        snapshot(folder(vendor), vendor.name, &text);
+    }
+}
+
+#[test]
+fn generation_options_have_each_vendors_names() {
+    for name in ["openai", "deepseek", "mistral", "gemini", "ollama"] {
+        let vendor = Vendor::named(name).unwrap();
+        let mut request = question(Dialect::Prompt);
+        let seed = vendor.quirks.seed.map(|_| 7);
+        request.generation =
+            Generation { temperature: Some(0.2), max_tokens: Some(500), seed, stop: vec!["END".to_owned()] };
+        snapshot(folder(vendor), &format!("{name}-options"), &rendered(name, &request).unwrap());
+    }
+    let mut request = question(Dialect::Prompt);
+    request.generation =
+        Generation { max_tokens: Some(500), stop: vec!["END".to_owned()], ..Generation::default() };
+    snapshot("anthropic", "anthropic-options", &rendered("anthropic", &request).unwrap());
+}
+
+#[test]
+fn pictures_and_sound_travel_in_each_vendors_form() {
+    let picture = |url: &str| {
+        Part::Image(ImagePart { url: url.to_owned(), detail: Some(Detail::Low), rotation: None, video: None })
+    };
+    let inline = picture("data:image/png;base64,iVBORw0KGgo=");
+    let sound =
+        Part::Audio(AudioPart { data: "UklGRg==".to_owned(), format: "wav".to_owned(), sample_rate: None });
+    let ask = |parts: Vec<Part>| ModelRequest {
+        messages: Conversation::new([
+            Message::new(Role::User, parts),
+            Message::assistant("Hm."),
+            Message::user("Now?"),
+        ]),
+        output: None,
+        ..question(Dialect::Prompt)
+    };
+    let words = Part::text("What is this?");
+    let linked = picture("https://pictures.example/a.jpg");
+    for (folder, parts) in [
+        ("openai", vec![words.clone(), inline.clone(), linked.clone(), sound.clone()]),
+        ("anthropic", vec![words.clone(), inline.clone(), linked.clone()]),
+        ("gemini", vec![words.clone(), inline.clone(), sound.clone()]),
+        ("ollama", vec![words.clone(), inline.clone()]),
+    ] {
+        snapshot(folder, &format!("{folder}-media"), &rendered(folder, &ask(parts)).unwrap());
+    }
+    for vendor in ["gemini", "ollama"] {
+        let error = rendered(vendor, &ask(vec![linked.clone()])).unwrap_err();
+        assert!(matches!(error, ProviderError::Request(RequestError::Address { .. })), "{error}");
+    }
+}
+
+#[test]
+fn a_system_text_alone_becomes_the_question_where_one_is_needed() {
+    let request = ModelRequest {
+        messages: Conversation::new([Message::system("Do it.")]),
+        output: None,
+        ..question(Dialect::Prompt)
+    };
+    for vendor in ["anthropic", "gemini"] {
+        snapshot(vendor, &format!("{vendor}-system-only"), &rendered(vendor, &request).unwrap());
+    }
+}
+
+#[test]
+fn what_a_vendor_cannot_take_is_told_before_the_call() {
+    let mut request = question(Dialect::Prompt);
+    request.generation.seed = Some(1);
+    let error = rendered("deepseek", &request).unwrap_err();
+    assert_eq!(
+        (error.to_string().as_str(), error.code()),
+        ("DeepSeek takes no `seed`", Code::UnsupportedValue)
+    );
+    assert_eq!(
+        error.suggestion().unwrap(),
+        "Leave out `generation.seed` (--seed), or choose another provider."
+    );
+
+    let mut request = question(Dialect::Prompt);
+    request.generation.temperature = Some(0.0);
+    assert_eq!(rendered("anthropic", &request).unwrap_err().to_string(), "Anthropic takes no `temperature`");
+
+    let sound = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });
+    let request = ModelRequest {
+        messages: Conversation::new([Message::new(Role::User, vec![sound])]),
+        ..question(Dialect::Prompt)
+    };
+    let error = rendered("ollama", &request).unwrap_err();
+    let expected = RequestError::Modality { vendor: "Ollama", modality: Modality::Audio };
+    assert_eq!((&error, error.code()), (&ProviderError::Request(expected), Code::MultimodalNotSupported));
+}
+
+#[test]
+fn a_model_must_be_named_and_must_be_a_name() {
+    let bare =
+        |name: &str| HttpProvider::new(Vendor::named(name).unwrap(), ProviderSettings::default()).unwrap();
+    let error = bare("vllm").render(&question(Dialect::Prompt)).unwrap_err();
+    assert_eq!(error.to_string(), "no model is named, and vLLM has none by default");
+    for model in ["../secrets", "a/b", "a?key=1", ""] {
+        let request = ModelRequest { model: format!("models/{model}"), ..question(Dialect::Prompt) };
+        let error = bare("gemini").render(&request).unwrap_err();
+        assert!(matches!(error, ProviderError::Request(RequestError::BadModel { .. })), "{model}: {error}");
+    }
+}
+
+#[test]
+fn a_request_can_be_rendered_without_a_key() {
+    let provider = HttpProvider::new(Vendor::named("openai").unwrap(), ProviderSettings::default()).unwrap();
+    let wire = provider.render(&question(Dialect::OpenAiStrict)).unwrap().unwrap();
+    assert_eq!(wire.auth, Some(("authorization", "Bearer $OPENAI_API_KEY".to_owned())));
+    let local = HttpProvider::new(Vendor::named("llamacpp").unwrap(), ProviderSettings::default()).unwrap();
+    assert_eq!(local.render(&question(Dialect::JsonSchema)).unwrap().unwrap().auth, None);
+}
+
+#[test]
+fn an_address_that_is_missing_or_bad_names_its_variable() {
+    let error =
+        HttpProvider::new(Vendor::named("azure").unwrap(), ProviderSettings::default()).err().unwrap();
+    assert_eq!(error.to_string(), "Azure OpenAI cannot be asked: no address is set");
+    assert_eq!(error.suggestion().unwrap(), "Set AZURE_OPENAI_BASE_URL to the address of the server.");
+}
