@@ -1,0 +1,246 @@
+"""Holds our wire forms against the vendors' own Python clients.
+
+Requests: each `../wire/*/request-*.snap` must be what the client's types allow, with no field they do not
+know but those listed in EXTRAS. Replies: each recording is served to the client, which must read the same
+text out of it as our decoder did; the mock's recordings must also fit the types strictly.
+
+Needs: openai, anthropic, google-genai, ollama. Usage: python check.py [FOLDER OF THE RECORDINGS]
+"""
+
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import anthropic
+import ollama
+import openai
+from anthropic.types import Message, RawMessageStreamEvent
+from anthropic.types.message_create_params import MessageCreateParamsStreaming
+from google import genai
+from google.genai import types as gemini_types
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
+from openai.types.chat.completion_create_params import (
+    CompletionCreateParamsNonStreaming,
+    CompletionCreateParamsStreaming,
+)
+from pydantic import TypeAdapter
+
+WIRE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "wire"
+
+# Fields that a vendor has beyond the types of the client that its interface follows.
+EXTRAS = {
+    "minimax": {"reasoning_split"},
+    "mistral": {"random_seed"},
+    "openrouter": {"provider"},
+    "ollama": {"truncate", "shift"},
+}
+
+# Recordings that the vendor's own client need not read: forms it never asks for, breaks, faults, novelties.
+NOT_FOR_CLIENTS = {"array", "cut", "error_in_stream", "unknown"}
+
+
+def main() -> int:
+    checks = [*request_checks(), *reply_checks()]
+    failed = 0
+    for name, check in checks:
+        try:
+            check()
+        except Exception as error:  # any fault of any client is a failed check
+            failed += 1
+            print(f"FAILED {name}: {type(error).__name__}: {error}", file=sys.stderr)
+    print(f"{len(checks) - failed} of {len(checks)} checks against the vendors' clients passed")
+    return 1 if failed or len(checks) < 40 else 0
+
+
+# --- requests
+
+
+def request_checks():
+    for path in sorted(WIRE.glob("*/request-*.snap")):
+        body = json.loads(path.read_text().split("\n---\n", 1)[1])["body"]
+        vendor = re.match(r"request-([a-z]+)", path.name).group(1)
+        for field in EXTRAS.get(vendor, set()):
+            body.pop(field, None)
+        check = {
+            "openai": openai_request,
+            "anthropic": anthropic_request,
+            "gemini": gemini_request,
+            "ollama": ollama_request,
+        }[path.parent.name]
+        yield f"{path.parent.name}/{path.name}", lambda check=check, body=body: check(body)
+
+
+def openai_request(body):
+    fits(CompletionCreateParamsStreaming if body["stream"] else CompletionCreateParamsNonStreaming, body)
+
+
+def anthropic_request(body):
+    fits(MessageCreateParamsStreaming, body)
+
+
+def gemini_request(body):
+    # These types refuse unknown fields by themselves.
+    for content in body.pop("contents"):
+        gemini_types.Content.model_validate(content)
+    if "systemInstruction" in body:
+        gemini_types.Content.model_validate(body.pop("systemInstruction"))
+    if "generationConfig" in body:
+        gemini_types.GenerationConfig.model_validate(body.pop("generationConfig"))
+    same(body, {})
+
+
+def ollama_request(body):
+    read = ollama._types.ChatRequest.model_validate(body)
+    same(set(body) - set(type(read).model_fields), set())
+    same(set(body.get("options", {})) - set(ollama.Options.model_fields), set())
+    for message in body["messages"]:
+        same(set(message) - set(ollama.Message.model_fields), set())
+
+
+def fits(kind, body):
+    """Validates a body; fields that the type does not know are dropped by that, which shows."""
+    adapter = TypeAdapter(kind)  # kept until the lazy iterators in the value have run
+    same(plain(adapter.validate_python(body)), body)
+
+
+def plain(value):
+    """A validated value with its lazy iterators run to their end, which validates what is in them."""
+    if isinstance(value, dict):
+        return {key: plain(inner) for key, inner in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return [plain(inner) for inner in value]
+    return value
+
+
+def same(found, expected):
+    if found != expected:
+        raise AssertionError(f"found {found!r}, expected {expected!r}")
+
+
+# --- replies
+
+
+def reply_checks():
+    for path in sorted(WIRE.glob("*/*")):
+        if path.suffix not in {".sse", ".ndjson", ".json"} or path.stem in NOT_FOR_CLIENTS:
+            continue
+        name = f"{path.parent.name}/{path.name}"
+        yield name, lambda path=path: same(read_by_client(path), read_by_us(path))
+        if path.stem == "mock":
+            yield f"{name} strictly", lambda path=path: fits_strictly(path)
+
+
+def read_by_us(path: Path) -> str:
+    """The text of the answer in the snapshot of our decoder's events."""
+    lines = path.with_name(path.name + ".snap").read_text().splitlines()
+    return "".join(json.loads(line[len("Text(") : -1]) for line in lines if line.startswith("Text("))
+
+
+def read_by_client(path: Path) -> str:
+    read = {"openai": openai_text, "anthropic": anthropic_text, "gemini": gemini_text, "ollama": ollama_text}
+    with serving(path) as url:
+        return "".join(text or "" for text in read[path.parent.name](url, path.suffix != ".json"))
+
+
+def openai_text(url: str, stream: bool) -> Iterator[str]:
+    client = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
+    reply = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "?"}], stream=stream)
+    for chunk in reply if stream else [reply]:
+        for choice in chunk.choices:
+            part = choice.delta if stream else choice.message
+            content = part.content if choice.index == 0 else None
+            if isinstance(content, list):  # Mistral's blocks
+                yield from (block.get("text") for block in content)
+            else:
+                yield content
+
+
+def anthropic_text(url: str, stream: bool) -> Iterator[str]:
+    client = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0)
+    messages = [{"role": "user", "content": "?"}]
+    reply = client.messages.create(model="m", max_tokens=9, messages=messages, stream=stream)
+    if not stream:
+        yield from (block.text for block in reply.content if block.type == "text")
+        return
+    for event in reply:
+        if event.type == "content_block_start" and event.content_block.type == "text":
+            yield event.content_block.text
+        if event.type == "content_block_delta" and event.delta.type == "text_delta":
+            yield event.delta.text
+
+
+def gemini_text(url: str, stream: bool) -> Iterator[str]:
+    client = genai.Client(api_key="none", http_options=gemini_types.HttpOptions(base_url=url))
+    models = client.models
+    replies = models.generate_content_stream(model="m", contents="?") if stream else [models.generate_content(model="m", contents="?")]
+    for reply in replies:
+        for candidate in reply.candidates or []:
+            parts = (candidate.content and candidate.content.parts) or []
+            yield from (part.text for part in parts if not part.thought)
+
+
+def ollama_text(url: str, stream: bool) -> Iterator[str]:
+    reply = ollama.Client(host=url).chat(model="m", messages=[{"role": "user", "content": "?"}], stream=stream)
+    for piece in reply if stream else [reply]:
+        yield piece.message.content
+
+
+def fits_strictly(path: Path):
+    kinds = {
+        ("openai", True): ChatCompletionChunk,
+        ("openai", False): ChatCompletion,
+        ("anthropic", True): RawMessageStreamEvent,
+        ("anthropic", False): Message,
+        ("gemini", True): gemini_types.GenerateContentResponse,
+        ("gemini", False): gemini_types.GenerateContentResponse,
+        ("ollama", True): ollama.ChatResponse,
+        ("ollama", False): ollama.ChatResponse,
+    }
+    streamed = path.suffix != ".json"
+    adapter = TypeAdapter(kinds[path.parent.name, streamed])
+    texts = [line.removeprefix("data: ") for line in path.read_text().splitlines()]
+    pieces = [text for text in texts if text.startswith("{")]
+    if not pieces:
+        raise AssertionError("no pieces were found")
+    for piece in pieces:
+        if '"type":"ping"' not in piece:  # the client drops pings before its types see them
+            adapter.validate_json(piece)
+
+
+class serving:
+    """Serves one file as the answer to everything, for as long as the block runs."""
+
+    TYPES = {".sse": "text/event-stream", ".ndjson": "application/x-ndjson", ".json": "application/json"}
+
+    def __init__(self, path: Path):
+        body, kind = path.read_bytes(), self.TYPES[path.suffix]
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers.get("content-length") or 0))
+                self.send_response(200)
+                self.send_header("content-type", kind)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self) -> str:
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
