@@ -63,10 +63,11 @@ fn error_codes() -> String {
                 "\n| Code | Name | Recoverable | HTTP | What it means, and what to do |\n|---|---|---|---|---|\n"
             );
         }
-        let legacy = code.legacy().map_or_else(String::new, |text| format!("<br>older: `{text}`"));
+        let older = code.legacy().filter(|text| *text != code.name());
+        let older = older.map_or_else(String::new, |text| format!("<br>older: `{text}`"));
         let _ = writeln!(
             page,
-            "| {} | {}{legacy} | {} | {} | {} {} |",
+            "| {} | {}{older} | {} | {} | {} {} |",
             code.as_str(),
             code.name(),
             recoverable(code.recoverable()),
