@@ -27,21 +27,32 @@ impl Redactor {
     }
 }
 
-/// The text without the key, and without words that begin as the key does.
+/// The text without the key, and without words that begin as the key does. A key too short to be telling
+/// counts only where it stands as a word: `none` and the like are given to servers that want no key.
 fn without(key: &Secret, text: &str) -> String {
-    let text = key.redact(text);
-    let Some(beginning) = key.expose().get(..TELLING) else { return text };
+    let key = key.expose();
+    let beginning = key.get(..TELLING).unwrap_or(key);
+    if beginning.is_empty() {
+        return text.to_owned();
+    }
     let mut clean = String::with_capacity(text.len());
-    let mut rest = text.as_str();
+    let mut rest = text;
     while let Some(start) = rest.find(beginning) {
-        let (before, word) = rest.split_at(start);
+        let (before, found) = rest.split_at(start);
         clean.push_str(before);
-        clean.push_str("***");
-        let end = word.find(|letter: char| letter.is_whitespace() || "\"'`,;()<>".contains(letter));
-        rest = end.and_then(|end| word.get(end..)).unwrap_or_default();
+        let behind = found.get(beginning.len()..).unwrap_or_default();
+        let end = behind.find(ends_word).unwrap_or(behind.len());
+        let (word, after) = found.split_at(beginning.len() + end);
+        let alone = word == key && !before.ends_with(char::is_alphanumeric);
+        clean.push_str(if alone || key.len() >= TELLING { "***" } else { word });
+        rest = after;
     }
     clean.push_str(rest);
     clean
+}
+
+fn ends_word(letter: char) -> bool {
+    letter.is_whitespace() || "\"'`,;:()<>[]{}".contains(letter)
 }
 
 #[cfg(test)]
@@ -54,14 +65,24 @@ mod tests {
 
     #[test]
     fn the_key_does_not_show() {
-        assert_eq!(clean("bad key sk-canary-0123456789."), "bad key ***.");
+        assert_eq!(clean("bad key sk-canary-0123456789."), "bad key ***");
         assert_eq!(clean(r#"key "sk-canary-****6789", sk-canary-01"#), r#"key "***", ***"#);
         assert_eq!(clean("sk-cana is too short to tell"), "sk-cana is too short to tell");
     }
 
     #[test]
     fn a_short_key_does_not_show_either() {
-        assert_eq!(Redactor::new(Some(Secret::new("k1"))).clean("your k1 is bad"), "your *** is bad");
+        let clean = |text| Redactor::new(Some(Secret::new("k1"))).clean(text);
+        assert_eq!(clean("your k1 is bad: k1"), "your *** is bad: ***");
+        assert_eq!(clean("ask1 k10"), "ask1 k10");
+    }
+
+    #[test]
+    fn any_key_comes_to_an_end() {
+        for key in ["<", "(((((((((", "é", "ééééééééé", " "] {
+            let clean = Redactor::new(Some(Secret::new(key))).clean(&format!("a {key} b{key}"));
+            assert!(clean.starts_with('a'), "{clean}");
+        }
     }
 
     #[test]

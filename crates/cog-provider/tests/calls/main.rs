@@ -5,4 +5,6 @@ mod cassettes;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod network;
+#[cfg(test)]
 mod support;
