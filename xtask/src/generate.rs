@@ -6,6 +6,7 @@ use std::process::Command;
 use cog_spec::{Category, Code, Recoverable};
 
 use crate::conformance;
+use crate::links;
 use crate::project::{Outcome, capture, cargo, read, root, say, write};
 
 /// What to do where a page differs.
@@ -24,6 +25,10 @@ pub(crate) fn run(mode: Mode) -> Outcome {
         ("docs/cli.md", command_line()?),
         (conformance::PAGE, conformance::page()?),
     ];
+    let broken = links::broken()?;
+    if !broken.is_empty() {
+        return Err(format!("links that lead nowhere:\n  {}", broken.join("\n  ")));
+    }
     let mut stale = Vec::new();
     for (path, text) in pages {
         match mode {

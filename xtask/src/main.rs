@@ -5,6 +5,7 @@ mod conformance;
 mod dag;
 mod fuzz;
 mod generate;
+mod links;
 mod project;
 mod sizes;
 mod test;
@@ -20,7 +21,7 @@ usage: cargo xtask COMMAND
   conformance         print which lines of the checklist are covered
   dag                 check the crates against the table of what may use what
   fuzz SECONDS        run each fuzz target for so long
-  generate [--check]  write the generated pages, or fail where one is out of date
+  generate [--check]  write the generated pages, or fail where one is out of date; check links
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them";
 
