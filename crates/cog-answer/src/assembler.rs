@@ -1,0 +1,175 @@
+use std::time::Duration;
+
+use cog_json::{ToJson, Value};
+use cog_spec::{Chunk, ErrorBody, Meta, ModelEvent, OnViolation, Risk, RuntimeMeta, Usage};
+
+use crate::{
+    AnswerRules,
+    judge::{self, Failure, Success},
+    outbox::Outbox,
+    reply::{Reply, Whole},
+};
+
+/// Makes a model's events the chunks of one stream (SPEC 3.2).
+///
+/// The order of the chunks is in the types: there is no assembler without its first chunk, and
+/// [`Assembler::finish`] and [`Assembler::fail`], which give the last, consume it. Whoever holds one must end it
+/// with one of the two, on every way out.
+///
+/// Time comes in as an argument: how long the run has taken so far.
+#[must_use = "a stream has exactly one end: finish or fail"]
+pub struct Assembler {
+    rules: AnswerRules,
+    reply: Reply,
+    attempt: u32,
+    /// Tokens of the attempts before.
+    spent: Option<Usage>,
+    model: Option<String>,
+    outbox: Outbox,
+}
+
+/// Whether the model is to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// More events are wanted.
+    Continue,
+    /// Nothing that may still come can help: the provider is to be stopped, and [`Assembler::finish`] called.
+    Stop,
+}
+
+/// What [`Assembler::finish`] leaves.
+#[must_use = "a model that is to be asked again must be"]
+pub enum Finish {
+    /// The last chunk was given.
+    Ended,
+    /// The answer breaks its contract, and the module asks for another attempt (supplement R49): the model is to
+    /// be asked again, in the same session.
+    Again(Box<Assembler>),
+}
+
+impl Assembler {
+    /// The assembler of one run, and the first chunk (supplement R42).
+    pub fn new(rules: AnswerRules) -> (Self, Chunk) {
+        let explain = format!("Running {}", rules.manifest.name);
+        let meta = Box::new(Meta::new(None, Risk::Medium, explain));
+        let first = Chunk::Meta { session_id: rules.session_id.clone(), meta, resume_from_seq: None };
+        let model = rules.runtime.model.clone();
+        let reply = Reply::new(&rules);
+        (Self { rules, reply, attempt: 1, spent: None, model, outbox: Outbox::default() }, first)
+    }
+
+    /// Takes an event, and adds to `out` the chunks that it brings.
+    pub fn event(&mut self, event: ModelEvent, now: Duration, out: &mut impl Extend<Chunk>) -> Step {
+        match event {
+            ModelEvent::Text(text) => self.reply.push(&self.rules, &text, now, &mut self.outbox),
+            ModelEvent::Started { model: Some(model), .. } => {
+                self.model = Some(format!("{}/{model}", self.rules.provider));
+            }
+            ModelEvent::Usage(usage) => self.reply.usage = Some(usage),
+            ModelEvent::Finished(reason) => self.reply.finish = Some(reason),
+            _ => {}
+        }
+        out.extend(self.outbox.drain());
+        if self.reply.is_lost() { Step::Stop } else { Step::Continue }
+    }
+
+    /// Gives what was held back long enough (supplement R47).
+    pub fn tick(&mut self, now: Duration, out: &mut impl Extend<Chunk>) {
+        self.reply.settle(now, &mut self.outbox);
+        out.extend(self.outbox.drain());
+    }
+
+    /// When [`Assembler::tick`] is due at the latest, though no event comes; none where nothing is held back.
+    pub fn due(&self) -> Option<Duration> {
+        self.reply.due()
+    }
+
+    /// The reply is over: checks it, and gives the last chunks.
+    pub fn finish(mut self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
+        let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
+        let usage = self.usage(&reply);
+        let ended = reply.finish(&self.rules, &mut self.outbox).and_then(|whole| {
+            let Whole { reading, listener, was_heard } = whole;
+            let success = judge::judge(&self.rules, reading)?;
+            listener.conclude(&success.data, &success.changed, was_heard, &mut self.outbox);
+            Ok(success)
+        });
+        match ended {
+            Ok(success) => self.succeed(success, usage, now),
+            Err(failure) if self.may_ask_again(&failure) => {
+                self.restart(usage);
+                out.extend(self.outbox.drain());
+                return Finish::Again(Box::new(self));
+            }
+            Err(failure) => self.give_up(*failure, usage, now),
+        }
+        out.extend(self.outbox.drain());
+        Finish::Ended
+    }
+
+    /// The run ends here: the provider failed, a deadline passed, the caller is gone. Gives the last chunks, with
+    /// what there is of the answer.
+    pub fn fail(mut self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
+        let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
+        let usage = self.usage(&reply);
+        let failure = reply.fail(&self.rules, error);
+        self.give_up(*failure, usage, now);
+        out.extend(self.outbox.drain());
+    }
+
+    /// Tokens of this attempt and those before.
+    fn usage(&self, reply: &Reply) -> Option<Usage> {
+        match (self.spent, reply.usage) {
+            (Some(spent), Some(usage)) => Some(spent.plus(&usage)),
+            (spent, usage) => spent.or(usage),
+        }
+    }
+
+    /// Another attempt can help where the model broke its contract, and no one else is to blame.
+    fn may_ask_again(&self, failure: &Failure) -> bool {
+        self.rules.response.on_violation == OnViolation::Retry
+            && self.attempt < self.rules.response.max_attempts
+            && failure.is_of_contract()
+    }
+
+    fn restart(&mut self, usage: Option<Usage>) {
+        self.attempt += 1;
+        self.spent = usage;
+        self.outbox.snapshot("data", Value::parse("{}").unwrap_or_default());
+    }
+
+    fn succeed(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
+        let Success { mut meta, data, repairs, warnings, .. } = success;
+        // The final chunk tells usage beside meta; the fold moves it there (supplement R40).
+        meta.runtime = RuntimeMeta { repairs, ..self.runtime(None, now) };
+        let warnings = self.rules.warnings.iter().cloned().chain(warnings).collect();
+        self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context: None });
+    }
+
+    fn give_up(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
+        let Failure { error, meta, partial_data, repairs } = failure;
+        let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
+        meta.runtime = RuntimeMeta { repairs, ..self.runtime(usage, now) };
+        self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
+        self.outbox.push(Chunk::Error {
+            session_id: self.rules.session_id.clone(),
+            error: Box::new(error),
+            recovery: None,
+            partial_data,
+            warnings: self.rules.warnings.clone(),
+        });
+    }
+
+    fn runtime(&self, usage: Option<Usage>, now: Duration) -> RuntimeMeta {
+        RuntimeMeta {
+            model: self.model.clone(),
+            processing_time_ms: Some(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
+            usage,
+            attempts: (self.attempt > 1).then_some(self.attempt),
+            ..self.rules.runtime.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,191 @@
+use cog_spec::{ChunkType, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
+use serde_json::json;
+
+use super::*;
+use crate::{Finish, fold, testing::*};
+
+fn told(rules: &AnswerRules, text: &str, piece: usize) -> Vec<serde_json::Value> {
+    let chunks = chunks(rules, text, piece, Some(FinishReason::Stop));
+    chunks.iter().map(|chunk| serde_json::from_str(&chunk.to_json()).unwrap()).collect()
+}
+
+#[test]
+fn a_reply_becomes_a_stream() {
+    let text = reply(json!({ "data": { "result": "a\nb", "count": 2, "tags": [] } })).to_string();
+    let told = told(&plain(), &text, text.len());
+    let fields: Vec<_> = told[1..told.len() - 1].iter().map(|chunk| &chunk["chunk"]).collect();
+    assert_eq!(
+        told[0],
+        json!({
+            "ok": true, "streaming": true, "session_id": "sess_1",
+            "meta": { "confidence": null, "risk": "medium", "explain": "Running m" },
+        })
+    );
+    assert_eq!(fields[0]["field"], "meta");
+    assert_eq!(*fields[1], json!({ "seq": 2, "type": "delta", "field": "data.result", "delta": "a\nb" }));
+    assert_eq!(*fields[3], json!({ "seq": 4, "type": "snapshot", "field": "data.count", "data": 2 }));
+    assert_eq!(*fields[4], json!({ "seq": 5, "type": "snapshot", "field": "data.tags", "data": [] }));
+    assert_eq!(told.last().unwrap()["final"], true);
+}
+
+#[test]
+fn deltas_leave_as_they_arrive() {
+    let (mut assembler, first) = Assembler::new(plain());
+    let mut out = vec![first];
+    let start = r#"{"ok": true, "meta": {}, "data": {"result": "half"#;
+    assert_eq!(assembler.event(ModelEvent::Text(start.to_owned()), Duration::ZERO, &mut out), Step::Continue);
+    assert!(matches!(out.last(), Some(Chunk::Delta { delta, .. }) if delta == "half"));
+    assembler.fail(ErrorBody::new(cog_spec::Code::StreamTimeout, "Too late"), Duration::ZERO, &mut out);
+    check_stream(&out);
+    let envelope = envelope(fold(out));
+    assert_eq!(envelope["error"]["code"], "E2002");
+    assert_eq!(envelope["partial_data"], json!({ "result": "half" }));
+    assert_eq!(envelope["meta"], json!({ "confidence": 0.0, "risk": "high", "explain": "Too late" }));
+}
+
+#[test]
+fn an_envelope_that_names_itself_late_is_told_at_its_end() {
+    let text = r#"{"meta": {"confidence": 1, "risk": "low", "explain": "x"}, "data": {"result": "r", "rationale": "y"}, "ok": true}"#;
+    let envelope = answer_text(&plain(), text);
+    assert_eq!(envelope["data"], json!({ "result": "r", "rationale": "y" }));
+    assert_eq!(envelope["meta"].get("repairs"), None);
+}
+
+#[test]
+fn a_key_that_comes_twice_is_told_anew() {
+    for twice in [
+        r#""result": "first", "result": "second""#,
+        r#""result": {"a": 1, "b": {}}, "result": "second""#,
+        r#""result": 7, "result": "second", "more": {"a": "x"}, "more": {"b": []}, "more": {}"#,
+    ] {
+        let text = format!(r#"{{"ok": true, "meta": {{}}, "data": {{{twice}, "rationale": "y"}}}}"#);
+        let envelope = answer_text(&plain(), &text);
+        assert_eq!(envelope["data"]["result"], "second");
+        let rules: Vec<_> =
+            envelope["meta"]["repairs"].as_array().unwrap().iter().map(|one| &one["rule"]).collect();
+        assert!(rules.contains(&&json!("duplicate_key")));
+    }
+    let text =
+        r#"{"ok": true, "data": {"result": "r", "old": 1}, "data": {"result": "s", "rationale": "y"}}"#;
+    assert_eq!(answer_text(&plain(), text)["data"], json!({ "result": "s", "rationale": "y" }));
+}
+
+#[test]
+fn data_alone_are_told_at_once_where_they_were_asked_for() {
+    let older = rules(
+        Manifest::with_defaults("old", Format::V1, None),
+        &json!({ "input": {}, "output": { "type": "object" } }),
+    );
+    let told = told(&older, r#"{"result": "x", "odd key": [true], "confidence": 0.7}"#, 4);
+    assert_eq!(told[1]["chunk"]["field"], "data.result");
+    let fields: Vec<_> = told.iter().map(|chunk| &chunk["chunk"]["field"]).collect();
+    assert!(fields.contains(&&json!(r#"data["odd key"][0]"#)));
+    assert_eq!(told.last().unwrap()["meta"]["confidence"], 0.7);
+}
+
+#[test]
+fn snapshots_carry_all_of_the_data() {
+    let mut rules = plain();
+    rules.response.chunk_type = ChunkType::Snapshot;
+    let text = reply(json!({ "data": { "rationale": "r".repeat(400) } })).to_string();
+    let chunks = chunks(&rules, &text, 16, Some(FinishReason::Stop));
+    let drafts: Vec<_> =
+        chunks.iter().filter(|chunk| matches!(chunk, Chunk::Snapshot { field: None, .. })).collect();
+    assert!((3..=16).contains(&drafts.len()), "{} drafts", drafts.len());
+    assert!(!chunks.iter().any(|chunk| matches!(chunk, Chunk::Delta { .. })));
+}
+
+#[test]
+fn a_buffer_gathers_pieces_until_they_are_many_or_old() {
+    let mut rules = plain();
+    rules.response.buffer_size = 64;
+    let text = reply(json!({ "data": { "rationale": "r".repeat(300) } })).to_string();
+    let count = |rules: &AnswerRules| {
+        let chunks = chunks(rules, &text, 16, Some(FinishReason::Stop));
+        chunks.iter().filter(|chunk| matches!(chunk, Chunk::Delta { .. })).count()
+    };
+    assert!(count(&rules) < count(&plain()) / 2);
+    let (mut assembler, _) = Assembler::new(rules);
+    let mut out = Vec::new();
+    let start = r#"{"ok": true, "data": {"result": "half"#;
+    let now = Duration::from_millis(100);
+    assembler.event(ModelEvent::Text(start.to_owned()), now, &mut out);
+    assert!(out.is_empty());
+    let due = assembler.due().unwrap();
+    assert_eq!(due, now + Duration::from_millis(50));
+    assembler.tick(due, &mut out);
+    assert_eq!(out.len(), 1);
+    assert_eq!(assembler.due(), None);
+    let _ = assembler.finish(due, &mut out);
+}
+
+#[test]
+fn nulls_of_a_strict_dialect_are_members_left_out() {
+    let schema = schema(json!({
+        "note": { "type": "string" },
+        "maybe": { "type": ["string", "null"] },
+        "inner": { "type": "object", "properties": { "x": { "type": "string" } } },
+    }));
+    let text =
+        reply(json!({ "data": { "note": null, "maybe": null, "inner": { "x": null } }, "error": null }));
+    let mut strict = rules(manifest(Tier::Decision), &schema);
+    strict.asked = Dialect::OpenAiStrict;
+    strict.strict = true;
+    let envelope = answer(&strict, &text);
+    let expected = json!({ "result": "fine", "rationale": "It was asked.", "maybe": null, "inner": {} });
+    assert_eq!(envelope["data"], expected);
+    let other = rules(manifest(Tier::Decision), &schema);
+    assert_eq!(answer(&other, &text)["error"]["code"], "E3001");
+}
+
+#[test]
+fn a_violation_is_told_when_the_value_is_complete() {
+    let text = reply(json!({ "data": { "result": 7 } })).to_string();
+    let told = told(&plain(), &text, 1);
+    let note = told.iter().find(|chunk| chunk.get("progress").is_some()).unwrap();
+    assert_eq!(note["progress"]["violation"]["path"], "data.result");
+    assert_eq!(told.iter().filter(|chunk| chunk.get("progress").is_some()).count(), 1);
+    assert_eq!(told.last().unwrap()["error"]["code"], "E3001");
+}
+
+#[test]
+fn abort_stops_at_the_first_violation() {
+    let mut rules = plain();
+    rules.response.on_violation = OnViolation::Abort;
+    let (mut assembler, first) = Assembler::new(rules);
+    let mut out = vec![first];
+    let text = r#"{"ok": true, "meta": {}, "data": {"rationale": "y", "result": 7, "#;
+    assert_eq!(assembler.event(ModelEvent::Text(text.to_owned()), Duration::ZERO, &mut out), Step::Stop);
+    assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
+    check_stream(&out);
+    let envelope = envelope(fold(out));
+    assert_eq!(envelope["error"]["details"]["violations"][0]["path"], "data.result");
+    assert_eq!(envelope["partial_data"], json!({ "rationale": "y" }));
+}
+
+#[test]
+fn retry_asks_again_in_the_same_stream() {
+    let mut rules = plain();
+    rules.response.on_violation = OnViolation::Retry;
+    rules.provider = "openai".to_owned();
+    let (mut assembler, first) = Assembler::new(rules);
+    let mut out = vec![first];
+    let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
+    let bad = reply(json!({ "data": { "result": 7 } })).to_string();
+    assert_eq!(assembler.event(ModelEvent::Usage(usage), Duration::ZERO, &mut out), Step::Continue);
+    assert_eq!(assembler.event(ModelEvent::Text(bad), Duration::ZERO, &mut out), Step::Stop);
+    let Finish::Again(mut assembler) = assembler.finish(Duration::ZERO, &mut out) else { panic!("no retry") };
+    let good = reply(json!({})).to_string();
+    let started = ModelEvent::Started { model: Some("gpt".to_owned()), id: None, fingerprint: None };
+    for event in
+        [started, ModelEvent::Text(good), ModelEvent::Usage(usage), ModelEvent::Finished(FinishReason::Stop)]
+    {
+        assert_eq!(assembler.event(event, Duration::ZERO, &mut out), Step::Continue);
+    }
+    assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
+    check_stream(&out);
+    let envelope = envelope(fold(out));
+    assert_eq!(envelope["meta"]["attempts"], 2);
+    assert_eq!(envelope["meta"]["usage"]["input_tokens"], 20);
+    assert_eq!(envelope["meta"]["model"], "openai/gpt");
+}

@@ -1,0 +1,117 @@
+//! What can be wrong with a reply, as the `error` of an envelope.
+
+use cog_json::{SyntaxError, Value, Writer};
+use cog_schema::Violation;
+use cog_spec::{Code, ErrorBody, Repair};
+
+/// The reply is no JSON (E1000).
+pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
+    ErrorBody::new(Code::ParseError, format!("The reply is not JSON: {error}"))
+        .suggest("Look at the reply with `-v`; structured output or a stronger model helps.")
+}
+
+/// The reply holds more than one object, and choosing is not the runtime's (E1000, supplement R25).
+pub(crate) fn several_objects() -> ErrorBody {
+    ErrorBody::new(
+        Code::ParseError,
+        "The reply holds several JSON objects; which one is meant cannot be known",
+    )
+    .suggest("Have the prompt ask for exactly one object.")
+    .with_details(reason("several_objects"))
+}
+
+/// The reply ends inside its JSON although the model says that it is done (E1000).
+pub(crate) fn truncated() -> ErrorBody {
+    ErrorBody::new(Code::ParseError, "The reply ends before its JSON does").with_details(reason("truncated"))
+}
+
+/// The model stopped at its limit (E2003).
+pub(crate) fn token_limit() -> ErrorBody {
+    ErrorBody::new(Code::TokenLimit, "The model stopped at its output limit, so the reply is cut")
+        .suggest("Allow more tokens (`--max-tokens`), or ask for less.")
+}
+
+/// The reply ended without the model having finished it (E2010).
+pub(crate) fn interrupted() -> ErrorBody {
+    ErrorBody::new(Code::StreamInterrupted, "The reply was cut off before the model had finished it")
+        .with_recoverable(true)
+        .with_details(reason("connection"))
+}
+
+/// The model refuses (E2004).
+pub(crate) fn refusal(words: Option<&str>) -> ErrorBody {
+    let message = words.map_or_else(
+        || "The model refuses to answer".to_owned(),
+        |words| format!("The model refuses: {words}"),
+    );
+    ErrorBody::new(Code::NoActionPossible, message).with_details(reason("refusal"))
+}
+
+/// The vendor's filter stopped the reply (E2004).
+pub(crate) fn content_filter() -> ErrorBody {
+    ErrorBody::new(Code::NoActionPossible, "The vendor's content filter stopped the reply")
+        .with_details(reason("content_filter"))
+}
+
+/// The answer breaks its contract: every violation, under the code they share (supplement R30).
+pub(crate) fn of_violations(violations: &[Violation]) -> ErrorBody {
+    of_violations_with(violations, |_| {})
+}
+
+/// The same, with more details.
+pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mut Writer<'_>)) -> ErrorBody {
+    let code = Violation::common_code(violations, Code::OutputSchemaViolation);
+    let details = details(|w| {
+        w.field("violations", violations);
+        more(w);
+    });
+    let mut body = ErrorBody::new(code, message(violations)).with_details(details);
+    body.suggestion = violations.iter().find_map(|violation| violation.suggestion.clone());
+    body
+}
+
+/// The answer had to be repaired, and `--strict` allows no repair (E3001, supplement R26).
+pub(crate) fn repaired(repairs: &[Repair]) -> ErrorBody {
+    let rules: Vec<&str> = repairs.iter().map(|repair| repair.rule.as_str()).collect();
+    let message = format!("The answer needed repair, which a strict run refuses: {}", rules.join(", "));
+    ErrorBody::new(Code::OutputSchemaViolation, message)
+        .suggest("Run without `--strict`, or have the prompt ask for exactly the form.")
+        .with_details(details(|w| {
+            w.field("repairs", repairs);
+        }))
+}
+
+/// Details with the fields that `write` writes.
+pub(crate) fn details(write: impl FnOnce(&mut Writer<'_>)) -> Value {
+    let mut text = String::new();
+    Writer::compact(&mut text).object(write);
+    Value::parse(&text).unwrap_or_default()
+}
+
+/// A violation that no schema tells of.
+pub(crate) fn violation(path: &str, rule: &str, message: impl Into<String>) -> Violation {
+    Violation {
+        path: path.to_owned(),
+        rule: rule.to_owned(),
+        message: message.into(),
+        code: Code::OutputSchemaViolation,
+        suggestion: None,
+    }
+}
+
+fn reason(word: &str) -> Value {
+    details(|w| {
+        w.field("reason", word);
+    })
+}
+
+fn message(violations: &[Violation]) -> String {
+    let Some((first, rest)) = violations.split_first() else {
+        return "The answer breaks its contract".to_owned();
+    };
+    let more = match rest.len() {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    format!("The answer breaks its contract at {}: {}{more}", first.path, first.message)
+}

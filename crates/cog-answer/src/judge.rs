@@ -1,0 +1,67 @@
+//! A whole reply to an answer that stands, or to why there is none.
+
+mod check;
+mod gate;
+mod model_error;
+mod open;
+mod risk;
+
+use cog_json::{Path, Value};
+use cog_spec::{Code, ErrorBody, Meta, Repair, Warning};
+
+use crate::{AnswerRules, repair::Ledger, shape::Shape};
+
+/// A reply that was read to its end.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    /// All of it.
+    pub(crate) value: Value,
+    pub(crate) shape: Shape,
+    /// What the parser let pass.
+    pub(crate) ledger: Ledger,
+}
+
+/// An answer that stands.
+#[derive(Debug)]
+pub(crate) struct Success {
+    pub(crate) meta: Meta,
+    pub(crate) data: Value,
+    /// Places of the data that are not as they arrived.
+    pub(crate) changed: Vec<Path>,
+    pub(crate) repairs: Vec<Repair>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) error: ErrorBody,
+    /// The meta of an error that the model answered; none for an error that the runtime found (supplement R32).
+    pub(crate) meta: Option<Meta>,
+    pub(crate) partial_data: Option<Value>,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+impl Failure {
+    /// Whether the answer broke its contract or is no JSON, so that another attempt can help.
+    pub(crate) fn is_of_contract(&self) -> bool {
+        let codes =
+            [Code::ParseError, Code::OutputSchemaViolation, Code::MissingRationale, Code::InvalidEnum];
+        self.meta.is_none() && codes.iter().any(|code| self.error.code == (*code).into())
+    }
+
+    /// An error that the runtime found.
+    pub(crate) fn new(error: ErrorBody) -> Self {
+        Self { error, meta: None, partial_data: None, repairs: Vec::new() }
+    }
+}
+
+/// Reply → repaired → checked → admitted.
+pub(crate) fn judge(rules: &AnswerRules, reading: Reading) -> Result<Success, Box<Failure>> {
+    if reading.shape == (Shape::Envelope { ok: false }) {
+        return Err(Box::new(model_error::judge(rules, reading)));
+    }
+    let opened = open::open(rules, reading);
+    let checked = check::check(rules, opened)?;
+    gate::admit(rules, checked)
+}

@@ -1,0 +1,91 @@
+//! Meta and data against the contract.
+
+use cog_json::{Node, Path, Value};
+use cog_schema::{DataCheck, ExcessInsights};
+use cog_spec::{Meta, RepairRule, Warning, WarningCode};
+
+use super::{Failure, open::Opened};
+use crate::{AnswerRules, fault, meta, partial, place, repair::Ledger, repair::trim};
+
+/// An answer that keeps its contract.
+pub(super) struct Checked {
+    pub(super) meta: Meta,
+    pub(super) states_risk: bool,
+    pub(super) data: Value,
+    pub(super) changed: Vec<Path>,
+    pub(super) ledger: Ledger,
+    pub(super) warnings: Vec<Warning>,
+}
+
+pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<Failure>> {
+    let Opened { meta, states_risk, data, mut changed, mut ledger, mut violations } = opened;
+    violations.extend(rules.contract.check_meta(meta.node()));
+    let data = data.unwrap_or_default();
+    let (data, check) =
+        match violations.iter().any(|violation| violation.path == "data" || violation.path == "ok") {
+            true => (data, DataCheck::default()),
+            false => check_data(rules, data, &mut ledger, &mut changed),
+        };
+    violations.extend(check.violations);
+    let read = meta::read(meta.node());
+    if violations.is_empty() && read.is_none() {
+        violations.push(fault::violation(
+            "meta.risk",
+            "type",
+            "the risk is neither a word nor `{custom, reason}`",
+        ));
+    }
+    let failure = |error| Failure {
+        partial_data: partial::of_data(rules, &data, data.node()),
+        repairs: ledger.entries().to_vec(),
+        ..Failure::new(error)
+    };
+    let meta = match read {
+        Some(meta) if violations.is_empty() => meta,
+        _ => return Err(Box::new(failure(fault::of_violations(&violations)))),
+    };
+    if rules.strict && !ledger.entries().is_empty() {
+        return Err(Box::new(failure(fault::repaired(ledger.entries()))));
+    }
+    let warnings = warnings(&check.unknown, check.excess_insights);
+    Ok(Checked { meta, states_risk, data, changed, ledger, warnings })
+}
+
+/// Checks the data; insights over the limit are cut first (supplement R30).
+fn check_data(
+    rules: &AnswerRules,
+    data: Value,
+    ledger: &mut Ledger,
+    changed: &mut Vec<Path>,
+) -> (Value, DataCheck) {
+    let check = rules.contract.check_data(data.node());
+    let Some(excess) = check.excess_insights else { return (data, check) };
+    let path = insights_path();
+    let Some(insights) = place::resolve(data.node(), &path) else { return (data, check) };
+    let omitted = insights.elements().skip(excess.max as usize).map(Node::id).collect();
+    let cut = trim::without(&data, data.node(), &omitted);
+    let size = |data: &Value| place::resolve(data.node(), &path).map_or(0, |node| node.to_string().len());
+    ledger.note_sizes(RepairRule::CutInsights, &path.to_string(), size(&data), size(&cut));
+    changed.push(path.clone());
+    let mut check = rules.contract.check_data(cut.node());
+    check.excess_insights = Some(excess);
+    (cut, check)
+}
+
+fn insights_path() -> Path {
+    let mut path = place::data();
+    path.push_key("extensions");
+    path.push_key("insights");
+    path
+}
+
+fn warnings(unknown: &[String], excess: Option<ExcessInsights>) -> Vec<Warning> {
+    let unknown = unknown.iter().map(|path| {
+        Warning::new(WarningCode::UnknownFieldKept, format!("`{path}` is not in the schema; it was kept."))
+    });
+    let cut = excess.map(|excess| {
+        let message = format!("{} insights were cut to the {} allowed.", excess.found, excess.max);
+        Warning::new(WarningCode::InsightsCut, message)
+    });
+    unknown.chain(cut).collect()
+}

@@ -1,0 +1,77 @@
+//! What an answer that keeps its contract may be used for: constraints and tiers.
+
+use cog_json::{Node, ToJson};
+use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
+
+use super::{Failure, Success, check::Checked, risk};
+use crate::{AnswerRules, fault, partial};
+
+/// Below this an answer of tier decision succeeds with a warning (supplement R4).
+const LOW_FOR_DECISION: f64 = 0.5;
+
+pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {
+    let Checked { mut meta, states_risk, data, changed, ledger, mut warnings } = checked;
+    let model_meta = meta.clone();
+    warnings.extend(risk::apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
+    if let Some(error) = refusal(rules, &meta, data.node()) {
+        let details = fault::details(|w| {
+            w.field("meta", &model_meta);
+        });
+        return Err(Box::new(Failure {
+            partial_data: partial::of_data(rules, &data, data.node()),
+            repairs: ledger.into_entries(),
+            ..Failure::new(error.with_details(details))
+        }));
+    }
+    warnings.extend(low_confidence(rules, &meta));
+    Ok(Success { meta, data, changed, repairs: ledger.into_entries(), warnings })
+}
+
+fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
+    too_sure(rules, meta, data)
+        .or_else(|| rules.manifest.tier.and_then(|tier| unsure(tier, meta)))
+        .or_else(|| rules.manifest.tier.and_then(|tier| risky(tier, meta)))
+}
+
+/// `behavior_equivalence_false_max_confidence` of v2.1.
+fn too_sure(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
+    let most = rules.manifest.constraints.behavior_equivalence_false_max_confidence?;
+    let differs = data.get("behavior_equivalence").and_then(Node::as_bool) == Some(false);
+    let confidence = meta.confidence.filter(|confidence| differs && *confidence > most)?;
+    Some(ErrorBody::new(
+        Code::ConstraintViolation,
+        format!(
+            "`data.behavior_equivalence` is false, so confidence may be at most {most}; it is {confidence}"
+        ),
+    ))
+}
+
+/// Supplement R2.
+fn unsure(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
+    let least = tier.least_confidence()?;
+    let confidence = meta.confidence.unwrap_or_default();
+    (confidence < least).then(|| {
+        let message = format!("Confidence is {confidence}; tier {tier} demands at least {least}");
+        ErrorBody::new(Code::LowConfidence, message)
+            .suggest("The answer is in partial_data: have a person look at it, or give more context.")
+    })
+}
+
+/// Supplement R3.
+fn risky(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
+    let is_refused = tier == Tier::Exec && meta.risk.level() > Risk::Low;
+    is_refused.then(|| {
+        let message = format!("Risk is {}; tier {tier} allows `none` and `low`", meta.risk.to_json());
+        ErrorBody::new(Code::ConstraintViolation, message)
+            .suggest("The answer is in partial_data: have a person look at it.")
+    })
+}
+
+/// Supplement R4.
+fn low_confidence(rules: &AnswerRules, meta: &Meta) -> Option<Warning> {
+    let confidence = meta.confidence.filter(|confidence| *confidence < LOW_FOR_DECISION)?;
+    (rules.manifest.tier == Some(Tier::Decision)).then(|| {
+        let message = format!("Confidence is {confidence}, which is low for tier decision.");
+        Warning::new(WarningCode::LowConfidence, message)
+    })
+}

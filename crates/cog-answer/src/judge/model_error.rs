@@ -1,0 +1,117 @@
+//! A reply that says `ok: false`: the model's own error (supplement R31, R32).
+
+use cog_json::{Node, Value, Writer};
+use cog_schema::Violation;
+use cog_spec::{Code, ErrorBody, ErrorCode, Recoverable};
+
+use super::{Failure, Reading, open};
+use crate::{
+    AnswerRules, fault, meta, partial,
+    repair::{Ledger, said::Fill},
+};
+
+/// The failure of a run whose model answers with an error.
+pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
+    let Reading { value, mut ledger, .. } = reading;
+    let partial_node = value.get("partial_data").filter(|data| !data.is_null());
+    let meta = repaired_meta(rules, &value, partial_node, &mut ledger);
+    let mut violations = rules.contract.check_meta(meta.node());
+    let error = value.get("error").filter(|error| !error.is_null());
+    let error = error.map(|error| open::drop_nulls(rules, &value, error, "error").0);
+    let outcome = match &error {
+        Some(error) => read(rules, error, &mut violations),
+        None => {
+            violations.push(fault::violation("error", "required", "`ok` is false, and `error` is absent"));
+            None
+        }
+    };
+    let partial_data = partial_node.and_then(|data| partial::of_data(rules, &value, data));
+    let model_error = |w: &mut Writer<'_>| {
+        w.optional("model_error", &error);
+    };
+    let (error, meta) = match outcome {
+        Some(_) if rules.strict && !ledger.entries().is_empty() => (fault::repaired(ledger.entries()), None),
+        Some(error) if violations.is_empty() => (error, meta::read(meta.node())),
+        _ => (fault::of_violations_with(&violations, model_error), None),
+    };
+    Failure { error, meta, partial_data, repairs: ledger.into_entries() }
+}
+
+fn repaired_meta(
+    rules: &AnswerRules,
+    reply: &Value,
+    partial: Option<Node<'_>>,
+    ledger: &mut Ledger,
+) -> Value {
+    let fill = Fill {
+        rationale: partial.and_then(|data| data.get("rationale")).and_then(Node::as_str),
+        responsibility: &rules.manifest.responsibility,
+        demands_confidence: rules.manifest.constraints.require_confidence,
+    };
+    open::said(rules, reply).map_or_else(|meta| meta, |said| said.repair(&fill, ledger))
+}
+
+/// The error, its code normalised; violations where it breaks the contract.
+fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> Option<ErrorBody> {
+    let said = error.get("code").and_then(Node::as_str);
+    let Some(code) = said.and_then(|said| normalise(rules, said)) else {
+        violations.extend(rules.contract.check_error(error.node()));
+        if violations.is_empty() {
+            let message =
+                format!("`{}` is no code of the specification, nor one that the manifest declares", said?);
+            violations.push(fault::violation("error.code", "error_code", message));
+        }
+        return None;
+    };
+    violations.extend(rules.contract.check_error(with_code(error.node(), &code).node()));
+    let text = |key: &str| error.get(key).and_then(Node::as_str).map(str::to_owned);
+    let legacy = said.filter(|said| *said != code.as_str());
+    Some(ErrorBody {
+        message: text("message")?,
+        recoverable: error.get("recoverable").and_then(Node::as_bool).or_else(|| recoverable(&code)),
+        suggestion: text("suggestion"),
+        details: details(error.get("details"), legacy),
+        code,
+    })
+}
+
+fn normalise(rules: &AnswerRules, said: &str) -> Option<ErrorCode> {
+    let is_declared = || rules.manifest.error_codes.iter().any(|(code, _)| code == said);
+    let standard = said.parse().ok().or_else(|| Code::from_text(said));
+    standard.map(ErrorCode::Standard).or_else(|| is_declared().then(|| ErrorCode::Declared(said.to_owned())))
+}
+
+fn recoverable(code: &ErrorCode) -> Option<bool> {
+    match code {
+        ErrorCode::Standard(code) => match code.recoverable() {
+            Recoverable::Yes => Some(true),
+            Recoverable::No => Some(false),
+            Recoverable::Maybe => None,
+        },
+        _ => None,
+    }
+}
+
+/// The error with its code normalised, as the module's schema is to see it.
+fn with_code(error: Node<'_>, code: &ErrorCode) -> Value {
+    fault::details(|w| {
+        for (key, value) in error.members() {
+            match key {
+                "code" => w.field(key, code.as_str()),
+                _ => w.field(key, &value),
+            };
+        }
+    })
+}
+
+fn details(details: Option<Node<'_>>, legacy: Option<&str>) -> Option<Value> {
+    if details.is_none() && legacy.is_none() {
+        return None;
+    }
+    Some(fault::details(|w| {
+        for (key, value) in details.into_iter().flat_map(Node::members) {
+            w.field(key, &value);
+        }
+        w.optional("legacy_code", &legacy);
+    }))
+}

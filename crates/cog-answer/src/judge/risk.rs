@@ -1,0 +1,22 @@
+//! Where `meta.risk` comes from (overview, risk; supplement R20, R21).
+
+use cog_json::Node;
+use cog_spec::{Meta, Risk, RiskRule, RiskValue, Warning, WarningCode};
+
+/// The greatest risk in the list that the rule names; none where no entry states one.
+pub(crate) fn aggregate(rule: RiskRule, data: Node<'_>) -> Option<Risk> {
+    let list = data.get(rule.list()?)?;
+    let risks = list.elements().filter_map(|entry| RiskValue::read(entry.get("risk")?));
+    risks.map(|risk| risk.level()).max()
+}
+
+/// Puts the aggregate in the place of the model's own risk; a warning where that lowers what the model stated.
+pub(super) fn apply(rule: RiskRule, data: Node<'_>, states_risk: bool, meta: &mut Meta) -> Option<Warning> {
+    let level = aggregate(rule, data)?;
+    let own = std::mem::replace(&mut meta.risk, level.into()).level();
+    (states_risk && level < own).then(|| {
+        let list = rule.list().unwrap_or_default();
+        let message = format!("The model states risk `{own}`; the greatest in `data.{list}` is `{level}`.");
+        Warning::new(WarningCode::RiskLowered, message)
+    })
+}

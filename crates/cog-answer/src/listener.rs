@@ -1,0 +1,125 @@
+use std::time::Duration;
+
+use cog_json::{Event, EventKind, Node, Path, Segment};
+use cog_schema::Violation;
+use cog_spec::{ChunkType, Dialect, OnViolation};
+
+use crate::{
+    AnswerRules,
+    outbox::Outbox,
+    place,
+    repair::said,
+    shape::{Recognizer, Shape},
+    tell::{Deltas, Drafts},
+    watch::Watch,
+};
+
+/// Hears what the parser tells of a reply, and makes chunks of it.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    recognizer: Recognizer,
+    teller: Teller,
+    watch: Option<Watch>,
+}
+
+/// How content travels (SPEC 2.2, `chunk_type`).
+#[derive(Debug)]
+enum Teller {
+    Deltas(Deltas),
+    Drafts(Drafts),
+}
+
+impl Listener {
+    pub(crate) fn new(rules: &AnswerRules) -> Self {
+        let holds_nulls = rules.asked == Dialect::OpenAiStrict;
+        let teller = match rules.response.chunk_type {
+            ChunkType::Delta => Teller::Deltas(Deltas::new(rules.response.buffer_size, holds_nulls)),
+            ChunkType::Snapshot => Teller::Drafts(Drafts::default()),
+        };
+        let on_violation = rules.response.on_violation;
+        let is_watching = rules.watch || on_violation != OnViolation::Report;
+        Self {
+            recognizer: Recognizer::new(!rules.manifest.format.asks_for_envelope()),
+            teller,
+            watch: is_watching.then(|| Watch::new(on_violation, holds_nulls)),
+        }
+    }
+
+    /// Takes one event of the parser.
+    pub(crate) fn hear(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+        self.recognizer.note(event);
+        match (self.recognizer.shape(), event.path.first()) {
+            (Some(Shape::Bare), _) => self.hear_data(rules, &place::below_data(event.path), event, out),
+            (Some(Shape::Envelope { ok: true }), Some(Segment::Key("data"))) => {
+                self.hear_data(rules, event.path, event, out);
+            }
+            (Some(Shape::Envelope { .. }), Some(Segment::Key("meta"))) if event.path.depth() == 1 => {
+                hear_meta(rules, event, out);
+            }
+            _ => {}
+        }
+    }
+
+    /// A piece of the reply was read: gives what is due.
+    pub(crate) fn settle(&mut self, root: Option<Node<'_>>, bytes: usize, now: Duration, out: &mut Outbox) {
+        match &mut self.teller {
+            Teller::Deltas(deltas) => deltas.settle(now, out),
+            Teller::Drafts(drafts) => {
+                if let Some(draft) = root.and_then(|root| self.recognizer.draft(root)) {
+                    drafts.settle(draft, bytes, now, out);
+                }
+            }
+        }
+    }
+
+    /// When [`Listener::settle`] is due at the latest, though nothing arrives.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        match &self.teller {
+            Teller::Deltas(deltas) => deltas.due(),
+            Teller::Drafts(_) => None,
+        }
+    }
+
+    /// The violations for which the provider is to be stopped.
+    pub(crate) fn reasons_to_stop(&self) -> &[Violation] {
+        self.watch.as_ref().map_or(&[], Watch::reasons_to_stop)
+    }
+
+    /// What is known of the shape of the reply.
+    pub(crate) fn recognizer(&self) -> &Recognizer {
+        &self.recognizer
+    }
+
+    /// Tells what is left of the data of a success, so that all chunks together give exactly `data`.
+    pub(crate) fn conclude(
+        self,
+        data: &cog_json::Value,
+        changed: &[Path],
+        was_heard: bool,
+        out: &mut Outbox,
+    ) {
+        match self.teller {
+            Teller::Deltas(deltas) => deltas.conclude(data.node(), changed, was_heard, out),
+            Teller::Drafts(drafts) => drafts.conclude(data, out),
+        }
+    }
+
+    fn hear_data(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
+        if let Teller::Deltas(deltas) = &mut self.teller {
+            deltas.hear(path, event, out);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.hear(&rules.contract, path, event, out);
+        }
+    }
+}
+
+/// The model's own meta, told once it is complete and fits (supplement R42).
+fn hear_meta(rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+    if event.kind != EventKind::Complete {
+        return;
+    }
+    if let Some(meta) = said::preview(event.node, &rules.contract) {
+        out.snapshot("meta", meta);
+    }
+}

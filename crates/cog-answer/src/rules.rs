@@ -1,0 +1,54 @@
+use std::sync::Arc;
+
+use cog_json::Limits;
+use cog_schema::Contract;
+use cog_spec::{Dialect, Manifest, Response, RuntimeMeta, Warning};
+
+/// What one run's answer is held to, and what is known of the run before the model speaks.
+#[derive(Debug, Clone)]
+pub struct AnswerRules {
+    /// The session, which the first chunk and an error name.
+    pub session_id: String,
+    /// The module's manifest.
+    pub manifest: Arc<Manifest>,
+    /// The module's contract.
+    pub contract: Arc<Contract>,
+    /// How content travels and what a violation does: the manifest's, unless the caller sets it otherwise. `mode`
+    /// is not looked at.
+    pub response: Response,
+    /// The provider's name; `meta.model` is `PROVIDER/MODEL` once the reply says which model answers.
+    pub provider: String,
+    /// The dialect the model was asked in. In OpenAI's strict one a null may stand for a member left out.
+    pub asked: Dialect,
+    /// Any repair is a violation (supplement R26).
+    pub strict: bool,
+    /// Values are checked when they are complete, and violations told while the answer arrives (supplement R48,
+    /// R49). Where `response.on_violation` is abort or retry they always are; where nobody reads the chunks, this
+    /// may be off.
+    pub watch: bool,
+    /// What the runtime knows of the run already: the model it asks, the trace, the media.
+    pub runtime: RuntimeMeta,
+    /// Warnings of the run so far.
+    pub warnings: Vec<Warning>,
+    /// How large an answer may be.
+    pub limits: Limits,
+}
+
+impl AnswerRules {
+    /// The rules of a module's manifest and contract.
+    pub fn new(session_id: impl Into<String>, manifest: Arc<Manifest>, contract: Arc<Contract>) -> Self {
+        Self {
+            session_id: session_id.into(),
+            response: manifest.response,
+            manifest,
+            contract,
+            provider: String::new(),
+            asked: Dialect::Prompt,
+            strict: false,
+            watch: true,
+            runtime: RuntimeMeta::default(),
+            warnings: Vec::new(),
+            limits: Limits::model_output(),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Telling the data of an answer while it arrives.
+
+mod buffer;
+mod deltas;
+mod drafts;
+
+pub(crate) use self::{deltas::Deltas, drafts::Drafts};

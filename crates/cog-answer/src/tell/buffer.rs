@@ -1,0 +1,65 @@
+use std::time::Duration;
+
+use crate::outbox::Outbox;
+
+/// How long a piece of text is held at most (supplement R47).
+const LONGEST: Duration = Duration::from_millis(50);
+
+/// Holds pieces of one string until enough has come together.
+#[derive(Debug)]
+pub(super) struct Buffer {
+    size: usize,
+    field: String,
+    text: String,
+    /// Nothing of the string has left yet.
+    is_fresh: bool,
+    since: Option<Duration>,
+}
+
+impl Buffer {
+    /// A buffer that gives at `size` bytes; 0 gives as soon as it is asked to.
+    pub(super) fn new(size: u64) -> Self {
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        Self { size, field: String::new(), text: String::new(), is_fresh: false, since: None }
+    }
+
+    /// A string begins.
+    pub(super) fn open(&mut self, field: String) {
+        self.field = field;
+        self.is_fresh = true;
+    }
+
+    /// More of it.
+    pub(super) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// The string is over. An empty one leaves as one empty delta (supplement R44).
+    pub(super) fn close(&mut self, out: &mut Outbox) {
+        if self.is_fresh || !self.text.is_empty() {
+            self.flush(out);
+        }
+    }
+
+    /// Gives what is held if it is enough or old enough.
+    pub(super) fn settle(&mut self, now: Duration, out: &mut Outbox) {
+        if self.text.is_empty() {
+            return;
+        }
+        let since = *self.since.get_or_insert(now);
+        if self.text.len() >= self.size || now.saturating_sub(since) >= LONGEST {
+            self.flush(out);
+        }
+    }
+
+    /// When what is held must leave at the latest.
+    pub(super) fn due(&self) -> Option<Duration> {
+        self.since.map(|since| since + LONGEST)
+    }
+
+    fn flush(&mut self, out: &mut Outbox) {
+        self.is_fresh = false;
+        self.since = None;
+        out.delta(&self.field, std::mem::take(&mut self.text), None);
+    }
+}

@@ -1,0 +1,129 @@
+use std::time::Duration;
+
+use cog_json::{Event, EventKind, Kind, Node, Path, Segment, Value};
+
+use super::buffer::Buffer;
+use crate::{outbox::Outbox, place};
+
+/// Tells leaves: strings by deltas, other scalars and empty containers by snapshots (supplement R44).
+#[derive(Debug)]
+pub(crate) struct Deltas {
+    buffer: Buffer,
+    /// Nulls of objects are told at the end, since they may stand for nothing.
+    holds_nulls: bool,
+    held: Vec<Path>,
+    /// The value that begins takes the place of one that was told.
+    is_replacing: bool,
+    /// What was told can only be set right as a whole.
+    is_stale: bool,
+    has_told: bool,
+}
+
+impl Deltas {
+    pub(crate) fn new(buffer_size: u64, holds_nulls: bool) -> Self {
+        Self {
+            buffer: Buffer::new(buffer_size),
+            holds_nulls,
+            held: Vec::new(),
+            is_replacing: false,
+            is_stale: false,
+            has_told: false,
+        }
+    }
+
+    /// Takes an event of the data; `path` is where it stands in the envelope.
+    pub(crate) fn hear(&mut self, path: &Path, event: &Event<'_>, out: &mut Outbox) {
+        self.has_told = true;
+        match event.kind {
+            EventKind::Replaced => self.is_replacing = true,
+            EventKind::Open => self.reset(path, event.node, out),
+            EventKind::Text { delta, first } => {
+                if first {
+                    self.reset(path, event.node, out);
+                    self.buffer.open(path.to_string());
+                }
+                self.buffer.push(delta);
+            }
+            EventKind::Complete => self.complete(path, event.node, out),
+            _ => {}
+        }
+    }
+
+    /// Gives what was held long enough.
+    pub(crate) fn settle(&mut self, now: Duration, out: &mut Outbox) {
+        self.buffer.settle(now, out);
+    }
+
+    /// When [`Deltas::settle`] is due at the latest.
+    pub(crate) fn due(&self) -> Option<Duration> {
+        self.buffer.due()
+    }
+
+    /// Tells what is left, so that all chunks together give `data`. `changed` are the places where the answer is
+    /// not what arrived (supplement R45); `was_heard` says that all of it was heard.
+    pub(crate) fn conclude(self, data: Node<'_>, changed: &[Path], was_heard: bool, out: &mut Outbox) {
+        if self.is_stale || !was_heard {
+            if self.has_told {
+                out.snapshot("data", empty(data.kind()));
+            }
+            return tell(data, &mut place::data(), out);
+        }
+        for path in self.held.iter().chain(changed) {
+            if let Some(node) = place::resolve(data, path) {
+                out.snapshot(&path.to_string(), node.to_value());
+            }
+        }
+    }
+
+    fn complete(&mut self, path: &Path, node: Node<'_>, out: &mut Outbox) {
+        let replaces = std::mem::take(&mut self.is_replacing);
+        match node.kind() {
+            Kind::String => self.buffer.close(out),
+            Kind::Array | Kind::Object if !node.is_empty() => {}
+            Kind::Null if self.holds_nulls && matches!(path.last(), Some(Segment::Key(_))) => {
+                self.is_stale |= replaces;
+                self.held.push(path.clone());
+            }
+            _ => out.snapshot(&path.to_string(), node.to_value()),
+        }
+    }
+
+    /// Takes back what stood in the place of the value that begins.
+    fn reset(&mut self, path: &Path, node: Node<'_>, out: &mut Outbox) {
+        if std::mem::take(&mut self.is_replacing) {
+            out.snapshot(&path.to_string(), empty(node.kind()));
+        }
+    }
+}
+
+/// Tells the leaves of a value that is complete.
+fn tell(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
+    match (node.kind(), node.as_str()) {
+        (_, Some(text)) => out.delta(&path.to_string(), text.to_owned(), None),
+        (Kind::Object, _) if !node.is_empty() => {
+            for (key, member) in node.members() {
+                path.push_key(key);
+                tell(member, path, out);
+                path.pop();
+            }
+        }
+        (Kind::Array, _) if !node.is_empty() => {
+            for (index, element) in node.elements().enumerate() {
+                path.push_index(index);
+                tell(element, path, out);
+                path.pop();
+            }
+        }
+        _ => out.snapshot(&path.to_string(), node.to_value()),
+    }
+}
+
+/// The empty value of a kind.
+fn empty(kind: Kind) -> Value {
+    let text = match kind {
+        Kind::Array => "[]",
+        Kind::String => "\"\"",
+        _ => "{}",
+    };
+    Value::parse(text).unwrap_or_default()
+}

@@ -1,0 +1,133 @@
+//! What the tests share: modules made of a schema, runs of a reply, and what must hold of every stream.
+
+use std::{sync::Arc, time::Duration};
+
+use cog_json::Value;
+use cog_schema::{Contract, Rules};
+use cog_spec::{Chunk, Envelope, FinishReason, Format, Manifest, ModelEvent, Tier};
+use serde_json::json;
+
+use crate::{AnswerRules, Assembler, Finish, Step, fold, picture::Picture};
+
+/// A manifest of v2.2.
+pub(crate) fn manifest(tier: Tier) -> Manifest {
+    let mut manifest = Manifest::with_defaults("m", Format::V22, Some(tier));
+    manifest.responsibility = "Answer a question".to_owned();
+    manifest
+}
+
+/// A schema whose data have a `result`, a `rationale`, and these properties.
+pub(crate) fn schema(more: serde_json::Value) -> serde_json::Value {
+    let mut properties = json!({ "result": { "type": "string" }, "rationale": { "type": "string" } });
+    if let (Some(all), serde_json::Value::Object(more)) = (properties.as_object_mut(), more) {
+        all.extend(more);
+    }
+    json!({
+        "input": { "type": "object" },
+        "data": { "type": "object", "required": ["result", "rationale"], "properties": properties },
+    })
+}
+
+pub(crate) fn rules(manifest: Manifest, schema: &serde_json::Value) -> AnswerRules {
+    let contract = Contract::compile(schema, &Rules::from(&manifest)).unwrap();
+    AnswerRules::new("sess_1", Arc::new(manifest), Arc::new(contract))
+}
+
+/// The rules of a plain module of tier decision.
+pub(crate) fn plain() -> AnswerRules {
+    rules(manifest(Tier::Decision), &schema(json!({})))
+}
+
+/// A reply that the plain module takes, with the given members of `data` beside `rationale`.
+pub(crate) fn reply(more: serde_json::Value) -> serde_json::Value {
+    let mut reply = json!({
+        "ok": true,
+        "meta": { "confidence": 0.95, "risk": "low", "explain": "Answered." },
+        "data": { "result": "fine", "rationale": "It was asked." },
+    });
+    merge(&mut reply, more);
+    reply
+}
+
+fn merge(into: &mut serde_json::Value, more: serde_json::Value) {
+    match (into, more) {
+        (serde_json::Value::Object(into), serde_json::Value::Object(more)) => {
+            for (key, value) in more {
+                merge(into.entry(key).or_insert(json!(null)), value);
+            }
+        }
+        (into, more) => *into = more,
+    }
+}
+
+/// The chunks of a reply that arrives in pieces of `piece` bytes and is finished for `reason`.
+pub(crate) fn chunks(
+    rules: &AnswerRules,
+    text: &str,
+    piece: usize,
+    reason: Option<FinishReason>,
+) -> Vec<Chunk> {
+    let (mut assembler, first) = Assembler::new(rules.clone());
+    let mut out = vec![first];
+    let mut events =
+        pieces(text, piece).into_iter().map(ModelEvent::Text).chain(reason.map(ModelEvent::Finished));
+    let mut now = Duration::ZERO;
+    while let Some(event) = events.next() {
+        now += Duration::from_millis(10);
+        if assembler.event(event, now, &mut out) == Step::Stop {
+            break;
+        }
+    }
+    assert!(matches!(assembler.finish(now, &mut out), Finish::Ended));
+    check_stream(&out);
+    out
+}
+
+/// The envelope of a reply, whatever way it arrives.
+pub(crate) fn answer(rules: &AnswerRules, reply: &serde_json::Value) -> serde_json::Value {
+    answer_text(rules, &reply.to_string())
+}
+
+/// The same of any text.
+pub(crate) fn answer_text(rules: &AnswerRules, text: &str) -> serde_json::Value {
+    let whole = envelope(fold(chunks(rules, text, text.len().max(1), Some(FinishReason::Stop))));
+    for piece in [1, 7] {
+        let split = envelope(fold(chunks(rules, text, piece, Some(FinishReason::Stop))));
+        assert_eq!(split, whole, "in pieces of {piece}");
+    }
+    whole
+}
+
+/// An envelope as JSON, without the time it took.
+pub(crate) fn envelope(mut envelope: Envelope) -> serde_json::Value {
+    envelope.meta.runtime.processing_time_ms = None;
+    serde_json::from_str(&cog_json::ToJson::to_json(&envelope)).unwrap()
+}
+
+/// Text in pieces, never within a character.
+pub(crate) fn pieces(text: &str, size: usize) -> Vec<String> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(size));
+        pieces.push(piece.to_owned());
+        rest = after;
+    }
+    pieces
+}
+
+/// What holds of every stream: its first chunk, its numbers, its one end, and that its chunks give its data.
+pub(crate) fn check_stream(chunks: &[Chunk]) {
+    assert!(matches!(chunks.first(), Some(Chunk::Meta { .. })), "the first chunk is meta");
+    assert_eq!(chunks.iter().filter(|chunk| matches!(chunk, Chunk::Meta { .. })).count(), 1);
+    let numbers: Vec<u64> = chunks.iter().filter_map(Chunk::seq).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    assert_eq!(chunks.iter().filter(|chunk| chunk.is_end()).count(), 1);
+    let last = chunks.last().unwrap();
+    assert!(last.is_end(), "nothing follows the end");
+    if let Chunk::Final { data, .. } = last {
+        let mut picture = Picture::default();
+        chunks.iter().for_each(|chunk| picture.apply(chunk));
+        assert_eq!(picture.into_data().map(Value::from).as_ref(), Some(data));
+    }
+}
