@@ -15,7 +15,7 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::State,
+    extract::{ConnectInfo, State},
     http::{HeaderMap, Method, Response, StatusCode, Uri, header},
 };
 use serde_json::Value;
@@ -48,6 +48,8 @@ pub struct Received {
     pub headers: Vec<(String, String)>,
     /// The body as JSON; null where it is none.
     pub body: Value,
+    /// The client's end of the connection; equal for requests over the same one.
+    pub peer: SocketAddr,
 }
 
 impl Received {
@@ -148,11 +150,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 async fn serve(listener: TcpListener, state: Arc<Shared>) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let router = Router::new().fallback(answer).with_state(state);
-    axum::serve(listener, router).await
+    axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
 
 async fn answer(
     State(shared): State<Arc<Shared>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
     method: Method,
     uri: Uri,
     headers: HeaderMap,
@@ -163,6 +166,7 @@ async fn answer(
         path: uri.to_string(),
         headers: headers.iter().map(|(name, value)| (name.to_string(), shown(value))).collect(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
+        peer,
     };
     let asked = received.body.clone();
     lock(&shared.requests).push(received);

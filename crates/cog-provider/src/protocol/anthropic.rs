@@ -42,6 +42,3 @@ impl Protocol for Anthropic {
 fn version_path(base_url: &str) -> &'static str {
     if base_url.ends_with("/v1") { "" } else { "/v1" }
 }
-
-#[cfg(test)]
-mod tests;

@@ -48,6 +48,3 @@ fn version_path(base_url: &str) -> &'static str {
     let last = base_url.rsplit('/').next().unwrap_or_default();
     if last == "v1" || last.starts_with("v1beta") || last.starts_with("v1alpha") { "" } else { "/v1beta" }
 }
-
-#[cfg(test)]
-mod tests;

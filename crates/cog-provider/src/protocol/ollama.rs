@@ -30,6 +30,3 @@ impl Protocol for Ollama {
         list.filter_map(|model| Some(model.get("name")?.as_str()?.to_owned())).collect()
     }
 }
-
-#[cfg(test)]
-mod tests;

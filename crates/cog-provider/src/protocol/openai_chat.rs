@@ -30,6 +30,3 @@ impl Protocol for OpenAiChat {
         list.elements().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -297,3 +297,13 @@ async fn the_models_of_a_vendor_are_listed() {
         assert_eq!(provider(wire, &mock).models().await.unwrap(), ["mock-model"], "{}", wire.name());
     }
 }
+
+#[tokio::test]
+async fn a_connection_is_used_again() {
+    let mock = Mock::start([Reply::text(ANSWER)]);
+    let provider = provider(Wire::OpenAi, &mock);
+    for _ in 0..20 {
+        ask(&provider, &question()).await.unwrap();
+    }
+    assert!(mock.requests().windows(2).any(|pair| pair[0].peer == pair[1].peer));
+}

@@ -4,3 +4,5 @@
 mod replies;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod splits;

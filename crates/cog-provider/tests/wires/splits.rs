@@ -1,0 +1,54 @@
+//! Any text, in any pieces, over any packets, reads back as it was.
+
+use cog_provider::protocol::ProtocolKind;
+use cog_spec::ModelEvent;
+use cog_testkit::{Reply, Wire, pieces_of};
+use proptest::prelude::*;
+
+const KINDS: [(Wire, ProtocolKind); 4] = [
+    (Wire::OpenAi, ProtocolKind::OpenAiChat),
+    (Wire::Anthropic, ProtocolKind::Anthropic),
+    (Wire::Gemini, ProtocolKind::Gemini),
+    (Wire::Ollama, ProtocolKind::Ollama),
+];
+
+proptest! {
+    #[test]
+    fn the_text_arrives_whole(text in ".{0,60}", thoughts in ".{0,20}", piece in 1_usize..9, packet in 1_usize..90) {
+        let reply = Reply::text(&text).reasoning(&thoughts).pieces(piece);
+        for (wire, kind) in KINDS {
+            let bytes = wire.stream(&reply).concat().into_bytes();
+            let mut decoder = kind.protocol().decoder();
+            let mut events = Vec::new();
+            for packet in pieces_of(&bytes, packet) {
+                decoder.push(packet, &mut events).unwrap();
+            }
+            decoder.finish(&mut events).unwrap();
+            prop_assert_eq!(texts(&events), (text.clone(), thoughts.clone()), "{}", wire.name());
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_an_error_or_events_but_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        for (_, kind) in KINDS {
+            let mut decoder = kind.protocol().decoder();
+            let mut events = Vec::new();
+            if decoder.push(&bytes, &mut events).is_ok() {
+                prop_assert!(decoder.finish(&mut events).is_err());
+            }
+        }
+    }
+}
+
+/// The text and the reasoning of a reply.
+fn texts(events: &[ModelEvent]) -> (String, String) {
+    let (mut text, mut reasoning) = (String::new(), String::new());
+    for event in events {
+        match event {
+            ModelEvent::Text(piece) => text.push_str(piece),
+            ModelEvent::Reasoning(piece) => reasoning.push_str(piece),
+            _ => {}
+        }
+    }
+    (text, reasoning)
+}
