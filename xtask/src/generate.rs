@@ -7,7 +7,7 @@ use cog_spec::{Category, Code, Recoverable};
 
 use crate::conformance;
 use crate::links;
-use crate::project::{Outcome, capture, cargo, read, root, say, write};
+use crate::project::{Outcome, capture, cargo, read, say, target_directory, write};
 
 /// What to do where a page differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,10 +126,7 @@ fn execute_build() -> Outcome {
 
 /// The help of one command, at the width of these pages.
 fn help(command: &[&str]) -> Outcome<String> {
-    let target = capture(cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;
-    let target: serde_json::Value = serde_json::from_str(&target).map_err(|error| error.to_string())?;
-    let folder = target.get("target_directory").and_then(serde_json::Value::as_str).unwrap_or("target");
-    let binary = root().join(folder).join("debug/cog");
+    let binary = target_directory()?.join("debug/cog");
     let printed =
         capture(Command::new(binary).args(command).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1"))?;
     Ok(printed.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"))

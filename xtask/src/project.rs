@@ -75,6 +75,14 @@ pub(crate) fn cargo() -> Command {
     Command::new(env!("CARGO"))
 }
 
+/// Where `cargo` puts what it builds.
+pub(crate) fn target_directory() -> Outcome<PathBuf> {
+    let metadata = capture(cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;
+    let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
+    let folder = metadata.get("target_directory").and_then(Value::as_str);
+    Ok(PathBuf::from(folder.ok_or("cargo names no target directory")?))
+}
+
 fn shown(command: &Command) -> String {
     let arguments: Vec<_> = command.get_args().map(|text| text.to_string_lossy()).collect();
     format!("{} {}", command.get_program().to_string_lossy(), arguments.join(" "))

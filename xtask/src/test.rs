@@ -15,7 +15,7 @@ pub(crate) enum Extent {
 }
 
 /// The vendors' own clients, whose types our requests and the mock's replies must fit.
-const SDKS: &[&str] = &["openai", "anthropic", "google-genai", "ollama"];
+const SDKS: &[&str] = &["openai==3.52.0", "anthropic==2.11.0", "google-genai==3.4.0", "ollama==0.6.3"];
 
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {
