@@ -29,8 +29,37 @@ pub enum Pace {
     AsRecorded,
 }
 
+/// Whom a cassette was recorded of. A replay asks the same vendor for the same model, since both show in
+/// the requests by which it finds its replies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recording {
+    /// The vendor's name, `openai`.
+    pub provider: String,
+    /// The model that was asked.
+    pub model: String,
+}
+
+impl Recording {
+    /// Reads whom the cassette in a folder was recorded of.
+    ///
+    /// # Errors
+    /// A folder that holds no recording, or one that does not say.
+    pub fn read(folder: &Path) -> Result<Self, ProviderError> {
+        let numbers = files::numbers(folder).map_err(|error| unusable(folder, error))?;
+        let first = numbers.first().ok_or_else(|| unusable(folder, "it holds no recording"))?;
+        let path = files::head(folder, *first);
+        let text = files::read(&path).map_err(|error| unusable(&path, error))?;
+        let head = Value::parse(&text).map_err(|error| unusable(&path, error))?;
+        let field = |key: &str| head.get(key).and_then(Node::as_str).map(str::to_owned);
+        let recording =
+            field("provider").zip(field("model")).map(|(provider, model)| Self { provider, model });
+        recording.ok_or_else(|| unusable(&path, "no recording: provider or model is missing"))
+    }
+}
+
 /// `NNNN.json`.
 struct Head<'a> {
+    recording: &'a Recording,
     request: &'a WireRequest,
     status: u16,
     headers: &'a [(&'static str, String)],
@@ -39,6 +68,8 @@ struct Head<'a> {
 impl ToJson for Head<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
+            w.field("provider", &self.recording.provider);
+            w.field("model", &self.recording.model);
             w.field("method", self.request.method);
             w.field("path", path_of(&self.request.url));
             w.key("headers");

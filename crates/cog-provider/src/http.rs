@@ -12,7 +12,7 @@ use cog_spec::{Dialect, Modality, Secret};
 
 use crate::{
     Asking, ModelRequest, Pace, Provider, ProviderError, RequestError, WireRequest,
-    cassette::{Recorder, Replayer},
+    cassette::{Recorder, Recording, Replayer},
     protocol::Ask,
     transport::Transport,
     vendors::{KeyNeed, ProviderSettings, Vendor, normal_base_url},
@@ -56,7 +56,8 @@ impl HttpProvider {
     /// # Errors
     /// A folder that cannot be made.
     pub fn record(mut self, folder: impl Into<PathBuf>) -> Result<Self, ProviderError> {
-        self.transport = Arc::new(Recorder::new(folder.into(), self.transport)?);
+        let recording = Recording { provider: self.vendor.name.to_owned(), model: self.model.clone() };
+        self.transport = Arc::new(Recorder::new(folder.into(), recording, self.transport)?);
         Ok(self)
     }
 

@@ -21,7 +21,7 @@ mod request;
 mod transport;
 pub mod vendors;
 
-pub use cassette::Pace;
+pub use cassette::{Pace, Recording};
 pub use choose::{Choice, OFFLINE, UnknownProvider, choose, known};
 pub use error::{Deadline, Interruption, ProviderError};
 pub use http::HttpProvider;

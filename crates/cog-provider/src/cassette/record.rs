@@ -14,7 +14,7 @@ use cog_json::{ToJson, Writer};
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
-use super::{Head, files, unusable};
+use super::{Head, Recording, files, unusable};
 use crate::{
     ProviderError, WireRequest,
     transport::{Pieces, Sending, Transport, TransportError, WireReply},
@@ -23,21 +23,27 @@ use crate::{
 /// Keeps everything that goes through another transport.
 pub(crate) struct Recorder {
     folder: PathBuf,
+    recording: Recording,
     next: AtomicU32,
     inner: Arc<dyn Transport>,
 }
 
 impl Recorder {
     /// Adds to the recordings that are in the folder already.
-    pub(crate) fn new(folder: PathBuf, inner: Arc<dyn Transport>) -> Result<Self, ProviderError> {
+    pub(crate) fn new(
+        folder: PathBuf,
+        recording: Recording,
+        inner: Arc<dyn Transport>,
+    ) -> Result<Self, ProviderError> {
         files::make_folder(&folder).map_err(|error| unusable(&folder, error))?;
         let numbers = files::numbers(&folder).map_err(|error| unusable(&folder, error))?;
         let next = AtomicU32::new(numbers.last().map_or(1, |last| last + 1));
-        Ok(Self { folder, next, inner })
+        Ok(Self { folder, recording, next, inner })
     }
 
     fn keep_head(&self, number: u32, request: &WireRequest, reply: &WireReply) -> std::io::Result<File> {
-        let head = Head { request, status: reply.status, headers: &reply.headers };
+        let Self { recording, .. } = self;
+        let head = Head { recording, request, status: reply.status, headers: &reply.headers };
         let mut text = head.to_json_pretty();
         text.push('\n');
         files::create(&files::head(&self.folder, number))?.write_all(text.as_bytes())?;

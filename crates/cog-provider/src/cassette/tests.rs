@@ -8,8 +8,10 @@ fn request(url: &str, body: &str) -> WireRequest {
 #[test]
 fn a_head_reads_back_and_holds_neither_host_nor_key() {
     let request = request("https://me:8080/v1/chat?alt=sse", r#"{"b":1.0,"a":[2]}"#);
-    let text =
-        Head { request: &request, status: 429, headers: &[("retry-after", "3".to_owned())] }.to_json_pretty();
+    let recording = Recording { provider: "openai".to_owned(), model: "m".to_owned() };
+    let headers = [("retry-after", "3".to_owned())];
+    let head = Head { recording: &recording, request: &request, status: 429, headers: &headers };
+    let text = head.to_json_pretty();
     assert!(
         text.contains(r#""path": "/v1/chat?alt=sse""#) && text.contains(r#""authorization": "***""#),
         "{text}"

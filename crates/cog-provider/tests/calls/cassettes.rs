@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use cog_provider::{HttpProvider, ModelRequest, Pace, ProviderError, vendors::ProviderSettings};
+use cog_provider::{
+    HttpProvider, ModelRequest, Pace, Provider as _, ProviderError, Recording, vendors::ProviderSettings,
+};
 use cog_spec::Code;
 use cog_testkit::{Mock, Reply, Wire};
 
@@ -54,6 +56,17 @@ async fn a_cassette_holds_no_key() {
         pieces.lines().count() > 1 && pieces.lines().all(|line| line.starts_with("{\"t_ms\":")),
         "{pieces}"
     );
+}
+
+#[tokio::test]
+async fn a_cassette_says_whom_it_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let mock = Mock::start([Reply::text("{}")]);
+    let recorder = provider(Wire::Anthropic, &mock).record(folder.path()).unwrap();
+    assert!(Recording::read(folder.path()).is_err(), "nothing is recorded yet");
+    ask(&recorder, &question()).await.unwrap();
+    let recording = Recording::read(folder.path()).unwrap();
+    assert_eq!((recording.provider.as_str(), recording.model.as_str()), ("anthropic", recorder.model()));
 }
 
 #[tokio::test]
