@@ -6,7 +6,7 @@ mod client;
 mod fault;
 mod redact;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use cog_spec::{Dialect, Modality, Secret};
 
@@ -20,7 +20,10 @@ use crate::{
 
 use self::{call::Call, client::Client, redact::Redactor};
 
-/// A vendor, asked over HTTP, or from a recording of that.
+/// How long a vendor may take to list its models.
+const LISTING: Duration = Duration::from_secs(15);
+
+/// A vendor, asked over HTTP, or from a recording of that. Needs a Tokio runtime with I/O and time.
 ///
 /// Before the first token a call that fails for a reason that passes (429, 5xx, a connection that does
 /// not stand) is tried again, with full jitter and as the vendor's `Retry-After` says. After the first
@@ -109,7 +112,7 @@ impl HttpProvider {
         headers.extend(protocol.headers());
         let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
         let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: String::new() };
-        let body = self.call(wire, String::new(), None).body().await?;
+        let body = self.call(wire, String::new(), Some(LISTING)).body().await?;
         Ok(protocol.models(body.node()))
     }
 
@@ -143,7 +146,7 @@ impl HttpProvider {
         Err(ProviderError::NoKey { vendor: self.vendor.title, variable })
     }
 
-    fn call(&self, wire: WireRequest, model: String, timeout: Option<std::time::Duration>) -> Call {
+    fn call(&self, wire: WireRequest, model: String, timeout: Option<Duration>) -> Call {
         Call::new(call::Setup {
             vendor: self.vendor,
             model,

@@ -7,6 +7,26 @@
 //! * [`ProviderError`] says why no answer came, with its code.
 //! * [`HttpProvider::record`] and [`HttpProvider::replay`] keep replies in a cassette and play them.
 //!
+//! ```
+//! use cog_harmony::{Conversation, Message};
+//! use cog_provider::{HttpProvider, ModelRequest, Provider, vendors::{ProviderSettings, Vendor}};
+//! use cog_spec::ModelEvent;
+//! use futures_util::TryStreamExt;
+//! # let mock = cog_testkit::Mock::start([cog_testkit::Reply::text("{}")]);
+//! # let address = Some(mock.base_url(cog_testkit::Wire::Ollama));
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! let vendor = Vendor::named("ollama").ok_or("no such vendor")?;
+//! let settings = ProviderSettings { base_url: address, ..ProviderSettings::default() };
+//! let provider = HttpProvider::new(vendor, settings)?;
+//! let request = ModelRequest::new(Conversation::new([Message::user("Answer with {}.")]));
+//! let events: Vec<ModelEvent> = provider.ask(&request).await?.try_collect().await?;
+//! assert!(events.contains(&ModelEvent::Text("{}".to_owned())));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Addresses and keys come from the operator alone, through [`vendors::ProviderSettings`]; nothing here
 //! reads the environment, but for what the HTTP client does by itself: the usual proxy variables, and
 //! `SSL_CERT_FILE` and `SSL_CERT_DIR` for the certificates to trust.

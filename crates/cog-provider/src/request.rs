@@ -22,6 +22,19 @@ pub struct ModelRequest {
     pub timeout: Option<Duration>,
 }
 
+impl ModelRequest {
+    /// A question to the provider's own model, with nothing else asked for.
+    pub fn new(messages: Conversation) -> Self {
+        Self {
+            model: String::new(),
+            messages,
+            output: None,
+            generation: Generation::default(),
+            timeout: None,
+        }
+    }
+}
+
 /// The schema of the answer, in a vendor's dialect (supplement section 3).
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputSchema {

@@ -52,7 +52,8 @@ impl Context<'_> {
     /// A reply with a status other than success; `body` is the beginning of its body.
     pub(super) fn of_status(&self, reply: &WireReply, body: &[u8]) -> Failure {
         if (300..400).contains(&reply.status) {
-            let target = reply.header("location").unwrap_or("another address");
+            let target = reply.header("location").and_then(|target| target.split(['?', '#']).next());
+            let target = target.unwrap_or("another address");
             return Failure::last(self.wrong_interface(&format!("a redirect to {target}")));
         }
         let fault = Value::parse_bytes(body).ok().and_then(|body| fault_in(body.node()));

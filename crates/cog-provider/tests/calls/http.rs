@@ -191,7 +191,7 @@ async fn faults_have_their_codes() {
             "is not OpenAI's interface: 404, not found",
         ),
         (
-            Reply::raw("").status(302).header("location", "https://e.org/login"),
+            Reply::raw("").status(302).header("location", "https://e.org/login?token=1"),
             Code::ProviderUnavailable,
             "a redirect to https://e.org/login",
         ),

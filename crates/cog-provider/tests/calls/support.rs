@@ -5,7 +5,7 @@ use cog_provider::{
     HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError,
     vendors::{ProviderSettings, Vendor},
 };
-use cog_spec::{FinishReason, Generation, ModelEvent, Secret};
+use cog_spec::{FinishReason, ModelEvent, Secret};
 use cog_testkit::{Mock, Wire};
 use futures_util::StreamExt;
 
@@ -34,13 +34,7 @@ pub(crate) fn provider(wire: Wire, mock: &Mock) -> HttpProvider {
 
 /// A question without a schema.
 pub(crate) fn question() -> ModelRequest {
-    ModelRequest {
-        model: String::new(),
-        messages: Conversation::new([Message::system("Answer in JSON."), Message::user("{}")]),
-        output: None,
-        generation: Generation::default(),
-        timeout: None,
-    }
+    ModelRequest::new(Conversation::new([Message::system("Answer in JSON."), Message::user("{}")]))
 }
 
 /// A question with a schema in the provider's dialect.
