@@ -1,0 +1,130 @@
+//! Asking the model, and passing what it says to the assembler: the part of a run that waits.
+
+use std::{collections::VecDeque, time::Duration};
+
+use cog_answer::{Assembler, Finish, Step};
+use cog_provider::{ModelStream, ProviderError};
+use cog_spec::{Chunk, Code, ErrorBody, ModelEvent};
+use futures_util::StreamExt as _;
+use tokio::time::{Instant, timeout_at};
+
+use crate::{fault, pipeline::Prepared};
+
+/// A run on its way, and the chunks that are ready to leave.
+pub(crate) struct Driver {
+    run: Prepared,
+    state: State,
+    ready: VecDeque<Chunk>,
+    started: Instant,
+}
+
+enum State {
+    /// The provider is to be asked.
+    Asking(Box<Assembler>),
+    /// The reply arrives.
+    Reading(Box<Assembler>, ModelStream),
+    /// The last chunk is ready, or gone.
+    Ended,
+}
+
+/// What waiting for the reply brought.
+enum Arrived {
+    Event(ModelEvent),
+    /// What was held back is due to leave.
+    Due,
+    /// The reply is over.
+    Over,
+    Fault(ProviderError),
+    /// The run has taken too long.
+    Late,
+}
+
+impl Driver {
+    pub(crate) fn new(run: Prepared) -> Self {
+        let (assembler, first) = Assembler::new(run.rules.clone());
+        let ready = VecDeque::from([first]);
+        Self { run, state: State::Asking(Box::new(assembler)), ready, started: Instant::now() }
+    }
+
+    /// The next chunk; none after the last.
+    pub(crate) async fn next(mut self) -> Option<(Chunk, Self)> {
+        loop {
+            if let Some(chunk) = self.ready.pop_front() {
+                return Some((chunk, self));
+            }
+            self.state = match std::mem::replace(&mut self.state, State::Ended) {
+                State::Asking(assembler) => self.ask(assembler).await,
+                State::Reading(assembler, reply) => self.read(assembler, reply).await,
+                State::Ended => return None,
+            };
+        }
+    }
+
+    async fn ask(&mut self, assembler: Box<Assembler>) -> State {
+        match timeout_at(self.deadline(), self.run.provider.ask(&self.run.request)).await {
+            Ok(Ok(reply)) => State::Reading(assembler, reply),
+            Ok(Err(error)) => self.fail(assembler, fault::of_provider(&error)),
+            Err(_) => self.too_late(assembler),
+        }
+    }
+
+    async fn read(&mut self, mut assembler: Box<Assembler>, mut reply: ModelStream) -> State {
+        let deadline = self.deadline();
+        let due = assembler.due().map_or(deadline, |due| self.after(due).min(deadline));
+        let arrived = wait(&mut reply, due, deadline).await;
+        let now = self.started.elapsed();
+        match arrived {
+            Arrived::Event(event) => match assembler.event(event, now, &mut self.ready) {
+                Step::Continue => State::Reading(assembler, reply),
+                Step::Stop => self.finish(assembler),
+            },
+            Arrived::Due => {
+                assembler.tick(now, &mut self.ready);
+                State::Reading(assembler, reply)
+            }
+            Arrived::Over => self.finish(assembler),
+            Arrived::Fault(error) => self.fail(assembler, fault::of_provider(&error)),
+            Arrived::Late => self.too_late(assembler),
+        }
+    }
+
+    fn finish(&mut self, assembler: Box<Assembler>) -> State {
+        match assembler.finish(self.started.elapsed(), &mut self.ready) {
+            Finish::Ended => State::Ended,
+            Finish::Again(assembler) => State::Asking(assembler),
+        }
+    }
+
+    fn fail(&mut self, assembler: Box<Assembler>, error: ErrorBody) -> State {
+        assembler.fail(error, self.started.elapsed(), &mut self.ready);
+        State::Ended
+    }
+
+    fn too_late(&mut self, assembler: Box<Assembler>) -> State {
+        let message = format!("the run took longer than {:?}", self.run.timeout);
+        let error = ErrorBody::new(Code::StreamTimeout, message)
+            .suggest("allow more time (--timeout), or ask for less");
+        self.fail(assembler, error)
+    }
+
+    fn deadline(&self) -> Instant {
+        self.after(self.run.timeout)
+    }
+
+    /// The instant after so much of the run; far in the future where that cannot be told.
+    fn after(&self, elapsed: Duration) -> Instant {
+        const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+        self.started.checked_add(elapsed).unwrap_or_else(|| self.started + FAR)
+    }
+}
+
+/// Waits for the reply, no longer than what is held back may wait, nor than the run may take.
+async fn wait(reply: &mut ModelStream, due: Instant, deadline: Instant) -> Arrived {
+    match timeout_at(due, reply.next()).await {
+        Ok(Some(Ok(event))) => Arrived::Event(event),
+        Ok(Some(Err(error))) => Arrived::Fault(error),
+        Ok(None) => Arrived::Over,
+        Err(_) if due < deadline => Arrived::Due,
+        Err(_) => Arrived::Late,
+    }
+}

@@ -1,0 +1,112 @@
+//! The provider that asks no model: golden answers, else a sample of the schema (supplement section 4).
+
+use cog_module::{Module, golden};
+use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, Warning, WarningCode};
+use futures_util::stream;
+
+use crate::input::CheckedInput;
+
+/// How many bytes of a reply arrive at once, so that a stream looks like one offline too.
+const PIECE: usize = 48;
+
+/// An answer that was there before it was asked for.
+pub(crate) struct Offline {
+    /// `golden` or `sample`.
+    model: &'static str,
+    text: String,
+    warning: String,
+}
+
+impl Offline {
+    /// The golden answer whose input is this one, else a sample; none where the schema admits no
+    /// sample.
+    pub(crate) fn new(module: &Module, input: &CheckedInput) -> Option<Self> {
+        let cases = golden::discover(module).cases;
+        let case = golden::find_case(&cases, input.node());
+        match case.and_then(|case| Some((case, case.expected.answer()?))) {
+            Some((case, answer)) => Some(Self {
+                model: "golden",
+                text: answer.to_string(),
+                warning: format!("No model was asked: this is the golden answer `{}`.", case.name),
+            }),
+            None => Self::sample(module),
+        }
+    }
+
+    fn sample(module: &Module) -> Option<Self> {
+        let data = module.contract.sample(0)?;
+        let meta =
+            r#"{"confidence":0.0,"risk":"medium","explain":"A sample made from the schema, not an answer."}"#;
+        Some(Self {
+            model: "sample",
+            text: format!(r#"{{"ok":true,"meta":{meta},"data":{data},"error":null}}"#),
+            warning: "No model was asked: the values are made up from the schema and mean nothing."
+                .to_owned(),
+        })
+    }
+
+    /// W4001, which every offline answer carries.
+    pub(crate) fn warning(&self) -> Warning {
+        Warning::new(WarningCode::NoModelAsked, self.warning.clone())
+    }
+
+    fn events(&self) -> Vec<Result<ModelEvent, ProviderError>> {
+        let started = ModelEvent::Started { model: Some(self.model.to_owned()), id: None, fingerprint: None };
+        let texts = pieces(&self.text).map(|piece| ModelEvent::Text(piece.to_owned()));
+        let finished = ModelEvent::Finished(FinishReason::Stop);
+        std::iter::once(started).chain(texts).chain([finished]).map(Ok).collect()
+    }
+}
+
+/// A text in pieces of some [`PIECE`] bytes, never within a character.
+fn pieces(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let (piece, after) = rest.split_at_checked(rest.ceil_char_boundary(PIECE)).unwrap_or((rest, ""));
+        rest = after;
+        Some(piece)
+    })
+}
+
+impl Provider for Offline {
+    fn name(&self) -> &str {
+        "offline"
+    }
+
+    fn model(&self) -> &str {
+        self.model
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Prompt
+    }
+
+    fn modalities(&self) -> &[Modality] {
+        Modality::ALL
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn ask<'a>(&'a self, _: &'a ModelRequest) -> Asking<'a> {
+        let reply: ModelStream = Box::pin(stream::iter(self.events()));
+        Box::pin(std::future::ready(Ok(reply)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_keep_characters_whole() {
+        let text = "ä".repeat(100);
+        assert_eq!(pieces(&text).collect::<String>(), text);
+        assert!(pieces(&text).count() > 3);
+    }
+}

@@ -1,0 +1,65 @@
+//! What keeps a run from beginning: told before the provider is asked, never dropped.
+
+use cog_module::{Module, PromptPart};
+use cog_provider::Provider;
+use cog_spec::{Code, Dialect, ErrorBody, Manifest};
+
+use crate::{Caller, input::CheckedInput};
+
+/// Whether this caller may run the module (supplement section 3, `invocation`).
+pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
+    let (is_allowed, key) = match caller {
+        Caller::User => (manifest.invocation.user_invocable, "user_invocable"),
+        Caller::Agent => (manifest.invocation.agent_invocable, "agent_invocable"),
+    };
+    if is_allowed {
+        return Ok(());
+    }
+    let message = format!("`invocation.{key}: false` in the manifest of {} forbids this run", manifest.name);
+    Err(ErrorBody::new(Code::PermissionDenied, message))
+}
+
+/// Whether the prompt asks for what this runtime does.
+pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
+    let call = module.prompt.parts().iter().find_map(|part| match part {
+        PromptPart::Call(call) => Some(call.raw.as_str()),
+        PromptPart::Reference { raw, .. } => Some(raw.as_str()),
+        _ => None,
+    });
+    match call {
+        None => Ok(()),
+        Some(raw) => {
+            let message = format!("the prompt of {} calls another module ({raw})", module.manifest.name);
+            Err(ErrorBody::new(Code::ModuleInvalid, message).suggest(
+                "this version of the runtime does not compose modules yet; run them one after another",
+            ))
+        }
+    }
+}
+
+/// Whether the input holds media, which this runtime does not take yet (SPEC 8.2).
+pub(crate) fn media(module: &Module, input: &CheckedInput) -> Result<(), ErrorBody> {
+    let places = module.contract.media_paths(input.node());
+    let Some(first) = places.first() else { return Ok(()) };
+    Err(ErrorBody::new(
+        Code::MultimodalNotSupported,
+        format!("{first} is a medium, and this runtime takes text alone"),
+    )
+    .suggest("this version does not send media to models yet"))
+}
+
+/// Whether the provider can be told a schema where the module needs that.
+pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) -> Result<(), ErrorBody> {
+    let is_told = !matches!(provider.dialect(), Dialect::JsonObject | Dialect::Prompt);
+    if !manifest.requirements.structured_output || is_told || provider.name() == "offline" {
+        return Ok(());
+    }
+    let message = format!(
+        "{} needs structured output (`runtime_requirements.structured_output`), and {} takes no schema",
+        manifest.name,
+        provider.name()
+    );
+    Err(ErrorBody::new(Code::ProviderUnavailable, message)
+        .with_recoverable(false)
+        .suggest("choose a provider that takes a schema; `cog doctor` shows which do"))
+}

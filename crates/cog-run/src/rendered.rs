@@ -1,0 +1,48 @@
+use cog_harmony::Conversation;
+use cog_json::{ToJson, Writer};
+use cog_provider::WireRequest;
+use cog_schema::Loss;
+use cog_spec::{Dialect, ErrorBody};
+
+use crate::{fault, pipeline::Prepared};
+
+/// What a run would send.
+#[derive(Debug, Clone)]
+pub struct Rendered {
+    /// Who would be asked.
+    pub provider: String,
+    /// The dialect the schema is told in.
+    pub dialect: Dialect,
+    /// What that dialect cannot say; all of it is enforced when the answer is checked.
+    pub lost: Vec<Loss>,
+    /// The messages, in Harmony's form.
+    pub messages: Conversation,
+    /// The request in the vendor's form, without the key; none where no vendor is asked.
+    pub request: Option<WireRequest>,
+}
+
+impl Prepared {
+    /// What this run would send.
+    pub(crate) fn render(self) -> Result<Rendered, ErrorBody> {
+        let request = self.provider.render(&self.request).map_err(|error| fault::of_provider(&error))?;
+        Ok(Rendered {
+            provider: self.provider.name().to_owned(),
+            dialect: self.rules.asked,
+            lost: self.lost,
+            messages: self.request.messages,
+            request,
+        })
+    }
+}
+
+impl ToJson for Rendered {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("provider", &self.provider);
+            w.field("dialect", self.dialect.as_str());
+            w.field("lost", &self.lost);
+            w.field("messages", &self.messages);
+            w.optional("request", &self.request);
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! What a program sets up once and runs modules with.
+
+use std::{sync::Arc, time::Duration};
+
+use cog_module::{Finder, Module};
+use cog_provider::Provider;
+use cog_spec::{Envelope, ErrorBody};
+
+use crate::{
+    ChunkStream, Rendered, RunInput, RunOptions,
+    modules::Modules,
+    pipeline::{self, Prepared},
+};
+
+/// Runs modules: set up once, shared, used from any task.
+#[derive(Clone)]
+pub struct Runtime {
+    provider: Option<Arc<dyn Provider>>,
+    modules: Arc<Modules>,
+    timeout: Duration,
+}
+
+/// Sets up a [`Runtime`].
+#[must_use = "a builder does nothing until `build`"]
+pub struct Builder {
+    provider: Option<Arc<dyn Provider>>,
+    finder: Finder,
+    timeout: Duration,
+}
+
+impl Runtime {
+    /// How long a run may take where nobody says otherwise.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
+
+    /// A runtime that is offline and knows the modules that ship, until the builder is told otherwise.
+    pub fn builder() -> Builder {
+        Builder { provider: None, finder: Finder::new(".", Vec::new(), None), timeout: Self::DEFAULT_TIMEOUT }
+    }
+
+    /// Loads a module by name or path. It is compiled once and kept; when its files change, it is
+    /// loaded again.
+    ///
+    /// # Errors
+    /// E4006 where there is none of this name, E4007 for a name that leaves the search path, E4008
+    /// where it does not load.
+    pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
+        self.modules.load(name_or_path)
+    }
+
+    /// Runs a module and waits for the answer. Never fails otherwise than by an envelope that says so.
+    pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
+        match self.execute_stream(module, input, options) {
+            Ok(chunks) => chunks.fold().await,
+            Err(refused) => *refused,
+        }
+    }
+
+    /// Runs a module and gives its chunks as they come.
+    ///
+    /// # Errors
+    /// What is known before the provider is asked: the input, the caller, what the provider cannot
+    /// take (supplement R54).
+    pub fn execute_stream(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<ChunkStream, Box<Envelope>> {
+        self.prepare(module, input, options)
+            .map(pipeline::run)
+            .map_err(|error| Box::new(Envelope::failure(error)))
+    }
+
+    /// The messages that a run would send, and the request in the vendor's form, without sending it.
+    ///
+    /// # Errors
+    /// As [`Runtime::execute_stream`].
+    pub fn render(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<Rendered, ErrorBody> {
+        self.prepare(module, input, options)?.render()
+    }
+
+    fn prepare(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<Prepared, ErrorBody> {
+        let options = RunOptions { timeout: options.timeout.or(Some(self.timeout)), ..options };
+        pipeline::prepare(self.provider.clone(), module, input, &options)
+    }
+}
+
+impl Builder {
+    /// Who is asked; without one the runtime is offline.
+    pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
+        self.provider = Some(provider);
+        self
+    }
+
+    /// Where modules are looked for.
+    pub fn finder(mut self, finder: Finder) -> Self {
+        self.finder = finder;
+        self
+    }
+
+    /// How long a run may take that sets no timeout of its own.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The runtime.
+    pub fn build(self) -> Runtime {
+        Runtime {
+            provider: self.provider,
+            modules: Arc::new(Modules::new(self.finder)),
+            timeout: self.timeout,
+        }
+    }
+}

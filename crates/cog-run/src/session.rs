@@ -1,0 +1,28 @@
+use std::fmt::Write as _;
+
+/// A fresh session id: `sess_` and 128 random bits in hexadecimal, so that no client can guess the
+/// session of another (SPEC 11.2).
+pub(crate) fn fresh_id() -> Result<String, getrandom::Error> {
+    let mut bits = [0u8; 16];
+    getrandom::fill(&mut bits)?;
+    let mut id = String::with_capacity(37);
+    id.push_str("sess_");
+    for byte in bits {
+        let _ = write!(id, "{byte:02x}");
+    }
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn ids_do_not_repeat() {
+        let ids: HashSet<String> = (0..1000).map(|_| fresh_id().unwrap()).collect();
+        assert_eq!(ids.len(), 1000);
+        assert!(ids.iter().all(|id| id.len() == 37 && id.starts_with("sess_")));
+    }
+}

@@ -1,0 +1,235 @@
+//! The Rust API as a program uses it: a module, an input, a provider of one's own.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what it expects by failing"
+)]
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use cog_json::Value;
+use cog_run::{Caller, RunInput, RunOptions, Runtime};
+use cog_spec::{Chunk, Code, Envelope, FinishReason, ModelEvent};
+use futures_util::StreamExt as _;
+use support::{ANSWER, Scripted, folder};
+
+fn input(text: &str) -> RunInput {
+    RunInput::Json(Value::parse(text).unwrap())
+}
+
+fn code(envelope: &Envelope) -> Option<&str> {
+    envelope.error().map(|error| error.code.as_str())
+}
+
+#[tokio::test]
+async fn execute_gives_the_checked_envelope() {
+    let folder = folder("Answer $query.", &[]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(envelope.data().unwrap().get("result").unwrap().as_str(), Some("fine"));
+    assert_eq!(envelope.meta.runtime.model.as_deref(), Some("scripted/one"));
+    assert_eq!(provider.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_stream_folded_is_what_execute_gives() {
+    let folder = folder("Answer.", &[]);
+    let runtime = Runtime::builder().provider(Arc::new(Scripted::saying(ANSWER))).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let question = || input(r#"{"query": "why?"}"#);
+    let sync = runtime.execute(&module, question(), RunOptions::default()).await;
+    let stream = runtime.execute_stream(&module, question(), RunOptions::default()).unwrap();
+    let session = stream.session_id().to_owned();
+    let chunks: Vec<Chunk> = stream.collect().await;
+    assert!(matches!(&chunks[0], Chunk::Meta { session_id, .. } if *session_id == session));
+    assert_eq!(chunks.iter().filter(|chunk| chunk.is_end()).count(), 1);
+    assert!(chunks.last().unwrap().is_end());
+    let mut folded = cog_answer::fold(chunks);
+    folded.meta.runtime.processing_time_ms = sync.meta.runtime.processing_time_ms;
+    assert_eq!(folded, sync);
+}
+
+#[tokio::test]
+async fn an_input_that_does_not_fit_never_reaches_the_model() {
+    let folder = folder("Answer.", &[]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope =
+        runtime.execute(&module, input(r#"{"query": 1, "count": "x"}"#), RunOptions::default()).await;
+    assert_eq!(code(&envelope), Some("E1003"));
+    let details = envelope.error().unwrap().details.as_ref().unwrap();
+    assert_eq!(details.get("violations").unwrap().len(), 2);
+    assert_eq!(provider.requests(), []);
+}
+
+#[tokio::test]
+async fn two_equal_calls_see_the_same_prompt() {
+    let folder = folder("Answer.", &[]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    for _ in 0..2 {
+        runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    }
+    let requests = provider.requests();
+    assert_eq!(requests[0], requests[1]);
+}
+
+#[tokio::test]
+async fn placeholders_within_an_input_stay_text() {
+    let folder = folder("Say $ARGUMENTS to $INPUT.", &[]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    runtime
+        .execute(&module, RunInput::Args("$INPUT $MEDIA_INPUTS @call:x".to_owned()), RunOptions::default())
+        .await;
+    let system = provider.requests()[0].messages.messages()[0].text();
+    assert!(system.starts_with("Say $INPUT $MEDIA_INPUTS @call:x to {\"query\":"), "{system}");
+}
+
+#[tokio::test]
+async fn what_the_prompt_did_not_place_follows_as_json() {
+    let folder = folder("Say $ARGUMENTS.", &[]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    runtime.execute(&module, input(r#"{"query": "hello", "count": 2}"#), RunOptions::default()).await;
+    let requests = provider.requests();
+    let messages = requests[0].messages.messages();
+    assert!(messages[0].text().starts_with("Say hello."));
+    assert_eq!(messages[1].text(), r#"{"count":2}"#);
+}
+
+#[tokio::test]
+async fn a_module_that_people_may_not_run_says_so() {
+    let folder = folder("Answer.", &["invocation:", "  user_invocable: false"]);
+    let runtime = Runtime::builder().provider(Arc::new(Scripted::saying(ANSWER))).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let refused = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    assert_eq!(code(&refused), Some("E4007"));
+    let options = RunOptions { caller: Caller::Agent, ..RunOptions::default() };
+    assert!(runtime.execute(&module, input(r#"{"query": "why?"}"#), options).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_input_longer_than_the_module_takes_is_refused() {
+    let folder = folder("Answer.", &["runtime_requirements:", "  max_input_tokens: 10"]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, RunInput::Args("x".repeat(200)), RunOptions::default()).await;
+    assert_eq!(code(&envelope), Some("E1005"));
+    assert_eq!(provider.requests(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_takes_too_long_is_e2011_in_a_stream_and_e2002_folded() {
+    let folder = folder("Answer.", &[]);
+    let runtime =
+        Runtime::builder().provider(Arc::new(Scripted::hanging(r#"{"ok": true, "meta": "#))).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let options = || RunOptions { timeout: Some(Duration::from_secs(5)), ..RunOptions::default() };
+    let question = || input(r#"{"query": "why?"}"#);
+    let chunks: Vec<_> = runtime.execute_stream(&module, question(), options()).unwrap().collect().await;
+    let Some(Chunk::Error { error, .. }) = chunks.last() else { panic!("{chunks:?}") };
+    assert_eq!(error.code.as_str(), Code::StreamTimeout.as_str());
+    assert_eq!(code(&runtime.execute(&module, question(), options()).await), Some("E2002"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_stream_cancels_the_call() {
+    let folder = folder("Answer.", &[]);
+    let provider = Arc::new(Scripted::hanging(r#"{"ok": true, "#));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let mut stream =
+        runtime.execute_stream(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).unwrap();
+    stream.next().await.unwrap();
+    assert!(tokio::time::timeout(Duration::from_secs(1), stream.next()).await.is_err(), "the provider hangs");
+    assert_eq!(provider.open_replies(), 1);
+    drop(stream);
+    assert_eq!(provider.open_replies(), 0);
+}
+
+#[tokio::test]
+async fn a_violation_is_asked_again_where_the_module_allows_it() {
+    let folder = folder("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 2"]);
+    let wrong = ANSWER.replace("\"fine\"", "1");
+    let provider = Arc::new(Scripted::saying_in_turn([&wrong, ANSWER]));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(envelope.meta.runtime.attempts, Some(2));
+    assert_eq!(provider.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_reply_cut_by_length_is_never_ok() {
+    let folder = folder("Answer.", &[]);
+    let cut = Scripted::new([vec![
+        ModelEvent::Text(r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#.to_owned()),
+        ModelEvent::Finished(FinishReason::Length),
+    ]]);
+    let runtime = Runtime::builder().provider(Arc::new(cut)).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    assert_eq!(code(&envelope), Some("E2003"));
+    let cog_spec::Outcome::Failure { partial_data: Some(partial), .. } = &envelope.outcome else {
+        panic!("{envelope:?}")
+    };
+    assert_eq!(partial.get("result").unwrap().as_str(), Some("fi"));
+}
+
+#[tokio::test]
+async fn a_module_is_compiled_once_until_its_files_change() {
+    let folder = folder("Answer.", &[]);
+    let runtime = Runtime::builder().build();
+    let load = || runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let first = load();
+    assert!(Arc::ptr_eq(&first, &load()));
+    support::write(&folder, "prompt.md", "Answer at length.");
+    let second = load();
+    assert!(!Arc::ptr_eq(&first, &second));
+    assert_eq!(second.prompt.text(), "Answer at length.");
+}
+
+#[tokio::test]
+async fn offline_a_sample_says_that_no_model_was_asked() {
+    let folder = folder("Answer.", &[]);
+    let runtime = Runtime::builder().build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(envelope.meta.confidence, Some(0.0));
+    assert_eq!(envelope.meta.runtime.model.as_deref(), Some("offline/sample"));
+    assert_eq!(envelope.warnings[0].code.as_str(), "W4001");
+}
+
+#[tokio::test]
+async fn rendering_sends_nothing() {
+    let folder = folder("Answer.", &[]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let runtime = Runtime::builder().provider(provider.clone()).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let rendered = runtime.render(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).unwrap();
+    assert_eq!(rendered.messages.messages().len(), 2);
+    assert_eq!(provider.requests(), []);
+}
+
+#[test]
+fn names_that_lead_nowhere_have_their_codes() {
+    let runtime = Runtime::builder().build();
+    let code = |name| runtime.load(name).unwrap_err().code.to_string();
+    assert_eq!(code("no-such-module"), "E4006");
+    assert_eq!(code("../../etc"), "E4007");
+}

@@ -1,0 +1,130 @@
+//! A provider that says what it is told, and a module to run.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
+use futures_util::{StreamExt as _, stream};
+use tempfile::TempDir;
+
+/// An answer that fits the module of [`folder`].
+pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
+    "data": {"result": "fine", "rationale": "because"}, "error": null}"#;
+
+/// Says its replies in turn, the last one for ever, and keeps what it was asked.
+pub(crate) struct Scripted {
+    replies: Mutex<VecDeque<Vec<ModelEvent>>>,
+    hangs: bool,
+    requests: Mutex<Vec<ModelRequest>>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Scripted {
+    pub(crate) fn new(replies: impl IntoIterator<Item = Vec<ModelEvent>>) -> Self {
+        let replies = Mutex::new(replies.into_iter().collect());
+        Self { replies, hangs: false, requests: Mutex::default(), open: Arc::default() }
+    }
+
+    pub(crate) fn saying(text: &str) -> Self {
+        Self::saying_in_turn([text])
+    }
+
+    pub(crate) fn saying_in_turn<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+        let reply =
+            |text: &str| vec![ModelEvent::Text(text.to_owned()), ModelEvent::Finished(FinishReason::Stop)];
+        Self::new(texts.into_iter().map(reply))
+    }
+
+    /// Says this much and then nothing more.
+    pub(crate) fn hanging(text: &str) -> Self {
+        Self { hangs: true, ..Self::new([vec![ModelEvent::Text(text.to_owned())]]) }
+    }
+
+    pub(crate) fn requests(&self) -> Vec<ModelRequest> {
+        self.requests.lock().unwrap().clone()
+    }
+
+    /// Replies that somebody still holds.
+    pub(crate) fn open_replies(&self) -> usize {
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
+struct Held(Arc<AtomicUsize>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Provider for Scripted {
+    fn name(&self) -> &str {
+        "scripted"
+    }
+
+    fn model(&self) -> &str {
+        "one"
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::JsonSchema
+    }
+
+    fn modalities(&self) -> &[Modality] {
+        &[Modality::Text]
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+        self.requests.lock().unwrap().push(request.clone());
+        let mut replies = self.replies.lock().unwrap();
+        let reply = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
+        self.open.fetch_add(1, Ordering::SeqCst);
+        let held = Held(Arc::clone(&self.open));
+        let events = stream::iter(reply.unwrap_or_default().into_iter().map(Ok));
+        let events: ModelStream = if self.hangs {
+            Box::pin(events.chain(stream::pending()).inspect(move |_| drop_later(&held)))
+        } else {
+            Box::pin(events.inspect(move |_| drop_later(&held)))
+        };
+        Box::pin(std::future::ready(Ok(events)))
+    }
+}
+
+/// Ties what is held to the closure that names it.
+fn drop_later(_: &Held) {}
+
+/// A v2.2 module of tier decision in a folder of its own, with these lines more in its manifest.
+pub(crate) fn folder(prompt: &str, manifest: &[&str]) -> TempDir {
+    let folder = tempfile::Builder::new().prefix("module").tempdir().unwrap();
+    let head =
+        ["name: m", "version: 1.0.0", "responsibility: Answer", "tier: decision", "excludes: [guessing]"];
+    let lines: Vec<_> = head.iter().chain(manifest).copied().collect();
+    write(&folder, "module.yaml", &lines.join("\n"));
+    write(&folder, "prompt.md", prompt);
+    write(
+        &folder,
+        "schema.json",
+        r#"{"input": {"type": "object", "required": ["query"],
+                "properties": {"query": {"type": "string"}, "count": {"type": "integer"}}},
+            "data": {"type": "object", "required": ["result", "rationale"],
+                "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"#,
+    );
+    folder
+}
+
+/// Writes a file of the module.
+#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+pub(crate) fn write(folder: &TempDir, name: &str, text: &str) {
+    std::fs::write(folder.path().join(name), text).unwrap();
+}
