@@ -1,11 +1,6 @@
 //! The Rust API as a program uses it: a module, an input, a provider of one's own.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test says what it expects by failing"
-)]
+#![expect(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 
 mod support;
 
