@@ -4,7 +4,7 @@ mod check;
 mod gate;
 mod model_error;
 mod open;
-mod risk;
+pub(crate) mod risk;
 
 use cog_json::{Path, Value};
 use cog_spec::{Code, ErrorBody, Meta, Repair, Warning};

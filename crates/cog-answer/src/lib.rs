@@ -12,9 +12,12 @@
 //! * what a reply must be to stand: `judge` (supplement R2–R4, R20–R32);
 //! * what is told while it arrives: `tell`, `watch` (supplement R41–R49).
 //!
+//! [`verify`] checks what the specification describes, whoever produced it.
+//!
 //! No clock, no file, no socket: time is an argument.
 
 mod assembler;
+mod error_code;
 mod fault;
 mod fold;
 mod judge;
@@ -31,6 +34,7 @@ mod shape;
 mod tell;
 #[cfg(test)]
 mod testing;
+pub mod verify;
 mod watch;
 
 pub use crate::assembler::{Assembler, Finish, Step};

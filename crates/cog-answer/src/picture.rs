@@ -24,6 +24,12 @@ impl Picture {
         self.data
     }
 
+    /// What stands at a field.
+    pub(crate) fn at(&self, field: &str) -> Option<&Value> {
+        let path: Path = field.parse().ok()?;
+        self.data.as_ref()?.pointer(path.pointer().strip_prefix("/data")?)
+    }
+
     /// More of a string.
     pub(crate) fn append(&mut self, field: &str, delta: &str) {
         match self.place(field) {

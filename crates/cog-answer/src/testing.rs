@@ -69,10 +69,9 @@ pub(crate) fn chunks(
 ) -> Vec<Chunk> {
     let (mut assembler, first) = Assembler::new(rules.clone());
     let mut out = vec![first];
-    let mut events =
-        pieces(text, piece).into_iter().map(ModelEvent::Text).chain(reason.map(ModelEvent::Finished));
+    let texts = pieces(text, piece).into_iter().map(ModelEvent::Text);
     let mut now = Duration::ZERO;
-    while let Some(event) = events.next() {
+    for event in texts.chain(reason.map(ModelEvent::Finished)) {
         now += Duration::from_millis(10);
         if assembler.event(event, now, &mut out) == Step::Stop {
             break;

@@ -2,11 +2,11 @@
 
 use cog_json::{Node, Value, Writer};
 use cog_schema::Violation;
-use cog_spec::{Code, ErrorBody, ErrorCode, Recoverable};
+use cog_spec::{ErrorBody, ErrorCode, Recoverable};
 
 use super::{Failure, Reading, open};
 use crate::{
-    AnswerRules, fault, meta, partial,
+    AnswerRules, error_code, fault, meta, partial,
     repair::{Ledger, said::Fill},
 };
 
@@ -54,7 +54,8 @@ fn repaired_meta(
 /// The error, its code normalised; violations where it breaks the contract.
 fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> Option<ErrorBody> {
     let said = error.get("code").and_then(Node::as_str);
-    let Some(code) = said.and_then(|said| normalise(rules, said)) else {
+    let declared = &rules.manifest.error_codes;
+    let Some(code) = said.and_then(|said| error_code::normalise(said, declared)) else {
         violations.extend(rules.contract.check_error(error.node()));
         if violations.is_empty() {
             let message =
@@ -63,7 +64,7 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
         }
         return None;
     };
-    violations.extend(rules.contract.check_error(with_code(error.node(), &code).node()));
+    violations.extend(rules.contract.check_error(error_code::with_code(error.node(), &code).node()));
     let text = |key: &str| error.get(key).and_then(Node::as_str).map(str::to_owned);
     let legacy = said.filter(|said| *said != code.as_str());
     Some(ErrorBody {
@@ -75,12 +76,6 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
     })
 }
 
-fn normalise(rules: &AnswerRules, said: &str) -> Option<ErrorCode> {
-    let is_declared = || rules.manifest.error_codes.iter().any(|(code, _)| code == said);
-    let standard = said.parse().ok().or_else(|| Code::from_text(said));
-    standard.map(ErrorCode::Standard).or_else(|| is_declared().then(|| ErrorCode::Declared(said.to_owned())))
-}
-
 fn recoverable(code: &ErrorCode) -> Option<bool> {
     match code {
         ErrorCode::Standard(code) => match code.recoverable() {
@@ -90,18 +85,6 @@ fn recoverable(code: &ErrorCode) -> Option<bool> {
         },
         _ => None,
     }
-}
-
-/// The error with its code normalised, as the module's schema is to see it.
-fn with_code(error: Node<'_>, code: &ErrorCode) -> Value {
-    fault::details(|w| {
-        for (key, value) in error.members() {
-            match key {
-                "code" => w.field(key, code.as_str()),
-                _ => w.field(key, &value),
-            };
-        }
-    })
 }
 
 fn details(details: Option<Node<'_>>, legacy: Option<&str>) -> Option<Value> {

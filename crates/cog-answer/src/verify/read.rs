@@ -1,0 +1,43 @@
+//! From text to the JSON that is checked.
+
+use cog_json::{SyntaxError, Value};
+use cog_schema::Violation;
+
+use crate::fault::violation;
+
+/// What a text holds.
+#[derive(Debug)]
+pub(super) enum Document {
+    /// One value.
+    Whole(Value),
+    /// A value a line.
+    Lines(Vec<Value>),
+}
+
+/// Reads one JSON value, or one a line where the first line is one; blank lines count for nothing. A text that is
+/// neither is one violation.
+pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violation>> {
+    let whole = match Value::parse(text) {
+        Ok(value) => return Ok(Document::Whole(value)),
+        Err(error) => not_json(text, &error),
+    };
+    let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let is_by_line = lines().next().is_some_and(|(_, line)| Value::parse(line).is_ok());
+    if !(is_by_line || is_stream && lines().count() > 1) {
+        return Err(Box::new(whole));
+    }
+    let values =
+        lines().map(|(index, line)| Value::parse(line).map_err(|error| bad_line(index, line, &error)));
+    Ok(Document::Lines(values.collect::<Result<_, _>>()?))
+}
+
+fn not_json(text: &str, error: &SyntaxError) -> Violation {
+    let at = error.position(text);
+    violation("", "json", format!("not JSON: {}, at line {}, column {}", error.kind(), at.line, at.column))
+}
+
+fn bad_line(index: usize, line: &str, error: &SyntaxError) -> Box<Violation> {
+    let at = error.position(line);
+    let message = format!("line {} is not JSON: {}, at column {}", index + 1, error.kind(), at.column);
+    Box::new(violation("", "json", message))
+}

@@ -1,0 +1,151 @@
+use std::collections::BTreeSet;
+
+use cog_json::{Node, Value};
+use cog_schema::Violation;
+
+use super::{
+    chunk::{self, Part},
+    module::Standard,
+    read::Document,
+};
+use crate::{fault::violation, picture::Picture};
+
+/// A chunk, and its number among all that were read, from 0.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    index: usize,
+    node: Node<'a>,
+    part: Option<Part>,
+}
+
+impl Item<'_> {
+    fn path(&self, inner: &str) -> String {
+        match inner {
+            "" => format!("[{}]", self.index),
+            _ if inner.starts_with('[') => format!("[{}]{inner}", self.index),
+            _ => format!("[{}].{inner}", self.index),
+        }
+    }
+
+    fn seq(&self) -> Option<u64> {
+        self.node.get("chunk")?.get("seq")?.as_u64()
+    }
+}
+
+/// Checks the chunks of a stream: each by itself, then their order (SPEC 3.2.3). Heartbeats, `{}`, count for nothing.
+pub(super) fn check(standard: &Standard<'_>, document: &Document, found: &mut Vec<Violation>) {
+    let nodes: Vec<Node<'_>> = match document {
+        Document::Lines(lines) => lines.iter().map(Value::node).collect(),
+        Document::Whole(value) if value.is_array() => value.elements().collect(),
+        Document::Whole(value) => vec![value.node()],
+    };
+    let is_heartbeat = |node: &Node<'_>| node.is_object() && node.is_empty();
+    let items = nodes.into_iter().enumerate().filter(|(_, node)| !is_heartbeat(node));
+    let items: Vec<Item<'_>> =
+        items.map(|(index, node)| Item { index, node, part: Part::of(node) }).collect();
+    for item in &items {
+        let mut own = Vec::new();
+        chunk::check(standard, item.node, &mut own);
+        found.extend(own.into_iter().map(|one| Violation { path: item.path(&one.path), ..one }));
+    }
+    check_ends(&items, found);
+    check_sessions(&items, found);
+    check_numbers(&items, found);
+    check_content(&items, found);
+}
+
+/// The first chunk is meta, the last is the end, and neither comes twice.
+fn check_ends(items: &[Item<'_>], found: &mut Vec<Violation>) {
+    let (Some(first), Some(last)) = (items.first(), items.last()) else {
+        return found.push(violation("", "empty", "the stream has no chunks"));
+    };
+    if first.part != Some(Part::Meta) {
+        let message = "the first chunk must be meta, with `streaming: true`";
+        found.push(violation(&first.path(""), "order", message));
+    }
+    if !last.part.is_some_and(Part::is_end) {
+        found.push(violation(&last.path(""), "order", "the stream must end with `final: true` or an error"));
+    }
+    for item in items.iter().skip(1).filter(|item| item.part == Some(Part::Meta)) {
+        let message = "a second meta chunk; updates travel as a snapshot with `field: \"meta\"`";
+        found.push(violation(&item.path(""), "order", message));
+    }
+    let end = items.iter().position(|item| item.part.is_some_and(Part::is_end));
+    for item in end.into_iter().flat_map(|end| items.iter().skip(end + 1)) {
+        found.push(violation(&item.path(""), "order", "nothing may follow the end of a stream"));
+    }
+}
+
+/// An error names the session of its stream.
+fn check_sessions(items: &[Item<'_>], found: &mut Vec<Violation>) {
+    let session = |item: &Item<'_>| item.node.get("session_id").and_then(|id| id.as_str().map(str::to_owned));
+    let Some(first) = items.iter().find(|item| item.part == Some(Part::Meta)).and_then(session) else {
+        return;
+    };
+    for item in items.iter().filter(|item| item.part == Some(Part::Error)) {
+        if session(item).is_some_and(|id| id != first) {
+            let message = format!("the session of this stream is `{first}`");
+            found.push(violation(&item.path("session_id"), "session", message));
+        }
+    }
+}
+
+/// Sorted, the numbers run from 1 without gaps; those of a resumed stream go on from where it was.
+fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
+    let resumed = items.iter().find_map(|item| item.node.get("resume_from_seq")?.as_u64());
+    let mut due = resumed.unwrap_or(0) + 1;
+    for (item, seq) in sorted(items) {
+        if seq != due {
+            let message = match seq < due {
+                true => format!("{seq} comes twice"),
+                false => format!("found {seq}; {due} is missing"),
+            };
+            found.push(violation(&item.path("chunk.seq"), "seq", message));
+        }
+        due = seq.saturating_add(1);
+    }
+}
+
+/// What was told of a field is what the final data say of it (supplement R45).
+fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
+    let is_resumed = items.iter().any(|item| item.node.get("resumed").is_some());
+    let end = items.iter().find(|item| item.part == Some(Part::Final));
+    let Some((end, data)) = end.and_then(|end| Some((end, end.node.get("data")?))).filter(|_| !is_resumed)
+    else {
+        return;
+    };
+    let (picture, fields) = told(items);
+    for field in fields {
+        let of_end =
+            field.parse().ok().and_then(|path| crate::place::resolve(data, &path)).map(Node::to_serde);
+        let Some(of_chunks) = picture.at(&field) else { continue };
+        if of_end.as_ref().map(Value::from).as_ref() != Some(&Value::from(of_chunks)) {
+            let message = format!("the chunks of `{field}` do not give its final value");
+            found.push(violation(&end.path(&field), "content", message));
+        }
+    }
+}
+
+/// What the chunks give, and the fields they told.
+fn told(items: &[Item<'_>]) -> (Picture, BTreeSet<String>) {
+    let (mut picture, mut fields) = (Picture::default(), BTreeSet::new());
+    for (item, _) in sorted(items) {
+        let Some(chunk) = item.node.get("chunk") else { continue };
+        let field = chunk.get("field").and_then(Node::as_str).unwrap_or("data");
+        if let Some(delta) = chunk.get("delta").and_then(Node::as_str) {
+            picture.append(field, delta);
+        } else if let Some(data) = chunk.get("data") {
+            picture.replace(field, data.to_serde());
+        }
+        if field.starts_with("data") {
+            fields.insert(field.to_owned());
+        }
+    }
+    (picture, fields)
+}
+
+fn sorted<'a, 'b>(items: &'b [Item<'a>]) -> Vec<(&'b Item<'a>, u64)> {
+    let mut numbered: Vec<_> = items.iter().filter_map(|item| Some((item, item.seq()?))).collect();
+    numbered.sort_by_key(|(_, seq)| *seq);
+    numbered
+}

@@ -1,0 +1,270 @@
+use cog_spec::Tier;
+use serde_json::json;
+
+use super::*;
+use crate::testing::{chunks, manifest, plain, reply, rules, schema};
+
+/// `path rule` of each violation.
+fn told(verdict: &Verdict) -> Vec<String> {
+    verdict.violations.iter().map(|one| format!("{} {}", one.path, one.rule)).collect()
+}
+
+fn judge(document: &serde_json::Value) -> Verdict {
+    verify(&document.to_string(), None, None)
+}
+
+mod detection {
+    use super::*;
+
+    #[test]
+    fn the_kind_is_found_out_in_order() {
+        let cases = [
+            (r#"[{"role": "user"}]"#, Some(Kind::Messages)),
+            (r#"{"protocol": "harmony_handoff_v1"}"#, Some(Kind::Handoff)),
+            ("{\"chunk\": {}}\n{\"final\": true}\n", Some(Kind::Stream)),
+            (r#"[{"streaming": true}, {}]"#, Some(Kind::Stream)),
+            (r#"{"ok": true, "streaming": true}"#, Some(Kind::Chunk)),
+            (r#"{"final": true}"#, Some(Kind::Chunk)),
+            (r#"{"ok": false}"#, Some(Kind::Envelope)),
+            (r#"{"type": "url", "url": "https://example.com/a.png"}"#, Some(Kind::Media)),
+            (r#"{"result": 1}"#, None),
+            ("[]", None),
+        ];
+        for (text, kind) in cases {
+            assert_eq!(verify(text, None, None).kind, kind, "{text}");
+        }
+        let module = plain();
+        let verdict = verify(r#"{"result": 1}"#, None, Some((&module.manifest, &module.contract)));
+        assert_eq!(verdict.kind, Some(Kind::Answer));
+    }
+
+    #[test]
+    fn what_is_no_json_is_one_violation() {
+        for text in ["", "so what", "{\"ok\": true,}", "{\"chunk\": 1}\nnot json\n"] {
+            let verdict = verify(text, None, None);
+            assert_eq!(told(&verdict), [" json"], "{text}");
+        }
+        let verdict = verify("{\n  \"ok\": tru\n}", None, None);
+        assert_eq!(verdict.violations[0].message, "not JSON: expected a value, at line 2, column 9");
+    }
+
+    #[test]
+    fn a_verdict_is_json() {
+        let verdict = verify(r#"{"type": "ftp", "url": "x"}"#, None, None);
+        let expected = concat!(
+            r#"{"valid":false,"kind":"media","violations":[{"path":"type","rule":"type","#,
+            r#""message":"found a string; allowed: `url`, `base64`, `file` or `upload_ref`"}]}"#
+        );
+        assert_eq!(verdict.to_json(), expected);
+    }
+
+    #[test]
+    fn kinds_of_a_later_version_are_not_called_valid() {
+        assert_eq!(told(&verify(r#"[{"role": "user"}]"#, None, None)), [" kind"]);
+    }
+}
+
+mod envelopes {
+    use super::*;
+
+    #[test]
+    fn success_and_failure_are_valid() {
+        assert_eq!(told(&judge(&reply(json!({})))), [] as [&str; 0]);
+        assert_eq!(told(&judge(&reply(json!({ "error": null })))), [] as [&str; 0]);
+        let meta = json!({ "confidence": 0.2, "risk": "high", "explain": "No." });
+        for code in ["E2006", "BEHAVIOR_CHANGE_REQUIRED", "E5001"] {
+            let error = json!({ "code": code, "message": "x" });
+            let failure = json!({ "ok": false, "meta": meta, "error": error, "partial_data": { "a": 1 } });
+            assert_eq!(told(&judge(&failure)), [] as [&str; 0], "{code}");
+        }
+    }
+
+    #[test]
+    fn each_fault_is_told_with_its_place() {
+        let cases = [
+            (json!({ "meta": { "confidence": 1.5 } }), "meta.confidence maximum"),
+            (json!({ "meta": { "explain": "é".repeat(281) } }), "meta.explain maxLength"),
+            (json!({ "meta": "fine" }), "meta type"),
+            (json!({ "data": null }), "data type"),
+            (json!({ "error": { "code": "E2006", "message": "x" } }), "error envelope"),
+            (json!({ "result": 1 }), "result additionalProperties"),
+            (json!({ "_warnings": [{ "code": "W2001" }] }), "_warnings[0].message required"),
+        ];
+        for (fault, expected) in cases {
+            assert_eq!(told(&judge(&reply(fault))), [expected]);
+        }
+        let failure = json!({
+            "ok": false, "meta": { "confidence": 0, "risk": "high", "explain": "No." }, "data": {},
+            "error": { "code": "E4099", "message": "x", "recoverable": "yes" }, "partial_data": [],
+        });
+        assert_eq!(
+            told(&judge(&failure)),
+            ["data envelope", "error.recoverable type", "error.code error_code", "partial_data type"]
+        );
+    }
+
+    #[test]
+    fn a_module_adds_its_schema_and_its_tier() {
+        let told_by = |rules: &crate::AnswerRules, more| {
+            told(&verify(&reply(more).to_string(), None, Some((&rules.manifest, &rules.contract))))
+        };
+        assert_eq!(told_by(&plain(), json!({})), [] as [&str; 0]);
+        assert_eq!(told_by(&plain(), json!({ "data": { "result": 7 } })), ["data.result type"]);
+        let exec = rules(manifest(Tier::Exec), &schema(json!({})));
+        let shaky = json!({ "meta": { "confidence": 0.8999, "risk": "medium" } });
+        assert_eq!(told_by(&exec, shaky.clone()), ["meta.confidence tier", "meta.risk tier"]);
+        assert_eq!(told_by(&plain(), shaky), [] as [&str; 0]);
+        let changes = json!({ "changes": { "type": "array", "items": { "type": "object" } } });
+        let aggregating = rules(manifest(Tier::Decision), &schema(changes));
+        let risky = json!({ "data": { "changes": [{ "risk": "high" }] } });
+        assert_eq!(told_by(&aggregating, risky), ["meta.risk risk_rule"]);
+    }
+
+    #[test]
+    fn a_bare_answer_is_held_to_the_schema() {
+        let rules = plain();
+        let module = Some((&*rules.manifest, &*rules.contract));
+        assert_eq!(told(&verify(r#"{"result": "x"}"#, None, module)), ["data.rationale rationale"]);
+        assert!(verify(r#"{"result": "x", "rationale": "y"}"#, None, module).valid);
+    }
+}
+
+mod streams {
+    use super::*;
+
+    const META: &str = r#"{"ok": true, "streaming": true, "session_id": "s", "meta": {"confidence": null, "risk": "low", "explain": "…"}}"#;
+    const END: &str =
+        r#"{"final": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "x"}, "data": {"a": "xy"}}"#;
+
+    fn delta(seq: u64, text: &str) -> String {
+        json!({ "chunk": { "seq": seq, "type": "delta", "field": "data.a", "delta": text } }).to_string()
+    }
+
+    fn told_of(lines: &[&str]) -> Vec<String> {
+        told(&verify(&lines.join("\n"), Some(Kind::Stream), None))
+    }
+
+    #[test]
+    fn our_own_streams_are_valid_as_lines_and_as_an_array() {
+        let text = reply(json!({ "data": { "n": 12, "odd key": [true, {}], "big": 1e300 } })).to_string();
+        let stop = Some(cog_spec::FinishReason::Stop);
+        for (text, reason) in [(text.as_str(), stop), (&text[..90], None)] {
+            let lines: Vec<String> = chunks(&plain(), text, 5, reason).iter().map(ToJson::to_json).collect();
+            assert_eq!(told(&verify(&lines.join("\n"), None, None)), [] as [&str; 0]);
+            assert_eq!(told(&verify(&format!("[{}]", lines.join(",")), None, None)), [] as [&str; 0]);
+        }
+    }
+
+    #[test]
+    fn heartbeats_and_another_order_are_no_faults() {
+        assert_eq!(told_of(&[META, "{}", &delta(2, "y"), "", &delta(1, "x"), END]), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn numbers_run_from_one_without_gaps() {
+        assert_eq!(told_of(&[META, &delta(2, "xy"), END]), ["[1].chunk.seq seq"]);
+        assert_eq!(told_of(&[META, &delta(1, "x"), &delta(3, "y"), END]), ["[2].chunk.seq seq"]);
+        assert_eq!(told_of(&[META, &delta(1, "x"), &delta(1, "y"), END]), ["[2].chunk.seq seq"]);
+        assert_eq!(told_of(&[META, &delta(0, "xy"), END]), ["[1].chunk.seq type", "[1].chunk.seq seq"]);
+    }
+
+    #[test]
+    fn a_stream_has_one_start_and_one_end() {
+        assert_eq!(told_of(&[&delta(1, "xy"), END]), ["[0] order"]);
+        assert_eq!(told_of(&[META, META, END]), ["[1] order"]);
+        assert_eq!(told_of(&[META, &delta(1, "x")]), ["[1] order"]);
+        assert_eq!(told_of(&[META, END, END]), ["[2] order"]);
+        assert_eq!(told(&verify("[]", Some(Kind::Stream), None)), [" empty"]);
+    }
+
+    #[test]
+    fn chunks_give_the_final_value() {
+        assert_eq!(told_of(&[META, &delta(1, "x"), END]), ["[2].data.a content"]);
+        let mended = r#"{"chunk": {"seq": 2, "type": "snapshot", "field": "data.a", "data": "xy"}}"#;
+        assert_eq!(told_of(&[META, &delta(1, "x"), mended, END]), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn an_error_names_the_session_of_its_stream() {
+        let error = |session: &str| {
+            let error = json!({ "code": "E2002", "message": "Stream interrupted: timeout exceeded", "recoverable": true });
+            json!({ "ok": false, "streaming": true, "session_id": session, "error": error }).to_string()
+        };
+        assert_eq!(told_of(&[META, &error("s")]), [] as [&str; 0]);
+        assert_eq!(told_of(&[META, &error("other")]), ["[1].session_id session"]);
+    }
+
+    #[test]
+    fn each_chunk_has_its_fields() {
+        let cases = [
+            (json!({ "ok": true, "streaming": true, "session_id": "s" }), "meta required"),
+            (json!({ "chunk": { "seq": 1, "type": "delta", "field": "data.a" } }), "chunk.delta required"),
+            (
+                json!({ "chunk": { "seq": 1, "type": "delta", "field": "a..b", "delta": "" } }),
+                "chunk.field type",
+            ),
+            (json!({ "chunk": { "seq": 1, "type": "snapshot" } }), "chunk.data required"),
+            (json!({ "chunk": { "seq": 1, "type": "patch" } }), "chunk.type type"),
+            (json!({ "progress": { "stage": "x" } }), "progress.percent required"),
+            (json!({ "progress": { "percent": 101 } }), "progress.percent type"),
+            (
+                json!({ "progress": { "percent": 1, "violation": {"path": "", "rule": ""} } }),
+                "progress.violation.message required",
+            ),
+            (json!({ "final": true, "meta": reply(json!({}))["meta"] }), "data required"),
+        ];
+        for (chunk, expected) in cases {
+            assert_eq!(told(&judge(&chunk)), [expected], "{chunk}");
+        }
+        let usage = json!({ "input_tokens": 1250, "output_tokens": 340, "total_tokens": 1591 });
+        let end = json!({ "final": true, "meta": reply(json!({}))["meta"], "data": {}, "usage": usage });
+        assert_eq!(told(&judge(&end)), ["usage.total_tokens sum"]);
+    }
+}
+
+mod media {
+    use super::*;
+
+    fn told_of(medium: serde_json::Value) -> Vec<String> {
+        told(&verify(&medium.to_string(), Some(Kind::Media), None))
+    }
+
+    #[test]
+    fn the_forms_of_the_specification_are_valid() {
+        let params = json!({ "model": "dall-e-3", "quality": "hd" });
+        for medium in [
+            json!({ "type": "url", "url": "https://example.com/image.jpg", "media_type": "image/jpeg" }),
+            json!({ "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=", "generation_params": params }),
+            json!({ "type": "file", "path": "a.png" }),
+            json!({ "type": "upload_ref", "upload_id": "upl_1" }),
+            json!({ "type": "url", "url": "http://h/a", "expires_at": "2026-02-04T12:00:00.5+01:00", "width": 1 }),
+            json!({ "type": "base64", "media_type": "application/pdf", "data": "AA==" }),
+        ] {
+            assert_eq!(told_of(medium), [] as [&str; 0]);
+        }
+    }
+
+    #[test]
+    fn each_fault_is_told() {
+        let cases = [
+            (json!({ "url": "https://example.com" }), "type required"),
+            (json!({ "type": "url", "url": "not a url" }), "url type"),
+            (json!({ "type": "url", "url": "https:///a" }), "url type"),
+            (json!({ "type": "base64", "data": "AAAA" }), "media_type required"),
+            (json!({ "type": "base64", "media_type": "text/html", "data": "AAAA" }), "media_type type"),
+            (json!({ "type": "base64", "media_type": "image/png", "data": "AA\nA" }), "data type"),
+            (json!({ "type": "base64", "media_type": "image/png", "data": "AAA" }), "data type"),
+            (json!({ "type": "file" }), "path required"),
+            (json!({ "type": "file", "path": "a", "width": 1.5 }), "width type"),
+            (json!({ "type": "file", "path": "a", "expires_at": "tomorrow" }), "expires_at type"),
+            (
+                json!({ "type": "file", "path": "a", "checksum": { "algorithm": "sha1", "value": "x" } }),
+                "checksum.algorithm type",
+            ),
+        ];
+        for (medium, expected) in cases {
+            assert_eq!(told_of(medium.clone()), [expected], "{medium}");
+        }
+        assert_eq!(told_of(json!("x")), [" type"]);
+    }
+}
