@@ -1,15 +1,17 @@
 //! What can be typed. Types and help texts; nothing here acts.
 
 mod about;
+mod model;
 mod module;
 mod run;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::{
-    about::{CompletionsArgs, ErrorsArgs, ListFormat, ManArgs, SchemaArgs, SchemaName},
+    about::{CompletionsArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs, SchemaArgs, SchemaName},
+    model::{GenerationArgs, ModelArgs},
     module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs},
-    run::OutputArgs,
+    run::{InputArgs, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
 };
 
 /// Runs Cognitive Modules: a language model's answer as a checked envelope.
@@ -82,6 +84,12 @@ pub(crate) enum ColorChoice {
 /// The commands, in the order of the help.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Run a module and print its envelope
+    Run(RunArgs),
+    /// Print what a run would send, without sending it
+    Render(RenderArgs),
+    /// Run the golden tests of modules
+    Test(TestArgs),
     /// List the modules that are found
     List(ListArgs),
     /// Show what a module is, takes and answers
@@ -93,6 +101,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Take modules of older formats to a newer one
     Migrate(MigrateArgs),
+    /// Show which providers are set up and answer
+    Doctor(DoctorArgs),
     /// Print every setting with where it came from
     Config(ListFormat),
     /// Print what this runtime can do

@@ -1,17 +1,25 @@
 //! One file for each command: from its arguments to what it prints.
 
+mod asking;
 mod capabilities;
 mod completions;
 mod config;
+mod doctor;
 mod emit;
 mod errors;
 mod info;
+mod input;
 mod list;
+mod logged;
 mod man;
 mod migrate;
 mod new;
+mod render;
+mod run;
+mod running;
 mod schema;
 mod targets;
+mod test;
 mod validate;
 
 use crate::{
@@ -25,6 +33,10 @@ use crate::{
 /// Does what was typed.
 pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     match cli.command {
+        Command::Run(args) => run::run(&args, environment, console),
+        Command::Render(args) => render::render(&args, environment, console),
+        Command::Test(args) => test::test(&args, environment, console),
+        Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(format) => config::config(format, environment, console),
         Command::Capabilities(args) => capabilities::capabilities(&args, console),
         Command::Schema(args) => schema::schema(&args, console),

@@ -5,7 +5,7 @@ use std::{io, path::PathBuf};
 use cog_module::{
     Diagnostic, FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError,
 };
-use cog_spec::Code;
+use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
 use crate::{exit::Exit, output::Console, settings::SettingsError};
@@ -26,6 +26,9 @@ pub(crate) enum Fault {
     /// A module cannot be made.
     #[error(transparent)]
     Scaffold(#[from] ScaffoldError),
+    /// What would be the error of an envelope, in a command that prints none.
+    #[error("{}", .0.message)]
+    Body(Box<ErrorBody>),
     /// A file cannot be read or written.
     #[error("{what}: {source}")]
     File {
@@ -71,13 +74,14 @@ impl Fault {
     }
 
     /// The code, where the specification has one.
-    fn code(&self) -> Option<Code> {
+    fn code(&self) -> Option<&str> {
         if let Some(error) = self.load_error() {
-            return Some(error.code());
+            return Some(error.code().as_str());
         }
         match self {
-            Fault::Find(error) => Some(error.code()),
-            Fault::File { .. } => Some(Code::InvalidReference),
+            Fault::Find(error) => Some(error.code().as_str()),
+            Fault::Body(error) => Some(error.code.as_str()),
+            Fault::File { .. } => Some(Code::InvalidReference.as_str()),
             _ => None,
         }
     }
@@ -85,6 +89,7 @@ impl Fault {
     fn exit(&self) -> Exit {
         match self {
             _ if self.load_error().is_some() => Exit::Invalid,
+            Fault::Body(error) if error.code == Code::ModuleInvalid.into() => Exit::Invalid,
             Fault::Settings(_) | Fault::Usage { .. } | Fault::Scaffold(ScaffoldError::Name { .. }) => {
                 Exit::Usage
             }
@@ -114,6 +119,7 @@ impl Fault {
         match self {
             Fault::Find(error) => Some(error.suggestion()),
             Fault::Settings(error) => error.suggestion(),
+            Fault::Body(error) => error.suggestion.clone(),
             Fault::Usage { suggestion, .. } => suggestion.clone(),
             _ => None,
         }
@@ -122,13 +128,7 @@ impl Fault {
     fn render(&self, console: &Console) -> String {
         let place = self.place();
         let suggestion = self.suggestion();
-        render(
-            console,
-            self.code().map(Code::as_str),
-            &self.to_string(),
-            place.as_deref(),
-            suggestion.as_deref(),
-        )
+        render(console, self.code(), &self.to_string(), place.as_deref(), suggestion.as_deref())
     }
 
     /// Whoever read stdout has heard enough: `cog list | head -1`.
@@ -137,8 +137,19 @@ impl Fault {
     }
 }
 
+impl From<ErrorBody> for Fault {
+    fn from(error: ErrorBody) -> Self {
+        Fault::Body(Box::new(error))
+    }
+}
+
+/// The error of an envelope as it stands on stderr.
+pub(crate) fn render_body(console: &Console, error: &ErrorBody) -> String {
+    render(console, Some(error.code.as_str()), &error.message, None, error.suggestion.as_deref())
+}
+
 /// An error as it stands on stderr: `error[E4006]: …`, the place, `help: …`.
-pub(crate) fn render(
+fn render(
     console: &Console,
     code: Option<&str>,
     message: &str,

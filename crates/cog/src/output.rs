@@ -1,14 +1,20 @@
 //! What the program prints. stdout is data, stderr is talk (design, decision 12).
 
+mod card;
 mod console;
 pub(crate) mod log;
 mod paint;
+mod progress;
 mod table;
 mod text;
+mod tree;
 
 pub(crate) use self::{
-    console::{Console, Stream},
+    card::card,
+    console::Console,
     paint::Paint,
+    progress::Progress,
     table::Table,
     text::{width, wrap},
+    tree::Layout,
 };

@@ -1,4 +1,4 @@
-//! `verify`, `list`, `info`, `validate`, `new`, `migrate`.
+//! `list`, `info`, `validate`, `new`, `migrate`.
 
 use std::path::PathBuf;
 
@@ -6,32 +6,6 @@ use clap::{Args, builder::PossibleValuesParser};
 use cog_spec::Tier;
 
 use super::ListFormat;
-
-/// `cog verify`.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Prints {\"valid\", \"kind\", \"violations\": [{\"path\", \"rule\", \"message\"}]}; on a terminal the same as text. Exit code 0
-or 1. With --module the answer is also checked against that module's schema and tier.
-
-Examples:
-  cog verify answer.json
-  my-runtime code-reviewer | cog verify - --kind envelope --module code-reviewer
-  curl -sN http://localhost:8000/run | cog verify - --kind stream")]
-pub(crate) struct VerifyArgs {
-    /// What is checked: a file, or `-` for stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: String,
-    /// What it is [default: found out]
-    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(KINDS))]
-    pub(crate) kind: Option<String>,
-    /// Check it against this module's schema too
-    #[arg(long, value_name = "MODULE")]
-    pub(crate) module: Option<String>,
-    #[command(flatten)]
-    pub(crate) format: ListFormat,
-}
-
-const KINDS: [&str; 6] = ["envelope", "chunk", "stream", "media", "messages", "handoff"];
 
 /// `cog list`.
 #[derive(Debug, Args)]

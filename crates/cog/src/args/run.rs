@@ -2,7 +2,25 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+
+use super::{GenerationArgs, ModelArgs};
+
+/// What goes in.
+#[derive(Debug, Args)]
+pub(crate) struct InputArgs {
+    /// The module: a name, or the path of its folder
+    pub(crate) module: String,
+    /// The input: a file of JSON, or `-` for stdin; none for an empty object
+    #[arg(value_name = "INPUT", conflicts_with_all = ["args", "input_json"])]
+    pub(crate) input: Option<String>,
+    /// The input as text; it becomes the one text field that the module asks for
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input_json")]
+    pub(crate) args: Option<String>,
+    /// The input as JSON
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    pub(crate) input_json: Option<String>,
+}
 
 /// Where the answer goes.
 #[derive(Debug, Args)]
@@ -14,4 +32,106 @@ pub(crate) struct OutputArgs {
     /// Write the JSON into a file instead of to stdout
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// `cog run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+On a terminal the answer is shown as a card; in a pipe, or with --pretty, it is JSON. An envelope is printed
+whatever happens, unless the arguments cannot be understood.
+
+Examples:
+  cog run code-reviewer --args \"eval(input())\"
+  cog run code-reviewer input.json | jq .data.issues
+  git diff | jq -Rs '{code: .}' | cog run code-reviewer - --provider anthropic
+  cog run ./my-module --input-json '{\"query\": \"…\"}' --strict -o answer.json
+  cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) generation: GenerationArgs,
+    /// Refuse an answer that needed any repair (E3001)
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Write the raw exchange with the provider into a folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Answer from a recorded exchange; no key is needed, nobody is asked
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) replay: Option<PathBuf>,
+}
+
+/// `cog render`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints {\"messages\": […], \"request\": {…}}: the messages, and the request in the vendor's form. A key is shown as
+the name of its variable. Offline there is no request.
+
+Examples:
+  cog render code-reviewer --args \"eval(input())\"
+  cog render code-reviewer input.json --provider anthropic | jq .request.body
+  cog render code-reviewer --args x | jq -r '.messages[0].content[0].text'")]
+pub(crate) struct RenderArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) generation: GenerationArgs,
+}
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Text for people.
+    Human,
+    /// One JSON object.
+    Json,
+    /// JUnit's XML.
+    Junit,
+}
+
+/// `cog test`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A golden test is tests/NAME.input.json beside tests/NAME.expected.json. Where there is a recording
+(tests/NAME.cassette) it is replayed; else the provider given with --provider is asked. With neither, only the
+inputs and expected files are checked against the contract: `contract only`, which is not `passed`.
+
+Examples:
+  cog test code-reviewer
+  cog test --all --format junit -o report.xml
+  cog test my-module --provider openai --record
+  cog test my-module --provider openai --update")]
+pub(crate) struct TestArgs {
+    /// The modules: names, or paths of folders
+    #[arg(value_name = "MODULE", required_unless_present = "all")]
+    pub(crate) modules: Vec<String>,
+    /// Every module that `cog list` shows
+    #[arg(long, conflicts_with = "modules")]
+    pub(crate) all: bool,
+    /// Only the cases whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) case: Option<String>,
+    /// Ask the provider and write a recording of each case
+    #[arg(long, requires = "provider")]
+    pub(crate) record: bool,
+    /// Ask, or replay, and write each answer that differs as the new expected file
+    #[arg(long)]
+    pub(crate) update: bool,
+    /// How the report is written
+    #[arg(long, value_name = "FORMAT", default_value = "human")]
+    pub(crate) format: ReportFormat,
+    /// Write the report into a file instead of to stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
 }

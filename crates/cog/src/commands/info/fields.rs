@@ -29,7 +29,7 @@ impl Fields {
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         let field = |(name, schema): (&String, &Value)| Field {
             name: if required.contains(&name.as_str()) { format!("{name}*") } else { name.clone() },
-            kind: kind(schema, document),
+            kind: kind(schema),
             about: about(resolve(schema, document)),
         };
         Self(properties.map(field).collect())
@@ -58,13 +58,13 @@ fn resolve<'a>(schema: &'a Value, document: &'a Value) -> &'a Value {
 }
 
 /// The type in a word: `string`, `array of object`, `MediaInput`.
-fn kind(schema: &Value, document: &Value) -> String {
+fn kind(schema: &Value) -> String {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         return reference.rsplit('/').next().unwrap_or(reference).to_owned();
     }
     match schema.get("type") {
         Some(Value::String(word)) if word == "array" => match schema.get("items") {
-            Some(items) => format!("array of {}", kind(items, document)),
+            Some(items) => format!("array of {}", kind(items)),
             None => word.clone(),
         },
         Some(Value::String(word)) => word.clone(),

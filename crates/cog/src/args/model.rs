@@ -1,0 +1,76 @@
+//! Who is asked, and how it is to generate.
+
+use std::time::Duration;
+
+use clap::{Args, builder::PossibleValuesParser};
+use cog_spec::Generation;
+
+use crate::settings::{Flags, parse_duration};
+
+/// Who is asked.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelArgs {
+    /// Who is asked: a vendor, or `offline`
+    ///
+    /// Else LLM_PROVIDER, else the first vendor whose key is set, else offline. `cog doctor --all` lists
+    /// them.
+    #[arg(long, short, value_name = "NAME", value_parser = providers(), hide_possible_values = true, ignore_case = true)]
+    pub(crate) provider: Option<String>,
+    /// The model; else LLM_MODEL, else the vendor's default
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The longest the run may take, such as 30s or 2m
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+impl ModelArgs {
+    /// What these flags set.
+    pub(crate) fn flags(&self) -> Flags {
+        Flags {
+            provider: self.provider.clone(),
+            model: self.model.clone(),
+            timeout: self.timeout,
+            ..Flags::default()
+        }
+    }
+}
+
+fn providers() -> PossibleValuesParser {
+    PossibleValuesParser::new(cog_provider::known())
+}
+
+/// How the model is to generate; what is not given is as the manifest says.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct GenerationArgs {
+    /// How freely the model chooses its words, 0 to 2
+    #[arg(long, value_name = "NUMBER", value_parser = temperature)]
+    temperature: Option<f64>,
+    /// The most tokens of output
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+    /// For models that take one: the same seed, the same answer, as far as the vendor keeps it
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    seed: Option<i64>,
+}
+
+impl GenerationArgs {
+    /// The same as the runtime takes it.
+    pub(crate) fn generation(&self) -> Generation {
+        Generation {
+            temperature: self.temperature,
+            max_tokens: self.max_tokens,
+            seed: self.seed,
+            stop: Vec::new(),
+        }
+    }
+}
+
+fn temperature(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=2.0).contains(&number) => Ok(number),
+        _ => Err("a number from 0 to 2".to_owned()),
+    }
+}

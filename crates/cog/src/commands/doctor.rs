@@ -1,0 +1,197 @@
+//! `cog doctor`: which providers are set up and answer, and what each can do.
+
+use std::time::Duration;
+
+use cog_json::{ToJson, Writer};
+use cog_provider::{
+    Choice, HttpProvider, ProviderError,
+    vendors::{KeyNeed, VENDORS, Vendor},
+};
+use cog_spec::{Code, ErrorBody};
+use futures_util::future::join_all;
+
+use super::{asking, running};
+use crate::{
+    args::DoctorArgs,
+    exit::Exit,
+    fault::Fault,
+    output::{Console, Progress, Table},
+    settings::{Environment, Flags, Settings},
+};
+
+/// How long a provider may take to list its models.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// The most models that are named for people.
+const SHOWN: usize = 8;
+
+/// Asks each provider that is set up for its models, all at once.
+pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    let settings = Settings::read(Flags::default(), environment)?;
+    let progress = Progress::begin(console, "asking the providers");
+    let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
+    let done = running::wait(join_all(probes));
+    progress.end();
+    let Some(found) = done? else { return Ok(Exit::Interrupted) };
+    let chosen = asking::choice(&settings).map(Choice::name).unwrap_or_default();
+    if args.format.is_json() {
+        console.print_json(&Report { chosen, found: &found })?;
+    } else {
+        console.print(&describe(chosen, &found, console))?;
+    }
+    Ok(if found.iter().any(Finding::is_ill) { Exit::Failed } else { Exit::Ok })
+}
+
+/// The vendors to look at: the one that was named, all of them, or those that are set up.
+fn patients(args: &DoctorArgs, settings: &Settings) -> Vec<&'static Vendor> {
+    let wanted = |vendor: &&Vendor| match &args.provider {
+        Some(name) => vendor.name == name,
+        None => args.all || is_set_up(vendor, settings),
+    };
+    VENDORS.iter().filter(wanted).collect()
+}
+
+fn is_set_up(vendor: &Vendor, settings: &Settings) -> bool {
+    let is_set = |names: &[&str]| names.iter().any(|name| settings.variable(name).is_some());
+    let named = settings.provider.value.as_deref() == Some(vendor.name);
+    named || is_set(vendor.key_vars) || (vendor.key == KeyNeed::Optional && is_set(vendor.base_url_vars))
+}
+
+/// What was found of one vendor.
+struct Finding {
+    vendor: &'static Vendor,
+    model: String,
+    state: State,
+}
+
+enum State {
+    /// It is not set up, and was not asked.
+    Absent,
+    /// It lists these models.
+    Answers(Vec<String>),
+    /// It does not answer.
+    Ill(ErrorBody),
+}
+
+async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) -> Finding {
+    let of_vendor = asking::settings_of(settings, vendor);
+    let model = of_vendor.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
+    let is_asked = args.provider.is_some() || is_set_up(vendor, settings);
+    let state = match HttpProvider::new(vendor, of_vendor) {
+        _ if !is_asked => State::Absent,
+        Ok(provider) => ask(&provider).await,
+        Err(error) => State::Ill(asking::fault(&error)),
+    };
+    Finding { vendor, model, state }
+}
+
+async fn ask(provider: &HttpProvider) -> State {
+    match tokio::time::timeout(PATIENCE, provider.models()).await {
+        Ok(Ok(models)) => State::Answers(models),
+        Ok(Err(error)) => State::Ill(asking::fault(&error)),
+        Err(_) => {
+            let message = format!("{} did not answer within {} s", provider.base_url(), PATIENCE.as_secs());
+            State::Ill(asking::fault(&ProviderError::Other { code: Code::ProviderUnavailable, message }))
+        }
+    }
+}
+
+impl Finding {
+    fn is_ill(&self) -> bool {
+        matches!(self.state, State::Ill(_))
+    }
+
+    fn status(&self) -> &'static str {
+        match self.state {
+            State::Absent => "not set up",
+            State::Answers(_) => "answers",
+            State::Ill(_) => "does not answer",
+        }
+    }
+
+    /// What the person should know or do.
+    fn note(&self) -> String {
+        match &self.state {
+            State::Absent => format!("set {}", self.variable()),
+            State::Answers(models) if models.is_empty() => "names no models".to_owned(),
+            State::Answers(models) => {
+                let more = if models.len() > SHOWN { ", …" } else { "" };
+                let shown: Vec<_> = models.iter().take(SHOWN).map(String::as_str).collect();
+                format!("{} models: {}{more}", models.len(), shown.join(", "))
+            }
+            State::Ill(error) => match &error.suggestion {
+                Some(suggestion) => format!("{}. {suggestion}", error.message),
+                None => error.message.clone(),
+            },
+        }
+    }
+
+    /// The variable that sets the vendor up.
+    fn variable(&self) -> &'static str {
+        let names = match self.vendor.key {
+            KeyNeed::Required => self.vendor.key_vars,
+            KeyNeed::Optional => self.vendor.base_url_vars,
+        };
+        names.first().copied().unwrap_or_default()
+    }
+
+    fn takes(&self) -> String {
+        self.vendor.input.iter().map(|modality| modality.as_str()).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn describe(chosen: &str, found: &[Finding], console: &Console) -> String {
+    let paint = console.out().paint;
+    let mut text = format!("A run asks {}", paint.bold(chosen));
+    if found.is_empty() {
+        text += ": no provider is set up. `cog doctor --all` lists them with the variable to set.\n";
+        return text;
+    }
+    text += "\n\n";
+    let mut table = Table::new(["provider", "status", "model", "takes", "schema", "note"]);
+    for finding in found {
+        let model = if finding.model.is_empty() { "-" } else { &finding.model };
+        let (name, dialect) = (finding.vendor.name, finding.vendor.dialect.as_str());
+        table.row(
+            [name, finding.status(), model, &finding.takes(), dialect, &finding.note()].map(str::to_owned),
+        );
+    }
+    text + &table.render(paint, console.out_columns())
+}
+
+struct Report<'a> {
+    chosen: &'a str,
+    found: &'a [Finding],
+}
+
+impl ToJson for Report<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("chosen", self.chosen);
+            w.field("providers", self.found);
+        });
+    }
+}
+
+impl ToJson for Finding {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("name", self.vendor.name);
+            w.field("title", self.vendor.title);
+            w.field("status", self.status());
+            w.field("model", &self.model);
+            w.field("input", self.vendor.input);
+            w.field("dialect", self.vendor.dialect.as_str());
+            w.field("variable", self.variable());
+            match &self.state {
+                State::Absent => {}
+                State::Answers(models) => {
+                    w.field("models", models);
+                }
+                State::Ill(error) => {
+                    w.field("error", error);
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,92 @@
+//! The input of a run: text, JSON, a file, or stdin.
+
+use std::{io::Read as _, path::Path};
+
+use cog_json::{Limits, Value};
+use cog_module::files::{self, FileError};
+use cog_run::RunInput;
+use cog_spec::{Code, ErrorBody};
+
+use crate::args::InputArgs;
+
+/// The largest input: 30 MB.
+const LIMIT: u64 = 30 * 1024 * 1024;
+
+/// Reads the input that was given; an empty object where none was.
+///
+/// # Errors
+/// E1006 where a file cannot be read, E1005 where it is too large, E1000 where it is not JSON.
+pub(super) fn read(args: &InputArgs) -> Result<RunInput, ErrorBody> {
+    let (text, name) = match args {
+        InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(text.clone())),
+        InputArgs { input_json: Some(text), .. } => (text.clone(), "--input-json"),
+        InputArgs { input: Some(file), .. } if file == "-" => (stdin()?, "stdin"),
+        InputArgs { input: Some(file), .. } => (of_file(Path::new(file))?, file.as_str()),
+        _ => ("{}".to_owned(), ""),
+    };
+    parse(&text, name).map(RunInput::Json)
+}
+
+fn of_file(path: &Path) -> Result<String, ErrorBody> {
+    files::read_text(path, LIMIT).map_err(|error| unreadable(&path.display().to_string(), &error))
+}
+
+fn stdin() -> Result<String, ErrorBody> {
+    let mut bytes = Vec::new();
+    let read = std::io::stdin().lock().take(LIMIT + 1).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable("stdin", &error.into()))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(unreadable("stdin", &FileError::TooLarge { limit: LIMIT }));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        unreadable("stdin", &FileError::NotUtf8 { offset: error.utf8_error().valid_up_to() })
+    })
+}
+
+fn unreadable(name: &str, error: &FileError) -> ErrorBody {
+    let code = match error {
+        FileError::TooLarge { .. } => Code::InputTooLarge,
+        FileError::Empty | FileError::NotUtf8 { .. } | FileError::Nul { .. } => Code::ParseError,
+        _ => Code::InvalidReference,
+    };
+    ErrorBody::new(code, format!("the input {name} cannot be read: {error}"))
+}
+
+fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
+    let limits = Limits::default().with_bytes(LIMIT);
+    Value::parse_within(text.as_bytes(), limits).map_err(|error| {
+        let at = error.position(text);
+        let message = format!("{name} is not JSON: line {}, column {}: {}", at.line, at.column, error.kind());
+        ErrorBody::new(Code::ParseError, message).suggest("text that is no JSON goes in with --args")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn args(input: Option<&str>, input_json: Option<&str>) -> InputArgs {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        InputArgs { module: "m".to_owned(), input: text(input), args: None, input_json: text(input_json) }
+    }
+
+    #[test]
+    fn no_input_is_an_empty_object() {
+        let Ok(RunInput::Json(value)) = read(&args(None, None)) else { panic!("no input") };
+        assert_eq!(value.to_string(), "{}");
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_with_its_place() {
+        let error = read(&args(None, Some("{\n \"a\": why}"))).unwrap_err();
+        assert_eq!(error.code, Code::ParseError.into());
+        assert_eq!(error.message, "--input-json is not JSON: line 2, column 7: expected a value");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_an_invalid_reference() {
+        let error = read(&args(Some("/nowhere/input.json"), None)).unwrap_err();
+        assert_eq!(error.code, Code::InvalidReference.into());
+        assert_eq!(error.message, "the input /nowhere/input.json cannot be read: there is no such file");
+    }
+}

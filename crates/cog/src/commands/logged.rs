@@ -1,0 +1,60 @@
+//! What the provider is asked and what it answers, in the log (`-v`, `-vv`).
+
+use std::sync::Arc;
+
+use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_spec::{Dialect, Modality, ModelEvent};
+use futures_util::StreamExt as _;
+use tracing::{Level, debug, enabled, info};
+
+/// A provider whose exchanges are logged.
+pub(super) struct Logged(Arc<dyn Provider>);
+
+impl Logged {
+    /// The provider itself where nothing is logged.
+    pub(super) fn over(provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        if enabled!(Level::INFO) { Arc::new(Self(provider)) } else { provider }
+    }
+}
+
+impl Provider for Logged {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn model(&self) -> &str {
+        self.0.model()
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    fn modalities(&self) -> &[Modality] {
+        self.0.modalities()
+    }
+
+    fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        self.0.render(request)
+    }
+
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+        Box::pin(async move {
+            if let Ok(Some(wire)) = self.0.render(request) {
+                info!(method = wire.method, url = wire.url, bytes = wire.body.len(), "asking");
+            }
+            let reply = self.0.ask(request).await.inspect_err(|error| info!(%error, "no answer"))?;
+            let logged: ModelStream = Box::pin(reply.inspect(log));
+            Ok(logged)
+        })
+    }
+}
+
+fn log(event: &Result<ModelEvent, ProviderError>) {
+    match event {
+        Ok(ModelEvent::Text(text)) => debug!(text, "reply"),
+        Ok(ModelEvent::Reasoning(text)) => debug!(text, "reasoning"),
+        Ok(event) => info!(?event, "reply"),
+        Err(error) => info!(%error, "the reply broke off"),
+    }
+}

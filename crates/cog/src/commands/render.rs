@@ -1,0 +1,73 @@
+//! `cog render`: what a run would send, without sending it.
+
+use cog_json::Value;
+use cog_run::{Rendered, RunOptions};
+use cog_spec::ErrorBody;
+
+use super::{
+    asking::{self, Tape},
+    emit, input, running,
+};
+use crate::{
+    args::RenderArgs,
+    exit::Exit,
+    fault::Fault,
+    output::{Console, Layout},
+    settings::{Environment, Settings},
+};
+
+/// Prints messages and request; text for a person, JSON for a program.
+pub(crate) fn render(args: &RenderArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    let settings = Settings::read(args.model.flags(), environment)?;
+    let rendered = rendered(args, &settings, console)?;
+    if console.out().is_terminal && !args.output.pretty && args.output.output.is_none() {
+        let layout = Layout { paint: console.out().paint, width: console.width() };
+        console.print(&describe(&rendered, layout))?;
+    } else {
+        emit::json(&rendered, &args.output, console)?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
+    let asked = asking::asked(settings, Tape::Off)?;
+    let runtime = running::runtime(settings, asked.provider);
+    let module = running::load(&runtime, &args.input.module, settings, console)?;
+    let input = input::read(&args.input)?;
+    let generation = args.generation.generation();
+    runtime.render(&module, input, RunOptions { generation, ..RunOptions::default() })
+}
+
+/// The messages as they read, then the request without them.
+fn describe(rendered: &Rendered, layout: Layout) -> String {
+    let paint = layout.paint;
+    let mut text = String::new();
+    for message in rendered.messages.messages() {
+        text += &format!(
+            "{}\n{}\n\n",
+            paint.bold(format_args!("── {}", message.role)),
+            message.text().trim_end()
+        );
+    }
+    let Some(request) = &rendered.request else {
+        return text + &format!("{}\n", paint.dim("offline: there is no request"));
+    };
+    text += &format!("{}\n", paint.bold(format_args!("── {} {}", request.method, request.url)));
+    for (name, value) in request.headers.iter().chain(&request.auth) {
+        text += &format!("{}: {value}\n", paint.name(name));
+    }
+    let body = Value::parse(&request.body).map_or_else(
+        |_| request.body.clone(),
+        |body| {
+            let mut pretty = String::new();
+            body.node().write_pretty(&mut pretty);
+            pretty
+        },
+    );
+    text += &format!("\n{body}\n");
+    for loss in &rendered.lost {
+        text +=
+            &format!("{}\n", paint.dim(format_args!("{} {}: {}", loss.pointer, loss.keyword, loss.reason)));
+    }
+    text
+}

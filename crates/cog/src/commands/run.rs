@@ -1,0 +1,117 @@
+//! `cog run`: a module, an input, one envelope.
+
+use std::sync::Arc;
+
+use cog_answer::Folder;
+use cog_module::Module;
+use cog_run::{ChunkStream, RunOptions};
+use cog_spec::{Envelope, ErrorBody};
+use futures_util::StreamExt as _;
+
+use super::{
+    asking::{self, Tape},
+    emit, input, running,
+};
+use crate::{
+    args::{OutputArgs, RunArgs},
+    exit::Exit,
+    fault::{self, Fault},
+    output::{Console, Layout, Progress, card},
+    settings::{Environment, Flags, Settings},
+};
+
+/// Runs the module and prints its envelope, whatever happens.
+pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    let flags = Flags { strict: args.strict.then_some(true), ..args.model.flags() };
+    let settings = Settings::read(flags, environment)?;
+    let mut run = Run { args, settings, console, module: None };
+    let envelope = match run.envelope() {
+        Ok(Some(envelope)) => envelope,
+        Ok(None) => {
+            console.tell("interrupted: the call to the provider was cancelled");
+            return Ok(Exit::Interrupted);
+        }
+        Err(error) => Envelope::failure(error),
+    };
+    run.print(&envelope)?;
+    Ok(running::exit(&envelope))
+}
+
+struct Run<'a> {
+    args: &'a RunArgs,
+    settings: Settings,
+    console: &'a Console,
+    /// Once it is loaded.
+    module: Option<Arc<Module>>,
+}
+
+impl Run<'_> {
+    /// The envelope of the run; none where it was interrupted.
+    fn envelope(&mut self) -> Result<Option<Envelope>, ErrorBody> {
+        let asked = asking::asked(&self.settings, self.tape())?;
+        let runtime = running::runtime(&self.settings, asked.provider);
+        let module = running::load(&runtime, &self.args.input.module, &self.settings, self.console)?;
+        self.module = Some(Arc::clone(&module));
+        let input = input::read(&self.args.input)?;
+        self.console.note(&asked.told);
+        let (runtime, options) = (&runtime, self.options());
+        let answered = async move {
+            match runtime.execute_stream(&module, input, options) {
+                Ok(chunks) => follow(chunks, self.console).await,
+                Err(refused) => *refused,
+            }
+        };
+        running::wait(answered)
+    }
+
+    fn tape(&self) -> Tape<'_> {
+        match (&self.args.record, &self.args.replay) {
+            (Some(folder), _) => Tape::Record(folder),
+            (_, Some(folder)) => Tape::Replay(folder),
+            _ => Tape::Off,
+        }
+    }
+
+    fn options(&self) -> RunOptions {
+        RunOptions {
+            strict: self.settings.strict.value,
+            timeout: Some(self.settings.timeout.value),
+            generation: self.args.generation.generation(),
+            ..RunOptions::default()
+        }
+    }
+
+    /// A card for a person, JSON for a program; for a program what went wrong also on stderr.
+    fn print(&self, envelope: &Envelope) -> Result<(), Fault> {
+        let OutputArgs { pretty, output } = &self.args.output;
+        if self.console.out().is_terminal && !pretty && output.is_none() {
+            let layout = Layout { paint: self.console.out().paint, width: self.console.width() };
+            return Ok(self.console.print(&card(envelope, self.module.as_deref(), layout))?);
+        }
+        self.tell(envelope);
+        emit::json(envelope, &self.args.output, self.console)
+    }
+
+    fn tell(&self, envelope: &Envelope) {
+        let paint = self.console.err().paint;
+        for warning in &envelope.warnings {
+            let head = paint.odd(format_args!("warning[{}]", warning.code));
+            self.console.tell(&format!("{head}: {}", warning.message));
+        }
+        if let Some(error) = envelope.error() {
+            self.console.tell(&fault::render_body(self.console, error));
+        }
+    }
+}
+
+/// The envelope of the chunks, which the progress line shows as they come.
+async fn follow(mut chunks: ChunkStream, console: &Console) -> Envelope {
+    let mut progress = Progress::begin(console, "waiting for the first word");
+    let mut folder = Folder::new();
+    while let Some(chunk) = chunks.next().await {
+        progress.see(&chunk);
+        folder.push(chunk);
+    }
+    progress.end();
+    folder.finish()
+}

@@ -1,0 +1,68 @@
+//! What `run`, `render` and `test` have in common: a runtime, a loaded module, waiting.
+
+use std::{future::Future, sync::Arc};
+
+use cog_module::Module;
+use cog_provider::Provider;
+use cog_run::Runtime;
+use cog_spec::{Code, Envelope, ErrorBody};
+
+use super::{logged::Logged, targets};
+use crate::{exit::Exit, fault::tell_diagnostics, output::Console, settings::Settings};
+
+/// A runtime over the settings' modules; without a provider it is offline.
+pub(super) fn runtime(settings: &Settings, provider: Option<Arc<dyn Provider>>) -> Runtime {
+    let builder = Runtime::builder().finder(targets::finder(settings)).timeout(settings.timeout.value);
+    match provider {
+        Some(provider) => builder.provider(Logged::over(provider)).build(),
+        None => builder.build(),
+    }
+}
+
+/// Loads a module and tells on stderr what is odd about it, or all that is wrong with it.
+pub(super) fn load(
+    runtime: &Runtime,
+    name: &str,
+    settings: &Settings,
+    console: &Console,
+) -> Result<Arc<Module>, ErrorBody> {
+    let loaded = runtime.load(name);
+    match &loaded {
+        Ok(module) => tell_diagnostics(console, &module.warnings),
+        Err(error) if error.code == Code::ModuleInvalid.into() => {
+            // The envelope holds the findings for a program; a person wants to see the place.
+            let origin = targets::finder(settings).find(name).ok();
+            if let Some(Err(error)) = origin.map(|origin| cog_module::load(&origin)) {
+                tell_diagnostics(console, &error.diagnostics);
+            }
+        }
+        Err(_) => {}
+    }
+    loaded
+}
+
+/// Waits for some work; none where Ctrl-C came first, which drops and so cancels it.
+///
+/// # Errors
+/// E4000 where the system gives no event loop.
+pub(super) fn wait<T>(work: impl Future<Output = T>) -> Result<Option<T>, ErrorBody> {
+    let events = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        ErrorBody::new(Code::InternalError, format!("the system gives no event loop: {error}"))
+    })?;
+    let done = events.block_on(async {
+        tokio::select! {
+            done = work => Some(done),
+            Ok(()) = tokio::signal::ctrl_c() => None,
+        }
+    });
+    Ok(done)
+}
+
+/// How the program ends after a run.
+pub(super) fn exit(envelope: &Envelope) -> Exit {
+    match envelope.error() {
+        None => Exit::Ok,
+        Some(error) if error.code == Code::ModuleInvalid.into() => Exit::Invalid,
+        Some(_) => Exit::Failed,
+    }
+}

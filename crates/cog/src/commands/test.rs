@@ -1,0 +1,121 @@
+//! `cog test`: the golden tests of modules (supplement section 4).
+
+mod case;
+mod junit;
+mod report;
+mod update;
+
+use std::{path::PathBuf, sync::Arc};
+
+use cog_module::{Module, Origin, golden};
+use cog_run::Runtime;
+use cog_spec::{Code, ErrorBody};
+
+use self::report::{CaseReport, Report, Suite, Verdict};
+use super::{emit, running, targets};
+use crate::{
+    args::{ReportFormat, TestArgs},
+    exit::Exit,
+    fault::{Fault, tell_diagnostics},
+    output::{Console, Progress},
+    settings::{Environment, Settings},
+};
+
+/// Runs the golden tests of the modules and reports on them.
+pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    let settings = Settings::read(args.model.flags(), environment)?;
+    let finder = targets::finder(&settings);
+    let targets = targets::targets(&finder, &args.modules, args.all)?;
+    let bench = Bench { args, settings: &settings, runtime: running::runtime(&settings, None), console };
+    let Some(suites) = running::wait(bench.suites(targets))? else { return Ok(Exit::Interrupted) };
+    let report = Report { suites };
+    bench.print(&report)?;
+    Ok(report.exit())
+}
+
+/// What every test needs.
+struct Bench<'a> {
+    args: &'a TestArgs,
+    settings: &'a Settings,
+    /// Loads modules; each case is asked through a runtime of its own.
+    runtime: Runtime,
+    console: &'a Console,
+}
+
+impl Bench<'_> {
+    async fn suites(&self, targets: Vec<targets::Target>) -> Vec<Suite> {
+        let mut suites = Vec::new();
+        for (name, origin) in targets {
+            suites.push(self.suite(name, &origin).await);
+        }
+        suites
+    }
+
+    async fn suite(&self, name: String, origin: &Origin) -> Suite {
+        let path = origin.path_of("").display().to_string();
+        let asked = match origin {
+            Origin::Folder(_) => path.as_str(),
+            _ => name.as_str(),
+        };
+        match running::load(&self.runtime, asked, self.settings, self.console) {
+            Ok(module) => Suite { cases: Ok(self.cases(&name, &module).await), module: name },
+            Err(error) => Suite { cases: Err(error), module: name },
+        }
+    }
+
+    async fn cases(&self, name: &str, module: &Arc<Module>) -> Vec<CaseReport> {
+        let found = golden::discover(module);
+        tell_diagnostics(self.console, &found.problems);
+        let wanted =
+            |case: &golden::GoldenCase| self.args.case.as_deref().is_none_or(|part| case.name.contains(part));
+        let mut reports: Vec<CaseReport> = found.problems.iter().map(CaseReport::unreadable).collect();
+        for case in found.cases.iter().filter(|case| wanted(case)) {
+            let progress = Progress::begin(self.console, format!("{name} {}", case.name));
+            reports.push(self.case(module, case).await);
+            progress.end();
+        }
+        reports
+    }
+
+    fn print(&self, report: &Report) -> Result<(), Fault> {
+        let text = match self.args.format {
+            ReportFormat::Human => report.describe(self.console.out().paint),
+            ReportFormat::Json => cog_json::ToJson::to_json(report),
+            ReportFormat::Junit => junit::xml(report)?,
+        };
+        match &self.args.output {
+            Some(path) => emit::file(path, &text, self.console),
+            None => Ok(self.console.print(&text)?),
+        }
+    }
+
+    /// Where the recording of a case stands; only a module on disk can have one written.
+    fn cassette(&self, module: &Module, case: &golden::GoldenCase) -> Result<PathBuf, ErrorBody> {
+        match (&module.origin, case.input_file.parent()) {
+            (Origin::Folder(_), Some(folder)) => Ok(folder.join(format!("{}.cassette", case.name))),
+            _ => Err(built_in(module)),
+        }
+    }
+}
+
+/// A built-in module cannot be written to.
+fn built_in(module: &Module) -> ErrorBody {
+    let name = &module.manifest.name;
+    ErrorBody::new(
+        Code::PermissionDenied,
+        format!("`{name}` is built in: nothing can be written beside its tests"),
+    )
+    .suggest(format!("`cog new NAME --from {name}` copies it out"))
+}
+
+impl CaseReport {
+    /// A case whose files cannot be read; a lone input is only told.
+    fn unreadable(problem: &cog_module::Diagnostic) -> Self {
+        let name = problem.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let verdict = match problem.severity {
+            cog_module::Severity::Error => Verdict::failed("", problem.rule.as_str(), &problem.message),
+            cog_module::Severity::Warning => Verdict::ContractOnly,
+        };
+        Self { name, verdict, time_ms: None }
+    }
+}

@@ -1,0 +1,55 @@
+//! `--update`: an answer becomes the expected one.
+
+use cog_json::Value;
+use cog_module::{
+    Module, Origin,
+    files::{self, FileError},
+    golden::{Expected, GoldenCase},
+};
+use cog_spec::{Code, ErrorBody, RUNTIME_KEYS};
+use serde_json::{Map, Value as Json};
+
+/// Writes the expected file anew from an envelope, in the form it had. Assertions are a person's: where
+/// a file holds nothing else, it is left alone, and false is returned.
+pub(super) fn write(module: &Module, case: &GoldenCase, envelope: &Value) -> Result<bool, ErrorBody> {
+    if !matches!(module.origin, Origin::Folder(_)) {
+        return Err(super::built_in(module));
+    }
+    let Some(content) = content(case, envelope).map_err(|error| unwritable(case, &error))? else {
+        return Ok(false);
+    };
+    let text = format!("{content:#}\n");
+    files::write_atomic(&case.expected_file, &text).map_err(|error| unwritable(case, &error))?;
+    Ok(true)
+}
+
+fn content(case: &GoldenCase, envelope: &Value) -> Result<Option<Json>, FileError> {
+    let answer = without_runtime_keys(envelope);
+    Ok(match &case.expected {
+        Expected::Exact(old) if old.get("ok").is_some_and(|ok| ok.as_bool().is_some()) => Some(answer),
+        Expected::Exact(_) => answer.get("data").cloned(),
+        Expected::Schemas { example: Some(_), .. } | Expected::Assertions { example: Some(_), .. } => {
+            let text = files::read_text(&case.expected_file, files::MAX_CASE)?;
+            let mut file: Map<String, Json> = serde_json::from_str(&text).unwrap_or_default();
+            file.insert("$example".to_owned(), answer);
+            Some(Json::Object(file))
+        }
+        _ => None,
+    })
+}
+
+/// The envelope without what differs from run to run (supplement R27).
+fn without_runtime_keys(envelope: &Value) -> Json {
+    let mut envelope = envelope.to_serde();
+    if let Some(meta) = envelope.get_mut("meta").and_then(Json::as_object_mut) {
+        meta.retain(|key, _| !RUNTIME_KEYS.contains(&key.as_str()));
+    }
+    if let Some(envelope) = envelope.as_object_mut() {
+        envelope.retain(|key, _| !key.starts_with('_'));
+    }
+    envelope
+}
+
+fn unwritable(case: &GoldenCase, error: &FileError) -> ErrorBody {
+    ErrorBody::new(Code::InvalidReference, format!("{}: {error}", case.expected_file.display()))
+}

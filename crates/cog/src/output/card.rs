@@ -1,0 +1,130 @@
+//! An envelope for people: who answered, how sure, how risky, in short; then the data.
+
+use cog_json::Node;
+use cog_module::Module;
+use cog_spec::{Code, Envelope, ErrorBody, Meta, Outcome, RiskValue, Warning};
+
+use super::{Paint, tree::Layout, wrap};
+use crate::settings::show_duration;
+
+/// The card of an envelope; `module` is none where none was loaded.
+pub(crate) fn card(envelope: &Envelope, module: Option<&Module>, layout: Layout) -> String {
+    let mut text = head(envelope, module, layout.paint);
+    match &envelope.outcome {
+        Outcome::Success { data } => {
+            text += &summary(&envelope.meta, layout);
+            text += &format!("\n{}", layout.tree(data.node(), 0));
+        }
+        Outcome::Failure { error, partial_data } => {
+            text += &failure(error, layout);
+            if let Some(partial) = partial_data {
+                text += &format!(
+                    "\n{}\n{}",
+                    layout.paint.dim("what there is of the answer"),
+                    layout.tree(partial.node(), 2)
+                );
+            }
+        }
+    }
+    text + &notes(envelope, layout)
+}
+
+/// `code-reviewer 1.0.0 · decision · openai/gpt-…`.
+fn head(envelope: &Envelope, module: Option<&Module>, paint: Paint) -> String {
+    let mut parts = Vec::new();
+    if let Some(module) = module {
+        parts.push(format!("{} {}", paint.bold(&module.manifest.name), paint.dim(&module.manifest.version)));
+        parts.extend(module.manifest.tier.map(|tier| tier.to_string()));
+    }
+    parts.extend(envelope.meta.runtime.model.clone());
+    if parts.is_empty() { String::new() } else { format!("{}\n", parts.join(&paint.dim(" · "))) }
+}
+
+/// Confidence and risk, then the explanation.
+fn summary(meta: &Meta, layout: Layout) -> String {
+    let paint = layout.paint;
+    let mut text = format!("{}   {}\n", confidence(meta.confidence, paint), risk(&meta.risk, paint));
+    for line in wrap(&meta.explain, layout.width) {
+        text += &format!("{line}\n");
+    }
+    text
+}
+
+const BAR: usize = 10;
+
+fn confidence(value: Option<f64>, paint: Paint) -> String {
+    let Some(value) = value else { return format!("confidence {}", paint.dim("unknown")) };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of ten cells")]
+    let full = (value.clamp(0.0, 1.0) * BAR as f64).floor() as usize;
+    let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR.saturating_sub(full)));
+    let bar = match value {
+        value if value >= 0.9 => paint.good(bar),
+        value if value >= 0.5 => paint.odd(bar),
+        _ => paint.bad(bar),
+    };
+    format!("confidence {bar} {value:.2}")
+}
+
+fn risk(risk: &RiskValue, paint: Paint) -> String {
+    let word = match risk {
+        RiskValue::Level(level) => level.as_str(),
+        RiskValue::Custom { custom, .. } => custom,
+        _ => "unknown",
+    };
+    format!("risk {}", paint.risk(risk.level(), super::text::printable(word)))
+}
+
+fn failure(error: &ErrorBody, layout: Layout) -> String {
+    let paint = layout.paint;
+    let name = error.code.as_str().parse::<Code>().map(Code::name).unwrap_or_default();
+    let mut text = format!("{} {}\n", paint.bad(error.code.as_str()), paint.bold(name));
+    for line in wrap(&error.message, layout.width) {
+        text += &format!("{line}\n");
+    }
+    for violation in violations(error) {
+        text += &format!("  {} {violation}\n", paint.dim("-"));
+    }
+    if let Some(suggestion) = &error.suggestion {
+        text += &format!("{} {suggestion}\n", paint.name("help:"));
+    }
+    text
+}
+
+/// `details.violations`, where there are several; one is in the message already.
+fn violations(error: &ErrorBody) -> Vec<String> {
+    let list = error.details.as_ref().and_then(|details| details.get("violations"));
+    let text = |node: Node<'_>, key| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+    let lines: Vec<String> = list
+        .into_iter()
+        .flat_map(Node::elements)
+        .map(|violation| format!("{}: {}", text(violation, "path"), text(violation, "message")))
+        .collect();
+    if lines.len() > 1 { lines } else { Vec::new() }
+}
+
+/// Warnings and repairs, time and tokens.
+fn notes(envelope: &Envelope, layout: Layout) -> String {
+    let paint = layout.paint;
+    let runtime = &envelope.meta.runtime;
+    let mut text = String::new();
+    for Warning { code, message, .. } in &envelope.warnings {
+        let lines = wrap(message, layout.width.saturating_sub(6));
+        text += &format!("{} {}\n", paint.odd(code), lines.join("\n      "));
+    }
+    for repair in &runtime.repairs {
+        let place = if repair.path.is_empty() { "the reply" } else { &repair.path };
+        text += &format!("{}\n", paint.dim(format_args!("repaired {place}: {}", repair.rule.as_str())));
+    }
+    let mut facts = Vec::new();
+    facts.extend(
+        runtime.processing_time_ms.map(|ms| show_duration(std::time::Duration::from_millis(ms.max(1)))),
+    );
+    facts.extend(
+        runtime.usage.map(|usage| format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)),
+    );
+    facts.extend(runtime.attempts.map(|attempts| format!("{attempts} attempts")));
+    if !facts.is_empty() {
+        text += &format!("{}\n", paint.dim(facts.join(" · ")));
+    }
+    if text.is_empty() { text } else { format!("\n{text}") }
+}

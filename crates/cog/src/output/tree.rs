@@ -1,0 +1,137 @@
+//! A JSON value for people: keys and values, indented, without brackets and quotes.
+
+use cog_json::{Kind, Node};
+
+use super::{Paint, text::printable, wrap};
+
+/// How a value is laid out.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Layout {
+    /// How it is coloured.
+    pub(crate) paint: Paint,
+    /// The columns of the terminal.
+    pub(crate) width: usize,
+}
+
+impl Layout {
+    /// The value as lines, each indented by `indent` columns.
+    pub(crate) fn tree(self, node: Node<'_>, indent: usize) -> String {
+        let mut lines = Lines { layout: self, text: String::new() };
+        lines.value(node, indent);
+        lines.text
+    }
+}
+
+struct Lines {
+    layout: Layout,
+    text: String,
+}
+
+impl Lines {
+    fn value(&mut self, node: Node<'_>, indent: usize) {
+        match node.kind() {
+            Kind::Object if !node.is_empty() => {
+                node.members().for_each(|(key, value)| self.member(key, value, indent));
+            }
+            Kind::Array if !node.is_empty() => {
+                node.elements().for_each(|value| self.element(value, indent));
+            }
+            _ => self.scalar(node, indent, indent),
+        }
+    }
+
+    fn member(&mut self, key: &str, value: Node<'_>, indent: usize) {
+        let key = printable(key);
+        self.start(indent);
+        self.text += &format!("{}:", self.layout.paint.name(&key));
+        if is_container(value) {
+            self.text.push('\n');
+            self.value(value, indent + 2);
+        } else {
+            self.text.push(' ');
+            self.scalar(value, indent + super::width(&key) + 2, indent + 2);
+        }
+    }
+
+    /// `- ` and the element; an object's first member stands on the same line.
+    fn element(&mut self, value: Node<'_>, indent: usize) {
+        if !is_container(value) {
+            self.start(indent);
+            self.text += "- ";
+            return self.scalar(value, indent + 2, indent + 2);
+        }
+        let from = self.text.len();
+        self.value(value, indent + 2);
+        // The first line begins with the indentation, in which there is room for the dash.
+        self.text.replace_range(from..from + indent + 2, &format!("{}- ", " ".repeat(indent)));
+    }
+
+    /// A value on the line that is begun at column `at`; where it needs more lines, they stand at
+    /// `indent`.
+    fn scalar(&mut self, node: Node<'_>, at: usize, indent: usize) {
+        let paint = self.layout.paint;
+        let Some(text) = node.as_str() else {
+            return self.text.push_str(&format!("{}\n", paint.bold(node)));
+        };
+        let columns = self.layout.width.saturating_sub(indent).max(20);
+        let short = !text.contains('\n') && at + super::width(text) <= self.layout.width;
+        let lines = if short { vec![printable(text)] } else { wrap(text, columns) };
+        if !short {
+            self.text = self.text.trim_end_matches(' ').to_owned();
+            self.text.push('\n');
+        }
+        for line in &lines {
+            if !short && !line.is_empty() {
+                self.start(indent);
+            }
+            self.text += line;
+            self.text.push('\n');
+        }
+        if lines.is_empty() {
+            self.text.push('\n');
+        }
+    }
+
+    fn start(&mut self, indent: usize) {
+        self.text.extend(std::iter::repeat_n(' ', indent));
+    }
+}
+
+fn is_container(node: Node<'_>) -> bool {
+    (node.is_object() || node.is_array()) && !node.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+
+    use super::*;
+
+    fn tree(json: &str) -> String {
+        let layout = Layout { paint: Paint::new(false), width: 40 };
+        layout.tree(Value::parse(json).unwrap().node(), 0)
+    }
+
+    #[test]
+    fn members_stand_below_each_other() {
+        assert_eq!(tree(r#"{"a": "x", "b": {"c": 1.50, "d": null}}"#), "a: x\nb:\n  c: 1.50\n  d: null\n");
+    }
+
+    #[test]
+    fn elements_have_a_dash() {
+        let text = tree(r#"{"a": ["x", {"b": 1, "c": [2]}, [], {}]}"#);
+        assert_eq!(text, "a:\n  - x\n  - b: 1\n    c:\n      - 2\n  - []\n  - {}\n");
+    }
+
+    #[test]
+    fn long_text_is_wrapped_below_its_key() {
+        let text = tree(r#"{"why": "a text that is longer than the terminal is wide", "n": 1}"#);
+        assert_eq!(text, "why:\n  a text that is longer than the\n  terminal is wide\nn: 1\n");
+    }
+
+    #[test]
+    fn lines_of_a_text_stay() {
+        assert_eq!(tree(r#"{"code": "one\n\n  two"}"#), "code:\n  one\n\n    two\n");
+        assert_eq!(tree(r#"{"empty": ""}"#), "empty:\n\n");
+    }
+}
