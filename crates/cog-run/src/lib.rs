@@ -41,6 +41,7 @@
 mod drive;
 mod fault;
 mod input;
+mod media;
 mod modules;
 mod offline;
 mod options;

@@ -37,15 +37,14 @@ pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
     }
 }
 
-/// Whether the input holds media, which this runtime does not take yet (SPEC 8.2).
-pub(crate) fn media(module: &Module, input: &CheckedInput) -> Result<(), ErrorBody> {
-    let places = module.contract.media_paths(input.node());
-    let Some(first) = places.first() else { return Ok(()) };
-    Err(ErrorBody::new(
-        Code::MultimodalNotSupported,
-        format!("{first} is a medium, and this runtime takes text alone"),
-    )
-    .suggest("this version does not send media to models yet"))
+/// Whether the input brings only the context that the manifest declares (supplement section 7).
+pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), ErrorBody> {
+    if manifest.context.declared.is_some() || input.node().get("_context").is_none() {
+        return Ok(());
+    }
+    let message = format!("input._context: {} declares no context", manifest.name);
+    Err(ErrorBody::new(Code::InvalidInput, message)
+        .suggest("put what the module needs into its input, or declare it under `context.accepts`"))
 }
 
 /// Whether the provider can be told a schema where the module needs that.

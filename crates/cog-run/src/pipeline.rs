@@ -18,8 +18,8 @@ use cog_spec::{Code, ErrorBody, Response, Warning};
 use futures_util::stream;
 
 use crate::{
-    ChunkStream, RunInput, RunOptions, drive::Driver, fault, input::CheckedInput, offline::Offline, options,
-    permit, prompt, session,
+    ChunkStream, RunInput, RunOptions, drive::Driver, fault, input::CheckedInput, media, offline::Offline,
+    options, permit, prompt, session,
 };
 
 /// A run that nothing stands in the way of any more, but for the model.
@@ -46,7 +46,8 @@ pub(crate) fn prepare(
     permit::caller(&module.manifest, options.caller)?;
     permit::prompt(module)?;
     let input = CheckedInput::new(module, input)?;
-    permit::media(module, &input)?;
+    permit::context(&module.manifest, &input)?;
+    media::refuse(module, &input)?;
     let (provider, warnings) = answering(provider, module, &input)?;
     permit::structured_output(&module.manifest, provider.as_ref())?;
     let messages = prompt::conversation(module, &input);

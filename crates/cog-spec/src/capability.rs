@@ -52,6 +52,19 @@ words! {
     }
 }
 
+impl Modality {
+    /// The media types of this kind that go in (SPEC 4.1.1); text has none.
+    pub const fn media_types(self) -> &'static [&'static str] {
+        match self {
+            Modality::Text => &[],
+            Modality::Image => &["image/jpeg", "image/png", "image/webp", "image/gif"],
+            Modality::Audio => &["audio/mpeg", "audio/wav", "audio/ogg", "audio/webm"],
+            Modality::Video => &["video/mp4", "video/webm", "video/quicktime"],
+            Modality::Document => &["application/pdf"],
+        }
+    }
+}
+
 /// The document that every runtime must be able to show (SPEC 8.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
