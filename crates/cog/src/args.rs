@@ -50,7 +50,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Tell more on stderr: what is done; twice: also the model's reply, as it arrives
+    /// Tell more on stderr: who is asked, and the reply as it came; twice: piece by piece
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// How the log on stderr is written

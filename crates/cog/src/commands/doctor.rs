@@ -31,7 +31,7 @@ pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Cons
     let progress = Progress::begin(console, "asking the providers");
     let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
     let done = running::wait(join_all(probes));
-    progress.end();
+    drop(progress);
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
     let chosen = asking::choice(&settings).map(Choice::name).unwrap_or_default();
     if args.format.is_json() {

@@ -44,17 +44,35 @@ impl Provider for Logged {
                 info!(method = wire.method, url = wire.url, bytes = wire.body.len(), "asking");
             }
             let reply = self.0.ask(request).await.inspect_err(|error| info!(%error, "no answer"))?;
-            let logged: ModelStream = Box::pin(reply.inspect(log));
+            let mut log = Log::default();
+            let logged: ModelStream = Box::pin(reply.inspect(move |event| log.event(event)));
             Ok(logged)
         })
     }
 }
 
-fn log(event: &Result<ModelEvent, ProviderError>) {
-    match event {
-        Ok(ModelEvent::Text(text)) => debug!(text, "reply"),
-        Ok(ModelEvent::Reasoning(text)) => debug!(text, "reasoning"),
-        Ok(event) => info!(?event, "reply"),
-        Err(error) => info!(%error, "the reply broke off"),
+/// What is kept of a reply, to be told whole when it is over.
+#[derive(Default)]
+struct Log {
+    text: String,
+}
+
+impl Log {
+    fn event(&mut self, event: &Result<ModelEvent, ProviderError>) {
+        match event {
+            Ok(ModelEvent::Text(text)) => {
+                debug!(text, "a piece of the reply");
+                self.text.push_str(text);
+            }
+            Ok(ModelEvent::Reasoning(text)) => debug!(text, "a piece of the reasoning"),
+            Ok(event) => info!(?event, "the provider says"),
+            Err(error) => info!(%error, "the reply broke off"),
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        info!(text = self.text, "the reply as it came");
     }
 }

@@ -112,6 +112,5 @@ async fn follow(mut chunks: ChunkStream, console: &Console) -> Envelope {
         progress.see(&chunk);
         folder.push(chunk);
     }
-    progress.end();
     folder.finish()
 }

@@ -72,7 +72,7 @@ impl Bench<'_> {
         for case in found.cases.iter().filter(|case| wanted(case)) {
             let progress = Progress::begin(self.console, format!("{name} {}", case.name));
             reports.push(self.case(module, case).await);
-            progress.end();
+            drop(progress);
         }
         reports
     }

@@ -7,7 +7,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Console, text::printable};
 
-/// A line that says what arrives; nothing where nobody looks at stderr.
+/// The longest path that is shown, so that the line never fills the terminal: `^C` would break it.
+const LONGEST_FIELD: usize = 40;
+
+/// A line that says what arrives, until it is dropped; nothing where nobody looks at stderr.
 #[derive(Debug)]
 pub(crate) struct Progress {
     line: ProgressBar,
@@ -37,12 +40,15 @@ impl Progress {
             _ => return,
         };
         if !self.line.is_hidden() {
-            self.line.set_message(format!("{} · {} characters", printable(field), self.characters));
+            let field: String = printable(field).chars().take(LONGEST_FIELD).collect();
+            self.line.set_message(format!("{field} · {} characters", self.characters));
         }
     }
+}
 
-    /// Takes the line away.
-    pub(crate) fn end(self) {
+/// The line goes when the work does, also when it is interrupted.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.line.finish_and_clear();
     }
 }
@@ -53,9 +59,9 @@ fn target(console: &Console) -> ProgressDrawTarget {
 
 fn style(console: &Console) -> ProgressStyle {
     let template = if console.err().paint.is_on() {
-        "{spinner:.cyan} {wide_msg} {elapsed:.dim}"
+        "{spinner:.cyan} {msg} {elapsed:.dim}"
     } else {
-        "{spinner} {wide_msg} {elapsed}"
+        "{spinner} {msg} {elapsed}"
     };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }

@@ -70,25 +70,19 @@ impl Lines {
     /// `indent`.
     fn scalar(&mut self, node: Node<'_>, at: usize, indent: usize) {
         let paint = self.layout.paint;
-        let Some(text) = node.as_str() else {
+        let Some(text) = node.as_str().filter(|text| !text.is_empty()) else {
             return self.text.push_str(&format!("{}\n", paint.bold(node)));
         };
-        let columns = self.layout.width.saturating_sub(indent).max(20);
-        let short = !text.contains('\n') && at + super::width(text) <= self.layout.width;
-        let lines = if short { vec![printable(text)] } else { wrap(text, columns) };
-        if !short {
-            self.text = self.text.trim_end_matches(' ').to_owned();
-            self.text.push('\n');
+        if !text.contains('\n') && at + super::width(text) <= self.layout.width {
+            return self.text.push_str(&format!("{}\n", printable(text)));
         }
-        for line in &lines {
-            if !short && !line.is_empty() {
+        self.text.truncate(self.text.trim_end_matches(' ').len());
+        self.text.push('\n');
+        for line in wrap(text, self.layout.width.saturating_sub(indent).max(20)) {
+            if !line.is_empty() {
                 self.start(indent);
             }
-            self.text += line;
-            self.text.push('\n');
-        }
-        if lines.is_empty() {
-            self.text.push('\n');
+            self.text += &format!("{line}\n");
         }
     }
 
@@ -132,6 +126,6 @@ mod tests {
     #[test]
     fn lines_of_a_text_stay() {
         assert_eq!(tree(r#"{"code": "one\n\n  two"}"#), "code:\n  one\n\n    two\n");
-        assert_eq!(tree(r#"{"empty": ""}"#), "empty:\n\n");
+        assert_eq!(tree(r#"{"empty": ""}"#), "empty: \"\"\n");
     }
 }
