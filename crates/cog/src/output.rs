@@ -13,7 +13,7 @@ pub(crate) use self::{
     card::card,
     console::Console,
     paint::Paint,
-    progress::Progress,
+    progress::{Progress, TICK},
     table::Table,
     text::{width, wrap},
     tree::Layout,

@@ -16,7 +16,7 @@ use crate::{
     args::{OutputArgs, RunArgs},
     exit::Exit,
     fault::{self, Fault},
-    output::{Console, Layout, Progress, card},
+    output::{Console, Layout, Progress, TICK, card},
     settings::{Environment, Flags, Settings},
 };
 
@@ -108,9 +108,16 @@ impl Run<'_> {
 async fn follow(mut chunks: ChunkStream, console: &Console) -> Envelope {
     let mut progress = Progress::begin(console, "waiting for the first word");
     let mut folder = Folder::new();
-    while let Some(chunk) = chunks.next().await {
-        progress.see(&chunk);
-        folder.push(chunk);
+    let mut ticks = tokio::time::interval(TICK);
+    loop {
+        tokio::select! {
+            chunk = chunks.next() => {
+                let Some(chunk) = chunk else { break };
+                progress.see(&chunk);
+                folder.push(chunk);
+            }
+            _ = ticks.tick(), if progress.is_shown() => progress.draw(),
+        }
     }
     folder.finish()
 }

@@ -89,6 +89,12 @@ impl Console {
         let _ = err.write_all(text.trim_end().as_bytes()).and_then(|()| err.write_all(b"\n"));
     }
 
+    /// Puts a text in place of the line of stderr on which the cursor stands, and leaves the cursor there.
+    pub(crate) fn replace_line(&self, text: &str) {
+        let mut err = io::stderr().lock();
+        let _ = write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush());
+    }
+
     /// Tells something that stands aside: `note: …`.
     pub(crate) fn note(&self, text: &str) {
         self.tell(&format!("{} {text}", self.err.paint.dim("note:")));

@@ -1,35 +1,42 @@
 //! The progress line on stderr while a model works.
 
-use std::{borrow::Cow, time::Duration};
+use std::time::{Duration, Instant};
 
 use cog_spec::Chunk;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{Console, text::printable};
 
-/// The longest path that is shown, so that the line never fills the terminal: `^C` would break it.
-const LONGEST_FIELD: usize = 40;
-
 /// A line that says what arrives, until it is dropped; nothing where nobody looks at stderr.
 #[derive(Debug)]
-pub(crate) struct Progress {
-    line: ProgressBar,
+pub(crate) struct Progress<'a> {
+    console: &'a Console,
+    what: String,
     characters: usize,
+    begun: Instant,
 }
 
-impl Progress {
-    /// Begins the line: `asking openai/gpt-…`.
-    pub(crate) fn begin(console: &Console, what: impl Into<Cow<'static, str>>) -> Self {
-        let line = ProgressBar::with_draw_target(None, target(console))
-            .with_style(style(console))
-            .with_message(what);
-        if !line.is_hidden() {
-            line.enable_steady_tick(Duration::from_millis(100));
-        }
-        Self { line, characters: 0 }
+/// How often the line is drawn anew.
+pub(crate) const TICK: Duration = Duration::from_millis(100);
+
+const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// The longest path that is shown, in characters.
+const LONGEST: usize = 40;
+
+impl<'a> Progress<'a> {
+    /// Begins the line with what is waited for.
+    pub(crate) fn begin(console: &'a Console, what: impl Into<String>) -> Self {
+        let progress = Self { console, what: what.into(), characters: 0, begun: Instant::now() };
+        progress.draw();
+        progress
     }
 
-    /// Shows the field that arrives, and how much there is.
+    /// Whether there is a line, and so anything to draw anew.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.console.err().is_terminal
+    }
+
+    /// Takes in the field that arrives, and how much there is.
     pub(crate) fn see(&mut self, chunk: &Chunk) {
         let field = match chunk {
             Chunk::Delta { field, delta, .. } => {
@@ -39,29 +46,29 @@ impl Progress {
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
             _ => return,
         };
-        if !self.line.is_hidden() {
-            let field: String = printable(field).chars().take(LONGEST_FIELD).collect();
-            self.line.set_message(format!("{field} · {} characters", self.characters));
+        let field: String = printable(field).chars().take(LONGEST).collect();
+        self.what = format!("{field} · {} characters", self.characters);
+    }
+
+    /// Draws the line where the last one stood.
+    pub(crate) fn draw(&self) {
+        if !self.is_shown() {
+            return;
         }
+        let paint = self.console.err().paint;
+        let elapsed = self.begun.elapsed();
+        let turn = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
+        let frame = FRAMES.get(turn % FRAMES.len()).copied().unwrap_or(' ');
+        let seconds = paint.dim(format_args!("{} s", elapsed.as_secs()));
+        self.console.replace_line(&format!("{} {} {seconds}", paint.name(frame), self.what));
     }
 }
 
 /// The line goes when the work does, also when it is interrupted.
-impl Drop for Progress {
+impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        self.line.finish_and_clear();
+        if self.is_shown() {
+            self.console.replace_line("");
+        }
     }
-}
-
-fn target(console: &Console) -> ProgressDrawTarget {
-    if console.err().is_terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() }
-}
-
-fn style(console: &Console) -> ProgressStyle {
-    let template = if console.err().paint.is_on() {
-        "{spinner:.cyan} {msg} {elapsed:.dim}"
-    } else {
-        "{spinner} {msg} {elapsed}"
-    };
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
