@@ -10,7 +10,7 @@ use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 pub(crate) use self::{
     about::{CompletionsArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs, SchemaArgs, SchemaName},
     model::{GenerationArgs, ModelArgs},
-    module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs},
+    module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs, VerifyArgs},
     run::{InputArgs, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
 };
 
@@ -90,6 +90,8 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
+    /// Check anything the specification describes, whoever produced it
+    Verify(VerifyArgs),
     /// List the modules that are found
     List(ListArgs),
     /// Show what a module is, takes and answers

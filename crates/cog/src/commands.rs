@@ -21,6 +21,7 @@ mod schema;
 mod targets;
 mod test;
 mod validate;
+mod verify;
 
 use crate::{
     args::{Cli, Command},
@@ -43,6 +44,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Errors(args) => errors::errors(&args, console),
         Command::Completions(args) => completions::completions(&args, console),
         Command::Man(args) => man::man(&args, console),
+        Command::Verify(args) => verify::verify(&args, environment, console),
         Command::List(args) => list::list(&args, environment, console),
         Command::Info(args) => info::info(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),

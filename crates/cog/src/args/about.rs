@@ -27,6 +27,11 @@ impl ListFormat {
     pub(crate) fn is_json(self) -> bool {
         self.format == Some(Format::Json)
     }
+
+    /// Whether text was asked for.
+    pub(crate) fn is_human(self) -> bool {
+        self.format == Some(Format::Human)
+    }
 }
 
 /// `cog doctor`.

@@ -1,11 +1,43 @@
-//! `list`, `info`, `validate`, `new`, `migrate`.
+//! `verify`, `list`, `info`, `validate`, `new`, `migrate`.
 
 use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
+use cog_answer::verify::Kind;
 use cog_spec::Tier;
 
 use super::ListFormat;
+
+/// `cog verify`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints {\"valid\", \"kind\", \"violations\": [{\"path\", \"rule\", \"message\"}]}; on a terminal the same as text. Exit code 0
+or 1. With --module the answer is also checked against that module's schema and tier.
+
+Examples:
+  cog verify answer.json
+  my-runtime code-reviewer | cog verify - --kind envelope --module code-reviewer
+  curl -sN http://localhost:8000/run | cog verify - --kind stream")]
+pub(crate) struct VerifyArgs {
+    /// What is checked: a file, or `-` for stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: String,
+    /// What it is [default: found out]
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Kind::WORDS))]
+    kind: Option<String>,
+    /// Check it against this module's schema too
+    #[arg(long, value_name = "MODULE")]
+    pub(crate) module: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+impl VerifyArgs {
+    /// What it is said to be.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.kind.as_deref().and_then(|word| word.parse().ok())
+    }
+}
 
 /// `cog list`.
 #[derive(Debug, Args)]

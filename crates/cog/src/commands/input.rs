@@ -21,26 +21,42 @@ pub(super) fn read(args: &InputArgs) -> Result<RunInput, ErrorBody> {
         InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(text.clone())),
         InputArgs { input_json: Some(text), .. } => (text.clone(), "--input-json"),
         InputArgs { input: Some(file), .. } if file == "-" => (stdin()?, "stdin"),
-        InputArgs { input: Some(file), .. } => (of_file(Path::new(file))?, file.as_str()),
+        InputArgs { input: Some(file), .. } => (of_file(file)?, file.as_str()),
         _ => ("{}".to_owned(), ""),
     };
     parse(&text, name).map(RunInput::Json)
 }
 
-fn of_file(path: &Path) -> Result<String, ErrorBody> {
-    files::read_text(path, LIMIT).map_err(|error| unreadable(&path.display().to_string(), &error))
+/// Reads a file, or stdin for `-`, for a command that is to judge what is there: what is no text comes
+/// as a text that is no JSON either.
+///
+/// # Errors
+/// E1006 where it cannot be read, E1005 where it is too large.
+pub(super) fn any_text(file: &str) -> Result<String, ErrorBody> {
+    let (read, name) =
+        if file == "-" { (read_stdin(), "stdin") } else { (files::read_text(Path::new(file), LIMIT), file) };
+    match read {
+        Err(FileError::Empty) => Ok(String::new()),
+        Err(FileError::NotUtf8 { .. } | FileError::Nul { .. }) => Ok("\u{fffd}".to_owned()),
+        read => read.map_err(|error| unreadable(name, &error)),
+    }
+}
+
+fn of_file(file: &str) -> Result<String, ErrorBody> {
+    files::read_text(Path::new(file), LIMIT).map_err(|error| unreadable(file, &error))
 }
 
 fn stdin() -> Result<String, ErrorBody> {
+    read_stdin().map_err(|error| unreadable("stdin", &error))
+}
+
+fn read_stdin() -> Result<String, FileError> {
     let mut bytes = Vec::new();
-    let read = std::io::stdin().lock().take(LIMIT + 1).read_to_end(&mut bytes);
-    read.map_err(|error| unreadable("stdin", &error.into()))?;
+    std::io::stdin().lock().take(LIMIT + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LIMIT {
-        return Err(unreadable("stdin", &FileError::TooLarge { limit: LIMIT }));
+        return Err(FileError::TooLarge { limit: LIMIT });
     }
-    String::from_utf8(bytes).map_err(|error| {
-        unreadable("stdin", &FileError::NotUtf8 { offset: error.utf8_error().valid_up_to() })
-    })
+    String::from_utf8(bytes).map_err(|error| FileError::NotUtf8 { offset: error.utf8_error().valid_up_to() })
 }
 
 fn unreadable(name: &str, error: &FileError) -> ErrorBody {
