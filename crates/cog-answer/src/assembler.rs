@@ -63,7 +63,10 @@ impl Assembler {
         match event {
             ModelEvent::Text(text) => self.reply.push(&self.rules, &text, now, &mut self.outbox),
             ModelEvent::Started { model: Some(model), .. } => {
-                self.model = Some(format!("{}/{model}", self.rules.provider));
+                self.model = Some(match self.rules.provider.as_str() {
+                    "" => model,
+                    provider => format!("{provider}/{model}"),
+                });
             }
             ModelEvent::Usage(usage) => self.reply.usage = Some(usage),
             ModelEvent::Finished(reason) => self.reply.finish = Some(reason),

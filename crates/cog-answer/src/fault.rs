@@ -1,8 +1,13 @@
 //! What can be wrong with a reply, as the `error` of an envelope.
 
-use cog_json::{SyntaxError, Value, Writer};
+use cog_json::{Kind, SyntaxError, Value, Writer};
 use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody, Repair};
+
+/// The model was done without having said anything (E1000).
+pub(crate) fn nothing() -> ErrorBody {
+    ErrorBody::new(Code::ParseError, "The model sent no text").with_details(reason("empty"))
+}
 
 /// The reply is no JSON (E1000).
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
@@ -86,6 +91,18 @@ pub(crate) fn details(write: impl FnOnce(&mut Writer<'_>)) -> Value {
     let mut text = String::new();
     Writer::compact(&mut text).object(write);
     Value::parse(&text).unwrap_or_default()
+}
+
+/// A kind of value as a message names it.
+pub(crate) const fn named(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Null => "null",
+        Kind::Bool => "a boolean",
+        Kind::Number => "a number",
+        Kind::String => "a string",
+        Kind::Array => "an array",
+        Kind::Object => "an object",
+    }
 }
 
 /// A violation that no schema tells of.

@@ -65,3 +65,6 @@ pub(crate) fn judge(rules: &AnswerRules, reading: Reading) -> Result<Success, Bo
     let checked = check::check(rules, opened)?;
     gate::admit(rules, checked)
 }
+
+#[cfg(test)]
+mod tests;

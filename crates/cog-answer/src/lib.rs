@@ -27,6 +27,8 @@ mod outbox;
 mod partial;
 mod picture;
 mod place;
+#[cfg(test)]
+mod properties;
 mod repair;
 mod reply;
 mod rules;

@@ -16,13 +16,6 @@ pub(crate) fn below_data(path: &Path) -> Path {
     whole
 }
 
-/// The path of the container that a place is in.
-pub(crate) fn parent(path: &Path) -> Path {
-    let mut parent = path.clone();
-    parent.pop();
-    parent
-}
-
 /// What stands at a place of the envelope, seen from the part that its first step names.
 pub(crate) fn resolve<'a>(part: Node<'a>, path: &Path) -> Option<Node<'a>> {
     resolve_below(part, path, 1)

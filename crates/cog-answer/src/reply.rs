@@ -93,6 +93,7 @@ impl Reply {
         let Self { parser, listener, .. } = &mut self;
         let end = parser.finish(&mut |event| listener.hear(rules, &event, out));
         match end {
+            Err(_) if self.bytes == 0 => Err(self.fail(rules, fault::nothing())),
             Err(error) => Err(self.fail(rules, fault::not_json(&error))),
             Ok(_) if self.parser.several() => Err(Box::new(Failure::new(fault::several_objects()))),
             Ok(End::Truncated) => Err(self.fail(rules, fault::truncated())),

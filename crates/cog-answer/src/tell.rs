@@ -3,5 +3,6 @@
 mod buffer;
 mod deltas;
 mod drafts;
+mod tally;
 
 pub(crate) use self::{deltas::Deltas, drafts::Drafts};

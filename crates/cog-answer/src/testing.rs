@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_json::Value;
 use cog_schema::{Contract, Rules};
 use cog_spec::{Chunk, Envelope, FinishReason, Format, Manifest, ModelEvent, Tier};
 use serde_json::json;
@@ -127,6 +126,6 @@ pub(crate) fn check_stream(chunks: &[Chunk]) {
     if let Chunk::Final { data, .. } = last {
         let mut picture = Picture::default();
         chunks.iter().for_each(|chunk| picture.apply(chunk));
-        assert_eq!(picture.into_data().map(Value::from).as_ref(), Some(data));
+        assert_eq!(picture.into_data(), Some(data.to_serde()));
     }
 }

@@ -22,7 +22,11 @@ fn a_reply_becomes_a_stream() {
         })
     );
     assert_eq!(fields[0]["field"], "meta");
-    assert_eq!(*fields[1], json!({ "seq": 2, "type": "delta", "field": "data.result", "delta": "a\nb" }));
+    let checkpoint = json!({ "offset": 3, "hash": "7e18f7" });
+    assert_eq!(
+        *fields[1],
+        json!({ "seq": 2, "type": "delta", "field": "data.result", "delta": "a\nb", "checkpoint": checkpoint })
+    );
     assert_eq!(*fields[3], json!({ "seq": 4, "type": "snapshot", "field": "data.count", "data": 2 }));
     assert_eq!(*fields[4], json!({ "seq": 5, "type": "snapshot", "field": "data.tags", "data": [] }));
     assert_eq!(told.last().unwrap()["final"], true);
@@ -134,6 +138,10 @@ fn nulls_of_a_strict_dialect_are_members_left_out() {
     let envelope = answer(&strict, &text);
     let expected = json!({ "result": "fine", "rationale": "It was asked.", "maybe": null, "inner": {} });
     assert_eq!(envelope["data"], expected);
+    let nested =
+        r#"{"ok": true, "meta": {}, "data": {"rationale": "y", "result": "r", "more": [{"a": null}, null]}}"#;
+    strict.strict = false;
+    assert_eq!(answer_text(&strict, nested)["data"]["more"], json!([{ "a": null }, null]));
     let other = rules(manifest(Tier::Decision), &schema);
     assert_eq!(answer(&other, &text)["error"]["code"], "E3001");
 }

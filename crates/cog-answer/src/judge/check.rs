@@ -18,13 +18,13 @@ pub(super) struct Checked {
 }
 
 pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<Failure>> {
-    let Opened { meta, states_risk, data, mut changed, mut ledger, mut violations } = opened;
+    let Opened { meta, states_risk, is_bare, data, mut ledger, mut violations } = opened;
     violations.extend(rules.contract.check_meta(meta.node()));
     let data = data.unwrap_or_default();
     let (data, check) =
         match violations.iter().any(|violation| violation.path == "data" || violation.path == "ok") {
             true => (data, DataCheck::default()),
-            false => check_data(rules, data, &mut ledger, &mut changed),
+            false => check_data(rules, data, &mut ledger),
         };
     violations.extend(check.violations);
     let read = meta::read(meta.node());
@@ -47,17 +47,14 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     if rules.strict && !ledger.entries().is_empty() {
         return Err(Box::new(failure(fault::repaired(ledger.entries()))));
     }
-    let warnings = warnings(&check.unknown, check.excess_insights);
+    let unknown = check.unknown.iter().filter(|path| !(is_bare && is_of_meta(path)));
+    let warnings = warnings(unknown, check.excess_insights);
+    let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
     Ok(Checked { meta, states_risk, data, changed, ledger, warnings })
 }
 
 /// Checks the data; insights over the limit are cut first (supplement R30).
-fn check_data(
-    rules: &AnswerRules,
-    data: Value,
-    ledger: &mut Ledger,
-    changed: &mut Vec<Path>,
-) -> (Value, DataCheck) {
+fn check_data(rules: &AnswerRules, data: Value, ledger: &mut Ledger) -> (Value, DataCheck) {
     let check = rules.contract.check_data(data.node());
     let Some(excess) = check.excess_insights else { return (data, check) };
     let path = insights_path();
@@ -66,7 +63,6 @@ fn check_data(
     let cut = trim::without(&data, data.node(), &omitted);
     let size = |data: &Value| place::resolve(data.node(), &path).map_or(0, |node| node.to_string().len());
     ledger.note_sizes(RepairRule::CutInsights, &path.to_string(), size(&data), size(&cut));
-    changed.push(path.clone());
     let mut check = rules.contract.check_data(cut.node());
     check.excess_insights = Some(excess);
     (cut, check)
@@ -79,8 +75,13 @@ fn insights_path() -> Path {
     path
 }
 
-fn warnings(unknown: &[String], excess: Option<ExcessInsights>) -> Vec<Warning> {
-    let unknown = unknown.iter().map(|path| {
+/// Data that stand alone carry what was copied into meta (supplement R28).
+fn is_of_meta(path: &str) -> bool {
+    ["data.confidence", "data.risk", "data.explain"].contains(&path)
+}
+
+fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<ExcessInsights>) -> Vec<Warning> {
+    let unknown = unknown.map(|path| {
         Warning::new(WarningCode::UnknownFieldKept, format!("`{path}` is not in the schema; it was kept."))
     });
     let cut = excess.map(|excess| {

@@ -17,7 +17,7 @@ pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
     let meta = repaired_meta(rules, &value, partial_node, &mut ledger);
     let mut violations = rules.contract.check_meta(meta.node());
     let error = value.get("error").filter(|error| !error.is_null());
-    let error = error.map(|error| open::drop_nulls(rules, &value, error, "error").0);
+    let error = error.map(|error| open::drop_nulls(rules, &value, error, "error"));
     let outcome = match &error {
         Some(error) => read(rules, error, &mut violations),
         None => {

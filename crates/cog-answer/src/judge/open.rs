@@ -1,6 +1,6 @@
 //! Taking a reply apart: meta and data, each put in order.
 
-use cog_json::{Node, Path, Value};
+use cog_json::{Node, Value};
 use cog_schema::Violation;
 use cog_spec::{Dialect, RepairRule};
 
@@ -20,9 +20,10 @@ pub(super) struct Opened {
     pub(super) meta: Value,
     /// Whether the model itself states a risk.
     pub(super) states_risk: bool,
+    /// The data carry fields of meta beside them.
+    pub(super) is_bare: bool,
     /// None where there are none.
     pub(super) data: Option<Value>,
-    pub(super) changed: Vec<Path>,
     pub(super) ledger: Ledger,
     /// What is wrong with the envelope itself.
     pub(super) violations: Vec<Violation>,
@@ -34,10 +35,7 @@ pub(super) fn open(rules: &AnswerRules, reading: Reading) -> Opened {
         Shape::Envelope { .. } => data_of_envelope(value.node()),
         Shape::Bare => data_alone(rules, value.node(), &mut ledger),
     };
-    let (data, changed) = data.map_or((None, Vec::new()), |data| {
-        let (data, changed) = drop_nulls(rules, &value, data, "data");
-        (Some(data), changed)
-    });
+    let data = data.map(|data| drop_nulls(rules, &value, data, "data"));
     let is_envelope = shape != Shape::Bare;
     let said = match is_envelope {
         true => said(rules, &value),
@@ -50,14 +48,14 @@ pub(super) fn open(rules: &AnswerRules, reading: Reading) -> Opened {
     };
     let states_risk = said.as_ref().is_ok_and(Said::states_risk);
     let meta = said.map_or_else(|meta| meta, |said| said.repair(&fill, &mut ledger));
-    Opened { meta, states_risk, data, changed, ledger, violations }
+    Opened { meta, states_risk, is_bare: !is_envelope, data, ledger, violations }
 }
 
 /// The meta of an envelope, or what stands in its place and is no object.
 pub(super) fn said(rules: &AnswerRules, reply: &Value) -> Result<Said, Value> {
     match reply.get("meta") {
         Some(meta) if meta.is_object() => {
-            Ok(Said::of_meta(Some(drop_nulls(rules, reply, meta, "meta").0.node())))
+            Ok(Said::of_meta(Some(drop_nulls(rules, reply, meta, "meta").node())))
         }
         Some(meta) => Err(meta.to_value()),
         None => Ok(Said::of_meta(None)),
@@ -65,15 +63,10 @@ pub(super) fn said(rules: &AnswerRules, reply: &Value) -> Result<Said, Value> {
 }
 
 /// A part of the envelope without the nulls that the dialect it was asked in made the model write.
-pub(super) fn drop_nulls(
-    rules: &AnswerRules,
-    whole: &Value,
-    part: Node<'_>,
-    name: &str,
-) -> (Value, Vec<Path>) {
+pub(super) fn drop_nulls(rules: &AnswerRules, whole: &Value, part: Node<'_>, name: &str) -> Value {
     match rules.asked {
         Dialect::OpenAiStrict => trim::without_added_nulls(whole, part, name, &rules.contract),
-        _ => (whole.child(part), Vec::new()),
+        _ => whole.child(part),
     }
 }
 
@@ -108,11 +101,10 @@ fn data_alone<'a>(
     }
     let violation = match root.is_object() {
         true => fault::violation("ok", "required", "the reply is no envelope: it has no boolean `ok`"),
-        false => fault::violation(
-            "",
-            "type",
-            format!("found an {}; allowed: an object `{{ok, meta, data}}`", root.kind()),
-        ),
+        false => {
+            let found = fault::named(root.kind());
+            fault::violation("", "type", format!("found {found}; allowed: an object `{{ok, meta, data}}`"))
+        }
     };
     (None, vec![violation])
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use cog_json::{Node, NodeId, Path, ToJson, Value, Writer};
+use cog_json::{Node, NodeId, ToJson, Value, Writer};
 use cog_schema::Contract;
 
 use crate::place;
@@ -18,21 +18,11 @@ pub(crate) fn without(whole: &Value, part: Node<'_>, omitted: &Omitted) -> Value
     Value::parse(&Kept { node: part, omitted }.to_json()).unwrap_or_default()
 }
 
-/// A part of an envelope (`data`, `meta`, `error`) without the nulls that stand for members left out, and the
-/// containers that are empty without them.
-pub(crate) fn without_added_nulls(
-    whole: &Value,
-    part: Node<'_>,
-    name: &str,
-    contract: &Contract,
-) -> (Value, Vec<Path>) {
+/// A part of an envelope (`data`, `meta`, `error`) without the nulls that stand for members left out.
+pub(crate) fn without_added_nulls(whole: &Value, part: Node<'_>, name: &str, contract: &Contract) -> Value {
     let nulls = contract.added_nulls(name, part);
     let omitted = nulls.iter().filter_map(|path| place::resolve(part, path)).map(Node::id).collect();
-    let rest = without(whole, part, &omitted);
-    let mut emptied: Vec<Path> = nulls.iter().map(place::parent).collect();
-    emptied.dedup();
-    emptied.retain(|path| place::resolve(rest.node(), path).is_some_and(Node::is_empty));
-    (rest, emptied)
+    without(whole, part, &omitted)
 }
 
 struct Kept<'a> {

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::tally::Tally;
 use crate::outbox::Outbox;
 
 /// How long a piece of text is held at most (supplement R47).
@@ -11,8 +12,7 @@ pub(super) struct Buffer {
     size: usize,
     field: String,
     text: String,
-    /// Nothing of the string has left yet.
-    is_fresh: bool,
+    told: Tally,
     since: Option<Duration>,
 }
 
@@ -20,13 +20,13 @@ impl Buffer {
     /// A buffer that gives at `size` bytes; 0 gives as soon as it is asked to.
     pub(super) fn new(size: u64) -> Self {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        Self { size, field: String::new(), text: String::new(), is_fresh: false, since: None }
+        Self { size, field: String::new(), text: String::new(), told: Tally::default(), since: None }
     }
 
     /// A string begins.
     pub(super) fn open(&mut self, field: String) {
         self.field = field;
-        self.is_fresh = true;
+        self.told = Tally::default();
     }
 
     /// More of it.
@@ -34,11 +34,10 @@ impl Buffer {
         self.text.push_str(text);
     }
 
-    /// The string is over. An empty one leaves as one empty delta (supplement R44).
+    /// The string is over. Its last delta has a checkpoint (supplement R52), and is empty where all of it has left
+    /// already; an empty string leaves as one empty delta (supplement R44).
     pub(super) fn close(&mut self, out: &mut Outbox) {
-        if self.is_fresh || !self.text.is_empty() {
-            self.flush(out);
-        }
+        self.flush(true, out);
     }
 
     /// Gives what is held if it is enough or old enough.
@@ -48,7 +47,7 @@ impl Buffer {
         }
         let since = *self.since.get_or_insert(now);
         if self.text.len() >= self.size || now.saturating_sub(since) >= LONGEST {
-            self.flush(out);
+            self.flush(false, out);
         }
     }
 
@@ -57,9 +56,9 @@ impl Buffer {
         self.since.map(|since| since + LONGEST)
     }
 
-    fn flush(&mut self, out: &mut Outbox) {
-        self.is_fresh = false;
+    fn flush(&mut self, is_last: bool, out: &mut Outbox) {
         self.since = None;
-        out.delta(&self.field, std::mem::take(&mut self.text), None);
+        let checkpoint = self.told.tell(&self.text, is_last);
+        out.delta(&self.field, std::mem::take(&mut self.text), checkpoint);
     }
 }

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use cog_json::{Event, EventKind, Kind, Node, Path, Segment, Value};
 
-use super::buffer::Buffer;
+use super::{buffer::Buffer, tally::Tally};
 use crate::{outbox::Outbox, place};
 
 /// Tells leaves: strings by deltas, other scalars and empty containers by snapshots (supplement R44).
@@ -12,6 +12,8 @@ pub(crate) struct Deltas {
     /// Nulls of objects are told at the end, since they may stand for nothing.
     holds_nulls: bool,
     held: Vec<Path>,
+    /// For each open container whether anything was told that makes it arise.
+    open: Vec<bool>,
     /// The value that begins takes the place of one that was told.
     is_replacing: bool,
     /// What was told can only be set right as a whole.
@@ -25,6 +27,7 @@ impl Deltas {
             buffer: Buffer::new(buffer_size),
             holds_nulls,
             held: Vec::new(),
+            open: Vec::new(),
             is_replacing: false,
             is_stale: false,
             has_told: false,
@@ -34,12 +37,20 @@ impl Deltas {
     /// Takes an event of the data; `path` is where it stands in the envelope.
     pub(crate) fn hear(&mut self, path: &Path, event: &Event<'_>, out: &mut Outbox) {
         self.has_told = true;
+        if self.open.is_empty() && path.depth() > 1 {
+            // Data that stand alone are recognised when they are open already.
+            self.open.push(false);
+        }
         match event.kind {
             EventKind::Replaced => self.is_replacing = true,
-            EventKind::Open => self.reset(path, event.node, out),
+            EventKind::Open => {
+                let has_arisen = self.reset(path, event.node, out);
+                self.open.push(has_arisen);
+            }
             EventKind::Text { delta, first } => {
                 if first {
                     self.reset(path, event.node, out);
+                    self.arise();
                     self.buffer.open(path.to_string());
                 }
                 self.buffer.push(delta);
@@ -79,27 +90,47 @@ impl Deltas {
         let replaces = std::mem::take(&mut self.is_replacing);
         match node.kind() {
             Kind::String => self.buffer.close(out),
-            Kind::Array | Kind::Object if !node.is_empty() => {}
+            Kind::Array | Kind::Object => {
+                if self.open.pop() == Some(false) {
+                    out.snapshot(&path.to_string(), empty(node.kind()));
+                }
+                self.arise();
+            }
             Kind::Null if self.holds_nulls && matches!(path.last(), Some(Segment::Key(_))) => {
                 self.is_stale |= replaces;
                 self.held.push(path.clone());
             }
-            _ => out.snapshot(&path.to_string(), node.to_value()),
+            _ => {
+                out.snapshot(&path.to_string(), node.to_value());
+                self.arise();
+            }
         }
     }
 
-    /// Takes back what stood in the place of the value that begins.
-    fn reset(&mut self, path: &Path, node: Node<'_>, out: &mut Outbox) {
-        if std::mem::take(&mut self.is_replacing) {
+    /// The container at hand arises from what is told in it.
+    fn arise(&mut self) {
+        if let Some(has_arisen) = self.open.last_mut() {
+            *has_arisen = true;
+        }
+    }
+
+    /// Takes back what stood in the place of the value that begins. Whether something did.
+    fn reset(&mut self, path: &Path, node: Node<'_>, out: &mut Outbox) -> bool {
+        let replaces = std::mem::take(&mut self.is_replacing);
+        if replaces {
             out.snapshot(&path.to_string(), empty(node.kind()));
         }
+        replaces
     }
 }
 
 /// Tells the leaves of a value that is complete.
 fn tell(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
     match (node.kind(), node.as_str()) {
-        (_, Some(text)) => out.delta(&path.to_string(), text.to_owned(), None),
+        (_, Some(text)) => {
+            let checkpoint = Tally::default().tell(text, true);
+            out.delta(&path.to_string(), text.to_owned(), checkpoint);
+        }
         (Kind::Object, _) if !node.is_empty() => {
             for (key, member) in node.members() {
                 path.push_key(key);

@@ -3,7 +3,7 @@
 use cog_json::{Kind, Node};
 use cog_schema::Violation;
 
-use crate::fault::violation;
+use crate::fault::{named, violation};
 
 /// A member that the specification describes.
 pub(super) struct Field {
@@ -50,9 +50,7 @@ pub(super) fn mistyped(node: Node<'_>, path: &str, allowed: &str) -> Violation {
     let found = match node.kind() {
         Kind::Null | Kind::Bool | Kind::Number => node.to_string(),
         Kind::String if node.as_str() == Some("") => "an empty string".to_owned(),
-        Kind::String => "a string".to_owned(),
-        Kind::Array => "an array".to_owned(),
-        Kind::Object => "an object".to_owned(),
+        kind => named(kind).to_owned(),
     };
     violation(path, "type", format!("found {found}; allowed: {allowed}"))
 }

@@ -1,0 +1,428 @@
+use cog_json::Value as Tree;
+use cog_spec::{FinishReason, Format, Manifest, Overflow, RiskRule, Strictness, Tier};
+use serde_json::{Value, json};
+
+use crate::{AnswerRules, fold, testing::*};
+
+fn tier(tier: Tier) -> AnswerRules {
+    rules(manifest(tier), &schema(json!({})))
+}
+
+/// The plain module with another manifest.
+fn with(change: impl FnOnce(&mut Manifest)) -> AnswerRules {
+    let mut manifest = manifest(Tier::Decision);
+    change(&mut manifest);
+    let changes = json!({ "type": "array", "items": { "type": "object" } });
+    rules(manifest, &schema(json!({ "changes": changes, "issues": changes, "behavior_equivalence": {} })))
+}
+
+fn code_of(rules: &AnswerRules, more: Value) -> Value {
+    answer(rules, &reply(more))["error"]["code"].clone()
+}
+
+fn repairs(envelope: &Value) -> Vec<String> {
+    let entries = envelope["meta"]["repairs"].as_array().cloned().unwrap_or_default();
+    entries
+        .iter()
+        .map(|one| format!("{} {}", one["rule"].as_str().unwrap(), one["path"].as_str().unwrap()))
+        .collect()
+}
+
+fn warnings(envelope: &Value) -> Vec<&str> {
+    let warnings = envelope["_warnings"].as_array().map(Vec::as_slice).unwrap_or_default();
+    warnings.iter().map(|one| one["code"].as_str().unwrap()).collect()
+}
+
+mod tiers {
+    use super::*;
+
+    #[test]
+    fn exec_demands_confidence_and_low_risk() {
+        let exec = tier(Tier::Exec);
+        assert_eq!(code_of(&exec, json!({ "meta": { "confidence": 0.9, "risk": "none" } })), Value::Null);
+        let unsure = answer(&exec, &reply(json!({ "meta": { "confidence": 0.8999 } })));
+        assert_eq!(unsure["error"]["code"], "E2001");
+        assert_eq!(unsure["error"]["recoverable"], true);
+        assert_eq!(unsure["error"]["details"]["meta"]["confidence"], 0.8999);
+        assert_eq!(unsure["partial_data"], reply(json!({}))["data"]);
+        assert_eq!(unsure["meta"]["confidence"], 0.0);
+        let risky = answer(&exec, &reply(json!({ "meta": { "risk": "medium" } })));
+        assert_eq!(
+            (&risky["error"]["code"], &risky["error"]["recoverable"]),
+            (&json!("E3006"), &json!(false))
+        );
+        assert_eq!(risky["partial_data"], reply(json!({}))["data"]);
+    }
+
+    #[test]
+    fn decision_warns_below_one_half_and_exploration_does_not() {
+        let unsure = |confidence: f64| reply(json!({ "meta": { "confidence": confidence } }));
+        assert_eq!(warnings(&answer(&tier(Tier::Decision), &unsure(0.49))), ["W2001"]);
+        assert_eq!(warnings(&answer(&tier(Tier::Decision), &unsure(0.5))), [] as [&str; 0]);
+        assert_eq!(warnings(&answer(&tier(Tier::Exploration), &unsure(0.01))), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn a_changed_behaviour_limits_confidence() {
+        let rules =
+            with(|manifest| manifest.constraints.behavior_equivalence_false_max_confidence = Some(0.7));
+        let changed = |same: bool, confidence: f64| json!({ "data": { "behavior_equivalence": same }, "meta": { "confidence": confidence } });
+        assert_eq!(code_of(&rules, changed(false, 0.7)), Value::Null);
+        assert_eq!(code_of(&rules, changed(false, 0.71)), "E3006");
+        assert_eq!(code_of(&rules, changed(true, 0.71)), Value::Null);
+    }
+}
+
+mod risk {
+    use super::*;
+
+    fn risks(rule: RiskRule, own: &str, list: &str, risks: Value) -> Value {
+        let rules = with(|manifest| manifest.risk_rule = rule);
+        let entries: Vec<Value> =
+            risks.as_array().unwrap().iter().map(|risk| json!({ "risk": risk })).collect();
+        answer(&rules, &reply(json!({ "meta": { "risk": own }, "data": { list: entries } })))
+    }
+
+    #[test]
+    fn the_greatest_of_the_list_takes_the_place_of_the_models_own() {
+        let changes = RiskRule::MaxChangesRisk;
+        let raised = risks(changes, "low", "changes", json!(["none", "high", "medium"]));
+        assert_eq!((&raised["meta"]["risk"], raised.get("_warnings")), (&json!("high"), None));
+        let lowered = risks(changes, "high", "changes", json!(["none", "low"]));
+        assert_eq!((&lowered["meta"]["risk"], warnings(&lowered)), (&json!("low"), vec!["W3008"]));
+        let strange = risks(changes, "low", "changes", json!(["low", "catastrophic"]));
+        assert_eq!(strange["meta"]["risk"], "high");
+        let issues =
+            risks(RiskRule::MaxIssuesRisk, "low", "issues", json!([{ "custom": "x", "reason": "y" }]));
+        assert_eq!(issues["meta"]["risk"], "high");
+    }
+
+    #[test]
+    fn without_a_risk_in_the_list_the_models_own_stays() {
+        for (rule, list, entries) in [
+            (RiskRule::MaxChangesRisk, "changes", json!([])),
+            (RiskRule::MaxChangesRisk, "changes", json!([7])),
+            (RiskRule::MaxChangesRisk, "issues", json!(["high"])),
+            (RiskRule::MaxIssuesRisk, "changes", json!(["high"])),
+            (RiskRule::Explicit, "changes", json!(["high"])),
+        ] {
+            assert_eq!(risks(rule, "low", list, entries)["meta"]["risk"], "low");
+        }
+    }
+
+    #[test]
+    fn a_risk_that_was_never_stated_is_not_lowered() {
+        let text = r#"{"ok": true, "meta": {"confidence": 0.9, "explain": "x"}, "data": {"result": "r", "rationale": "y", "changes": [{"risk": "low"}]}}"#;
+        let envelope = answer_text(&with(|_| {}), text);
+        assert_eq!((&envelope["meta"]["risk"], warnings(&envelope).len()), (&json!("low"), 0));
+    }
+}
+
+mod repair {
+    use super::*;
+
+    #[test]
+    fn absent_meta_is_filled() {
+        let envelope =
+            answer_text(&plain(), r#"{"ok": true, "data": {"result": "r", "rationale": " Because. "}}"#);
+        assert_eq!(envelope["meta"]["confidence"], 0.5);
+        assert_eq!(envelope["meta"]["risk"], "medium");
+        assert_eq!(envelope["meta"]["explain"], "Because.");
+        assert_eq!(
+            repairs(&envelope),
+            ["fill_confidence meta.confidence", "fill_risk meta.risk", "fill_explain meta.explain"]
+        );
+        assert_eq!(
+            envelope["meta"]["repairs"][0],
+            json!({ "rule": "fill_confidence", "path": "meta.confidence", "after": 0.5 })
+        );
+    }
+
+    #[test]
+    fn a_demanded_confidence_is_not_filled() {
+        let rules = with(|manifest| manifest.constraints.require_confidence = true);
+        let envelope =
+            answer_text(&rules, r#"{"ok": true, "meta": {}, "data": {"result": "r", "rationale": "y"}}"#);
+        assert_eq!(envelope["error"]["details"]["violations"][0]["path"], "meta.confidence");
+    }
+
+    #[test]
+    fn a_long_explain_is_cut_and_a_long_rationale_is_not() {
+        let long = "é".repeat(300);
+        let envelope = answer(
+            &plain(),
+            &reply(json!({ "meta": { "explain": format!(" {long}") }, "data": { "rationale": long } })),
+        );
+        assert_eq!(envelope["meta"]["explain"], "é".repeat(280));
+        assert_eq!(envelope["data"]["rationale"], long);
+        assert_eq!(repairs(&envelope), ["trim_explain meta.explain", "truncate_explain meta.explain"]);
+        assert_eq!(envelope["meta"]["repairs"][1]["before"], long);
+    }
+
+    #[test]
+    fn near_json_is_read_and_recorded_with_sizes_alone() {
+        let text = "Sure!\n```json\n{'ok': True, // yes\n \"data\": {\"result\": \"a\nb\", \"rationale\": \"y\",}}\n```\nBye";
+        let envelope = answer_text(&plain(), text);
+        assert_eq!(envelope["data"], json!({ "result": "a\nb", "rationale": "y" }));
+        let rules: Vec<String> = repairs(&envelope);
+        for expected in [
+            "surrounding_text ",
+            "code_fence ",
+            "single_quotes ok",
+            "python_literal ok",
+            "comment ",
+            "trailing_comma data",
+            "raw_newline data.result",
+        ] {
+            assert!(rules.iter().any(|rule| rule == expected), "{expected} in {rules:?}");
+        }
+        let sizes = envelope["meta"]["repairs"].as_array().unwrap().iter();
+        assert!(
+            sizes
+                .filter(|one| !one["path"].as_str().unwrap().starts_with("meta"))
+                .all(|one| one["before"].is_u64())
+        );
+    }
+
+    #[test]
+    fn a_strict_run_refuses_every_repair_and_nothing_else() {
+        let mut strict = plain();
+        strict.strict = true;
+        assert_eq!(answer(&strict, &reply(json!({ "error": null })))["ok"], true);
+        let fenced = format!("```json\n{}\n```", reply(json!({})));
+        let envelope = answer_text(&strict, &fenced);
+        assert_eq!(envelope["error"]["code"], "E3001");
+        assert_eq!(envelope["error"]["details"]["repairs"][0]["rule"], "code_fence");
+        assert_eq!(envelope["partial_data"], reply(json!({}))["data"]);
+    }
+
+    #[test]
+    fn a_types_or_enums_are_never_mended() {
+        for (more, code) in [
+            (json!({ "meta": { "confidence": "0.9" } }), "E3001"),
+            (json!({ "meta": { "risk": "severe" } }), "E3005"),
+            (json!({ "meta": null }), "E3001"),
+            (json!({ "data": { "result": 7 } }), "E3001"),
+            (json!({ "ok": "true" }), "E3001"),
+        ] {
+            assert_eq!(code_of(&plain(), more.clone()), code, "{more}");
+        }
+    }
+
+    #[test]
+    fn a_reply_that_is_no_envelope_is_wrapped() {
+        let bare = r#"{"result": "r", "rationale": "y", "confidence": 0.9, "risk": "low"}"#;
+        let envelope = answer_text(&plain(), bare);
+        assert_eq!(envelope["data"], serde_json::from_str::<Value>(bare).unwrap());
+        assert_eq!(
+            (&envelope["meta"]["confidence"], &envelope["meta"]["risk"]),
+            (&json!(0.9), &json!("low"))
+        );
+        assert_eq!(repairs(&envelope), ["wrap ", "fill_explain meta.explain"]);
+        assert_eq!(envelope.get("_warnings"), None);
+        let unwrapping = with(|manifest| manifest.compat.runtime_auto_wrap = false);
+        assert_eq!(answer_text(&unwrapping, bare)["error"]["details"]["violations"][0]["path"], "ok");
+    }
+
+    #[test]
+    fn an_older_format_takes_data_and_envelopes() {
+        let schema = json!({ "input": {}, "output": { "type": "object", "required": ["n"] } });
+        let old = rules(Manifest::with_defaults("old", Format::V21, None), &schema);
+        let bare = answer_text(&old, r#"{"n": [1, 2], "risk": {"score": 3}}"#);
+        assert_eq!(bare["data"], json!({ "n": [1, 2], "risk": { "score": 3 } }));
+        assert_eq!(bare["meta"]["risk"], "medium");
+        let meta = r#"{"confidence": 0.9, "risk": "low", "explain": "x"}"#;
+        let enveloped = answer_text(&old, &format!(r#"{{"meta": {meta}, "ok": true, "data": {{"n": 1}}}}"#));
+        assert_eq!(enveloped["data"], json!({ "n": 1 }));
+        assert_eq!(repairs(&enveloped), [] as [String; 0]);
+    }
+}
+
+mod overflow {
+    use super::*;
+
+    fn insights(count: usize) -> Value {
+        let one = json!({ "text": "Also.", "suggested_mapping": "result" });
+        json!({ "data": { "extensions": { "insights": vec![one; count] } } })
+    }
+
+    #[test]
+    fn insights_over_the_limit_are_cut_with_a_warning() {
+        let envelope = answer(&tier(Tier::Decision), &reply(insights(7)));
+        assert_eq!(envelope["data"]["extensions"]["insights"].as_array().unwrap().len(), 5);
+        assert_eq!(warnings(&envelope), ["W3004"]);
+        assert_eq!(repairs(&envelope), ["cut_insights data.extensions.insights"]);
+        assert_eq!(answer(&tier(Tier::Decision), &reply(insights(5))).get("_warnings"), None);
+    }
+
+    #[test]
+    fn insights_where_there_may_be_none_are_refused() {
+        let exec = tier(Tier::Exec);
+        let envelope = answer(&exec, &reply(insights(1)));
+        assert_eq!(envelope["error"]["code"], "E3004");
+        assert_eq!(envelope["partial_data"]["result"], "fine");
+        let open = with(|manifest| {
+            manifest.tier = Some(Tier::Exec);
+            manifest.overflow = Overflow { enabled: true, max_items: 2, ..Overflow::of(Tier::Exec) };
+        });
+        assert_eq!(code_of(&open, insights(2)), Value::Null);
+        assert_eq!(code_of(&open, insights(3)), "E3004");
+    }
+
+    #[test]
+    fn an_insight_that_would_be_cut_may_be_wrong() {
+        let mut more = insights(6);
+        more["data"]["extensions"]["insights"][5] = json!({ "text": "unmapped" });
+        assert_eq!(code_of(&tier(Tier::Decision), more.clone()), Value::Null);
+        more["data"]["extensions"]["insights"][4] = json!({ "text": "unmapped" });
+        assert_eq!(code_of(&tier(Tier::Decision), more), "E3001");
+    }
+}
+
+mod faults {
+    use super::*;
+
+    #[test]
+    fn every_violation_is_listed_and_none_of_their_values_is_kept() {
+        let text = r#"{"ok": true, "meta": {"confidence": 2, "risk": "low", "explain": "x"}, "data": {"result": 7, "rationale": "", "more": [1]}}"#;
+        let envelope = answer_text(&plain(), text);
+        assert_eq!(envelope["error"]["code"], "E3001");
+        let paths: Vec<&Value> = envelope["error"]["details"]["violations"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|one| &one["path"])
+            .collect();
+        assert_eq!(paths, ["meta.confidence", "data.result", "data.rationale"]);
+        assert_eq!(envelope["partial_data"], json!({ "more": [1] }));
+        let silent = with(|manifest| manifest.failure.partial_allowed = false);
+        assert_eq!(answer(&silent, &reply(json!({ "data": { "result": 7 } }))).get("partial_data"), None);
+    }
+
+    #[test]
+    fn unknown_fields_follow_the_strictness() {
+        let of = |strictness| with(|manifest| manifest.strictness = strictness);
+        let more = reply(json!({ "data": { "extra": 1 } }));
+        assert_eq!(answer(&of(Strictness::High), &more)["error"]["code"], "E3001");
+        let medium = answer(&of(Strictness::Medium), &more);
+        assert_eq!((&medium["data"]["extra"], warnings(&medium)), (&json!(1), vec!["W3007"]));
+        assert_eq!(warnings(&answer(&of(Strictness::Low), &more)), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn what_is_no_answer_has_its_code() {
+        for (text, code, reason) in [
+            ("I would rather not.", "E1000", Value::Null),
+            ("", "E1000", json!("empty")),
+            (r#"{"ok": true, "data": {"result": "r" "#, "E1000", json!("truncated")),
+            (r#"{"ok": true, "data": {"result" "#, "E1000", json!("truncated")),
+            (r#"{"ok": true, "data": {"result": 1e999}}"#, "E1000", Value::Null),
+            (r#"{"ok": true, "data": {}} {"ok": true, "data": {}}"#, "E1000", json!("several_objects")),
+            ("[1, 2]", "E3001", Value::Null),
+            (r#"{"ok": true}"#, "E3001", Value::Null),
+            (r#"{"ok": false, "meta": {}}"#, "E3001", Value::Null),
+        ] {
+            let envelope = answer_text(&plain(), text);
+            assert_eq!(envelope["error"]["code"], code, "{text}");
+            assert_eq!(envelope["error"]["details"]["reason"], reason, "{text}");
+            assert_eq!(envelope["meta"]["confidence"], 0.0);
+        }
+    }
+
+    #[test]
+    fn a_reply_that_was_cut_is_never_an_answer() {
+        let whole = reply(json!({})).to_string();
+        let cases = [
+            (whole.as_str(), Some(FinishReason::Length), "E2003"),
+            (&whole[..whole.len() - 3], Some(FinishReason::Length), "E2003"),
+            (&whole[..whole.len() - 1], Some(FinishReason::Stop), "E1000"),
+            (&whole, None, "E2010"),
+            (&whole, Some(FinishReason::ContentFilter), "E2004"),
+            ("No.", Some(FinishReason::Refusal(Some("No.".to_owned()))), "E2004"),
+        ];
+        for (text, reason, code) in cases {
+            let envelope = envelope(fold(chunks(&plain(), text, 9, reason)));
+            assert_eq!(envelope["error"]["code"], code, "{text}");
+            assert_eq!(envelope.get("partial_data").is_some(), text.len() > 9, "{text}");
+        }
+    }
+
+    #[test]
+    fn partial_data_are_what_was_told() {
+        let text = r#"{"ok": true, "data": {"result": "r", "list": [{"a": "x"}, {"b": {"c": ["#;
+        let envelope = answer_text(&plain(), text);
+        assert_eq!(envelope["partial_data"], json!({ "result": "r", "list": [{ "a": "x" }] }));
+        assert_eq!(answer_text(&plain(), r#"{"ok": true, "data": {"result": "#).get("partial_data"), None);
+        assert_eq!(answer_text(&plain(), r#"{"data": {"result": "r", "#).get("partial_data"), None);
+    }
+
+    #[test]
+    fn numbers_stay_as_they_were_written() {
+        let text = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "x"}, "data": {"result": "r", "rationale": "y", "n": 123456789012345678901234567890}}"#;
+        let chunks = chunks(&plain(), text, text.len(), Some(FinishReason::Stop));
+        let data = fold(chunks).data().map(Tree::to_string);
+        assert!(data.unwrap().contains("123456789012345678901234567890"));
+    }
+}
+
+mod errors_of_the_model {
+    use super::*;
+
+    fn error(rules: &AnswerRules, error: Value) -> Value {
+        let meta = json!({ "confidence": 0.6, "risk": "medium", "explain": "No." });
+        answer(rules, &json!({ "ok": false, "meta": meta, "data": null, "error": error }))
+    }
+
+    #[test]
+    fn an_error_keeps_its_own_meta() {
+        let envelope =
+            error(&plain(), json!({ "code": "E2006", "message": "Which?", "suggestion": "Say which." }));
+        assert_eq!(envelope["meta"], json!({ "confidence": 0.6, "risk": "medium", "explain": "No." }));
+        let expected =
+            json!({ "code": "E2006", "message": "Which?", "recoverable": true, "suggestion": "Say which." });
+        assert_eq!(envelope["error"], expected);
+    }
+
+    #[test]
+    fn codes_are_normalised() {
+        let declaring = with(|manifest| manifest.error_codes = vec![("E5001".to_owned(), "None".to_owned())]);
+        for (said, code, legacy) in [
+            ("E2005", "E2005", Value::Null),
+            ("BEHAVIOR_CHANGE_REQUIRED", "E2005", json!("BEHAVIOR_CHANGE_REQUIRED")),
+            ("NO_SIMPLIFICATION_POSSIBLE", "E2004", json!("NO_SIMPLIFICATION_POSSIBLE")),
+            ("E5001", "E5001", Value::Null),
+        ] {
+            let envelope = error(&declaring, json!({ "code": said, "message": "x" }));
+            assert_eq!(envelope["error"]["code"], code);
+            assert_eq!(envelope["error"]["details"]["legacy_code"], legacy);
+        }
+        for said in ["E5002", "E4099", "SOMETHING", ""] {
+            let envelope = error(&declaring, json!({ "code": said, "message": "x" }));
+            assert_eq!(envelope["error"]["code"], "E3001", "{said}");
+            assert_eq!(envelope["error"]["details"]["model_error"]["code"], said);
+        }
+    }
+
+    #[test]
+    fn the_modules_error_schema_sees_the_normalised_code() {
+        let mut schema = schema(json!({}));
+        schema["error"] = json!({ "properties": { "code": { "pattern": "^E[1-4][0-9]{3}$" }, "message": { "minLength": 5 } } });
+        let rules = rules(manifest(Tier::Decision), &schema);
+        let told =
+            error(&rules, json!({ "code": "BEHAVIOR_CHANGE_REQUIRED", "message": "It would change." }));
+        assert_eq!(told["error"]["code"], "E2005");
+        let short = error(&rules, json!({ "code": "E2005", "message": "No" }));
+        assert_eq!(short["error"]["details"]["violations"][0]["path"], "error.message");
+    }
+
+    #[test]
+    fn what_the_model_has_comes_along() {
+        let failure = json!({
+            "ok": false, "error": { "code": "E2007", "message": "x" },
+            "partial_data": { "result": 7, "rationale": "Half of it." },
+        });
+        let envelope = answer(&plain(), &failure);
+        assert_eq!(envelope["partial_data"], json!({ "rationale": "Half of it." }));
+        assert_eq!(envelope["meta"]["explain"], "Half of it.");
+    }
+}

@@ -1,0 +1,204 @@
+//! What holds of every reply, however it is made and however it arrives.
+
+use cog_spec::{ChunkType, Dialect, FinishReason, Format, Manifest, Tier};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::{AnswerRules, fold, testing::*};
+
+/// JSON as a model writes it: keys may come twice.
+#[derive(Debug, Clone)]
+enum Json {
+    Scalar(&'static str),
+    Text(String),
+    Array(Vec<Json>),
+    Object(Vec<(&'static str, Json)>),
+}
+
+impl Json {
+    fn write(&self, out: &mut String) {
+        match self {
+            Json::Scalar(text) => out.push_str(text),
+            Json::Text(text) => out.push_str(&json!(text).to_string()),
+            Json::Array(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    out.push_str(if index > 0 { ", " } else { "" });
+                    item.write(out);
+                }
+                out.push(']');
+            }
+            Json::Object(members) => {
+                out.push('{');
+                for (index, (key, value)) in members.iter().enumerate() {
+                    out.push_str(if index > 0 { ", " } else { "" });
+                    out.push_str(&format!("{}: ", json!(key)));
+                    value.write(out);
+                }
+                out.push('}');
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out);
+        out
+    }
+}
+
+fn any_json() -> impl Strategy<Value = Json> {
+    let scalars = ["null", "true", "-0", "1.50", "1e3", "{}", "[]", "\"\"", "12345678901234567890123"];
+    let leaf = prop_oneof![
+        prop::sample::select(scalars.to_vec()).prop_map(Json::Scalar),
+        "[a-zé\n\"\\\\🙂 ]{0,12}".prop_map(Json::Text),
+    ];
+    leaf.prop_recursive(3, 24, 4, |inner| {
+        prop_oneof![prop::collection::vec(inner.clone(), 0..4).prop_map(Json::Array), object(inner)]
+    })
+}
+
+fn object(inner: impl Strategy<Value = Json> + 'static) -> impl Strategy<Value = Json> {
+    let keys = prop::sample::select(vec!["a", "b", "odd key", "ok", "data", "rationale", "risk", "optional"]);
+    prop::collection::vec((keys, inner), 0..5).prop_map(Json::Object)
+}
+
+fn meta() -> impl Strategy<Value = Json> {
+    let confidence = prop::sample::select(vec!["0", "0.3", "0.95", "1", "1.5"]).prop_map(Json::Scalar);
+    let risk =
+        prop::sample::select(vec!["low", "medium", "strange"]).prop_map(|word| Json::Text(word.to_owned()));
+    let explain = "[a ]{0,4}".prop_map(Json::Text);
+    (prop::option::of(confidence), prop::option::of(risk), prop::option::of(explain)).prop_map(
+        |(one, two, three)| {
+            let members = [
+                one.map(|it| ("confidence", it)),
+                two.map(|it| ("risk", it)),
+                three.map(|it| ("explain", it)),
+            ];
+            Json::Object(members.into_iter().flatten().collect())
+        },
+    )
+}
+
+fn data() -> impl Strategy<Value = Json> {
+    (object(any_json()), any::<bool>()).prop_map(|(object, with_rationale)| match object {
+        Json::Object(mut members) if with_rationale => {
+            members.push(("rationale", Json::Text("Because.".to_owned())));
+            Json::Object(members)
+        }
+        other => other,
+    })
+}
+
+fn envelope_text() -> impl Strategy<Value = String> {
+    let ok = prop_oneof![8 => Just("true"), 1 => Just("false")].prop_map(|ok| ("ok", Json::Scalar(ok)));
+    let error = Json::Object(vec![("code", Json::Text("E2006".into())), ("message", Json::Text("x".into()))]);
+    let members = (
+        prop::collection::vec(ok, 1..3),
+        prop::collection::vec(meta().prop_map(|meta| ("meta", meta)), 0..2),
+        prop::collection::vec(data().prop_map(|data| ("data", data)), 0..3),
+        prop::option::weighted(0.2, prop_oneof![Just(Json::Scalar("null")), Just(error)]),
+    );
+    let ordered = members.prop_map(|(ok, meta, data, error)| {
+        let mut members = [ok, meta, data].concat();
+        members.extend(error.map(|error| ("error", error)));
+        members
+    });
+    let ordered = ordered.boxed();
+    prop_oneof![ordered.clone(), ordered.prop_shuffle()].prop_map(|members| Json::Object(members).text())
+}
+
+fn reply_text() -> impl Strategy<Value = String> {
+    let json = prop_oneof![4 => envelope_text(), 1 => data().prop_map(|data| data.text())];
+    let around = prop::sample::select(vec![
+        ("", ""),
+        ("Sure:\n```json\n", "\n```"),
+        (" \n", "\n"),
+        ("<think>{x}</think>", ""),
+    ]);
+    (json, around).prop_map(|(json, (before, after))| format!("{before}{json}{after}"))
+}
+
+/// What rules are made of.
+#[derive(Debug, Clone)]
+struct Setup {
+    format: Format,
+    tier: Tier,
+    asked: Dialect,
+    chunk_type: ChunkType,
+    buffer_size: u64,
+}
+
+impl Setup {
+    fn rules(&self) -> AnswerRules {
+        let mut manifest = Manifest::with_defaults("m", self.format, Some(self.tier));
+        manifest.responsibility = "Answer".to_owned();
+        let data =
+            json!({ "type": "object", "properties": { "optional": { "type": "string" }, "a": {}, "b": {} } });
+        let mut rules = rules(manifest, &json!({ "data": data }));
+        rules.asked = self.asked;
+        rules.response.chunk_type = self.chunk_type;
+        rules.response.buffer_size = self.buffer_size;
+        rules
+    }
+}
+
+fn any_setup() -> impl Strategy<Value = Setup> {
+    let format = prop::sample::select(vec![Format::V1, Format::V22, Format::V25]);
+    let tier = prop::sample::select(Tier::ALL.to_vec());
+    let asked = prop::sample::select(vec![Dialect::OpenAiStrict, Dialect::Prompt]);
+    let chunk_type = prop::sample::select(vec![ChunkType::Delta, ChunkType::Delta, ChunkType::Snapshot]);
+    (format, tier, asked, chunk_type, 0..40_u64).prop_map(|(format, tier, asked, chunk_type, buffer_size)| {
+        Setup { format, tier, asked, chunk_type, buffer_size }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Every stream is in order and gives its data (`chunks` checks that), and however it was split, its fold is the
+    /// same.
+    #[test]
+    fn the_fold_does_not_depend_on_the_split(setup in any_setup(), text in reply_text(), piece in 1..20_usize) {
+        let rules = setup.rules();
+        let stop = Some(FinishReason::Stop);
+        let whole = envelope(fold(chunks(&rules, &text, text.len(), stop.clone())));
+        let split = envelope(fold(chunks(&rules, &text, piece, stop)));
+        prop_assert_eq!(split, whole);
+    }
+
+    /// Chunks in any order fold to the same envelope.
+    #[test]
+    fn the_fold_does_not_depend_on_the_order(setup in any_setup(), text in reply_text()) {
+        let rules = setup.rules();
+        let chunks = chunks(&rules, &text, 7, Some(FinishReason::Stop));
+        let (end, inner) = chunks.split_last().unwrap();
+        let turned = inner.iter().rev().chain([end]).cloned();
+        prop_assert_eq!(fold(turned), fold(chunks.clone()));
+    }
+
+    /// An answer that stands, given as a reply, stands unchanged and needs no repair.
+    #[test]
+    fn repair_is_idempotent(setup in any_setup(), text in reply_text()) {
+        let rules = setup.rules();
+        let mut first = envelope(fold(chunks(&rules, &text, 64, Some(FinishReason::Stop))));
+        if first["ok"] != true {
+            return Ok(());
+        }
+        let again = first.to_string();
+        let second = envelope(fold(chunks(&rules, &again, 64, Some(FinishReason::Stop))));
+        first["meta"].as_object_mut().unwrap().remove("repairs");
+        prop_assert_eq!(second["meta"].get("repairs"), None);
+        prop_assert_eq!(&second["meta"], &first["meta"]);
+        prop_assert_eq!(&second["data"], &first["data"]);
+    }
+
+    /// A reply that is cut anywhere is no answer, and what is given of it was in it.
+    #[test]
+    fn a_cut_reply_is_never_an_answer(setup in any_setup(), text in reply_text(), cut in 0.0..1.0_f64) {
+        let rules = setup.rules();
+        let end = text.floor_char_boundary((text.len() as f64 * cut) as usize);
+        let chunks = chunks(&rules, &text[..end], 5, None);
+        prop_assert!(!fold(chunks).is_ok());
+    }
+}
