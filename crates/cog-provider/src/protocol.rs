@@ -4,6 +4,7 @@
 //! events. What a vendor adds to its protocol, unknown fields and unknown words, is never an error.
 
 mod anthropic;
+mod decoder;
 mod frames;
 mod gemini;
 mod ollama;

@@ -5,7 +5,7 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Ask, Decoder, Protocol};
+use super::{Ask, Decoder, Protocol, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
 /// The protocol.
@@ -24,7 +24,7 @@ impl Protocol for Anthropic {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::AnthropicDecoder::new())
+        Box::new(FrameDecoder::new(Frames::events(), decode::event))
     }
 
     fn models_path(&self, base_url: &str) -> String {

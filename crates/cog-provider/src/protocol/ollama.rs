@@ -5,7 +5,7 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Ask, Decoder, Protocol};
+use super::{Ask, Decoder, Protocol, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
 /// The protocol.
@@ -17,7 +17,7 @@ impl Protocol for Ollama {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::OllamaDecoder::new())
+        Box::new(FrameDecoder::new(Frames::lines(), decode::line))
     }
 
     fn models_path(&self, _base_url: &str) -> String {

@@ -5,7 +5,7 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Ask, Decoder, Protocol};
+use super::{Ask, Decoder, Protocol, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
 /// The protocol.
@@ -17,7 +17,7 @@ impl Protocol for OpenAiChat {
     }
 
     fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(decode::OpenAiDecoder::new())
+        Box::new(FrameDecoder::new(Frames::events(), decode::chunk))
     }
 
     fn models_path(&self, _base_url: &str) -> String {

@@ -16,6 +16,8 @@ pub(crate) struct Reply {
     refusal: String,
     usage: Option<Usage>,
     finished: bool,
+    /// Calls that came whole, without an index.
+    calls: u32,
 }
 
 impl Reply {
@@ -47,6 +49,12 @@ impl Reply {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             out.push(ModelEvent::Reasoning(text.to_owned()));
         }
+    }
+
+    /// The index of a tool call that comes whole, where the vendor gives none.
+    pub(crate) fn next_call(&mut self) -> u32 {
+        self.calls += 1;
+        self.calls - 1
     }
 
     /// A piece of a tool call.

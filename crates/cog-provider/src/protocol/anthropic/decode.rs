@@ -2,39 +2,19 @@ use cog_json::Node;
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
 use crate::protocol::{
-    DecodeError, Decoder, VendorFault,
-    frames::{Frame, Frames},
+    DecodeError, VendorFault,
+    frames::Frame,
     reply::{Reply, StartKeys, fault_in},
 };
 
-/// Reads the events of a message stream, or one message body.
-pub(super) struct AnthropicDecoder {
-    frames: Frames,
-    reply: Reply,
-}
-
-impl AnthropicDecoder {
-    pub(super) fn new() -> Self {
-        Self { frames: Frames::events(), reply: Reply::default() }
-    }
-}
-
-impl Decoder for AnthropicDecoder {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply } = self;
-        frames.push(bytes, &mut |frame| event(reply, &frame, out))
-    }
-
-    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply } = self;
-        frames.finish(&mut |frame| event(reply, &frame, out))?;
-        reply.close(out)
-    }
-}
-
 const START: StartKeys = StartKeys { model: "model", id: "id" };
 
-fn event(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+/// Reads the events of a message stream, or one message body.
+pub(super) fn event(
+    reply: &mut Reply,
+    frame: &Frame<'_>,
+    out: &mut Vec<ModelEvent>,
+) -> Result<(), DecodeError> {
     let value = frame.json()?;
     let node = value.node();
     match node.get("type").and_then(Node::as_str).unwrap_or(frame.event) {

@@ -2,57 +2,25 @@ use cog_json::Node;
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
 use crate::protocol::{
-    DecodeError, Decoder,
-    frames::{Frame, Frames},
+    DecodeError,
+    frames::Frame,
     reply::{Reply, StartKeys, fault_in},
 };
 
 /// Reads `GenerateContentResponse` events, or a body of one of them or an array of them.
-pub(super) struct GeminiDecoder {
-    frames: Frames,
-    reply: Reply,
-    /// Calls so far: each arrives whole, without an index.
-    calls: u32,
-}
-
-impl GeminiDecoder {
-    pub(super) fn new() -> Self {
-        Self { frames: Frames::events(), reply: Reply::default(), calls: 0 }
-    }
-}
-
-impl Decoder for GeminiDecoder {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply, calls } = self;
-        frames.push(bytes, &mut |frame| responses(reply, calls, &frame, out))
-    }
-
-    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply, calls } = self;
-        frames.finish(&mut |frame| responses(reply, calls, &frame, out))?;
-        reply.close(out)
-    }
-}
-
-fn responses(
+pub(super) fn responses(
     reply: &mut Reply,
-    calls: &mut u32,
     frame: &Frame<'_>,
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), DecodeError> {
     let value = frame.json()?;
     match value.is_array() {
-        true => value.elements().try_for_each(|node| response(reply, calls, node, out)),
-        false => response(reply, calls, value.node(), out),
+        true => value.elements().try_for_each(|node| response(reply, node, out)),
+        false => response(reply, value.node(), out),
     }
 }
 
-fn response(
-    reply: &mut Reply,
-    calls: &mut u32,
-    node: Node<'_>,
-    out: &mut Vec<ModelEvent>,
-) -> Result<(), DecodeError> {
+fn response(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
     if node.get("error").is_some()
         && let Some(fault) = fault_in(node)
     {
@@ -64,7 +32,7 @@ fn response(
     }
     if let Some(candidate) = node.get("candidates").and_then(|candidates| candidates.at(0)) {
         let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
-        parts.for_each(|inner| part(reply, calls, inner, out));
+        parts.for_each(|inner| part(reply, inner, out));
         if let Some(word) = candidate.get("finishReason").and_then(Node::as_str) {
             reply.stop(finish_reason(word));
         }
@@ -73,7 +41,7 @@ fn response(
     Ok(())
 }
 
-fn part(reply: &mut Reply, calls: &mut u32, part: Node<'_>, out: &mut Vec<ModelEvent>) {
+fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
     let text = part.get("text").and_then(Node::as_str);
     match part.get("thought").and_then(Node::as_bool) {
         Some(true) => reply.reasoning(text, out),
@@ -82,8 +50,8 @@ fn part(reply: &mut Reply, calls: &mut u32, part: Node<'_>, out: &mut Vec<ModelE
     if let Some(call) = part.get("functionCall") {
         let text = |key: &str| Some(call.get(key)?.as_str()?.to_owned());
         let arguments = call.get("args").map(|args| args.to_string()).unwrap_or_default();
-        reply.tool_call(ToolCallDelta { index: *calls, id: text("id"), name: text("name"), arguments }, out);
-        *calls += 1;
+        let (index, id, name) = (reply.next_call(), text("id"), text("name"));
+        reply.tool_call(ToolCallDelta { index, id, name, arguments }, out);
     }
 }
 

@@ -2,41 +2,14 @@ use cog_json::Node;
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
 use crate::protocol::{
-    DecodeError, Decoder,
-    frames::{Frame, Frames},
+    DecodeError,
+    frames::Frame,
     reply::{Reply, StartKeys, fault_in},
 };
 
 /// Reads lines of `{message, done}`; the last one has `done: true` and the counts.
-pub(super) struct OllamaDecoder {
-    frames: Frames,
-    reply: Reply,
-    /// Calls so far: each arrives whole, without an index.
-    calls: u32,
-}
-
-impl OllamaDecoder {
-    pub(super) fn new() -> Self {
-        Self { frames: Frames::lines(), reply: Reply::default(), calls: 0 }
-    }
-}
-
-impl Decoder for OllamaDecoder {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply, calls } = self;
-        frames.push(bytes, &mut |frame| line(reply, calls, &frame, out))
-    }
-
-    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply, calls } = self;
-        frames.finish(&mut |frame| line(reply, calls, &frame, out))?;
-        reply.close(out)
-    }
-}
-
-fn line(
+pub(super) fn line(
     reply: &mut Reply,
-    calls: &mut u32,
     frame: &Frame<'_>,
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), DecodeError> {
@@ -52,8 +25,8 @@ fn line(
         reply.reasoning(message.get("thinking").and_then(Node::as_str), out);
         reply.text(message.get("content").and_then(Node::as_str), out);
         for call in message.get("tool_calls").into_iter().flat_map(Node::elements) {
-            reply.tool_call(tool_call(*calls, call), out);
-            *calls += 1;
+            let index = reply.next_call();
+            reply.tool_call(tool_call(index, call), out);
         }
     }
     if node.get("done").and_then(Node::as_bool) == Some(true) {

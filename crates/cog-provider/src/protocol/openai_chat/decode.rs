@@ -2,40 +2,20 @@ use cog_json::Node;
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
 use crate::protocol::{
-    DecodeError, Decoder,
-    frames::{Frame, Frames},
+    DecodeError,
+    frames::Frame,
     reply::{Reply, StartKeys, fault_in},
 };
-
-/// Reads `chat.completion.chunk` events, or one `chat.completion` body.
-pub(super) struct OpenAiDecoder {
-    frames: Frames,
-    reply: Reply,
-}
-
-impl OpenAiDecoder {
-    pub(super) fn new() -> Self {
-        Self { frames: Frames::events(), reply: Reply::default() }
-    }
-}
-
-impl Decoder for OpenAiDecoder {
-    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply } = self;
-        frames.push(bytes, &mut |frame| chunk(reply, &frame, out))
-    }
-
-    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply } = self;
-        frames.finish(&mut |frame| chunk(reply, &frame, out))?;
-        reply.close(out)
-    }
-}
 
 /// The mark at the end of a stream.
 const DONE: &str = "[DONE]";
 
-fn chunk(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+/// Reads `chat.completion.chunk` events, or one `chat.completion` body.
+pub(super) fn chunk(
+    reply: &mut Reply,
+    frame: &Frame<'_>,
+    out: &mut Vec<ModelEvent>,
+) -> Result<(), DecodeError> {
     if frame.text.trim() == DONE {
         reply.end(out);
         return Ok(());
