@@ -1,22 +1,7 @@
 //! The pipeline: a module, an input and a provider to chunks and one envelope.
 //!
-//! [`Runtime`] is the Rust API. Set one up, load a module, run it:
-//!
-//! ```
-//! use cog_run::{RunInput, RunOptions, Runtime};
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let runtime = Runtime::builder().build(); // offline: golden answers and samples
-//! let module = runtime.load("code-reviewer").map_err(|error| error.message)?;
-//! let input = RunInput::Args("fn main() {}".to_owned());
-//! let envelope = runtime.execute(&module, input, RunOptions::default()).await;
-//! assert!(envelope.is_ok());
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! A stream is the same run, chunk by chunk; [`ChunkStream::fold`] gives the envelope:
+//! [`Runtime`] is the Rust API. Set one up, load a module, run it; [`Runtime::execute_stream`] is the same run, chunk by
+//! chunk, and [`ChunkStream::fold`] makes the envelope of it:
 //!
 //! ```
 //! use cog_run::{RunInput, RunOptions, Runtime};
@@ -24,13 +9,16 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let runtime = Runtime::builder().build();
+//! let runtime = Runtime::builder().build(); // offline: golden answers and samples
 //! let module = runtime.load("code-reviewer").map_err(|error| error.message)?;
 //! let input = RunInput::Args("fn main() {}".to_owned());
-//! let mut chunks = runtime.execute_stream(&module, input, RunOptions::default()).map_err(|_| "refused")?;
-//! while let Some(chunk) = chunks.next().await {
-//!     println!("{}", chunk.event_name());
-//! }
+//!
+//! let envelope = runtime.execute(&module, input.clone(), RunOptions::default()).await;
+//! assert!(envelope.is_ok());
+//!
+//! let stream = runtime.execute_stream(&module, input, RunOptions::default()).map_err(|_| "refused")?;
+//! let events: Vec<_> = stream.map(|chunk| chunk.event_name()).collect().await;
+//! assert_eq!((events.first(), events.last()), (Some(&"meta"), Some(&"final")));
 //! # Ok(())
 //! # }
 //! ```

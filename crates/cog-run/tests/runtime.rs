@@ -7,13 +7,24 @@ mod support;
 use std::{sync::Arc, time::Duration};
 
 use cog_json::Value;
+use cog_module::Module;
+use cog_provider::Provider;
 use cog_run::{Caller, RunInput, RunOptions, Runtime};
 use cog_spec::{Chunk, Code, Envelope, FinishReason, ModelEvent};
 use futures_util::StreamExt as _;
 use support::{ANSWER, Scripted, folder};
+use tempfile::TempDir;
 
 fn input(text: &str) -> RunInput {
     RunInput::Json(Value::parse(text).unwrap())
+}
+
+/// A runtime that asks this provider, with the module of the folder loaded.
+fn asking(provider: Scripted, folder: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
+    let provider = Arc::new(provider);
+    let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    (provider, runtime, module)
 }
 
 fn code(envelope: &Envelope) -> Option<&str> {
@@ -23,9 +34,7 @@ fn code(envelope: &Envelope) -> Option<&str> {
 #[tokio::test]
 async fn execute_gives_the_checked_envelope() {
     let folder = folder("Answer $query.", &[]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.data().unwrap().get("result").unwrap().as_str(), Some("fine"));
@@ -36,8 +45,7 @@ async fn execute_gives_the_checked_envelope() {
 #[tokio::test]
 async fn the_stream_folded_is_what_execute_gives() {
     let folder = folder("Answer.", &[]);
-    let runtime = Runtime::builder().provider(Arc::new(Scripted::saying(ANSWER))).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     let question = || input(r#"{"query": "why?"}"#);
     let sync = runtime.execute(&module, question(), RunOptions::default()).await;
     let stream = runtime.execute_stream(&module, question(), RunOptions::default()).unwrap();
@@ -54,9 +62,7 @@ async fn the_stream_folded_is_what_execute_gives() {
 #[tokio::test]
 async fn an_input_that_does_not_fit_never_reaches_the_model() {
     let folder = folder("Answer.", &[]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     let envelope =
         runtime.execute(&module, input(r#"{"query": 1, "count": "x"}"#), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E1003"));
@@ -68,9 +74,7 @@ async fn an_input_that_does_not_fit_never_reaches_the_model() {
 #[tokio::test]
 async fn two_equal_calls_see_the_same_prompt() {
     let folder = folder("Answer.", &[]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     for _ in 0..2 {
         runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
     }
@@ -81,9 +85,7 @@ async fn two_equal_calls_see_the_same_prompt() {
 #[tokio::test]
 async fn placeholders_within_an_input_stay_text() {
     let folder = folder("Say $ARGUMENTS to $INPUT.", &[]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     runtime
         .execute(&module, RunInput::Args("$INPUT $MEDIA_INPUTS @call:x".to_owned()), RunOptions::default())
         .await;
@@ -94,9 +96,7 @@ async fn placeholders_within_an_input_stay_text() {
 #[tokio::test]
 async fn what_the_prompt_did_not_place_follows_as_json() {
     let folder = folder("Say $ARGUMENTS.", &[]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     runtime.execute(&module, input(r#"{"query": "hello", "count": 2}"#), RunOptions::default()).await;
     let requests = provider.requests();
     let messages = requests[0].messages.messages();
@@ -107,8 +107,7 @@ async fn what_the_prompt_did_not_place_follows_as_json() {
 #[tokio::test]
 async fn a_module_that_people_may_not_run_says_so() {
     let folder = folder("Answer.", &["invocation:", "  user_invocable: false"]);
-    let runtime = Runtime::builder().provider(Arc::new(Scripted::saying(ANSWER))).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     let refused = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
     assert_eq!(code(&refused), Some("E4007"));
     let options = RunOptions { caller: Caller::Agent, ..RunOptions::default() };
@@ -118,9 +117,7 @@ async fn a_module_that_people_may_not_run_says_so() {
 #[tokio::test]
 async fn an_input_longer_than_the_module_takes_is_refused() {
     let folder = folder("Answer.", &["runtime_requirements:", "  max_input_tokens: 10"]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     let envelope = runtime.execute(&module, RunInput::Args("x".repeat(200)), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E1005"));
     assert_eq!(provider.requests(), []);
@@ -143,9 +140,7 @@ async fn a_run_that_takes_too_long_is_e2011_in_a_stream_and_e2002_folded() {
 #[tokio::test(start_paused = true)]
 async fn dropping_the_stream_cancels_the_call() {
     let folder = folder("Answer.", &[]);
-    let provider = Arc::new(Scripted::hanging(r#"{"ok": true, "#));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::hanging(r#"{"ok": true, "#), &folder);
     let mut stream =
         runtime.execute_stream(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).unwrap();
     stream.next().await.unwrap();
@@ -159,9 +154,7 @@ async fn dropping_the_stream_cancels_the_call() {
 async fn a_violation_is_asked_again_where_the_module_allows_it() {
     let folder = folder("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 2"]);
     let wrong = ANSWER.replace("\"fine\"", "1");
-    let provider = Arc::new(Scripted::saying_in_turn([&wrong, ANSWER]));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying_in_turn([&wrong, ANSWER]), &folder);
     let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
@@ -175,8 +168,7 @@ async fn a_reply_cut_by_length_is_never_ok() {
         ModelEvent::Text(r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#.to_owned()),
         ModelEvent::Finished(FinishReason::Length),
     ]]);
-    let runtime = Runtime::builder().provider(Arc::new(cut)).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (_, runtime, module) = asking(cut, &folder);
     let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E2003"));
     let cog_spec::Outcome::Failure { partial_data: Some(partial), .. } = &envelope.outcome else {
@@ -213,9 +205,7 @@ async fn offline_a_sample_says_that_no_model_was_asked() {
 #[tokio::test]
 async fn rendering_sends_nothing() {
     let folder = folder("Answer.", &[]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
-    let runtime = Runtime::builder().provider(provider.clone()).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
     let rendered = runtime.render(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).unwrap();
     assert_eq!(rendered.messages.messages().len(), 2);
     assert_eq!(provider.requests(), []);
