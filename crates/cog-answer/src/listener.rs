@@ -25,7 +25,7 @@ pub(crate) struct Listener {
 /// How content travels (SPEC 2.2, `chunk_type`).
 #[derive(Debug)]
 enum Teller {
-    Deltas(Deltas),
+    Deltas(Box<Deltas>),
     Drafts(Drafts),
 }
 
@@ -33,7 +33,9 @@ impl Listener {
     pub(crate) fn new(rules: &AnswerRules) -> Self {
         let holds_nulls = rules.asked == Dialect::OpenAiStrict;
         let teller = match rules.response.chunk_type {
-            ChunkType::Delta => Teller::Deltas(Deltas::new(rules.response.buffer_size, holds_nulls)),
+            ChunkType::Delta => {
+                Teller::Deltas(Box::new(Deltas::new(rules.response.buffer_size, holds_nulls)))
+            }
             ChunkType::Snapshot => Teller::Drafts(Drafts::default()),
         };
         let on_violation = rules.response.on_violation;
