@@ -8,7 +8,10 @@ mod run;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::{
-    about::{CompletionsArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs, SchemaArgs, SchemaName},
+    about::{
+        CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
+        SchemaArgs, SchemaName,
+    },
     model::{GenerationArgs, ModelArgs},
     module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs, VerifyArgs},
     run::{InputArgs, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
@@ -106,9 +109,9 @@ pub(crate) enum Command {
     /// Show which providers are set up and answer
     Doctor(DoctorArgs),
     /// Print every setting with where it came from
-    Config(ListFormat),
+    Config(ConfigArgs),
     /// Print what this runtime can do
-    Capabilities(OutputArgs),
+    Capabilities(CapabilitiesArgs),
     /// Print a JSON Schema of the specification
     Schema(SchemaArgs),
     /// Explain the error codes

@@ -38,7 +38,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Render(args) => render::render(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
-        Command::Config(format) => config::config(format, environment, console),
+        Command::Config(args) => config::config(&args, environment, console),
         Command::Capabilities(args) => capabilities::capabilities(&args, console),
         Command::Schema(args) => schema::schema(&args, console),
         Command::Errors(args) => errors::errors(&args, console),

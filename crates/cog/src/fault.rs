@@ -171,6 +171,6 @@ fn render(
 /// Tells findings about a module on stderr.
 pub(crate) fn tell_diagnostics(console: &Console, diagnostics: &[Diagnostic]) {
     for diagnostic in diagnostics {
-        console.tell(&diagnostic.render(console.err().paint.is_on()));
+        console.tell(&format!("{}\n\n", diagnostic.render(console.err().paint.is_on())));
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, builder::PossibleValuesParser};
 use cog_spec::Code;
 
+use super::OutputArgs;
+
 /// How a list or a report is written.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ListFormat {
@@ -32,6 +34,37 @@ impl ListFormat {
     pub(crate) fn is_human(self) -> bool {
         self.format == Some(Format::Human)
     }
+}
+
+/// `cog config`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Strongest first: a flag, the environment, ./cog.toml, ~/.config/cog/config.toml, the default. A file in the working
+directory may not set keys, addresses or folders of modules. A settings file:
+
+  provider = \"ollama\"
+  model = \"qwen3\"
+  timeout = \"2m\"                       # also: retries, strict
+  [providers.gemini]                   # in ~/.config/cog/config.toml also: key, base_url
+  model = \"gemini-3.8-flash\"
+
+Examples:
+  cog config
+  cog config --format json | jq -r '.settings[] | select(.source != \"default\") | .name'")]
+pub(crate) struct ConfigArgs {
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// `cog capabilities`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  cog capabilities
+  cog capabilities | jq .capabilities.multimodal")]
+pub(crate) struct CapabilitiesArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 /// `cog doctor`.

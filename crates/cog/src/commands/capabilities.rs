@@ -3,11 +3,11 @@
 use cog_spec::{Capabilities, Modality};
 
 use super::emit;
-use crate::{args::OutputArgs, exit::Exit, fault::Fault, output::Console};
+use crate::{args::CapabilitiesArgs, exit::Exit, fault::Fault, output::Console};
 
 /// Prints the document that every runtime must be able to show.
-pub(crate) fn capabilities(args: &OutputArgs, console: &Console) -> Result<Exit, Fault> {
-    emit::json(&declared(), args, console)?;
+pub(crate) fn capabilities(args: &CapabilitiesArgs, console: &Console) -> Result<Exit, Fault> {
+    emit::json(&declared(), &args.output, console)?;
     Ok(Exit::Ok)
 }
 

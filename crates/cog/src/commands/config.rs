@@ -3,7 +3,7 @@
 use cog_json::{ToJson, Writer};
 
 use crate::{
-    args::ListFormat,
+    args::ConfigArgs,
     exit::Exit,
     fault::Fault,
     output::{Console, Table},
@@ -11,9 +11,9 @@ use crate::{
 };
 
 /// Prints every setting. A key is shown as `***`.
-pub(crate) fn config(format: ListFormat, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn config(args: &ConfigArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     let rows = Settings::read(Flags::default(), environment)?.rows();
-    if format.is_json() {
+    if args.format.is_json() {
         console.print_json(&Report { settings: &rows })?;
         return Ok(Exit::Ok);
     }

@@ -56,6 +56,9 @@ impl ToJson for Report<'_> {
     }
 }
 
+/// The columns before a fact.
+const INDENT: usize = 15;
+
 /// The card of a module: head, facts, input, data, what to type next.
 fn describe(asked: &str, report: &Report<'_>, console: &Console) -> String {
     let paint = console.out().paint;
@@ -67,7 +70,8 @@ fn describe(asked: &str, report: &Report<'_>, console: &Console) -> String {
     }
     text += "\n";
     for (name, value) in facts(report) {
-        text += &format!("  {}  {value}\n", paint.dim(format_args!("{name:<11}")));
+        let lines = wrap(&value, console.width().saturating_sub(INDENT)).join(&format!("\n{:INDENT$}", ""));
+        text += &format!("  {}  {lines}\n", paint.dim(format_args!("{name:<11}")));
     }
     for (title, schema) in
         [("Input", module.contract.input_schema()), ("Data", module.contract.data_schema())]

@@ -36,10 +36,12 @@ pub(crate) fn migrate(
         console.print_json(&done)?;
     } else {
         let told: String = done.iter().map(|step| step.describe(args.dry_run, console.out().paint)).collect();
-        console.print(if told.is_empty() { "there is no module to migrate" } else { &told })?;
+        console.print(if told.is_empty() && worst == Exit::Ok { NOTHING } else { &told })?;
     }
     Ok(worst)
 }
+
+const NOTHING: &str = "there is no module to migrate";
 
 /// The modules to migrate. `--all` leaves out those that are built in; a named one is refused later.
 fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, Fault> {

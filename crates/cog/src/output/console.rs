@@ -72,7 +72,7 @@ impl Console {
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
+        if !text.is_empty() && !text.ends_with('\n') {
             out.write_all(b"\n")?;
         }
         out.flush()
@@ -83,10 +83,11 @@ impl Console {
         self.print(&if self.out.is_terminal { value.to_json_pretty() } else { value.to_json() })
     }
 
-    /// Tells the person something on stderr. That nobody hears it is no fault.
+    /// Tells the person something on stderr, with a line break at its end. That nobody hears it is no
+    /// fault.
     pub(crate) fn tell(&self, text: &str) {
-        let mut err = io::stderr().lock();
-        let _ = err.write_all(text.trim_end().as_bytes()).and_then(|()| err.write_all(b"\n"));
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        let _ = write!(io::stderr().lock(), "{text}{end}");
     }
 
     /// Puts a text in place of the line of stderr on which the cursor stands, and leaves the cursor there.

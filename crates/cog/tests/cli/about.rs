@@ -1,0 +1,113 @@
+use crate::support::{Place, snapshot, stdout};
+
+const COMMANDS: [&str; 16] = [
+    "run",
+    "render",
+    "test",
+    "verify",
+    "list",
+    "info",
+    "validate",
+    "new",
+    "migrate",
+    "doctor",
+    "config",
+    "capabilities",
+    "schema",
+    "errors",
+    "completions",
+    "man",
+];
+
+#[test]
+fn version() {
+    snapshot!(Place::new().cog(["--version"]));
+}
+
+#[test]
+fn every_command_is_in_the_help_and_has_examples() {
+    let place = Place::new();
+    let overview = stdout(&place.cog(["--help"]).output().unwrap());
+    for command in COMMANDS {
+        assert!(overview.contains(&format!("\n  {command} ")), "{command}");
+        let help = stdout(&place.cog([command, "--help"]).output().unwrap());
+        assert!(help.contains("Examples:\n  "), "{command}");
+    }
+}
+
+#[test]
+fn both_names_are_the_same_program() {
+    let place = Place::new();
+    let cog = place.cog(["errors"]).output().unwrap();
+    let cogn = std::process::Command::new(env!("CARGO_BIN_EXE_cogn")).arg("errors").output().unwrap();
+    assert_eq!(cog.stdout, cogn.stdout);
+    let script = std::process::Command::new(env!("CARGO_BIN_EXE_cogn"))
+        .args(["completions", "bash"])
+        .output()
+        .unwrap();
+    assert!(stdout(&script).starts_with("_cogn()"));
+}
+
+#[test]
+fn an_unknown_command() {
+    snapshot!(Place::new().cog(["rnu"]));
+}
+
+#[test]
+fn an_unknown_provider() {
+    let output = Place::new().cog(["run", "code-reviewer", "--provider", "opneai"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn one_error_explained() {
+    snapshot!(Place::new().cog(["errors", "e3001"]));
+}
+
+#[test]
+fn one_error_as_json() {
+    snapshot!(Place::new().cog(["errors", "SCHEMA_VALIDATION_FAILED", "--format", "json"]));
+}
+
+#[test]
+fn the_table_of_errors_has_them_all() {
+    let table = stdout(&Place::new().cog(["errors"]).output().unwrap());
+    assert_eq!(table.lines().count(), 1 + cog_spec::Code::ALL.len());
+}
+
+#[test]
+fn an_unknown_error() {
+    snapshot!(Place::new().cog(["errors", "E9999"]));
+}
+
+#[test]
+fn capabilities() {
+    snapshot!(Place::new().cog(["capabilities"]));
+}
+
+#[test]
+fn scripts_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = Place::new().cog(["completions", shell]).output().unwrap();
+        assert!(stdout(&output).contains("code-reviewer") || stdout(&output).contains("validate"), "{shell}");
+    }
+}
+
+#[test]
+fn manual_pages() {
+    let place = Place::new();
+    assert!(stdout(&place.cog(["man"]).output().unwrap()).contains(".TH cog 1"));
+    assert!(stdout(&place.cog(["man", "run"]).output().unwrap()).contains(".TH cog-run 1"));
+    snapshot!(place.cog(["man", "nothing"]));
+}
+
+#[test]
+fn whoever_stops_reading_hears_no_complaint() {
+    let place = Place::new();
+    let mut command = place.cog(["schema", "manifest"]);
+    let mut child =
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+}

@@ -1,0 +1,18 @@
+//! Whole commands: arguments, files and stdin in; stdout, stderr and the exit code out.
+
+#[cfg(test)]
+mod about;
+#[cfg(test)]
+mod modules;
+#[cfg(test)]
+mod runs;
+#[cfg(test)]
+mod schemas;
+#[cfg(test)]
+mod settings;
+#[cfg(test)]
+mod support;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod verify;

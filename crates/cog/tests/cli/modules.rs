@@ -1,0 +1,106 @@
+use crate::support::{Place, json, snapshot, stdout};
+
+#[test]
+fn list() {
+    let place = Place::new();
+    place.copy_module("format-v1", "cognitive/modules/format-v1");
+    place.write("cognitive/modules/broken/module.yaml", "name: [\n");
+    snapshot!(place.cog(["list"]));
+}
+
+#[test]
+fn list_as_json() {
+    let place = Place::new();
+    let listed = json(&place.cog(["list", "--format", "json"]).output().unwrap());
+    assert_eq!(listed[0]["name"], "api-designer");
+}
+
+#[test]
+fn info() {
+    snapshot!(Place::new().cog(["info", "code-reviewer"]));
+}
+
+#[test]
+fn info_of_a_module_that_is_not_there() {
+    snapshot!(Place::new().cog(["info", "code-reviwer"]));
+}
+
+#[test]
+fn validate_a_good_module() {
+    let place = Place::new();
+    place.copy_module("format-v25", "m");
+    snapshot!(place.cog(["validate", "./m", "code-reviewer"]));
+}
+
+#[test]
+fn validate_a_bad_module() {
+    let place = Place::new();
+    place.copy_module("format-v25", "m").write(
+        "m/module.yaml",
+        "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decison\nexcludes: []\nresponse:\n  mode: sync\n",
+    );
+    snapshot!(place.cog(["validate", "./m"]));
+}
+
+#[test]
+fn validate_several_as_json() {
+    let place = Place::new();
+    place.copy_module("format-v22", "a").copy_module("format-v1", "b");
+    let output = place.cog(["validate", "./a", "./b", "--v22", "--format", "json"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let reports = json(&output);
+    assert_eq!((&reports[0]["valid"], &reports[1]["valid"]), (&true.into(), &false.into()));
+}
+
+#[test]
+fn new_makes_a_module_that_validates() {
+    let place = Place::new();
+    snapshot!(place.cog(["new", "my-module", "--tier", "exec"]));
+    let output = place.cog(["validate", "my-module", "--v25"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    let info = json(&place.cog(["info", "./my-module", "--format", "json"]).output().unwrap());
+    assert_eq!(info["manifest"]["tier"], "exec");
+}
+
+#[test]
+fn init_is_the_older_name_and_copies_too() {
+    let place = Place::new();
+    snapshot!(place.cog(["init", "mine", "--from", "task-prioritizer", "--in", "cognitive/modules"]));
+    assert!(place.read("cognitive/modules/mine/module.yaml").contains("name: mine"));
+}
+
+#[test]
+fn new_refuses_what_is_there() {
+    let place = Place::new();
+    place.write("mine/file", "");
+    snapshot!(place.cog(["new", "mine"]));
+}
+
+#[test]
+fn new_refuses_a_name_that_is_none() {
+    snapshot!(Place::new().cog(["new", "../Mine"]));
+}
+
+#[test]
+fn migrate_shows_a_diff_and_changes_nothing() {
+    let place = Place::new();
+    place.copy_module("format-v22", "m");
+    let before = place.read("m/module.yaml");
+    snapshot!(place.cog(["migrate", "./m", "--dry-run"]));
+    assert_eq!(place.read("m/module.yaml"), before);
+}
+
+#[test]
+fn migrate_twice_is_migrate_once() {
+    let place = Place::new();
+    place.copy_module("format-v1", "cognitive/modules/format-v1");
+    snapshot!("migrate_first", place.cog(["migrate", "--all"]));
+    let migrated = place.read("cognitive/modules/format-v1/module.yaml");
+    snapshot!("migrate_again", place.cog(["migrate", "--all"]));
+    assert_eq!(place.read("cognitive/modules/format-v1/module.yaml"), migrated);
+}
+
+#[test]
+fn migrate_leaves_what_is_built_in() {
+    snapshot!(Place::new().cog(["migrate", "code-reviewer"]));
+}

@@ -1,0 +1,201 @@
+use cog_testkit::{Mock, Reply, Wire};
+
+use crate::support::{Place, json, snapshot, stderr, stdout, with_stdin};
+
+const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+    "data": {"verdict": "approve", "issues": [], "rationale": "Nothing stands out."}, "error": null}"#;
+
+fn asking(place: &Place, mock: &Mock, args: &[&str]) -> std::process::Command {
+    let mut command = place.cog(args.iter().copied());
+    command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    command
+}
+
+#[test]
+fn offline_answers_with_the_golden_answer() {
+    let place = Place::new();
+    let input = "def f(u): return db.query('select * from t where u=' + u)";
+    snapshot!(place.cog(["run", "code-reviewer", "--args", input]));
+}
+
+#[test]
+fn a_sample_says_that_it_is_one() {
+    let output = Place::new().cog(["run", "code-reviewer", "--args", "another"]).output().unwrap();
+    let envelope = json(&output);
+    assert_eq!(envelope["meta"]["model"], "offline/sample");
+    assert!(stderr(&output).contains("warning[W4001]"));
+}
+
+#[test]
+fn a_vendor_is_asked() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY).usage(12, 34)]);
+    snapshot!(asking(&place, &mock, &["run", "code-reviewer", "--args", "x = 1", "--model", "m"]));
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[test]
+fn flags_reach_the_request() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY)]);
+    let flags =
+        ["run", "code-reviewer", "--args", "x", "--temperature", "0.5", "--max-tokens", "99", "--seed", "-7"];
+    assert!(asking(&place, &mock, &flags).status().unwrap().success());
+    let request = mock.requests()[0].body.clone();
+    assert_eq!((&request["temperature"], &request["seed"]), (&0.5.into(), &(-7).into()));
+    assert_eq!(request["max_completion_tokens"], 99);
+}
+
+#[test]
+fn strict_refuses_a_repaired_answer() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(format!("Here it is:\n```json\n{REPLY}\n```"))]);
+    let output =
+        asking(&place, &mock, &["run", "code-reviewer", "--args", "x", "--strict"]).output().unwrap();
+    assert_eq!((output.status.code(), &json(&output)["error"]["code"]), (Some(1), &"E3001".into()));
+}
+
+#[test]
+fn a_refused_key_is_told_without_the_key() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::error(401, "Incorrect API key provided: sk-canary")]);
+    snapshot!(asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]));
+}
+
+#[test]
+fn the_input_may_be_a_file_stdin_or_json() {
+    let place = Place::new();
+    place.write("in.json", r#"{"code": "x"}"#);
+    let by_file = json(&place.cog(["run", "code-reviewer", "in.json"]).output().unwrap());
+    let by_json =
+        json(&place.cog(["run", "code-reviewer", "--input-json", r#"{"code": "x"}"#]).output().unwrap());
+    let by_stdin = json(&with_stdin(place.cog(["run", "code-reviewer", "-"]), r#"{"code": "x"}"#));
+    assert_eq!(by_file["data"], by_json["data"]);
+    assert_eq!(by_file["data"], by_stdin["data"]);
+}
+
+#[test]
+fn an_input_that_is_no_json() {
+    let place = Place::new();
+    place.write("in.json", "{\n  \"code\": x\n}\n");
+    snapshot!(place.cog(["run", "code-reviewer", "in.json"]));
+}
+
+#[test]
+fn an_input_that_does_not_fit() {
+    snapshot!(Place::new().cog(["run", "code-reviewer", "--input-json", r#"{"focus": "all"}"#]));
+}
+
+#[test]
+fn an_input_file_that_is_not_there() {
+    snapshot!(Place::new().cog(["run", "code-reviewer", "nowhere.json"]));
+}
+
+#[test]
+fn a_module_that_does_not_load() {
+    let place = Place::new();
+    place.copy_module("format-v22", "m").write("m/schema.json", "{\"data\": {\"type\": \"objekt\"}}\n");
+    snapshot!(place.cog(["run", "./m", "--args", "x"]));
+}
+
+#[test]
+fn pretty_and_a_file() {
+    let place = Place::new();
+    let output =
+        place.cog(["run", "code-reviewer", "--args", "x", "--pretty", "-o", "out.json"]).output().unwrap();
+    assert_eq!(stdout(&output), "");
+    assert!(place.read("out.json").starts_with("{\n  \"ok\": true,"));
+}
+
+#[test]
+fn a_file_that_cannot_be_written() {
+    let output =
+        Place::new().cog(["run", "code-reviewer", "--args", "x", "-o", "/dev/null/x"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("the file cannot be written"));
+}
+
+#[test]
+fn what_was_recorded_is_replayed_without_a_key() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY)]);
+    let run = ["run", "code-reviewer", "--args", "x = 1"];
+    let recorded =
+        asking(&place, &mock, &[&run[..], &["--model", "m", "--record", "tape"]].concat()).output().unwrap();
+    drop(mock);
+    let replayed = place.cog([&run[..], &["--replay", "tape"]].concat()).output().unwrap();
+    assert_eq!(json(&recorded)["data"], json(&replayed)["data"], "{}", stderr(&replayed));
+    let other = place.cog(["run", "code-reviewer", "--args", "other", "--replay", "tape"]).output().unwrap();
+    assert_eq!(json(&other)["error"]["code"], "E4001");
+}
+
+#[test]
+fn a_provider_of_the_environment_that_nobody_knows() {
+    snapshot!(Place::new().cog(["run", "code-reviewer", "--args", "x"]).env("LLM_PROVIDER", "opneai"));
+}
+
+#[test]
+fn render_shows_the_request_and_no_key() {
+    let place = Place::new();
+    let mut command = place.cog(["render", "code-reviewer", "--args", "x = 1", "--provider", "anthropic"]);
+    let output = command.env("ANTHROPIC_API_KEY", "sk-canary").output().unwrap();
+    let rendered = json(&output);
+    assert_eq!(rendered["request"]["headers"]["x-api-key"], "$ANTHROPIC_API_KEY");
+    assert_eq!(rendered["messages"][0]["role"], "system");
+    assert!(!stdout(&output).contains("canary"));
+}
+
+#[test]
+fn the_log_as_json() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY)]);
+    let args = ["run", "code-reviewer", "--args", "x", "--log-format", "json"];
+    let output = asking(&place, &mock, &args).output().unwrap();
+    let text = stderr(&output);
+    let logged =
+        text.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap());
+    let messages: Vec<serde_json::Value> = logged.collect();
+    assert!(messages.iter().any(|line| line["message"] == "asking"), "{text}");
+    assert!(!text.contains("sk-canary"));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_cancels_the_call() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY).hang()]);
+    let mut command = asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]);
+    let piped = std::process::Stdio::piped;
+    let child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
+    while mock.requests().is_empty() {
+        std::thread::yield_now();
+    }
+    let interrupt =
+        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
+fn doctor_asks_those_that_are_set_up() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY)]);
+    let output = asking(&place, &mock, &["doctor", "--format", "json"]).output().unwrap();
+    let report = json(&output);
+    assert_eq!((&report["chosen"], &report["providers"][0]["status"]), (&"openai".into(), &"answers".into()));
+}
+
+#[test]
+fn doctor_without_a_provider() {
+    snapshot!(Place::new().cog(["doctor"]));
+}
+
+#[test]
+fn doctor_finds_what_does_not_answer() {
+    let place = Place::new();
+    let output = place.cog(["doctor"]).env("OLLAMA_HOST", "127.0.0.1:1").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("does not answer"), "{}", stdout(&output));
+}

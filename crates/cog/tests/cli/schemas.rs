@@ -1,0 +1,95 @@
+//! What the program really prints validates against the schemas that `cog schema` prints.
+
+use cog_harmony::{Message, Part, Role};
+use cog_json::ToJson;
+use cog_run::{RunInput, RunOptions, Runtime};
+use futures_util::StreamExt as _;
+use serde_json::{Value, json};
+
+use crate::support::{Place, json as stdout_json};
+
+fn schema(name: &str) -> jsonschema::Validator {
+    let schema = stdout_json(&Place::new().cog(["schema", name]).output().unwrap());
+    jsonschema::draft7::meta::validate(&schema).unwrap();
+    jsonschema::draft7::new(&schema).unwrap()
+}
+
+fn parse(value: &impl ToJson) -> Value {
+    serde_json::from_str(&value.to_json()).unwrap()
+}
+
+#[track_caller]
+fn fits(validator: &jsonschema::Validator, value: &Value) {
+    let errors: Vec<String> = validator.iter_errors(value).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?} in {value:#}");
+}
+
+#[test]
+fn envelopes() {
+    let validator = schema("envelope");
+    let place = Place::new();
+    for args in [
+        &["run", "code-reviewer", "--args", "x"][..],
+        &["run", "code-reviewer", "--input-json", "{}"],
+        &["run", "nothing", "--args", "x"],
+    ] {
+        fits(&validator, &stdout_json(&place.cog(args.iter().copied()).output().unwrap()));
+    }
+    let both = json!({"ok": true, "meta": {"confidence": 1, "risk": "low", "explain": ""}, "data": {},
+        "error": {"code": "E1000", "message": "m"}});
+    assert!(!validator.is_valid(&both));
+}
+
+#[tokio::test]
+async fn chunks() {
+    let validator = schema("chunk");
+    let runtime = Runtime::builder().build();
+    let module = runtime.load("code-reviewer").unwrap();
+    let input = RunInput::Args("x".to_owned());
+    let chunks: Vec<_> =
+        runtime.execute_stream(&module, input, RunOptions::default()).ok().unwrap().collect().await;
+    assert!(chunks.len() > 5);
+    for chunk in &chunks {
+        fits(&validator, &parse(chunk));
+    }
+    assert!(
+        !validator.is_valid(&json!({"chunk": {"seq": 0, "type": "delta", "field": "data.x", "delta": ""}}))
+    );
+}
+
+#[test]
+fn manifests() {
+    let validator = schema("manifest");
+    let place = Place::new();
+    for name in ["code-reviewer", "task-prioritizer", "image-analyzer", "api-designer"] {
+        let info = stdout_json(&place.cog(["info", name, "--format", "json"]).output().unwrap());
+        fits(&validator, &info["manifest"]);
+    }
+    assert!(!validator.is_valid(&json!({"name": "A", "version": "1.0.0", "responsibility": "x"})));
+}
+
+#[test]
+fn messages() {
+    let validator = schema("message");
+    let rendered = Place::new().cog(["render", "code-reviewer", "--args", "x"]).output().unwrap();
+    for message in stdout_json(&rendered)["messages"].as_array().unwrap() {
+        fits(&validator, message);
+    }
+    let mut tool = Message::new(Role::Tool, vec![Part::text("{}")]);
+    tool.tool_call_id = Some("call_1".to_owned());
+    fits(&validator, &parse(&tool));
+    assert!(!validator.is_valid(&json!({"role": "tool", "content": "{}"})));
+}
+
+#[test]
+fn handoffs() {
+    let validator = schema("handoff");
+    let mut packet = json!({
+        "protocol": "harmony_handoff_v1",
+        "meta": {"source_agent": "planner", "target_agent": "coder", "timestamp": "2024-03-20T10:00:00Z"},
+        "context": {"primary_objective": "Build it", "artifacts": {"doc": "s3://bucket/spec.md"}}
+    });
+    fits(&validator, &packet);
+    packet["context"] = json!({});
+    assert!(!validator.is_valid(&packet));
+}
