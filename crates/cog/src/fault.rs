@@ -2,13 +2,15 @@
 
 use std::{io, path::PathBuf};
 
-use cog_module::{
-    Diagnostic, FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError,
-};
+use cog_module::{FindError, LoadError, files::FileError, migrate::MigrateError, scaffold::ScaffoldError};
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use crate::{exit::Exit, output::Console, settings::SettingsError};
+use crate::{
+    exit::Exit,
+    output::{Complaint, Console},
+    settings::SettingsError,
+};
 
 /// Why a command could not do its work.
 #[derive(Debug, Error)]
@@ -66,10 +68,16 @@ impl Fault {
         if self.is_broken_pipe() {
             return Exit::Ok;
         }
-        console.tell(&self.render(console));
         if let Some(error) = self.load_error() {
-            tell_diagnostics(console, &error.diagnostics);
+            console.diagnose(&error.diagnostics);
         }
+        let (message, place, help) = (self.to_string(), self.place(), self.suggestion());
+        console.complain(&Complaint {
+            code: self.code(),
+            message: &message,
+            place: place.as_deref(),
+            help: help.as_deref(),
+        });
         self.exit()
     }
 
@@ -125,12 +133,6 @@ impl Fault {
         }
     }
 
-    fn render(&self, console: &Console) -> String {
-        let place = self.place();
-        let suggestion = self.suggestion();
-        render(console, self.code(), &self.to_string(), place.as_deref(), suggestion.as_deref())
-    }
-
     /// Whoever read stdout has heard enough: `cog list | head -1`.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, Fault::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
@@ -140,37 +142,5 @@ impl Fault {
 impl From<ErrorBody> for Fault {
     fn from(error: ErrorBody) -> Self {
         Fault::Body(Box::new(error))
-    }
-}
-
-/// The error of an envelope as it stands on stderr.
-pub(crate) fn render_body(console: &Console, error: &ErrorBody) -> String {
-    render(console, Some(error.code.as_str()), &error.message, None, error.suggestion.as_deref())
-}
-
-/// An error as it stands on stderr: `error[E4006]: …`, the place, `help: …`.
-fn render(
-    console: &Console,
-    code: Option<&str>,
-    message: &str,
-    place: Option<&str>,
-    suggestion: Option<&str>,
-) -> String {
-    let paint = console.err().paint;
-    let head = code.map_or_else(|| "error".to_owned(), |code| format!("error[{code}]"));
-    let mut text = format!("{}: {}", paint.bad(head), paint.bold(message));
-    if let Some(place) = place {
-        text += &format!("\n  {} {place}", paint.dim("-->"));
-    }
-    if let Some(suggestion) = suggestion {
-        text += &format!("\n  {} {suggestion}", paint.name("help:"));
-    }
-    text
-}
-
-/// Tells findings about a module on stderr.
-pub(crate) fn tell_diagnostics(console: &Console, diagnostics: &[Diagnostic]) {
-    for diagnostic in diagnostics {
-        console.tell(&format!("{}\n\n", diagnostic.render(console.err().paint.is_on())));
     }
 }

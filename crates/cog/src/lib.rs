@@ -26,7 +26,7 @@ pub fn main() -> ExitCode {
         Err(told) => return told.into(),
     };
     let environment = Environment::of_process();
-    let console = Console::new(&environment, cli.global.color);
+    let console = Console::new(&environment, &cli.global);
     output::log::start(&cli.global, &console);
     commands::dispatch(cli, environment, &console).unwrap_or_else(|fault| fault.report(&console)).into()
 }

@@ -6,6 +6,7 @@ pub(crate) mod log;
 mod paint;
 mod progress;
 mod table;
+mod talk;
 mod text;
 mod tree;
 
@@ -15,6 +16,7 @@ pub(crate) use self::{
     paint::Paint,
     progress::{Progress, TICK},
     table::Table,
+    talk::Complaint,
     text::{width, wrap},
     tree::Layout,
 };

@@ -11,7 +11,7 @@ use super::targets::{default_finder, whereabouts};
 use crate::{
     args::InfoArgs,
     exit::Exit,
-    fault::{Fault, tell_diagnostics},
+    fault::Fault,
     output::{Console, wrap},
     settings::Environment,
 };
@@ -24,7 +24,7 @@ pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console)
         console.print_json(&Report::of(&module))?;
         return Ok(Exit::Ok);
     }
-    tell_diagnostics(console, &module.warnings);
+    console.diagnose(&module.warnings);
     console.print(&describe(&args.module, &Report::of(&module), console))?;
     Ok(Exit::Ok)
 }

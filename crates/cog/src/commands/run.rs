@@ -15,7 +15,7 @@ use super::{
 use crate::{
     args::{OutputArgs, RunArgs},
     exit::Exit,
-    fault::{self, Fault},
+    fault::Fault,
     output::{Console, Layout, Progress, TICK, card},
     settings::{Environment, Flags, Settings},
 };
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -
     let envelope = match run.envelope() {
         Ok(Some(envelope)) => envelope,
         Ok(None) => {
-            console.tell("interrupted: the call to the provider was cancelled");
+            console.note("interrupted: the call to the provider was cancelled");
             return Ok(Exit::Interrupted);
         }
         Err(error) => Envelope::failure(error),
@@ -89,18 +89,23 @@ impl Run<'_> {
             return Ok(self.console.print(&card(envelope, self.module.as_deref(), layout))?);
         }
         self.tell(envelope);
-        emit::json(envelope, &self.args.output, self.console)
+        self.emit(envelope)
     }
 
     fn tell(&self, envelope: &Envelope) {
-        let paint = self.console.err().paint;
-        for warning in &envelope.warnings {
-            let head = paint.odd(format_args!("warning[{}]", warning.code));
-            self.console.tell(&format!("{head}: {}", warning.message));
-        }
+        envelope.warnings.iter().for_each(|warning| self.console.warn(warning));
         if let Some(error) = envelope.error() {
-            self.console.tell(&fault::render_body(self.console, error));
+            self.console.complain(&error.into());
         }
+    }
+
+    /// An answer that was paid for is not lost to a file that cannot be written.
+    fn emit(&self, envelope: &Envelope) -> Result<(), Fault> {
+        let written = emit::json(envelope, &self.args.output, self.console);
+        if matches!(written, Err(Fault::File { .. })) {
+            self.console.print_json(envelope)?;
+        }
+        written
     }
 }
 

@@ -8,7 +8,7 @@ use cog_run::Runtime;
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{logged::Logged, targets};
-use crate::{exit::Exit, fault::tell_diagnostics, output::Console, settings::Settings};
+use crate::{exit::Exit, output::Console, settings::Settings};
 
 /// A runtime over the settings' modules; without a provider it is offline.
 pub(super) fn runtime(settings: &Settings, provider: Option<Arc<dyn Provider>>) -> Runtime {
@@ -28,12 +28,12 @@ pub(super) fn load(
 ) -> Result<Arc<Module>, ErrorBody> {
     let loaded = runtime.load(name);
     match &loaded {
-        Ok(module) => tell_diagnostics(console, &module.warnings),
+        Ok(module) => console.diagnose(&module.warnings),
         Err(error) if error.code == Code::ModuleInvalid.into() => {
             // The envelope holds the findings for a program; a person wants to see the place.
             let origin = targets::finder(settings).find(name).ok();
             if let Some(Err(error)) = origin.map(|origin| cog_module::load(&origin)) {
-                tell_diagnostics(console, &error.diagnostics);
+                console.diagnose(&error.diagnostics);
             }
         }
         Err(_) => {}

@@ -16,7 +16,7 @@ use super::{emit, running, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
     exit::Exit,
-    fault::{Fault, tell_diagnostics},
+    fault::Fault,
     output::{Console, Progress},
     settings::{Environment, Settings},
 };
@@ -65,7 +65,7 @@ impl Bench<'_> {
 
     async fn cases(&self, name: &str, module: &Arc<Module>) -> Vec<CaseReport> {
         let found = golden::discover(module);
-        tell_diagnostics(self.console, &found.problems);
+        self.console.diagnose(&found.problems);
         let wanted =
             |case: &golden::GoldenCase| self.args.case.as_deref().is_none_or(|part| case.name.contains(part));
         let mut reports: Vec<CaseReport> = found.problems.iter().map(CaseReport::unreadable).collect();

@@ -6,7 +6,7 @@ use super::{input, targets::default_finder};
 use crate::{
     args::VerifyArgs,
     exit::Exit,
-    fault::{Fault, tell_diagnostics},
+    fault::Fault,
     output::{Console, Paint},
     settings::Environment,
 };
@@ -16,7 +16,7 @@ pub(crate) fn verify(args: &VerifyArgs, environment: Environment, console: &Cons
     let module = match &args.module {
         Some(name) => {
             let module = cog_module::load(&default_finder(environment)?.find(name)?)?;
-            tell_diagnostics(console, &module.warnings);
+            console.diagnose(&module.warnings);
             Some(module)
         }
         None => None,

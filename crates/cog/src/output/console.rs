@@ -5,7 +5,10 @@ use std::io::{self, IsTerminal as _, Write as _};
 use cog_json::ToJson;
 
 use super::Paint;
-use crate::{args::ColorChoice, settings::Environment};
+use crate::{
+    args::{ColorChoice, Global, LogFormat},
+    settings::Environment,
+};
 
 /// The width of text where the terminal does not tell one.
 const WIDTH: usize = 80;
@@ -16,6 +19,7 @@ pub(crate) struct Console {
     out: Stream,
     err: Stream,
     width: usize,
+    logs_json: bool,
 }
 
 /// One of the two streams.
@@ -28,13 +32,13 @@ pub(crate) struct Stream {
 }
 
 impl Console {
-    /// The streams of the process.
-    pub(crate) fn new(environment: &Environment, color: ColorChoice) -> Self {
-        let plain =
-            environment.get("NO_COLOR").is_some() || environment.get("TERM").as_deref() == Some("dumb");
+    /// The streams of the process. What a program reads is never coloured, nor drawn anew.
+    pub(crate) fn new(environment: &Environment, global: &Global) -> Self {
+        let is_dumb = environment.get("TERM").as_deref() == Some("dumb");
+        let logs_json = global.log_format == LogFormat::Json;
         let stream = |is_terminal: bool| {
-            let coloured = match color {
-                ColorChoice::Auto => is_terminal && !plain,
+            let coloured = match global.color {
+                ColorChoice::Auto => is_terminal && environment.get("NO_COLOR").is_none(),
                 ColorChoice::Always => true,
                 ColorChoice::Never => false,
             };
@@ -42,10 +46,16 @@ impl Console {
         };
         let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
         Self {
-            out: stream(io::stdout().is_terminal()),
-            err: stream(io::stderr().is_terminal()),
+            out: stream(io::stdout().is_terminal() && !is_dumb),
+            err: stream(io::stderr().is_terminal() && !is_dumb && !logs_json),
             width: width.clamp(40, 120),
+            logs_json,
         }
+    }
+
+    /// Whether what is told is JSON, for a program.
+    pub(super) fn logs_json(&self) -> bool {
+        self.logs_json
     }
 
     /// What stdout is.
@@ -85,7 +95,7 @@ impl Console {
 
     /// Tells the person something on stderr, with a line break at its end. That nobody hears it is no
     /// fault.
-    pub(crate) fn tell(&self, text: &str) {
+    pub(super) fn tell(&self, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let _ = write!(io::stderr().lock(), "{text}{end}");
     }
@@ -94,10 +104,5 @@ impl Console {
     pub(crate) fn replace_line(&self, text: &str) {
         let mut err = io::stderr().lock();
         let _ = write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush());
-    }
-
-    /// Tells something that stands aside: `note: …`.
-    pub(crate) fn note(&self, text: &str) {
-        self.tell(&format!("{} {text}", self.err.paint.dim("note:")));
     }
 }

@@ -152,11 +152,17 @@ fn the_log_as_json() {
     let args = ["run", "code-reviewer", "--args", "x", "--log-format", "json"];
     let output = asking(&place, &mock, &args).output().unwrap();
     let text = stderr(&output);
-    let logged =
-        text.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap());
-    let messages: Vec<serde_json::Value> = logged.collect();
-    assert!(messages.iter().any(|line| line["message"] == "asking"), "{text}");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().any(|line| line["message"] == "asking"), "{text}");
     assert!(!text.contains("sk-canary"));
+}
+
+#[test]
+fn a_fault_in_a_log_of_json() {
+    let output = Place::new().cog(["info", "nothing", "--log-format", "json"]).output().unwrap();
+    let line: serde_json::Value = serde_json::from_str(&stderr(&output)).unwrap();
+    assert_eq!((&line["level"], &line["code"]), (&"ERROR".into(), &"E4006".into()));
 }
 
 #[cfg(unix)]
