@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, builder::PossibleValuesParser};
+use cog_provider::vendors::VENDORS;
 use cog_spec::Code;
 
 use super::OutputArgs;
@@ -78,13 +79,17 @@ Examples:
   cog doctor --all --format json")]
 pub(crate) struct DoctorArgs {
     /// Only this provider
-    #[arg(long, short, value_name = "NAME", value_parser = PossibleValuesParser::new(cog_provider::known()), hide_possible_values = true)]
+    #[arg(long, short, value_name = "NAME", value_parser = vendors(), hide_possible_values = true)]
     pub(crate) provider: Option<String>,
     /// Also the providers that are not set up, without asking them
     #[arg(long, conflicts_with = "provider")]
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) format: ListFormat,
+}
+
+fn vendors() -> PossibleValuesParser {
+    PossibleValuesParser::new(VENDORS.iter().map(|vendor| vendor.name))
 }
 
 /// `cog schema`.

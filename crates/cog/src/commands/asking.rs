@@ -37,7 +37,11 @@ pub(super) fn asked(settings: &Settings, tape: Tape<'_>) -> Result<Asked, ErrorB
     if let Tape::Replay(folder) = tape {
         return replayed(settings, folder);
     }
-    let Choice::Vendor(vendor) = choice(settings)? else { return Ok(offline(settings)) };
+    let vendor = match (choice(settings)?, tape) {
+        (Choice::Vendor(vendor), _) => vendor,
+        (Choice::Offline, Tape::Off) => return Ok(offline(settings)),
+        (Choice::Offline, _) => return Err(nothing_to_record()),
+    };
     let provider = HttpProvider::new(vendor, settings_of(settings, vendor)).map_err(|error| fault(&error))?;
     let provider = match tape {
         Tape::Record(folder) => provider.record(folder).map_err(|error| fault(&error))?,
@@ -77,20 +81,32 @@ pub(super) fn fault(error: &ProviderError) -> ErrorBody {
     }
 }
 
+fn nothing_to_record() -> ErrorBody {
+    ErrorBody::new(Code::ProviderUnavailable, "--record has nothing to record: nobody is asked")
+        .with_recoverable(false)
+        .suggest("name a provider with --provider; `cog doctor --all` lists them")
+}
+
 /// The recording says whom it is of; the settings may say otherwise.
 fn replayed(settings: &Settings, folder: &Path) -> Result<Asked, ErrorBody> {
     let recorded = Recording::read(folder).map_err(|error| fault(&error))?;
-    let name = settings.provider.value.as_deref().unwrap_or(&recorded.provider);
-    let vendor = Vendor::named(name).ok_or_else(|| {
-        let message = format!("the recording {} is of `{name}`, which is no provider", folder.display());
-        ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
-    })?;
+    let vendor = match choice(settings)? {
+        Choice::Vendor(vendor) if settings.provider.value.is_some() => vendor,
+        _ => {
+            Vendor::named(&recorded.provider).ok_or_else(|| unknown_recording(folder, &recorded.provider))?
+        }
+    };
     let model = settings.model.value.clone().unwrap_or(recorded.model);
     let told = format!("replaying {} ({}, model {})", folder.display(), vendor.name, named(&model));
     let of_vendor = ProviderSettings { model: Some(model), ..settings_of(settings, vendor) };
     let provider =
         HttpProvider::replay(vendor, of_vendor, folder, Pace::AtOnce).map_err(|error| fault(&error))?;
     Ok(Asked { provider: Some(Arc::new(provider)), told })
+}
+
+fn unknown_recording(folder: &Path, provider: &str) -> ErrorBody {
+    let message = format!("the recording {} is of `{provider}`, which is no provider", folder.display());
+    ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
 }
 
 fn offline(settings: &Settings) -> Asked {

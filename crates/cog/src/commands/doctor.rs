@@ -15,15 +15,12 @@ use crate::{
     args::DoctorArgs,
     exit::Exit,
     fault::Fault,
-    output::{Console, Progress, Table},
+    output::{Console, Progress, Table, wrap},
     settings::{Environment, Flags, Settings},
 };
 
 /// How long a provider may take to list its models.
 const PATIENCE: Duration = Duration::from_secs(15);
-
-/// The most models that are named for people.
-const SHOWN: usize = 8;
 
 /// Asks each provider that is set up for its models, all at once.
 pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
@@ -37,7 +34,7 @@ pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Cons
     if args.format.is_json() {
         console.print_json(&Report { chosen, found: &found })?;
     } else {
-        console.print(&describe(chosen, &found, console))?;
+        console.print(&describe(chosen, args, &found, console))?;
     }
     Ok(if found.iter().any(Finding::is_ill) { Exit::Failed } else { Exit::Ok })
 }
@@ -101,28 +98,22 @@ impl Finding {
         matches!(self.state, State::Ill(_))
     }
 
+    /// The state in a word, for a program.
     fn status(&self) -> &'static str {
         match self.state {
-            State::Absent => "not set up",
+            State::Absent => "absent",
             State::Answers(_) => "answers",
-            State::Ill(_) => "does not answer",
+            State::Ill(_) => "ill",
         }
     }
 
-    /// What the person should know or do.
-    fn note(&self) -> String {
+    /// The state in a few words, for a person.
+    fn told(&self) -> String {
         match &self.state {
             State::Absent => format!("set {}", self.variable()),
-            State::Answers(models) if models.is_empty() => "names no models".to_owned(),
-            State::Answers(models) => {
-                let more = if models.len() > SHOWN { ", …" } else { "" };
-                let shown: Vec<_> = models.iter().take(SHOWN).map(String::as_str).collect();
-                format!("{} models: {}{more}", models.len(), shown.join(", "))
-            }
-            State::Ill(error) => match &error.suggestion {
-                Some(suggestion) => format!("{}. {suggestion}", error.message),
-                None => error.message.clone(),
-            },
+            State::Answers(models) if models.len() == 1 => "answers, 1 model".to_owned(),
+            State::Answers(models) => format!("answers, {} models", models.len()),
+            State::Ill(_) => "does not answer".to_owned(),
         }
     }
 
@@ -135,28 +126,46 @@ impl Finding {
         names.first().copied().unwrap_or_default()
     }
 
-    fn takes(&self) -> String {
-        self.vendor.input.iter().map(|modality| modality.as_str()).collect::<Vec<_>>().join(" ")
+    /// What its models take, and how they are told a schema.
+    fn can(&self) -> String {
+        let takes: Vec<_> = self.vendor.input.iter().map(|modality| modality.as_str()).collect();
+        format!("{}, {}", takes.join(" "), self.vendor.dialect)
     }
 }
 
-fn describe(chosen: &str, found: &[Finding], console: &Console) -> String {
+fn describe(chosen: &str, args: &DoctorArgs, found: &[Finding], console: &Console) -> String {
     let paint = console.out().paint;
     let mut text = format!("A run asks {}", paint.bold(chosen));
     if found.is_empty() {
-        text += ": no provider is set up. `cog doctor --all` lists them with the variable to set.\n";
-        return text;
+        return text + ": no provider is set up. `cog doctor --all` lists them with the variable to set.\n";
     }
-    text += "\n\n";
-    let mut table = Table::new(["provider", "status", "model", "takes", "schema", "note"]);
+    let mut table = Table::new(["provider", "status", "model", "takes, schema"]);
     for finding in found {
         let model = if finding.model.is_empty() { "-" } else { &finding.model };
-        let (name, dialect) = (finding.vendor.name, finding.vendor.dialect.as_str());
-        table.row(
-            [name, finding.status(), model, &finding.takes(), dialect, &finding.note()].map(str::to_owned),
-        );
+        table.row([finding.vendor.name, &finding.told(), model, &finding.can()].map(str::to_owned));
     }
-    text + &table.render(paint, console.out_columns())
+    text += &format!("\n\n{}", table.render(paint, console.out_columns()));
+    for finding in found {
+        text += &finding.details(args.provider.is_some(), console);
+    }
+    text
+}
+
+impl Finding {
+    /// Why it does not answer; its models, where they are asked for.
+    fn details(&self, with_models: bool, console: &Console) -> String {
+        let paint = console.out().paint;
+        let (about, help) = match &self.state {
+            State::Ill(error) => (error.message.clone(), error.suggestion.clone()),
+            State::Answers(models) if with_models => (models.join(", "), None),
+            State::Answers(_) | State::Absent => return String::new(),
+        };
+        let mut text = format!("\n{}\n", paint.bold(self.vendor.title));
+        for line in wrap(&about, console.width().saturating_sub(2)) {
+            text += &format!("  {line}\n");
+        }
+        text + &help.map(|help| format!("  {} {help}\n", paint.name("help:"))).unwrap_or_default()
+    }
 }
 
 struct Report<'a> {

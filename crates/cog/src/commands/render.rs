@@ -12,7 +12,7 @@ use crate::{
     args::RenderArgs,
     exit::Exit,
     fault::Fault,
-    output::{Console, Layout},
+    output::{Console, Layout, wrap},
     settings::{Environment, Settings},
 };
 
@@ -65,9 +65,15 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
         },
     );
     text += &format!("\n{body}\n");
+    if !rendered.lost.is_empty() {
+        text += &format!(
+            "\n{}\n",
+            paint.bold("── what this dialect cannot say; it is checked here all the same")
+        );
+    }
     for loss in &rendered.lost {
-        text +=
-            &format!("{}\n", paint.dim(format_args!("{} {}: {}", loss.pointer, loss.keyword, loss.reason)));
+        let line = format!("{} {}: {}", loss.pointer, loss.keyword, loss.reason);
+        text += &format!("{}\n", wrap(&line, layout.width).join("\n  "));
     }
     text
 }

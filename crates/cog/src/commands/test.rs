@@ -8,6 +8,7 @@ mod update;
 use std::{path::PathBuf, sync::Arc};
 
 use cog_module::{Module, Origin, golden};
+use cog_provider::OFFLINE;
 use cog_run::Runtime;
 use cog_spec::{Code, ErrorBody};
 
@@ -23,6 +24,9 @@ use crate::{
 
 /// Runs the golden tests of the modules and reports on them.
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    if args.record && args.model.provider.as_deref() == Some(OFFLINE) {
+        return Err(Fault::usage("--record has nothing to record: `offline` asks nobody"));
+    }
     let settings = Settings::read(args.model.flags(), environment)?;
     let finder = targets::finder(&settings);
     let targets = targets::targets(&finder, &args.modules, args.all)?;

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use cog_testkit::{Mock, Reply, Wire};
 
 use crate::support::{Place, json, snapshot, stderr, stdout, with_stdin};
@@ -130,6 +132,13 @@ fn what_was_recorded_is_replayed_without_a_key() {
 }
 
 #[test]
+fn a_record_of_nobody_is_refused() {
+    let output =
+        Place::new().cog(["run", "code-reviewer", "--args", "x", "--record", "tape"]).output().unwrap();
+    assert_eq!((output.status.code(), &json(&output)["error"]["code"]), (Some(1), &"E4001".into()));
+}
+
+#[test]
 fn a_provider_of_the_environment_that_nobody_knows() {
     snapshot!(Place::new().cog(["run", "code-reviewer", "--args", "x"]).env("LLM_PROVIDER", "opneai"));
 }
@@ -169,7 +178,7 @@ fn a_fault_in_a_log_of_json() {
 #[test]
 fn an_interrupt_cancels_the_call() {
     let place = Place::new();
-    let mock = Mock::start([Reply::text(REPLY).hang()]);
+    let mock = Mock::start([Reply::text(REPLY).delay(Duration::from_secs(600))]);
     let mut command = asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]);
     let piped = std::process::Stdio::piped;
     let child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
