@@ -40,7 +40,7 @@ impl ListFormat {
 /// `cog config`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Strongest first: a flag, the environment, ./cog.toml, ~/.config/cog/config.toml, the default. A file in the working
+Strongest first: a flag, the environment, ./cog.toml, ~/.config/cog/config.toml, the default. A file in the working \
 directory may not set keys, addresses or folders of modules. A settings file:
 
   provider = \"ollama\"

@@ -11,7 +11,7 @@ use super::ListFormat;
 /// `cog verify`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints {\"valid\", \"kind\", \"violations\": [{\"path\", \"rule\", \"message\"}]}; on a terminal the same as text. Exit code 0
+Prints {\"valid\", \"kind\", \"violations\": [{\"path\", \"rule\", \"message\"}]}; on a terminal the same as text. Exit code 0 \
 or 1. With --module the answer is also checked against that module's schema and tier.
 
 Examples:
@@ -42,7 +42,7 @@ impl VerifyArgs {
 /// `cog list`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Looked through, in this order: ./cognitive/modules, ./.cognitive/modules, the folders of COGNITIVE_MODULES_PATH,
+Looked through, in this order: ./cognitive/modules, ./.cognitive/modules, the folders of COGNITIVE_MODULES_PATH, \
 ~/.cognitive/modules; last the modules that are built in.
 
 Examples:
@@ -124,7 +124,7 @@ pub(crate) struct NewArgs {
 /// `cog migrate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-v0, v1 and v2.1 become v2.2 by way of an envelope and a tier, v2.2 becomes v2.5 by way of a response mode. Comments
+v0, v1 and v2.1 become v2.2 by way of an envelope and a tier, v2.2 becomes v2.5 by way of a response mode. Comments \
 and the order of keys are kept; a copy of the folder is left beside it. Migrating twice is migrating once.
 
 Examples:

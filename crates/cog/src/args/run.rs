@@ -37,7 +37,7 @@ pub(crate) struct OutputArgs {
 /// `cog run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-On a terminal the answer is shown as a card; in a pipe, or with --pretty, it is JSON. An envelope is printed
+On a terminal the answer is shown as a card; in a pipe, or with --pretty, it is JSON. An envelope is printed \
 whatever happens, unless the arguments cannot be understood.
 
 Examples:
@@ -69,7 +69,7 @@ pub(crate) struct RunArgs {
 /// `cog render`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints {\"messages\": […], \"request\": {…}}: the messages, and the request in the vendor's form. A key is shown as
+Prints {\"messages\": […], \"request\": {…}}: the messages, and the request in the vendor's form. A key is shown as \
 the name of its variable. Offline there is no request.
 
 Examples:
@@ -101,9 +101,9 @@ pub(crate) enum ReportFormat {
 /// `cog test`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A golden test is tests/NAME.input.json beside tests/NAME.expected.json. Where there is a recording
-(tests/NAME.cassette) it is replayed; else the provider given with --provider is asked. With neither, only the
-inputs and expected files are checked against the contract: `contract only`, which is not `passed`.
+A golden test is tests/NAME.input.json beside tests/NAME.expected.json. The provider given with --provider is asked; \
+else the recording tests/NAME.cassette is replayed. With neither, only input and expected file are checked against \
+the contract: `contract only`, which is not `passed`.
 
 Examples:
   cog test code-reviewer
