@@ -78,7 +78,7 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
 }
 
 /// The text in some bytes: UTF-8, without NUL, not empty, without its byte order mark.
-pub(crate) fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
+pub fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
     if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
         return Err(FileError::Nul { offset });
     }

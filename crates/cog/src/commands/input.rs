@@ -56,7 +56,7 @@ fn read_stdin() -> Result<String, FileError> {
     if bytes.len() as u64 > LIMIT {
         return Err(FileError::TooLarge { limit: LIMIT });
     }
-    String::from_utf8(bytes).map_err(|error| FileError::NotUtf8 { offset: error.utf8_error().valid_up_to() })
+    files::text_of(bytes)
 }
 
 fn unreadable(name: &str, error: &FileError) -> ErrorBody {
