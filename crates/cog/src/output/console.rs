@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use cog_json::ToJson;
 
-use super::Paint;
+use super::{Paint, text::for_terminal};
 use crate::{
     args::{ColorChoice, Global, LogFormat},
     settings::Environment,
@@ -81,6 +81,7 @@ impl Console {
     /// Writes data to stdout, with a line break at its end.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
+        let text = if self.out.is_terminal { &for_terminal(text) } else { text };
         out.write_all(text.as_bytes())?;
         if !text.is_empty() && !text.ends_with('\n') {
             out.write_all(b"\n")?;
@@ -97,6 +98,7 @@ impl Console {
     /// fault.
     pub(super) fn tell(&self, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };
+        let text = if self.err.is_terminal { &for_terminal(text) } else { text };
         let _ = write!(io::stderr().lock(), "{text}{end}");
     }
 

@@ -23,6 +23,30 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(show).collect()
 }
 
+/// The text for a terminal: of control characters only line breaks, tabs and colours (`ESC[…m`) are
+/// left. What a model, a vendor or a file says can then neither move the cursor nor set a title.
+pub(super) fn for_terminal(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+        let (before, from) = rest.split_at(at);
+        safe += before;
+        let colour = colour_at(from);
+        safe += if colour.is_empty() { "\u{fffd}" } else { colour };
+        let control = from.chars().next().map_or(0, char::len_utf8);
+        rest = from.get(colour.len().max(control)..).unwrap_or_default();
+    }
+    safe + rest
+}
+
+/// The escape with which the text begins, where it is one of colour.
+fn colour_at(text: &str) -> &str {
+    let Some(body) = text.strip_prefix("\u{1b}[") else { return "" };
+    let codes = body.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+    let length = text.len() - codes.len() + 1;
+    if codes.starts_with('m') { text.get(..length).unwrap_or_default() } else { "" }
+}
+
 fn wrap_line(line: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut current = String::new();
@@ -70,5 +94,15 @@ mod tests {
     #[test]
     fn escapes_do_not_reach_the_terminal() {
         assert_eq!(wrap("\u{1b}[2Jx", 20), ["\u{fffd}[2Jx"]);
+        assert_eq!(
+            for_terminal("a\u{1b}]0;title\u{7}b\u{9b}c\r"),
+            "a\u{fffd}]0;title\u{fffd}b\u{fffd}c\u{fffd}"
+        );
+    }
+
+    #[test]
+    fn colours_and_line_breaks_reach_the_terminal() {
+        let text = "\u{1b}[1;31mred\u{1b}[0m\n\tä";
+        assert_eq!(for_terminal(text), text);
     }
 }
