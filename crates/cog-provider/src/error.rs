@@ -2,7 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use cog_spec::Code;
+use cog_json::Value;
+use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
 use crate::{RequestError, vendors::BadAddress};
@@ -290,6 +291,23 @@ impl ProviderError {
             Self::NoRecording { .. } => "Record it anew with --record, or run without --replay.".to_owned(),
             _ => return None,
         })
+    }
+}
+
+/// The `error` of an envelope: code, message, what to do, and in `details` why and how long to wait.
+impl From<&ProviderError> for ErrorBody {
+    fn from(error: &ProviderError) -> Self {
+        let wait = error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+        let details = [
+            ("reason", error.reason().map(serde_json::Value::from)),
+            ("retry_after_ms", wait.map(serde_json::Value::from)),
+        ];
+        let details: serde_json::Map<_, _> =
+            details.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+        let mut body = ErrorBody::new(error.code(), error.to_string()).with_recoverable(error.recoverable());
+        body.suggestion = error.suggestion();
+        body.details = (!details.is_empty()).then(|| Value::from(serde_json::Value::from(details)));
+        body
     }
 }
 

@@ -8,7 +8,7 @@ use cog_spec::{Chunk, Code, ErrorBody, ModelEvent};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::{fault, pipeline::Prepared};
+use crate::pipeline::Prepared;
 
 /// A run on its way, and the chunks that are ready to leave.
 pub(crate) struct Driver {
@@ -63,7 +63,7 @@ impl Driver {
     async fn ask(&mut self, assembler: Box<Assembler>) -> State {
         match timeout_at(self.deadline(), self.run.provider.ask(&self.run.request)).await {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
-            Ok(Err(error)) => self.fail(assembler, fault::of_provider(&error)),
+            Ok(Err(error)) => self.fail(assembler, ErrorBody::from(&error)),
             Err(_) => self.too_late(assembler),
         }
     }
@@ -83,7 +83,7 @@ impl Driver {
                 State::Reading(assembler, reply)
             }
             Arrived::Over => self.finish(assembler),
-            Arrived::Fault(error) => self.fail(assembler, fault::of_provider(&error)),
+            Arrived::Fault(error) => self.fail(assembler, ErrorBody::from(&error)),
             Arrived::Late => self.too_late(assembler),
         }
     }

@@ -2,25 +2,7 @@
 
 use cog_json::{ToJson, Value};
 use cog_module::{Diagnostic, FindError, LoadError, Severity};
-use cog_provider::ProviderError;
 use cog_spec::ErrorBody;
-
-pub(crate) fn of_provider(error: &ProviderError) -> ErrorBody {
-    let mut body = ErrorBody::new(error.code(), error.to_string()).with_recoverable(error.recoverable());
-    body.suggestion = error.suggestion();
-    let mut details = serde_json::Map::new();
-    if let Some(reason) = error.reason() {
-        details.insert("reason".to_owned(), reason.into());
-    }
-    if let Some(wait) = error.retry_after() {
-        let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        details.insert("retry_after_ms".to_owned(), millis.into());
-    }
-    if !details.is_empty() {
-        body.details = Some(Value::from(serde_json::Value::Object(details)));
-    }
-    body
-}
 
 pub(crate) fn of_search(error: &FindError) -> ErrorBody {
     ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion())

@@ -18,8 +18,8 @@ use cog_spec::{Code, ErrorBody, Response, Warning};
 use futures_util::stream;
 
 use crate::{
-    ChunkStream, RunInput, RunOptions, drive::Driver, fault, input::CheckedInput, media, offline::Offline,
-    options, permit, prompt, session,
+    ChunkStream, RunInput, RunOptions, drive::Driver, input::CheckedInput, media, offline::Offline, options,
+    permit, prompt, session,
 };
 
 /// A run that nothing stands in the way of any more, but for the model.
@@ -52,7 +52,7 @@ pub(crate) fn prepare(
     permit::structured_output(&module.manifest, provider.as_ref())?;
     let messages = prompt::conversation(module, &input);
     let (request, lost) = request(module, provider.as_ref(), messages, options);
-    provider.render(&request).map_err(|error| fault::of_provider(&error))?;
+    provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
     let rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     Ok(Prepared { provider, request, lost, rules, timeout: options.timeout.unwrap_or(Duration::MAX) })
 }

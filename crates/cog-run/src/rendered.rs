@@ -4,7 +4,7 @@ use cog_provider::WireRequest;
 use cog_schema::Loss;
 use cog_spec::{Dialect, ErrorBody};
 
-use crate::{fault, pipeline::Prepared};
+use crate::pipeline::Prepared;
 
 /// What a run would send.
 #[derive(Debug, Clone)]
@@ -24,7 +24,7 @@ pub struct Rendered {
 impl Prepared {
     /// What this run would send.
     pub(crate) fn render(self) -> Result<Rendered, ErrorBody> {
-        let request = self.provider.render(&self.request).map_err(|error| fault::of_provider(&error))?;
+        let request = self.provider.render(&self.request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
             provider: self.provider.name().to_owned(),
             dialect: self.rules.asked,

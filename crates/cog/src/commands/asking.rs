@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use cog_provider::{
-    Choice, HttpProvider, Pace, Provider, ProviderError, Recording,
+    Choice, HttpProvider, Pace, Provider, Recording,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_spec::{Code, ErrorBody};
@@ -42,9 +42,10 @@ pub(super) fn asked(settings: &Settings, tape: Tape<'_>) -> Result<Asked, ErrorB
         (Choice::Offline, Tape::Off) => return Ok(offline(settings)),
         (Choice::Offline, _) => return Err(nothing_to_record()),
     };
-    let provider = HttpProvider::new(vendor, settings_of(settings, vendor)).map_err(|error| fault(&error))?;
+    let provider =
+        HttpProvider::new(vendor, settings_of(settings, vendor)).map_err(|error| ErrorBody::from(&error))?;
     let provider = match tape {
-        Tape::Record(folder) => provider.record(folder).map_err(|error| fault(&error))?,
+        Tape::Record(folder) => provider.record(folder).map_err(|error| ErrorBody::from(&error))?,
         _ => provider,
     };
     let told =
@@ -72,15 +73,6 @@ pub(super) fn settings_of(settings: &Settings, vendor: &Vendor) -> ProviderSetti
     }
 }
 
-/// A provider's fault as the error of an envelope.
-pub(super) fn fault(error: &ProviderError) -> ErrorBody {
-    let body = ErrorBody::new(error.code(), error.to_string()).with_recoverable(error.recoverable());
-    match error.suggestion() {
-        Some(suggestion) => body.suggest(suggestion),
-        None => body,
-    }
-}
-
 fn nothing_to_record() -> ErrorBody {
     ErrorBody::new(Code::ProviderUnavailable, "--record has nothing to record: nobody is asked")
         .with_recoverable(false)
@@ -89,7 +81,7 @@ fn nothing_to_record() -> ErrorBody {
 
 /// The recording says whom it is of; the settings may say otherwise.
 fn replayed(settings: &Settings, folder: &Path) -> Result<Asked, ErrorBody> {
-    let recorded = Recording::read(folder).map_err(|error| fault(&error))?;
+    let recorded = Recording::read(folder).map_err(|error| ErrorBody::from(&error))?;
     let vendor = match choice(settings)? {
         Choice::Vendor(vendor) if settings.provider.value.is_some() => vendor,
         _ => {
@@ -99,8 +91,8 @@ fn replayed(settings: &Settings, folder: &Path) -> Result<Asked, ErrorBody> {
     let model = settings.model.value.clone().unwrap_or(recorded.model);
     let told = format!("replaying {} ({}, model {})", folder.display(), vendor.name, named(&model));
     let of_vendor = ProviderSettings { model: Some(model), ..settings_of(settings, vendor) };
-    let provider =
-        HttpProvider::replay(vendor, of_vendor, folder, Pace::AtOnce).map_err(|error| fault(&error))?;
+    let provider = HttpProvider::replay(vendor, of_vendor, folder, Pace::AtOnce)
+        .map_err(|error| ErrorBody::from(&error))?;
     Ok(Asked { provider: Some(Arc::new(provider)), told })
 }
 

@@ -77,7 +77,7 @@ async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) 
     let state = match HttpProvider::new(vendor, of_vendor) {
         _ if !is_asked => State::Absent,
         Ok(provider) => ask(&provider).await,
-        Err(error) => State::Ill(asking::fault(&error)),
+        Err(error) => State::Ill(ErrorBody::from(&error)),
     };
     Finding { vendor, model, state }
 }
@@ -85,10 +85,10 @@ async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) 
 async fn ask(provider: &HttpProvider) -> State {
     match tokio::time::timeout(PATIENCE, provider.models()).await {
         Ok(Ok(models)) => State::Answers(models),
-        Ok(Err(error)) => State::Ill(asking::fault(&error)),
+        Ok(Err(error)) => State::Ill(ErrorBody::from(&error)),
         Err(_) => {
             let message = format!("{} did not answer within {} s", provider.base_url(), PATIENCE.as_secs());
-            State::Ill(asking::fault(&ProviderError::Other { code: Code::ProviderUnavailable, message }))
+            State::Ill(ErrorBody::from(&ProviderError::Other { code: Code::ProviderUnavailable, message }))
         }
     }
 }
