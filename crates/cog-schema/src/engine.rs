@@ -23,6 +23,9 @@ pub(crate) use self::fault::{Bound, Fault, Reason};
 /// The name under which the document is known to the engine; it is never resolved anywhere else.
 const DOCUMENT: &str = "cog:/schema.json";
 
+/// More faults of one value than this are not told: telling each takes time that grows with its place.
+pub const MOST_FAULTS: usize = 256;
+
 /// How much memory one compiled pattern may take, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;
 
@@ -73,9 +76,10 @@ impl Check {
         self.validator.is_valid(node)
     }
 
-    /// Everything about a value that does not fit, with paths from the value.
+    /// What about a value does not fit, with paths from the value; of very many things the first
+    /// [`MOST_FAULTS`].
     pub(crate) fn faults(&self, node: Node<'_>) -> Vec<Fault> {
-        self.validator.iter_errors(node).map(|error| Fault::read(&error)).collect()
+        self.validator.iter_errors(node).take(MOST_FAULTS).map(|error| Fault::read(&error)).collect()
     }
 }
 

@@ -32,6 +32,7 @@ mod words;
 
 pub use check::{CustomWord, DataCheck, ExcessInsights};
 pub use contract::Contract;
+pub use engine::MOST_FAULTS;
 pub use join::join;
 pub use problem::SchemaProblem;
 pub use project::{Fate, Loss, Projection};
