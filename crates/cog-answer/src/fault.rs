@@ -1,7 +1,7 @@
 //! What can be wrong with a reply, as the `error` of an envelope.
 
 use cog_json::{Kind, SyntaxError, Value, Writer};
-use cog_schema::Violation;
+use cog_schema::{MOST_FAULTS, Violation};
 use cog_spec::{Code, ErrorBody, Repair};
 
 /// The model was done without having said anything (E1000).
@@ -66,8 +66,9 @@ pub(crate) fn of_violations(violations: &[Violation]) -> ErrorBody {
 /// The same, with more details.
 pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mut Writer<'_>)) -> ErrorBody {
     let code = Violation::common_code(violations, Code::OutputSchemaViolation);
+    let listed = violations.get(..MOST_FAULTS).unwrap_or(violations);
     let details = details(|w| {
-        w.field("violations", violations);
+        w.field("violations", listed);
         more(w);
     });
     let mut body = ErrorBody::new(code, message(violations)).with_details(details);

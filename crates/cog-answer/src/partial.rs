@@ -1,20 +1,24 @@
 //! `partial_data`: what there is of an answer that failed (supplement R30, R43).
 
 use cog_json::{Node, Path, Value};
-use cog_schema::Violation;
+use cog_schema::{MOST_FAULTS, Violation};
 
 use crate::{
-    AnswerRules, place,
+    AnswerRules,
     repair::trim::{self, Omitted},
 };
 
 /// Data without the fields that break the contract, and without containers that were only just begun; none where
-/// the manifest wants none, or where nothing is there yet.
+/// the manifest wants none, where nothing is there yet, or where too much is wrong to tell it all.
 pub(crate) fn of_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> Option<Value> {
     if !rules.manifest.failure.partial_allowed || !data.is_object() {
         return None;
     }
-    let mut omitted = violating(data, &rules.contract.check_data(data).violations);
+    let violations = rules.contract.check_data(data).violations;
+    if violations.len() >= MOST_FAULTS {
+        return None;
+    }
+    let mut omitted = violating(data, &violations);
     let has_begun = collect_begun(data, &mut omitted);
     has_begun.then(|| trim::without(whole, data, &omitted))
 }
@@ -22,8 +26,7 @@ pub(crate) fn of_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> Opt
 /// The values in which violations stand. A field that is absent stands nowhere.
 fn violating(data: Node<'_>, violations: &[Violation]) -> Omitted {
     let paths = violations.iter().filter_map(|violation| violation.path.parse::<Path>().ok());
-    let nodes = paths.filter(|path| path.depth() > 1).filter_map(|path| place::resolve(data, &path));
-    nodes.map(Node::id).collect()
+    trim::located(data, "data", &paths.filter(|path| path.depth() > 1).collect())
 }
 
 /// Omits containers that are still open and hold nothing that was told. Whether the node itself is kept.

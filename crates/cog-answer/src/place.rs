@@ -28,3 +28,17 @@ pub(crate) fn resolve_below<'a>(value: Node<'a>, path: &Path, depth: usize) -> O
         Segment::Index(index) => node.at(index),
     })
 }
+
+/// Does something with each member or element of a value, and the path to it.
+pub(crate) fn each_inside<'a>(node: Node<'a>, path: &mut Path, act: &mut dyn FnMut(Node<'a>, &mut Path)) {
+    for (key, member) in node.members() {
+        path.push_key(key);
+        act(member, path);
+        path.pop();
+    }
+    for (index, element) in node.elements().enumerate() {
+        path.push_index(index);
+        act(element, path);
+        path.pop();
+    }
+}

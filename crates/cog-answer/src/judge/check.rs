@@ -7,6 +7,9 @@ use cog_spec::{Meta, RepairRule, Warning, WarningCode};
 use super::{Failure, open::Opened};
 use crate::{AnswerRules, fault, meta, partial, place, repair::Ledger, repair::trim};
 
+/// Warnings about unknown fields; who has more of them knows by then.
+const MOST_TOLD: usize = 32;
+
 /// An answer that keeps its contract.
 pub(super) struct Checked {
     pub(super) meta: Meta,
@@ -81,7 +84,7 @@ fn is_of_meta(path: &str) -> bool {
 }
 
 fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<ExcessInsights>) -> Vec<Warning> {
-    let unknown = unknown.map(|path| {
+    let unknown = unknown.take(MOST_TOLD).map(|path| {
         Warning::new(WarningCode::UnknownFieldKept, format!("`{path}` is not in the schema; it was kept."))
     });
     let cut = excess.map(|excess| {

@@ -426,3 +426,37 @@ mod errors_of_the_model {
         assert_eq!(envelope["meta"]["explain"], "Half of it.");
     }
 }
+
+mod adversarial {
+    use super::*;
+
+    /// An answer whose list is this element, very often.
+    fn list_of(element: &str) -> String {
+        let meta = r#"{"confidence": 1, "risk": "low", "explain": "x"}"#;
+        let list = vec![element; 40_000].join(",");
+        format!(
+            r#"{{"ok": true, "meta": {meta}, "data": {{"result": "r", "rationale": "y", "list": [{list}]}}}}"#
+        )
+    }
+
+    fn answer_once(rules: &AnswerRules, text: &str) -> Value {
+        envelope(fold(chunks(rules, text, text.len(), Some(FinishReason::Stop))))
+    }
+
+    #[test]
+    fn what_is_wrong_everywhere_is_told_in_bounded_length() {
+        let list = json!({ "list": { "type": "array", "items": { "type": "string" } } });
+        let rules = rules(manifest(Tier::Decision), &schema(list));
+        let envelope = answer_once(&rules, &list_of("1"));
+        assert_eq!(envelope["error"]["details"]["violations"].as_array().map(Vec::len), Some(256));
+        assert_eq!(envelope.get("partial_data"), None);
+    }
+
+    #[test]
+    fn unknown_everywhere_is_told_in_bounded_length() {
+        let item = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
+        let list = json!({ "list": { "type": "array", "items": item } });
+        let rules = rules(manifest(Tier::Decision), &schema(list));
+        assert_eq!(warnings(&answer_once(&rules, &list_of(r#"{"b": 1}"#))).len(), 32);
+    }
+}

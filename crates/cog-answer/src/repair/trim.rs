@@ -1,8 +1,8 @@
 //! An answer without some of its parts: what it leaves out is left out, what it keeps is kept as it was written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use cog_json::{Node, NodeId, ToJson, Value, Writer};
+use cog_json::{Node, NodeId, Path, ToJson, Value, Writer};
 use cog_schema::Contract;
 
 use crate::place;
@@ -20,9 +20,27 @@ pub(crate) fn without(whole: &Value, part: Node<'_>, omitted: &Omitted) -> Value
 
 /// A part of an envelope (`data`, `meta`, `error`) without the nulls that stand for members left out.
 pub(crate) fn without_added_nulls(whole: &Value, part: Node<'_>, name: &str, contract: &Contract) -> Value {
-    let nulls = contract.added_nulls(name, part);
-    let omitted = nulls.iter().filter_map(|path| place::resolve(part, path)).map(Node::id).collect();
-    without(whole, part, &omitted)
+    let nulls = contract.added_nulls(name, part).into_iter().collect();
+    without(whole, part, &located(part, name, &nulls))
+}
+
+/// What stands at these places of a part of an envelope. One walk, however many places there are.
+pub(crate) fn located(part: Node<'_>, name: &str, places: &HashSet<Path>) -> Omitted {
+    let mut omitted = Omitted::new();
+    if !places.is_empty() {
+        let mut path = Path::root();
+        path.push_key(name);
+        locate(part, &mut path, places, &mut omitted);
+    }
+    omitted
+}
+
+fn locate(node: Node<'_>, path: &mut Path, places: &HashSet<Path>, omitted: &mut Omitted) {
+    if places.contains(path) {
+        omitted.insert(node.id());
+        return;
+    }
+    place::each_inside(node, path, &mut |node, path| locate(node, path, places, omitted));
 }
 
 struct Kept<'a> {

@@ -11,7 +11,7 @@ pub(crate) struct Deltas {
     buffer: Buffer,
     /// Nulls of objects are told at the end, since they may stand for nothing.
     holds_nulls: bool,
-    held: Vec<Path>,
+    has_held: bool,
     /// For each open container whether anything was told that makes it arise.
     open: Vec<bool>,
     /// The value that begins takes the place of one that was told.
@@ -26,7 +26,7 @@ impl Deltas {
         Self {
             buffer: Buffer::new(buffer_size),
             holds_nulls,
-            held: Vec::new(),
+            has_held: false,
             open: Vec::new(),
             is_replacing: false,
             is_stale: false,
@@ -79,10 +79,13 @@ impl Deltas {
             }
             return tell(data, &mut place::data(), out);
         }
-        for path in self.held.iter().chain(changed) {
+        for path in changed {
             if let Some(node) = place::resolve(data, path) {
                 out.snapshot(&path.to_string(), node.to_value());
             }
+        }
+        if self.has_held {
+            tell_nulls(data, &mut place::data(), out);
         }
     }
 
@@ -98,7 +101,7 @@ impl Deltas {
             }
             Kind::Null if self.holds_nulls && matches!(path.last(), Some(Segment::Key(_))) => {
                 self.is_stale |= replaces;
-                self.held.push(path.clone());
+                self.has_held = true;
             }
             _ => {
                 out.snapshot(&path.to_string(), node.to_value());
@@ -126,27 +129,22 @@ impl Deltas {
 
 /// Tells the leaves of a value that is complete.
 fn tell(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
-    match (node.kind(), node.as_str()) {
-        (_, Some(text)) => {
-            let checkpoint = Tally::default().tell(text, true);
-            out.delta(&path.to_string(), text.to_owned(), checkpoint);
-        }
-        (Kind::Object, _) if !node.is_empty() => {
-            for (key, member) in node.members() {
-                path.push_key(key);
-                tell(member, path, out);
-                path.pop();
-            }
-        }
-        (Kind::Array, _) if !node.is_empty() => {
-            for (index, element) in node.elements().enumerate() {
-                path.push_index(index);
-                tell(element, path, out);
-                path.pop();
-            }
-        }
-        _ => out.snapshot(&path.to_string(), node.to_value()),
+    if let Some(text) = node.as_str() {
+        let checkpoint = Tally::default().tell(text, true);
+        out.delta(&path.to_string(), text.to_owned(), checkpoint);
+    } else if node.is_empty() {
+        out.snapshot(&path.to_string(), node.to_value());
+    } else {
+        place::each_inside(node, path, &mut |node, path| tell(node, path, out));
     }
+}
+
+/// Tells the nulls that stand in objects and were held back.
+fn tell_nulls(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
+    if node.is_null() && matches!(path.last(), Some(Segment::Key(_))) && path.depth() > 1 {
+        out.snapshot(&path.to_string(), node.to_value());
+    }
+    place::each_inside(node, path, &mut |node, path| tell_nulls(node, path, out));
 }
 
 /// The empty value of a kind.

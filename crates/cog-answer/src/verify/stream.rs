@@ -115,11 +115,11 @@ fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
         return;
     };
     let (picture, fields) = told(items);
+    let mut of_end = Picture::default();
+    of_end.replace("data", data.to_serde());
     for field in fields {
-        let of_end =
-            field.parse().ok().and_then(|path| crate::place::resolve(data, &path)).map(Node::to_serde);
         let Some(of_chunks) = picture.at(&field) else { continue };
-        if of_end.as_ref().map(Value::from).as_ref() != Some(&Value::from(of_chunks)) {
+        if of_end.at(&field).map(Value::from) != Some(Value::from(of_chunks)) {
             let message = format!("the chunks of `{field}` do not give its final value");
             found.push(violation(&end.path(&field), "content", message));
         }
