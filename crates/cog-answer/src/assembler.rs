@@ -115,7 +115,7 @@ impl Assembler {
     pub fn fail(mut self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         let usage = self.usage(&reply);
-        let failure = reply.fail(&self.rules, error);
+        let failure = reply.fail(&self.rules, error, &mut self.outbox);
         self.give_up(*failure, usage, now);
         out.extend(self.outbox.drain());
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use cog_json::{Event, EventKind, Node, Path, Segment};
+use cog_json::{Event, EventKind, Node, Path, Segment, Value};
 use cog_schema::Violation;
 use cog_spec::{ChunkType, Dialect, OnViolation};
 
@@ -74,6 +74,18 @@ impl Listener {
         }
     }
 
+    /// The reply ends before its data do: gives what is held back.
+    pub(crate) fn flush(&mut self, root: Option<Node<'_>>, out: &mut Outbox) {
+        match &mut self.teller {
+            Teller::Deltas(deltas) => deltas.flush(out),
+            Teller::Drafts(drafts) => {
+                if let Some(draft) = root.and_then(|root| self.recognizer.draft(root)) {
+                    drafts.flush(draft, out);
+                }
+            }
+        }
+    }
+
     /// When [`Listener::settle`] is due at the latest, though nothing arrives.
     pub(crate) fn due(&self) -> Option<Duration> {
         match &self.teller {
@@ -93,13 +105,7 @@ impl Listener {
     }
 
     /// Tells what is left of the data of a success, so that all chunks together give exactly `data`.
-    pub(crate) fn conclude(
-        self,
-        data: &cog_json::Value,
-        changed: &[Path],
-        was_heard: bool,
-        out: &mut Outbox,
-    ) {
+    pub(crate) fn conclude(self, data: &Value, changed: &[Path], was_heard: bool, out: &mut Outbox) {
         match self.teller {
             Teller::Deltas(deltas) => deltas.conclude(data.node(), changed, was_heard, out),
             Teller::Drafts(drafts) => drafts.conclude(data, out),

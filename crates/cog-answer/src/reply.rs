@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use cog_json::{End, Parser, SyntaxError, Value};
-use cog_spec::{FinishReason, Usage};
+use cog_spec::{ErrorBody, FinishReason, Usage};
 
 use crate::{
     AnswerRules, fault,
@@ -69,48 +69,56 @@ impl Reply {
 
     /// The end: the whole reply, or why it is none.
     pub(crate) fn finish(mut self, rules: &AnswerRules, out: &mut Outbox) -> Result<Whole, Box<Failure>> {
-        if let Some(error) = self.fault {
-            return Err(self.fail(rules, fault::not_json(&error)));
-        }
-        let stops = self.listener.reasons_to_stop();
-        if !stops.is_empty() {
-            let error = fault::of_violations(stops);
-            return Err(self.fail(rules, error));
-        }
-        if self.parser.several() {
-            return Err(Box::new(Failure::new(fault::several_objects())));
-        }
-        match &self.finish {
-            None => return Err(self.fail(rules, fault::interrupted())),
-            Some(FinishReason::Length) => return Err(self.fail(rules, fault::token_limit())),
-            Some(FinishReason::ContentFilter) => return Err(self.fail(rules, fault::content_filter())),
-            Some(FinishReason::Refusal(words)) => {
-                let error = fault::refusal(words.as_deref());
-                return Err(self.fail(rules, error));
-            }
-            Some(_) => {}
-        }
-        let Self { parser, listener, .. } = &mut self;
-        let end = parser.finish(&mut |event| listener.hear(rules, &event, out));
-        match end {
-            Err(_) if self.bytes == 0 => Err(self.fail(rules, fault::nothing())),
-            Err(error) => Err(self.fail(rules, fault::not_json(&error))),
-            Ok(_) if self.parser.several() => Err(Box::new(Failure::new(fault::several_objects()))),
-            Ok(End::Truncated) => Err(self.fail(rules, fault::truncated())),
-            Ok(End::Complete) => Ok(self.whole()),
+        match self.why_none().map_or_else(|| self.read_end(rules, out), Err) {
+            Ok(()) => Ok(self.whole()),
+            Err(error) => Err(self.fail(rules, error, out)),
         }
     }
 
     /// The reply ends here for a reason of its own; what there is of the data goes along.
-    pub(crate) fn fail(self, rules: &AnswerRules, error: cog_spec::ErrorBody) -> Box<Failure> {
+    pub(crate) fn fail(mut self, rules: &AnswerRules, error: ErrorBody, out: &mut Outbox) -> Box<Failure> {
+        self.listener.flush(self.parser.root(), out);
         let ledger = Ledger::of_reading(self.parser.tolerated(), self.is_bare());
         let recognizer = self.listener.recognizer();
-        let value = self.parser.into_value();
+        let several = self.parser.several();
+        // Of several objects none is chosen, not even for what there is of it.
+        let value = self.parser.into_value().filter(|_| !several);
         let partial_data = value.as_ref().and_then(|value| {
             let draft = recognizer.draft(value.node())?;
             partial::of_data(rules, value, draft)
         });
         Box::new(Failure { partial_data, repairs: ledger.into_entries(), ..Failure::new(error) })
+    }
+
+    /// Why no answer can come of the reply, whatever it says.
+    fn why_none(&self) -> Option<ErrorBody> {
+        if let Some(error) = self.fault {
+            return Some(fault::not_json(&error));
+        }
+        let stops = self.listener.reasons_to_stop();
+        if !stops.is_empty() {
+            return Some(fault::of_violations(stops));
+        }
+        match &self.finish {
+            _ if self.parser.several() => Some(fault::several_objects()),
+            None => Some(fault::interrupted()),
+            Some(FinishReason::Length) => Some(fault::token_limit()),
+            Some(FinishReason::ContentFilter) => Some(fault::content_filter()),
+            Some(FinishReason::Refusal(words)) => Some(fault::refusal(words.as_deref())),
+            Some(_) => None,
+        }
+    }
+
+    /// Says to the parser that the text is over.
+    fn read_end(&mut self, rules: &AnswerRules, out: &mut Outbox) -> Result<(), ErrorBody> {
+        let Self { parser, listener, .. } = self;
+        match parser.finish(&mut |event| listener.hear(rules, &event, out)) {
+            Err(_) if self.bytes == 0 => Err(fault::nothing()),
+            Err(error) => Err(fault::not_json(&error)),
+            Ok(_) if self.parser.several() => Err(fault::several_objects()),
+            Ok(End::Truncated) => Err(fault::truncated()),
+            Ok(End::Complete) => Ok(()),
+        }
     }
 
     fn whole(self) -> Whole {

@@ -197,3 +197,18 @@ fn retry_asks_again_in_the_same_stream() {
     assert_eq!(envelope["meta"]["usage"]["input_tokens"], 20);
     assert_eq!(envelope["meta"]["model"], "openai/gpt");
 }
+
+#[test]
+fn what_is_held_leaves_before_an_error() {
+    let mut rules = plain();
+    rules.response.buffer_size = 1 << 20;
+    let text = r#"{"ok": true, "meta": {}, "data": {"result": "half"#;
+    for chunk_type in [ChunkType::Delta, ChunkType::Snapshot] {
+        rules.response.chunk_type = chunk_type;
+        let chunks = chunks(&rules, text, 9, None);
+        let mut picture = crate::picture::Picture::default();
+        chunks.iter().for_each(|chunk| picture.apply(chunk));
+        let partial = envelope(fold(chunks))["partial_data"].clone();
+        assert_eq!(picture.into_data(), Some(partial));
+    }
+}

@@ -72,9 +72,14 @@ pub(super) fn drop_nulls(rules: &AnswerRules, whole: &Value, part: Node<'_>, nam
 
 fn data_of_envelope(root: Node<'_>) -> (Option<Node<'_>>, Vec<Violation>) {
     let mut violations = Vec::new();
-    let data = root.get("data").filter(|data| !data.is_null());
-    if data.is_none() {
-        violations.push(fault::violation("data", "required", "`ok` is true, and `data` is absent"));
+    let data = root.get("data").filter(|data| data.is_object());
+    match root.get("data") {
+        Some(_) if data.is_some() => {}
+        Some(other) if !other.is_null() => {
+            let message = format!("found {}; allowed: an object", fault::named(other.kind()));
+            violations.push(fault::violation("data", "type", message));
+        }
+        _ => violations.push(fault::violation("data", "required", "`ok` is true, and `data` is absent")),
     }
     if root.get("error").is_some_and(|error| !error.is_null()) {
         violations.push(fault::violation(

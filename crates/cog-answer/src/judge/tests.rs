@@ -320,6 +320,7 @@ mod faults {
             (r#"{"ok": true, "data": {}} {"ok": true, "data": {}}"#, "E1000", json!("several_objects")),
             ("[1, 2]", "E3001", Value::Null),
             (r#"{"ok": true}"#, "E3001", Value::Null),
+            (r#"{"ok": true, "data": [1]}"#, "E3001", Value::Null),
             (r#"{"ok": false, "meta": {}}"#, "E3001", Value::Null),
         ] {
             let envelope = answer_text(&plain(), text);

@@ -37,7 +37,14 @@ impl Buffer {
     /// The string is over. Its last delta has a checkpoint (supplement R52), and is empty where all of it has left
     /// already; an empty string leaves as one empty delta (supplement R44).
     pub(super) fn close(&mut self, out: &mut Outbox) {
-        self.flush(true, out);
+        self.give(true, out);
+    }
+
+    /// Gives what is held.
+    pub(super) fn flush(&mut self, out: &mut Outbox) {
+        if !self.text.is_empty() {
+            self.give(false, out);
+        }
     }
 
     /// Gives what is held if it is enough or old enough.
@@ -47,7 +54,7 @@ impl Buffer {
         }
         let since = *self.since.get_or_insert(now);
         if self.text.len() >= self.size || now.saturating_sub(since) >= LONGEST {
-            self.flush(false, out);
+            self.give(false, out);
         }
     }
 
@@ -56,7 +63,7 @@ impl Buffer {
         self.since.map(|since| since + LONGEST)
     }
 
-    fn flush(&mut self, is_last: bool, out: &mut Outbox) {
+    fn give(&mut self, is_last: bool, out: &mut Outbox) {
         self.since = None;
         let checkpoint = self.told.tell(&self.text, is_last);
         out.delta(&self.field, std::mem::take(&mut self.text), checkpoint);

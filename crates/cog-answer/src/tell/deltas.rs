@@ -65,6 +65,11 @@ impl Deltas {
         self.buffer.settle(now, out);
     }
 
+    /// Gives what is held, though its string is not over.
+    pub(crate) fn flush(&mut self, out: &mut Outbox) {
+        self.buffer.flush(out);
+    }
+
     /// When [`Deltas::settle`] is due at the latest.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.buffer.due()

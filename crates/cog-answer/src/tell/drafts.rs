@@ -30,6 +30,13 @@ impl Drafts {
         }
     }
 
+    /// Tells the last draft of an answer that stays one.
+    pub(crate) fn flush(&mut self, draft: Node<'_>, out: &mut Outbox) {
+        if !draft.is_empty() {
+            out.snapshot("data", draft.to_value());
+        }
+    }
+
     /// Tells the answer as it is in the end.
     pub(crate) fn conclude(self, data: &Value, out: &mut Outbox) {
         out.snapshot("data", data.clone());
