@@ -8,6 +8,7 @@ mod generate;
 mod links;
 mod project;
 mod sizes;
+mod terminal;
 mod test;
 
 use std::process::ExitCode;

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, root, say, tracked};
+use crate::terminal;
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// What Rust alone can do.
     RustOnly,
-    /// That, and the checks against other people's clients.
+    /// That, the checks against other people's clients, and those on a terminal.
     Everything,
 }
 
@@ -21,6 +22,7 @@ const SDKS: &[&str] = &["openai==3.52.0", "anthropic==2.11.0", "google-genai==3.
 pub(crate) fn run(extent: Extent) -> Outcome {
     execute(cargo().args(["test", "--workspace", "--locked"]))?;
     if extent == Extent::Everything {
+        terminal::check()?;
         sdk_checks()?;
     }
     say(format_args!("test: everything passed"));

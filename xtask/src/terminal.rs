@@ -1,0 +1,51 @@
+//! What a person sees: the program on a terminal, by way of `script`, which gives it one.
+
+use std::process::Command;
+
+use crate::project::{Outcome, cargo, execute, say, target_directory};
+
+const COMMAND: &str =
+    "run code-reviewer --args \"def f(u): return db.query('select * from t where u=' + u)\"";
+
+/// On a terminal a run is a card, in colour unless `NO_COLOR` is set; it is never JSON.
+pub(crate) fn check() -> Outcome {
+    execute(cargo().args(["build", "--quiet", "--package", "cog", "--locked"]))?;
+    let coloured = on_terminal(&[])?;
+    let plain = on_terminal(&[("NO_COLOR", "1")])?;
+    for (what, seen) in [("coloured", &coloured), ("plain", &plain)] {
+        let missing: Vec<_> = ["code-reviewer", "0.96", "high", "verdict", "W4001"]
+            .into_iter()
+            .filter(|word| !seen.contains(*word))
+            .collect();
+        if !missing.is_empty() || seen.contains("{\"ok\"") {
+            return Err(format!("the {what} card is not what it should be (missing: {missing:?}):\n{seen}"));
+        }
+    }
+    let (escape, colour) = ("\u{1b}[", "\u{1b}[36m");
+    if !coloured.contains(escape) || plain.contains(colour) {
+        return Err("the card is coloured on a terminal, and not where NO_COLOR is set".to_owned());
+    }
+    say(format_args!("terminal: a card, coloured and plain"));
+    Ok(())
+}
+
+/// What a terminal receives from the command, which has no settings but these.
+fn on_terminal(environment: &[(&str, &str)]) -> Outcome<String> {
+    let cog = target_directory()?.join("debug/cog");
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-c", &format!("{} {COMMAND}", cog.display()), "/dev/null"]);
+    command
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .env("TERM", "xterm-256color")
+        .env("HOME", "/nonexistent");
+    command.envs(environment.iter().copied());
+    let output =
+        command.output().map_err(|error| format!("script (Debian: apt-get install bsdutils): {error}"))?;
+    let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        Ok(seen)
+    } else {
+        Err(format!("{COMMAND} on a terminal: {}\n{seen}", output.status))
+    }
+}
