@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the benchmarks, beside the peers that they are compared to. What counts is the ratios of one run.
 
-mod commands;
+pub(crate) mod commands;
 
 use std::process::Command;
 

@@ -18,7 +18,7 @@ use project::{Outcome, say};
 const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
-  bench               run the benchmarks, with the peers that they are compared to
+  bench [commands]    run the benchmarks, with the peers that they are compared to
   conformance         print which lines of the checklist are covered
   dag                 check the crates against the table of what may use what
   fuzz SECONDS        run each fuzz target for so long
@@ -40,6 +40,7 @@ fn main() -> ExitCode {
 fn run(arguments: &[&str]) -> Outcome {
     match arguments {
         ["bench"] => bench::run(),
+        ["bench", "commands"] => bench::commands::run(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
         ["fuzz", seconds] => fuzz::run(seconds),

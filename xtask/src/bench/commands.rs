@@ -17,7 +17,7 @@ struct Bound {
 }
 
 /// Prints each ratio with its bound, and fails where one is not kept.
-pub(super) fn run() -> Outcome {
+pub(crate) fn run() -> Outcome {
     execute(cargo().args([
         "build",
         "--release",
