@@ -3,7 +3,7 @@
 use cog_json::{Kind, Node};
 use serde_json::Value;
 
-use crate::engine::{Bound, Fault, Reason};
+use crate::engine::{Bound, Fault, MOST_FAULTS, Reason};
 use crate::subschema::token;
 use crate::words::{either, nearest, quoted};
 
@@ -22,13 +22,15 @@ pub(crate) struct Finding {
     pub(crate) schema: String,
 }
 
-/// Tells faults: the best branch of alternatives, one finding for each place and rule.
+/// Tells faults: the best branch of alternatives, one finding for each place and rule, at most
+/// [`MOST_FAULTS`].
 ///
 /// `root` is the value that was checked, `document` the one that holds its schema.
 pub(crate) fn findings(faults: &[Fault], root: Node<'_>, document: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     let teller = Teller { root, document };
     faults.iter().for_each(|fault| teller.tell(fault, &mut findings));
+    findings.truncate(MOST_FAULTS);
     drop_repeated(findings)
 }
 
@@ -89,7 +91,9 @@ impl Teller<'_> {
     fn tell(&self, fault: &Fault, into: &mut Vec<Finding>) {
         match &fault.reason {
             Reason::Required(key) => into.push(self.absent(fault, key)),
-            Reason::Unexpected(keys) => into.extend(keys.iter().map(|key| self.unexpected(fault, key))),
+            Reason::Unexpected(keys) => {
+                into.extend(keys.iter().take(MOST_FAULTS).map(|key| self.unexpected(fault, key)));
+            }
             Reason::NoBranch(branches) => self.tell_branches(fault, branches, into),
             Reason::Name(inner) => into.push(self.misnamed(fault, inner)),
             reason => {
