@@ -124,9 +124,11 @@ fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
 
 /// What is wrong with a value, as the operator sees it.
 fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
+    // What has no amount is neither small nor large enough.
+    let amounts = || amount(found).zip(wanted.as_f64());
     let holds = match rule {
-        "min" => amount(found)? >= wanted.as_f64()?,
-        "max" => amount(found)? <= wanted.as_f64()?,
+        "min" => amounts().is_some_and(|(found, least)| found >= least),
+        "max" => amounts().is_some_and(|(found, most)| found <= most),
         "contains" => contains(found, wanted),
         "matches" => return matches(found, wanted),
         "not" => found.to_value() != wanted.to_value(),
@@ -159,7 +161,9 @@ fn contains(found: Node<'_>, wanted: Node<'_>) -> bool {
 }
 
 fn matches(found: Node<'_>, pattern: Node<'_>) -> Option<String> {
-    let text = pattern.as_str().unwrap_or_default();
+    let Some(text) = pattern.as_str() else {
+        return Some(format!("{} is no regular expression: it is no text", show(pattern)));
+    };
     let schema = serde_json::json!({ "type": "string", "pattern": text });
     match checker::faults(&schema, found) {
         Ok(faults) if faults.is_empty() => None,

@@ -111,6 +111,18 @@ fn every_operator_of_an_assertion_holds_and_fails() {
 }
 
 #[test]
+fn an_assertion_that_cannot_be_judged_does_not_hold() {
+    for (key, value) in [
+        ("ok_min", json!(0)),
+        ("items_max", json!("many")),
+        ("count_min", json!("high")),
+        ("rationale_matches", json!(5)),
+    ] {
+        assert_eq!(mismatches(json!({ "_validate": { key: value } }), answer()).len(), 1, "{key}");
+    }
+}
+
+#[test]
 fn a_suffix_counts_only_where_no_field_has_that_name() {
     assert_eq!(mismatches(json!({ "_validate": { "count_max": 5 } }), answer()), []);
     assert_eq!(
