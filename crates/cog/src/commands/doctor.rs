@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_json::{ToJson, Writer};
 use cog_provider::{
-    Choice, HttpProvider, ProviderError,
+    HttpProvider, ProviderError,
     vendors::{KeyNeed, VENDORS, Vendor},
 };
 use cog_spec::{Code, ErrorBody};
@@ -25,12 +25,12 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Asks each provider that is set up for its models, all at once.
 pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     let settings = Settings::read(Flags::default(), environment)?;
+    let chosen = asking::choice(&settings).map_err(|error| Fault::Body(Box::new(error)))?.name();
     let progress = Progress::begin(console, "asking the providers");
     let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
     let done = running::wait(join_all(probes));
     drop(progress);
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
-    let chosen = asking::choice(&settings).map(Choice::name).unwrap_or_default();
     if args.format.is_json() {
         console.print_json(&Report { chosen, found: &found })?;
     } else {
@@ -117,13 +117,13 @@ impl Finding {
         }
     }
 
-    /// The variable that sets the vendor up.
+    /// The variable that sets the vendor up; of several addresses the vendor's own, which stands last.
     fn variable(&self) -> &'static str {
-        let names = match self.vendor.key {
-            KeyNeed::Required => self.vendor.key_vars,
-            KeyNeed::Optional => self.vendor.base_url_vars,
+        let name = match self.vendor.key {
+            KeyNeed::Required => self.vendor.key_vars.first(),
+            KeyNeed::Optional => self.vendor.base_url_vars.last(),
         };
-        names.first().copied().unwrap_or_default()
+        name.copied().unwrap_or_default()
     }
 
     /// What its models take, and how they are told a schema.

@@ -28,6 +28,11 @@ fn a_misspelt_setting() {
 }
 
 #[test]
+fn a_doctor_for_a_provider_that_is_none() {
+    snapshot!(Place::new().cog(["doctor"]).env("LLM_PROVIDER", "opnai"));
+}
+
+#[test]
 fn no_color_and_pipes_mean_no_escapes() {
     let place = Place::new();
     let escapes = |args: &[&str]| place.cog(args.iter().copied()).output().unwrap().stdout.contains(&0x1b);
