@@ -179,7 +179,7 @@ fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnos
     let mut odd = Vec::new();
     if let Some(since) = deprecation(manifest.format) {
         let message = format!("the format {} is {since}", manifest.format);
-        let help = format!("`cog migrate {}` takes the module to v2.2", manifest.name);
+        let help = format!("`cog migrate {}` brings it up to date", manifest.name);
         odd.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
     if let Origin::Folder(path) = origin

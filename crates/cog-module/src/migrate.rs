@@ -137,17 +137,20 @@ impl Migration {
         self.changes.is_empty()
     }
 
-    /// What changes, as a unified diff.
+    /// What changes, as a unified diff whose paths begin with the module's folder.
     pub fn diff(&self) -> String {
-        self.changes.iter().map(FileChange::diff).collect()
+        let folder = self.folder.to_string_lossy().replace('\\', "/");
+        let folder = folder.trim_start_matches("./").trim_matches('/');
+        self.changes.iter().map(|change| change.diff(folder)).collect()
     }
 }
 
 impl FileChange {
-    fn diff(&self) -> String {
+    fn diff(&self, folder: &str) -> String {
         let (before, after) = (self.before.as_deref().unwrap_or(""), self.after.as_deref().unwrap_or(""));
         let name = |side: &str, text: &Option<String>| match text {
-            Some(_) => format!("{side}/{}", self.path),
+            Some(_) if matches!(folder, "" | ".") => format!("{side}/{}", self.path),
+            Some(_) => format!("{side}/{folder}/{}", self.path),
             None => "/dev/null".to_owned(),
         };
         let diff = similar::TextDiff::from_lines(before, after);

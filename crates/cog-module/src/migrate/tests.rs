@@ -67,7 +67,8 @@ fn an_old_module_behaves_as_before() {
 fn the_changes_of_each_format_read_well() {
     let mut shown = String::new();
     for name in OLD.iter().chain(&["format-v22"]) {
-        let migration = plan(&Folder::example(name).origin(), Target::V25).unwrap();
+        let mut migration = plan(&Folder::example(name).origin(), Target::V25).unwrap();
+        migration.folder = PathBuf::from(name);
         shown += &format!("=== {name}: {} to {}\n{}", migration.from, migration.to, migration.diff());
         shown += &migration.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
     }
