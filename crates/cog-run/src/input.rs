@@ -122,6 +122,9 @@ fn ambiguous(candidates: &[String]) -> ErrorBody {
         .suggest("give the input as JSON: --input-json '{…}' or a file")
 }
 
+/// How many violations a message tells; `details.violations` has all of them.
+const TOLD: usize = 20;
+
 /// The error of an input that does not fit: one code where all violations agree, else E1001.
 fn violated(violations: &[Violation]) -> ErrorBody {
     let code = match violations {
@@ -132,8 +135,9 @@ fn violated(violations: &[Violation]) -> ErrorBody {
         [only] => format!("{}: {}", only.path, only.message),
         many => {
             let list: Vec<_> =
-                many.iter().map(|found| format!("{}: {}", found.path, found.message)).collect();
-            format!("the input does not fit its schema in {} places: {}", many.len(), list.join("; "))
+                many.iter().take(TOLD).map(|found| format!("{}: {}", found.path, found.message)).collect();
+            let more = if many.len() > TOLD { "; …" } else { "" };
+            format!("the input does not fit its schema in {} places: {}{more}", many.len(), list.join("; "))
         }
     };
     let mut error = ErrorBody::new(code, message).with_details(Value::from(

@@ -1,5 +1,7 @@
 //! References that come back to where they started without going into the value: no value could ever be
 //! checked against them. A tree (`properties` or `items` in between) is no such loop.
+//!
+//! Nor may references fan out without end: `allOf` of twice the next, forty times over, is no loop and takes for ever.
 
 use std::collections::HashMap;
 
@@ -12,10 +14,14 @@ use crate::subschema::{children, is_in_place};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Open,
-    Done,
+    /// With the number of schemas that one value is checked against.
+    Done(u64),
 }
 
-/// One problem for each loop.
+/// The most schemas that one value may be checked against.
+const WIDEST: u64 = 100_000;
+
+/// One problem for each loop, and for each schema that fans out too far.
 pub(super) fn find(document: &Value, reached: &Reached) -> Vec<SchemaProblem> {
     let mut marks: HashMap<String, Mark> = HashMap::new();
     let mut problems = Vec::new();
@@ -38,18 +44,22 @@ fn follow(
     let mut trail = vec![(start.to_owned(), next(document, reached, start))];
     while let Some((here, rest)) = trail.last_mut() {
         let Some(step) = rest.pop() else {
-            marks.insert(here.clone(), Mark::Done);
+            let width = width(&next(document, reached, here), marks);
+            marks.insert(here.clone(), Mark::Done(width.min(WIDEST)));
+            if width > WIDEST {
+                let problem = too_wide(here);
+                close(&trail, marks);
+                return Some(problem);
+            }
             trail.pop();
             continue;
         };
         match marks.get(&step) {
-            Some(Mark::Done) => {}
+            Some(Mark::Done(_)) => {}
             Some(Mark::Open) => {
                 let names = trail.iter().map(|(pointer, _)| pointer.as_str());
                 let problem = told(names.skip_while(|pointer| *pointer != step), &step);
-                trail.iter().for_each(|(pointer, _)| {
-                    marks.insert(pointer.clone(), Mark::Done);
-                });
+                close(&trail, marks);
                 return Some(problem);
             }
             None => {
@@ -60,6 +70,26 @@ fn follow(
         }
     }
     None
+}
+
+/// Lets go of a trail that has its problem: nothing on it is told again.
+fn close(trail: &[(String, Vec<String>)], marks: &mut HashMap<String, Mark>) {
+    for (pointer, _) in trail {
+        marks.insert(pointer.clone(), Mark::Done(0));
+    }
+}
+
+/// How many schemas a value is checked against, itself and those that it leads to counted.
+fn width(next: &[String], marks: &HashMap<String, Mark>) -> u64 {
+    next.iter().fold(1, |sum: u64, step| match marks.get(step) {
+        Some(Mark::Done(width)) => sum.saturating_add(*width),
+        _ => sum,
+    })
+}
+
+fn too_wide(pointer: &str) -> SchemaProblem {
+    let message = format!("the references fan out: one value would be checked against over {WIDEST} schemas");
+    SchemaProblem::new(pointer, message).suggest("Refer to each schema once in `allOf`, `anyOf` and `oneOf`.")
 }
 
 /// The schemas that a schema applies to the same value as itself.

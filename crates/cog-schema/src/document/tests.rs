@@ -154,3 +154,16 @@ fn media_inputs_are_found_by_shape_and_keep_their_words() {
     let photo = document.value.pointer("/input/properties/photo").unwrap();
     assert_eq!((photo["oneOf"].as_array().unwrap().len(), &photo["description"]), (4, &json!("A photo.")));
 }
+
+#[test]
+fn references_that_fan_out_are_refused() {
+    let twice = |next: &str| json!({ "allOf": [{ "$ref": next }, { "$ref": next }] });
+    let mut parts = serde_json::Map::new();
+    for level in 0..40 {
+        parts.insert(format!("d{level}"), twice(&format!("#/$defs/d{}", level + 1)));
+    }
+    parts.insert("d40".to_owned(), json!({ "type": "object" }));
+    let told = problems(json!({ "$defs": parts, "data": { "$ref": "#/$defs/d0" } }));
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].0.contains("over 100000 schemas"), "{told:?}");
+}
