@@ -6,6 +6,7 @@
 //! replies, and after the last the first again.
 
 mod files;
+mod mask;
 mod record;
 mod replay;
 

@@ -60,7 +60,7 @@ impl HttpProvider {
     /// A folder that cannot be made.
     pub fn record(mut self, folder: impl Into<PathBuf>) -> Result<Self, ProviderError> {
         let recording = Recording { provider: self.vendor.name.to_owned(), model: self.model.clone() };
-        self.transport = Arc::new(Recorder::new(folder.into(), recording, self.transport)?);
+        self.transport = Arc::new(Recorder::new(folder.into(), recording, self.key.clone(), self.transport)?);
         Ok(self)
     }
 

@@ -9,21 +9,22 @@ use std::{
 };
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use bytes::Bytes;
 use cog_json::{ToJson, Writer};
+use cog_spec::Secret;
 use futures_util::StreamExt;
 use tokio::time::Instant;
 
-use super::{Head, Recording, files, unusable};
+use super::{Head, Recording, files, mask::Mask, unusable};
 use crate::{
     ProviderError, WireRequest,
     transport::{Pieces, Sending, Transport, TransportError, WireReply},
 };
 
-/// Keeps everything that goes through another transport.
+/// Keeps everything that goes through another transport, but for the key.
 pub(crate) struct Recorder {
     folder: PathBuf,
     recording: Recording,
+    key: Option<Secret>,
     next: AtomicU32,
     inner: Arc<dyn Transport>,
 }
@@ -33,17 +34,20 @@ impl Recorder {
     pub(crate) fn new(
         folder: PathBuf,
         recording: Recording,
+        key: Option<Secret>,
         inner: Arc<dyn Transport>,
     ) -> Result<Self, ProviderError> {
         files::make_folder(&folder).map_err(|error| unusable(&folder, error))?;
         let numbers = files::numbers(&folder).map_err(|error| unusable(&folder, error))?;
         let next = AtomicU32::new(numbers.last().map_or(1, |last| last + 1));
-        Ok(Self { folder, recording, next, inner })
+        Ok(Self { folder, recording, key, next, inner })
     }
 
     fn keep_head(&self, number: u32, request: &WireRequest, reply: &WireReply) -> std::io::Result<File> {
         let Self { recording, .. } = self;
-        let head = Head { recording, request, status: reply.status, headers: &reply.headers };
+        let clean = |(name, value): &(_, String)| (*name, self.mask().text(value));
+        let headers: Vec<_> = reply.headers.iter().map(clean).collect();
+        let head = Head { recording, request, status: reply.status, headers: &headers };
         let mut text = head.to_json_pretty();
         text.push('\n');
         files::create(&files::head(&self.folder, number))?.write_all(text.as_bytes())?;
@@ -58,13 +62,17 @@ impl Transport for Recorder {
             let reply = self.inner.send(request).await?;
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let file = self.keep_head(number, request, &reply).map_err(|error| self.failed(error))?;
-            let keeper = Keeper { file, folder: self.folder.clone(), started };
+            let keeper = Keeper { file, folder: self.folder.clone(), mask: self.mask(), started };
             Ok(WireReply { pieces: keeper.through(reply.pieces), ..reply })
         })
     }
 }
 
 impl Recorder {
+    fn mask(&self) -> Mask {
+        Mask::new(self.key.as_ref())
+    }
+
     fn failed(&self, error: std::io::Error) -> TransportError {
         TransportError::Recording(Box::new(unusable(&self.folder, error)))
     }
@@ -75,6 +83,7 @@ impl Recorder {
 struct Keeper {
     file: File,
     folder: PathBuf,
+    mask: Mask,
     started: Instant,
 }
 
@@ -83,14 +92,18 @@ impl Keeper {
         pieces
             .map(move |piece| {
                 let piece = piece?;
-                let kept = self.keep(&piece);
+                let known = self.mask.pass(&piece);
+                let kept = self.keep(&known);
                 kept.map_err(|error| TransportError::Recording(Box::new(unusable(&self.folder, error))))?;
                 Ok(piece)
             })
             .boxed()
     }
 
-    fn keep(&mut self, piece: &Bytes) -> std::io::Result<()> {
+    fn keep(&mut self, piece: &[u8]) -> std::io::Result<()> {
+        if piece.is_empty() {
+            return Ok(());
+        }
         let mut line = String::new();
         let t_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Writer::compact(&mut line).object(|w| {
@@ -99,5 +112,13 @@ impl Keeper {
         });
         line.push('\n');
         self.file.write_all(line.as_bytes())
+    }
+}
+
+/// The end of a reply can be the beginning of a key, and is kept only when nothing more comes.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        let rest = self.mask.rest();
+        let _ = self.keep(&rest);
     }
 }

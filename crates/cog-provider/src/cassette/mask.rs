@@ -1,0 +1,84 @@
+//! A key that a server repeats is not kept.
+
+use cog_spec::Secret;
+
+/// Shorter keys are words such as `none`, given to servers that want no key: they hide nothing.
+const SHORTEST: usize = 8;
+
+/// Puts `*` in place of each byte of a key, also where it comes in several pieces.
+pub(super) struct Mask {
+    key: Vec<u8>,
+    /// The end of what went by, which may be the beginning of the key.
+    held: Vec<u8>,
+}
+
+impl Mask {
+    pub(super) fn new(key: Option<&Secret>) -> Self {
+        let key = key.map(Secret::expose).filter(|key| key.len() >= SHORTEST).unwrap_or_default();
+        Self { key: key.as_bytes().to_vec(), held: Vec::new() }
+    }
+
+    /// What can be kept now that this piece is there.
+    pub(super) fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
+        let mut bytes = self.rest();
+        bytes.extend_from_slice(piece);
+        if self.key.is_empty() {
+            return bytes;
+        }
+        let mut from = 0;
+        while let Some(found) = bytes.get(from..).and_then(|rest| find(rest, &self.key)) {
+            let end = from + found + self.key.len();
+            if let Some(shown) = bytes.get_mut(from + found..end) {
+                shown.fill(b'*');
+            }
+            from = end;
+        }
+        let begun = (1..self.key.len())
+            .rev()
+            .find(|length| bytes.ends_with(self.key.get(..*length).unwrap_or_default()));
+        self.held = bytes.split_off(bytes.len() - begun.unwrap_or(0));
+        bytes
+    }
+
+    /// What was held back.
+    pub(super) fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+
+    /// A whole text.
+    pub(super) fn text(mut self, text: &str) -> String {
+        let mut bytes = self.pass(text.as_bytes());
+        bytes.append(&mut self.held);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+fn find(bytes: &[u8], key: &[u8]) -> Option<usize> {
+    bytes.windows(key.len()).position(|window| window == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{"a": "sk-sk-canary", "b": "sk-can", "c": "sk-canary"}"#;
+
+    #[test]
+    fn a_key_does_not_stay_wherever_the_pieces_end() {
+        let key = Secret::new("sk-canary");
+        for at in 0..=TEXT.len() {
+            let (head, tail) = TEXT.as_bytes().split_at(at);
+            let mut mask = Mask::new(Some(&key));
+            let kept = [mask.pass(head), mask.pass(tail), mask.rest()].concat();
+            assert_eq!(String::from_utf8(kept).unwrap(), TEXT.replace("sk-canary", "*********"), "{at}");
+        }
+        assert_eq!(Mask::new(Some(&key)).text("?key=sk-canary sk-"), "?key=********* sk-");
+    }
+
+    #[test]
+    fn without_a_key_that_tells_something_all_is_kept() {
+        for key in [None, Some(Secret::new("none"))] {
+            assert_eq!(Mask::new(key.as_ref()).text("none of these"), "none of these");
+        }
+    }
+}
