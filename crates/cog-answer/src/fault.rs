@@ -6,7 +6,9 @@ use cog_spec::{Code, ErrorBody, Repair};
 
 /// The model was done without having said anything (E1000).
 pub(crate) fn nothing() -> ErrorBody {
-    ErrorBody::new(Code::ParseError, "The model sent no text").with_details(reason("empty"))
+    ErrorBody::new(Code::ParseError, "The model sent no text")
+        .suggest("Try again, or ask another model.")
+        .with_details(reason("empty"))
 }
 
 /// The reply is no JSON (E1000).
@@ -27,7 +29,9 @@ pub(crate) fn several_objects() -> ErrorBody {
 
 /// The reply ends inside its JSON although the model says that it is done (E1000).
 pub(crate) fn truncated() -> ErrorBody {
-    ErrorBody::new(Code::ParseError, "The reply ends before its JSON does").with_details(reason("truncated"))
+    ErrorBody::new(Code::ParseError, "The reply ends before its JSON does")
+        .suggest("Try again; structured output or a stronger model helps.")
+        .with_details(reason("truncated"))
 }
 
 /// The model stopped at its limit (E2003).
@@ -39,6 +43,7 @@ pub(crate) fn token_limit() -> ErrorBody {
 /// The reply ended without the model having finished it (E2010).
 pub(crate) fn interrupted() -> ErrorBody {
     ErrorBody::new(Code::StreamInterrupted, "The reply was cut off before the model had finished it")
+        .suggest("Try again.")
         .with_recoverable(true)
         .with_details(reason("connection"))
 }
@@ -72,7 +77,10 @@ pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mu
         more(w);
     });
     let mut body = ErrorBody::new(code, message(violations)).with_details(details);
-    body.suggestion = violations.iter().find_map(|violation| violation.suggestion.clone());
+    let meant = violations.iter().find_map(|violation| violation.suggestion.clone());
+    body.suggestion = Some(meant.unwrap_or_else(|| {
+        "Look at the reply with `-v`; name in the prompt what the schema demands.".to_owned()
+    }));
     body
 }
 
@@ -131,5 +139,6 @@ fn message(violations: &[Violation]) -> String {
         0 => String::new(),
         more => format!(" (and {more} more)"),
     };
-    format!("The answer breaks its contract at {}: {}{more}", first.path, first.message)
+    let at = if first.path.is_empty() { String::new() } else { format!(" at {}", first.path) };
+    format!("The answer breaks its contract{at}: {}{more}", first.message)
 }

@@ -35,6 +35,14 @@ pub enum ProviderError {
         /// The variable to set.
         variable: &'static str,
     },
+    /// The key holds characters that no header can carry; nothing was sent.
+    #[error("{vendor} cannot be asked: {variable} holds a line break or another character that no key has")]
+    BadKey {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// The variable that holds the key.
+        variable: &'static str,
+    },
     /// The vendor refuses the key (401, 403).
     #[error("{vendor} refuses the key in {variable}: {message}")]
     KeyRefused {
@@ -218,6 +226,7 @@ impl ProviderError {
             Self::Other { code, .. } => *code,
             Self::Address { .. }
             | Self::NoKey { .. }
+            | Self::BadKey { .. }
             | Self::KeyRefused { .. }
             | Self::UnknownModel { .. }
             | Self::Refused { .. }
@@ -240,6 +249,7 @@ impl ProviderError {
             Self::Request(_)
             | Self::Address { .. }
             | Self::NoKey { .. }
+            | Self::BadKey { .. }
             | Self::KeyRefused { .. }
             | Self::Refused { .. }
             | Self::WrongInterface { .. }
@@ -273,6 +283,7 @@ impl ProviderError {
             Self::Request(error) => error.suggestion(),
             Self::Address { variable, .. } => format!("Set {variable} to the address of the server."),
             Self::NoKey { variable, .. } => format!("Set {variable}, or use --provider offline."),
+            Self::BadKey { variable, .. } => format!("Copy the key into {variable} anew."),
             Self::KeyRefused { variable, .. } => {
                 format!("Check the key in {variable}: its account, its rights, its region.")
             }
@@ -283,7 +294,16 @@ impl ProviderError {
             Self::ContextOverflow { .. } => {
                 "Shorten the input, or choose a model that reads more.".to_owned()
             }
-            Self::RateLimited { retry_after: Some(wait), .. } => format!("Try again in {}.", seconds(wait)),
+            Self::RateLimited { retry_after: Some(wait), .. }
+            | Self::Unavailable { retry_after: Some(wait), .. } => format!("Try again in {}.", seconds(wait)),
+            Self::RateLimited { .. } => "Try again later, or look at the account's quota.".to_owned(),
+            Self::Unavailable { .. } => {
+                "Try again later; `cog doctor` tells who answers, and at which address.".to_owned()
+            }
+            Self::Interrupted { .. } => "Try again; if it stays so, look at it with -vv.".to_owned(),
+            Self::Refused { .. } => "Look at what is sent with `cog render`.".to_owned(),
+            Self::Malformed { .. } => "Check the address, and look at the reply with --record.".to_owned(),
+            Self::TooLarge { .. } => "Ask for less, or lower --max-tokens.".to_owned(),
             Self::WrongInterface { .. } => {
                 "Check the address: is a path such as /v1 missing, or a proxy in between?".to_owned()
             }

@@ -44,6 +44,8 @@ pub(crate) enum TransportError {
     Connect(String),
     /// A connection that stood broke.
     Broken(String),
+    /// The key holds characters that no header can carry.
+    BadKey,
     /// A recording does not serve.
     Recording(Box<ProviderError>),
 }

@@ -62,8 +62,7 @@ impl Client {
         }
         if let Some((auth, key)) = &self.auth {
             let (name, value) = auth.header(key.expose());
-            let mut value = HeaderValue::try_from(value)
-                .map_err(|_| TransportError::Connect("the key holds characters no header can".to_owned()))?;
+            let mut value = HeaderValue::try_from(value).map_err(|_| TransportError::BadKey)?;
             value.set_sensitive(true);
             builder = builder.header(name, value);
         }

@@ -126,6 +126,10 @@ impl Context<'_> {
                 let message = self.redactor.clean(&message);
                 Failure::passing(ProviderError::Interrupted { vendor, by: Interruption::Network, message })
             }
+            TransportError::BadKey => {
+                let variable = self.vendor.key_var().unwrap_or_default();
+                Failure::last(ProviderError::BadKey { vendor, variable })
+            }
             TransportError::Recording(error) => Failure::last(*error),
         }
     }
@@ -148,6 +152,7 @@ fn kind(status: Option<u16>, fault: &VendorFault) -> Kind {
         Some(401 | 403) => Kind::Key,
         Some(404) => Kind::Model,
         Some(402) => Kind::Refused,
+        Some(413) => Kind::Context,
         Some(429) if mentions(fault, QUOTA) => Kind::Quota,
         Some(429) => Kind::Rate,
         _ if mentions(fault, CONTEXT) => Kind::Context,

@@ -64,7 +64,8 @@ fn what_passes_is_told_from_what_stays() {
     for status in [408, 409, 425, 500, 502, 503, 504, 520, 529] {
         assert_eq!(of(status, "x"), Kind::Down, "{status}");
     }
-    for status in [400, 405, 413, 415, 422] {
+    assert_eq!(of(413, "x"), Kind::Context);
+    for status in [400, 405, 415, 422] {
         assert_eq!(of(status, "x"), Kind::Refused, "{status}");
     }
 }
