@@ -8,6 +8,25 @@
 //! ModelEvent* → Reply (draft) → Reading → repaired → checked → admitted → Chunk* → Envelope
 //! ```
 //!
+//! ```
+//! # use std::{sync::Arc, time::Duration};
+//! # use cog_answer::{AnswerRules, Assembler, Finish, fold};
+//! # use cog_spec::{FinishReason, Format, Manifest, ModelEvent, Tier};
+//! let manifest = Manifest::with_defaults("greeter", Format::V22, Some(Tier::Decision));
+//! let schema = serde_json::json!({ "data": { "properties": { "rationale": { "type": "string" } } } });
+//! let contract = cog_schema::Contract::compile(&schema, &cog_schema::Rules::from(&manifest)).unwrap();
+//! let rules = AnswerRules::new("sess_1", Arc::new(manifest), Arc::new(contract));
+//!
+//! let (mut assembler, first) = Assembler::new(rules);
+//! let mut chunks = vec![first];
+//! let reply = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low"}, "data": {"rationale": "Hi."}}"#;
+//! for event in [ModelEvent::Text(reply.to_owned()), ModelEvent::Finished(FinishReason::Stop)] {
+//!     assembler.event(event, Duration::from_millis(5), &mut chunks);
+//! }
+//! assert!(matches!(assembler.finish(Duration::from_millis(9), &mut chunks), Finish::Ended));
+//! assert_eq!(fold(chunks).meta.explain, "Hi.");
+//! ```
+//!
 //! * what is repaired, and the account of it: `repair` (supplement R24–R26);
 //! * what a reply must be to stand: `judge` (supplement R2–R4, R20–R32);
 //! * what is told while it arrives: `tell`, `watch` (supplement R41–R49).
