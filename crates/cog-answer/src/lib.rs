@@ -16,7 +16,6 @@
 //! let schema = serde_json::json!({ "data": { "properties": { "rationale": { "type": "string" } } } });
 //! let contract = cog_schema::Contract::compile(&schema, &cog_schema::Rules::from(&manifest)).unwrap();
 //! let rules = AnswerRules::new("sess_1", Arc::new(manifest), Arc::new(contract));
-//!
 //! let (mut assembler, first) = Assembler::new(rules);
 //! let mut chunks = vec![first];
 //! let reply = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low"}, "data": {"rationale": "Hi."}}"#;
@@ -31,9 +30,7 @@
 //! * what a reply must be to stand: `judge` (supplement R2–R4, R20–R32);
 //! * what is told while it arrives: `tell`, `watch` (supplement R41–R49).
 //!
-//! [`verify`] checks what the specification describes, whoever produced it.
-//!
-//! No clock, no file, no socket: time is an argument.
+//! [`verify`] checks what the specification describes, whoever produced it. No clock, no file, no socket here.
 
 mod assembler;
 mod error_code;
