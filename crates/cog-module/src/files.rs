@@ -58,6 +58,20 @@ pub enum FileError {
     Io(#[from] io::Error),
 }
 
+impl FileError {
+    /// What to do about it.
+    pub fn suggestion(&self) -> &'static str {
+        match self {
+            Self::Missing => "check the name, and the folder it is looked for in",
+            Self::NotAFile => "give the path of a regular file",
+            Self::TooLarge { .. } => "split it, or leave out what is not needed",
+            Self::Empty => "write something into it",
+            Self::NotUtf8 { .. } | Self::Nul { .. } => "save it as UTF-8 text",
+            Self::Io(_) => "check that it exists and that you may read and write there",
+        }
+    }
+}
+
 /// Reads a text file of at most `limit` bytes; a byte order mark is left out.
 ///
 /// The size is looked at before anything is read, and the reading itself stops past the limit.
@@ -223,8 +237,14 @@ impl Sibling {
     }
 
     /// Puts `staged` in place of `folder`, which moves to `kept`, or goes with the sibling.
+    ///
+    /// Where the system can exchange two names in one step, there is a whole folder under the name of
+    /// `folder` at every moment.
     pub(crate) fn swap(&self, staged: &Path, folder: &Path, kept: Option<&Path>) -> Result<(), FileError> {
         let away = kept.map_or_else(|| self.path().join("replaced"), Path::to_owned);
+        if exchange(staged, folder)? {
+            return Ok(fs::rename(staged, &away)?);
+        }
         fs::rename(folder, &away)?;
         if let Err(error) = fs::rename(staged, folder) {
             fs::rename(&away, folder)?;
@@ -232,6 +252,25 @@ impl Sibling {
         }
         Ok(())
     }
+}
+
+/// Exchanges two names in one step; false where the system or the file system cannot.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
+    use rustix::{
+        fs::{CWD, RenameFlags, renameat_with},
+        io::Errno,
+    };
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOSYS | Errno::INVAL | Errno::NOTSUP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
+    Ok(false)
 }
 
 #[cfg(unix)]

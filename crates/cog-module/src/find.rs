@@ -86,7 +86,8 @@ impl Finder {
     /// Finds a module for an operator: by path, or by name.
     ///
     /// A path is what holds a separator, or a folder of the working folder that holds a manifest. It
-    /// may be the manifest itself.
+    /// may be the manifest itself. A folder without one is taken where no module has its name: loading
+    /// it tells what is missing.
     ///
     /// # Errors
     /// E4006 where there is none; E4007 where a path that leads upwards leads to nothing.
@@ -94,7 +95,13 @@ impl Finder {
         if let Some(folder) = self.folder_at(name_or_path) {
             return Ok(Origin::Folder(folder));
         }
-        self.find_name(name_or_path)
+        let folder = self.working_folder.join(name_or_path);
+        match self.find_name(name_or_path) {
+            Err(FindError::NotFound { .. }) if !name_or_path.is_empty() && folder.is_dir() => {
+                Ok(Origin::Folder(folder))
+            }
+            found => found,
+        }
     }
 
     /// Finds a module by name alone, for a caller that is not the operator.

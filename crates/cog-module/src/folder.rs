@@ -79,9 +79,5 @@ pub(crate) fn unreadable(path: &Path, error: &FileError) -> Diagnostic {
         FileError::Missing | FileError::NotAFile | FileError::Io(_) => Rule::FileUnreadable,
     };
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    let diagnostic = Diagnostic::error(rule, path, format!("{name}: {error}"));
-    match error {
-        FileError::NotUtf8 { .. } => diagnostic.suggest("save the file as UTF-8"),
-        _ => diagnostic,
-    }
+    Diagnostic::error(rule, path, format!("{name}: {error}")).suggest(error.suggestion())
 }

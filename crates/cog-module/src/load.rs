@@ -133,7 +133,8 @@ fn read_prompt(
         return match body {
             Some("") => {
                 let message = "nothing stands after the keys: the prompt is missing";
-                Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message))
+                Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
+                    .suggest("say below the second `---` what the model is to do"))
             }
             body => Ok(Prompt::parse(body.unwrap_or_default())),
         };
@@ -146,7 +147,9 @@ fn read_prompt(
                 .suggest(format!("put what the model is told into {name}")))
         }
         Err(FileError::Empty) => {
-            Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), format!("{name} says nothing")))
+            let message = format!("{name} says nothing");
+            Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
+                .suggest("say in it what the model is to do"))
         }
         Err(error) => Err(unreadable(&origin.path_of(name), &error)),
     }

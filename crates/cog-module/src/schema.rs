@@ -94,12 +94,17 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
         Ok(tree) if tree.is_object() => Ok(SchemaFile { source, tree, prefix }),
         Ok(_) => {
             let message = format!("{name} is not a JSON object");
-            Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message).at(&source, 0..1))
+            let suggestion = "begin with `{`: the parts of the contract are its members";
+            Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message)
+                .suggest(suggestion)
+                .at(&source, 0..1))
         }
         Err(error) => {
             let message = format!("{name} is not JSON: {error}");
             let span = error.offset()..error.offset() + 1;
-            Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message).at(&source, span))
+            Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message)
+                .suggest("check commas, quotes and brackets before this place")
+                .at(&source, span))
         }
     }
 }

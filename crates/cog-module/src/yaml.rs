@@ -189,9 +189,19 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
                 "the YAML is over a limit: {MAX_NODES} values, {MAX_ALIASES} aliases, {MAX_DEPTH} levels"
             ),
         ),
-        other => (Rule::YamlSyntax, DefaultMessageFormatter.format_message(other).into_owned()),
+        other => match DefaultMessageFormatter.format_message(other) {
+            // The library has words of its own for a list within itself and for a thousand brackets.
+            words if words.contains("recursi") => {
+                (Rule::YamlLimit, "lists and mappings are nested too deep, or one holds itself".to_owned())
+            }
+            words => (Rule::YamlSyntax, words.into_owned()),
+        },
     };
-    let diagnostic = Diagnostic::error(rule, &source.path, message);
+    let suggestion = match rule {
+        Rule::YamlLimit => "write values out once, without aliases, and nest them less",
+        _ => "check indentation, quotes and colons around this place",
+    };
+    let diagnostic = Diagnostic::error(rule, &source.path, message).suggest(suggestion);
     let Some(location) = error.location().filter(|location| location.line() > 0) else { return diagnostic };
     let offset = source.offset(location.line(), location.column());
     diagnostic.at(source, offset..offset + 1)

@@ -2,7 +2,9 @@
 
 /// The candidate that a misspelt word most likely means; none if no candidate is near.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowance = (word.chars().count() / 3).max(1);
+    let length = word.chars().count();
+    // Two words of one letter have nothing in common.
+    let allowance = (length / 3).max(1).min(length.saturating_sub(1));
     candidates
         .into_iter()
         .filter(|candidate| *candidate != word)

@@ -90,6 +90,8 @@ impl Fault {
             Fault::Find(error) => Some(error.code().as_str()),
             Fault::Body(error) => Some(error.code.as_str()),
             Fault::File { .. } => Some(Code::InvalidReference.as_str()),
+            Fault::Scaffold(ScaffoldError::Name { .. }) => Some(Code::UnsupportedValue.as_str()),
+            Fault::Migrate(_) | Fault::Scaffold(_) => Some(Code::PermissionDenied.as_str()),
             _ => None,
         }
     }

@@ -65,7 +65,7 @@ fn unreadable(name: &str, error: &FileError) -> ErrorBody {
         FileError::Empty | FileError::NotUtf8 { .. } | FileError::Nul { .. } => Code::ParseError,
         _ => Code::InvalidReference,
     };
-    ErrorBody::new(code, format!("the input {name} cannot be read: {error}"))
+    ErrorBody::new(code, format!("the input {name} cannot be read: {error}")).suggest(error.suggestion())
 }
 
 fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
