@@ -51,7 +51,10 @@ impl Reply {
                 Some(b'"') if stands_in(body, seeker.pos(), machine) => {
                     self.stage = Stage::Quoted { found, body }
                 }
-                _ => self.enter(found, machine),
+                _ => {
+                    outside_any(body, found, machine)?;
+                    self.enter(found, machine);
+                }
             }
         }
         if let Stage::Inside = self.stage {
@@ -111,7 +114,9 @@ impl Reply {
             return Ok(());
         }
         let start = found.or(cut).unwrap_or(body);
-        if found.is_none() {
+        if let Some(found) = found {
+            outside_any(body, found, machine)?;
+        } else {
             machine.restart(start);
             let container = matches!(machine.tape.text.as_bytes().get(start), Some(b'{' | b'['));
             match machine.run(&mut Silent) {
@@ -147,6 +152,31 @@ fn stands_in(body: usize, pos: usize, machine: &mut Machine) -> bool {
     let inside = machine.run(&mut Silent).is_ok() && !machine.is_over();
     machine.tape.text.push_str(&later);
     inside
+}
+
+/// Refuses an object that was `found` within one whose keys have no quotes, such as `{ok: false, data: {"a": 1}}`: it
+/// is a part of what cannot be read, and must not be taken for the whole (supplement R25).
+fn outside_any(body: usize, found: usize, machine: &mut Machine) -> Result<(), Fault> {
+    let prose = machine.tape.text.get(body..found).unwrap_or_default();
+    let mut open = Vec::new();
+    for (at, byte) in prose.bytes().enumerate() {
+        match byte {
+            b'{' => open.push(at),
+            b'}' => drop(open.pop()),
+            _ => {}
+        }
+    }
+    let has_member = |at: &usize| prose.get(at + 1..).is_some_and(begins_with_bare_key);
+    let Some(outer) = open.into_iter().find(has_member) else { return Ok(()) };
+    machine.restart(body + outer);
+    machine.run(&mut Silent)
+}
+
+/// Whether a text begins with a key without quotes and its colon.
+fn begins_with_bare_key(text: &str) -> bool {
+    let text = text.trim_start();
+    let key = text.trim_start_matches(|char: char| char.is_alphanumeric() || matches!(char, '_' | '$' | '-'));
+    key.len() < text.len() && key.trim_start().starts_with(':')
 }
 
 const FENCE: &str = "```";

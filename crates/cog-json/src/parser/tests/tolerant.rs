@@ -208,3 +208,12 @@ fn the_account_stays_small_and_its_sums_right() {
     let (_, tolerated) = read(&format!("{{\"b\":{{\"{long}\":[1,]}}}}"));
     assert_eq!(tolerated, [(T::TrailingComma, "b".to_owned(), 1, 0)]);
 }
+
+#[test]
+fn an_object_within_what_cannot_be_read_is_not_the_answer() {
+    for text in [r#"{ok: false, data: {"a": 1}}"#, r#"See {ok: true, "meta": {"a": 1}, "data": {"b": 2}}"#] {
+        let end = told(text).end;
+        assert!(matches!(&end, Err(error) if error.kind() != SyntaxKind::Nothing), "{text}: {end:?}");
+    }
+    assert_eq!(read(r#"Fill {name} in: {"a": 1}"#).0, r#"{"a":1}"#);
+}
