@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use cog_json::{Node, Path, Value};
 
 use crate::contract::Contract;
@@ -14,7 +16,7 @@ impl Contract {
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
         let mut path = Path::root();
         path.push_key(part);
-        let mut walk = NullWalk { contract: self, paths: Vec::new() };
+        let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
         if let Some(part) = self.part(part) {
             self.shapes.walk(&[part.shape], node, &mut path, &mut walk);
         }
@@ -34,6 +36,8 @@ impl Contract {
 struct NullWalk<'a> {
     contract: &'a Contract,
     paths: Vec<Path>,
+    /// The same paths: a value is visited once for each schema that describes it.
+    known: HashSet<Path>,
 }
 
 impl Visit for NullWalk<'_> {
@@ -47,7 +51,7 @@ impl Visit for NullWalk<'_> {
             let mut path = path.clone();
             path.push_key(key);
             let is_due = self.contract.requires_here(shape, key) || self.contract.allows_null(member);
-            if !is_due && !self.paths.contains(&path) {
+            if !is_due && self.known.insert(path.clone()) {
                 self.paths.push(path);
             }
         }
