@@ -43,6 +43,7 @@ pub enum Kind {
 
 impl Kind {
     /// The name JSON Schema uses for the kind: `"object"`, `"null"`, `"boolean"` and so on.
+    #[inline]
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -89,6 +90,7 @@ impl Key {
     }
 
     /// The key as it was given.
+    #[inline]
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
@@ -97,6 +99,7 @@ impl Key {
 
 impl<'a> Node<'a> {
     /// What kind of value this is.
+    #[inline]
     #[must_use]
     pub fn kind(self) -> Kind {
         match self.entry().tag() {
@@ -116,30 +119,35 @@ impl<'a> Node<'a> {
     }
 
     /// Whether this is `null`.
+    #[inline]
     #[must_use]
     pub fn is_null(self) -> bool {
         self.kind() == Kind::Null
     }
 
     /// Whether this is an object.
+    #[inline]
     #[must_use]
     pub fn is_object(self) -> bool {
         self.entry().tag() == Tag::Object
     }
 
     /// Whether this is an array.
+    #[inline]
     #[must_use]
     pub fn is_array(self) -> bool {
         self.entry().tag() == Tag::Array
     }
 
     /// Whether this is a string.
+    #[inline]
     #[must_use]
     pub fn is_string(self) -> bool {
         self.entry().tag() == Tag::String
     }
 
     /// The boolean, if it is one.
+    #[inline]
     #[must_use]
     pub fn as_bool(self) -> Option<bool> {
         match self.entry().tag() {
@@ -150,6 +158,7 @@ impl<'a> Node<'a> {
     }
 
     /// The string, decoded, if it is one; of an unfinished string what has arrived.
+    #[inline]
     #[must_use]
     pub fn as_str(self) -> Option<&'a str> {
         let entry = self.entry();
@@ -157,6 +166,7 @@ impl<'a> Node<'a> {
     }
 
     /// The number, if it is one.
+    #[inline]
     #[must_use]
     pub fn as_number(self) -> Option<Number<'a>> {
         let entry = self.entry();
@@ -188,6 +198,7 @@ impl<'a> Node<'a> {
     }
 
     /// The same for a key that is looked up often.
+    #[inline]
     #[must_use]
     pub fn get_key(self, key: &Key) -> Option<Node<'a>> {
         self.find(&key.text, key.print)
@@ -201,18 +212,21 @@ impl<'a> Node<'a> {
 
     /// The members of an object in the order of the source; of several equal keys only the last. Empty for
     /// anything else.
+    #[inline]
     #[must_use]
     pub fn members(self) -> Members<'a> {
         Members::of(self)
     }
 
     /// The elements of an array; empty for anything else.
+    #[inline]
     #[must_use]
     pub fn elements(self) -> Elements<'a> {
         Elements::of(self)
     }
 
     /// How many members or elements there are; 0 for anything else.
+    #[inline]
     #[must_use]
     pub fn len(self) -> usize {
         let entry = self.entry();
@@ -220,6 +234,7 @@ impl<'a> Node<'a> {
     }
 
     /// Whether there is no member or element; true of all that is no array or object.
+    #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
@@ -263,25 +278,30 @@ impl<'a> Node<'a> {
     }
 
     /// Tells this node from the others of its tape.
+    #[inline]
     #[must_use]
     pub const fn id(self) -> NodeId {
         NodeId(self.index)
     }
 
     /// Tells this node's tape from the other living ones.
+    #[inline]
     #[must_use]
     pub fn tape_address(self) -> usize {
         std::ptr::from_ref(self.tape).addr()
     }
 
+    #[inline]
     pub(crate) fn entry(self) -> Entry {
         self.tape.entry(self.index)
     }
 
+    #[inline]
     pub(crate) fn sibling(self, index: u32) -> Node<'a> {
         Node { tape: self.tape, index }
     }
 
+    #[inline]
     fn find(self, key: &str, print: u32) -> Option<Node<'a>> {
         if !self.is_object() {
             return None;

@@ -12,35 +12,41 @@ pub struct Number<'a> {
 
 impl<'a> Number<'a> {
     /// `plain`: written without fraction and exponent.
+    #[inline]
     pub(crate) fn new(literal: &'a str, plain: bool) -> Self {
         Number { literal, plain }
     }
 
     /// The number as it was written.
+    #[inline]
     #[must_use]
     pub fn literal(self) -> &'a str {
         self.literal
     }
 
     /// Whether it was written without fraction and exponent.
+    #[inline]
     #[must_use]
     pub fn is_plain_integer(self) -> bool {
         self.plain
     }
 
     /// Whether it is an integer mathematically: `2.0` and `1e2` are.
+    #[inline]
     #[must_use]
     pub fn is_integer(self) -> bool {
         self.plain || Decimal::of(self.literal).is_integer()
     }
 
     /// The value, if it is an integer within range.
+    #[inline]
     #[must_use]
     pub fn as_i64(self) -> Option<i64> {
         if self.plain { self.literal.parse().ok() } else { self.as_i128().and_then(|it| it.try_into().ok()) }
     }
 
     /// The value, if it is an integer within range; `-0` is 0.
+    #[inline]
     #[must_use]
     pub fn as_u64(self) -> Option<u64> {
         match self.plain && !self.literal.starts_with('-') {
@@ -139,6 +145,7 @@ impl<'a> Decimal<'a> {
         self.whole.bytes().chain(self.fraction.bytes())
     }
 
+    #[inline]
     fn is_integer(&self) -> bool {
         self.exponent >= 0
     }

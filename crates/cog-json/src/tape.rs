@@ -66,6 +66,7 @@ impl Tape {
     }
 
     /// The literal of a number.
+    #[inline]
     pub(crate) fn literal(&self, entry: Entry) -> &str {
         self.text.get(entry.string_range()).unwrap_or_default()
     }
@@ -81,7 +82,17 @@ impl Tape {
         }
     }
 
+    /// The key entry at `index`, and the index after its value.
+    #[inline]
+    pub(crate) fn member(&self, index: u32) -> (Entry, u32) {
+        match self.entries.get(index as usize..) {
+            Some([key, value, ..]) if !value.is_container() => (*key, index + 2),
+            _ => (self.entry(index), self.after(index + 1)),
+        }
+    }
+
     /// The key entry of the last member called `key`, its fingerprint being `print`.
+    #[inline]
     pub(crate) fn find(&self, object: u32, key: &str, print: u32) -> Option<u32> {
         let entry = self.entry(object);
         match entry.table().and_then(|table| self.tables.get(table as usize)) {
@@ -111,15 +122,16 @@ impl Tape {
         }
     }
 
+    #[inline]
     fn walk(&self, object: u32, key: &str, print: u32) -> Option<u32> {
         let end = self.after(object);
         let mut at = object + 1;
         while at < end {
-            let entry = self.entry(at);
+            let (entry, after) = self.member(at);
             if entry.is_key(print, key.len()) && self.string(entry) == key {
                 return Some(at);
             }
-            at = self.after(at + 1);
+            at = after;
         }
         None
     }

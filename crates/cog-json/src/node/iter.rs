@@ -14,6 +14,7 @@ pub struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
+    #[inline]
     pub(super) fn of(node: Node<'a>) -> Self {
         let (end, left) = if node.is_object() { (node.tape.after(node.index), node.len()) } else { (0, 0) };
         Members { object: node, at: node.index + 1, end, left }
@@ -23,12 +24,13 @@ impl<'a> Members<'a> {
 impl<'a> Iterator for Members<'a> {
     type Item = (&'a str, Node<'a>);
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let tape = self.object.tape;
         while self.at + 1 < self.end {
-            let key = tape.entry(self.at);
+            let (key, after) = tape.member(self.at);
             let value = self.object.sibling(self.at + 1);
-            self.at = tape.after(self.at + 1);
+            self.at = after;
             if !key.is_shadowed() {
                 self.left = self.left.saturating_sub(1);
                 return Some((tape.string(key), value));
@@ -55,6 +57,7 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
+    #[inline]
     pub(super) fn of(node: Node<'a>) -> Self {
         let (end, left) = if node.is_array() { (node.tape.after(node.index), node.len()) } else { (0, 0) };
         Elements { array: node, at: node.index + 1, end, left }
@@ -64,6 +67,7 @@ impl<'a> Elements<'a> {
 impl<'a> Iterator for Elements<'a> {
     type Item = Node<'a>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.at >= self.end {
             return None;
