@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::document::Document;
 use crate::engine::{Check, Engine, Fault};
+use crate::facts::Facts;
 use crate::problem::SchemaProblem;
 use crate::rules::Rules;
 use crate::shape::{Id, Shapes};
@@ -21,6 +22,7 @@ pub struct Contract {
     pub(crate) data: Option<Part>,
     pub(crate) meta: Option<Part>,
     pub(crate) error: Option<Part>,
+    pub(crate) facts: Facts,
     engine: Engine,
     places: Vec<OnceLock<Option<Check>>>,
 }
@@ -58,7 +60,11 @@ impl Contract {
             return Err(problems);
         }
         let places = (0..shapes.len()).map(|_| OnceLock::new()).collect();
-        Ok(Self { rules: rules.clone(), document, shapes, input, data, meta, error, engine, places })
+        let facts = Facts::default();
+        let mut contract =
+            Self { rules: rules.clone(), document, shapes, input, data, meta, error, facts, engine, places };
+        contract.facts = Facts::of(&contract);
+        Ok(contract)
     }
 
     /// What the manifest says about the contract.
@@ -103,6 +109,11 @@ impl Contract {
 }
 
 impl Part {
+    /// Whether a value fits.
+    pub(crate) fn accepts(&self, node: Node<'_>) -> bool {
+        self.check.accepts(node)
+    }
+
     /// What does not fit; the quick way where everything does.
     pub(crate) fn faults(&self, node: Node<'_>) -> Vec<Fault> {
         if self.check.accepts(node) { Vec::new() } else { self.check.faults(node) }

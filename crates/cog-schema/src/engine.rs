@@ -118,4 +118,6 @@ fn configure<'i, F: jsonschema::json::Json>(
 }
 
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod tests;

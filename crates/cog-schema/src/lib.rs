@@ -18,6 +18,7 @@ mod contract;
 mod dialect;
 mod document;
 mod engine;
+mod facts;
 mod finding;
 mod join;
 mod media;

@@ -1,7 +1,7 @@
 use cog_json::{Node, Path};
 
 use crate::contract::Contract;
-use crate::shape::{Interest, Shape, Visit};
+use crate::shape::{Interest, Shape, Trail, Visit};
 
 impl Contract {
     /// Whether the input schema has a place for media at all.
@@ -14,9 +14,7 @@ impl Contract {
     pub fn media_paths(&self, input: Node<'_>) -> Vec<Path> {
         let mut walk = MediaWalk { paths: Vec::new() };
         if let Some(part) = &self.input {
-            let mut path = Path::root();
-            path.push_key("input");
-            self.shapes.walk(&[part.shape], input, &mut path, &mut walk);
+            self.shapes.walk(&[part.shape], input, &Trail::root("input"), &mut walk);
         }
         walk.paths
     }
@@ -31,11 +29,12 @@ impl Visit for MediaWalk {
         Interest::MEDIA
     }
 
-    fn value(&mut self, shape: &Shape, node: Node<'_>, path: &Path) {
-        if shape.is_media && node.is_object() && self.paths.last() != Some(path) {
-            self.paths.push(path.clone());
+    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>) {
+        if shape.is_media && node.is_object() {
+            self.paths.push(trail.path());
+            self.paths.dedup();
         }
     }
 
-    fn unnamed(&mut self, _member: Node<'_>, _path: &Path) {}
+    fn unnamed(&mut self, _member: Node<'_>, _trail: &Trail<'_>) {}
 }

@@ -6,14 +6,18 @@
 
 mod build;
 mod names;
+mod trail;
 mod walk;
 
 use std::collections::HashMap;
+
+use cog_json::Key;
 
 use crate::engine::Pattern;
 
 use self::names::Names;
 
+pub(crate) use self::trail::Trail;
 pub(crate) use self::walk::Visit;
 
 /// One schema of the graph.
@@ -37,17 +41,21 @@ pub(crate) struct Shape {
     /// It is the runtime's definition of a media input.
     pub(crate) is_media: bool,
     properties: Names,
+    /// The named members at or below which there is something of interest.
+    sought: Vec<(Key, Id)>,
     patterns: Vec<(Pattern, Id)>,
     rest: Rest,
     items: Vec<Id>,
     further_items: Option<Id>,
     /// What applies to the same value for certain: `$ref`, `allOf`.
     parts: Vec<Id>,
+    /// It says nothing of its own.
+    only_refers: bool,
     /// What may apply to the same value: `anyOf`, `oneOf`, `if`, `then`, `else`, `dependencies`.
     branches: Vec<Id>,
-    /// The schema itself and all that applies for certain.
+    /// All that applies for certain when this does: itself and its parts, without those that only refer on.
     certain: Vec<Id>,
-    /// The schema itself and all that may apply.
+    /// All that may apply when this does, likewise.
     possible: Vec<Id>,
     /// What there is to see here and below.
     interest: Interest,
@@ -95,14 +103,19 @@ impl Shapes {
         self.by_pointer.get(pointer).copied()
     }
 
-    /// The schemas that apply to a value for certain when this one does, itself first.
+    /// The schemas that apply to a value for certain when this one does.
     pub(crate) fn certain(&self, id: Id) -> impl Iterator<Item = &Shape> {
         self.get(id).certain.iter().map(|id| self.get(*id))
     }
 
-    /// The schemas that may apply to a value when this one does, itself first.
+    /// The schemas that may apply to a value when this one does.
     pub(crate) fn possible(&self, id: Id) -> impl Iterator<Item = &Shape> {
         self.get(id).possible.iter().map(|id| self.get(*id))
+    }
+
+    /// The schemas that may apply to a member which is named outright.
+    pub(crate) fn members(&self, id: Id, key: &str) -> Vec<Id> {
+        self.possible(id).filter_map(|shape| shape.property(key)).collect()
     }
 
     /// Whether there is anything of interest at a schema or below it.

@@ -5,7 +5,7 @@ use super::insights::{InsightsCheck, insights, without_insights};
 use super::{answer_code, below, mistyped, root, untold};
 use crate::contract::Contract;
 use crate::engine::Fault;
-use crate::shape::{Interest, Shape, Visit};
+use crate::shape::{Interest, Shape, Trail, Visit};
 use crate::violation::Violation;
 
 /// What a check of an answer's data tells.
@@ -49,13 +49,14 @@ impl Contract {
     /// Checks the data of an answer: the schema, strictness, enums, rationale and insights (supplement R8, R22,
     /// R30), with paths from `data`.
     pub fn check_data(&self, data: Node<'_>) -> DataCheck {
-        let path = root("data");
         let insights = insights(data);
         let extra = insights.map_or_else(InsightsCheck::default, |insights| self.check_insights(insights));
         let mut check = self.walk_data(data, extra.violations.iter().any(|one| one.rule == "overflow"));
         check.excess_insights = extra.excess;
         let faults = self.data_faults(data, insights.is_some());
-        check.add(self.violations(&faults, (&path, data), answer_code));
+        if !faults.is_empty() {
+            check.add(self.violations(&faults, (&root("data"), data), answer_code));
+        }
         check.add(extra.violations);
         if let Some(missing) = self.check_rationale(data) {
             check.violations.retain(|other| other.path != missing.path);
@@ -69,7 +70,7 @@ impl Contract {
     fn data_faults(&self, data: Node<'_>, has_insights: bool) -> Vec<Fault> {
         let Some(part) = &self.data else { return Vec::new() };
         let faults = part.faults(data);
-        if faults.is_empty() || !has_insights || self.names_insights() {
+        if faults.is_empty() || !has_insights || self.facts.names_insights {
             return faults;
         }
         without_insights(data).map_or(faults, |rest| part.faults(rest.node()))
@@ -77,24 +78,22 @@ impl Contract {
 
     fn walk_data(&self, data: Node<'_>, insights_told: bool) -> DataCheck {
         let mut walk = DataWalk { contract: self, check: DataCheck::default(), insights_told };
-        if let Some(part) = &self.data {
-            self.shapes.walk(&[part.shape], data, &mut root("data"), &mut walk);
+        if let Some(part) = self.data.as_ref().filter(|part| self.shapes.sees(part.shape, walk.interest())) {
+            self.shapes.walk(&[part.shape], data, &Trail::root("data"), &mut walk);
         }
         walk.check
     }
 
     /// What the formats demand of data whatever the schema says.
     fn check_shape(&self, data: Node<'_>) -> Option<Violation> {
-        let path = root("data");
+        let asks_for_envelope = self.rules.format.asks_for_envelope();
         if !data.is_object() {
-            let is_due = self.rules.format.asks_for_envelope() && self.data.is_none();
-            return is_due.then(|| mistyped(&path, data, "an object"));
+            let is_due = asks_for_envelope && self.data.is_none();
+            return is_due.then(|| mistyped(&root("data"), data, "an object"));
         }
-        let lacks_confidence = self.rules.require_confidence
-            && !self.rules.format.asks_for_envelope()
-            && data.get("confidence").is_none();
-        lacks_confidence.then(|| {
-            let path = below(&path, "confidence");
+        let is_due = self.rules.require_confidence && !asks_for_envelope;
+        (is_due && data.get("confidence").is_none()).then(|| {
+            let path = below(&root("data"), "confidence");
             let message = "`constraints.require_confidence` demands a confidence, and there is none";
             Violation::new(&path, "required", Code::OutputSchemaViolation, message)
         })
@@ -131,24 +130,26 @@ impl Visit for DataWalk<'_> {
         }
     }
 
-    fn value(&mut self, shape: &Shape, node: Node<'_>, path: &Path) {
+    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>) {
         if !shape.is_word || !node.is_object() {
             return;
         }
-        match self.contract.check_custom(node, path) {
+        let path = trail.path();
+        match self.contract.check_custom(node, &path) {
             Ok(word) => self.check.custom.push(CustomWord { path: path.to_string(), word }),
             Err(violation) => self.check.add(vec![violation]),
         }
     }
 
-    fn unnamed(&mut self, member: Node<'_>, path: &Path) {
-        let [Some("data"), Some(key), inner] = keys(path) else { return self.tell(path) };
+    fn unnamed(&mut self, member: Node<'_>, trail: &Trail<'_>) {
+        let path = trail.path();
+        let [Some("data"), Some(key), inner] = keys(&path) else { return self.tell(&path) };
         let allows_insights = self.contract.rules.overflow.enabled || self.insights_told;
         match inner {
-            None if key == "extensions" && allows_insights => self.tell_extensions(member, path),
+            None if key == "extensions" && allows_insights => self.tell_extensions(member, &path),
             None if self.contract.is_known_in_data(key) => {}
             Some("insights") if path.segments().len() == 3 && key == "extensions" && allows_insights => {}
-            _ => self.tell(path),
+            _ => self.tell(&path),
         }
     }
 }

@@ -51,13 +51,6 @@ impl ToJson for Others<'_> {
 }
 
 impl Contract {
-    /// Whether the schema itself names the insights, and so is to see them.
-    pub(super) fn names_insights(&self) -> bool {
-        let Some(part) = &self.data else { return false };
-        let extensions = self.shapes.possible(part.shape).filter_map(|shape| shape.property(PLACE[0]));
-        extensions.flat_map(|id| self.shapes.possible(id)).any(|shape| shape.property(PLACE[1]).is_some())
-    }
-
     /// Checks insights by the rules of the manifest. An empty list is none.
     pub(super) fn check_insights(&self, insights: Node<'_>) -> InsightsCheck {
         let path = insights_path();

@@ -33,7 +33,7 @@ impl Contract {
 
     /// The module's schema, without the keys that it must not judge.
     fn check_own_schema(&self, meta: Node<'_>, path: &Path) -> Vec<Violation> {
-        let Some(part) = &self.meta else { return Vec::new() };
+        let Some(part) = self.meta.as_ref().filter(|part| !part.accepts(meta)) else { return Vec::new() };
         let own_risk = meta.get("risk").filter(|risk| risk.is_object() && self.allows_custom_risk());
         let seen = Seen { meta, without_risk: own_risk.is_some() };
         let Ok(seen) = Value::parse(&seen.to_json()) else { return Vec::new() };
@@ -46,9 +46,10 @@ impl Contract {
 
     /// A word of the order, `{custom, reason}` where that is allowed, or whatever the module's schema names.
     fn check_risk(&self, meta: Node<'_>) -> Option<Violation> {
-        let path = below_meta("risk");
-        let Some(risk) = meta.get("risk") else { return Some(absent(&path, "risk")) };
+        let path = || below_meta("risk");
+        let Some(risk) = meta.get("risk") else { return Some(absent(&path(), "risk")) };
         if risk.is_object() {
+            let path = path();
             return match self.allows_custom_risk() {
                 true => self.check_custom(risk, &path).err(),
                 false => Some(Violation::new(
@@ -59,19 +60,11 @@ impl Contract {
                 )),
             };
         }
-        let words: Vec<String> = Risk::WORDS.iter().map(|word| quoted(word)).collect();
-        let message = format!("found {}; allowed: {}", found(risk), either(&words));
-        let Some(word) = risk.as_str() else {
-            return Some(Violation::new(&path, "type", Code::OutputSchemaViolation, message));
-        };
-        if word.parse::<Risk>().is_ok() || self.names_risk() {
-            return None;
+        let is_known = |word: &str| word.parse::<Risk>().is_ok() || self.facts.names_risk;
+        match risk.as_str() {
+            Some(word) if is_known(word) => None,
+            word => Some(unknown_risk(risk, word, &path())),
         }
-        let violation = Violation::new(&path, "enum", Code::InvalidEnum, message);
-        Some(match nearest(word, Risk::WORDS.iter().copied()) {
-            Some(near) => violation.suggest(format!("Did you mean {}?", quoted(near))),
-            None => violation,
-        })
     }
 
     /// Supplement R20.
@@ -85,12 +78,6 @@ impl Contract {
         } else {
             "found an object; `enums.strategy: strict` allows only the words of the enum"
         }
-    }
-
-    /// The module's own schema decides which words there are.
-    fn names_risk(&self) -> bool {
-        let shape = self.meta.as_ref().map(|part| part.shape);
-        shape.is_some_and(|id| self.shapes.possible(id).any(|shape| shape.property("risk").is_some()))
     }
 }
 
@@ -112,31 +99,43 @@ impl ToJson for Seen<'_> {
     }
 }
 
+fn unknown_risk(risk: Node<'_>, word: Option<&str>, path: &Path) -> Violation {
+    let words: Vec<String> = Risk::WORDS.iter().map(|word| quoted(word)).collect();
+    let Some(word) = word else { return mistyped(path, risk, &either(&words)) };
+    let message = format!("found {}; allowed: {}", found(risk), either(&words));
+    let violation = Violation::new(path, "enum", Code::InvalidEnum, message);
+    match nearest(word, Risk::WORDS.iter().copied()) {
+        Some(near) => violation.suggest(format!("Did you mean {}?", quoted(near))),
+        None => violation,
+    }
+}
+
 fn check_confidence(meta: Node<'_>) -> Option<Violation> {
-    let path = below_meta("confidence");
-    let Some(confidence) = meta.get("confidence") else { return Some(absent(&path, "confidence")) };
-    let message = format!("found {}; allowed: a number from 0 to 1", found(confidence));
+    let path = || below_meta("confidence");
+    let Some(confidence) = meta.get("confidence") else { return Some(absent(&path(), "confidence")) };
     let rule = match confidence.as_f64() {
         Some(number) if (0.0..=1.0).contains(&number) => return None,
         Some(number) if number < 0.0 => "minimum",
         Some(_) => "maximum",
         None => "type",
     };
-    Some(Violation::new(&path, rule, Code::OutputSchemaViolation, message))
+    let message = format!("found {}; allowed: a number from 0 to 1", found(confidence));
+    Some(Violation::new(&path(), rule, Code::OutputSchemaViolation, message))
 }
 
 fn check_explain(meta: Node<'_>) -> Option<Violation> {
-    let path = below_meta("explain");
-    let Some(explain) = meta.get("explain") else { return Some(absent(&path, "explain")) };
+    let path = || below_meta("explain");
+    let Some(explain) = meta.get("explain") else { return Some(absent(&path(), "explain")) };
     let most = Meta::MAX_EXPLAIN;
-    let (rule, message) = match explain.as_str().map(|text| text.chars().count()) {
-        Some(length) if length <= most => return None,
-        Some(length) => {
-            ("maxLength", format!("found {}; allowed: at most {most}", counted(length, "character")))
+    match explain.as_str() {
+        Some(text) if text.len() <= most || text.chars().count() <= most => None,
+        Some(text) => {
+            let message =
+                format!("found {}; allowed: at most {most}", counted(text.chars().count(), "character"));
+            Some(Violation::new(&path(), "maxLength", Code::OutputSchemaViolation, message))
         }
-        None => ("type", format!("found {}; allowed: a string", found(explain))),
-    };
-    Some(Violation::new(&path, rule, Code::OutputSchemaViolation, message))
+        None => Some(mistyped(&path(), explain, "a string")),
+    }
 }
 
 fn check_kind(meta: Node<'_>, key: &str, kind: &str, fits: impl Fn(Node<'_>) -> bool) -> Option<Violation> {

@@ -12,13 +12,13 @@ impl Contract {
     /// E3003 where a rationale is due and is missing or empty; E3001 where v2.2 and later, whose schema says
     /// nothing of it, have something other than text there.
     pub(super) fn check_rationale(&self, data: Node<'_>) -> Option<Violation> {
-        if !data.is_object() || !self.requires_rationale() {
+        if !data.is_object() || !self.facts.requires_rationale {
             return None;
         }
-        let path = below(&root("data"), "rationale");
+        let path = || below(&root("data"), "rationale");
         let Some(rationale) = data.get("rationale") else {
             return Some(Violation::new(
-                &path,
+                &path(),
                 "rationale",
                 Code::MissingRationale,
                 "the answer has no rationale",
@@ -26,26 +26,10 @@ impl Contract {
         };
         if is_empty(rationale) {
             let message = format!("the rationale is empty: found {}", found(rationale));
-            return Some(Violation::new(&path, "rationale", Code::MissingRationale, message));
+            return Some(Violation::new(&path(), "rationale", Code::MissingRationale, message));
         }
-        let must_be_text = self.rules.format.asks_for_envelope() && !self.names_in_data("rationale");
-        (must_be_text && !rationale.is_string()).then(|| mistyped(&path, rationale, "a string"))
-    }
-
-    fn requires_rationale(&self) -> bool {
-        self.rules.format.asks_for_envelope()
-            || self.rules.require_rationale
-            || self.requires_in_data("rationale")
-    }
-
-    /// Whether the schema of the data names a field outright.
-    pub(crate) fn names_in_data(&self, key: &str) -> bool {
-        let shape = self.data.as_ref().map(|part| part.shape);
-        shape.is_some_and(|id| self.shapes.possible(id).any(|shape| shape.property(key).is_some()))
-    }
-
-    fn requires_in_data(&self, key: &str) -> bool {
-        self.data.as_ref().is_some_and(|part| self.requires(part.shape, key))
+        let must_be_text = self.rules.format.asks_for_envelope() && !self.facts.names_rationale;
+        (must_be_text && !rationale.is_string()).then(|| mistyped(&path(), rationale, "a string"))
     }
 }
 

@@ -33,7 +33,6 @@ impl Contract {
 }
 
 fn text_of<'a>(object: Node<'a>, key: &str, path: &Path) -> Result<&'a str, Violation> {
-    let path = below(path, key);
-    let node = object.get(key).ok_or_else(|| absent(&path, key))?;
-    node.as_str().ok_or_else(|| mistyped(&path, node, "a string"))
+    let node = object.get(key).ok_or_else(|| absent(&below(path, key), key))?;
+    node.as_str().ok_or_else(|| mistyped(&below(path, key), node, "a string"))
 }

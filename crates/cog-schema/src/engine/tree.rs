@@ -22,8 +22,6 @@ impl Json for Tree {
     type PreparedKey = Key;
     type StringBuffer = Value;
 
-    const KEYS_PER_LOOKUP: usize = 2;
-
     fn prepare_key(key: &str) -> Key {
         Key::new(key)
     }
@@ -80,6 +78,12 @@ impl<'a> json::Node<'a, Tree> for Node<'a> {
             Kind::Array => JsonType::Array,
             Kind::Object => JsonType::Object,
         }
+    }
+
+    fn string_length(&self) -> Option<u64> {
+        let text = Node::as_str(*self)?;
+        // Most text is ASCII, and telling that is quicker than counting.
+        Some(if text.is_ascii() { text.len() } else { text.chars().count() } as u64)
     }
 
     fn equals_value(&self, expected: &serde_json::Value) -> bool {
@@ -142,16 +146,22 @@ impl<'a> json::Array<'a, Tree> for Node<'a> {
 }
 
 impl JsonNumber for Num<'_> {
+    #[inline]
     fn as_u64(&self) -> Option<u64> {
-        self.0.is_plain_integer().then(|| self.0.as_u64()).flatten()
+        if !self.0.is_plain_integer() {
+            return None;
+        }
+        short_integer(self.0.literal()).or_else(|| self.0.as_u64())
     }
 
+    #[inline]
     fn as_i64(&self) -> Option<i64> {
         self.0.is_plain_integer().then(|| self.0.as_i64()).flatten()
     }
 
+    #[inline]
     fn as_f64(&self) -> Option<f64> {
-        Some(self.0.as_f64())
+        short_decimal(self.0.literal()).or_else(|| Some(self.0.as_f64()))
     }
 
     fn as_str(&self) -> Cow<'_, str> {
@@ -169,6 +179,42 @@ impl JsonNumber for Num<'_> {
     fn is_written_as_integer(&self) -> bool {
         self.0.is_plain_integer()
     }
+}
+
+/// So many digits always fit a float and a `u64` exactly.
+const SHORT: usize = 15;
+
+/// The value of an integer of few digits, without the care that longer ones need.
+fn short_integer(literal: &str) -> Option<u64> {
+    let bytes = literal.as_bytes();
+    if bytes.len() > SHORT {
+        return None;
+    }
+    bytes.iter().try_fold(0_u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
+}
+
+/// The value of a decimal of few digits: a division of two exact floats, and so exact, several times quicker than
+/// the general way. Answers are full of such numbers.
+fn short_decimal(literal: &str) -> Option<f64> {
+    const TENS: [f64; SHORT] =
+        [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14];
+    let bytes = literal.as_bytes();
+    if bytes.len() > SHORT {
+        return None;
+    }
+    let (mut digits, mut places) = (0_u64, None);
+    for byte in bytes {
+        match byte {
+            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+            b'.' => {
+                places = Some(0);
+                continue;
+            }
+            _ => return None,
+        }
+        places = places.map(|places: usize| places + 1);
+    }
+    TENS.get(places.unwrap_or(0)).map(|tens| digits as f64 / tens)
 }
 
 /// Equality with a `const` or a member of an `enum`; numbers are compared mathematically.

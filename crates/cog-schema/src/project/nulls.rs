@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use cog_json::{Node, Path, Value};
 
 use crate::contract::Contract;
-use crate::shape::{Id, Interest, Shape, Visit};
+use crate::shape::{Id, Interest, Shape, Trail, Visit};
 
 impl Contract {
     /// The nulls in a part of an answer (`data`, `meta`, `error`) that stand for members left out; paths start at
@@ -14,16 +14,14 @@ impl Contract {
     /// leaving it out would say, and is dropped on reading (ledger rule `null_arm`). Asked in any other dialect a
     /// null is the model's own, and is checked as it stands.
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
-        let mut path = Path::root();
-        path.push_key(part);
+        let root = Trail::root(part);
         let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
         if let Some(part) = self.part(part) {
-            self.shapes.walk(&[part.shape], node, &mut path, &mut walk);
+            self.shapes.walk(&[part.shape], node, &root, &mut walk);
         }
-        let told_by_us = part == "data" && !self.names_in_data("extensions");
+        let told_by_us = part == "data" && !self.facts.names_extensions;
         if told_by_us && node.get("extensions").is_some_and(Node::is_null) {
-            path.push_key("extensions");
-            walk.paths.push(path);
+            walk.paths.push(root.key("extensions").path());
         }
         walk.paths
     }
@@ -45,11 +43,10 @@ impl Visit for NullWalk<'_> {
         Interest::ALL
     }
 
-    fn value(&mut self, shape: &Shape, node: Node<'_>, path: &Path) {
+    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>) {
         for (key, _) in node.members().filter(|(_, member)| member.is_null()) {
             let Some(member) = shape.property(key) else { continue };
-            let mut path = path.clone();
-            path.push_key(key);
+            let path = trail.key(key).path();
             let is_due = self.contract.requires_here(shape, key) || self.contract.allows_null(member);
             if !is_due && self.known.insert(path.clone()) {
                 self.paths.push(path);
@@ -57,5 +54,5 @@ impl Visit for NullWalk<'_> {
         }
     }
 
-    fn unnamed(&mut self, _member: Node<'_>, _path: &Path) {}
+    fn unnamed(&mut self, _member: Node<'_>, _trail: &Trail<'_>) {}
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use cog_json::Key;
 use serde_json::Value;
 
 use super::{Id, Interest, Names, Rest, Shape, Shapes};
@@ -37,6 +38,8 @@ impl Shapes {
             let certain = self.closure(id, &mut seen, |shape| (&shape.parts, &[]))?;
             seen.fill(None);
             let possible = self.closure(id, &mut seen, |shape| (&shape.parts, &shape.branches))?;
+            let says = |id: &Id| !self.get(*id).only_refers;
+            let (certain, possible) = (keep(certain, says), keep(possible, says));
             if let Some(shape) = self.shapes.get_mut(number) {
                 (shape.certain, shape.possible) = (certain, possible);
             }
@@ -92,6 +95,18 @@ impl Shapes {
                 }
             }
         }
+        for number in 0..self.shapes.len() {
+            let sought = self.sought(Id(number as u32));
+            if let Some(shape) = self.shapes.get_mut(number) {
+                shape.sought = sought;
+            }
+        }
+    }
+
+    fn sought(&self, id: Id) -> Vec<(Key, Id)> {
+        let is_of_interest = |id: &Id| self.get(*id).interest != Interest::default();
+        let properties = self.get(id).properties().filter(|(_, id)| is_of_interest(id));
+        properties.map(|(name, id)| (Key::new(name), id)).collect()
     }
 
     fn below(&self, id: Id) -> impl Iterator<Item = Id> {
@@ -104,6 +119,10 @@ impl Shapes {
         let items = shape.items.iter().copied().chain(shape.further_items).chain(rest);
         members.chain(items).chain(shape.parts.iter().copied()).chain(shape.branches.iter().copied())
     }
+}
+
+fn keep(ids: Vec<Id>, says: impl Fn(&Id) -> bool) -> Vec<Id> {
+    ids.into_iter().filter(says).collect()
 }
 
 struct Builder<'a> {
@@ -119,6 +138,7 @@ impl Builder<'_> {
         shape.is_media = self.document.media.iter().any(|media| media == pointer);
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
             shape.parts.extend(target(reference).and_then(|target| self.id(&target)));
+            shape.only_refers = true;
             return shape;
         }
         self.read_members(pointer, schema, &mut shape);

@@ -1,29 +1,29 @@
 //! Walking a value beside the graph.
 
-use cog_json::{Node, Path, Segment};
+use cog_json::{Node, Segment};
 
-use super::{Id, Interest, Rest, Shape, Shapes};
+use super::{Id, Interest, Rest, Shape, Shapes, Trail};
 
-/// What a walk is told. Paths are from the root that the walk was given.
+/// What a walk is told.
 pub(crate) trait Visit {
     /// What it looks for; the rest of the value is passed over.
     fn interest(&self) -> Interest;
     /// A value to which a schema applies, or may apply.
-    fn value(&mut self, shape: &Shape, node: Node<'_>, path: &Path);
+    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>);
     /// A member that no schema names, in an object of which some members are named.
-    fn unnamed(&mut self, member: Node<'_>, path: &Path);
+    fn unnamed(&mut self, member: Node<'_>, trail: &Trail<'_>);
 }
 
 impl Shapes {
     /// Walks a value and the schemas that apply to it.
-    pub(crate) fn walk(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
+    pub(crate) fn walk(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
         match ids {
             [] => {}
-            [only] => self.walk_closed(&self.get(*only).possible, node, path, visit),
+            [only] => self.walk_closed(&self.get(*only).possible, node, trail, visit),
             many => {
                 let mut possible: Vec<Id> = Vec::new();
                 many.iter().for_each(|id| extend(&mut possible, &self.get(*id).possible));
-                self.walk_closed(&possible, node, path, visit);
+                self.walk_closed(&possible, node, trail, visit);
             }
         }
     }
@@ -47,19 +47,43 @@ impl Shapes {
     }
 
     /// `ids` holds all that may apply.
-    fn walk_closed(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
-        if !ids.iter().any(|id| self.get(*id).interest.meets(visit.interest())) {
+    fn walk_closed(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
+        if !self.meets(ids, visit.interest()) {
             return;
         }
-        ids.iter().for_each(|id| visit.value(self.get(*id), node, path));
+        ids.iter().for_each(|id| visit.value(self.get(*id), node, trail));
         if node.is_object() {
-            self.walk_members(ids, node, path, visit);
+            match ids {
+                [only] if self.can_look_up(*only, visit.interest()) => {
+                    self.look_up(*only, node, trail, visit);
+                }
+                _ => self.walk_members(ids, node, trail, visit),
+            }
         } else if node.is_array() {
-            self.walk_elements(ids, node, path, visit);
+            self.walk_elements(ids, node, trail, visit);
         }
     }
 
-    fn walk_members(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
+    /// Whether only named members are of interest, so that they can be looked up one by one.
+    fn can_look_up(&self, id: Id, interest: Interest) -> bool {
+        let shape = self.get(id);
+        let rest_is_dull = match shape.rest {
+            Rest::Unsaid => !(interest.meets(Interest::UNNAMED) && shape.names_members()),
+            Rest::Like(id) => !self.get(id).interest.meets(interest),
+            Rest::Shut => true,
+        };
+        rest_is_dull && shape.patterns.is_empty() && interest != Interest::ALL
+    }
+
+    fn look_up(&self, id: Id, node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
+        for (key, child) in &self.get(id).sought {
+            if let Some(value) = node.get_key(key) {
+                self.walk(&[*child], value, &trail.key(key.as_str()), visit);
+            }
+        }
+    }
+
+    fn walk_members(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
         let tells_unnamed = self.tells_unnamed(ids) && visit.interest().meets(Interest::UNNAMED);
         let mut cursor = 0;
         let mut next = Vec::new();
@@ -69,30 +93,38 @@ impl Shapes {
                 self.get(*id).push_member(key, &mut cursor, &mut next);
             }
             let is_unnamed = next.is_empty() && tells_unnamed;
-            if is_unnamed || next.iter().any(|id| self.get(*id).interest.meets(visit.interest())) {
-                path.push_key(key);
+            if is_unnamed || self.meets(&next, visit.interest()) {
+                let trail = trail.key(key);
                 if is_unnamed {
-                    visit.unnamed(value, path);
+                    visit.unnamed(value, &trail);
                 } else {
-                    self.walk(&next, value, path, visit);
+                    self.walk(&next, value, &trail, visit);
                 }
-                path.pop();
             }
         }
     }
 
-    fn walk_elements(&self, ids: &[Id], node: Node<'_>, path: &mut Path, visit: &mut impl Visit) {
-        let mut next = Vec::new();
+    fn walk_elements(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
+        let is_tuple = ids.iter().any(|id| !self.get(*id).items.is_empty());
+        let mut next = self.items_at(ids, 0);
         for (index, element) in node.elements().enumerate() {
-            next.clear();
-            next.extend(ids.iter().filter_map(|id| self.get(*id).item(index)));
-            if next.is_empty() {
-                continue;
+            if is_tuple {
+                next = self.items_at(ids, index);
             }
-            path.push_index(index);
-            self.walk(&next, element, path, visit);
-            path.pop();
+            if self.meets(&next, visit.interest()) {
+                self.walk(&next, element, &trail.index(index), visit);
+            } else if !is_tuple {
+                return;
+            }
         }
+    }
+
+    fn items_at(&self, ids: &[Id], index: usize) -> Vec<Id> {
+        ids.iter().filter_map(|id| self.get(*id).item(index)).collect()
+    }
+
+    fn meets(&self, ids: &[Id], interest: Interest) -> bool {
+        ids.iter().any(|id| self.get(*id).interest.meets(interest))
     }
 
     /// Whether a member that nobody names is worth telling: some are named, and no schema speaks of the rest.
