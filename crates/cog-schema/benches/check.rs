@@ -1,0 +1,152 @@
+//! What parsing and checking an answer costs, as ratios that hold on any machine.
+//!
+//! `cargo bench -p cog-schema` prints one line for each ratio with the bound it must keep, and fails when one is
+//! not kept. The rates are left in `target/bench/cog-schema.json`, where the scripts in `peers/` compare them with
+//! the best that other languages have: `cargo xtask bench` runs all of it.
+
+#![expect(
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::expect_used,
+    reason = "a benchmark prints its table, and stops where it cannot run"
+)]
+
+use std::hint::black_box;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use cog_json::Value;
+use cog_schema::{Contract, Rules};
+use cog_spec::{Format, Manifest, Strictness};
+use serde_json::json;
+
+const SCHEMA: &str = include_str!("data/envelope.schema.json");
+/// An answer of 50 KB.
+const ANSWER: &str = include_str!("data/answer.json");
+const ENVELOPE: &str = include_str!("data/envelope.json");
+
+fn main() -> ExitCode {
+    let ours = contract();
+    let theirs = validator();
+    let parts = parts_contract();
+    let answer = Duel::run(|| check(&ours, ANSWER), || check_serde(&theirs, ANSWER));
+    let envelope = Duel::run(|| check(&ours, ENVELOPE), || check_serde(&theirs, ENVELOPE));
+    let whole = Duel::run(|| check_parts(&parts, ANSWER), || check_serde(&theirs, ANSWER));
+    let small = Duel::run(|| check_parts(&parts, ENVELOPE), || check_serde(&theirs, ENVELOPE));
+    record(&answer, &envelope);
+    let kept = [
+        answer.tell("a 50 KB answer", 3.5),
+        envelope.tell("a small envelope", 2.0),
+        whole.tell("a 50 KB answer by its parts, with enums and strictness", 2.5),
+        small.tell("a small envelope by its parts, with enums and strictness", 1.5),
+    ];
+    if kept.iter().all(|kept| *kept) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Ours against `serde_json::Value` with the same validator, each the best of its rounds, taken in turn.
+struct Duel {
+    ours: Duration,
+    theirs: Duration,
+}
+
+impl Duel {
+    fn run(ours: impl Fn(), theirs: impl Fn()) -> Self {
+        let mut duel = Duel { ours: Duration::MAX, theirs: Duration::MAX };
+        for _ in 0..60 {
+            duel.ours = duel.ours.min(timed(&ours));
+            duel.theirs = duel.theirs.min(timed(&theirs));
+        }
+        duel
+    }
+
+    fn tell(&self, what: &str, least: f64) -> bool {
+        let ratio = self.theirs.as_secs_f64() / self.ours.as_secs_f64();
+        let verdict = if ratio >= least { "kept" } else { "NOT KEPT" };
+        println!(
+            "{what}: {:.0}/s, {ratio:.2} times serde_json::Value (at least {least}: {verdict})",
+            rate(self.ours)
+        );
+        ratio >= least
+    }
+}
+
+/// Time of one go, over enough of them to be measured.
+fn timed(work: &impl Fn()) -> Duration {
+    let start = Instant::now();
+    let mut count = 0;
+    while start.elapsed() < Duration::from_millis(10) {
+        for _ in 0..16 {
+            work();
+        }
+        count += 16;
+    }
+    start.elapsed() / count
+}
+
+fn rate(time: Duration) -> f64 {
+    1.0 / time.as_secs_f64()
+}
+
+/// The schema as it stands, for what the peers check too.
+fn contract() -> Contract {
+    let rules = Rules {
+        strictness: Strictness::Low,
+        ..Rules::from(&Manifest::with_defaults("bench", Format::V1, None))
+    };
+    let mut document: serde_json::Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");
+    let definitions = document.as_object_mut().and_then(|members| members.remove("definitions"));
+    compile(&json!({ "output": document, "definitions": definitions }), &rules)
+}
+
+/// Meta and data apart, as a run checks them.
+fn parts_contract() -> Contract {
+    let rules = Rules {
+        strictness: Strictness::Medium,
+        ..Rules::from(&Manifest::with_defaults("bench", Format::V22, None))
+    };
+    let schema: serde_json::Value = serde_json::from_str(SCHEMA).expect("the schema is JSON");
+    let part = |name: &str| schema.pointer(&format!("/properties/{name}"));
+    compile(
+        &json!({ "meta": part("meta"), "data": part("data"), "definitions": schema.get("definitions") }),
+        &rules,
+    )
+}
+
+fn compile(document: &serde_json::Value, rules: &Rules) -> Contract {
+    Contract::compile(document, rules).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn validator() -> jsonschema::Validator {
+    let schema = serde_json::from_str(SCHEMA).expect("the schema is JSON");
+    jsonschema::draft7::new(&schema).expect("the schema compiles")
+}
+
+fn check(contract: &Contract, text: &str) {
+    let value = Value::parse(black_box(text)).expect("the answer is JSON");
+    assert!(contract.check_data(value.node()).violations.is_empty());
+    black_box(value);
+}
+
+fn check_parts(contract: &Contract, text: &str) {
+    let value = Value::parse(black_box(text)).expect("the answer is JSON");
+    let part = |name: &str| value.get(name).expect("the part is there");
+    assert!(contract.check_meta(part("meta")).is_empty());
+    assert!(contract.check_data(part("data")).violations.is_empty());
+    black_box(value);
+}
+
+fn check_serde(validator: &jsonschema::Validator, text: &str) {
+    let value: serde_json::Value = serde_json::from_str(black_box(text)).expect("the answer is JSON");
+    assert!(validator.is_valid(&value));
+    black_box(value);
+}
+
+/// Leaves the rates for the peers.
+#[expect(clippy::disallowed_methods, reason = "a benchmark leaves its figures where the peers find them")]
+fn record(answer: &Duel, envelope: &Duel) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
+    let figures = json!({ "answer": rate(answer.ours), "envelope": rate(envelope.ours) });
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    std::fs::write(folder.join("cog-schema.json"), figures.to_string()).expect("the figures can be written");
+}
