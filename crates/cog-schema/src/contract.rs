@@ -101,22 +101,33 @@ impl Contract {
         part.and_then(|part| self.document.value.pointer(&part.pointer))
     }
 
+    /// Whether a value fits a part.
+    pub(crate) fn accepts(&self, part: &Part, node: Node<'_>) -> bool {
+        self.fits(part.shape, node) || part.check.accepts(node)
+    }
+
+    /// What of a value does not fit a part.
+    pub(crate) fn faults(&self, part: &Part, node: Node<'_>) -> Vec<Fault> {
+        if self.accepts(part, node) { Vec::new() } else { part.check.faults(node) }
+    }
+
+    /// What of a value does not fit any schema of the document.
+    pub(crate) fn faults_at(&self, id: Id, node: Node<'_>) -> Vec<Fault> {
+        match self.check_of(id) {
+            Some(check) if !self.fits(id, node) && !check.accepts(node) => check.faults(node),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether a value is plainly right. One that is not may still be: the engine decides.
+    pub(crate) fn fits(&self, id: Id, node: Node<'_>) -> bool {
+        self.shapes.fits(id, node, &|id, node| self.check_of(id).is_some_and(|check| check.accepts(node)))
+    }
+
     /// The check of any schema of the document, compiled when it is first asked for.
     pub(crate) fn check_of(&self, id: Id) -> Option<&Check> {
         let place = self.places.get(id.index())?;
         place.get_or_init(|| self.engine.compile(&self.shapes.get(id).pointer).ok()).as_ref()
-    }
-}
-
-impl Part {
-    /// Whether a value fits.
-    pub(crate) fn accepts(&self, node: Node<'_>) -> bool {
-        self.check.accepts(node)
-    }
-
-    /// What does not fit; the quick way where everything does.
-    pub(crate) fn faults(&self, node: Node<'_>) -> Vec<Fault> {
-        if self.check.accepts(node) { Vec::new() } else { self.check.faults(node) }
     }
 }
 

@@ -16,6 +16,7 @@ use jsonschema::{Draft, PatternOptions, Registry, ValidationOptions, Validator};
 use serde_json::{Value, json};
 
 use self::tree::Tree;
+pub(crate) use self::tree::short_decimal;
 use crate::subschema::reference;
 
 pub(crate) use self::fault::{Bound, Fault, Reason};
@@ -118,6 +119,6 @@ fn configure<'i, F: jsonschema::json::Json>(
 }
 
 #[cfg(test)]
-mod differential;
+pub(crate) mod differential;
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,10 @@
 //!
 //! The engine says whether a value fits. What it does not say is which members a schema names (supplement R8),
 //! where an extensible enum or a media input stands (R14, R22), and which schemas a place further in must meet
-//! (R48). The graph does.
+//! (R48). The graph does. A reference is no schema of its own here: whoever refers to a schema has it.
 
 mod build;
+mod glance;
 mod names;
 mod trail;
 mod walk;
@@ -15,6 +16,7 @@ use cog_json::Key;
 
 use crate::engine::Pattern;
 
+use self::glance::Plain;
 use self::names::Names;
 
 pub(crate) use self::trail::Trail;
@@ -47,16 +49,16 @@ pub(crate) struct Shape {
     rest: Rest,
     items: Vec<Id>,
     further_items: Option<Id>,
-    /// What applies to the same value for certain: `$ref`, `allOf`.
+    /// What applies to the same value for certain: `allOf`.
     parts: Vec<Id>,
-    /// It says nothing of its own.
-    only_refers: bool,
     /// What may apply to the same value: `anyOf`, `oneOf`, `if`, `then`, `else`, `dependencies`.
     branches: Vec<Id>,
-    /// All that applies for certain when this does: itself and its parts, without those that only refer on.
+    /// The schema itself and all that applies for certain.
     certain: Vec<Id>,
-    /// All that may apply when this does, likewise.
+    /// The schema itself and all that may apply.
     possible: Vec<Id>,
+    /// What it demands, where that is seen at a glance.
+    plain: Option<Plain>,
     /// What there is to see here and below.
     interest: Interest,
 }

@@ -38,6 +38,22 @@ pub(crate) fn is_in_place(keyword: &str) -> bool {
     matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependencies")
 }
 
+/// A keyword that allows or refuses nothing.
+pub(crate) fn is_annotation(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "title"
+            | "description"
+            | "default"
+            | "examples"
+            | "$comment"
+            | "readOnly"
+            | "writeOnly"
+            | "$defs"
+            | "definitions"
+    )
+}
+
 /// A schema that stands right inside another.
 pub(crate) struct Child<'a> {
     /// The keyword that holds it.

@@ -28,6 +28,7 @@ pub(super) struct Frame {
 }
 
 impl Machine {
+    #[inline]
     pub(super) fn open<S: Sink>(&mut self, tag: Tag, expect: Expect, sink: &mut S) -> Step {
         if self.frames.len() >= self.limits.depth as usize {
             return Err((SyntaxKind::TooDeep, self.pos));
@@ -41,6 +42,7 @@ impl Machine {
         Ok(true)
     }
 
+    #[inline]
     pub(super) fn close<S: Sink>(&mut self, sink: &mut S) -> Step {
         self.pos += 1;
         if let Some(frame) = self.frames.pop() {
@@ -55,6 +57,7 @@ impl Machine {
     }
 
     /// A value that is known as a whole.
+    #[inline]
     pub(super) fn scalar<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Step {
         let index = self.begin(entry, sink)?;
         self.complete(index, sink);
@@ -62,6 +65,7 @@ impl Machine {
     }
 
     /// Puts a value on the tape, in its place in the container at hand.
+    #[inline]
     pub(super) fn begin<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Result<u32, Fault> {
         let index = self.tape.len();
         if index >= self.limits.nodes {
@@ -95,6 +99,7 @@ impl Machine {
     }
 
     /// Goes on after a value.
+    #[inline]
     pub(super) fn complete<S: Sink>(&mut self, index: u32, sink: &mut S) {
         self.tell(index, EventKind::Complete, sink);
         let Some(frame) = self.frames.last() else {
@@ -114,6 +119,7 @@ impl Machine {
     }
 
     /// A key is complete: `entry` is its string.
+    #[inline]
     pub(super) fn add_key<S: Sink>(&mut self, entry: Entry) -> Step {
         let index = self.tape.len();
         if index >= self.limits.nodes {

@@ -1,28 +1,44 @@
 use cog_json::{Node, Path, Segment};
 
-use super::answer_code;
+use super::{answer_code, untold};
 use crate::contract::{Contract, Part};
-use crate::shape::Id;
 use crate::violation::Violation;
 
 impl Contract {
-    /// Checks one completed value of an answer that is still arriving (supplement R48): what its place must be,
-    /// along properties, items, `allOf` and `$ref`. `path` starts at `data`, `meta` or `error`.
+    /// Checks one completed value of an answer that is still arriving (supplement R48). `path` starts at `data`,
+    /// `meta` or `error`; one that is complete itself is checked as a whole, a place inside the data by what it
+    /// must be along properties, items, `allOf` and `$ref`.
     ///
     /// Sound: whatever it tells, the check of the whole tells too. Not complete: what depends on values around
     /// the place (`oneOf`, `required`) is told when those are complete, and the check of the whole decides.
     pub fn check_at(&self, path: &Path, node: Node<'_>) -> Vec<Violation> {
         let mut steps = path.segments();
         let Some(Segment::Key(part)) = steps.next() else { return Vec::new() };
-        let Some(shape) = self.part(part).map(|part| part.shape) else { return Vec::new() };
-        let places = self.shapes.follow(shape, steps);
+        match (part, path.segments().len()) {
+            ("data", 1) => self.check_data(node).violations,
+            ("meta", 1) => self.check_meta(node),
+            ("error", 1) => self.check_error(node),
+            ("data", _) => self.check_inside_data(path, steps, node),
+            _ => Vec::new(),
+        }
+    }
+
+    fn check_inside_data<'p>(
+        &self,
+        path: &Path,
+        steps: impl Iterator<Item = Segment<'p>>,
+        node: Node<'_>,
+    ) -> Vec<Violation> {
+        if path.to_string() == "data.rationale"
+            && let Some(violation) = self.check_rationale_text(node)
+        {
+            return vec![violation];
+        }
+        let Some(data) = &self.data else { return Vec::new() };
         let mut violations: Vec<Violation> = Vec::new();
-        for place in places {
-            for violation in self.check_place(place, path, node) {
-                if !violations.contains(&violation) {
-                    violations.push(violation);
-                }
-            }
+        for place in self.shapes.follow(data.shape, steps) {
+            let told = self.violations(&self.faults_at(place, node), (path, node), answer_code);
+            violations.extend(untold(told, &violations));
         }
         violations
     }
@@ -34,15 +50,6 @@ impl Contract {
             "meta" => self.meta.as_ref(),
             "error" => self.error.as_ref(),
             _ => None,
-        }
-    }
-
-    fn check_place(&self, place: Id, path: &Path, node: Node<'_>) -> Vec<Violation> {
-        match self.check_of(place) {
-            Some(check) if !check.accepts(node) => {
-                self.violations(&check.faults(node), (path, node), answer_code)
-            }
-            _ => Vec::new(),
         }
     }
 }

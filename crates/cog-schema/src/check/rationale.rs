@@ -1,6 +1,6 @@
 //! `data.rationale`: why the answer is what it is (supplement R29, R30).
 
-use cog_json::{Kind, Node};
+use cog_json::{Kind, Node, Path};
 use cog_spec::Code;
 
 use super::{below, mistyped, root};
@@ -15,22 +15,31 @@ impl Contract {
         if !data.is_object() || !self.facts.requires_rationale {
             return None;
         }
-        let path = || below(&root("data"), "rationale");
-        let Some(rationale) = data.get("rationale") else {
-            return Some(Violation::new(
-                &path(),
-                "rationale",
-                Code::MissingRationale,
-                "the answer has no rationale",
-            ));
-        };
+        match data.get("rationale") {
+            Some(rationale) => self.check_rationale_text(rationale),
+            None => Some(missing("the answer has no rationale")),
+        }
+    }
+
+    /// The same of a rationale that is there.
+    pub(super) fn check_rationale_text(&self, rationale: Node<'_>) -> Option<Violation> {
+        if !self.facts.requires_rationale {
+            return None;
+        }
         if is_empty(rationale) {
-            let message = format!("the rationale is empty: found {}", found(rationale));
-            return Some(Violation::new(&path(), "rationale", Code::MissingRationale, message));
+            return Some(missing(format!("the rationale is empty: found {}", found(rationale))));
         }
         let must_be_text = self.rules.format.asks_for_envelope() && !self.facts.names_rationale;
-        (must_be_text && !rationale.is_string()).then(|| mistyped(&path(), rationale, "a string"))
+        (must_be_text && !rationale.is_string()).then(|| mistyped(&place(), rationale, "a string"))
     }
+}
+
+fn missing(message: impl Into<String>) -> Violation {
+    Violation::new(&place(), "rationale", Code::MissingRationale, message)
+}
+
+fn place() -> Path {
+    below(&root("data"), "rationale")
 }
 
 fn is_empty(node: Node<'_>) -> bool {

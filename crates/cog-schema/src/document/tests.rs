@@ -129,10 +129,22 @@ fn a_document_that_is_too_large_is_refused_before_anything_walks_over_it() {
 }
 
 #[test]
-fn a_long_chain_of_references_is_refused_in_bounded_time() {
+fn a_long_chain_of_references_is_followed() {
+    let refer = |number: usize| json!({ "$ref": format!("#/$defs/d{number}") });
+    let mut definitions: serde_json::Map<String, Value> =
+        (0..2_000).map(|number| (format!("d{number}"), refer(number + 1))).collect();
+    definitions.insert("d2000".to_owned(), json!({ "properties": { "rationale": { "type": "string" } } }));
+    let contract = Contract::compile(&json!({ "data": refer(0), "$defs": definitions }), &rules()).unwrap();
+    let wrong = cog_json::Value::parse(r#"{"rationale": 1}"#).unwrap();
+    assert_eq!(contract.check_data(wrong.node()).violations.len(), 1);
+}
+
+#[test]
+fn a_long_chain_of_schemas_is_refused_in_bounded_time() {
     let mut definitions = serde_json::Map::new();
     for number in 0..2_000 {
-        definitions.insert(format!("d{number}"), json!({ "$ref": format!("#/$defs/d{}", number + 1) }));
+        let next = json!({ "$ref": format!("#/$defs/d{}", number + 1) });
+        definitions.insert(format!("d{number}"), json!({ "allOf": [next] }));
     }
     definitions.insert("d2000".to_owned(), json!({}));
     let told = problems(json!({ "data": { "$ref": "#/$defs/d0" }, "$defs": definitions }));

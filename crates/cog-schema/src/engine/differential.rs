@@ -8,7 +8,7 @@ use serde_json::{Number, Value, json};
 use super::*;
 
 /// Each keyword of Draft-07 at least once, alone and beside others.
-fn schemas() -> Vec<Value> {
+pub(crate) fn schemas() -> Vec<Value> {
     let shape = json!({
         "type": "object",
         "properties": { "a": { "type": "string" }, "b": { "type": ["integer", "null"] }, "c": { "$ref": "#/s" } },
@@ -61,7 +61,8 @@ fn number() -> impl Strategy<Value = Number> {
     ]
 }
 
-fn value() -> impl Strategy<Value = Value> {
+/// Any value, small enough to meet the schemas now and then.
+pub(crate) fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),

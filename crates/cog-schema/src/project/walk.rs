@@ -9,7 +9,7 @@ use super::null_type;
 use super::parts::{self, PartSchema};
 use crate::contract::Contract;
 use crate::dialect::Profile;
-use crate::subschema::{target, token};
+use crate::subschema::{is_annotation, target, token};
 
 mod arrays;
 mod limits;
@@ -304,22 +304,6 @@ fn is_structure(keyword: &str) -> bool {
             | "patternProperties"
             | "items"
             | "additionalItems"
-    )
-}
-
-/// Keywords that allow or refuse nothing.
-fn is_annotation(keyword: &str) -> bool {
-    matches!(
-        keyword,
-        "title"
-            | "description"
-            | "default"
-            | "examples"
-            | "$comment"
-            | "readOnly"
-            | "writeOnly"
-            | "$defs"
-            | "definitions"
     )
 }
 

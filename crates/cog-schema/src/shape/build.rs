@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cog_json::Key;
 use serde_json::Value;
 
-use super::{Id, Interest, Names, Rest, Shape, Shapes};
+use super::{Id, Interest, Names, Plain, Rest, Shape, Shapes};
 use crate::document::Document;
 use crate::engine::Pattern;
 use crate::problem::SchemaProblem;
@@ -20,10 +20,15 @@ impl Shapes {
     /// # Errors
     /// When more schemas are piled on one value than anybody means.
     pub(crate) fn build(document: &Document, tag: &str) -> Result<Self, SchemaProblem> {
-        let pointers = &document.schemas;
-        let ids = pointers.iter().zip(0..).map(|(pointer, number)| (pointer.clone(), Id(number)));
-        let builder = Builder { document, by_pointer: ids.collect(), tag };
-        let shapes = pointers.iter().map(|pointer| builder.shape(pointer)).collect();
+        let (references, schemas): (Vec<&String>, Vec<&String>) =
+            document.schemas.iter().partition(|pointer| reference_at(document, pointer).is_some());
+        let ids = schemas.iter().zip(0..).map(|(pointer, number)| ((*pointer).clone(), Id(number)));
+        let mut by_pointer: HashMap<String, Id> = ids.collect();
+        for pointer in references {
+            stand_in(document, pointer, &mut by_pointer);
+        }
+        let builder = Builder { document, by_pointer, tag };
+        let shapes = schemas.iter().map(|pointer| builder.shape(pointer)).collect();
         let mut shapes = Self { shapes, by_pointer: builder.by_pointer };
         shapes.close()?;
         shapes.spread_interest();
@@ -38,8 +43,6 @@ impl Shapes {
             let certain = self.closure(id, &mut seen, |shape| (&shape.parts, &[]))?;
             seen.fill(None);
             let possible = self.closure(id, &mut seen, |shape| (&shape.parts, &shape.branches))?;
-            let says = |id: &Id| !self.get(*id).only_refers;
-            let (certain, possible) = (keep(certain, says), keep(possible, says));
             if let Some(shape) = self.shapes.get_mut(number) {
                 (shape.certain, shape.possible) = (certain, possible);
             }
@@ -121,8 +124,21 @@ impl Shapes {
     }
 }
 
-fn keep(ids: Vec<Id>, says: impl Fn(&Id) -> bool) -> Vec<Id> {
-    ids.into_iter().filter(says).collect()
+/// Where the reference of a schema points, if it is one.
+fn reference_at(document: &Document, pointer: &str) -> Option<String> {
+    document.value.pointer(pointer)?.get("$ref").and_then(Value::as_str).and_then(target)
+}
+
+/// Lets a reference, and all that it leads over, be the schema at its end; there are no circles.
+fn stand_in(document: &Document, pointer: &str, by_pointer: &mut HashMap<String, Id>) {
+    let mut chain = vec![pointer.to_owned()];
+    while let Some(next) = chain.last().and_then(|last| reference_at(document, last)) {
+        if let Some(id) = by_pointer.get(&next).copied() {
+            by_pointer.extend(chain.into_iter().map(|pointer| (pointer, id)));
+            return;
+        }
+        chain.push(next);
+    }
 }
 
 struct Builder<'a> {
@@ -136,16 +152,12 @@ impl Builder<'_> {
         let schema = self.document.value.pointer(pointer).unwrap_or(&Value::Null);
         let mut shape = Shape { pointer: pointer.to_owned(), ..Shape::default() };
         shape.is_media = self.document.media.iter().any(|media| media == pointer);
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            shape.parts.extend(target(reference).and_then(|target| self.id(&target)));
-            shape.only_refers = true;
-            return shape;
-        }
         self.read_members(pointer, schema, &mut shape);
         self.read_items(pointer, schema, &mut shape);
         self.read_in_place(pointer, schema, &mut shape);
         shape.is_word = self.is_word(schema);
         shape.interest = interest(&shape);
+        shape.plain = Plain::read(schema, &shape);
         shape
     }
 

@@ -1,0 +1,76 @@
+use cog_json::Value as Tree;
+use cog_spec::{Format, Manifest};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::engine::differential::{schemas, value};
+use crate::{Contract, Rules};
+
+fn contract(schema: Value) -> Contract {
+    let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
+    Contract::compile(&json!({ "output": schema, "s": true }), &rules).unwrap()
+}
+
+/// Whether a value fits at a glance, and whether the engine alone says that it fits.
+fn judged(contract: &Contract, value: &Value) -> (bool, bool) {
+    let tree = Tree::from(value);
+    let part = contract.data.as_ref().unwrap();
+    let engine = |id, node| contract.check_of(id).is_some_and(|check| check.accepts(node));
+    (contract.fits(part.shape, tree.node()), engine(part.shape, tree.node()))
+}
+
+/// Schemas that say only what can be seen at a glance.
+fn plain() -> Vec<Value> {
+    let item = json!({
+        "type": "object",
+        "required": ["a", "key"],
+        "properties": { "a": { "type": "integer", "minimum": -1, "maximum": 3 }, "key": { "enum": ["a", "b"] }, "é": {} },
+        "additionalProperties": { "type": ["number", "null", "boolean"] },
+    });
+    vec![
+        json!({ "type": "number", "minimum": -0.5 }),
+        json!({ "type": "string", "minLength": 1, "maxLength": 2 }),
+        json!({ "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 3 }),
+        json!({ "properties": { "a": { "type": "array", "items": {} } }, "additionalProperties": false }),
+        json!({ "items": item.clone() }),
+        item,
+    ]
+}
+
+#[test]
+fn what_is_plainly_right_is_seen() {
+    let contract = contract(plain().remove(5));
+    for right in [r#"{"a": 1, "key": "b", "é": [1], "c": null}"#, r#"{"key": "a", "c": -1.5, "a": 3}"#] {
+        assert_eq!(judged(&contract, &serde_json::from_str(right).unwrap()), (true, true), "{right}");
+    }
+    for wrong in [
+        r#"{"a": 1}"#,
+        r#"{"a": 4, "key": "b"}"#,
+        r#"{"a": 1.5, "key": "b"}"#,
+        r#"{"a": 1, "key": "b", "c": "x"}"#,
+    ] {
+        assert_eq!(judged(&contract, &serde_json::from_str(wrong).unwrap()), (false, false), "{wrong}");
+    }
+}
+
+#[test]
+fn the_engine_is_asked_where_a_schema_says_more() {
+    let contract = contract(
+        json!({ "properties": { "a": { "pattern": "^x" }, "b": { "oneOf": [{ "type": "null" }] } } }),
+    );
+    assert_eq!(judged(&contract, &json!({ "a": "xy", "b": null })), (true, true));
+    assert_eq!(judged(&contract, &json!({ "a": "y", "b": null })), (false, false));
+}
+
+proptest! {
+    #[test]
+    fn nothing_fits_that_the_engine_refuses(value in value()) {
+        for schema in schemas().into_iter().chain(plain()) {
+            if schema.pointer("/properties/c/$ref").is_some() {
+                continue;
+            }
+            let (fits, accepts) = judged(&contract(schema.clone()), &value);
+            prop_assert!(accepts || !fits, "{} {}", schema, value);
+        }
+    }
+}
