@@ -29,7 +29,7 @@ const TABLE: &[(&str, &[&str])] = &[
             "cog-provider",
         ],
     ),
-    ("cog-server", &["cog-spec", "cog-media", "cog-module", "cog-run"]),
+    ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run"]),
     (
         "cog",
         &[
