@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use cog_json::{ToJson, Value};
-use cog_spec::{Chunk, ErrorBody, Meta, ModelEvent, OnViolation, Risk, RuntimeMeta, Usage};
+use cog_spec::{Chunk, ErrorBody, Meta, ModelEvent, OnViolation, Risk, RuntimeMeta, Usage, Warning};
 
 use crate::{
     AnswerRules,
@@ -145,12 +145,12 @@ impl Assembler {
         let Success { mut meta, data, repairs, warnings, .. } = success;
         // The final chunk tells usage beside meta; the fold moves it there (supplement R40).
         meta.runtime = RuntimeMeta { repairs, ..self.runtime(None, now) };
-        let warnings = self.rules.warnings.iter().cloned().chain(warnings).collect();
+        let warnings = self.all_warnings(warnings);
         self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context: None });
     }
 
     fn give_up(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
-        let Failure { error, meta, partial_data, repairs } = failure;
+        let Failure { error, meta, partial_data, repairs, warnings } = failure;
         let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
         meta.runtime = RuntimeMeta { repairs, ..self.runtime(usage, now) };
         self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
@@ -159,8 +159,13 @@ impl Assembler {
             error: Box::new(error),
             recovery: None,
             partial_data,
-            warnings: self.rules.warnings.clone(),
+            warnings: self.all_warnings(warnings),
         });
+    }
+
+    /// Those of the run before the reply, then those of the reply.
+    fn all_warnings(&self, of_reply: Vec<Warning>) -> Vec<Warning> {
+        self.rules.warnings.iter().cloned().chain(of_reply).collect()
     }
 
     fn runtime(&self, usage: Option<Usage>, now: Duration) -> RuntimeMeta {

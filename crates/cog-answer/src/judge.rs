@@ -40,6 +40,8 @@ pub(crate) struct Failure {
     pub(crate) meta: Option<Meta>,
     pub(crate) partial_data: Option<Value>,
     pub(crate) repairs: Vec<Repair>,
+    /// What else was found; a caller of the sync form reads it beside the error.
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl Failure {
@@ -52,7 +54,7 @@ impl Failure {
 
     /// An error that the runtime found.
     pub(crate) fn new(error: ErrorBody) -> Self {
-        Self { error, meta: None, partial_data: None, repairs: Vec::new() }
+        Self { error, meta: None, partial_data: None, repairs: Vec::new(), warnings: Vec::new() }
     }
 }
 

@@ -65,7 +65,7 @@ pub enum Chunk {
         recovery: Option<Recovery>,
         /// What the chunks so far give, without a violating field (supplement R43).
         partial_data: Option<Value>,
-        /// As in an envelope.
+        /// For the envelope that the chunks give; the chunk itself does not write them (supplement R43).
         warnings: Vec<Warning>,
     },
 }
@@ -168,13 +168,12 @@ impl ToJson for Chunk {
                 w.optional("usage", usage);
                 write_extras(w, warnings, emitted_context.as_ref());
             }
-            Chunk::Error { session_id, error, recovery, partial_data, warnings } => {
+            Chunk::Error { session_id, error, recovery, partial_data, .. } => {
                 w.field("ok", &false);
                 w.field("streaming", &true);
                 w.field("session_id", session_id);
                 w.field("error", &StreamError(error, recovery.as_ref()));
                 w.optional("partial_data", partial_data);
-                write_extras(w, warnings, None);
             }
         });
     }

@@ -30,6 +30,8 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
             false => check_data(rules, data, &mut ledger),
         };
     violations.extend(check.violations);
+    let unknown = check.unknown.iter().filter(|path| !(is_bare && is_of_meta(path)));
+    let warnings = warnings(unknown, check.excess_insights);
     let read = meta::read(meta.node());
     if violations.is_empty() && read.is_none() {
         violations.push(fault::violation(
@@ -41,6 +43,7 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     let failure = |error| Failure {
         partial_data: partial::of_data(rules, &data, data.node()),
         repairs: ledger.entries().to_vec(),
+        warnings: warnings.clone(),
         ..Failure::new(error)
     };
     let meta = match read {
@@ -50,8 +53,6 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     if rules.strict && !ledger.entries().is_empty() {
         return Err(Box::new(failure(fault::repaired(ledger.entries()))));
     }
-    let unknown = check.unknown.iter().filter(|path| !(is_bare && is_of_meta(path)));
-    let warnings = warnings(unknown, check.excess_insights);
     let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
     Ok(Checked { meta, states_risk, data, changed, ledger, warnings })
 }

@@ -20,6 +20,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
         return Err(Box::new(Failure {
             partial_data: partial::of_data(rules, &data, data.node()),
             repairs: ledger.into_entries(),
+            warnings,
             ..Failure::new(error.with_details(details))
         }));
     }

@@ -34,7 +34,7 @@ pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
         Some(error) if violations.is_empty() => (error, meta::read(meta.node())),
         _ => (fault::of_violations_with(&violations, model_error), None),
     };
-    Failure { error, meta, partial_data, repairs: ledger.into_entries() }
+    Failure { meta, partial_data, repairs: ledger.into_entries(), ..Failure::new(error) }
 }
 
 fn repaired_meta(

@@ -307,6 +307,8 @@ mod faults {
         let medium = answer(&of(Strictness::Medium), &more);
         assert_eq!((&medium["data"]["extra"], warnings(&medium)), (&json!(1), vec!["W3007"]));
         assert_eq!(warnings(&answer(&of(Strictness::Low), &more)), [] as [&str; 0]);
+        let failed = answer(&of(Strictness::Medium), &reply(json!({ "data": { "extra": 1, "result": 7 } })));
+        assert_eq!((&failed["ok"], warnings(&failed)), (&json!(false), vec!["W3007"]));
     }
 
     #[test]
