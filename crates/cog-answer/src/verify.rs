@@ -9,6 +9,7 @@ mod fields;
 mod media;
 mod module;
 mod read;
+mod runtime;
 mod stream;
 
 use std::{fmt, str::FromStr};

@@ -300,6 +300,14 @@ mod faults {
     }
 
     #[test]
+    fn what_the_model_says_under_the_runtime_s_keys_does_not_count() {
+        let meta = json!({ "usage": "all of it", "model": 7, "attempts": 0, "cost": 1, "own": 2 });
+        let envelope = answer(&plain(), &reply(json!({ "meta": meta })));
+        let said = envelope["meta"].as_object().unwrap();
+        assert_eq!(said.keys().collect::<Vec<_>>(), ["confidence", "risk", "explain", "own"]);
+    }
+
+    #[test]
     fn unknown_fields_follow_the_strictness() {
         let of = |strictness| with(|manifest| manifest.strictness = strictness);
         let more = reply(json!({ "data": { "extra": 1 } }));

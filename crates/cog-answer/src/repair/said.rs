@@ -2,7 +2,7 @@
 
 use cog_json::{Node, ToJson, Value, Writer};
 use cog_schema::Contract;
-use cog_spec::{RepairRule, Risk};
+use cog_spec::{RUNTIME_KEYS, RepairRule, Risk};
 
 use super::{Ledger, explain};
 
@@ -28,7 +28,8 @@ pub(crate) struct Fill<'a> {
 }
 
 impl Said {
-    /// The meta of an envelope, an object or absent.
+    /// The meta of an envelope, an object or absent. What it says under the runtime's own keys is not the
+    /// model's to say (supplement R27).
     pub(crate) fn of_meta(meta: Option<Node<'_>>) -> Self {
         let mut said = Self { confidence: None, risk: None, explain: None, rest: Vec::new() };
         for (key, node) in meta.into_iter().flat_map(Node::members) {
@@ -37,6 +38,7 @@ impl Said {
                 "confidence" => said.confidence = Some(value),
                 "risk" => said.risk = Some(value),
                 "explain" => said.explain = Some(value),
+                _ if RUNTIME_KEYS.contains(&key) => {}
                 _ => said.rest.push((key.to_owned(), value)),
             }
         }

@@ -8,8 +8,8 @@ use super::{
         is_true, is_word, may, mistyped,
     },
     module::Standard,
+    runtime,
 };
-use crate::fault::violation;
 
 const META: [Field; 6] = [
     due("ok", "true", is_true),
@@ -53,12 +53,6 @@ const FINAL: [Field; 4] = [
     due("meta", "an object", is_object),
     due("data", "an object", is_object),
     may("usage", "an object", is_object),
-];
-
-const USAGE: [Field; 3] = [
-    due("input_tokens", "a whole number", is_count),
-    due("output_tokens", "a whole number", is_count),
-    due("total_tokens", "a whole number", is_count),
 ];
 
 const ERROR: [Field; 5] = [
@@ -134,6 +128,7 @@ fn check_meta(chunk: Node<'_>, found: &mut Vec<Violation>) {
     fields::check(chunk, "", &META, found);
     if let Some(meta) = chunk.get("meta").filter(|meta| meta.is_object()) {
         fields::check(meta, "meta", &FIRST, found);
+        runtime::check(meta, "meta", found);
     }
 }
 
@@ -142,7 +137,13 @@ fn check_numbered(chunk: Node<'_>, found: &mut Vec<Violation>) {
     let kind = inner.get("type");
     match kind.and_then(Node::as_str) {
         Some("delta") => check_inner(chunk, "chunk", &DELTA, &[("checkpoint", &CHECKPOINT)], found),
-        Some("snapshot") => check_inner(chunk, "chunk", &SNAPSHOT, &[], found),
+        Some("snapshot") => {
+            check_inner(chunk, "chunk", &SNAPSHOT, &[], found);
+            let is_meta = inner.get("field").and_then(Node::as_str) == Some("meta");
+            if let Some(meta) = inner.get("data").filter(|_| is_meta) {
+                runtime::check(meta, "chunk.data", found);
+            }
+        }
         _ if !inner.is_object() => found.push(mistyped(inner, "chunk", "an object")),
         _ => found.push(match kind {
             Some(kind) => mistyped(kind, "chunk.type", "`delta` or `snapshot`"),
@@ -161,22 +162,9 @@ fn check_final(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violati
         standard.check_success(meta, data, found);
     }
     if let Some(usage) = object("usage") {
-        check_usage(usage, found);
+        runtime::check_usage(usage, "usage", found);
     }
     envelope::check_warnings(chunk, found);
-}
-
-fn check_usage(usage: Node<'_>, found: &mut Vec<Violation>) {
-    fields::check(usage, "usage", &USAGE, found);
-    let count = |key: &str| usage.get(key).and_then(Node::as_u64);
-    if let (Some(input), Some(output), Some(total)) =
-        (count("input_tokens"), count("output_tokens"), count("total_tokens"))
-        && input.checked_add(output) != Some(total)
-    {
-        let message =
-            format!("found {total}; input and output together are {}", input.saturating_add(output));
-        found.push(violation("usage.total_tokens", "sum", message));
-    }
 }
 
 fn check_error(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {

@@ -84,6 +84,10 @@ pub(super) fn is_object(node: Node<'_>) -> bool {
     node.is_object()
 }
 
+pub(super) fn is_list(node: Node<'_>) -> bool {
+    node.is_array()
+}
+
 pub(super) fn is_object_or_null(node: Node<'_>) -> bool {
     node.is_object() || node.is_null()
 }

@@ -5,6 +5,7 @@ use cog_schema::{Contract, Rules, Violation};
 use cog_spec::{Code, ErrorCode, Format, Manifest, Tier};
 use serde_json::json;
 
+use super::runtime;
 use crate::{error_code, fault::violation, judge::risk, meta};
 
 /// What is checked.
@@ -23,6 +24,7 @@ impl<'a> Standard<'a> {
     pub(super) fn check_meta(&self, meta: Node<'_>, found: &mut Vec<Violation>) {
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
         found.extend(contract.check_meta(meta));
+        runtime::check(meta, "meta", found);
     }
 
     /// A success: data against the schema, and what its tier allows.

@@ -104,6 +104,54 @@ mod envelopes {
     }
 
     #[test]
+    fn the_runtime_s_own_keys_have_their_shapes() {
+        let usage = |input, output: u64, total: u64| {
+            let usage: serde_json::Value =
+                json!({ "input_tokens": input, "output_tokens": output, "total_tokens": total });
+            json!({ "usage": usage })
+        };
+        let of_meta = json!({ "rule": "trim_explain", "path": "meta.explain", "before": " x", "after": "x" });
+        let of_data = json!({ "rule": "trailing_comma", "path": "data.a", "before": 1, "after": 0 });
+        let good = json!({
+            "model": "openai/gpt", "processing_time_ms": 0, "latency_ms": 3, "usage": usage(json!(3), 4, 7)["usage"], "attempts": 2,
+            "repairs": [of_meta, of_data], "trace_id": "t", "media_processed": [{}], "media_validation": {},
+            "cost": { "amount": 0.1 },
+        });
+        assert_eq!(told(&judge(&reply(json!({ "meta": good })))), [] as [&str; 0]);
+        let cases = [
+            (json!({ "model": 7 }), "model type"),
+            (json!({ "processing_time_ms": 1.5 }), "processing_time_ms type"),
+            (json!({ "latency_ms": -1 }), "latency_ms type"),
+            (json!({ "usage": 5 }), "usage type"),
+            (usage(json!(-1), 4, 3), "usage.input_tokens type"),
+            (usage(json!(3), 4, 8), "usage.total_tokens sum"),
+            (json!({ "attempts": "no" }), "attempts type"),
+            (json!({ "attempts": 0 }), "attempts type"),
+            (json!({ "repairs": 5 }), "repairs type"),
+            (json!({ "repairs": [{ "path": "" }] }), "repairs[0].rule required"),
+            (
+                json!({ "repairs": [{ "rule": "x", "path": "data.a", "before": "y" }] }),
+                "repairs[0].before type",
+            ),
+            (json!({ "trace_id": 3 }), "trace_id type"),
+            (json!({ "media_processed": ["a.png"] }), "media_processed[0] type"),
+            (json!({ "media_validation": true }), "media_validation type"),
+            (json!({ "cost": 3 }), "cost type"),
+        ];
+        for (bad, expected) in cases {
+            let whole = reply(json!({ "meta": bad }));
+            assert_eq!(told(&judge(&whole)), [format!("meta.{expected}")], "{bad}");
+            let meta = &whole["meta"];
+            let first = json!({ "ok": true, "streaming": true, "session_id": "s", "meta": meta });
+            assert_eq!(told(&judge(&first)), [format!("meta.{expected}")], "{bad}");
+            let end = json!({ "final": true, "meta": meta, "data": {} });
+            assert_eq!(told(&judge(&end)), [format!("meta.{expected}")], "{bad}");
+            let update = json!({ "chunk": { "seq": 1, "type": "snapshot", "field": "meta", "data": meta } });
+            assert_eq!(told(&judge(&update)), [format!("chunk.data.{expected}")], "{bad}");
+        }
+    }
+
+    #[test]
     fn a_module_adds_its_schema_and_its_tier() {
         let told_by = |rules: &crate::AnswerRules, more| {
             told(&verify(&reply(more).to_string(), None, Some((&rules.manifest, &rules.contract))))

@@ -1,0 +1,87 @@
+//! The runtime's own keys of meta, each with its shape (supplement R26, R27).
+
+use cog_json::Node;
+use cog_schema::Violation;
+
+use super::fields::{
+    self, Field, due, is_anything, is_count, is_list, is_object, is_text, is_word, may, mistyped,
+};
+use crate::fault::violation;
+
+const META: [Field; 10] = [
+    may("model", "a name such as `openai/gpt-4.1`", is_word),
+    may("processing_time_ms", "a whole number of milliseconds", is_count),
+    may("latency_ms", "a whole number of milliseconds", is_count),
+    may("usage", "an object", is_object),
+    may("attempts", "a whole number from 1", |node| node.as_u64().is_some_and(|count| count >= 1)),
+    may("repairs", "an array", is_list),
+    may("trace_id", "a string that is not empty", is_word),
+    may("media_processed", "an array", is_list),
+    may("media_validation", "an array or an object", |node| node.is_array() || node.is_object()),
+    may("cost", "an object", is_object),
+];
+
+const USAGE: [Field; 5] = [
+    due("input_tokens", "a whole number", is_count),
+    due("output_tokens", "a whole number", is_count),
+    due("total_tokens", "a whole number", is_count),
+    may("cached_input_tokens", "a whole number", is_count),
+    may("reasoning_tokens", "a whole number", is_count),
+];
+
+/// A repair under `meta` tells values, any other sizes.
+const REPAIR_OF_META: [Field; 4] = [
+    due("rule", "a word such as `trim_explain`", is_word),
+    due("path", "a string", is_text),
+    may("before", "a value", is_anything),
+    may("after", "a value", is_anything),
+];
+
+const REPAIR: [Field; 4] = [
+    due("rule", "a word such as `trailing_comma`", is_word),
+    due("path", "a string", is_text),
+    may("before", "a whole number of bytes", is_count),
+    may("after", "a whole number of bytes", is_count),
+];
+
+/// Checks what the runtime adds to a meta that stands at `path`.
+pub(super) fn check(meta: Node<'_>, path: &str, found: &mut Vec<Violation>) {
+    if !meta.is_object() {
+        return;
+    }
+    fields::check(meta, path, &META, found);
+    if let Some(usage) = meta.get("usage").filter(|usage| usage.is_object()) {
+        check_usage(usage, &fields::below(path, "usage"), found);
+    }
+    for (at, repair) in elements(meta, path, "repairs") {
+        let is_of_meta = repair.get("path").and_then(Node::as_str).is_some_and(is_below_meta);
+        fields::check(repair, &at, if is_of_meta { &REPAIR_OF_META } else { &REPAIR }, found);
+    }
+    let media = elements(meta, path, "media_processed").filter(|(_, medium)| !medium.is_object());
+    found.extend(media.map(|(at, medium)| mistyped(medium, &at, "an object")));
+}
+
+/// Checks the tokens of a run, whose total is the sum of both (SPEC 3.2.2).
+pub(super) fn check_usage(usage: Node<'_>, path: &str, found: &mut Vec<Violation>) {
+    fields::check(usage, path, &USAGE, found);
+    let count = |key: &str| usage.get(key).and_then(Node::as_u64);
+    if let (Some(input), Some(output), Some(total)) =
+        (count("input_tokens"), count("output_tokens"), count("total_tokens"))
+        && input.checked_add(output) != Some(total)
+    {
+        let message =
+            format!("found {total}; input and output together are {}", input.saturating_add(output));
+        found.push(violation(&fields::below(path, "total_tokens"), "sum", message));
+    }
+}
+
+/// The elements of a list in an object, each with its path.
+fn elements<'a>(object: Node<'a>, path: &str, key: &str) -> impl Iterator<Item = (String, Node<'a>)> {
+    let path = fields::below(path, key);
+    let list = object.get(key).into_iter().flat_map(Node::elements);
+    list.enumerate().map(move |(index, element)| (format!("{path}[{index}]"), element))
+}
+
+fn is_below_meta(path: &str) -> bool {
+    path.strip_prefix("meta").is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
