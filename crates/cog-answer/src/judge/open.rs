@@ -51,14 +51,15 @@ pub(super) fn open(rules: &AnswerRules, reading: Reading) -> Opened {
     Opened { meta, states_risk, is_bare: !is_envelope, data, ledger, violations }
 }
 
-/// The meta of an envelope, or what stands in its place and is no object.
+/// The meta of an envelope, or what stands in its place and is no object. A null stands for an absent meta, as it
+/// does for an arm of the envelope.
 pub(super) fn said(rules: &AnswerRules, reply: &Value) -> Result<Said, Value> {
     match reply.get("meta") {
         Some(meta) if meta.is_object() => {
             Ok(Said::of_meta(Some(drop_nulls(rules, reply, meta, "meta").node())))
         }
-        Some(meta) => Err(meta.to_value()),
-        None => Ok(Said::of_meta(None)),
+        Some(meta) if !meta.is_null() => Err(meta.to_value()),
+        _ => Ok(Said::of_meta(None)),
     }
 }
 

@@ -300,6 +300,26 @@ mod faults {
     }
 
     #[test]
+    fn a_null_in_meta_counts_as_absent_and_is_filled() {
+        let filled = ["fill_confidence meta.confidence", "fill_risk meta.risk", "fill_explain meta.explain"];
+        for meta in [json!(null), json!({ "confidence": null, "risk": null, "explain": null })] {
+            let mut text = reply(json!({}));
+            text["meta"] = meta;
+            let envelope = answer(&plain(), &text);
+            assert_eq!(envelope["meta"]["confidence"], 0.5);
+            assert_eq!(repairs(&envelope), filled);
+            let mut failed = text.clone();
+            failed["ok"] = json!(false);
+            failed["error"] = json!({ "code": "E2006", "message": "Which one?" });
+            let failed = answer(&plain(), &failed);
+            assert_eq!((&failed["error"]["code"], repairs(&failed).len()), (&json!("E2006"), 3));
+            let mut strict = plain();
+            strict.strict = true;
+            assert_eq!(answer(&strict, &text)["error"]["code"], "E3001");
+        }
+    }
+
+    #[test]
     fn what_the_model_says_under_the_runtime_s_keys_does_not_count() {
         let meta = json!({ "usage": "all of it", "model": 7, "attempts": 0, "cost": 1, "own": 2 });
         let envelope = answer(&plain(), &reply(json!({ "meta": meta })));

@@ -9,7 +9,8 @@ use super::{Ledger, explain};
 /// The confidence of an answer that states none (supplement R24).
 const CONFIDENCE: f64 = 0.5;
 
-/// The meta of a reply, field by field, whatever stands in them.
+/// The meta of a reply, field by field, whatever stands in them. A null in one of the three required fields is not
+/// kept: it counts as absent.
 pub(crate) struct Said {
     confidence: Option<Value>,
     risk: Option<Value>,
@@ -35,6 +36,7 @@ impl Said {
         for (key, node) in meta.into_iter().flat_map(Node::members) {
             let value = node.to_value();
             match key {
+                "confidence" | "risk" | "explain" if node.is_null() => {}
                 "confidence" => said.confidence = Some(value),
                 "risk" => said.risk = Some(value),
                 "explain" => said.explain = Some(value),
