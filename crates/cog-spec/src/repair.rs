@@ -21,8 +21,6 @@ words! {
         PythonLiteral = "python_literal",
         /// A key stood twice; the last one counts.
         DuplicateKey = "duplicate_key",
-        /// A null arm of the envelope was dropped.
-        NullArm = "null_arm",
         /// A reply that is no envelope was wrapped (supplement R28).
         Wrap = "wrap",
         /// `meta.confidence` was absent and filled.

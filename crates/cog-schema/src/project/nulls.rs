@@ -11,8 +11,8 @@ impl Contract {
     ///
     /// OpenAI's strict dialect knows no optional members; a projection tells them as nullable. A null that came
     /// back this way, where the module's schema neither requires the member nor allows null in it, says what
-    /// leaving it out would say, and is dropped on reading (ledger rule `null_arm`). Asked in any other dialect a
-    /// null is the model's own, and is checked as it stands.
+    /// leaving it out would say, and is dropped on reading; that is no repair. Asked in any other dialect a null is
+    /// the model's own, and is checked as it stands.
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
         let root = Trail::root(part);
         let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
