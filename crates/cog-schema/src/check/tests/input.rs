@@ -1,0 +1,91 @@
+use super::*;
+
+fn told_of(schema: Value, input: Value) -> Vec<String> {
+    let contract = contract(json!({ "input": schema }), &rules(Tier::Decision));
+    told(&contract.check_input(Tree::from(input).node()))
+}
+
+#[test]
+fn every_violation_is_listed_with_path_and_code() {
+    let schema = json!({
+        "type": "object",
+        "required": ["title", "urgency"],
+        "properties": {
+            "title": { "type": "string" },
+            "urgency": { "enum": ["low", "high"] },
+            "tags": { "type": "array", "items": { "type": "string" }, "maxItems": 2 },
+        },
+        "additionalProperties": false,
+    });
+    let input = json!({ "urgency": "hihg", "tags": ["a", 2, "c"], "odd key": 1 });
+    assert_eq!(
+        told_of(schema, input),
+        [
+            "input.title required E1002",
+            "input.urgency enum E1004",
+            "input.tags maxItems E1001",
+            "input.tags[1] type E1003",
+            "input[\"odd key\"] additionalProperties E1001",
+        ]
+    );
+}
+
+#[test]
+fn messages_say_what_was_found_what_is_allowed_and_what_was_meant() {
+    let schema =
+        json!({ "properties": { "urgency": { "enum": ["low", "high"] } }, "additionalProperties": false });
+    let contract = contract(json!({ "input": schema }), &rules(Tier::Decision));
+    let violations =
+        contract.check_input(Tree::parse(r#"{"urgency": "hihg", "urgencyy": 1}"#).unwrap().node());
+    assert_eq!(violations[0].message, "found `hihg`; allowed: `low` or `high`");
+    assert_eq!(violations[0].suggestion.as_deref(), Some("Did you mean `high`?"));
+    assert_eq!(violations[1].message, "`urgencyy` is not a field of the schema; allowed: `urgency`");
+    assert_eq!(violations[1].suggestion.as_deref(), Some("Did you mean `urgency`?"));
+}
+
+#[test]
+fn a_message_never_repeats_content() {
+    let secret = "the patient's name is Maria";
+    let contract = contract(json!({ "input": { "type": "integer" } }), &rules(Tier::Decision));
+    let violations = contract.check_input(Tree::from(json!(secret)).node());
+    assert_eq!(violations[0].message, "found a string of 27 characters; allowed: an integer");
+}
+
+#[test]
+fn media_sources_are_the_runtime_s_own_whatever_the_module_says() {
+    let schema = json!({
+        "properties": { "images": { "type": "array", "items": { "$ref": "#/$defs/MediaInput" }, "minItems": 1 } },
+    });
+    let sources = json!({ "images": [
+        { "type": "url", "url": "https://example.com/a.png" },
+        { "type": "base64", "media_type": "image/png", "data": "QUJD" },
+        { "type": "file", "path": "a.png" },
+        { "type": "upload_ref", "upload_id": "upl_1" },
+    ] });
+    assert_eq!(told_of(schema.clone(), sources), [""; 0]);
+    assert_eq!(
+        told_of(schema.clone(), json!({ "images": [{ "type": "ftp" }] })),
+        ["input.images[0].type const E1004"]
+    );
+    assert_eq!(
+        told_of(schema.clone(), json!({ "images": [{ "type": "url" }] })),
+        ["input.images[0].url required E1002"]
+    );
+    assert_eq!(told_of(schema.clone(), json!({ "images": [{}] })), ["input.images[0].type required E1002"]);
+    assert_eq!(told_of(schema.clone(), json!({ "images": [] })), ["input.images minItems E1001"]);
+    let pdf = json!({ "images": [{ "type": "base64", "media_type": "application/pdf", "data": "" }] });
+    assert_eq!(told_of(schema, pdf), ["input.images[0].media_type pattern E1010"]);
+}
+
+#[test]
+fn documents_are_taken_where_the_manifest_lists_them() {
+    let schema = json!({ "properties": { "file": { "$ref": "#/$defs/MediaInput" } } });
+    let rules = Rules { documents: true, ..rules(Tier::Decision) };
+    let contract = contract(json!({ "input": schema }), &rules);
+    let pdf =
+        Tree::parse(r#"{"file": {"type": "base64", "media_type": "application/pdf", "data": ""}}"#).unwrap();
+    assert_eq!(contract.check_input(pdf.node()), []);
+    let paths: Vec<String> = contract.media_paths(pdf.node()).iter().map(Path::to_string).collect();
+    assert_eq!(paths, ["input.file"]);
+    assert!(contract.takes_media());
+}

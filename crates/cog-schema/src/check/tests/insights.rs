@@ -1,0 +1,61 @@
+use super::*;
+
+fn insight(mapping: bool) -> Value {
+    if mapping { json!({ "text": "t", "suggested_mapping": "data.x" }) } else { json!({ "text": "t" }) }
+}
+
+fn data(insights: Value) -> Value {
+    json!({ "rationale": "r", "extensions": { "insights": insights } })
+}
+
+#[test]
+fn they_are_allowed_even_where_the_schema_is_shut() {
+    let shut = json!({ "data": { "type": "object", "properties": { "rationale": {} }, "additionalProperties": false } });
+    for strictness in [Strictness::High, Strictness::Medium, Strictness::Low] {
+        let contract = contract(shut.clone(), &Rules { strictness, ..rules(Tier::Decision) });
+        assert_eq!(check(&contract, data(json!([insight(true)]))), DataCheck::default());
+        let check =
+            check(&contract, json!({ "rationale": "r", "extensions": { "insights": [], "other": 1 } }));
+        assert!(told(&check.violations).contains(&"data.extensions additionalProperties E3001".to_owned()));
+    }
+}
+
+#[test]
+fn they_are_refused_where_overflow_is_off() {
+    for document in
+        [json!({}), json!({ "data": { "properties": { "rationale": {} }, "additionalProperties": false } })]
+    {
+        let contract = contract(document, &rules(Tier::Exec));
+        let check = check(&contract, data(json!([insight(true)])));
+        assert_eq!(told(&check.violations), ["data.extensions.insights overflow E3004"]);
+    }
+}
+
+#[test]
+fn a_mapping_is_due_unless_the_manifest_lets_it_be() {
+    let contract = data_contract(json!({}), &rules(Tier::Decision));
+    let violations = check(&contract, data(json!([insight(false), 3]))).violations;
+    assert_eq!(
+        told(&violations),
+        [
+            "data.extensions.insights[0].suggested_mapping required E3001",
+            "data.extensions.insights[1] type E3001"
+        ]
+    );
+    let mut rules = rules(Tier::Decision);
+    rules.overflow.require_suggested_mapping = false;
+    let lenient = data_contract(json!({}), &rules);
+    assert_eq!(check(&lenient, data(json!([insight(false)]))).violations, []);
+}
+
+#[test]
+fn too_many_are_told_apart_except_in_tier_exec() {
+    let many = data(Value::Array(vec![insight(true); 6]));
+    let decision = check(&data_contract(json!({}), &rules(Tier::Decision)), many.clone());
+    let excess = decision.excess_insights.unwrap();
+    assert_eq!((decision.violations, excess.found, excess.max), (vec![], 6, 5));
+    let mut exec = rules(Tier::Exec);
+    (exec.overflow.enabled, exec.overflow.max_items) = (true, 2);
+    let exec = check(&data_contract(json!({}), &exec), many);
+    assert_eq!(told(&exec.violations), ["data.extensions.insights overflow E3004"]);
+}

@@ -1,0 +1,61 @@
+use super::*;
+
+fn with(strictness: Strictness, properties: Value, data: Value) -> DataCheck {
+    let rules = Rules { strictness, ..rules(Tier::Decision) };
+    check(&data_contract(properties, &rules), data)
+}
+
+fn nested() -> (Value, Value) {
+    let properties = json!({ "list": { "type": "array", "items": { "properties": { "a": {} } } } });
+    (properties, json!({ "rationale": "r", "more": 1, "list": [{ "a": 1 }, { "b": 2 }] }))
+}
+
+#[test]
+fn high_refuses_what_the_schema_does_not_name() {
+    let (properties, data) = nested();
+    let check = with(Strictness::High, properties, data);
+    assert_eq!(
+        told(&check.violations),
+        ["data.more additionalProperties E3001", "data.list[1].b additionalProperties E3001"]
+    );
+}
+
+#[test]
+fn medium_lists_it_and_low_says_nothing() {
+    let (properties, data) = nested();
+    let medium = with(Strictness::Medium, properties.clone(), data.clone());
+    assert_eq!(
+        (medium.violations, medium.unknown),
+        (vec![], vec!["data.more".into(), "data.list[1].b".into()])
+    );
+    assert_eq!(with(Strictness::Low, properties, data), DataCheck::default());
+}
+
+#[test]
+fn what_the_schema_says_is_enforced_at_every_level() {
+    let rules = Rules { strictness: Strictness::Low, ..rules(Tier::Exploration) };
+    let schema = json!({ "data": { "properties": { "rationale": {} }, "additionalProperties": false } });
+    let check = check(&contract(schema, &rules), json!({ "rationale": "r", "more": 1 }));
+    assert_eq!(told(&check.violations), ["data.more additionalProperties E3001"]);
+}
+
+#[test]
+fn names_come_from_patterns_references_and_every_branch() {
+    let document = json!({
+        "data": {
+            "allOf": [{ "$ref": "#/definitions/base" }, { "oneOf": [{ "properties": { "a": {} } }, { "properties": { "b": {} }, "required": ["b"] }] }],
+        },
+        "definitions": { "base": { "properties": { "rationale": {} }, "patternProperties": { "^x-": {} } } },
+    });
+    let contract = contract(document, &rules(Tier::Decision));
+    let check = check(&contract, json!({ "rationale": "r", "x-1": 1, "b": 1, "c": 1 }));
+    assert_eq!((told(&check.violations).len(), check.unknown), (1, vec!["data.c".to_owned()]));
+}
+
+#[test]
+fn an_object_of_which_nothing_is_named_is_open() {
+    let properties =
+        json!({ "free": { "type": "object" }, "map": { "additionalProperties": { "type": "integer" } } });
+    let data = json!({ "rationale": "r", "free": { "a": 1 }, "map": { "b": 2 } });
+    assert_eq!(with(Strictness::High, properties, data), DataCheck::default());
+}
