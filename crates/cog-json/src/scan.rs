@@ -7,7 +7,7 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 /// character. The length of `bytes` when there is none.
 pub(crate) fn string_run<const QUOTE: u8>(bytes: &[u8], mut from: usize) -> usize {
     while let Some(word) = word_at(bytes, from) {
-        let stops = equals(word, QUOTE) | equals(word, b'\\') | below(word, 0x20);
+        let stops = string_stops::<QUOTE>(word);
         if stops != 0 {
             return from + first(stops);
         }
@@ -15,6 +15,18 @@ pub(crate) fn string_run<const QUOTE: u8>(bytes: &[u8], mut from: usize) -> usiz
     }
     let stop = |&byte: &u8| byte == QUOTE || byte == b'\\' || byte < 0x20;
     position(bytes, from, stop)
+}
+
+/// High bit set in each byte that ends a plain run. Right up to and including the first such byte, which is all
+/// that [`first`] looks at; a byte above it may be marked wrongly by the borrow.
+///
+/// Swapping the quote with the space puts it right above the control characters, so that one comparison finds
+/// both; and nothing that is looked for has its high bit set, so that one test for that serves all.
+#[inline]
+const fn string_stops<const QUOTE: u8>(word: u64) -> u64 {
+    let low = (word ^ (ONES * (QUOTE ^ b' ') as u64)).wrapping_sub(ONES * (b' ' + 1) as u64);
+    let backslash = (word ^ (ONES * b'\\' as u64)).wrapping_sub(ONES);
+    (low | backslash) & !word & HIGHS
 }
 
 /// The first byte at or after `from` that is no JSON white space, or the length of `bytes`.
@@ -46,20 +58,6 @@ fn word_at(bytes: &[u8], from: usize) -> Option<u64> {
     bytes.get(from..)?.first_chunk().map(|chunk| u64::from_le_bytes(*chunk))
 }
 
-/// High bit set in each byte that equals `byte`. Right up to and including the first such byte, which is all
-/// that [`first`] looks at; a byte above it may be marked wrongly by the borrow.
-#[inline]
-const fn equals(word: u64, byte: u8) -> u64 {
-    let zero = word ^ (ONES * byte as u64);
-    zero.wrapping_sub(ONES) & !zero & HIGHS
-}
-
-/// High bit set in each byte below `limit` (at most 0x80), right up to and including the first such byte.
-#[inline]
-const fn below(word: u64, limit: u8) -> u64 {
-    word.wrapping_sub(ONES * limit as u64) & !word & HIGHS
-}
-
 /// High bit set in exactly the bytes that equal `byte`.
 #[inline]
 const fn exact(word: u64, byte: u8) -> u64 {
@@ -88,7 +86,16 @@ mod tests {
                 assert_eq!(string_run::<b'"'>(&bytes, at + 1), 41);
             }
         }
-        assert_eq!(string_run::<b'\''>(b"\"\xff\x20\x7f'", 0), 4);
+    }
+
+    #[test]
+    fn stops_at_exactly_the_bytes_that_end_a_plain_run() {
+        for byte in 0..=255_u8 {
+            let text = [b'!', 0xff, b' ', byte, 0x7f, b'%', b'!', b'!'];
+            let stops = |quote| byte < 0x20 || byte == b'\\' || byte == quote;
+            assert_eq!(string_run::<b'"'>(&text, 0), if stops(b'"') { 3 } else { 8 }, "{byte:#x}");
+            assert_eq!(string_run::<b'\''>(&text, 0), if stops(b'\'') { 3 } else { 8 }, "{byte:#x}");
+        }
     }
 
     #[test]
