@@ -65,7 +65,7 @@ impl Machine {
     }
 
     /// Puts a value on the tape, in its place in the container at hand.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Result<u32, Fault> {
         let index = self.tape.len();
         if index >= self.limits.nodes {
@@ -119,7 +119,7 @@ impl Machine {
     }
 
     /// A key is complete: `entry` is its string.
-    #[inline]
+    #[inline(always)]
     pub(super) fn add_key<S: Sink>(&mut self, entry: Entry) -> Step {
         let index = self.tape.len();
         if index >= self.limits.nodes {

@@ -39,6 +39,7 @@ impl StringToken {
 
 impl Machine {
     /// At the opening quote of a value.
+    #[inline(always)]
     pub(super) fn string_value<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
         if let Some(entry) = self.whole_string(quote) {
             let index = self.begin(entry, sink)?;
@@ -53,6 +54,7 @@ impl Machine {
     }
 
     /// At the opening quote of a key.
+    #[inline(always)]
     pub(super) fn string_key<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
         if let Some(entry) = self.whole_string(quote) {
             return self.add_key::<S>(entry);
