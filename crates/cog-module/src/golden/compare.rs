@@ -1,11 +1,11 @@
 use std::fmt::Write as _;
 
-use cog_json::{Node, Path, Segment};
+use cog_json::{Node, Path, Segment, Value};
 use cog_spec::RUNTIME_KEYS;
 
 use super::{
     Expected, Mismatch,
-    expected::{is_envelope, path},
+    expected::{is_envelope, operator, path},
 };
 use crate::checker;
 
@@ -98,16 +98,8 @@ fn holds(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismatch> {
             .filter_map(|path| required(path, envelope))
             .collect();
     }
-    let operators = [
-        ("_min", "min"),
-        ("_max", "max"),
-        ("_contains", "contains"),
-        ("_matches", "matches"),
-        ("_not", "not"),
-    ];
     let is_field = path(key).is_ok_and(|path| resolve(&path, envelope).1.is_some());
-    let operator = operators.iter().find_map(|(suffix, rule)| Some((key.strip_suffix(suffix)?, *rule)));
-    let (field, rule) = operator.filter(|_| !is_field).unwrap_or((key, "equals"));
+    let (field, rule) = operator(key).filter(|_| !is_field).unwrap_or((key, "equals"));
     let Ok(path) = path(field) else { return vec![Mismatch::new(field, rule, "this is no path")] };
     let (at, node) = resolve(&path, envelope);
     let Some(node) = node else {
@@ -126,11 +118,15 @@ fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
 fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
     // What has no amount is neither small nor large enough.
     let amounts = || amount(found).zip(wanted.as_f64());
+    let unusable = why_unusable(rule, wanted);
+    if unusable.is_some() {
+        return unusable;
+    }
     let holds = match rule {
         "min" => amounts().is_some_and(|(found, least)| found >= least),
         "max" => amounts().is_some_and(|(found, most)| found <= most),
         "contains" => contains(found, wanted),
-        "matches" => return matches(found, wanted),
+        "matches" => matches(found, wanted),
         "not" => found.to_value() != wanted.to_value(),
         _ => found.to_value() == wanted.to_value(),
     };
@@ -138,6 +134,7 @@ fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
         "min" => "at least ",
         "max" => "at most ",
         "contains" => "something that contains ",
+        "matches" => "text that matches ",
         "not" => "anything but ",
         _ => "",
     };
@@ -160,15 +157,27 @@ fn contains(found: Node<'_>, wanted: Node<'_>) -> bool {
     }
 }
 
-fn matches(found: Node<'_>, pattern: Node<'_>) -> Option<String> {
-    let Some(text) = pattern.as_str() else {
-        return Some(format!("{} is no regular expression: it is no text", show(pattern)));
-    };
-    let schema = serde_json::json!({ "type": "string", "pattern": text });
-    match checker::faults(&schema, found) {
-        Ok(faults) if faults.is_empty() => None,
-        Ok(_) => Some(format!("expected text that matches `{text}`, found {}", show(found))),
-        Err(problem) => Some(format!("`{text}` is no regular expression: {problem}")),
+fn matches(found: Node<'_>, pattern: Node<'_>) -> bool {
+    let schema = serde_json::json!({ "type": "string", "pattern": pattern.as_str() });
+    checker::faults(&schema, found).is_ok_and(|faults| faults.is_empty())
+}
+
+/// Why an operator cannot judge anything by the value it was given, whatever is found.
+pub(super) fn why_unusable(rule: &str, wanted: Node<'_>) -> Option<String> {
+    match (rule, wanted.as_str()) {
+        ("min" | "max", _) if wanted.as_f64().is_none() => {
+            Some(format!("{} is no number, which `_{rule}` takes", show(wanted)))
+        }
+        ("matches", None) => Some(format!("{} is no regular expression: it is no text", show(wanted))),
+        ("matches", Some(text)) => {
+            let schema = serde_json::json!({ "pattern": text });
+            checker::faults(&schema, Value::null().node()).err()?;
+            Some(format!(
+                "{} is no regular expression; look-around and back references are not known",
+                show(wanted)
+            ))
+        }
+        _ => None,
     }
 }
 

@@ -1,8 +1,12 @@
-use cog_json::{Node, ToJson, Value};
+use cog_json::{Node, Path, ToJson, Value};
 use cog_schema::Violation;
 use cog_spec::Tier;
 
-use super::{Expected, GoldenCase, Mismatch, compare::compare, expected::is_envelope};
+use super::{
+    Expected, GoldenCase, Mismatch,
+    compare::{compare, why_unusable},
+    expected::{is_envelope, operator},
+};
 use crate::{Module, Rule, checker};
 
 /// What a case says that contract and tier do not allow, without a run: the `contract only` of
@@ -20,7 +24,7 @@ pub fn check_case(module: &Module, case: &GoldenCase) -> Vec<(Rule, Mismatch)> {
 }
 
 fn answer(module: &Module, expected: &Expected) -> Vec<Mismatch> {
-    let mut found = broken_schemas(expected);
+    let mut found = unusable(module, expected);
     let Some(answer) = expected.answer().map(Value::node) else { return found };
     if is_envelope(answer) {
         found.extend(check_envelope(module, answer));
@@ -33,15 +37,40 @@ fn answer(module: &Module, expected: &Expected) -> Vec<Mismatch> {
     found
 }
 
-/// The schemas of `$validate` that are none.
-fn broken_schemas(expected: &Expected) -> Vec<Mismatch> {
-    let Expected::Schemas { fields, .. } = expected else { return Vec::new() };
-    let nothing = Value::null();
-    let broken = fields.iter().filter_map(|(path, schema)| {
-        let problem = checker::faults(schema, nothing.node()).err()?;
-        Some(Mismatch::new(format!("$validate.{path}"), "schema", problem))
-    });
-    broken.collect()
+/// What no answer could be judged by: the schemas of `$validate` and the operators of `_validate` that
+/// are none.
+fn unusable(module: &Module, expected: &Expected) -> Vec<Mismatch> {
+    match expected {
+        Expected::Schemas { fields, .. } => fields.iter().filter_map(broken_schema).collect(),
+        Expected::Assertions { assertions, .. } => {
+            let operators = assertions.members().filter(|(key, _)| !is_named(&module.schema, key));
+            operators.filter_map(|(key, value)| broken_operator(key, value)).collect()
+        }
+        Expected::Exact(_) => Vec::new(),
+    }
+}
+
+fn broken_schema((path, schema): &(Path, serde_json::Value)) -> Option<Mismatch> {
+    let problem = checker::faults(schema, Value::null().node()).err()?;
+    Some(Mismatch::new(format!("$validate.{path}"), "schema", problem))
+}
+
+fn broken_operator(key: &str, value: Node<'_>) -> Option<Mismatch> {
+    let (_, rule) = operator(key)?;
+    Some(Mismatch::new(format!("_validate.{key}"), rule, why_unusable(rule, value)?))
+}
+
+/// Whether the schema names a field like the last part of a key: then its suffix is no operator.
+fn is_named(schema: &serde_json::Value, key: &str) -> bool {
+    let field = key.rsplit('.').next().unwrap_or(key);
+    match schema {
+        serde_json::Value::Object(members) => {
+            let properties = members.get("properties").and_then(|properties| properties.get(field));
+            properties.is_some() || members.values().any(|inner| is_named(inner, field))
+        }
+        serde_json::Value::Array(items) => items.iter().any(|inner| is_named(inner, field)),
+        _ => false,
+    }
 }
 
 fn check_envelope(module: &Module, envelope: Node<'_>) -> Vec<Mismatch> {

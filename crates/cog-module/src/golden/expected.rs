@@ -99,6 +99,15 @@ fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {
     required.filter_map(Node::as_str).try_for_each(|text| path(text).map(drop))
 }
 
+/// The operators of `_validate`: the end of a key, and the rule it stands for.
+const OPERATORS: [(&str, &str); 5] =
+    [("_min", "min"), ("_max", "max"), ("_contains", "contains"), ("_matches", "matches"), ("_not", "not")];
+
+/// The path and the rule of a key of `_validate`; none where it ends in no operator.
+pub(super) fn operator(key: &str) -> Option<(&str, &'static str)> {
+    OPERATORS.iter().find_map(|(suffix, rule)| Some((key.strip_suffix(suffix)?, *rule)))
+}
+
 pub(super) fn path(text: &str) -> Result<Path, ExpectedError> {
     text.parse().map_err(|_| ExpectedError::NoPath { path: text.to_owned() })
 }

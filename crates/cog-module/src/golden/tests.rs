@@ -199,3 +199,26 @@ fn the_examples_of_the_old_formats_are_cases() {
         assert_eq!(check_case(&module, &cases[0]), [], "{format}");
     }
 }
+
+#[test]
+fn an_operator_that_can_judge_nothing_is_found_without_an_answer() {
+    let folder = Folder::example("format-v22");
+    let check = |validate: serde_json::Value| {
+        let module = folder.load().unwrap();
+        let case = GoldenCase {
+            expected: Expected::read(&Value::from(json!({ "_validate": validate }))).unwrap(),
+            ..discover(&module).cases.remove(0)
+        };
+        check_case(&module, &case)
+    };
+    let broken = check(json!({ "rationale_matches": "(unclosed", "issues_min": "many", "ok": true }));
+    let told: Vec<_> = broken.iter().map(|(rule, found)| (*rule, found.path.as_str())).collect();
+    let expected = [
+        (Rule::GoldenExpected, "_validate.rationale_matches"),
+        (Rule::GoldenExpected, "_validate.issues_min"),
+    ];
+    assert_eq!(told, expected);
+    assert!(broken[0].1.message.contains("\"(unclosed\""), "{broken:?}");
+    let good = json!({ "rationale_matches": "^(a|b)+$", "issues_min": 1, "rationale_not": "" });
+    assert_eq!(check(good), []);
+}
