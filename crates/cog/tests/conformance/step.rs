@@ -30,7 +30,7 @@ impl Program {
     const fn path(self) -> &'static str {
         match self {
             Self::Cog => env!("CARGO_BIN_EXE_cog"),
-            Self::Cogn => env!("CARGO_BIN_EXE_cog"),
+            Self::Cogn => env!("CARGO_BIN_EXE_cogn"),
         }
     }
 }
