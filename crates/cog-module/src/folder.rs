@@ -48,6 +48,14 @@ impl Origin {
         }
     }
 
+    /// What to type for this module: its folder, or its name where it is built in.
+    pub(crate) fn asked_by(&self) -> String {
+        match self {
+            Origin::Folder(path) => path.display().to_string(),
+            Origin::BuiltIn(shipped) => shipped.name.to_owned(),
+        }
+    }
+
     /// Every file of the module with its path in it, for a copy.
     pub(crate) fn all_files(&self) -> Result<Vec<(String, Vec<u8>)>, FileError> {
         match self {

@@ -182,7 +182,7 @@ fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnos
     let mut odd = Vec::new();
     if let Some(since) = deprecation(manifest.format) {
         let message = format!("the format {} is {since}", manifest.format);
-        let help = format!("`cog migrate {}` brings it up to date", manifest.name);
+        let help = format!("`cog migrate {}` brings it up to date", origin.asked_by());
         odd.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
     if let Origin::Folder(path) = origin

@@ -47,7 +47,7 @@ impl Check<'_> {
             Format::V0 | Format::V1 => format!("the module has the format {format}, not {asked}"),
             _ => format!("the module has the format {format}, not {asked}: it has {lacks}"),
         };
-        let help = format!("`cog migrate {}` takes it to {asked}", self.module.manifest.name);
+        let help = format!("`cog migrate {}` takes it to {asked}", self.module.origin.asked_by());
         Some(self.about_manifest(Rule::LevelFormat, message).suggest(help))
     }
 
