@@ -5,7 +5,7 @@
 use std::{
     fs, io,
     io::{Read, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use thiserror::Error;
@@ -29,6 +29,12 @@ pub enum FileError {
     /// There is no such file.
     #[error("there is no such file")]
     Missing,
+    /// The folder it is to be written into is not there.
+    #[error("there is no folder {}", folder.display())]
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// It is a folder, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,
@@ -63,6 +69,7 @@ impl FileError {
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Missing => "check the name, and the folder it is looked for in",
+            Self::NoFolder { .. } => "make the folder first, or name one that is there",
             Self::NotAFile => "give the path of a regular file",
             Self::TooLarge { .. } => "split it, or leave out what is not needed",
             Self::Empty => "write something into it",
@@ -116,24 +123,39 @@ pub fn folder_names(folder: &Path) -> Vec<String> {
 
 /// Writes a file whole: into a sibling first, which then takes its place.
 ///
-/// A reader sees the old text or the new one, never a part. The folder is made where it is missing; a
-/// link is followed; what is no regular file, such as a pipe, is written to as it is.
+/// A reader sees the old text or the new one, never a part. No folder is made: one that is missing is
+/// rather mistyped than wanted. A link is followed; what is no regular file, such as a pipe, is written
+/// to as it is.
 ///
 /// # Errors
 /// When the system refuses; the file is then as it was.
 pub fn write_atomic(path: &Path, text: &str) -> Result<(), FileError> {
+    check_writable(path)?;
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
         return Ok(fs::write(&path, text)?);
     }
     let folder = parent_of(&path);
-    fs::create_dir_all(folder)?;
     let mut sibling = tempfile::Builder::new().prefix(".cog-").tempfile_in(folder)?;
     sibling.write_all(text.as_bytes())?;
     sibling.as_file().sync_all()?;
     set_permissions_of(&path, sibling.path())?;
     sibling.persist(&path).map_err(|error| FileError::Io(error.error))?;
     Ok(())
+}
+
+/// Whether a file can stand under a name, as far as that can be seen without writing it: before the
+/// work begins whose result it is to hold.
+///
+/// # Errors
+/// When its folder is not there, or the name is that of a folder.
+pub fn check_writable(path: &Path) -> Result<(), FileError> {
+    if fs::metadata(path).is_ok_and(|about| about.is_dir()) {
+        return Err(FileError::NotAFile);
+    }
+    let folder = parent_of(path);
+    let is_folder = fs::metadata(folder).is_ok_and(|about| about.is_dir());
+    if is_folder { Ok(()) } else { Err(FileError::NoFolder { folder: folder.to_owned() }) }
 }
 
 /// Every file below a folder with its path in it; links and devices are left out.
@@ -209,6 +231,11 @@ pub fn copy_folder(from: &Path, to: &Path) -> Result<(), FileError> {
         }
     }
     Ok(())
+}
+
+/// Makes the folder that a file is to stand in, and those above it, where they are missing.
+pub(crate) fn make_folder_of(path: &Path) -> Result<(), FileError> {
+    Ok(fs::create_dir_all(parent_of(path))?)
 }
 
 /// Removes a file, and the folders under `root` that are empty then.

@@ -84,7 +84,9 @@ pub(crate) fn unreadable(path: &Path, error: &FileError) -> Diagnostic {
         FileError::TooLarge { .. } => Rule::FileTooLarge,
         FileError::Empty => Rule::FileEmpty,
         FileError::NotUtf8 { .. } | FileError::Nul { .. } => Rule::FileNotText,
-        FileError::Missing | FileError::NotAFile | FileError::Io(_) => Rule::FileUnreadable,
+        FileError::Missing | FileError::NoFolder { .. } | FileError::NotAFile | FileError::Io(_) => {
+            Rule::FileUnreadable
+        }
     };
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     Diagnostic::error(rule, path, format!("{name}: {error}")).suggest(error.suggestion())

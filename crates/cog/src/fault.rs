@@ -117,6 +117,17 @@ impl Fault {
         }
     }
 
+    /// The fault as the error of an envelope.
+    pub(crate) fn to_body(&self) -> ErrorBody {
+        let code = self.code().and_then(|code| code.parse().ok()).unwrap_or(Code::InternalError);
+        let message = self.place().map_or_else(|| self.to_string(), |place| format!("{place}: {self}"));
+        let body = ErrorBody::new(code, message);
+        match self.suggestion() {
+            Some(suggestion) => body.suggest(suggestion),
+            None => body,
+        }
+    }
+
     fn place(&self) -> Option<String> {
         match self {
             Fault::File { path, .. } => Some(path.display().to_string()),
@@ -130,6 +141,7 @@ impl Fault {
             Fault::Find(error) => Some(error.suggestion()),
             Fault::Settings(error) => error.suggestion(),
             Fault::Body(error) => error.suggestion.clone(),
+            Fault::File { source, .. } => Some(source.suggestion().to_owned()),
             Fault::Usage { suggestion, .. } => suggestion.clone(),
             _ => None,
         }

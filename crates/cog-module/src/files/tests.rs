@@ -19,13 +19,23 @@ fn what_is_no_file_is_not_read() {
 }
 
 #[test]
-fn writing_replaces_the_whole_text_and_makes_folders() {
+fn writing_replaces_the_whole_text_and_leaves_nothing_else() {
     let place = TempDir::new().unwrap();
-    let path = place.path().join("a/b/x");
+    let path = place.path().join("x");
     write_atomic(&path, "a long first text").unwrap();
     write_atomic(&path, "second").unwrap();
     assert_eq!(read_text(&path, 100).unwrap(), "second");
-    assert_eq!(file_names(&place.path().join("a/b")), ["x"]);
+    assert_eq!(file_names(place.path()), ["x"]);
+}
+
+#[test]
+fn writing_makes_no_folder() {
+    let place = TempDir::new().unwrap();
+    let folder = place.path().join("a/b");
+    let error = write_atomic(&folder.join("x"), "text").unwrap_err();
+    assert!(matches!(error, FileError::NoFolder { folder: missing } if missing == folder));
+    assert!(matches!(write_atomic(place.path(), "text"), Err(FileError::NotAFile)));
+    assert_eq!(folder_names(place.path()), [""; 0]);
 }
 
 #[cfg(unix)]
@@ -49,7 +59,9 @@ fn writing_keeps_rights_and_links_and_spares_devices() {
 #[test]
 fn a_copy_has_the_links_too() {
     let place = TempDir::new().unwrap();
-    write_atomic(&place.path().join("from/inner/x"), "text").unwrap();
+    let inner = place.path().join("from/inner/x");
+    make_folder_of(&inner).unwrap();
+    write_atomic(&inner, "text").unwrap();
     std::os::unix::fs::symlink("inner/x", place.path().join("from/link")).unwrap();
     copy_folder(&place.path().join("from"), &place.path().join("to")).unwrap();
     assert_eq!(fs::read_link(place.path().join("to/link")).unwrap(), Path::new("inner/x"));

@@ -94,6 +94,7 @@ fn a_list_names_each_module_once_and_says_what_is_wrong() {
     let (place, finder) = place();
     put(&place.path().join("extra/sorter"));
     fs::create_dir_all(place.path().join("extra/no-module")).unwrap();
+    fs::create_dir_all(place.path().join("extra/broken")).unwrap();
     files::write_atomic(&place.path().join("extra/broken/module.yaml"), "name: [").unwrap();
     let listed = finder.list();
     let names: Vec<&str> = listed.iter().map(|listed| listed.name.as_str()).collect();

@@ -35,7 +35,7 @@ impl Migration {
         for change in &self.changes {
             let path = staged.join(&change.path);
             let written = match &change.after {
-                Some(text) => files::write_atomic(&path, text),
+                Some(text) => files::make_folder_of(&path).and_then(|()| files::write_atomic(&path, text)),
                 None => files::remove(&path, staged),
             };
             written.map_err(|error| self.at(&path, error))?;

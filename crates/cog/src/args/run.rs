@@ -29,7 +29,7 @@ pub(crate) struct OutputArgs {
     /// Print JSON with line breaks, also on a terminal
     #[arg(long)]
     pub(crate) pretty: bool,
-    /// Write the JSON into a file instead of to stdout
+    /// Write the JSON into a file instead of to stdout; its folder must be there
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -129,7 +129,7 @@ pub(crate) struct TestArgs {
     /// How the report is written
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: ReportFormat,
-    /// Write the report into a file instead of to stdout
+    /// Write the report into a file instead of to stdout; its folder must be there
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cog_json::ToJson;
-use cog_module::files;
+use cog_module::files::{self, FileError};
 
 use crate::{args::OutputArgs, fault::Fault, output::Console};
 
@@ -14,7 +14,7 @@ pub(crate) fn json(
     args: &OutputArgs,
     console: &Console,
 ) -> Result<(), Fault> {
-    match &args.output {
+    match args.output.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => file(path, &text(value, args.pretty), console),
         None => Ok(console.print(&text(value, args.pretty || console.out().is_terminal))?),
     }
@@ -23,15 +23,26 @@ pub(crate) fn json(
 /// Writes a file, whole or not at all.
 pub(crate) fn file(path: &Path, text: &str, console: &Console) -> Result<(), Fault> {
     let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
-    files::write_atomic(path, &text).map_err(|source| Fault::File {
-        what: "the file cannot be written",
-        path: path.to_owned(),
-        source,
-    })?;
+    files::write_atomic(path, &text).map_err(|source| unwritable(path, source))?;
     if console.err().is_terminal {
         console.note(&format!("written to {}", path.display()));
     }
     Ok(())
+}
+
+/// Looks before the work begins whether its result can be written where the arguments say.
+pub(crate) fn check(output: Option<&Path>) -> Result<(), Fault> {
+    let Some(path) = output.filter(|path| !is_stdout(path)) else { return Ok(()) };
+    files::check_writable(path).map_err(|source| unwritable(path, source))
+}
+
+/// Whether `-` was given as the name of a file.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn unwritable(path: &Path, source: FileError) -> Fault {
+    Fault::File { what: "the file cannot be written", path: path.to_owned(), source }
 }
 
 fn text(value: &(impl ToJson + ?Sized), pretty: bool) -> String {

@@ -18,6 +18,7 @@ use crate::{
 
 /// Prints messages and request; text for a person, JSON for a program.
 pub(crate) fn render(args: &RenderArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    emit::check(args.output.output.as_deref())?;
     let settings = Settings::read(args.model.flags(), environment)?;
     let rendered = rendered(args, &settings, console)?;
     if console.out().is_terminal && !args.output.pretty && args.output.output.is_none() {

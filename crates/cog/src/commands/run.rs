@@ -22,6 +22,10 @@ use crate::{
 
 /// Runs the module and prints its envelope, whatever happens.
 pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    if let Err(fault) = emit::check(args.output.output.as_deref()) {
+        console.print_json(&Envelope::failure(fault.to_body()))?;
+        return Err(fault);
+    }
     let flags = Flags { strict: args.strict.then_some(true), ..args.model.flags() };
     let settings = Settings::read(flags, environment)?;
     let mut run = Run { args, settings, console, module: None };

@@ -27,6 +27,7 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     if args.record && args.model.provider.as_deref() == Some(OFFLINE) {
         return Err(Fault::usage("--record has nothing to record: `offline` asks nobody"));
     }
+    emit::check(args.output.as_deref())?;
     let settings = Settings::read(args.model.flags(), environment)?;
     let finder = targets::finder(&settings);
     let targets = targets::targets(&finder, &args.modules, args.all)?;
@@ -87,7 +88,7 @@ impl Bench<'_> {
             ReportFormat::Json => cog_json::ToJson::to_json(report),
             ReportFormat::Junit => junit::xml(report)?,
         };
-        match &self.args.output {
+        match self.args.output.as_deref().filter(|path| !emit::is_stdout(path)) {
             Some(path) => emit::file(path, &text, self.console),
             None => Ok(self.console.print(&text)?),
         }

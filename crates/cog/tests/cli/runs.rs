@@ -110,11 +110,26 @@ fn pretty_and_a_file() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written() {
-    let output =
-        Place::new().cog(["run", "code-reviewer", "--args", "x", "-o", "/dev/null/x"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains("the file cannot be written"));
+fn a_file_in_a_folder_that_is_not_there() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY)]);
+    let args = ["run", "code-reviewer", "--args", "x", "--model", "m", "-o", "new/answer.json"];
+    snapshot!(asking(&place, &mock, &args));
+    assert_eq!(mock.requests().len(), 0, "nobody is paid for an answer that has no place");
+    assert!(!place.path().join("new").exists());
+    for args in [["render", "code-reviewer", "--args", "x"], ["test", "code-reviewer", "--case", "1"]] {
+        let output = place.cog(args.into_iter().chain(["-o", "new/x"])).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(stderr(&output).contains("there is no folder new"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_hyphen_as_the_file_is_stdout() {
+    let place = Place::new();
+    let output = place.cog(["run", "code-reviewer", "--args", "x", "-o", "-"]).output().unwrap();
+    assert_eq!(json(&output)["ok"], true);
+    assert!(!place.path().join("-").exists());
 }
 
 #[test]
