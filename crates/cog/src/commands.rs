@@ -7,6 +7,7 @@ mod config;
 mod doctor;
 mod emit;
 mod errors;
+mod example;
 mod info;
 mod input;
 mod list;

@@ -22,6 +22,13 @@ pub(crate) struct InputArgs {
     pub(crate) input_json: Option<String>,
 }
 
+impl InputArgs {
+    /// Whether no input was given at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.input.is_none() && self.args.is_none() && self.input_json.is_none()
+    }
+}
+
 /// Where the answer goes.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]

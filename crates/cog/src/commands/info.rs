@@ -6,8 +6,12 @@ mod manifest;
 use cog_json::{ToJson, Writer};
 use cog_module::{Module, golden};
 
-use self::{fields::Fields, manifest::ManifestJson};
-use super::targets::{default_finder, whereabouts};
+pub(super) use self::fields::Fields;
+use self::manifest::ManifestJson;
+use super::{
+    example,
+    targets::{default_finder, whereabouts},
+};
 use crate::{
     args::InfoArgs,
     exit::Exit,
@@ -81,7 +85,7 @@ fn describe(asked: &str, report: &Report<'_>, console: &Console) -> String {
             text += &format!("\n{}\n{}", paint.bold(title), fields.render(console));
         }
     }
-    text + &format!("\n{}\n  {}\n", paint.bold("Try"), example(asked, module))
+    text + &format!("\n{}\n  {}\n", paint.bold("Try"), example::run(asked, module))
 }
 
 fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
@@ -114,11 +118,4 @@ fn insights(report: &Report<'_>) -> String {
 
 fn words(modalities: &[cog_spec::Modality]) -> String {
     modalities.iter().map(|modality| modality.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-fn example(asked: &str, module: &Module) -> String {
-    match module.contract.args_target() {
-        Ok(_) => format!("cog run {asked} --args \"…\""),
-        Err(_) => format!("cog run {asked} input.json"),
-    }
 }

@@ -6,7 +6,7 @@ use cog_spec::ErrorBody;
 
 use super::{
     asking::{self, Tape},
-    emit, input, running,
+    emit, example, input, running,
 };
 use crate::{
     args::RenderArgs,
@@ -36,7 +36,8 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
     let module = running::load(&runtime, &args.input.module, settings, console)?;
     let input = input::read(&args.input)?;
     let generation = args.generation.generation();
-    runtime.render(&module, input, RunOptions { generation, ..RunOptions::default() })
+    let options = RunOptions { generation, ..RunOptions::default() };
+    runtime.render(&module, input, options).map_err(|refused| example::advise(refused, &args.input, &module))
 }
 
 /// The messages as they read, then the request without them.

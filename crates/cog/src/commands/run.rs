@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 
 use super::{
     asking::{self, Tape},
-    emit, input, running,
+    emit, example, input, running,
 };
 use crate::{
     args::{OutputArgs, RunArgs},
@@ -62,7 +62,7 @@ impl Run<'_> {
         let answered = async move {
             match runtime.execute_stream(&module, input, options) {
                 Ok(chunks) => follow(chunks, self.console).await,
-                Err(refused) => *refused,
+                Err(refused) => example::advised(*refused, &self.args.input, &module),
             }
         };
         running::wait(answered)

@@ -89,6 +89,26 @@ fn an_input_that_does_not_fit() {
 }
 
 #[test]
+fn no_input_is_told_with_what_the_module_takes() {
+    snapshot!(Place::new().cog(["run", "task-prioritizer"]));
+}
+
+#[test]
+fn what_is_said_to_be_tried_works() {
+    let place = Place::new();
+    place.copy_module("format-v22", "a folder/format-v22");
+    for module in ["code-reviewer", "task-prioritizer", "image-generator", "./a folder/format-v22"] {
+        let refused = json(&place.cog(["run", module]).output().unwrap());
+        let suggestion = refused["error"]["suggestion"].as_str().unwrap();
+        let (_, tried) = suggestion.split_once("try: cog ").unwrap();
+        let line = format!("'{}' {tried}", env!("CARGO_BIN_EXE_cog"));
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", &line]).current_dir(place.path()).env_clear().output().unwrap();
+        assert_eq!(json(&output)["ok"], true, "{line}: {}", stderr(&output));
+    }
+}
+
+#[test]
 fn an_input_file_that_is_not_there() {
     snapshot!(Place::new().cog(["run", "code-reviewer", "nowhere.json"]));
 }

@@ -1,12 +1,13 @@
 //! The fields of a schema, one line each.
 
+use cog_module::Module;
 use serde_json::Value;
 
 use crate::output::{Console, Table};
 
 /// The fields of an object, as its schema names them.
 #[derive(Debug, Default)]
-pub(super) struct Fields(Vec<Field>);
+pub(in crate::commands) struct Fields(Vec<Field>);
 
 #[derive(Debug, PartialEq, Eq)]
 struct Field {
@@ -33,6 +34,17 @@ impl Fields {
             about: about(resolve(schema, document)),
         };
         Self(properties.map(field).collect())
+    }
+
+    /// The fields that the input of a module may have.
+    pub(in crate::commands) fn of_input(module: &Module) -> Self {
+        let contract = &module.contract;
+        contract.input_schema().map(|schema| Self::of(schema, contract.document())).unwrap_or_default()
+    }
+
+    /// Their names; those that must be there have a `*`.
+    pub(in crate::commands) fn names(&self) -> Vec<&str> {
+        self.0.iter().map(|field| field.name.as_str()).collect()
     }
 
     /// Whether the schema names no field.
