@@ -8,6 +8,7 @@ use crate::engine::{Check, Engine, Fault};
 use crate::facts::Facts;
 use crate::problem::SchemaProblem;
 use crate::rules::Rules;
+use crate::search::{Search, own};
 use crate::shape::{Id, Shapes};
 
 /// A module's contract, compiled once and shared: what goes in, what comes out, what a failure looks like.
@@ -25,6 +26,8 @@ pub struct Contract {
     pub(crate) facts: Facts,
     engine: Engine,
     places: Vec<OnceLock<Option<Check>>>,
+    /// What each schema says by itself.
+    own: Vec<OnceLock<Option<Check>>>,
 }
 
 /// One of the four parts of a contract.
@@ -59,10 +62,22 @@ impl Contract {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let places = (0..shapes.len()).map(|_| OnceLock::new()).collect();
+        let unasked = || (0..shapes.len()).map(|_| OnceLock::new()).collect();
+        let (places, own) = (unasked(), unasked());
         let facts = Facts::default();
-        let mut contract =
-            Self { rules: rules.clone(), document, shapes, input, data, meta, error, facts, engine, places };
+        let mut contract = Self {
+            rules: rules.clone(),
+            document,
+            shapes,
+            input,
+            data,
+            meta,
+            error,
+            facts,
+            engine,
+            places,
+            own,
+        };
         contract.facts = Facts::of(&contract);
         Ok(contract)
     }
@@ -103,25 +118,40 @@ impl Contract {
 
     /// Whether a value fits a part.
     pub(crate) fn accepts(&self, part: &Part, node: Node<'_>) -> bool {
+        if self.shapes.are_wide {
+            return Search::new(self).fits(part.shape, node);
+        }
         self.fits(part.shape, node) || part.check.accepts(node)
     }
 
     /// What of a value does not fit a part.
     pub(crate) fn faults(&self, part: &Part, node: Node<'_>) -> Vec<Fault> {
-        if self.accepts(part, node) { Vec::new() } else { part.check.faults(node) }
+        if self.accepts(part, node) { Vec::new() } else { self.list(part.shape, node) }
     }
 
     /// What of a value does not fit any schema of the document.
     pub(crate) fn faults_at(&self, id: Id, node: Node<'_>) -> Vec<Fault> {
-        match self.check_of(id) {
-            Some(check) if !self.fits(id, node) && !check.accepts(node) => check.faults(node),
-            _ => Vec::new(),
-        }
+        let accepts = || self.fits(id, node) || self.check_of(id).is_none_or(|check| check.accepts(node));
+        if !self.shapes.are_wide && accepts() { Vec::new() } else { self.list(id, node) }
+    }
+
+    fn list(&self, id: Id, node: Node<'_>) -> Vec<Fault> {
+        Search::new(self).list(id, node).to_vec()
     }
 
     /// Whether a value is plainly right. One that is not may still be: the engine decides.
     pub(crate) fn fits(&self, id: Id, node: Node<'_>) -> bool {
         self.shapes.fits(id, node, &|id, node| self.check_of(id).is_some_and(|check| check.accepts(node)))
+    }
+
+    /// The check of what a schema says by itself, compiled when it is first asked for.
+    pub(crate) fn own_check(&self, id: Id) -> Option<&Check> {
+        let place = self.own.get(id.index())?;
+        let compile = || {
+            let pointer = &self.shapes.get(id).pointer;
+            self.engine.compile_alone(&own(self.document.value.pointer(pointer)?, pointer)).ok()
+        };
+        place.get_or_init(compile).as_ref()
     }
 
     /// The check of any schema of the document, compiled when it is first asked for.

@@ -64,9 +64,16 @@ impl Engine {
     /// # Errors
     /// The engine's own words, when a reference does not resolve or a keyword is malformed.
     pub(crate) fn compile(&self, pointer: &str) -> Result<Check, String> {
-        let root = json!({ "$ref": format!("{DOCUMENT}{}", reference(pointer)) });
+        self.compile_alone(&link(pointer))
+    }
+
+    /// Compiles a schema that is no part of the document but may [`link`] to it.
+    ///
+    /// # Errors
+    /// As [`Engine::compile`].
+    pub(crate) fn compile_alone(&self, schema: &Value) -> Result<Check, String> {
         let options = configure(jsonschema::options_for::<Tree>()).with_registry(&self.registry);
-        let validator = options.build(&root).map_err(|error| error.to_string())?;
+        let validator = options.build(schema).map_err(|error| error.to_string())?;
         Ok(Check { validator })
     }
 }
@@ -99,6 +106,11 @@ impl Pattern {
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.validator.is_valid(&Value::from(text))
     }
+}
+
+/// A schema that stands for the one at a JSON pointer of the document.
+pub(crate) fn link(pointer: &str) -> Value {
+    json!({ "$ref": format!("{DOCUMENT}{}", reference(pointer)) })
 }
 
 /// What a schema has against it by the metaschema of Draft-07, with paths from the schema.

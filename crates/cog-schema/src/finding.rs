@@ -1,5 +1,7 @@
 //! From a fault of the engine to a sentence: what was found, what is allowed, what was probably meant.
 
+use std::sync::Arc;
+
 use cog_json::{Kind, Node};
 use serde_json::Value;
 
@@ -29,7 +31,7 @@ pub(crate) struct Finding {
 pub(crate) fn findings(faults: &[Fault], root: Node<'_>, document: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     let teller = Teller { root, document };
-    faults.iter().for_each(|fault| teller.tell(fault, &mut findings));
+    teller.tell_all("", faults, &mut findings);
     findings.truncate(MOST_FAULTS);
     drop_repeated(findings)
 }
@@ -88,6 +90,17 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
+    /// Tells faults whose places start at `base`, until there are enough.
+    fn tell_all(&self, base: &str, faults: &[Fault], into: &mut Vec<Finding>) {
+        for fault in faults {
+            if into.len() >= MOST_FAULTS {
+                return;
+            }
+            self.tell(&fault.below(base), into);
+        }
+    }
+
+    /// The place of the fault starts at the root.
     fn tell(&self, fault: &Fault, into: &mut Vec<Finding>) {
         match &fault.reason {
             Reason::Required(key) => into.push(self.absent(fault, key)),
@@ -149,12 +162,12 @@ impl Teller<'_> {
         }
     }
 
-    fn tell_branches(&self, fault: &Fault, branches: &[Vec<Fault>], into: &mut Vec<Finding>) {
-        if let Some(merged) = merged(fault, branches) {
-            return self.tell(&merged, into);
+    fn tell_branches(&self, fault: &Fault, branches: &[Arc<[Fault]>], into: &mut Vec<Finding>) {
+        if let Some(merged) = merged(branches) {
+            return self.tell(&merged.below(&fault.at), into);
         }
-        match best(fault, branches) {
-            Some(branch) => branch.iter().for_each(|inner| self.tell(inner, into)),
+        match best(branches) {
+            Some(branch) => self.tell_all(&fault.at, branch, into),
             None => {
                 let found = self.at(fault).map_or_else(|| "nothing".to_owned(), found);
                 let message = format!("{found} fits none of the {} alternatives", branches.len());
@@ -181,14 +194,13 @@ fn finding(fault: &Fault, at: String, message: String, suggestion: Option<String
 
 /// Alternatives that all fail in the same simple way fail as one: a field that each requires is absent, no type
 /// fits, or no word does.
-fn merged(fault: &Fault, branches: &[Vec<Fault>]) -> Option<Fault> {
+fn merged(branches: &[Arc<[Fault]>]) -> Option<Fault> {
     if let Some(absent) = absent_in_all(branches) {
         return Some(absent.clone());
     }
-    let first = |branch: &Vec<Fault>| decisive(fault, branch).cloned();
-    let decisive: Vec<Fault> = branches.iter().map(first).collect::<Option<_>>()?;
+    let decisive: Vec<&Fault> = branches.iter().map(|branch| decisive(branch)).collect::<Option<_>>()?;
     let (head, tail) = decisive.split_first()?;
-    let mut merged = head.clone();
+    let mut merged = (*head).clone();
     for other in tail {
         if other.at != merged.at {
             return None;
@@ -204,7 +216,7 @@ fn merged(fault: &Fault, branches: &[Vec<Fault>]) -> Option<Fault> {
     Some(merged)
 }
 
-fn absent_in_all(branches: &[Vec<Fault>]) -> Option<&Fault> {
+fn absent_in_all(branches: &[Arc<[Fault]>]) -> Option<&Fault> {
     let (head, tail) = branches.split_first()?;
     let is_shared = |fault: &&Fault| {
         let same = |other: &Fault| other.at == fault.at && other.reason == fault.reason;
@@ -214,27 +226,25 @@ fn absent_in_all(branches: &[Vec<Fault>]) -> Option<&Fault> {
 }
 
 /// The fault that says a branch was not the one meant: another type, or another word in a field right below.
-fn decisive<'a>(fault: &Fault, branch: &'a [Fault]) -> Option<&'a Fault> {
-    let mistyped =
-        branch.iter().find(|inner| inner.at == fault.at && matches!(inner.reason, Reason::Type(_)));
-    mistyped.or_else(|| branch.iter().find(|inner| is_discriminator(fault, inner)))
+fn decisive(branch: &[Fault]) -> Option<&Fault> {
+    let mistyped = branch.iter().find(|inner| inner.at.is_empty() && matches!(inner.reason, Reason::Type(_)));
+    mistyped.or_else(|| branch.iter().find(|inner| is_discriminator(inner)))
 }
 
-fn is_discriminator(fault: &Fault, inner: &Fault) -> bool {
-    let below = inner.at.strip_prefix(&fault.at).unwrap_or_default();
-    matches!(inner.reason, Reason::Allowed(_)) && below.matches('/').count() <= 1
+fn is_discriminator(inner: &Fault) -> bool {
+    matches!(inner.reason, Reason::Allowed(_)) && inner.at.matches('/').count() <= 1
 }
 
 /// The branch that was most likely meant: right type, right discriminator, fewest faults.
-fn best<'a>(fault: &Fault, branches: &'a [Vec<Fault>]) -> Option<&'a Vec<Fault>> {
-    let open = branches.iter().filter(|branch| decisive(fault, branch).is_none());
+fn best(branches: &[Arc<[Fault]>]) -> Option<&Arc<[Fault]>> {
+    let open = branches.iter().filter(|branch| decisive(branch).is_none());
     let meant = open.min_by_key(|branch| branch.len());
-    meant.or_else(|| branches.iter().find(|branch| branch.iter().any(|inner| is_word_of(fault, inner))))
+    meant.or_else(|| branches.iter().find(|branch| branch.iter().any(is_word_of)))
 }
 
 /// A word that is none of an enum, where the enum stands for the value itself (supplement R22).
-fn is_word_of(fault: &Fault, inner: &Fault) -> bool {
-    inner.at == fault.at && matches!(inner.reason, Reason::Allowed(_))
+fn is_word_of(inner: &Fault) -> bool {
+    inner.at.is_empty() && matches!(inner.reason, Reason::Allowed(_))
 }
 
 fn articles(types: &[&str]) -> Vec<String> {

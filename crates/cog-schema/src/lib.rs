@@ -26,6 +26,7 @@ mod problem;
 mod project;
 mod rules;
 mod sample;
+mod search;
 mod shape;
 mod subschema;
 mod violation;

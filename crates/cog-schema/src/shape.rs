@@ -6,9 +6,11 @@
 
 mod build;
 mod glance;
+mod links;
 mod names;
 mod trail;
 mod walk;
+mod width;
 
 use std::collections::HashMap;
 
@@ -17,6 +19,7 @@ use cog_json::Key;
 use crate::engine::Pattern;
 
 use self::glance::Plain;
+use self::links::Links;
 use self::names::Names;
 
 pub(crate) use self::trail::Trail;
@@ -31,6 +34,8 @@ pub(crate) struct Id(u32);
 pub(crate) struct Shapes {
     shapes: Vec<Shape>,
     by_pointer: HashMap<String, Id>,
+    /// There are very many ways through them.
+    pub(crate) are_wide: bool,
 }
 
 /// What a schema says about the structure of a value.
@@ -49,10 +54,8 @@ pub(crate) struct Shape {
     rest: Rest,
     items: Vec<Id>,
     further_items: Option<Id>,
-    /// What applies to the same value for certain: `allOf`.
-    parts: Vec<Id>,
-    /// What may apply to the same value: `anyOf`, `oneOf`, `if`, `then`, `else`, `dependencies`.
-    branches: Vec<Id>,
+    /// What it says by means of other schemas.
+    pub(crate) links: Links,
     /// The schema itself and all that applies for certain.
     certain: Vec<Id>,
     /// The schema itself and all that may apply.

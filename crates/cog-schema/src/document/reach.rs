@@ -37,19 +37,35 @@ pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<S
     if walk.problems.is_empty() { Ok(walk.reached) } else { Err(walk.problems) }
 }
 
-/// Makes each reference a pointer inside the document, and takes out what names a schema or its dialect.
+/// Each reference of a chain is a step that a check goes deeper; of longer chains than this only the end counts.
+const LONGEST_CHAIN: usize = 2;
+
+/// Makes each reference a pointer inside the document, and takes out what names a schema or its dialect. The
+/// references do not go round in circles.
 pub(super) fn localise(document: &mut Value, reached: &Reached) {
     for pointer in &reached.schemas {
         let Some(members) = document.pointer_mut(pointer).and_then(Value::as_object_mut) else { continue };
         members.remove("$schema");
         members.remove("$id");
-        if let Some(target) = reached.references.get(pointer) {
+        if let Some(target) = reached.end_of(pointer) {
             members.insert("$ref".to_owned(), Value::from(reference(target)));
         }
     }
     if let Some(members) = document.as_object_mut() {
         members.remove("$schema");
         members.remove("$id");
+    }
+}
+
+impl Reached {
+    /// Where the reference of a schema leads, or where the chain that starts there ends.
+    fn end_of(&self, pointer: &str) -> Option<&String> {
+        let first = self.references.get(pointer)?;
+        let mut chain = std::iter::successors(Some(first), |next| self.references.get(*next));
+        match chain.nth(LONGEST_CHAIN) {
+            Some(next) => chain.last().or(Some(next)),
+            None => Some(first),
+        }
     }
 }
 

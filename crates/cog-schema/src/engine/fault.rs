@@ -1,5 +1,7 @@
 //! What the engine found, in our own words.
 
+use std::sync::Arc;
+
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
@@ -7,11 +9,11 @@ use serde_json::Value;
 /// One keyword that a value does not meet.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Fault {
-    /// Where: a JSON pointer from the value that was checked.
+    /// Where: a JSON pointer from the value that was checked; in a branch, from where the alternatives stand.
     pub(crate) at: String,
     /// The keyword, as the schema writes it.
     pub(crate) keyword: String,
-    /// Where the keyword stands: a pointer from the schema that was compiled, references followed.
+    /// Where the keyword stands: a pointer into the document, or from the schema that was compiled alone.
     pub(crate) schema: String,
     /// What would have been right.
     pub(crate) reason: Reason,
@@ -35,7 +37,7 @@ pub(crate) enum Reason {
     /// Does not have a format.
     Format(String),
     /// Fits none of several schemas; what each has against it.
-    NoBranch(Vec<Vec<Fault>>),
+    NoBranch(Vec<Arc<[Fault]>>),
     /// Fits more than one of several schemas of which it may fit only one.
     ManyBranches,
     /// The name of a member does not fit.
@@ -64,6 +66,11 @@ impl Fault {
             reason: reason(error),
         }
     }
+
+    /// The same fault seen from a value around the one that was checked.
+    pub(crate) fn below(&self, step: &str) -> Self {
+        Self { at: format!("{step}{}", self.at), ..self.clone() }
+    }
 }
 
 fn reason(error: &ValidationError<'_>) -> Reason {
@@ -76,7 +83,9 @@ fn reason(error: &ValidationError<'_>) -> Reason {
         Kind::Pattern { pattern } => Reason::Pattern(pattern.clone()),
         Kind::Format { format } => Reason::Format(format.clone()),
         Kind::ContentEncoding { content_encoding } => Reason::Format(content_encoding.clone()),
-        Kind::OneOfNotValid { context } | Kind::AnyOf { context } => Reason::NoBranch(branches(context)),
+        Kind::OneOfNotValid { context } | Kind::AnyOf { context } => {
+            Reason::NoBranch(branches(context, error.instance_path().as_str()))
+        }
         Kind::OneOfMultipleValid { .. } => Reason::ManyBranches,
         Kind::PropertyNames { error } => Reason::Name(Box::new(Fault::read(error))),
         other => match bound(other) {
@@ -112,6 +121,10 @@ fn types(kind: &TypeKind) -> Vec<&'static str> {
     }
 }
 
-fn branches(context: &[Vec<ValidationError<'_>>]) -> Vec<Vec<Fault>> {
-    context.iter().map(|branch| branch.iter().map(Fault::read).collect()).collect()
+fn branches(context: &[Vec<ValidationError<'_>>], at: &str) -> Vec<Arc<[Fault]>> {
+    let inner = |error: &ValidationError<'_>| {
+        let fault = Fault::read(error);
+        Fault { at: fault.at.strip_prefix(at).unwrap_or_default().to_owned(), ..fault }
+    };
+    context.iter().map(|branch| branch.iter().map(inner).collect()).collect()
 }

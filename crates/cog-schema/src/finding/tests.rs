@@ -1,17 +1,20 @@
-use std::sync::Arc;
-
 use cog_json::Value as Tree;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::Engine;
+use crate::search::tests::contract;
+
+fn findings_of(schema: Value, tree: &Tree) -> Vec<Finding> {
+    let contract = contract(schema);
+    let faults = contract.faults(contract.data.as_ref().unwrap(), tree.node());
+    findings(&faults, tree.node(), contract.document())
+}
 
 fn told(schema: Value, value: Value) -> Vec<String> {
-    let document = Arc::new(json!({ "data": schema }));
-    let check = Engine::new(Arc::clone(&document)).unwrap().compile("/data").unwrap();
-    let tree = Tree::from(value);
-    let findings = findings(&check.faults(tree.node()), tree.node(), &document);
-    findings.into_iter().map(|one| format!("{} {}: {}", one.at, one.rule, one.message)).collect()
+    findings_of(schema, &Tree::from(value))
+        .into_iter()
+        .map(|one| format!("{} {}: {}", one.at, one.rule, one.message))
+        .collect()
 }
 
 #[test]
@@ -60,10 +63,7 @@ fn sizes_are_told_with_their_units() {
 #[test]
 fn a_misspelt_required_field_is_recognised() {
     let schema = json!({ "required": ["confidence"] });
-    let document = Arc::new(json!({ "data": schema }));
-    let check = Engine::new(Arc::clone(&document)).unwrap().compile("/data").unwrap();
-    let tree = Tree::parse(r#"{"confidense": 1}"#).unwrap();
-    let findings = findings(&check.faults(tree.node()), tree.node(), &document);
+    let findings = findings_of(schema, &Tree::parse(r#"{"confidense": 1}"#).unwrap());
     assert_eq!(findings[0].suggestion.as_deref(), Some("Is `confidense` meant to be `confidence`?"));
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cog_json::Key;
 use serde_json::Value;
 
-use super::{Id, Interest, Names, Plain, Rest, Shape, Shapes};
+use super::{Id, Interest, Links, Names, Plain, Rest, Shape, Shapes};
 use crate::document::Document;
 use crate::engine::Pattern;
 use crate::problem::SchemaProblem;
@@ -18,7 +18,7 @@ impl Shapes {
     /// Reads the schemas of a document. `tag` is the member that carries the word of an extensible enum.
     ///
     /// # Errors
-    /// When more schemas are piled on one value than anybody means.
+    /// When more schemas are piled on one value, or go deeper into each other, than anybody means.
     pub(crate) fn build(document: &Document, tag: &str) -> Result<Self, SchemaProblem> {
         let (references, schemas): (Vec<&String>, Vec<&String>) =
             document.schemas.iter().partition(|pointer| reference_at(document, pointer).is_some());
@@ -29,9 +29,10 @@ impl Shapes {
         }
         let builder = Builder { document, by_pointer, tag };
         let shapes = schemas.iter().map(|pointer| builder.shape(pointer)).collect();
-        let mut shapes = Self { shapes, by_pointer: builder.by_pointer };
+        let mut shapes = Self { shapes, by_pointer: builder.by_pointer, are_wide: false };
         shapes.close()?;
         shapes.spread_interest();
+        shapes.are_wide = shapes.measure()?;
         Ok(shapes)
     }
 
@@ -40,9 +41,11 @@ impl Shapes {
         let mut seen = vec![None; self.shapes.len()];
         for number in 0..self.shapes.len() {
             let id = Id(number as u32);
-            let certain = self.closure(id, &mut seen, |shape| (&shape.parts, &[]))?;
+            let certain = self.closure(id, &mut seen, |shape| shape.links.all.clone())?;
             seen.fill(None);
-            let possible = self.closure(id, &mut seen, |shape| (&shape.parts, &shape.branches))?;
+            let possible = self.closure(id, &mut seen, |shape| {
+                shape.links.all.iter().copied().chain(shape.links.branches()).collect()
+            })?;
             if let Some(shape) = self.shapes.get_mut(number) {
                 (shape.certain, shape.possible) = (certain, possible);
             }
@@ -55,18 +58,17 @@ impl Shapes {
         &'a self,
         id: Id,
         seen: &mut [Option<Id>],
-        next: impl Fn(&'a Shape) -> (&'a [Id], &'a [Id]),
+        next: impl Fn(&'a Shape) -> Vec<Id>,
     ) -> Result<Vec<Id>, SchemaProblem> {
         let mut closure = vec![id];
         let mut done = 0;
         while let Some(here) = closure.get(done).copied() {
             done += 1;
-            let (parts, branches) = next(self.get(here));
-            for further in parts.iter().chain(branches) {
+            for further in next(self.get(here)) {
                 match seen.get_mut(further.index()) {
-                    Some(met) if *met != Some(id) && *further != id => {
+                    Some(met) if *met != Some(id) && further != id => {
                         *met = Some(id);
-                        closure.push(*further);
+                        closure.push(further);
                     }
                     _ => {}
                 }
@@ -112,7 +114,7 @@ impl Shapes {
         properties.map(|(name, id)| (Key::new(name), id)).collect()
     }
 
-    fn below(&self, id: Id) -> impl Iterator<Item = Id> {
+    pub(super) fn below(&self, id: Id) -> impl Iterator<Item = Id> {
         let shape = self.get(id);
         let rest = match shape.rest {
             Rest::Like(id) => Some(id),
@@ -120,7 +122,7 @@ impl Shapes {
         };
         let members = shape.properties().map(|(_, id)| id).chain(shape.patterns.iter().map(|(_, id)| *id));
         let items = shape.items.iter().copied().chain(shape.further_items).chain(rest);
-        members.chain(items).chain(shape.parts.iter().copied()).chain(shape.branches.iter().copied())
+        members.chain(items).chain(shape.links.all.iter().copied()).chain(shape.links.branches())
     }
 }
 
@@ -154,7 +156,7 @@ impl Builder<'_> {
         shape.is_media = self.document.media.iter().any(|media| media == pointer);
         self.read_members(pointer, schema, &mut shape);
         self.read_items(pointer, schema, &mut shape);
-        self.read_in_place(pointer, schema, &mut shape);
+        shape.links = Links::read(schema, |child| self.id(&format!("{pointer}{child}")));
         shape.is_word = self.is_word(schema);
         shape.interest = interest(&shape);
         shape.plain = Plain::read(schema, &shape);
@@ -187,30 +189,13 @@ impl Builder<'_> {
             Some(Value::Array(list)) => {
                 let tuple = (0..list.len()).filter_map(|index| self.id(&format!("{pointer}/items/{index}")));
                 shape.items = tuple.collect();
-                shape.further_items = self.id(&format!("{pointer}/additionalItems"));
+                // Where there may be none, the array is what does not fit, and not its items.
+                let is_shut = schema.get("additionalItems") == Some(&Value::Bool(false));
+                shape.further_items = self.id(&format!("{pointer}/additionalItems")).filter(|_| !is_shut);
             }
             Some(_) => shape.further_items = self.id(&format!("{pointer}/items")),
             None => {}
         }
-    }
-
-    fn read_in_place(&self, pointer: &str, schema: &Value, shape: &mut Shape) {
-        shape.parts.extend(self.listed(pointer, schema, "allOf"));
-        shape.branches.extend(self.listed(pointer, schema, "anyOf"));
-        shape.branches.extend(self.listed(pointer, schema, "oneOf"));
-        for keyword in ["if", "then", "else"] {
-            shape.branches.extend(self.id(&format!("{pointer}/{keyword}")));
-        }
-        let dependencies = schema.get("dependencies").and_then(Value::as_object);
-        let names = dependencies.into_iter().flat_map(|members| members.keys());
-        shape
-            .branches
-            .extend(names.filter_map(|name| self.id(&format!("{pointer}/dependencies/{}", token(name)))));
-    }
-
-    fn listed(&self, pointer: &str, schema: &Value, keyword: &str) -> Vec<Id> {
-        let count = schema.get(keyword).and_then(Value::as_array).map_or(0, Vec::len);
-        (0..count).filter_map(|index| self.id(&format!("{pointer}/{keyword}/{index}"))).collect()
     }
 
     /// The pattern of the overview: a choice between words and an object that requires the tag and a reason.

@@ -136,7 +136,7 @@ impl Shapes {
 
 impl Shape {
     /// The schemas of a member: by name and pattern, else that of all further members.
-    fn push_member(&self, key: &str, cursor: &mut usize, into: &mut Vec<Id>) {
+    pub(crate) fn push_member(&self, key: &str, cursor: &mut usize, into: &mut Vec<Id>) {
         let before = into.len();
         into.extend(self.properties.find(key, cursor));
         into.extend(self.patterns.iter().filter(|(pattern, _)| pattern.is_match(key)).map(|(_, id)| *id));
@@ -147,7 +147,8 @@ impl Shape {
         }
     }
 
-    fn item(&self, index: usize) -> Option<Id> {
+    /// The schema of an item.
+    pub(crate) fn item(&self, index: usize) -> Option<Id> {
         self.items.get(index).copied().or(self.further_items)
     }
 }

@@ -1,15 +1,10 @@
 use cog_json::Value as Tree;
-use cog_spec::{Format, Manifest};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::Contract;
 use crate::engine::differential::{schemas, value};
-use crate::{Contract, Rules};
-
-fn contract(schema: Value) -> Contract {
-    let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
-    Contract::compile(&json!({ "output": schema, "s": true }), &rules).unwrap()
-}
+use crate::search::tests::contract;
 
 /// Whether a value fits at a glance, and whether the engine alone says that it fits.
 fn judged(contract: &Contract, value: &Value) -> (bool, bool) {

@@ -1,0 +1,187 @@
+//! What of a value does not fit a schema, place by place.
+//!
+//! Asked for that, the engine tells for alternatives what each has against the value, and for alternatives in them
+//! again what each has: where schemas lead to themselves (`anyOf` of the nodes of a tree) that is a list which doubles
+//! with every level of the value. Here each pair of schema and value is looked at once and its list is shared. What a
+//! schema says of a value by itself is the engine's to judge ([`own`]); what it says by means of other schemas is
+//! followed along the graph.
+
+mod own;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cog_json::{Node, NodeId, Segment};
+
+use crate::contract::Contract;
+use crate::engine::{Fault, MOST_FAULTS, Reason};
+use crate::shape::{Id, Shape};
+use crate::subschema::token;
+
+pub(crate) use self::own::own;
+
+/// One search in one value.
+pub(crate) struct Search<'c> {
+    contract: &'c Contract,
+    verdicts: Known<bool>,
+    lists: Known<Arc<[Fault]>>,
+}
+
+/// What is known already of schemas and values.
+type Known<T> = RefCell<HashMap<(Id, NodeId), T>>;
+
+/// Takes a step into a value, the schema that applies there, and the value there; says whether to go on.
+type Act<'a, 'n> = &'a mut dyn FnMut(Segment<'_>, Id, Node<'n>) -> bool;
+
+impl<'c> Search<'c> {
+    pub(crate) fn new(contract: &'c Contract) -> Self {
+        Self { contract, verdicts: RefCell::default(), lists: RefCell::default() }
+    }
+
+    /// Whether a value fits.
+    pub(crate) fn fits(&self, id: Id, node: Node<'_>) -> bool {
+        let key = (id, node.id());
+        let is_container = node.is_object() || node.is_array();
+        if is_container && let Some(known) = self.verdicts.borrow().get(&key) {
+            return *known;
+        }
+        let verdict = self.judge(id, node);
+        if is_container {
+            self.verdicts.borrow_mut().insert(key, verdict);
+        }
+        verdict
+    }
+
+    /// What does not fit, with places from the value; the first [`MOST_FAULTS`]. Empty only where the value fits.
+    pub(crate) fn list(&self, id: Id, node: Node<'_>) -> Arc<[Fault]> {
+        if self.fits(id, node) {
+            return Arc::default();
+        }
+        let key = (id, node.id());
+        if let Some(known) = self.lists.borrow().get(&key) {
+            return Arc::clone(known);
+        }
+        let list: Arc<[Fault]> = self.collect(id, node).into();
+        self.lists.borrow_mut().insert(key, Arc::clone(&list));
+        list
+    }
+
+    fn judge(&self, id: Id, node: Node<'_>) -> bool {
+        let (shape, fits) = (self.contract.shapes.get(id), |id: Id| self.fits(id, node));
+        let links = &shape.links;
+        self.contract.own_check(id).is_some_and(|check| check.accepts(node))
+            && each_inside(shape, node, &mut |_, id, inner| self.fits(id, inner))
+            && links.all.iter().copied().all(fits)
+            && (links.any.is_empty() || links.any.iter().copied().any(fits))
+            && (links.one.is_empty() || links.one.iter().filter(|id| fits(**id)).count() == 1)
+            && !links.not.is_some_and(fits)
+            && self.contains(shape, node)
+            && self.conditional(shape, node).into_iter().all(fits)
+    }
+
+    fn collect(&self, id: Id, node: Node<'_>) -> Vec<Fault> {
+        let shape = self.contract.shapes.get(id);
+        let own = self.own_faults(id, shape, node);
+        let (unexpected, mut found): (Vec<_>, Vec<_>) =
+            own.into_iter().partition(|fault| matches!(fault.reason, Reason::Unexpected(_)));
+        each_inside(shape, node, &mut |step, id, inner| {
+            let list = self.list(id, inner);
+            found.extend(list.iter().map(|fault| fault.below(&pointer(step))));
+            found.len() < MOST_FAULTS
+        });
+        for id in shape.links.all.iter().copied().chain(self.conditional(shape, node)) {
+            add_untold(&mut found, &self.list(id, node));
+        }
+        self.collect_branches(shape, node, &mut found);
+        found.extend(unexpected);
+        found.truncate(MOST_FAULTS);
+        found
+    }
+
+    fn own_faults(&self, id: Id, shape: &Shape, node: Node<'_>) -> Vec<Fault> {
+        let Some(check) = self.contract.own_check(id) else {
+            return vec![fault(shape, "", Reason::Other("the schema cannot be checked".to_owned()))];
+        };
+        let mut faults = check.faults(node);
+        faults.iter_mut().for_each(|fault| fault.schema.insert_str(0, &shape.pointer));
+        faults
+    }
+
+    fn collect_branches(&self, shape: &Shape, node: Node<'_>, found: &mut Vec<Fault>) {
+        let links = &shape.links;
+        for (keyword, branches) in [("anyOf", &links.any), ("oneOf", &links.one)] {
+            match branches.iter().filter(|id| self.fits(**id, node)).count() {
+                0 if !branches.is_empty() => {
+                    let lists = branches.iter().map(|id| self.list(*id, node)).collect();
+                    found.push(fault(shape, keyword, Reason::NoBranch(lists)));
+                }
+                2.. if keyword == "oneOf" => found.push(fault(shape, keyword, Reason::ManyBranches)),
+                _ => {}
+            }
+        }
+        if links.not.is_some_and(|id| self.fits(id, node)) {
+            found.push(fault(shape, "not", Reason::Other("the value fits what `not` refuses".to_owned())));
+        }
+        if !self.contains(shape, node) {
+            let words = "no item of the array fits the schema of `contains`";
+            found.push(fault(shape, "contains", Reason::Other(words.to_owned())));
+        }
+    }
+
+    fn contains(&self, shape: &Shape, node: Node<'_>) -> bool {
+        let Some(id) = shape.links.contains.filter(|_| node.is_array()) else { return true };
+        node.elements().any(|element| self.fits(id, element))
+    }
+
+    /// The schemas that apply because of what the value is: `then` or `else`, and `dependencies`.
+    fn conditional(&self, shape: &Shape, node: Node<'_>) -> Vec<Id> {
+        let condition = shape.links.condition.and_then(
+            |(condition, then, other)| {
+                if self.fits(condition, node) { then } else { other }
+            },
+        );
+        let dependent = shape.links.dependent.iter().filter(|(key, _)| node.get(key).is_some());
+        condition.into_iter().chain(dependent.map(|(_, id)| *id)).collect()
+    }
+}
+
+/// Goes through the members and items of a value, each with the schemas that apply to it. Whether it got to the end.
+fn each_inside<'n>(shape: &Shape, node: Node<'n>, act: Act<'_, 'n>) -> bool {
+    let mut cursor = 0;
+    let mut schemas = Vec::new();
+    for (key, member) in node.members() {
+        schemas.clear();
+        shape.push_member(key, &mut cursor, &mut schemas);
+        if !schemas.iter().all(|id| act(Segment::Key(key), *id, member)) {
+            return false;
+        }
+    }
+    let mut items = node.elements().enumerate();
+    items.all(|(index, item)| shape.item(index).is_none_or(|id| act(Segment::Index(index), id, item)))
+}
+
+/// Adds what is not told already: two schemas of a value may lead to the same third.
+fn add_untold(found: &mut Vec<Fault>, more: &[Fault]) {
+    for fault in more {
+        let is_told = found.iter().any(|other| other.at == fault.at && other.schema == fault.schema);
+        if !is_told && found.len() < MOST_FAULTS {
+            found.push(fault.clone());
+        }
+    }
+}
+
+fn fault(shape: &Shape, keyword: &str, reason: Reason) -> Fault {
+    let schema = format!("{}/{keyword}", shape.pointer);
+    Fault { at: String::new(), keyword: keyword.to_owned(), schema, reason }
+}
+
+fn pointer(step: Segment<'_>) -> String {
+    match step {
+        Segment::Key(key) => format!("/{}", token(key)),
+        Segment::Index(index) => format!("/{index}"),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,139 @@
+use std::collections::BTreeSet;
+
+use cog_json::Value as Tree;
+use cog_spec::{Format, Manifest};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::Rules;
+use crate::engine::differential::{schemas, value};
+
+/// A contract whose data have this schema, which may refer to itself as `#/s`.
+pub(crate) fn contract(schema: Value) -> Contract {
+    let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
+    Contract::compile(&json!({ "output": schema, "s": schema }), &rules).unwrap()
+}
+
+fn faults(contract: &Contract, value: &Tree) -> Vec<Fault> {
+    contract.faults(contract.data.as_ref().unwrap(), value.node())
+}
+
+/// `{"a": {"a": … leaf … }}`.
+fn nested(depth: usize, leaf: &str) -> Tree {
+    Tree::parse(&format!("{}{leaf}{}", r#"{"a": "#.repeat(depth), "}".repeat(depth))).unwrap()
+}
+
+/// Schemas in which two ways lead from each level of a value to the next.
+fn forks() -> Vec<Value> {
+    let node =
+        |more: Value| json!({ "type": "object", "properties": { "a": { "$ref": "#/s" } }, "required": more });
+    let (one, other) = (node(json!(["a"])), node(json!([])));
+    vec![
+        json!({ "anyOf": [one, other] }),
+        json!({ "oneOf": [one, { "allOf": [other, { "maxProperties": 0 }] }] }),
+        json!({ "allOf": [one, other] }),
+        json!({ "not": { "not": { "anyOf": [one, other] } } }),
+        json!({ "if": one, "then": other, "else": { "anyOf": [one, other] } }),
+        json!({ "dependencies": { "a": one }, "anyOf": [other, one] }),
+        json!({ "patternProperties": { "^a": { "$ref": "#/s" } }, "anyOf": [one, other] }),
+    ]
+}
+
+/// Definitions each of which leads to the next in two ways, without ever coming back.
+fn ladder(rungs: usize) -> Value {
+    let rung = |next: usize| {
+        let inner = json!({ "properties": { "a": { "$ref": format!("#/output/$defs/r{next}") } } });
+        json!({ "anyOf": [inner, { "allOf": [inner] }] })
+    };
+    let mut rungs: serde_json::Map<_, _> = (0..rungs).map(|at| (format!("r{at}"), rung(at + 1))).collect();
+    rungs.insert(format!("r{}", rungs.len()), json!({ "type": "string" }));
+    json!({ "allOf": [{ "$ref": "#/output/$defs/r0" }], "$defs": rungs })
+}
+
+#[test]
+fn schemas_that_fork_at_every_level_take_a_bounded_time() {
+    for schema in forks() {
+        let contract = contract(schema.clone());
+        let found = faults(&contract, &nested(100, "7"));
+        assert!(!found.is_empty() && found.len() <= MOST_FAULTS, "{schema}");
+        assert!(!contract.check_data(nested(100, "7").node()).violations.is_empty(), "{schema}");
+    }
+}
+
+#[test]
+fn a_ladder_of_definitions_takes_a_bounded_time_whether_the_value_fits_or_not() {
+    let contract = contract(ladder(60));
+    assert_eq!(faults(&contract, &nested(60, r#""leaf""#)), []);
+    assert_eq!(contract.check_data(nested(60, r#""leaf""#).node()).violations, []);
+    let violations = contract.check_data(nested(60, "7").node()).violations;
+    assert_eq!(violations.len(), 1);
+    assert_eq!(violations[0].path, format!("data{}", ".a".repeat(60)));
+}
+
+#[test]
+fn deep_in_a_tree_the_place_that_is_wrong_is_told() {
+    let node = |kind: &str| {
+        json!({
+            "properties": { "kind": { "const": kind }, "a": { "$ref": "#/s" }, "size": { "type": "integer" } },
+            "required": ["kind"],
+        })
+    };
+    let contract = contract(json!({ "anyOf": [node("leaf"), node("fork")] }));
+    let start = r#"{"kind": "fork", "a": "#;
+    let text = format!(r#"{}{{"kind": "leaf", "size": "big"}}{}"#, start.repeat(60), "}".repeat(60));
+    let violations = contract.check_data(Tree::parse(&text).unwrap().node()).violations;
+    let told: Vec<_> = violations.iter().map(|one| (one.path.clone(), one.rule.as_str())).collect();
+    assert_eq!(told, [(format!("data{}.size", ".a".repeat(60)), "type")]);
+}
+
+/// Each place and keyword, those of alternatives among them.
+fn flat(base: &str, faults: &[Fault], into: &mut BTreeSet<(String, String)>) {
+    for fault in faults {
+        let at = format!("{base}{}", fault.at);
+        if let Reason::NoBranch(branches) = &fault.reason {
+            branches.iter().for_each(|branch| flat(&at, branch, into));
+        }
+        into.insert((at, fault.keyword.clone()));
+    }
+}
+
+fn flattened(faults: &[Fault]) -> BTreeSet<(String, String)> {
+    let mut flattened = BTreeSet::new();
+    flat("", faults, &mut flattened);
+    flattened
+}
+
+proptest! {
+    #[test]
+    fn a_search_finds_what_the_engine_finds(value in value()) {
+        let tree = Tree::from(&value);
+        for schema in schemas().into_iter().chain(forks()) {
+            let contract = contract(schema.clone());
+            let id = contract.data.as_ref().unwrap().shape;
+            let engine = contract.check_of(id).unwrap();
+            let search = Search::new(&contract);
+            prop_assert_eq!(search.fits(id, tree.node()), engine.accepts(tree.node()), "{}", schema);
+            let ours = flattened(&search.list(id, tree.node()));
+            let theirs = flattened(&engine.faults(tree.node()));
+            prop_assert_eq!(ours, theirs, "{}", schema);
+        }
+    }
+}
+/// Schemas each within the other, the last of which comes back to the first.
+fn spiral(turns: usize) -> Value {
+    let refer = |turn: usize| json!({ "$ref": format!("#/output/$defs/r{turn}") });
+    let turn = |at: usize| (format!("r{at}"), json!({ "allOf": [refer(at + 1)] }));
+    let mut definitions: serde_json::Map<_, _> = (0..turns).map(turn).collect();
+    definitions.insert(format!("r{turns}"), json!({ "type": "object", "properties": { "a": refer(0) } }));
+    json!({ "properties": { "a": refer(0) }, "$defs": definitions })
+}
+
+#[test]
+fn a_spiral_of_schemas_is_checked_as_deep_as_values_go_or_refused() {
+    let found = faults(&contract(spiral(16)), &nested(127, "7"));
+    assert_eq!(found.len(), 1);
+    let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
+    let told = Contract::compile(&json!({ "output": spiral(17) }), &rules).unwrap_err();
+    assert!(told[0].message.contains("apply 17 to one value"), "{told:?}");
+}
