@@ -40,3 +40,4 @@ pub use problem::SchemaProblem;
 pub use project::{Fate, Loss, Projection};
 pub use rules::Rules;
 pub use violation::Violation;
+pub use words::nearest;

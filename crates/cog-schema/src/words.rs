@@ -1,7 +1,7 @@
 //! Lists and near misses, as messages need them.
 
 /// The candidate that a misspelt word most likely means; none if no candidate is near.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     // Two words of one letter have nothing in common.
     let allowance = (length / 3).max(1).min(length.saturating_sub(1));
