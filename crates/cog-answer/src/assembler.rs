@@ -4,7 +4,7 @@ use cog_json::{ToJson, Value};
 use cog_spec::{Chunk, ErrorBody, Meta, ModelEvent, OnViolation, Risk, RuntimeMeta, Usage, Warning};
 
 use crate::{
-    AnswerRules,
+    AnswerRules, fault,
     judge::{self, Failure, Success},
     outbox::Outbox,
     reply::{Reply, Whole},
@@ -48,14 +48,17 @@ pub enum Finish {
 }
 
 impl Assembler {
-    /// The assembler of one run, and the first chunk (supplement R42).
+    /// The assembler of one run, and the first chunk (supplement R42). Of a stream that is resumed, a snapshot that
+    /// takes back what was told is due at once: [`Assembler::tick`] gives it.
     pub fn new(rules: AnswerRules) -> (Self, Chunk) {
         let explain = format!("Running {}", rules.manifest.name);
         let meta = Box::new(Meta::new(None, Risk::Medium, explain));
-        let first = Chunk::Meta { session_id: rules.session_id.clone(), meta, resume_from_seq: None };
+        let first =
+            Chunk::Meta { session_id: rules.session_id.clone(), meta, resume_from_seq: rules.resume_from };
         let model = rules.runtime.model.clone();
         let reply = Reply::new(&rules);
-        (Self { rules, reply, attempt: 1, spent: None, model, outbox: Outbox::default() }, first)
+        let outbox = rules.resume_from.map_or_else(Outbox::default, Outbox::resumed);
+        (Self { rules, reply, attempt: 1, spent: None, model, outbox }, first)
     }
 
     /// Takes an event, and adds to `out` the chunks that it brings.
@@ -138,7 +141,7 @@ impl Assembler {
     fn restart(&mut self, usage: Option<Usage>) {
         self.attempt += 1;
         self.spent = usage;
-        self.outbox.snapshot("data", Value::parse("{}").unwrap_or_default());
+        self.outbox.take_back();
     }
 
     fn succeed(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
@@ -154,10 +157,12 @@ impl Assembler {
         let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
         meta.runtime = RuntimeMeta { repairs, ..self.runtime(usage, now) };
         self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
+        let offer = self.rules.recovery.filter(|_| fault::can_be_resumed(&error));
+        let recovery = offer.map(|offer| self.outbox.recovery(offer));
         self.outbox.push(Chunk::Error {
             session_id: self.rules.session_id.clone(),
             error: Box::new(error),
-            recovery: None,
+            recovery,
             partial_data,
             warnings: self.all_warnings(warnings),
         });

@@ -95,6 +95,13 @@ pub(crate) fn repaired(repairs: &[Repair]) -> ErrorBody {
         }))
 }
 
+/// Whether a stream that ended so can go on when it is resumed: it was cut or late, and nobody cancelled it.
+pub(crate) fn can_be_resumed(error: &ErrorBody) -> bool {
+    let passing = [Code::StreamInterrupted, Code::StreamTimeout];
+    let reason = error.details.as_ref().and_then(|details| details.get("reason")?.as_str());
+    passing.iter().any(|code| error.code == (*code).into()) && reason != Some("cancelled")
+}
+
 /// Details with the fields that `write` writes.
 pub(crate) fn details(write: impl FnOnce(&mut Writer<'_>)) -> Value {
     let mut text = String::new();

@@ -57,4 +57,4 @@ mod watch;
 
 pub use crate::assembler::{Assembler, Finish, Step};
 pub use crate::fold::{Folder, fold};
-pub use crate::rules::AnswerRules;
+pub use crate::rules::{AnswerRules, RecoveryOffer};

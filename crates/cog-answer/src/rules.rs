@@ -32,6 +32,19 @@ pub struct AnswerRules {
     pub warnings: Vec<Warning>,
     /// How large an answer may be.
     pub limits: Limits,
+    /// The last `seq` of the stream that this one resumes; none for a stream of its own (supplement section 6).
+    pub resume_from: Option<u64>,
+    /// What an end that a resumed stream can mend says of how to go on; none where nothing can be resumed.
+    pub recovery: Option<RecoveryOffer>,
+}
+
+/// What an end that a resumed stream can mend (E2010, E2011) offers: `error.recovery` (supplement section 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecoveryOffer {
+    /// How long to wait, in milliseconds.
+    pub retry_after_ms: u64,
+    /// How often to try.
+    pub max_retries: u32,
 }
 
 impl AnswerRules {
@@ -49,6 +62,8 @@ impl AnswerRules {
             runtime: RuntimeMeta::default(),
             warnings: Vec::new(),
             limits: Limits::model_output(),
+            resume_from: None,
+            recovery: None,
         }
     }
 }
