@@ -41,8 +41,9 @@ enum Arrived {
 
 impl Driver {
     pub(crate) fn new(run: Prepared) -> Self {
-        let (assembler, first) = Assembler::new(run.rules.clone());
-        let ready = VecDeque::from([first]);
+        let (mut assembler, first) = Assembler::new(run.rules.clone());
+        let mut ready = VecDeque::from([first]);
+        assembler.tick(Duration::ZERO, &mut ready);
         Self { run, state: State::Asking(Box::new(assembler)), ready, started: Instant::now() }
     }
 
@@ -61,7 +62,13 @@ impl Driver {
     }
 
     async fn ask(&mut self, assembler: Box<Assembler>) -> State {
-        match timeout_at(self.deadline(), self.run.provider.ask(&self.run.request)).await {
+        let asking = async { self.run.provider.ask(&self.run.request).await };
+        let asked = tokio::select! {
+            biased;
+            reason = self.run.stop.wait() => return self.fail(assembler, reason.error()),
+            asked = timeout_at(self.deadline(), asking) => asked,
+        };
+        match asked {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
             Ok(Err(error)) => self.fail(assembler, ErrorBody::from(&error)),
             Err(_) => self.too_late(assembler),
@@ -71,7 +78,14 @@ impl Driver {
     async fn read(&mut self, mut assembler: Box<Assembler>, mut reply: ModelStream) -> State {
         let deadline = self.deadline();
         let due = assembler.due().map_or(deadline, |due| self.after(due).min(deadline));
-        let arrived = wait(&mut reply, due, deadline).await;
+        if let Some(reason) = self.run.stop.reason() {
+            return self.fail(assembler, reason.error());
+        }
+        let arrived = tokio::select! {
+            biased;
+            arrived = wait(&mut reply, due, deadline) => arrived,
+            reason = self.run.stop.wait() => return self.fail(assembler, reason.error()),
+        };
         let now = self.started.elapsed();
         match arrived {
             Arrived::Event(event) => match assembler.event(event, now, &mut self.ready) {

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! A vendor is a [`cog_provider::HttpProvider`]; a provider of one's own implements
-//! [`cog_provider::Provider`] and goes to [`Builder::provider`].
+//! [`cog_provider::Provider`]. Both go to [`Builder::provider`], or several of them to [`Builder::providers`].
 
 mod drive;
 mod fault;
@@ -36,16 +36,20 @@ mod options;
 mod permit;
 mod pipeline;
 mod prompt;
+mod providers;
 mod rendered;
 mod runtime;
 mod session;
+mod stop;
 mod stream;
 mod words;
 
 pub use crate::{
     input::RunInput,
-    options::{Caller, RunOptions},
+    options::{Caller, RecoveryOffer, RunOptions},
+    providers::Providers,
     rendered::Rendered,
     runtime::{Builder, Runtime},
+    stop::{Stop, StopReason},
     stream::ChunkStream,
 };

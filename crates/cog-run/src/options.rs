@@ -1,13 +1,21 @@
+//! What one run sets differently.
+
+mod json;
+
 use std::time::Duration;
 
-use cog_spec::{Generation, OnViolation};
+use cog_spec::{ChunkType, Generation, OnViolation};
+
+use crate::Stop;
 
 /// What one run sets differently from its module and its runtime.
 ///
 /// The default leaves everything to them.
 #[derive(Debug, Clone, Default)]
 pub struct RunOptions {
-    /// The model to ask; none for the provider's own.
+    /// Who is asked, by name, `a,b` one after the other; none for the runtime's own order.
+    pub provider: Option<String>,
+    /// The model to ask of the first provider; none for its own. The others are asked for their own.
     pub model: Option<String>,
     /// Any repair is a violation (supplement R26).
     pub strict: bool,
@@ -19,11 +27,24 @@ pub struct RunOptions {
     pub on_violation: Option<OnViolation>,
     /// How often the model is asked at most.
     pub max_attempts: Option<u32>,
+    /// How content travels (SPEC 2.2); none for the manifest's way.
+    pub chunk_type: Option<ChunkType>,
     /// Who asks (supplement section 3, `invocation`).
     pub caller: Caller,
     /// Stands in `meta.trace_id`.
     pub trace_id: Option<String>,
+    /// Ends the run from outside.
+    pub stop: Stop,
+    /// The session the run belongs to; none for one of its own.
+    pub session_id: Option<String>,
+    /// The run is asked again in a stream that is resumed (supplement section 6): the last `seq` that was told. The
+    /// stream says so, takes back what was told by a snapshot of no data, and counts on.
+    pub resume_from: Option<u64>,
+    /// What an end that a resumed stream can mend says of how to go on.
+    pub recovery: Option<RecoveryOffer>,
 }
+
+pub use cog_answer::RecoveryOffer;
 
 /// Who asks for a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -18,8 +18,8 @@ use cog_spec::{Code, ErrorBody, Response, Warning};
 use futures_util::stream;
 
 use crate::{
-    ChunkStream, RunInput, RunOptions, drive::Driver, input::CheckedInput, media, offline::Offline, options,
-    permit, prompt, session,
+    ChunkStream, Providers, RunInput, RunOptions, Stop, drive::Driver, input::CheckedInput, media,
+    offline::Offline, options, permit, prompt, session,
 };
 
 /// A run that nothing stands in the way of any more, but for the model.
@@ -30,6 +30,7 @@ pub(crate) struct Prepared {
     pub(crate) lost: Vec<cog_schema::Loss>,
     pub(crate) rules: AnswerRules,
     pub(crate) timeout: Duration,
+    pub(crate) stop: Stop,
 }
 
 /// Everything up to the question.
@@ -38,7 +39,7 @@ pub(crate) struct Prepared {
 /// What is known before the provider is asked: who may not run the module, an input that does not
 /// fit, what neither this runtime nor the provider can take.
 pub(crate) fn prepare(
-    provider: Option<Arc<dyn Provider>>,
+    providers: &Providers,
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
@@ -48,13 +49,15 @@ pub(crate) fn prepare(
     let input = CheckedInput::new(module, input)?;
     permit::context(&module.manifest, &input)?;
     media::refuse(module, &input)?;
-    let (provider, warnings) = answering(provider, module, &input)?;
+    let chosen = providers.choose(options.provider.as_deref())?.into_iter().next();
+    let (provider, warnings) = answering(chosen, module, &input)?;
     permit::structured_output(&module.manifest, provider.as_ref())?;
     let messages = prompt::conversation(module, &input);
     let (request, lost) = request(module, provider.as_ref(), messages, options);
     provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
     let rules = rules(module, &request, provider.as_ref(), options, warnings)?;
-    Ok(Prepared { provider, request, lost, rules, timeout: options.timeout.unwrap_or(Duration::MAX) })
+    let timeout = options.timeout.unwrap_or(Duration::MAX);
+    Ok(Prepared { provider, request, lost, rules, timeout, stop: options.stop.clone() })
 }
 
 /// Asks, and tells the answer as it comes.
@@ -112,7 +115,7 @@ fn rules(
     options: &RunOptions,
     warnings: Vec<Warning>,
 ) -> Result<AnswerRules, ErrorBody> {
-    let session_id = session::fresh_id().map_err(|error| {
+    let session_id = options.session_id.clone().map_or_else(session::fresh_id, Ok).map_err(|error| {
         ErrorBody::new(Code::InternalError, format!("the system gives no random numbers: {error}"))
     })?;
     let own = module.manifest.response;
@@ -120,6 +123,7 @@ fn rules(
     rules.response = Response {
         on_violation: options.on_violation.unwrap_or(own.on_violation),
         max_attempts: options.max_attempts.unwrap_or(own.max_attempts),
+        chunk_type: options.chunk_type.unwrap_or(own.chunk_type),
         ..own
     };
     rules.provider = provider.name().to_owned();
@@ -129,5 +133,7 @@ fn rules(
     rules.asked = request.output.as_ref().map_or(provider.dialect(), |output| output.dialect);
     rules.strict = options.strict;
     rules.warnings = warnings;
+    rules.resume_from = options.resume_from;
+    rules.recovery = options.recovery;
     Ok(rules)
 }

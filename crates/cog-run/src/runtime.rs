@@ -7,7 +7,7 @@ use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody};
 
 use crate::{
-    ChunkStream, Rendered, RunInput, RunOptions,
+    ChunkStream, Providers, Rendered, RunInput, RunOptions,
     modules::Modules,
     pipeline::{self, Prepared},
 };
@@ -15,7 +15,7 @@ use crate::{
 /// Runs modules: set up once, shared, used from any task.
 #[derive(Clone)]
 pub struct Runtime {
-    provider: Option<Arc<dyn Provider>>,
+    providers: Arc<Providers>,
     modules: Arc<Modules>,
     timeout: Duration,
 }
@@ -23,7 +23,7 @@ pub struct Runtime {
 /// Sets up a [`Runtime`].
 #[must_use = "a builder does nothing until `build`"]
 pub struct Builder {
-    provider: Option<Arc<dyn Provider>>,
+    providers: Providers,
     finder: Finder,
     timeout: Duration,
 }
@@ -34,7 +34,11 @@ impl Runtime {
 
     /// A runtime that is offline and knows the modules that ship, until the builder is told otherwise.
     pub fn builder() -> Builder {
-        Builder { provider: None, finder: Finder::new(".", Vec::new(), None), timeout: Self::DEFAULT_TIMEOUT }
+        Builder {
+            providers: Providers::offline(),
+            finder: Finder::new(".", Vec::new(), None),
+            timeout: Self::DEFAULT_TIMEOUT,
+        }
     }
 
     /// Loads a module by name or path. It is compiled once and kept; when its files change, it is
@@ -91,14 +95,19 @@ impl Runtime {
         options: RunOptions,
     ) -> Result<Prepared, ErrorBody> {
         let options = RunOptions { timeout: options.timeout.or(Some(self.timeout)), ..options };
-        pipeline::prepare(self.provider.clone(), module, input, &options)
+        pipeline::prepare(&self.providers, module, input, &options)
     }
 }
 
 impl Builder {
     /// Who is asked; without one the runtime is offline.
-    pub fn provider(mut self, provider: Arc<dyn Provider>) -> Self {
-        self.provider = Some(provider);
+    pub fn provider(self, provider: Arc<dyn Provider>) -> Self {
+        self.providers(Providers::one(provider))
+    }
+
+    /// Who is asked, in which order, and by which names.
+    pub fn providers(mut self, providers: Providers) -> Self {
+        self.providers = providers;
         self
     }
 
@@ -117,7 +126,7 @@ impl Builder {
     /// The runtime.
     pub fn build(self) -> Runtime {
         Runtime {
-            provider: self.provider,
+            providers: Arc::new(self.providers),
             modules: Arc::new(Modules::new(self.finder)),
             timeout: self.timeout,
         }

@@ -1,0 +1,195 @@
+//! Options as they stand in a request: `_options` (supplement section 6).
+
+use std::{fmt::Display, str::FromStr, time::Duration};
+
+use cog_json::{Kind, Node, ToJson, Value, Writer};
+use cog_spec::{Code, ErrorBody};
+
+use super::RunOptions;
+
+/// The keys of `_options` that are a run's own.
+const KEYS: [&str; 7] =
+    ["chunk_type", "provider", "model", "strict", "timeout_ms", "on_violation", "max_attempts"];
+/// The longest that a request may let a run take: a day, in milliseconds.
+const LONGEST_MS: u64 = 24 * 3600 * 1000;
+/// How often a request may have the model asked.
+const MOST_ATTEMPTS: u64 = 10;
+/// The longest name of a provider or a model, in bytes.
+const LONGEST_NAME: usize = 256;
+
+impl RunOptions {
+    /// Reads the options of a request, an object. Keys of `extra` are the caller's own and are passed over.
+    ///
+    /// # Errors
+    /// E1001: a key that is not known, a value of another type, a number out of its bounds; with the path, and what
+    /// is allowed.
+    pub fn read(node: Node<'_>, extra: &[&str]) -> Result<Self, ErrorBody> {
+        if !node.is_object() {
+            return Err(fault("_options", "type", format!("found {}; allowed: an object", named(node))));
+        }
+        let mut options = Self::default();
+        for (key, value) in node.members() {
+            let given = Given { key, value };
+            match key {
+                "chunk_type" => options.chunk_type = Some(given.word()?),
+                "provider" => options.provider = Some(given.name()?),
+                "model" => options.model = Some(given.name()?),
+                "strict" => options.strict = given.flag()?,
+                "timeout_ms" => options.timeout = Some(Duration::from_millis(given.number(LONGEST_MS)?)),
+                "on_violation" => options.on_violation = Some(given.word()?),
+                "max_attempts" => options.max_attempts = given.number(MOST_ATTEMPTS)?.try_into().ok(),
+                _ if extra.contains(&key) => {}
+                _ => return Err(unknown(key, extra)),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// The keys of `_options`, those that are set. What a request cannot set is left out.
+impl ToJson for RunOptions {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.optional("chunk_type", &self.chunk_type.map(|it| it.as_str()));
+            w.optional("provider", &self.provider);
+            w.optional("model", &self.model);
+            w.optional("strict", &self.strict.then_some(true));
+            let ms = self.timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX).min(LONGEST_MS));
+            w.optional("timeout_ms", &ms);
+            w.optional("on_violation", &self.on_violation.map(|it| it.as_str()));
+            w.optional("max_attempts", &self.max_attempts);
+        });
+    }
+}
+
+/// A member of `_options`.
+struct Given<'a> {
+    key: &'a str,
+    value: Node<'a>,
+}
+
+impl Given<'_> {
+    fn flag(&self) -> Result<bool, ErrorBody> {
+        self.value.as_bool().ok_or_else(|| self.fault("type", "true or false"))
+    }
+
+    /// A number from 1 to this.
+    fn number(&self, most: u64) -> Result<u64, ErrorBody> {
+        let allowed = format!("a whole number from 1 to {most}");
+        if self.value.kind() != Kind::Number {
+            return Err(self.fault("type", allowed));
+        }
+        let number = self.value.as_u64().filter(|number| (1..=most).contains(number));
+        number.ok_or_else(|| self.fault("bounds", allowed))
+    }
+
+    fn name(&self) -> Result<String, ErrorBody> {
+        let name = self.value.as_str().map(str::trim).filter(|name| !name.is_empty());
+        let name = name.filter(|name| name.len() <= LONGEST_NAME);
+        name.map(str::to_owned).ok_or_else(|| self.fault("type", "a name"))
+    }
+
+    fn word<T: FromStr<Err = cog_spec::UnknownWord>>(&self) -> Result<T, ErrorBody> {
+        let Some(word) = self.value.as_str() else { return Err(self.fault("type", "a word")) };
+        word.parse().map_err(|error: cog_spec::UnknownWord| {
+            let fault = self.fault("enum", error.allowed.join(", "));
+            match cog_schema::nearest(word, error.allowed.iter().copied()) {
+                Some(near) => fault.suggest(format!("Did you mean `{near}`?")),
+                None => fault,
+            }
+        })
+    }
+
+    fn fault(&self, rule: &str, allowed: impl Display) -> ErrorBody {
+        let found = match self.value.kind() {
+            Kind::Number | Kind::String | Kind::Bool => shortened(self.value.to_json()),
+            _ => named(self.value).to_owned(),
+        };
+        fault(&format!("_options.{}", self.key), rule, format!("found {found}; allowed: {allowed}"))
+    }
+}
+
+fn unknown(key: &str, extra: &[&str]) -> ErrorBody {
+    let mut known: Vec<&str> = KEYS.iter().chain(extra).copied().collect();
+    let near = cog_schema::nearest(key, known.iter().copied());
+    known.sort_unstable();
+    let path = format!("_options.{}", shortened(key.to_owned()));
+    let fault = fault(&path, "unknown", format!("there is no such option; allowed: {}", known.join(", ")));
+    match near {
+        Some(near) => fault.suggest(format!("Did you mean `{near}`?")),
+        None => fault,
+    }
+}
+
+fn fault(path: &str, rule: &str, message: String) -> ErrorBody {
+    let violation = serde_json::json!({ "path": path, "rule": rule, "message": message });
+    ErrorBody::new(Code::InvalidInput, format!("{path}: {message}"))
+        .with_details(Value::from(serde_json::json!({ "violations": [violation] })))
+}
+
+/// A value as a message shows it: its first 64 characters.
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(64) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
+}
+
+fn named(node: Node<'_>) -> &'static str {
+    match node.kind() {
+        Kind::Null => "null",
+        Kind::Bool => "a boolean",
+        Kind::Number => "a number",
+        Kind::String => "a string",
+        Kind::Array => "an array",
+        Kind::Object => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<RunOptions, ErrorBody> {
+        RunOptions::read(Value::parse(text).unwrap().node(), &["detach"])
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3}"#;
+        assert_eq!(read(text).unwrap().to_json(), text);
+        assert_eq!(read("{}").unwrap().to_json(), "{}");
+    }
+
+    #[test]
+    fn keys_of_the_caller_are_passed_over_and_others_refused_with_what_was_meant() {
+        assert!(read(r#"{"detach": 1}"#).is_ok());
+        let error = read(r#"{"timeout": 1}"#).unwrap_err();
+        assert_eq!(error.code.as_str(), "E1001");
+        assert!(error.message.starts_with("_options.timeout: "), "{}", error.message);
+        assert_eq!(read(r#"{"modle": 1}"#).unwrap_err().suggestion.unwrap(), "Did you mean `model`?");
+    }
+
+    #[test]
+    fn values_out_of_bounds_are_refused() {
+        let bad = [
+            "[]",
+            r#"{"timeout_ms": 0}"#,
+            r#"{"timeout_ms": -5}"#,
+            r#"{"timeout_ms": 1.5}"#,
+            r#"{"timeout_ms": 86400001}"#,
+            r#"{"timeout_ms": "5"}"#,
+            r#"{"max_attempts": 0}"#,
+            r#"{"max_attempts": 11}"#,
+            r#"{"max_attempts": 1e30}"#,
+            r#"{"on_violation": "ignore"}"#,
+            r#"{"chunk_type": null}"#,
+            r#"{"strict": "yes"}"#,
+            r#"{"model": " "}"#,
+            r#"{"provider": ["a"]}"#,
+        ];
+        for text in bad {
+            assert_eq!(read(text).map_err(|error| error.code.to_string()).unwrap_err(), "E1001", "{text}");
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The life of a run: stopped from outside, resumed.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says what it expects by failing")]
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use cog_json::{ToJson as _, Value};
+use cog_module::Module;
+use cog_provider::Provider;
+use cog_run::{RecoveryOffer, RunInput, RunOptions, Runtime, Stop, StopReason};
+use cog_spec::Chunk;
+use futures_util::StreamExt as _;
+use support::{ANSWER, Scripted, folder};
+use tempfile::TempDir;
+
+fn question() -> RunInput {
+    RunInput::Json(Value::parse(r#"{"query": "why?"}"#).unwrap())
+}
+
+/// A runtime that asks this provider, with the module of the folder loaded.
+fn asking(provider: Scripted, folder: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
+    let provider = Arc::new(provider);
+    let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    (provider, runtime, module)
+}
+
+/// The last chunk, which is to be an error, as JSON.
+fn error(chunks: &[Chunk]) -> serde_json::Value {
+    assert_eq!(chunks.iter().filter(|chunk| chunk.is_end()).count(), 1);
+    let last: serde_json::Value = serde_json::from_str(&chunks.last().unwrap().to_json()).unwrap();
+    assert_eq!(last["ok"], false, "{last}");
+    last
+}
+
+/// The chunks of a run that is stopped a second after its first data.
+async fn stopped(reason: StopReason, recovery: Option<RecoveryOffer>) -> (Vec<Chunk>, Arc<Scripted>) {
+    let folder = folder("Answer.", &[]);
+    let said =
+        r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
+    let (provider, runtime, module) = asking(Scripted::hanging(said), &folder);
+    let stop = Stop::new();
+    let options = RunOptions { stop: stop.clone(), recovery, ..RunOptions::default() };
+    let chunks = runtime.execute_stream(&module, question(), options).unwrap().collect::<Vec<_>>();
+    let later = async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stop.now(reason);
+    };
+    (tokio::join!(chunks, later).0, provider)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_stopped_ends_with_e2010_and_drops_the_call() {
+    for reason in [StopReason::Cancelled, StopReason::ClientGone, StopReason::Shutdown] {
+        let (chunks, provider) = stopped(reason, None).await;
+        let end = error(&chunks);
+        assert_eq!(end["error"]["code"], "E2010");
+        assert_eq!(end["error"]["details"]["reason"], reason.as_str());
+        assert_eq!(end["partial_data"]["result"], "fi");
+        assert_eq!(end["error"].get("recovery"), None);
+        assert_eq!(provider.open_replies(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_can_be_mended_says_how_to_go_on() {
+    let offer = RecoveryOffer { retry_after_ms: 250, max_retries: 4 };
+    let (chunks, _) = stopped(StopReason::Shutdown, Some(offer)).await;
+    let last_seq = chunks.iter().filter_map(Chunk::seq).max().unwrap();
+    let recovery = &error(&chunks)["error"]["recovery"];
+    assert_eq!(recovery["last_seq"], last_seq);
+    assert_eq!((&recovery["retry_after_ms"], &recovery["max_retries"]), (&250.into(), &4.into()));
+    let (chunks, _) = stopped(StopReason::Cancelled, Some(offer)).await;
+    assert_eq!(error(&chunks)["error"].get("recovery"), None);
+}
+
+#[tokio::test]
+async fn a_run_that_was_stopped_before_it_began_asks_nobody() {
+    let folder = folder("Answer.", &[]);
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
+    let stop = Stop::new();
+    stop.now(StopReason::Cancelled);
+    let options = RunOptions { stop, ..RunOptions::default() };
+    let envelope = runtime.execute(&module, question(), options).await;
+    assert_eq!(envelope.error().unwrap().code.as_str(), "E2010");
+    assert_eq!(provider.requests(), []);
+}
+
+#[tokio::test]
+async fn a_resumed_run_takes_back_what_was_told_and_counts_on() {
+    let folder = folder("Answer.", &[]);
+    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
+    let options =
+        RunOptions { session_id: Some("sess_1".to_owned()), resume_from: Some(7), ..RunOptions::default() };
+    let stream = runtime.execute_stream(&module, question(), options).unwrap();
+    assert_eq!(stream.session_id(), "sess_1");
+    let chunks: Vec<Chunk> = stream.collect().await;
+    let first: serde_json::Value = serde_json::from_str(&chunks[0].to_json()).unwrap();
+    assert_eq!((&first["resumed"], &first["resume_from_seq"]), (&true.into(), &7.into()));
+    assert_eq!(chunks[1].to_json(), r#"{"chunk":{"seq":8,"type":"snapshot","data":{}}}"#);
+    let numbers: Vec<u64> = chunks.iter().filter_map(Chunk::seq).collect();
+    assert_eq!(numbers, (8..8 + numbers.len() as u64).collect::<Vec<_>>());
+    let lines: Vec<String> = chunks.iter().map(|chunk| chunk.to_json()).collect();
+    let verdict = cog_answer::verify::verify(&lines.join("\n"), None, None);
+    assert!(verdict.valid, "{:?}", verdict.violations);
+    assert!(cog_answer::fold(chunks).is_ok());
+}
