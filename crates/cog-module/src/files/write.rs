@@ -1,0 +1,205 @@
+//! Writing: a file or a folder is there whole, or as it was.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
+
+use super::{FileError, missing};
+
+/// Writes a file whole: into a sibling first, which then takes its place.
+///
+/// A reader sees the old text or the new one, never a part. No folder is made: one that is missing is
+/// rather mistyped than wanted. A link is followed; what is no regular file, such as a pipe, is written
+/// to as it is.
+///
+/// # Errors
+/// When the system refuses; the file is then as it was.
+pub fn write_atomic(path: &Path, text: &str) -> Result<(), FileError> {
+    check_writable(path)?;
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
+        return Ok(fs::write(&path, text)?);
+    }
+    let folder = parent_of(&path);
+    let mut sibling = tempfile::Builder::new().prefix(".cog-").tempfile_in(folder)?;
+    sibling.write_all(text.as_bytes())?;
+    sibling.as_file().sync_all()?;
+    set_permissions_of(&path, sibling.path())?;
+    sibling.persist(&path).map_err(|error| FileError::Io(error.error))?;
+    Ok(())
+}
+
+/// Whether a file can stand under a name, as far as that can be seen without writing it: before the
+/// work begins whose result it is to hold.
+///
+/// # Errors
+/// When its folder is not there, or the name is that of a folder.
+pub fn check_writable(path: &Path) -> Result<(), FileError> {
+    if fs::metadata(path).is_ok_and(|about| about.is_dir()) {
+        return Err(FileError::NotAFile);
+    }
+    let folder = parent_of(path);
+    let is_folder = fs::metadata(folder).is_ok_and(|about| about.is_dir());
+    if is_folder { Ok(()) } else { Err(FileError::NoFolder { folder: folder.to_owned() }) }
+}
+
+/// Makes a folder with these files: in a sibling first, which then takes its place.
+///
+/// # Errors
+/// When a file cannot be written, or the folder is there already; nothing is left behind then.
+pub fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
+    let parent = parent_of(folder);
+    fs::create_dir_all(parent)?;
+    let sibling = tempfile::Builder::new().prefix(".cog-").tempdir_in(parent)?;
+    for (path, bytes) in files {
+        let path = sibling.path().join(path);
+        fs::create_dir_all(path.parent().unwrap_or(sibling.path()))?;
+        fs::write(path, bytes)?;
+    }
+    open_to_others(sibling.path())?;
+    fs::rename(sibling.path(), folder)?;
+    // The folder has moved, so there is nothing to remove under the old name.
+    let _ = sibling.keep();
+    Ok(())
+}
+
+/// Copies a folder with everything in it; links stay links.
+///
+/// # Errors
+/// When something cannot be copied: a copy without it would be no copy.
+pub fn copy_folder(from: &Path, to: &Path) -> Result<(), FileError> {
+    let mut open = vec![(from.to_owned(), to.to_owned())];
+    while let Some((from, to)) = open.pop() {
+        fs::create_dir_all(&to)?;
+        fs::set_permissions(&to, fs::metadata(&from)?.permissions())?;
+        for entry in fs::read_dir(&from)? {
+            let entry = entry?;
+            let target = to.join(entry.file_name());
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                open.push((entry.path(), target));
+            } else if kind.is_file() {
+                fs::copy(entry.path(), target)?;
+            } else if kind.is_symlink() {
+                copy_link(&entry.path(), &target)?;
+            } else {
+                return Err(FileError::NotAFile);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes the folder that a file is to stand in, and those above it, where they are missing.
+pub(crate) fn make_folder_of(path: &Path) -> Result<(), FileError> {
+    Ok(fs::create_dir_all(parent_of(path))?)
+}
+
+/// Removes a file, and the folders under `root` that are empty then.
+pub(crate) fn remove(path: &Path, root: &Path) -> Result<(), FileError> {
+    fs::remove_file(path).map_err(missing)?;
+    let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
+    for folder in above {
+        // A folder that still holds something stays: this is the test for it.
+        if fs::remove_dir(folder).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A temporary folder beside another one, so that one can take the other's place.
+pub(crate) struct Sibling(tempfile::TempDir);
+
+impl Sibling {
+    pub(crate) fn of(folder: &Path) -> Result<Self, FileError> {
+        Ok(Self(tempfile::Builder::new().prefix(".cog-").tempdir_in(parent_of(folder))?))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Puts `staged` in place of `folder`, which moves to `kept`, or goes with the sibling.
+    ///
+    /// Where the system can exchange two names in one step, there is a whole folder under the name of
+    /// `folder` at every moment.
+    pub(crate) fn swap(&self, staged: &Path, folder: &Path, kept: Option<&Path>) -> Result<(), FileError> {
+        let away = kept.map_or_else(|| self.path().join("replaced"), Path::to_owned);
+        if exchange(staged, folder)? {
+            return Ok(fs::rename(staged, &away)?);
+        }
+        fs::rename(folder, &away)?;
+        if let Err(error) = fs::rename(staged, folder) {
+            fs::rename(&away, folder)?;
+            return Err(error.into());
+        }
+        Ok(())
+    }
+}
+
+/// Exchanges two names in one step; false where the system or the file system cannot.
+#[cfg(target_os = "linux")]
+fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
+    use rustix::{
+        fs::{CWD, RenameFlags, renameat_with},
+        io::Errno,
+    };
+    match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOSYS | Errno::INVAL | Errno::NOTSUP) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn exchange(_: &Path, _: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+#[cfg(unix)]
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    std::os::unix::fs::symlink(fs::read_link(from)?, to)
+}
+
+#[cfg(not(unix))]
+fn copy_link(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to).map(drop)
+}
+
+fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A temporary file is readable by its owner alone; what replaces a file keeps that file's rights.
+fn set_permissions_of(path: &Path, sibling: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(about) => fs::set_permissions(sibling, about.permissions()),
+        Err(_) => readable(sibling),
+    }
+}
+
+/// Gives what was made for one user alone the usual rights.
+#[cfg(unix)]
+fn readable(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(unix)]
+fn open_to_others(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+}
+
+#[cfg(not(unix))]
+fn readable(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn open_to_others(_: &Path) -> io::Result<()> {
+    Ok(())
+}
