@@ -43,6 +43,9 @@ pub enum FileError {
     /// It is a folder, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,
+    /// It is a link to something outside the folder it must lie in.
+    #[error("it is a link that leads out of the folder of the module")]
+    Outside,
     /// It is over the limit; it was not read.
     #[error("it is over the limit of {limit} bytes")]
     TooLarge {
@@ -76,6 +79,7 @@ impl FileError {
             Self::Missing => "check the name, and the folder it is looked for in",
             Self::NoFolder { .. } => "make the folder first, or name one that is there",
             Self::NotAFile => "give the path of a regular file",
+            Self::Outside => "put the file itself into the folder",
             Self::TooLarge { .. } => "split it, or leave out what is not needed",
             Self::Empty => "write something into it",
             Self::NotUtf8 { .. } | Self::Nul { .. } => "save it as UTF-8 text",
@@ -101,6 +105,17 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
         return Err(FileError::TooLarge { limit });
     }
     text_of(bytes)
+}
+
+/// The same for a file below a folder, links in between resolved: what somebody else put into the folder
+/// cannot make this program read, and so send, what lies elsewhere.
+pub(crate) fn read_text_within(folder: &Path, relative: &str, limit: u64) -> Result<String, FileError> {
+    let path = folder.join(relative);
+    let (folder, target) = (fs::canonicalize(folder).map_err(missing)?, fs::canonicalize(&path));
+    if target.is_ok_and(|target| !target.starts_with(folder)) {
+        return Err(FileError::Outside);
+    }
+    read_text(&path, limit)
 }
 
 /// The text in some bytes: UTF-8, without NUL, not empty, without its byte order mark.

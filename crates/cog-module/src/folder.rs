@@ -69,7 +69,7 @@ impl Origin {
     /// Reads a file of the module as text, within a limit in bytes.
     pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Source, FileError> {
         let text = match self {
-            Origin::Folder(path) => files::read_text(&path.join(relative), limit)?,
+            Origin::Folder(path) => files::read_text_within(path, relative, limit)?,
             Origin::BuiltIn(shipped) => {
                 files::text_of(shipped.file(relative).ok_or(FileError::Missing)?.to_vec())?
             }
@@ -84,9 +84,11 @@ pub(crate) fn unreadable(path: &Path, error: &FileError) -> Diagnostic {
         FileError::TooLarge { .. } => Rule::FileTooLarge,
         FileError::Empty => Rule::FileEmpty,
         FileError::NotUtf8 { .. } | FileError::Nul { .. } => Rule::FileNotText,
-        FileError::Missing | FileError::NoFolder { .. } | FileError::NotAFile | FileError::Io(_) => {
-            Rule::FileUnreadable
-        }
+        FileError::Missing
+        | FileError::NoFolder { .. }
+        | FileError::NotAFile
+        | FileError::Outside
+        | FileError::Io(_) => Rule::FileUnreadable,
     };
     let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
     Diagnostic::error(rule, path, format!("{name}: {error}")).suggest(error.suggestion())

@@ -67,3 +67,24 @@ fn a_copy_has_the_links_too() {
     assert_eq!(fs::read_link(place.path().join("to/link")).unwrap(), Path::new("inner/x"));
     assert_eq!(read_text(&place.path().join("to/link"), 10).unwrap(), "text");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_leads_no_further_than_its_folder() {
+    let place = TempDir::new().unwrap();
+    let module = place.path().join("module");
+    fs::create_dir_all(module.join("inner")).unwrap();
+    write_atomic(&place.path().join("secret"), "secret").unwrap();
+    write_atomic(&module.join("inner/own"), "own").unwrap();
+    for (target, link) in [("../secret", "out"), ("inner/own", "in"), ("..", "above"), ("nowhere", "lost")] {
+        std::os::unix::fs::symlink(target, module.join(link)).unwrap();
+    }
+    let read = |relative| read_text_within(&module, relative, 10);
+    assert!(matches!(read("out"), Err(FileError::Outside)));
+    assert!(matches!(read("above/secret"), Err(FileError::Outside)));
+    assert!(matches!(read("../secret"), Err(FileError::Outside)));
+    assert!(matches!(read("lost"), Err(FileError::Missing)));
+    assert_eq!(read("in").unwrap(), "own");
+    std::os::unix::fs::symlink(&module, place.path().join("other-name")).unwrap();
+    assert_eq!(read_text_within(&place.path().join("other-name"), "in", 10).unwrap(), "own");
+}
