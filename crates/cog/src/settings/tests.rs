@@ -4,8 +4,8 @@ use super::*;
 fn settings(variables: &[(&str, &str)], operator: Option<&str>) -> Result<Settings, SettingsError> {
     let home = tempfile::tempdir().unwrap();
     if let Some(text) = operator {
-        let path = home.path().join(".config/cog/config.toml");
-        cog_module::files::write_atomic(&path, text).unwrap();
+        let file = ("config.toml".to_owned(), text.as_bytes().to_vec());
+        cog_module::files::write_folder(&home.path().join(".config/cog"), &[file]).unwrap();
     }
     let mut environment = Environment::from([("HOME", home.path().to_str().unwrap())]);
     for (name, value) in variables {
