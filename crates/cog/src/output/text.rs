@@ -17,18 +17,24 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
 pub(crate) fn printable(text: &str) -> String {
     let show = |c: char| match c {
         '\t' => ' ',
-        c if c.is_control() => '\u{fffd}',
+        c if is_unsafe(c) => '\u{fffd}',
         c => c,
     };
     text.chars().map(show).collect()
 }
 
-/// The text for a terminal: of control characters only line breaks, tabs and colours (`ESC[…m`) are
+/// Whether a terminal would do something else than to show it: control characters, and those that turn
+/// the direction of the text that follows, so that it reads as what it is not.
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The text for a terminal: of what is unsafe only line breaks, tabs and colours (`ESC[…m`) are
 /// left. What a model, a vendor or a file says can then neither move the cursor nor set a title.
 pub(super) fn for_terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(|c: char| c.is_control() && !matches!(c, '\n' | '\t')) {
+    while let Some(at) = rest.find(|c: char| is_unsafe(c) && !matches!(c, '\n' | '\t')) {
         let (before, from) = rest.split_at(at);
         safe += before;
         let colour = colour_at(from);
@@ -94,6 +100,7 @@ mod tests {
     #[test]
     fn escapes_do_not_reach_the_terminal() {
         assert_eq!(wrap("\u{1b}[2Jx", 20), ["\u{fffd}[2Jx"]);
+        assert_eq!(for_terminal("a\u{202e}b\u{2066}"), "a\u{fffd}b\u{fffd}");
         assert_eq!(
             for_terminal("a\u{1b}]0;title\u{7}b\u{9b}c\r"),
             "a\u{fffd}]0;title\u{fffd}b\u{fffd}c\u{fffd}"
