@@ -129,9 +129,10 @@ fn enclosed(text: &str, opening: char, closing: char) -> Option<(&str, &str)> {
 
 /// `{{module.path}}`; anything else between braces is text.
 fn reference(text: &str) -> Option<(PromptPart, &str)> {
-    let within = text.get(..text.floor_char_boundary(MAX_PLACEHOLDER)).unwrap_or(text);
-    let (inside, _) = within.strip_prefix("{{")?.split_once("}}")?;
-    let (raw, after) = text.split_at(inside.len() + 4);
+    let rest = text.strip_prefix("{{")?;
+    let (inside, closing) = rest.split_at(rest.find(['{', '}'])?);
+    let after = closing.strip_prefix("}}")?;
+    let raw = text.get(..inside.len() + 4)?;
     let (module, path) = inside.trim().split_once('.')?;
     let is_path = !path.is_empty() && path.chars().all(|c| c.is_alphanumeric() || "_-$.[]".contains(c));
     if !is_module_name(module) || !is_path {
