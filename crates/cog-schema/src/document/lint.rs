@@ -23,10 +23,11 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaProblem> {
     let findings = findings(&faults, tree.node(), &Value::Null);
     findings
         .into_iter()
-        .map(|finding| SchemaProblem {
+        .map(|finding| (finding.message.ends_with(" regex"), finding))
+        .map(|(is_about_regex, finding)| SchemaProblem {
             pointer: format!("{root}{}", finding.at),
             message: format!("no valid JSON Schema (Draft-07): {}", finding.message),
-            suggestion: finding.suggestion,
+            suggestion: finding.suggestion.or_else(|| is_about_regex.then(|| LINEAR.to_owned())),
         })
         .collect()
 }
@@ -51,7 +52,9 @@ fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
     own.into_iter().chain(names).collect()
 }
 
+/// What a pattern must do without.
+const LINEAR: &str = "Patterns are matched in linear time: check the brackets, and do without look-around, back-references and very large repeats.";
+
 fn unusable(pointer: String, pattern: &str) -> SchemaProblem {
-    SchemaProblem::new(pointer, format!("the pattern `{pattern}` cannot be used"))
-        .suggest("Patterns are matched in linear time: check the brackets, and do without look-around, back-references and very large repeats.")
+    SchemaProblem::new(pointer, format!("the pattern `{pattern}` cannot be used")).suggest(LINEAR)
 }

@@ -72,6 +72,6 @@ pub(super) fn nowhere(document: &Value, pointer: &str, who: &str) -> SchemaProbl
     let near = siblings.and_then(|members| nearest(name, members.keys().map(String::as_str)));
     match near {
         Some(near) => problem.suggest(format!("Did you mean `{outer}/{near}`?")),
-        None => problem,
+        None => problem.suggest("Define it there, or correct the reference."),
     }
 }
