@@ -55,6 +55,9 @@ pub enum FileError {
     /// It holds nothing, or white space alone.
     #[error("it is empty")]
     Empty,
+    /// It is UTF-16, as some editors and shells write it.
+    #[error("it is UTF-16 text, not UTF-8")]
+    Utf16,
     /// It is not UTF-8 text.
     #[error("it is not UTF-8 text: the byte at offset {offset} does not belong there")]
     NotUtf8 {
@@ -82,7 +85,7 @@ impl FileError {
             Self::Outside => "put the file itself into the folder",
             Self::TooLarge { .. } => "split it, or leave out what is not needed",
             Self::Empty => "write something into it",
-            Self::NotUtf8 { .. } | Self::Nul { .. } => "save it as UTF-8 text",
+            Self::Utf16 | Self::NotUtf8 { .. } | Self::Nul { .. } => "save it as UTF-8 text",
             Self::Io(_) => "check that it exists and that you may read and write there",
         }
     }
@@ -120,6 +123,9 @@ pub(crate) fn read_text_within(folder: &Path, relative: &str, limit: u64) -> Res
 
 /// The text in some bytes: UTF-8, without NUL, not empty, without its byte order mark.
 pub fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+        return Err(FileError::Utf16);
+    }
     if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
         return Err(FileError::Nul { offset });
     }
@@ -129,6 +135,15 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
         text.drain(..'\u{feff}'.len_utf8());
     }
     if text.trim().is_empty() { Err(FileError::Empty) } else { Ok(text) }
+}
+
+/// What stands under the name of a file and is none: a folder, a link that leads nowhere.
+pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
+    match fs::metadata(path) {
+        Ok(about) if about.is_dir() => Some("a folder"),
+        Ok(_) => None,
+        Err(_) => fs::symlink_metadata(path).is_ok().then_some("a link that leads nowhere"),
+    }
 }
 
 /// The names of the files in a folder, sorted; an empty list where there is no such folder.

@@ -66,6 +66,14 @@ impl Origin {
         }
     }
 
+    /// What stands under the name of a file of the module and is none.
+    pub(crate) fn no_file(&self, relative: &str) -> Option<&'static str> {
+        match self {
+            Origin::Folder(path) => files::no_file(&path.join(relative)),
+            Origin::BuiltIn(_) => None,
+        }
+    }
+
     /// Reads a file of the module as text, within a limit in bytes.
     pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Source, FileError> {
         let text = match self {
@@ -83,7 +91,7 @@ pub(crate) fn unreadable(path: &Path, error: &FileError) -> Diagnostic {
     let rule = match error {
         FileError::TooLarge { .. } => Rule::FileTooLarge,
         FileError::Empty => Rule::FileEmpty,
-        FileError::NotUtf8 { .. } | FileError::Nul { .. } => Rule::FileNotText,
+        FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. } => Rule::FileNotText,
         FileError::Missing
         | FileError::NoFolder { .. }
         | FileError::NotAFile

@@ -63,6 +63,15 @@ pub(crate) fn is_module(names: &[String]) -> bool {
 }
 
 fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
+    if let Some((name, what)) = Family::ALL.iter().find_map(|family| {
+        let name = family.manifest();
+        origin.no_file(name).map(|what| (name, what))
+    }) {
+        let message = format!("{name} is {what}, not a file");
+        return Diagnostic::error(Rule::ManifestMissing, origin.path_of(name), message).suggest(format!(
+            "put a file in the place of `{name}`; `cog new NAME` makes a module with every file"
+        ));
+    }
     let folder = origin.path_of("");
     let message = "the folder holds no manifest: module.yaml, MODULE.md or module.md";
     let diagnostic = Diagnostic::error(Rule::ManifestMissing, folder, message);

@@ -251,3 +251,29 @@ fn a_byte_order_mark_and_carriage_returns_do_no_harm() {
         .with("schema.json", format!("\u{feff}{SCHEMA}"));
     assert_eq!(folder.load().unwrap().warnings, []);
 }
+
+#[test]
+fn what_stands_in_the_place_of_a_file_is_told() {
+    let folder = Folder::v22().without("module.yaml").with("module.yaml/x", "a folder of that name");
+    let found = &folder.load().unwrap_err().diagnostics[0];
+    assert_eq!(
+        (found.rule, found.message.as_str()),
+        (Rule::ManifestMissing, "module.yaml is a folder, not a file")
+    );
+    assert!(found.file.ends_with("module.yaml") && found.suggestion.is_some());
+    let utf16: Vec<u8> = "\u{feff}name: m".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let found = &Folder::v22().with("module.yaml", utf16).load().unwrap_err().diagnostics[0];
+    assert_eq!(
+        (found.rule, found.message.as_str()),
+        (Rule::FileNotText, "module.yaml: it is UTF-16 text, not UTF-8")
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_manifest_that_is_a_dead_link_is_told() {
+    let folder = Folder::v22().without("module.yaml");
+    std::os::unix::fs::symlink("nowhere", folder.path().join("module.yaml")).unwrap();
+    let found = &folder.load().unwrap_err().diagnostics[0];
+    assert_eq!(found.message, "module.yaml is a link that leads nowhere, not a file");
+}

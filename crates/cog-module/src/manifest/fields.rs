@@ -20,6 +20,9 @@ pub(super) struct Fields<'a> {
     findings: &'a Findings<'a>,
 }
 
+/// Where every key stands.
+const KEYS: &str = "`cog schema manifest` prints every key";
+
 impl<'a> Fields<'a> {
     /// The keys of the document; none where it is no mapping, which is an error.
     pub(super) fn of_root(root: &'a Node, findings: &'a Findings<'a>) -> Self {
@@ -27,7 +30,8 @@ impl<'a> Fields<'a> {
             Content::Map(entries) => entries.as_slice(),
             _ => {
                 let message = format!("the manifest is {}, not a mapping of keys to values", root.kind());
-                findings.error(Rule::ManifestShape, root.span.clone(), message, None);
+                let help = format!("begin with `name:`; {KEYS}");
+                findings.error(Rule::ManifestShape, root.span.clone(), message, Some(help));
                 &[]
             }
         };
@@ -248,8 +252,9 @@ impl<'a> Fields<'a> {
         let known = self.known.borrow();
         for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
             let message = format!("`{}{}` is no key of a module; it is ignored", self.prefix, entry.key);
-            let help = nearest(&entry.key, known.iter().copied()).map(|key| format!("did you mean `{key}`?"));
-            self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, help);
+            let near = nearest(&entry.key, known.iter().copied()).map(|key| format!("did you mean `{key}`?"));
+            let help = near.unwrap_or_else(|| KEYS.to_owned());
+            self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
         }
     }
 

@@ -37,7 +37,9 @@ pub(super) fn any_text(file: &str) -> Result<String, ErrorBody> {
         if file == "-" { (read_stdin(), "stdin") } else { (files::read_text(Path::new(file), LIMIT), file) };
     match read {
         Err(FileError::Empty) => Ok(String::new()),
-        Err(FileError::NotUtf8 { .. } | FileError::Nul { .. }) => Ok("\u{fffd}".to_owned()),
+        Err(FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. }) => {
+            Ok("\u{fffd}".to_owned())
+        }
         read => read.map_err(|error| unreadable(name, &error)),
     }
 }
@@ -62,10 +64,16 @@ fn read_stdin() -> Result<String, FileError> {
 fn unreadable(name: &str, error: &FileError) -> ErrorBody {
     let code = match error {
         FileError::TooLarge { .. } => Code::InputTooLarge,
-        FileError::Empty | FileError::NotUtf8 { .. } | FileError::Nul { .. } => Code::ParseError,
+        FileError::Empty | FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. } => {
+            Code::ParseError
+        }
         _ => Code::InvalidReference,
     };
-    ErrorBody::new(code, format!("the input {name} cannot be read: {error}")).suggest(error.suggestion())
+    let suggestion = match error {
+        FileError::NotAFile => "give a regular file, or send it through stdin with `-`: … | cog run MODULE -",
+        _ => error.suggestion(),
+    };
+    ErrorBody::new(code, format!("the input {name} cannot be read: {error}")).suggest(suggestion)
 }
 
 fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
