@@ -65,13 +65,13 @@ pub enum MigrateError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// It is built in, so that there is no folder to change.
-    #[error("`{name}` is built in; `cog new NAME --from {name}` copies it out")]
+    #[error("`{name}` is built in, so there is no folder to change")]
     BuiltIn {
         /// Its name.
         name: String,
     },
     /// The manifest is written in a way that text cannot be put into.
-    #[error("module.yaml is written between braces; put each key on a line of its own")]
+    #[error("module.yaml is written between braces, into which nothing can be put")]
     FlowStyle,
     /// What would be written would not load: an error of this program.
     #[error("the migrated module would not load: {0}")]
@@ -84,6 +84,18 @@ pub enum MigrateError {
         /// What went wrong.
         error: FileError,
     },
+}
+
+impl MigrateError {
+    /// What to do about it.
+    pub fn suggestion(&self) -> Option<String> {
+        match self {
+            Self::Load(_) | Self::Result(_) => None,
+            Self::BuiltIn { name } => Some(format!("`cog new NAME --from {name}` copies it out")),
+            Self::FlowStyle => Some("put each key on a line of its own, without braces".to_owned()),
+            Self::File { error, .. } => Some(error.suggestion().to_owned()),
+        }
+    }
 }
 
 /// Plans the migration of a module; reads alone.

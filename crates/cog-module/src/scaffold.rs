@@ -42,6 +42,30 @@ pub enum ScaffoldError {
     },
 }
 
+impl ScaffoldError {
+    /// What to do about it.
+    pub fn suggestion(&self) -> Option<String> {
+        match self {
+            Self::Name { name } => {
+                let like = like_a_name(name);
+                Some(if like.is_empty() { "such as `my-module`".to_owned() } else { format!("try `{like}`") })
+            }
+            Self::Exists { .. } => Some("choose another name, or move what is there away".to_owned()),
+            Self::Source(_) => None,
+            Self::Write { error, .. } => Some(error.suggestion().to_owned()),
+        }
+    }
+}
+
+/// The module name that is most like a text; empty where there is none.
+fn like_a_name(text: &str) -> String {
+    let lower =
+        text.chars().take(80).map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
+    let name: String = lower.skip_while(|c| !c.is_ascii_lowercase()).collect();
+    let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
+    words.join("-")
+}
+
 /// Makes a v2.5 module from the template, in a folder `name` under `parent`. Returns the folder.
 ///
 /// The module validates at every level, and its golden test runs offline.

@@ -139,6 +139,8 @@ impl Fault {
     fn suggestion(&self) -> Option<String> {
         match self {
             Fault::Find(error) => Some(error.suggestion()),
+            Fault::Scaffold(error) => error.suggestion(),
+            Fault::Migrate(error) => error.suggestion(),
             Fault::Settings(error) => error.suggestion(),
             Fault::Body(error) => error.suggestion.clone(),
             Fault::File { source, .. } => Some(source.suggestion().to_owned()),

@@ -21,7 +21,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// The longest the run may take, such as 30s or 2m
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -46,10 +46,10 @@ fn providers() -> PossibleValuesParser {
 #[command(next_help_heading = "Model")]
 pub(crate) struct GenerationArgs {
     /// How freely the model chooses its words, 0 to 2
-    #[arg(long, value_name = "NUMBER", value_parser = temperature)]
+    #[arg(long, value_name = "NUMBER", value_parser = temperature, allow_hyphen_values = true)]
     temperature: Option<f64>,
     /// The most tokens of output
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     max_tokens: Option<u64>,
     /// For models that take one: the same seed, the same answer, as far as the vendor keeps it
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]

@@ -21,7 +21,7 @@ Examples:
 pub(crate) struct VerifyArgs {
     /// What is checked: a file, or `-` for stdin
     #[arg(value_name = "FILE")]
-    pub(crate) file: String,
+    pub(crate) file: PathBuf,
     /// What it is [default: found out]
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Kind::WORDS))]
     kind: Option<String>,

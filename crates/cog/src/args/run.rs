@@ -13,7 +13,7 @@ pub(crate) struct InputArgs {
     pub(crate) module: String,
     /// The input: a file of JSON, or `-` for stdin; none for an empty object
     #[arg(value_name = "INPUT", conflicts_with_all = ["args", "input_json"])]
-    pub(crate) input: Option<String>,
+    pub(crate) input: Option<PathBuf>,
     /// The input as text; it becomes the one text field that the module asks for
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input_json")]
     pub(crate) args: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, path::Path};
 
-use cog_json::{Limits, Value};
+use cog_json::{Limits, SyntaxKind, Value};
 use cog_module::files::{self, FileError};
 use cog_run::RunInput;
 use cog_spec::{Code, ErrorBody};
@@ -20,8 +20,7 @@ pub(super) fn read(args: &InputArgs) -> Result<RunInput, ErrorBody> {
     let (text, name) = match args {
         InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(text.clone())),
         InputArgs { input_json: Some(text), .. } => (text.clone(), "--input-json"),
-        InputArgs { input: Some(file), .. } if file == "-" => (stdin()?, "stdin"),
-        InputArgs { input: Some(file), .. } => (of_file(file)?, file.as_str()),
+        InputArgs { input: Some(file), .. } => (text_of(file)?, &*file.to_string_lossy()),
         _ => ("{}".to_owned(), ""),
     };
     parse(&text, name).map(RunInput::Json)
@@ -32,24 +31,26 @@ pub(super) fn read(args: &InputArgs) -> Result<RunInput, ErrorBody> {
 ///
 /// # Errors
 /// E1006 where it cannot be read, E1005 where it is too large.
-pub(super) fn any_text(file: &str) -> Result<String, ErrorBody> {
-    let (read, name) =
-        if file == "-" { (read_stdin(), "stdin") } else { (files::read_text(Path::new(file), LIMIT), file) };
-    match read {
+pub(super) fn any_text(file: &Path) -> Result<String, ErrorBody> {
+    match read_text(file) {
         Err(FileError::Empty) => Ok(String::new()),
         Err(FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. }) => {
             Ok("\u{fffd}".to_owned())
         }
-        read => read.map_err(|error| unreadable(name, &error)),
+        read => read.map_err(|error| unreadable(file, &error)),
     }
 }
 
-fn of_file(file: &str) -> Result<String, ErrorBody> {
-    files::read_text(Path::new(file), LIMIT).map_err(|error| unreadable(file, &error))
+fn text_of(file: &Path) -> Result<String, ErrorBody> {
+    read_text(file).map_err(|error| unreadable(file, &error))
 }
 
-fn stdin() -> Result<String, ErrorBody> {
-    read_stdin().map_err(|error| unreadable("stdin", &error))
+fn read_text(file: &Path) -> Result<String, FileError> {
+    if is_stdin(file) { read_stdin() } else { files::read_text(file, LIMIT) }
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
 }
 
 fn read_stdin() -> Result<String, FileError> {
@@ -61,7 +62,7 @@ fn read_stdin() -> Result<String, FileError> {
     files::text_of(bytes)
 }
 
-fn unreadable(name: &str, error: &FileError) -> ErrorBody {
+fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
     let code = match error {
         FileError::TooLarge { .. } => Code::InputTooLarge,
         FileError::Empty | FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. } => {
@@ -73,6 +74,7 @@ fn unreadable(name: &str, error: &FileError) -> ErrorBody {
         FileError::NotAFile => "give a regular file, or send it through stdin with `-`: … | cog run MODULE -",
         _ => error.suggestion(),
     };
+    let name = if is_stdin(file) { "stdin".into() } else { file.to_string_lossy() };
     ErrorBody::new(code, format!("the input {name} cannot be read: {error}")).suggest(suggestion)
 }
 
@@ -81,8 +83,17 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
     Value::parse_within(text.as_bytes(), limits).map_err(|error| {
         let at = error.position(text);
         let message = format!("{name} is not JSON: line {}, column {}: {}", at.line, at.column, error.kind());
-        ErrorBody::new(Code::ParseError, message).suggest("text that is no JSON goes in with --args")
+        let suggestion = match error.kind() {
+            SyntaxKind::TooDeep | SyntaxKind::TooMany => "nest it less, or split it",
+            _ if looks_like_json(text) => "correct the JSON there",
+            _ => "text that is no JSON goes in with --args",
+        };
+        ErrorBody::new(Code::ParseError, message).suggest(suggestion)
     })
+}
+
+fn looks_like_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
 }
 
 #[cfg(test)]
@@ -90,8 +101,12 @@ mod tests {
     use super::*;
 
     fn args(input: Option<&str>, input_json: Option<&str>) -> InputArgs {
-        let text = |text: Option<&str>| text.map(str::to_owned);
-        InputArgs { module: "m".to_owned(), input: text(input), args: None, input_json: text(input_json) }
+        InputArgs {
+            module: "m".to_owned(),
+            input: input.map(Into::into),
+            args: None,
+            input_json: input_json.map(str::to_owned),
+        }
     }
 
     #[test]

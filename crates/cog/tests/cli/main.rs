@@ -2,6 +2,9 @@
 
 #[cfg(test)]
 mod about;
+#[cfg(unix)]
+#[cfg(test)]
+mod hostile;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]

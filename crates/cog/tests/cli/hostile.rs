@@ -1,0 +1,110 @@
+//! What nobody should give to the program, and what it does with it.
+
+#![expect(clippy::disallowed_methods, reason = "tests lay out files")]
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    os::unix::{ffi::OsStrExt as _, fs::symlink},
+    process::Command,
+};
+
+use crate::support::{Place, json, snapshot, stderr, stdout};
+
+/// The code of the envelope that a run with this input file gives.
+fn code_of(place: &Place, input: impl AsRef<OsStr>) -> String {
+    let output = place.cog(["run", "code-reviewer"]).arg(input).output().unwrap();
+    let envelope = json(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(envelope["error"]["suggestion"].is_string(), "{envelope}");
+    envelope["error"]["code"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn inputs_that_never_end_are_not_read() {
+    let place = Place::new();
+    let made = Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap();
+    assert!(made.success());
+    symlink("/dev/zero", place.path().join("zero")).unwrap();
+    assert_eq!(code_of(&place, "pipe"), "E1006");
+    assert_eq!(code_of(&place, "zero"), "E1006");
+    let endless = place.cog(["run", "code-reviewer", "-"]).stdin(File::open("/dev/zero").unwrap()).output();
+    assert_eq!(json(&endless.unwrap())["error"]["code"], "E1005");
+}
+
+#[test]
+fn inputs_in_other_encodings() {
+    let place = Place::new();
+    let json_text = r#"{"code": "x = 1"}"#;
+    place.write("bom.json", &format!("\u{feff}{json_text}"));
+    let utf16: Vec<u8> = json_text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(place.path().join("utf16.json"), [&[0xff, 0xfe], utf16.as_slice()].concat()).unwrap();
+    let read = place.cog(["run", "code-reviewer", "bom.json"]).output().unwrap();
+    assert_eq!(json(&read)["ok"], true);
+    assert_eq!(code_of(&place, "utf16.json"), "E1000");
+}
+
+#[test]
+fn inputs_nested_too_deep_or_too_large() {
+    let place = Place::new();
+    place.write("deep.json", &"[".repeat(1_000_000));
+    place.write("large.json", &format!("\"{}\"", "x".repeat(31 * 1024 * 1024)));
+    assert_eq!(code_of(&place, "deep.json"), "E1000");
+    assert_eq!(code_of(&place, "large.json"), "E1005");
+}
+
+#[test]
+fn a_file_name_need_not_be_text() {
+    let place = Place::new();
+    let (input, output) = (OsStr::from_bytes(b"\xff.json"), OsStr::from_bytes(b"\xfe.json"));
+    std::fs::write(place.path().join(input), r#"{"code": "x = 1"}"#).unwrap();
+    let run = place.cog(["run", "code-reviewer"]).args([input, OsStr::new("-o"), output]).output().unwrap();
+    assert!(run.status.success(), "{}", stderr(&run));
+    let verified = place.cog(["verify"]).arg(output).output().unwrap();
+    assert!(verified.status.success(), "{}", stdout(&verified));
+}
+
+#[test]
+fn an_argument_that_is_no_text() {
+    let place = Place::new();
+    let mut command = place.cog(["run", "code-reviewer", "--args"]);
+    snapshot!(command.arg(OsStr::from_bytes(b"a\xffb")));
+}
+
+#[test]
+fn a_number_below_nothing_is_told_as_a_number() {
+    let place = Place::new();
+    for flag in ["--timeout", "--temperature", "--max-tokens"] {
+        let output = place.cog(["run", "code-reviewer", "--args", "x", flag, "-1"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(stderr(&output).contains(&format!("invalid value '-1' for '{flag}")), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_name_that_is_none_is_answered_with_one() {
+    snapshot!(Place::new().cog(["new", "My Module_2"]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told() {
+    let place = Place::new();
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    for args in [&["--help"][..], &["list"], &["run", "code-reviewer", "--args", "x"]] {
+        let output = place.cog(args.iter().copied()).stdout(full()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+    }
+}
+
+#[test]
+fn a_module_reads_nothing_outside_its_folder() {
+    let place = Place::new();
+    place.copy_module("format-v22", "m").write("secret", "sk-canary");
+    std::fs::remove_file(place.path().join("m/prompt.md")).unwrap();
+    symlink("../secret", place.path().join("m/prompt.md")).unwrap();
+    let output = place.cog(["render", "./m", "--args", "x"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("leads out of the folder"), "{}", stderr(&output));
+    assert!(!stderr(&output).contains("canary") && !stdout(&output).contains("canary"));
+}
