@@ -201,7 +201,7 @@ mod repair {
         for (more, code) in [
             (json!({ "meta": { "confidence": "0.9" } }), "E3001"),
             (json!({ "meta": { "risk": "severe" } }), "E3005"),
-            (json!({ "meta": null }), "E3001"),
+            (json!({ "meta": "fine" }), "E3001"),
             (json!({ "data": { "result": 7 } }), "E3001"),
             (json!({ "ok": "true" }), "E3001"),
         ] {
