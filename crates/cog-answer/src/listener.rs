@@ -49,6 +49,9 @@ impl Listener {
 
     /// Takes one event of the parser.
     pub(crate) fn hear(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
+        if event.kind == EventKind::Withdrawn {
+            return self.begin_anew(rules, out);
+        }
         self.recognizer.note(event);
         match (self.recognizer.shape(), event.path.first()) {
             (Some(Shape::Bare), _) => self.hear_data(rules, &place::below_data(event.path), event, out),
@@ -109,6 +112,18 @@ impl Listener {
         match self.teller {
             Teller::Deltas(deltas) => deltas.conclude(data.node(), changed, was_heard, out),
             Teller::Drafts(drafts) => drafts.conclude(data, out),
+        }
+    }
+
+    /// What was heard was a draft in the model's reasoning: takes back what was told of it.
+    fn begin_anew(&mut self, rules: &AnswerRules, out: &mut Outbox) {
+        let has_told = match &self.teller {
+            Teller::Deltas(deltas) => deltas.has_told(),
+            Teller::Drafts(drafts) => drafts.has_told(),
+        };
+        *self = Self::new(rules);
+        if has_told {
+            out.snapshot("data", Value::parse("{}").unwrap_or_default());
         }
     }
 

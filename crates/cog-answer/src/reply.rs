@@ -64,7 +64,8 @@ impl Reply {
 
     /// Whether it is known already that no answer will come of it.
     pub(crate) fn is_lost(&self) -> bool {
-        self.fault.is_some() || self.parser.several() || !self.listener.reasons_to_stop().is_empty()
+        let breaks = || self.parser.several() || !self.listener.reasons_to_stop().is_empty();
+        self.fault.is_some() || !self.parser.is_in_doubt() && breaks()
     }
 
     /// The end: the whole reply, or why it is none.

@@ -107,6 +107,16 @@ impl Parser {
         self.reply.as_ref().is_some_and(Reply::several)
     }
 
+    /// Whether all that was told so far may still be withdrawn ([`EventKind::Withdrawn`](crate::EventKind::Withdrawn)).
+    ///
+    /// The templates of some reasoning models write `<think>` themselves, so that a reply begins with reasoning and
+    /// shows only `</think>`. A document with text before it may be a draft in that reasoning until the reply is over;
+    /// so long no fault is told either, and no second object counts.
+    #[must_use]
+    pub fn is_in_doubt(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::is_in_doubt)
+    }
+
     /// The document as far as it has arrived, as a value of its own.
     #[must_use]
     pub fn into_value(self) -> Option<Value> {

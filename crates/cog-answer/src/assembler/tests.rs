@@ -221,3 +221,22 @@ fn warnings_of_a_failure_are_for_the_envelope_and_not_for_its_chunk() {
     assert!(end.contains("E3001") && !end.contains("_warnings"), "{end}");
     assert_eq!(envelope(fold(chunks))["_warnings"][0]["code"], "W3007");
 }
+
+#[test]
+fn a_draft_in_reasoning_is_taken_back() {
+    let good = reply(json!({})).to_string();
+    let draft = reply(json!({ "data": { "result": 7, "more": "of it" } })).to_string();
+    let text = format!("I could say {draft} or {{\"ok\": ...}}, no.\n</think>\n{good}");
+    let plain_answer = answer_text(&plain(), &good);
+    for on_violation in [OnViolation::Report, OnViolation::Abort, OnViolation::Retry] {
+        for chunk_type in [ChunkType::Delta, ChunkType::Snapshot] {
+            let mut rules = plain();
+            (rules.response.on_violation, rules.response.chunk_type) = (on_violation, chunk_type);
+            let answer = answer_text(&rules, &text);
+            assert_eq!(answer["data"], plain_answer["data"]);
+            assert_eq!(answer["meta"]["repairs"][0]["rule"], "surrounding_text");
+        }
+    }
+    let strict = AnswerRules { strict: true, ..plain() };
+    assert_eq!(answer_text(&strict, &text)["error"]["code"], "E3001");
+}

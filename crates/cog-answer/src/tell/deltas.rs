@@ -60,6 +60,11 @@ impl Deltas {
         }
     }
 
+    /// Whether anything was heard that may have been told.
+    pub(crate) fn has_told(&self) -> bool {
+        self.has_told
+    }
+
     /// Gives what was held long enough.
     pub(crate) fn settle(&mut self, now: Duration, out: &mut Outbox) {
         self.buffer.settle(now, out);

@@ -30,6 +30,11 @@ impl Drafts {
         }
     }
 
+    /// Whether a draft was told.
+    pub(crate) fn has_told(&self) -> bool {
+        self.told.is_some()
+    }
+
     /// Tells the last draft of an answer that stays one.
     pub(crate) fn flush(&mut self, draft: Node<'_>, out: &mut Outbox) {
         if !draft.is_empty() {

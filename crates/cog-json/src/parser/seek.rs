@@ -21,8 +21,10 @@ pub(super) struct Seeker {
     /// Opening brackets of the candidate.
     depth: usize,
     most_depth: usize,
-    /// Where the reply proper starts, after reasoning.
+    /// Where the reply starts, after reasoning.
     body: usize,
+    /// Where it starts if a closing tag in its text ends reasoning too.
+    tail: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,17 +58,56 @@ enum Back {
 /// Stop with the start of the document, or with nothing when the text is used up.
 type Found = ControlFlow<Option<usize>>;
 
+/// Where reasoning ends whose opening tag is not a part of the reply: the end of the first closing tag from there on,
+/// else how far the text was looked at.
+pub(super) fn closing_tag(text: &str, from: usize) -> Result<usize, usize> {
+    let mut pos = from;
+    while let Some(length) = text.get(pos..).and_then(|rest| rest.find('<')) {
+        pos += length;
+        match tag_at(text, pos) {
+            Tag::Closing(length) => return Ok(pos + length),
+            Tag::Cut => return Err(pos),
+            Tag::None => pos += 1,
+        }
+    }
+    Err(text.len().max(from))
+}
+
+/// What stands at a `<`.
+enum Tag {
+    /// A closing tag of so many bytes.
+    Closing(usize),
+    /// The text ends where it may become one.
+    Cut,
+    None,
+}
+
+fn tag_at(text: &str, pos: usize) -> Tag {
+    let rest = text.get(pos..).unwrap_or_default();
+    let closing = || TAGS.iter().map(|(_, close)| close);
+    match closing().find(|close| rest.starts_with(**close)) {
+        Some(close) => Tag::Closing(close.len()),
+        None if closing().any(|close| close.starts_with(rest)) => Tag::Cut,
+        None => Tag::None,
+    }
+}
+
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
 impl Seeker {
     /// Seeks from the start of a reply.
     pub(super) fn new(most_depth: usize) -> Self {
-        Seeker { pos: 0, phase: Phase::Start, start: 0, retry: 0, depth: 0, most_depth, body: 0 }
+        Seeker { pos: 0, phase: Phase::Start, start: 0, retry: 0, depth: 0, most_depth, body: 0, tail: 0 }
     }
 
     /// Seeks after a document.
     pub(super) fn after(pos: usize, most_depth: usize) -> Self {
         Seeker { pos, phase: Phase::Prose, ..Self::new(most_depth) }
+    }
+
+    /// Seeks after the closing tag of reasoning.
+    pub(super) fn after_reasoning(pos: usize, most_depth: usize) -> Self {
+        Seeker { body: pos, tail: pos, ..Self::after(pos, most_depth) }
     }
 
     /// The start of the document, if the text shows it.
@@ -104,6 +145,11 @@ impl Seeker {
         self.body
     }
 
+    /// Where it starts if a closing tag in its text ends reasoning too.
+    pub(super) fn tail(&self) -> usize {
+        self.tail
+    }
+
     /// Whether the reply ends inside its reasoning.
     pub(super) fn is_reasoning(&self) -> bool {
         matches!(self.phase, Phase::Reasoning(_))
@@ -118,7 +164,7 @@ impl Seeker {
         match self.phase {
             Phase::Start => self.look_for_reasoning(text),
             Phase::Reasoning(tag) => self.skip_reasoning(text, tag),
-            Phase::Prose => self.skip_prose(bytes),
+            Phase::Prose => self.skip_prose(text),
             Phase::InArray | Phase::InObject | Phase::AfterKey => self.look_on(bytes),
             Phase::Key(quote) => self.read_key(bytes, quote),
             Phase::Comment { block, back } => self.skip_comment(text, block, back),
@@ -144,7 +190,7 @@ impl Seeker {
         match text.get(self.pos..).and_then(|rest| rest.find(tag)) {
             Some(length) => {
                 self.pos += length + tag.len();
-                self.body = self.pos;
+                (self.body, self.tail) = (self.pos, self.pos);
                 self.go_on(Phase::Prose)
             }
             None => {
@@ -154,16 +200,33 @@ impl Seeker {
         }
     }
 
-    fn skip_prose(&mut self, bytes: &[u8]) -> Found {
+    fn skip_prose(&mut self, text: &str) -> Found {
+        let bytes = text.as_bytes();
         let rest = bytes.get(self.pos..).unwrap_or_default();
-        let Some(length) = rest.iter().position(|&byte| byte | 0x20 == b'{') else {
+        let Some(length) = rest.iter().position(|&byte| byte | 0x20 == b'{' || byte == b'<') else {
             self.pos = bytes.len();
             return ControlFlow::Break(None);
         };
         self.pos += length;
+        if bytes.get(self.pos) == Some(&b'<') {
+            return self.pass_tag(text);
+        }
         self.start = self.pos;
         self.depth = 0;
         self.enter(bytes)
+    }
+
+    /// Reasoning may end whose start the reply does not show.
+    fn pass_tag(&mut self, text: &str) -> Found {
+        match tag_at(text, self.pos) {
+            Tag::Closing(length) => {
+                self.pos += length;
+                self.tail = self.pos;
+            }
+            Tag::Cut => return ControlFlow::Break(None),
+            Tag::None => self.pos += 1,
+        }
+        ControlFlow::Continue(())
     }
 
     /// At an opening bracket of a candidate.

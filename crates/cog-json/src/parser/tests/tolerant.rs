@@ -217,3 +217,65 @@ fn an_object_within_what_cannot_be_read_is_not_the_answer() {
     }
     assert_eq!(read(r#"Fill {name} in: {"a": 1}"#).0, r#"{"a":1}"#);
 }
+
+#[test]
+fn reasoning_that_shows_only_its_closing_tag_is_not_the_document() {
+    for reasoning in [
+        "Let me think.",
+        "",
+        "I would say {\"ok\": true, \"data\": {}} here.",
+        "First {\"a\": 1}, then {\"b\": [2]}.",
+        "The form is {\"ok\": true, \"data\": {...}}, with x < y and <b>.",
+        "Like {ok: true, data: {\"a\": 1}}.",
+        "It begins {\"data\": \"so",
+        "Is [\"a\", {\"b\": 1}] meant? {'c': None}",
+        "```json\n{\"draft\": 1}\n```\nNo: </thinking",
+    ] {
+        for tag in ["</think>", "</thinking>"] {
+            let text = format!("So: {reasoning}{tag}\n\n```json\n{{\"a\":[1]}}\n```");
+            let (json, tolerated) = read(&text);
+            assert_eq!(json, r#"{"a":[1]}"#, "{text}");
+            let rules: Vec<T> = tolerated.iter().map(|it| it.0).collect();
+            assert_eq!(rules, [T::SurroundingText, T::CodeFence], "{text}");
+            assert_eq!(tolerated[0].2, 4 + reasoning.len() + tag.len(), "{text}");
+        }
+    }
+    assert_eq!(read("Hm.</think>{}").0, "{}");
+}
+
+#[test]
+fn what_reasoning_told_is_withdrawn() {
+    let told = told("Say {\"a\":\"x\"} or</think>{\"a\":\"y\"}");
+    let expected = [
+        " open object",
+        "a text x",
+        "a complete \"x\"",
+        " complete {\"a\":\"x\"}",
+        "withdrawn",
+        " open object",
+    ];
+    assert_eq!(told.events[..6], expected);
+    assert_eq!(told.events[6..], ["a text y", "a complete \"y\"", " complete {\"a\":\"y\"}"]);
+}
+
+#[test]
+fn a_closing_tag_in_or_after_the_answer_itself_is_text() {
+    assert_eq!(read(r#"{"a":"</think>"}"#).0, r#"{"a":"</think>"}"#);
+    assert_eq!(read(r#"So: {"a":"</think>{\"b\":1}"}"#).0, r#"{"a":"</think>{\"b\":1}"}"#);
+    assert_eq!(read("{\"a\":1}</think>").0, r#"{"a":1}"#);
+    assert!(told("{\"a\":1}</think>{\"b\":2}").several);
+    assert!(told("One</think>{\"a\":1}</think>{\"b\":2}").several);
+    assert_eq!(read("So: {\"a\":1}</think> and no {more}").0, r#"{"a":1}"#);
+    assert_eq!(read("So: {\"a\":1}</think>7").0, "7");
+    assert_eq!(read("So: {\"a\":1}</think>```\n{}\n```").0, "{}");
+}
+
+#[test]
+fn in_doubt_nothing_is_given_up() {
+    let mut parser = tolerant();
+    assert!(parser.push(b"So: {\"a\": ...} or {\"b\": 1} {\"c\": 1}", &mut |_| {}).is_ok());
+    assert!(parser.is_in_doubt() && !parser.several());
+    assert!(parser.finish(&mut |_| {}).is_err());
+    let mut clear = tolerant();
+    assert!(clear.push(b"```json\n{\"a\": ...}", &mut |_| {}).is_err());
+}
