@@ -146,6 +146,11 @@ pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
     }
 }
 
+/// Whether the entries of a folder can be seen.
+pub(crate) fn check_folder(folder: &Path) -> Result<(), FileError> {
+    fs::read_dir(folder).map(drop).map_err(missing)
+}
+
 /// The names of the files in a folder, sorted; an empty list where there is no such folder.
 pub fn file_names(folder: &Path) -> Vec<String> {
     entry_names(folder, fs::FileType::is_dir, false)

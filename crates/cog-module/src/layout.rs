@@ -2,7 +2,7 @@
 
 use cog_spec::Format;
 
-use crate::{Diagnostic, Origin, Rule};
+use crate::{Diagnostic, Origin, Rule, files, folder::unreadable};
 
 /// The three kinds of folder; the keys of the manifest tell the formats of the last one apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,11 @@ pub(crate) fn is_module(names: &[String]) -> bool {
 }
 
 fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
+    if let Origin::Folder(folder) = origin
+        && let Err(error) = files::check_folder(folder)
+    {
+        return unreadable(folder, &error);
+    }
     if let Some((name, what)) = Family::ALL.iter().find_map(|family| {
         let name = family.manifest();
         origin.no_file(name).map(|what| (name, what))

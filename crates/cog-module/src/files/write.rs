@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use super::{FileError, missing};
@@ -17,13 +17,8 @@ use super::{FileError, missing};
 /// # Errors
 /// When the system refuses; the file is then as it was.
 pub fn write_atomic(path: &Path, text: &str) -> Result<(), FileError> {
-    check_writable(path)?;
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if fs::metadata(&path).is_ok_and(|about| !about.is_file()) {
-        return Ok(fs::write(&path, text)?);
-    }
-    let folder = parent_of(&path);
-    let mut sibling = tempfile::Builder::new().prefix(".cog-").tempfile_in(folder)?;
+    let Place::File(path) = place_of(path)? else { return Ok(fs::write(path, text)?) };
+    let mut sibling = sibling_file(parent_of(&path))?;
     sibling.write_all(text.as_bytes())?;
     sibling.as_file().sync_all()?;
     set_permissions_of(&path, sibling.path())?;
@@ -31,18 +26,52 @@ pub fn write_atomic(path: &Path, text: &str) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Whether a file can stand under a name, as far as that can be seen without writing it: before the
-/// work begins whose result it is to hold.
+/// Whether a file can be written under a name: for those who would rather know it before the work
+/// begins whose result it is to hold.
 ///
 /// # Errors
-/// When its folder is not there, or the name is that of a folder.
+/// As [`write_atomic`].
 pub fn check_writable(path: &Path) -> Result<(), FileError> {
-    if fs::metadata(path).is_ok_and(|about| about.is_dir()) {
-        return Err(FileError::NotAFile);
+    match place_of(path)? {
+        Place::File(path) => sibling_file(parent_of(&path)).map(drop),
+        Place::Stream => Ok(()),
+    }
+}
+
+/// Where a text goes that is written under a name.
+enum Place {
+    /// A file, which is there or will be; links are followed.
+    File(PathBuf),
+    /// A pipe or a device.
+    Stream,
+}
+
+fn place_of(path: &Path) -> Result<Place, FileError> {
+    match fs::metadata(path) {
+        Ok(about) if about.is_dir() => return Err(FileError::NotAFile),
+        Ok(about) if !about.is_file() => return Ok(Place::Stream),
+        Ok(_) => return Ok(Place::File(fs::canonicalize(path)?)),
+        Err(_) => {}
     }
     let folder = parent_of(path);
-    let is_folder = fs::metadata(folder).is_ok_and(|about| about.is_dir());
-    if is_folder { Ok(()) } else { Err(FileError::NoFolder { folder: folder.to_owned() }) }
+    match fs::metadata(folder) {
+        Ok(about) if about.is_dir() => Ok(Place::File(path.to_owned())),
+        _ => Err(FileError::NoFolder { folder: folder.to_owned() }),
+    }
+}
+
+/// A temporary file in a folder; the error does not tell its name, which nobody knows.
+fn sibling_file(folder: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+    tempfile::Builder::new().prefix(".cog-").tempfile_in(folder).map_err(nameless)
+}
+
+/// The same for a folder.
+fn sibling_folder(parent: &Path) -> Result<tempfile::TempDir, FileError> {
+    tempfile::Builder::new().prefix(".cog-").tempdir_in(parent).map_err(nameless)
+}
+
+fn nameless(error: io::Error) -> FileError {
+    FileError::Io(error.kind().into())
 }
 
 /// Makes a folder with these files: in a sibling first, which then takes its place.
@@ -52,7 +81,7 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
 pub fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
     let parent = parent_of(folder);
     fs::create_dir_all(parent)?;
-    let sibling = tempfile::Builder::new().prefix(".cog-").tempdir_in(parent)?;
+    let sibling = sibling_folder(parent)?;
     for (path, bytes) in files {
         let path = sibling.path().join(path);
         fs::create_dir_all(path.parent().unwrap_or(sibling.path()))?;
@@ -115,7 +144,7 @@ pub(crate) struct Sibling(tempfile::TempDir);
 
 impl Sibling {
     pub(crate) fn of(folder: &Path) -> Result<Self, FileError> {
-        Ok(Self(tempfile::Builder::new().prefix(".cog-").tempdir_in(parent_of(folder))?))
+        Ok(Self(sibling_folder(parent_of(folder))?))
     }
 
     pub(crate) fn path(&self) -> &Path {
