@@ -54,14 +54,18 @@ pub(crate) fn refusal(words: Option<&str>) -> ErrorBody {
         || "The model refuses to answer".to_owned(),
         |words| format!("The model refuses: {words}"),
     );
-    ErrorBody::new(Code::NoActionPossible, message).with_details(reason("refusal"))
+    ErrorBody::new(Code::NoActionPossible, message).suggest(OTHERWISE).with_details(reason("refusal"))
 }
 
 /// The vendor's filter stopped the reply (E2004).
 pub(crate) fn content_filter() -> ErrorBody {
     ErrorBody::new(Code::NoActionPossible, "The vendor's content filter stopped the reply")
+        .suggest(OTHERWISE)
         .with_details(reason("content_filter"))
 }
+
+/// What to do where neither repeating nor repairing helps.
+const OTHERWISE: &str = "Look at what the input asks for; put it differently, or ask another model.";
 
 /// The answer breaks its contract: every violation, under the code they share (supplement R30).
 pub(crate) fn of_violations(violations: &[Violation]) -> ErrorBody {
