@@ -140,10 +140,12 @@ impl Context<'_> {
     }
 }
 
-/// What there is to say of a body that tells of no fault: its status, and its first words.
+/// What there is to say of a body that tells of no fault: its status, and its first words, without tags.
 fn bare(status: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let words = text.split_whitespace().take(12).collect::<Vec<_>>().join(" ");
+    let pieces = text.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, behind)| behind));
+    let words: Vec<&str> = pieces.flat_map(str::split_whitespace).take(12).collect();
+    let words: String = words.join(" ").chars().take(120).collect();
     if words.is_empty() { format!("status {status}") } else { words }
 }
 

@@ -95,3 +95,10 @@ fn faults_are_read_in_every_shape() {
     }
     assert_eq!(fault_in(Value::parse("{}").unwrap().node()), None);
 }
+
+#[test]
+fn a_body_of_no_kind_is_told_by_its_first_words() {
+    assert_eq!(bare(502, b"<html><h1>502 Bad Gateway</h1>\n<hr>nginx</html>"), "502 Bad Gateway nginx");
+    assert_eq!(bare(503, "x".repeat(5000).as_bytes()).len(), 120);
+    assert_eq!(bare(500, b" \n"), "status 500");
+}
