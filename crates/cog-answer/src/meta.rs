@@ -1,7 +1,7 @@
 //! Meta as it stands in JSON, read back.
 
 use cog_json::{Node, Value};
-use cog_spec::{Meta, RUNTIME_KEYS, Repair, RiskValue, RuntimeMeta, Usage};
+use cog_spec::{Fallback, Meta, RUNTIME_KEYS, Repair, RiskValue, RuntimeMeta, Usage};
 
 /// Reads a meta: the three required fields, the runtime's own keys (supplement R27), and what else there is. None
 /// where risk or explain is absent or of another kind.
@@ -28,6 +28,7 @@ fn runtime(meta: Node<'_>) -> RuntimeMeta {
         usage: meta.get("usage").and_then(usage),
         attempts: meta.get("attempts").and_then(Node::as_u64).and_then(|count| count.try_into().ok()),
         repairs: meta.get("repairs").into_iter().flat_map(Node::elements).filter_map(repair).collect(),
+        fallbacks: meta.get("fallbacks").into_iter().flat_map(Node::elements).filter_map(fallback).collect(),
         trace_id: text("trace_id"),
         media_processed: value("media_processed"),
         media_validation: value("media_validation"),
@@ -55,10 +56,19 @@ fn repair(repair: Node<'_>) -> Option<Repair> {
     })
 }
 
+fn fallback(fallback: Node<'_>) -> Option<Fallback> {
+    let text = |key: &str| fallback.get(key).and_then(Node::as_str);
+    Some(Fallback {
+        provider: text("provider")?.to_owned(),
+        code: text("code")?.parse().ok()?,
+        message: text("message")?.to_owned(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use cog_json::ToJson;
-    use cog_spec::{RepairRule, Risk};
+    use cog_spec::{Code, RepairRule, Risk};
 
     use super::*;
 
@@ -76,6 +86,11 @@ mod tests {
             path: "data".to_owned(),
             before,
             after: None,
+        });
+        meta.runtime.fallbacks.push(Fallback {
+            provider: "openai".to_owned(),
+            code: Code::RateLimited,
+            message: "slow".to_owned(),
         });
         let value = Value::parse(&meta.to_json()).unwrap();
         assert_eq!(read(value.node()), Some(meta));

@@ -33,7 +33,7 @@ pub use manifest::{
     MediaConstraints, Modalities, Overflow, Policies, Requirements, Response, ToolRules,
 };
 pub use media::MediaSource;
-pub use meta::{Meta, RUNTIME_KEYS, RuntimeMeta};
+pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
 pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use secret::Secret;

@@ -1,6 +1,6 @@
 use cog_json::{ToJson, Value, Writer};
 
-use crate::{Repair, Risk, RiskValue, Usage};
+use crate::{Code, Repair, Risk, RiskValue, Usage};
 
 /// The keys of `meta` that are the runtime's own (supplement R27).
 ///
@@ -12,6 +12,7 @@ pub const RUNTIME_KEYS: &[&str] = &[
     "usage",
     "attempts",
     "repairs",
+    "fallbacks",
     "trace_id",
     "media_processed",
     "media_validation",
@@ -83,6 +84,8 @@ pub struct RuntimeMeta {
     pub attempts: Option<u32>,
     /// Every repair (supplement R26).
     pub repairs: Vec<Repair>,
+    /// Providers that were asked before the one that answered, in order.
+    pub fallbacks: Vec<Fallback>,
     /// Links the run to the caller's traces.
     pub trace_id: Option<String>,
     /// Each medium that reached the model.
@@ -93,6 +96,27 @@ pub struct RuntimeMeta {
     pub cost: Option<Value>,
 }
 
+/// A provider that gave no answer, so that the next one was asked: `{provider, code, message}`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fallback {
+    /// Its name.
+    pub provider: String,
+    /// The code of its fault.
+    pub code: Code,
+    /// What went wrong, for a person.
+    pub message: String,
+}
+
+impl ToJson for Fallback {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("provider", &self.provider);
+            w.field("code", &self.code);
+            w.field("message", &self.message);
+        });
+    }
+}
+
 impl RuntimeMeta {
     fn write_fields(&self, w: &mut Writer<'_>) {
         w.optional("model", &self.model);
@@ -101,6 +125,9 @@ impl RuntimeMeta {
         w.optional("attempts", &self.attempts);
         if !self.repairs.is_empty() {
             w.field("repairs", &self.repairs);
+        }
+        if !self.fallbacks.is_empty() {
+            w.field("fallbacks", &self.fallbacks);
         }
         w.optional("trace_id", &self.trace_id);
         w.optional("media_processed", &self.media_processed);

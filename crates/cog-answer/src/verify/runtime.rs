@@ -8,13 +8,14 @@ use super::fields::{
 };
 use crate::fault::violation;
 
-const META: [Field; 10] = [
+const META: [Field; 11] = [
     may("model", "a name such as `openai/gpt-4.1`", is_word),
     may("processing_time_ms", "a whole number of milliseconds", is_count),
     may("latency_ms", "a whole number of milliseconds", is_count),
     may("usage", "an object", is_object),
     may("attempts", "a whole number from 1", |node| node.as_u64().is_some_and(|count| count >= 1)),
     may("repairs", "an array", is_list),
+    may("fallbacks", "an array", is_list),
     may("trace_id", "a string that is not empty", is_word),
     may("media_processed", "an array", is_list),
     may("media_validation", "an array or an object", |node| node.is_array() || node.is_object()),
@@ -37,6 +38,12 @@ const REPAIR_OF_META: [Field; 4] = [
     may("after", "a value", is_anything),
 ];
 
+const FALLBACK: [Field; 3] = [
+    due("provider", "a name such as `openai`", is_word),
+    due("code", "a code such as `E4001`", is_word),
+    due("message", "a string", is_text),
+];
+
 const REPAIR: [Field; 4] = [
     due("rule", "a word such as `trailing_comma`", is_word),
     due("path", "a string", is_text),
@@ -56,6 +63,9 @@ pub(super) fn check(meta: Node<'_>, path: &str, found: &mut Vec<Violation>) {
     for (at, repair) in elements(meta, path, "repairs") {
         let is_of_meta = repair.get("path").and_then(Node::as_str).is_some_and(is_below_meta);
         fields::check(repair, &at, if is_of_meta { &REPAIR_OF_META } else { &REPAIR }, found);
+    }
+    for (at, fallback) in elements(meta, path, "fallbacks") {
+        fields::check(fallback, &at, &FALLBACK, found);
     }
     let media = elements(meta, path, "media_processed").filter(|(_, medium)| !medium.is_object());
     found.extend(media.map(|(at, medium)| mistyped(medium, &at, "an object")));
