@@ -1,10 +1,12 @@
 use std::time::Duration;
 
 use cog_json::{ToJson, Value};
-use cog_spec::{Chunk, ErrorBody, Meta, ModelEvent, OnViolation, Risk, RuntimeMeta, Usage, Warning};
+use cog_spec::{
+    Chunk, Dialect, ErrorBody, Fallback, Meta, ModelEvent, OnViolation, Risk, RuntimeMeta, Usage, Warning,
+};
 
 use crate::{
-    AnswerRules, fault,
+    AnswerRules, Correction, fault,
     judge::{self, Failure, Success},
     outbox::Outbox,
     reply::{Reply, Whole},
@@ -43,8 +45,8 @@ pub enum Finish {
     /// The last chunk was given.
     Ended,
     /// The answer breaks its contract, and the module asks for another attempt (supplement R49): the model is to
-    /// be asked again, in the same session.
-    Again(Box<Assembler>),
+    /// be asked again, in the same session, and told what is wrong.
+    Again(Box<Assembler>, Correction),
 }
 
 impl Assembler {
@@ -79,6 +81,17 @@ impl Assembler {
         if self.reply.is_lost() { Step::Stop } else { Step::Continue }
     }
 
+    /// Another provider is asked before anything was said, because `passed_over` gave no answer: from now on the
+    /// answer is `provider`'s, whose model is asked in this dialect.
+    pub fn turn_to(&mut self, provider: &str, model: &str, asked: Dialect, passed_over: Fallback) {
+        self.rules.provider = provider.to_owned();
+        self.rules.asked = asked;
+        self.rules.runtime.fallbacks.push(passed_over);
+        self.rules.runtime.model = Some(format!("{provider}/{model}"));
+        self.model.clone_from(&self.rules.runtime.model);
+        self.reply = Reply::new(&self.rules);
+    }
+
     /// Gives what was held back long enough (supplement R47).
     pub fn tick(&mut self, now: Duration, out: &mut impl Extend<Chunk>) {
         self.reply.settle(now, &mut self.outbox);
@@ -92,8 +105,9 @@ impl Assembler {
 
     /// The reply is over: checks it, and gives the last chunks.
     pub fn finish(mut self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
-        let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
+        let mut reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         let usage = self.usage(&reply);
+        let said = std::mem::take(&mut reply.said);
         let ended = reply.finish(&self.rules, &mut self.outbox).and_then(|whole| {
             let Whole { reading, listener, was_heard } = whole;
             let success = judge::judge(&self.rules, reading)?;
@@ -103,9 +117,9 @@ impl Assembler {
         match ended {
             Ok(success) => self.succeed(success, usage, now),
             Err(failure) if self.may_ask_again(&failure) => {
-                self.restart(usage);
+                self.restart(&failure.error, usage);
                 out.extend(self.outbox.drain());
-                return Finish::Again(Box::new(self));
+                return Finish::Again(Box::new(self), Correction::new(said, &failure.error));
             }
             Err(failure) => self.give_up(*failure, usage, now),
         }
@@ -138,7 +152,11 @@ impl Assembler {
             && failure.is_of_contract()
     }
 
-    fn restart(&mut self, usage: Option<Usage>) {
+    /// Begins another attempt. Of the one that failed the violations are told that nobody told yet.
+    fn restart(&mut self, error: &ErrorBody, usage: Option<Usage>) {
+        for violation in fault::violations(error) {
+            self.outbox.violation(violation);
+        }
         self.attempt += 1;
         self.spent = usage;
         self.outbox.take_back();

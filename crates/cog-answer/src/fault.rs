@@ -1,8 +1,8 @@
 //! What can be wrong with a reply, as the `error` of an envelope.
 
-use cog_json::{Kind, SyntaxError, Value, Writer};
+use cog_json::{Kind, Node, SyntaxError, Value, Writer};
 use cog_schema::{MOST_FAULTS, Violation};
-use cog_spec::{Code, ErrorBody, Repair};
+use cog_spec::{Code, ErrorBody, Repair, ViolationNote};
 
 /// The model was done without having said anything (E1000).
 pub(crate) fn nothing() -> ErrorBody {
@@ -104,6 +104,16 @@ pub(crate) fn can_be_resumed(error: &ErrorBody) -> bool {
     let passing = [Code::StreamInterrupted, Code::StreamTimeout];
     let reason = error.details.as_ref().and_then(|details| details.get("reason")?.as_str());
     passing.iter().any(|code| error.code == (*code).into()) && reason != Some("cancelled")
+}
+
+/// What an error tells of a broken contract: `details.violations`.
+pub(crate) fn violations(error: &ErrorBody) -> Vec<ViolationNote> {
+    let listed = error.details.as_ref().and_then(|details| details.get("violations"));
+    let note = |violation: Node<'_>| {
+        let field = |key: &str| violation.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+        ViolationNote { path: field("path"), rule: field("rule"), message: field("message") }
+    };
+    listed.into_iter().flat_map(Node::elements).map(note).collect()
 }
 
 /// Details with the fields that `write` writes.

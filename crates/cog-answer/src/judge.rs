@@ -47,8 +47,13 @@ pub(crate) struct Failure {
 impl Failure {
     /// Whether the answer broke its contract or is no JSON, so that another attempt can help.
     pub(crate) fn is_of_contract(&self) -> bool {
-        let codes =
-            [Code::ParseError, Code::OutputSchemaViolation, Code::MissingRationale, Code::InvalidEnum];
+        let codes = [
+            Code::ParseError,
+            Code::OutputSchemaViolation,
+            Code::MissingRationale,
+            Code::OverflowLimit,
+            Code::InvalidEnum,
+        ];
         self.meta.is_none() && codes.iter().any(|code| self.error.code == (*code).into())
     }
 

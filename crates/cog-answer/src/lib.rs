@@ -33,6 +33,7 @@
 //! [`verify`] checks what the specification describes, whoever produced it. No clock, no file, no socket here.
 
 mod assembler;
+mod correction;
 mod error_code;
 mod fault;
 mod fold;
@@ -56,5 +57,6 @@ pub mod verify;
 mod watch;
 
 pub use crate::assembler::{Assembler, Finish, Step};
+pub use crate::correction::Correction;
 pub use crate::fold::{Folder, fold};
 pub use crate::rules::{AnswerRules, RecoveryOffer};

@@ -1,7 +1,15 @@
+use std::collections::HashSet;
+
 use cog_json::Value;
-use cog_spec::{Checkpoint, Chunk, Recovery};
+use cog_spec::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 
 use crate::RecoveryOffer;
+
+/// More violations of one reply than this are not told while it arrives; the check at the end tells them all.
+const MOST_TOLD: usize = 64;
+
+/// How far a run is while the model speaks, for a progress chunk: nobody knows, so half way.
+const UNDER_WAY: u8 = 50;
 
 /// Chunks on their way out, numbered as supplement R41 says: deltas and snapshots from 1, without gaps.
 #[derive(Debug, Default)]
@@ -9,6 +17,8 @@ pub(crate) struct Outbox {
     last_seq: u64,
     last_checkpoint: Option<Checkpoint>,
     chunks: Vec<Chunk>,
+    /// Path and rule of the violations that were told of this attempt.
+    told: HashSet<(String, String)>,
 }
 
 impl Outbox {
@@ -22,6 +32,7 @@ impl Outbox {
     /// Takes back all data that were told: they begin anew.
     pub(crate) fn take_back(&mut self) {
         self.last_checkpoint = None;
+        self.told.clear();
         self.snapshot("data", Value::parse("{}").unwrap_or_default());
     }
 
@@ -51,6 +62,17 @@ impl Outbox {
         self.chunks.push(Chunk::Snapshot { seq, field, data });
     }
 
+    /// A violation, once for its place and rule, and no more than [`MOST_TOLD`] of them (supplement R49).
+    /// Whether it was told.
+    pub(crate) fn violation(&mut self, violation: ViolationNote) -> bool {
+        let is_new =
+            self.told.len() < MOST_TOLD && self.told.insert((violation.path.clone(), violation.rule.clone()));
+        if is_new {
+            self.chunks.push(Chunk::Progress(progress(violation)));
+        }
+        is_new
+    }
+
     /// A chunk without a number.
     pub(crate) fn push(&mut self, chunk: Chunk) {
         self.chunks.push(chunk);
@@ -65,4 +87,9 @@ impl Outbox {
         self.last_seq += 1;
         self.last_seq
     }
+}
+
+fn progress(violation: ViolationNote) -> Progress {
+    let stage = Some("checking".to_owned());
+    Progress { percent: UNDER_WAY, stage, message: None, violation: Some(violation) }
 }

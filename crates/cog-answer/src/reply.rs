@@ -1,10 +1,12 @@
 use std::time::Duration;
 
 use cog_json::{End, Parser, SyntaxError, Value};
-use cog_spec::{ErrorBody, FinishReason, Usage};
+use cog_spec::{ErrorBody, FinishReason, OnViolation, Usage};
 
 use crate::{
-    AnswerRules, fault,
+    AnswerRules,
+    correction::Said,
+    fault,
     judge::{Failure, Reading},
     listener::Listener,
     outbox::Outbox,
@@ -19,6 +21,8 @@ pub(crate) struct Reply {
     listener: Listener,
     bytes: usize,
     fault: Option<SyntaxError>,
+    /// What is shown to the model if it is asked again.
+    pub(crate) said: Said,
     pub(crate) usage: Option<Usage>,
     pub(crate) finish: Option<FinishReason>,
 }
@@ -38,6 +42,7 @@ impl Reply {
             listener: Listener::new(rules),
             bytes: 0,
             fault: None,
+            said: Said::default(),
             usage: None,
             finish: None,
         }
@@ -47,6 +52,9 @@ impl Reply {
     pub(crate) fn push(&mut self, rules: &AnswerRules, text: &str, now: Duration, out: &mut Outbox) {
         let Self { parser, listener, .. } = self;
         self.bytes += text.len();
+        if rules.response.on_violation == OnViolation::Retry {
+            self.said.push(text);
+        }
         let read = parser.push(text.as_bytes(), &mut |event| listener.hear(rules, &event, out));
         self.fault = self.fault.or(read.err());
         self.settle(now, out);

@@ -1,16 +1,8 @@
-use std::collections::HashSet;
-
 use cog_json::{Event, EventKind, Path, Segment};
 use cog_schema::{Contract, Violation};
-use cog_spec::{Chunk, OnViolation, Progress, ViolationNote};
+use cog_spec::{OnViolation, ViolationNote};
 
 use crate::{outbox::Outbox, place};
-
-/// More violations of one reply than this are not told while it arrives; the check at the end tells them all.
-const MOST_TOLD: usize = 64;
-
-/// How far a run is while the model speaks, for a progress chunk: nobody knows, so half way.
-const UNDER_WAY: u8 = 50;
 
 /// Checks values when they are complete (supplement R48).
 #[derive(Debug)]
@@ -18,24 +10,21 @@ pub(crate) struct Watch {
     on_violation: OnViolation,
     /// A null of an object may stand for a member left out.
     ignores_nulls: bool,
-    known: HashSet<(String, String)>,
     violations: Vec<Violation>,
 }
 
 impl Watch {
     pub(crate) fn new(on_violation: OnViolation, ignores_nulls: bool) -> Self {
-        Self { on_violation, ignores_nulls, known: HashSet::new(), violations: Vec::new() }
+        Self { on_violation, ignores_nulls, violations: Vec::new() }
     }
 
     /// Takes an event of the data; `path` is where it stands in the envelope.
     pub(crate) fn hear(&mut self, contract: &Contract, path: &Path, event: &Event<'_>, out: &mut Outbox) {
-        if event.kind != EventKind::Complete || !is_watched(path) || self.known.len() >= MOST_TOLD {
+        if event.kind != EventKind::Complete || !is_watched(path) {
             return;
         }
         for violation in contract.check_at(path, event.node) {
-            let key = (violation.path.clone(), violation.rule.clone());
-            if !self.is_excused(&violation, path, event) && self.known.insert(key) {
-                out.push(Chunk::Progress(progress(&violation)));
+            if !self.is_excused(&violation, path, event) && out.violation(note(&violation)) {
                 self.violations.push(violation);
             }
         }
@@ -66,15 +55,7 @@ fn is_watched(path: &Path) -> bool {
     steps.next().is_some_and(|step| step != Segment::Key("extensions"))
 }
 
-fn progress(violation: &Violation) -> Progress {
-    Progress {
-        percent: UNDER_WAY,
-        stage: Some("checking".to_owned()),
-        message: None,
-        violation: Some(ViolationNote {
-            path: violation.path.clone(),
-            rule: violation.rule.clone(),
-            message: violation.message.clone(),
-        }),
-    }
+fn note(violation: &Violation) -> ViolationNote {
+    let Violation { path, rule, message, .. } = violation;
+    ViolationNote { path: path.clone(), rule: rule.clone(), message: message.clone() }
 }

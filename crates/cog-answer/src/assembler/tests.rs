@@ -1,4 +1,4 @@
-use cog_spec::{ChunkType, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
+use cog_spec::{ChunkType, Code, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
 use serde_json::json;
 
 use super::*;
@@ -181,8 +181,12 @@ fn retry_asks_again_in_the_same_stream() {
     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
     let bad = reply(json!({ "data": { "result": 7 } })).to_string();
     assert_eq!(assembler.event(ModelEvent::Usage(usage), Duration::ZERO, &mut out), Step::Continue);
-    assert_eq!(assembler.event(ModelEvent::Text(bad), Duration::ZERO, &mut out), Step::Stop);
-    let Finish::Again(mut assembler) = assembler.finish(Duration::ZERO, &mut out) else { panic!("no retry") };
+    assert_eq!(assembler.event(ModelEvent::Text(bad.clone()), Duration::ZERO, &mut out), Step::Stop);
+    let Finish::Again(mut assembler, correction) = assembler.finish(Duration::ZERO, &mut out) else {
+        panic!("no retry")
+    };
+    assert_eq!(correction.said, bad);
+    assert!(correction.complaint.contains("`data.result` (type)"), "{}", correction.complaint);
     let good = reply(json!({})).to_string();
     let started = ModelEvent::Started { model: Some("gpt".to_owned()), id: None, fingerprint: None };
     for event in
@@ -196,6 +200,44 @@ fn retry_asks_again_in_the_same_stream() {
     assert_eq!(envelope["meta"]["attempts"], 2);
     assert_eq!(envelope["meta"]["usage"]["input_tokens"], 20);
     assert_eq!(envelope["meta"]["model"], "openai/gpt");
+}
+
+#[test]
+fn what_only_the_check_at_the_end_finds_is_told_before_the_model_is_asked_again() {
+    let mut rules = plain();
+    rules.response.on_violation = OnViolation::Retry;
+    let (mut assembler, _) = Assembler::new(rules);
+    let mut out = Vec::new();
+    let mut bad = reply(json!({}));
+    bad["data"].as_object_mut().unwrap().remove("rationale");
+    assembler.event(ModelEvent::Text(bad.to_string()), Duration::ZERO, &mut out);
+    assembler.event(ModelEvent::Finished(FinishReason::Stop), Duration::ZERO, &mut out);
+    assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Again(..)));
+    let told = out.iter().filter_map(|chunk| match chunk {
+        Chunk::Progress(progress) => progress.violation.as_ref(),
+        _ => None,
+    });
+    assert_eq!(told.map(|violation| violation.path.as_str()).collect::<Vec<_>>(), ["data.rationale"]);
+    assert!(matches!(out.last(), Some(Chunk::Snapshot { field: None, .. })));
+}
+
+#[test]
+fn another_provider_answers_by_its_own_name_and_dialect() {
+    let mut rules = plain();
+    rules.provider = "openai".to_owned();
+    let (mut assembler, first) = Assembler::new(rules);
+    let mut out = vec![first];
+    let failed =
+        Fallback { provider: "openai".to_owned(), code: Code::RateLimited, message: "slow".to_owned() };
+    assembler.turn_to("anthropic", "claude", Dialect::OpenAiStrict, failed.clone());
+    let answer = reply(json!({ "error": null })).to_string();
+    for event in [ModelEvent::Text(answer), ModelEvent::Finished(FinishReason::Stop)] {
+        assembler.event(event, Duration::ZERO, &mut out);
+    }
+    assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
+    let envelope = fold(out);
+    assert_eq!(envelope.meta.runtime.model.as_deref(), Some("anthropic/claude"));
+    assert_eq!(envelope.meta.runtime.fallbacks, [failed]);
 }
 
 #[test]
