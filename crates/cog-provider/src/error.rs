@@ -261,6 +261,35 @@ impl ProviderError {
         }
     }
 
+    /// Whether another provider may answer where this one did not: nothing of the answer was there yet, and what
+    /// went wrong is this provider's and not the question's.
+    pub const fn another_may_answer(&self) -> bool {
+        match self {
+            Self::Address { .. }
+            | Self::NoKey { .. }
+            | Self::BadKey { .. }
+            | Self::KeyRefused { .. }
+            | Self::UnknownModel { .. }
+            | Self::RateLimited { .. }
+            | Self::Unavailable { .. }
+            | Self::WrongInterface { .. }
+            | Self::Malformed { .. }
+            | Self::Interrupted { .. }
+            | Self::Refused { status: 402, .. }
+            | Self::Timeout { deadline: Deadline::FirstToken, .. } => true,
+            Self::Request(_)
+            | Self::Refused { .. }
+            | Self::ContextOverflow { .. }
+            | Self::TooLarge { .. }
+            | Self::Timeout { .. }
+            | Self::NoRecording { .. }
+            | Self::Cassette { .. } => false,
+            Self::Other { code, .. } => {
+                matches!(code, Code::ProviderUnavailable | Code::RateLimited | Code::StreamInterrupted)
+            }
+        }
+    }
+
     /// How long the vendor asks to wait.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -36,6 +36,14 @@ pub trait Provider: Send + Sync {
     /// What the provider cannot take.
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError>;
 
+    /// Whether it can take a request. What [`Provider::render`] refuses, this refuses too.
+    ///
+    /// # Errors
+    /// What the provider cannot take.
+    fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
+        self.render(request).map(drop)
+    }
+
     /// Asks. Resolves when the first event is there, after the retries; the stream brings the rest.
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a>;
 }

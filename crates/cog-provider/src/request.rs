@@ -1,6 +1,6 @@
 //! What is asked of a model, and the HTTP request it becomes.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use cog_harmony::Conversation;
 use cog_json::{ToJson, Writer};
@@ -15,7 +15,7 @@ pub struct ModelRequest {
     /// The messages, in order.
     pub messages: Conversation,
     /// The schema the answer should have, where one is asked for.
-    pub output: Option<OutputSchema>,
+    pub output: Option<Arc<OutputSchema>>,
     /// How the model is to generate.
     pub generation: Generation,
     /// How long the whole call may take, retries included.

@@ -1,5 +1,7 @@
 //! What the tests of calls have in common.
 
+use std::sync::Arc;
+
 use cog_harmony::{Conversation, Message};
 use cog_provider::{
     HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError,
@@ -41,7 +43,7 @@ pub(crate) fn question() -> ModelRequest {
 pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
     let schema = Some(serde_json::json!({ "type": "object" }));
     let output = OutputSchema { name: "answer".to_owned(), dialect: provider.dialect(), schema };
-    ModelRequest { output: Some(output), ..question() }
+    ModelRequest { output: Some(Arc::new(output)), ..question() }
 }
 
 /// All events of the reply.

@@ -1,6 +1,6 @@
 //! Requests in each vendor's form. `sdk/check.py` holds them against the types of the vendors' clients.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Role};
 use cog_json::ToJson;
@@ -32,11 +32,11 @@ fn question(dialect: Dialect) -> ModelRequest {
             Message::system("Answer in JSON."),
             Message::user("{\"code\":\"x = 1\"}"),
         ]),
-        output: Some(OutputSchema {
+        output: Some(Arc::new(OutputSchema {
             name: "code-reviewer".to_owned(),
             dialect,
             schema: with_schema.then_some(schema),
-        }),
+        })),
         generation: Generation::default(),
         timeout: None,
     }

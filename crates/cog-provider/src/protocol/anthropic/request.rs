@@ -24,7 +24,7 @@ pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     body.set("max_tokens", generation.max_tokens.unwrap_or(MAX_TOKENS));
     body.set_some("system", system);
     body.set("messages", turns.iter().map(turn).collect::<Vec<_>>());
-    body.set_some("output_config", ask.request.output.as_ref().and_then(output_config));
+    body.set_some("output_config", ask.request.output.as_deref().and_then(output_config));
     body.set_list("stop_sequences", &generation.stop);
     body.set("stream", true);
 

@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
     let quirks = &ask.vendor.quirks;
-    let format = ask.request.output.as_ref().and_then(response_format);
+    let format = ask.request.output.as_deref().and_then(response_format);
     let streams = format.is_none() || quirks.streams_schema;
     let messages: Vec<Value> = ask.request.messages.messages().iter().map(message).collect();
 
