@@ -4,15 +4,17 @@ use std::{collections::VecDeque, time::Duration};
 
 use cog_answer::{Assembler, Finish, Step};
 use cog_provider::{ModelStream, ProviderError};
-use cog_spec::{Chunk, Code, ErrorBody, ModelEvent};
+use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::pipeline::Prepared;
+use crate::{pipeline::Prepared, question};
 
 /// A run on its way, and the chunks that are ready to leave.
 pub(crate) struct Driver {
     run: Prepared,
+    /// How many messages the question has without what is said of an answer that failed.
+    asked: usize,
     state: State,
     ready: VecDeque<Chunk>,
     started: Instant,
@@ -44,7 +46,8 @@ impl Driver {
         let (mut assembler, first) = Assembler::new(run.rules.clone());
         let mut ready = VecDeque::from([first]);
         assembler.tick(Duration::ZERO, &mut ready);
-        Self { run, state: State::Asking(Box::new(assembler)), ready, started: Instant::now() }
+        let asked = run.request.messages.messages().len();
+        Self { run, asked, state: State::Asking(Box::new(assembler)), ready, started: Instant::now() }
     }
 
     /// The next chunk; none after the last.
@@ -70,9 +73,33 @@ impl Driver {
         };
         match asked {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
-            Ok(Err(error)) => self.fail(assembler, ErrorBody::from(&error)),
+            Ok(Err(error)) => self.unanswered(assembler, &error),
             Err(_) => self.too_late(assembler),
         }
+    }
+
+    /// Nothing of an answer came: the next provider is asked, where there is one and it can help.
+    fn unanswered(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
+        let next = error.another_may_answer().then(|| self.run.others.pop_front()).flatten();
+        let Some(next) = next else { return self.fail(assembler, ErrorBody::from(error)) };
+        let passed_over = Fallback {
+            provider: self.run.provider.name().to_owned(),
+            code: error.code(),
+            message: error.to_string(),
+        };
+        tracing::warn!(provider = passed_over.provider, %error, next = next.name(), "asking the next provider");
+        let messages = std::mem::take(&mut self.run.request.messages);
+        self.run.request = self.run.question.to(next.as_ref(), "", messages, self.left());
+        self.run.provider = next;
+        let provider = self.run.provider.as_ref();
+        let model = question::model_of(&self.run.request, provider);
+        assembler.turn_to(
+            provider.name(),
+            model,
+            question::dialect_of(&self.run.request, provider),
+            passed_over,
+        );
+        State::Asking(assembler)
     }
 
     async fn read(&mut self, mut assembler: Box<Assembler>, mut reply: ModelStream) -> State {
@@ -105,7 +132,11 @@ impl Driver {
     fn finish(&mut self, assembler: Box<Assembler>) -> State {
         match assembler.finish(self.started.elapsed(), &mut self.ready) {
             Finish::Ended => State::Ended,
-            Finish::Again(assembler) => State::Asking(assembler),
+            Finish::Again(assembler, correction) => {
+                self.run.request.timeout = Some(self.left());
+                question::correct(&mut self.run.request.messages, self.asked, correction);
+                State::Asking(assembler)
+            }
         }
     }
 
@@ -119,6 +150,11 @@ impl Driver {
         let error = ErrorBody::new(Code::StreamTimeout, message)
             .suggest("allow more time (--timeout), or ask for less");
         self.fail(assembler, error)
+    }
+
+    /// How long the run may still take.
+    fn left(&self) -> Duration {
+        self.run.timeout.saturating_sub(self.started.elapsed())
     }
 
     fn deadline(&self) -> Instant {

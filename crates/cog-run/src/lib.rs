@@ -26,6 +26,7 @@
 //! A vendor is a [`cog_provider::HttpProvider`]; a provider of one's own implements
 //! [`cog_provider::Provider`]. Both go to [`Builder::provider`], or several of them to [`Builder::providers`].
 
+mod compiled;
 mod drive;
 mod fault;
 mod input;
@@ -37,6 +38,7 @@ mod permit;
 mod pipeline;
 mod prompt;
 mod providers;
+mod question;
 mod rendered;
 mod runtime;
 mod session;

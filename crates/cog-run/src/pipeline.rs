@@ -8,26 +8,35 @@
 //! be known before the provider is asked is known when [`prepare`] returns (supplement R54); after
 //! that everything is a chunk, and [`ChunkStream::fold`] makes one envelope of them again.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::AnswerRules;
-use cog_harmony::Conversation;
 use cog_module::Module;
-use cog_provider::{ModelRequest, OutputSchema, Provider};
+use cog_provider::{ModelRequest, Provider};
 use cog_spec::{Code, ErrorBody, Response, Warning};
 use futures_util::stream;
 
 use crate::{
-    ChunkStream, Providers, RunInput, RunOptions, Stop, drive::Driver, input::CheckedInput, media,
-    offline::Offline, options, permit, prompt, session,
+    ChunkStream, RunInput, RunOptions, Stop,
+    drive::Driver,
+    input::CheckedInput,
+    media,
+    offline::Offline,
+    options, permit, prompt,
+    question::{self, Question},
+    runtime::Shared,
+    session,
 };
 
 /// A run that nothing stands in the way of any more, but for the model.
 pub(crate) struct Prepared {
+    /// Who is asked first.
     pub(crate) provider: Arc<dyn Provider>,
+    /// Who is asked where that one gives no answer, in order.
+    pub(crate) others: VecDeque<Arc<dyn Provider>>,
+    pub(crate) question: Question,
+    /// The question, as the first is asked it.
     pub(crate) request: ModelRequest,
-    /// What the vendor's dialect cannot say of the contract.
-    pub(crate) lost: Vec<cog_schema::Loss>,
     pub(crate) rules: AnswerRules,
     pub(crate) timeout: Duration,
     pub(crate) stop: Stop,
@@ -39,7 +48,7 @@ pub(crate) struct Prepared {
 /// What is known before the provider is asked: who may not run the module, an input that does not
 /// fit, what neither this runtime nor the provider can take.
 pub(crate) fn prepare(
-    providers: &Providers,
+    shared: &Shared,
     module: &Arc<Module>,
     input: RunInput,
     options: &RunOptions,
@@ -49,15 +58,21 @@ pub(crate) fn prepare(
     let input = CheckedInput::new(module, input)?;
     permit::context(&module.manifest, &input)?;
     media::refuse(module, &input)?;
-    let chosen = providers.choose(options.provider.as_deref())?.into_iter().next();
-    let (provider, warnings) = answering(chosen, module, &input)?;
-    permit::structured_output(&module.manifest, provider.as_ref())?;
-    let messages = prompt::conversation(module, &input);
-    let (request, lost) = request(module, provider.as_ref(), messages, options);
-    provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
+    let asked = shared.providers.choose(options.provider.as_deref())?;
+    let (provider, others, warnings) = answering(asked, module, &input)?;
+    for candidate in others.iter().chain([&provider]) {
+        permit::structured_output(&module.manifest, candidate.as_ref())?;
+    }
+    let compiled = shared.compilations.of(module);
+    let messages = prompt::conversation(module, &compiled, &input);
+    let generation = options::merge(&module.manifest.generation, &options.generation);
+    let question = Question { module: Arc::clone(module), compiled, generation };
+    let timeout = options.timeout.unwrap_or(shared.timeout);
+    let model = options.model.as_deref().unwrap_or_default();
+    let request = question.to(provider.as_ref(), model, messages, timeout);
+    provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
     let rules = rules(module, &request, provider.as_ref(), options, warnings)?;
-    let timeout = options.timeout.unwrap_or(Duration::MAX);
-    Ok(Prepared { provider, request, lost, rules, timeout, stop: options.stop.clone() })
+    Ok(Prepared { provider, others, question, request, rules, timeout, stop: options.stop.clone() })
 }
 
 /// Asks, and tells the answer as it comes.
@@ -66,14 +81,18 @@ pub(crate) fn run(run: Prepared) -> ChunkStream {
     ChunkStream::new(session_id, stream::unfold(Driver::new(run), Driver::next))
 }
 
-/// Who answers: the provider, else what can be answered without one.
+/// Who answers, who does where that one cannot, and what is to be said of it.
+type Answering = (Arc<dyn Provider>, VecDeque<Arc<dyn Provider>>, Vec<Warning>);
+
+/// Who answers: the providers in their order, else what can be answered without one.
 fn answering(
-    provider: Option<Arc<dyn Provider>>,
+    asked: Vec<Arc<dyn Provider>>,
     module: &Module,
     input: &CheckedInput,
-) -> Result<(Arc<dyn Provider>, Vec<Warning>), ErrorBody> {
-    if let Some(provider) = provider {
-        return Ok((provider, Vec::new()));
+) -> Result<Answering, ErrorBody> {
+    let mut asked = VecDeque::from(asked);
+    if let Some(first) = asked.pop_front() {
+        return Ok((first, asked, Vec::new()));
     }
     let offline = Offline::new(module, input).ok_or_else(|| {
         let message = "no model was asked: no golden answer fits the input, and the schema admits no sample";
@@ -81,30 +100,7 @@ fn answering(
             .suggest("set a provider's key; `cog doctor` lists them")
     })?;
     let warning = offline.warning();
-    Ok((Arc::new(offline), vec![warning]))
-}
-
-/// The question, in the dialect of the provider, and what is lost in it.
-fn request(
-    module: &Module,
-    provider: &dyn Provider,
-    messages: Conversation,
-    options: &RunOptions,
-) -> (ModelRequest, Vec<cog_schema::Loss>) {
-    let projection = module.contract.project(provider.dialect());
-    let output = OutputSchema {
-        name: module.manifest.name.clone(),
-        dialect: projection.dialect,
-        schema: projection.schema,
-    };
-    let request = ModelRequest {
-        model: options.model.clone().unwrap_or_default(),
-        messages,
-        output: Some(output),
-        generation: options::merge(&module.manifest.generation, &options.generation),
-        timeout: options.timeout,
-    };
-    (request, projection.lost)
+    Ok((Arc::new(offline), asked, vec![warning]))
 }
 
 /// What the answer will be held to.
@@ -127,10 +123,9 @@ fn rules(
         ..own
     };
     rules.provider = provider.name().to_owned();
-    let model = if request.model.is_empty() { provider.model() } else { &request.model };
-    rules.runtime.model = Some(format!("{}/{model}", provider.name()));
+    rules.runtime.model = Some(format!("{}/{}", provider.name(), question::model_of(request, provider)));
     rules.runtime.trace_id = options.trace_id.clone();
-    rules.asked = request.output.as_ref().map_or(provider.dialect(), |output| output.dialect);
+    rules.asked = question::dialect_of(request, provider);
     rules.strict = options.strict;
     rules.warnings = warnings;
     rules.resume_from = options.resume_from;

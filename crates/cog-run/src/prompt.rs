@@ -6,20 +6,21 @@
 use cog_harmony::{Conversation, Message};
 use cog_module::{Module, Prompt, PromptPart};
 
-use crate::{input::CheckedInput, words};
+use crate::{compiled::Compiled, input::CheckedInput};
 
 /// The conversation of a run: one system message, and one user message with what the prompt did not
 /// place.
-pub(crate) fn conversation(module: &Module, input: &CheckedInput) -> Conversation {
-    let mut system = fill(&module.prompt, input);
-    system.push_str(&words::output_contract(module));
+pub(crate) fn conversation(module: &Module, compiled: &Compiled, input: &CheckedInput) -> Conversation {
+    let mut system = fill(&module.prompt, input, compiled.words.len());
+    system.push_str(&compiled.words);
     let user =
         unplaced(&module.prompt, input).unwrap_or_else(|| "Answer now, in the format given.".to_owned());
     Conversation::new(vec![Message::system(system), Message::user(user)])
 }
 
-fn fill(prompt: &Prompt, input: &CheckedInput) -> String {
-    let mut text = String::with_capacity(prompt.text().len());
+/// The prompt with its placeholders filled, and room for what follows it.
+fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> String {
+    let mut text = String::with_capacity(prompt.text().len() + room);
     for part in prompt.parts() {
         match part {
             PromptPart::Text(piece) => text.push_str(piece),

@@ -28,7 +28,7 @@ impl Prepared {
         Ok(Rendered {
             provider: self.provider.name().to_owned(),
             dialect: self.rules.asked,
-            lost: self.lost,
+            lost: self.question.lost(self.provider.as_ref()),
             messages: self.request.messages,
             request,
         })

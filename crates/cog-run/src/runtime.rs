@@ -7,17 +7,23 @@ use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody};
 
 use crate::{
-    ChunkStream, Providers, Rendered, RunInput, RunOptions,
-    modules::Modules,
-    pipeline::{self, Prepared},
+    ChunkStream, Providers, Rendered, RunInput, RunOptions, compiled::Compilations, modules::Modules,
+    pipeline,
 };
 
 /// Runs modules: set up once, shared, used from any task.
 #[derive(Clone)]
 pub struct Runtime {
-    providers: Arc<Providers>,
-    modules: Arc<Modules>,
-    timeout: Duration,
+    shared: Arc<Shared>,
+}
+
+/// What all runs of a runtime share.
+pub(crate) struct Shared {
+    pub(crate) providers: Providers,
+    modules: Modules,
+    pub(crate) compilations: Compilations,
+    /// How long a run may take that sets no timeout of its own.
+    pub(crate) timeout: Duration,
 }
 
 /// Sets up a [`Runtime`].
@@ -48,14 +54,18 @@ impl Runtime {
     /// E4006 where there is none of this name, E4007 for a name that leaves the search path, E4008
     /// where it does not load.
     pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.modules.load(name_or_path)
+        self.shared.modules.load(name_or_path)
     }
 
     /// Runs a module and waits for the answer. Never fails otherwise than by an envelope that says so.
     pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
-        match self.execute_stream(module, input, options) {
-            Ok(chunks) => chunks.fold().await,
-            Err(refused) => *refused,
+        match pipeline::prepare(&self.shared, module, input, &options) {
+            Ok(mut run) => {
+                // Nobody reads what is told on the way.
+                run.rules.watch = false;
+                pipeline::run(run).fold().await
+            }
+            Err(error) => Envelope::failure(error),
         }
     }
 
@@ -70,7 +80,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        self.prepare(module, input, options)
+        pipeline::prepare(&self.shared, module, input, &options)
             .map(pipeline::run)
             .map_err(|error| Box::new(Envelope::failure(error)))
     }
@@ -85,17 +95,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
-        self.prepare(module, input, options)?.render()
-    }
-
-    fn prepare(
-        &self,
-        module: &Arc<Module>,
-        input: RunInput,
-        options: RunOptions,
-    ) -> Result<Prepared, ErrorBody> {
-        let options = RunOptions { timeout: options.timeout.or(Some(self.timeout)), ..options };
-        pipeline::prepare(&self.providers, module, input, &options)
+        pipeline::prepare(&self.shared, module, input, &options)?.render()
     }
 }
 
@@ -125,10 +125,9 @@ impl Builder {
 
     /// The runtime.
     pub fn build(self) -> Runtime {
-        Runtime {
-            providers: Arc::new(self.providers),
-            modules: Arc::new(Modules::new(self.finder)),
-            timeout: self.timeout,
-        }
+        let Self { providers, finder, timeout } = self;
+        let modules = Modules::new(finder);
+        let compilations = Compilations::default();
+        Runtime { shared: Arc::new(Shared { providers, modules, compilations, timeout }) }
     }
 }

@@ -1,31 +1,13 @@
 //! The life of a run: stopped from outside, resumed.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says what it expects by failing")]
-
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
-use cog_json::{ToJson as _, Value};
-use cog_module::Module;
-use cog_provider::Provider;
-use cog_run::{RecoveryOffer, RunInput, RunOptions, Runtime, Stop, StopReason};
+use cog_json::ToJson as _;
+use cog_run::{RecoveryOffer, RunOptions, Stop, StopReason};
 use cog_spec::Chunk;
 use futures_util::StreamExt as _;
-use support::{ANSWER, Scripted, folder};
-use tempfile::TempDir;
 
-fn question() -> RunInput {
-    RunInput::Json(Value::parse(r#"{"query": "why?"}"#).unwrap())
-}
-
-/// A runtime that asks this provider, with the module of the folder loaded.
-fn asking(provider: Scripted, folder: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
-    let provider = Arc::new(provider);
-    let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
-    (provider, runtime, module)
-}
+use crate::support::{ANSWER, Scripted, asking, folder, question};
 
 /// The last chunk, which is to be an error, as JSON.
 fn error(chunks: &[Chunk]) -> serde_json::Value {

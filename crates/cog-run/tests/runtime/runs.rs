@@ -1,35 +1,12 @@
-//! The Rust API as a program uses it: a module, an input, a provider of one's own.
-
-#![expect(clippy::unwrap_used, reason = "a test says what it expects by failing")]
-
-mod support;
+//! One run, from what goes in to what comes out.
 
 use std::{sync::Arc, time::Duration};
 
-use cog_json::Value;
-use cog_module::Module;
-use cog_provider::Provider;
 use cog_run::{Caller, RunInput, RunOptions, Runtime};
-use cog_spec::{Chunk, Code, Envelope, FinishReason, ModelEvent};
+use cog_spec::{Chunk, Code, FinishReason, ModelEvent};
 use futures_util::StreamExt as _;
-use support::{ANSWER, Scripted, folder};
-use tempfile::TempDir;
 
-fn input(text: &str) -> RunInput {
-    RunInput::Json(Value::parse(text).unwrap())
-}
-
-/// A runtime that asks this provider, with the module of the folder loaded.
-fn asking(provider: Scripted, folder: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
-    let provider = Arc::new(provider);
-    let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
-    (provider, runtime, module)
-}
-
-fn code(envelope: &Envelope) -> Option<&str> {
-    envelope.error().map(|error| error.code.as_str())
-}
+use crate::support::{ANSWER, Scripted, asking, code, folder, input, write};
 
 #[tokio::test]
 async fn execute_gives_the_checked_envelope() {
@@ -184,7 +161,7 @@ async fn a_module_is_compiled_once_until_its_files_change() {
     let load = || runtime.load(folder.path().to_str().unwrap()).unwrap();
     let first = load();
     assert!(Arc::ptr_eq(&first, &load()));
-    support::write(&folder, "prompt.md", "Answer at length.");
+    write(&folder, "prompt.md", "Answer at length.");
     let second = load();
     assert!(!Arc::ptr_eq(&first, &second));
     assert_eq!(second.prompt.text(), "Answer at length.");

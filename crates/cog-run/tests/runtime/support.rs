@@ -8,8 +8,11 @@ use std::{
     },
 };
 
+use cog_json::Value;
+use cog_module::Module;
 use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
+use cog_run::{RunInput, Runtime};
+use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
 use tempfile::TempDir;
 
@@ -19,6 +22,8 @@ pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "ris
 
 /// Says its replies in turn, the last one for ever, and keeps what it was asked.
 pub(crate) struct Scripted {
+    name: &'static str,
+    fault: Option<ProviderError>,
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
     hangs: bool,
     requests: Mutex<Vec<ModelRequest>>,
@@ -28,7 +33,14 @@ pub(crate) struct Scripted {
 impl Scripted {
     pub(crate) fn new(replies: impl IntoIterator<Item = Vec<ModelEvent>>) -> Self {
         let replies = Mutex::new(replies.into_iter().collect());
-        Self { replies, hangs: false, requests: Mutex::default(), open: Arc::default() }
+        Self {
+            name: "scripted",
+            fault: None,
+            replies,
+            hangs: false,
+            requests: Mutex::default(),
+            open: Arc::default(),
+        }
     }
 
     pub(crate) fn saying(text: &str) -> Self {
@@ -44,6 +56,16 @@ impl Scripted {
     /// Says this much and then nothing more.
     pub(crate) fn hanging(text: &str) -> Self {
         Self { hangs: true, ..Self::new([vec![ModelEvent::Text(text.to_owned())]]) }
+    }
+
+    /// Gives no answer, ever.
+    pub(crate) fn failing(fault: ProviderError) -> Self {
+        Self { fault: Some(fault), ..Self::new([]) }
+    }
+
+    /// The same under another name.
+    pub(crate) fn named(self, name: &'static str) -> Self {
+        Self { name, ..self }
     }
 
     pub(crate) fn requests(&self) -> Vec<ModelRequest> {
@@ -66,7 +88,7 @@ impl Drop for Held {
 
 impl Provider for Scripted {
     fn name(&self) -> &str {
-        "scripted"
+        self.name
     }
 
     fn model(&self) -> &str {
@@ -87,6 +109,9 @@ impl Provider for Scripted {
 
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
         self.requests.lock().unwrap().push(request.clone());
+        if let Some(fault) = &self.fault {
+            return Box::pin(std::future::ready(Err(fault.clone())));
+        }
         let mut replies = self.replies.lock().unwrap();
         let reply = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
         self.open.fetch_add(1, Ordering::SeqCst);
@@ -127,4 +152,25 @@ pub(crate) fn folder(prompt: &str, manifest: &[&str]) -> TempDir {
 #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
 pub(crate) fn write(folder: &TempDir, name: &str, text: &str) {
     std::fs::write(folder.path().join(name), text).unwrap();
+}
+
+pub(crate) fn input(text: &str) -> RunInput {
+    RunInput::Json(Value::parse(text).unwrap())
+}
+
+/// An input of the module of [`folder`].
+pub(crate) fn question() -> RunInput {
+    input(r#"{"query": "why?"}"#)
+}
+
+/// A runtime that asks this provider, with the module of the folder loaded.
+pub(crate) fn asking(provider: Scripted, folder: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
+    let provider = Arc::new(provider);
+    let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    (provider, runtime, module)
+}
+
+pub(crate) fn code(envelope: &Envelope) -> Option<&str> {
+    envelope.error().map(|error| error.code.as_str())
 }

@@ -1,0 +1,77 @@
+//! What of a question does not depend on the input, made once for each module.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+};
+
+use cog_module::Module;
+use cog_provider::OutputSchema;
+use cog_schema::Loss;
+use cog_spec::Dialect;
+
+use crate::words;
+
+/// What of a question to a model does not depend on the input.
+pub(crate) struct Compiled {
+    /// The output contract in words.
+    pub(crate) words: String,
+    /// The schema of the answer in each dialect, made when it is first asked for.
+    told: Vec<OnceLock<Told>>,
+}
+
+/// The contract as a vendor is told of it.
+pub(crate) struct Told {
+    pub(crate) output: Arc<OutputSchema>,
+    /// What the dialect cannot say.
+    pub(crate) lost: Vec<Loss>,
+}
+
+impl Compiled {
+    fn new(module: &Module) -> Self {
+        let told = Dialect::ALL.iter().map(|_| OnceLock::new()).collect();
+        Self { words: words::output_contract(module), told }
+    }
+
+    /// The contract in a dialect.
+    pub(crate) fn told(&self, module: &Module, dialect: Dialect) -> Option<&Told> {
+        let place = Dialect::ALL.iter().position(|known| *known == dialect)?;
+        Some(self.told.get(place)?.get_or_init(|| Told::new(module, dialect)))
+    }
+}
+
+impl Told {
+    fn new(module: &Module, dialect: Dialect) -> Self {
+        let projection = module.contract.project(dialect);
+        let output = OutputSchema {
+            name: module.manifest.name.clone(),
+            dialect: projection.dialect,
+            schema: projection.schema,
+        };
+        Self { output: Arc::new(output), lost: projection.lost }
+    }
+}
+
+/// The modules that were asked with, each compiled once.
+#[derive(Default)]
+pub(crate) struct Compilations(Mutex<HashMap<usize, Entry>>);
+
+type Entry = (Weak<Module>, Arc<Compiled>);
+
+impl Compilations {
+    /// What was compiled of this module; the first time, it is.
+    ///
+    /// A module is known by where it lies: as long as an entry stands, its [`Weak`] keeps that place from being given
+    /// to another.
+    pub(crate) fn of(&self, module: &Arc<Module>) -> Arc<Compiled> {
+        let place = Arc::as_ptr(module).addr();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, compiled)) = known.get(&place) {
+            return Arc::clone(compiled);
+        }
+        known.retain(|_, (module, _)| module.strong_count() > 0);
+        let compiled = Arc::new(Compiled::new(module));
+        known.insert(place, (Arc::downgrade(module), Arc::clone(&compiled)));
+        compiled
+    }
+}

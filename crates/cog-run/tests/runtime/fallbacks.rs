@@ -1,0 +1,148 @@
+//! Who is asked where a provider gives no answer, and what a model is told when it is asked again.
+
+use std::{sync::Arc, time::Duration};
+
+use cog_harmony::Role;
+use cog_provider::{Deadline, Interruption, Provider, ProviderError};
+use cog_run::{Providers, RunOptions, Runtime};
+use cog_spec::{Code, ErrorBody};
+
+use crate::support::{ANSWER, Scripted, asking, code, folder, question};
+
+fn unavailable() -> ProviderError {
+    ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None }
+}
+
+/// A runtime that asks these in their order.
+fn in_order<const N: usize>(providers: [Scripted; N]) -> ([Arc<Scripted>; N], Runtime) {
+    let providers = providers.map(Arc::new);
+    let order = providers.iter().map(|provider| Arc::clone(provider) as Arc<dyn Provider>).collect();
+    let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
+    (providers, Runtime::builder().providers(Providers::new(order, unknown)).build())
+}
+
+#[tokio::test]
+async fn the_next_provider_answers_where_one_gives_no_answer() {
+    let folder = folder("Answer.", &[]);
+    let (providers, runtime) = in_order([
+        Scripted::failing(unavailable()).named("one"),
+        Scripted::failing(ProviderError::NoKey { vendor: "Two", variable: "TWO_KEY" }).named("two"),
+        Scripted::saying(ANSWER).named("three"),
+    ]);
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let options = RunOptions { model: Some("of-the-first".to_owned()), ..RunOptions::default() };
+    let envelope = runtime.execute(&module, question(), options).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let meta = envelope.meta.runtime;
+    assert_eq!(meta.model.as_deref(), Some("three/one"));
+    let told: Vec<_> =
+        meta.fallbacks.iter().map(|fallback| (fallback.provider.as_str(), fallback.code)).collect();
+    assert_eq!(told, [("one", Code::ProviderUnavailable), ("two", Code::ProviderUnavailable)]);
+    let models: Vec<_> = providers.iter().map(|provider| provider.requests()[0].model.clone()).collect();
+    assert_eq!(models, ["of-the-first", "", ""]);
+}
+
+#[tokio::test]
+async fn only_what_another_provider_can_mend_is_passed_on() {
+    let late = |deadline| ProviderError::Timeout { vendor: "One", deadline, limit: Duration::from_secs(1) };
+    let cases = [
+        (unavailable(), true),
+        (ProviderError::RateLimited { vendor: "One", message: "slow".to_owned(), retry_after: None }, true),
+        (ProviderError::KeyRefused { vendor: "One", variable: "K", message: "no".to_owned() }, true),
+        (
+            ProviderError::Interrupted {
+                vendor: "One",
+                by: Interruption::Network,
+                message: "cut".to_owned(),
+            },
+            true,
+        ),
+        (late(Deadline::FirstToken), true),
+        (late(Deadline::Whole), false),
+        (ProviderError::Refused { vendor: "One", status: 400, message: "bad".to_owned() }, false),
+        (ProviderError::ContextOverflow { model: "m".to_owned(), message: "long".to_owned() }, false),
+    ];
+    let folder = folder("Answer.", &[]);
+    for (fault, is_passed_on) in cases {
+        let (providers, runtime) = in_order([Scripted::failing(fault.clone()), Scripted::saying(ANSWER)]);
+        let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+        let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+        assert_eq!(
+            (envelope.is_ok(), providers[1].requests().len() == 1),
+            (is_passed_on, is_passed_on),
+            "{fault}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn where_all_fail_the_last_fault_is_told_and_those_before_it() {
+    let folder = folder("Answer.", &[]);
+    let slow = ProviderError::RateLimited { vendor: "Two", message: "slow".to_owned(), retry_after: None };
+    let (_, runtime) = in_order([Scripted::failing(unavailable()).named("one"), Scripted::failing(slow)]);
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    assert_eq!(code(&envelope), Some("E4002"));
+    assert_eq!(envelope.meta.runtime.fallbacks[0].provider, "one");
+}
+
+#[tokio::test]
+async fn a_reply_that_has_begun_is_not_asked_of_another() {
+    let folder = folder("Answer.", &[]);
+    let (providers, runtime) = in_order([Scripted::new([Vec::new()]), Scripted::saying(ANSWER)]);
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    assert_eq!(code(&envelope), Some("E2010"));
+    assert_eq!(providers[1].requests(), []);
+}
+
+#[tokio::test]
+async fn a_request_chooses_among_the_operators_providers_by_name() {
+    let folder = folder("Answer.", &[]);
+    let (providers, runtime) =
+        in_order([Scripted::saying("{}").named("one"), Scripted::saying(ANSWER).named("two")]);
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let named = |name: &str| RunOptions { provider: Some(name.to_owned()), ..RunOptions::default() };
+    assert!(runtime.execute(&module, question(), named("two, one")).await.is_ok());
+    assert_eq!(providers[0].requests(), []);
+    assert_eq!(code(&runtime.execute(&module, question(), named("three")).await), Some("E1004"));
+    let offline = runtime.execute(&module, question(), named("offline")).await;
+    assert_eq!(offline.meta.runtime.model.as_deref(), Some("offline/sample"));
+}
+
+#[tokio::test]
+async fn the_second_question_carries_the_answer_and_what_is_wrong_with_it() {
+    let folder = folder("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 3"]);
+    let wrong = ANSWER.replace("\"fine\"", "1");
+    let bare = "no JSON at all";
+    let (provider, runtime, module) = asking(Scripted::saying_in_turn([&wrong, bare, ANSWER]), &folder);
+    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    assert_eq!(envelope.meta.runtime.attempts, Some(3));
+    let requests = provider.requests();
+    let roles =
+        |at: usize| requests[at].messages.messages().iter().map(|message| message.role).collect::<Vec<_>>();
+    assert_eq!(roles(0), [Role::System, Role::User]);
+    assert_eq!(roles(1), [Role::System, Role::User, Role::Assistant, Role::User]);
+    assert_eq!(roles(2), roles(1), "only the last answer is shown");
+    let second = requests[1].messages.messages();
+    assert_eq!(second[2].text(), wrong);
+    assert!(second[3].text().contains("`data.result` (type)"), "{}", second[3].text());
+    assert_eq!(requests[2].messages.messages()[2].text(), bare);
+}
+
+#[tokio::test]
+async fn attempts_are_bounded_by_the_request() {
+    let folder = folder("Answer.", &[]);
+    let wrong = ANSWER.replace("\"fine\"", "1");
+    let (provider, runtime, module) = asking(Scripted::saying(&wrong), &folder);
+    let options = RunOptions {
+        on_violation: Some(cog_spec::OnViolation::Retry),
+        max_attempts: Some(4),
+        ..RunOptions::default()
+    };
+    let envelope = runtime.execute(&module, question(), options).await;
+    assert_eq!(code(&envelope), Some("E3001"));
+    assert_eq!(envelope.meta.runtime.attempts, Some(4));
+    assert_eq!(provider.requests().len(), 4);
+}

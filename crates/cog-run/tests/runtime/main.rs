@@ -1,0 +1,8 @@
+//! The Rust API as a program uses it: a module, an input, a provider of one's own.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says what it expects by failing")]
+
+mod fallbacks;
+mod life;
+mod runs;
+mod support;
