@@ -32,6 +32,7 @@ mod fault;
 mod input;
 mod media;
 mod modules;
+mod observe;
 mod offline;
 mod options;
 mod permit;
@@ -48,6 +49,7 @@ mod words;
 
 pub use crate::{
     input::RunInput,
+    observe::{Call, CallOutcome, Ended, Observer, RunOutcome},
     options::{Caller, RecoveryOffer, RunOptions},
     providers::Providers,
     rendered::Rendered,

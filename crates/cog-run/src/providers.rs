@@ -5,6 +5,8 @@ use std::sync::Arc;
 use cog_provider::{OFFLINE, Provider};
 use cog_spec::{Code, ErrorBody};
 
+use crate::observe::{self, Observer};
+
 /// The operator's providers. A request may choose one by its name, and nothing else of it: no address, no key.
 #[derive(Clone, Default)]
 pub struct Providers {
@@ -37,6 +39,17 @@ impl Providers {
     /// The providers asked where a request names none, in their order; empty offline.
     pub fn default_order(&self) -> &[Arc<dyn Provider>] {
         &self.default
+    }
+
+    /// The same providers, their calls told to somebody.
+    pub(crate) fn observed(self, observer: &Arc<dyn Observer>) -> Self {
+        let default = self.default.into_iter().map(|one| observe::provider(one, observer)).collect();
+        let named = self.named.map(|named| {
+            let observer = Arc::clone(observer);
+            let observed = move |name: &str| named(name).map(|one| observe::provider(one, &observer));
+            Arc::new(observed) as Arc<Named>
+        });
+        Self { default, named }
     }
 
     /// Who is to be asked, in order; nobody is asked where the list is empty. `asked` are names, separated by commas.

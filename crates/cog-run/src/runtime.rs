@@ -7,8 +7,11 @@ use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody};
 
 use crate::{
-    ChunkStream, Providers, Rendered, RunInput, RunOptions, compiled::Compilations, modules::Modules,
-    pipeline,
+    ChunkStream, Providers, Rendered, RunInput, RunOptions,
+    compiled::Compilations,
+    modules::Modules,
+    observe::{self, Observer},
+    pipeline::{self, Prepared},
 };
 
 /// Runs modules: set up once, shared, used from any task.
@@ -24,6 +27,7 @@ pub(crate) struct Shared {
     pub(crate) compilations: Compilations,
     /// How long a run may take that sets no timeout of its own.
     pub(crate) timeout: Duration,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 /// Sets up a [`Runtime`].
@@ -32,6 +36,7 @@ pub struct Builder {
     providers: Providers,
     finder: Finder,
     timeout: Duration,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl Runtime {
@@ -44,6 +49,7 @@ impl Runtime {
             providers: Providers::offline(),
             finder: Finder::new(".", Vec::new(), None),
             timeout: Self::DEFAULT_TIMEOUT,
+            observer: None,
         }
     }
 
@@ -59,13 +65,14 @@ impl Runtime {
 
     /// Runs a module and waits for the answer. Never fails otherwise than by an envelope that says so.
     pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
-        match pipeline::prepare(&self.shared, module, input, &options) {
-            Ok(mut run) => {
-                // Nobody reads what is told on the way.
-                run.rules.watch = false;
-                pipeline::run(run).fold().await
-            }
-            Err(error) => Envelope::failure(error),
+        let mut run = pipeline::prepare(&self.shared, module, input, &options);
+        if let Ok(run) = &mut run {
+            // Nobody reads what is told on the way.
+            run.rules.watch = false;
+        }
+        match self.begin(module, run) {
+            Ok(chunks) => chunks.fold().await,
+            Err(refused) => *refused,
         }
     }
 
@@ -80,9 +87,7 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        pipeline::prepare(&self.shared, module, input, &options)
-            .map(pipeline::run)
-            .map_err(|error| Box::new(Envelope::failure(error)))
+        self.begin(module, pipeline::prepare(&self.shared, module, input, &options))
     }
 
     /// The messages that a run would send, and the request in the vendor's form, without sending it.
@@ -96,6 +101,18 @@ impl Runtime {
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
         pipeline::prepare(&self.shared, module, input, &options)?.render()
+    }
+
+    fn begin(
+        &self,
+        module: &Arc<Module>,
+        run: Result<Prepared, ErrorBody>,
+    ) -> Result<ChunkStream, Box<Envelope>> {
+        let run = run.map(pipeline::run).map_err(|error| Box::new(Envelope::failure(error)));
+        match &self.shared.observer {
+            Some(observer) => observe::run(run, module, observer),
+            None => run,
+        }
     }
 }
 
@@ -123,11 +140,21 @@ impl Builder {
         self
     }
 
+    /// Who is told how calls and runs end.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// The runtime.
     pub fn build(self) -> Runtime {
-        let Self { providers, finder, timeout } = self;
+        let Self { providers, finder, timeout, observer } = self;
+        let providers = match &observer {
+            Some(observer) => providers.observed(observer),
+            None => providers,
+        };
         let modules = Modules::new(finder);
         let compilations = Compilations::default();
-        Runtime { shared: Arc::new(Shared { providers, modules, compilations, timeout }) }
+        Runtime { shared: Arc::new(Shared { providers, modules, compilations, timeout, observer }) }
     }
 }

@@ -4,5 +4,6 @@
 
 mod fallbacks;
 mod life;
+mod observe;
 mod runs;
 mod support;

@@ -1,0 +1,125 @@
+//! The calls to a provider.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_spec::{Dialect, Modality, ModelEvent};
+use futures_core::Stream;
+use tokio::time::Instant;
+
+use super::{Call, CallOutcome, Observer};
+
+/// A provider whose calls are told.
+pub(super) struct Observed {
+    provider: Arc<dyn Provider>,
+    observer: Arc<dyn Observer>,
+}
+
+impl Observed {
+    pub(super) fn new(provider: Arc<dyn Provider>, observer: Arc<dyn Observer>) -> Self {
+        Self { provider, observer }
+    }
+}
+
+impl Provider for Observed {
+    fn name(&self) -> &str {
+        self.provider.name()
+    }
+
+    fn model(&self) -> &str {
+        self.provider.model()
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.provider.dialect()
+    }
+
+    fn modalities(&self) -> &[Modality] {
+        self.provider.modalities()
+    }
+
+    fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        self.provider.render(request)
+    }
+
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+        let mut telling = Telling::new(self);
+        Box::pin(async move {
+            match self.provider.ask(request).await {
+                Ok(reply) => {
+                    telling.answer_begins();
+                    Ok(Box::pin(Reply { reply, telling }) as ModelStream)
+                }
+                Err(error) => {
+                    telling.fails(&error);
+                    Err(error)
+                }
+            }
+        })
+    }
+}
+
+/// Tells the call when it is over, whoever drops it.
+struct Telling {
+    provider: Arc<dyn Provider>,
+    observer: Arc<dyn Observer>,
+    asked: Instant,
+    first_token: Option<Duration>,
+    outcome: CallOutcome,
+}
+
+impl Telling {
+    fn new(observed: &Observed) -> Self {
+        Self {
+            provider: Arc::clone(&observed.provider),
+            observer: Arc::clone(&observed.observer),
+            asked: Instant::now(),
+            first_token: None,
+            outcome: CallOutcome::Dropped,
+        }
+    }
+
+    fn answer_begins(&mut self) {
+        self.first_token = Some(self.asked.elapsed());
+    }
+
+    fn answer_is_there(&mut self) {
+        self.outcome = CallOutcome::Answered;
+    }
+
+    fn fails(&mut self, error: &ProviderError) {
+        self.outcome = CallOutcome::Failed(error.code());
+    }
+}
+
+impl Drop for Telling {
+    fn drop(&mut self) {
+        let (outcome, first_token) = (self.outcome, self.first_token);
+        self.observer.called(&Call { provider: self.provider.name(), outcome, first_token });
+    }
+}
+
+/// The reply, looked at as it passes.
+struct Reply {
+    reply: ModelStream,
+    telling: Telling,
+}
+
+impl Stream for Reply {
+    type Item = Result<ModelEvent, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let polled = self.reply.as_mut().poll_next(context);
+        match &polled {
+            Poll::Ready(Some(Ok(ModelEvent::Finished(_)))) => self.telling.answer_is_there(),
+            Poll::Ready(Some(Err(error))) => self.telling.fails(error),
+            _ => {}
+        }
+        polled
+    }
+}

@@ -1,0 +1,102 @@
+//! What an observer is told of calls and runs.
+
+use std::sync::{Arc, Mutex};
+
+use cog_module::Module;
+use cog_provider::Provider;
+use cog_run::{Call, Ended, Observer, RunOptions, Runtime};
+use cog_spec::{FinishReason, ModelEvent, Usage};
+use futures_util::StreamExt as _;
+use tempfile::TempDir;
+
+use crate::support::{ANSWER, Scripted, folder, input, question};
+
+/// What was told, as text.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Observer for Notes {
+    fn called(&self, call: &Call<'_>) {
+        let token = if call.first_token.is_some() { "first token" } else { "no token" };
+        self.0.lock().unwrap().push(format!("{} {:?} {token}", call.provider, call.outcome));
+    }
+
+    fn ended(&self, run: &Ended<'_>) {
+        let tokens = run.usage.map_or(0, |usage| usage.total());
+        let (attempts, repairs) = (run.attempts, run.repairs);
+        let note =
+            format!("{} {:?} tokens={tokens} asked={attempts} repairs={repairs}", run.module, run.outcome);
+        self.0.lock().unwrap().push(note);
+    }
+}
+
+fn observed(provider: &Arc<Scripted>, folder: &TempDir) -> (Arc<Notes>, Runtime, Arc<Module>) {
+    let provider = Arc::clone(provider) as Arc<dyn Provider>;
+    let notes = Arc::<Notes>::default();
+    let observer = Arc::clone(&notes) as Arc<dyn Observer>;
+    let runtime = Runtime::builder().provider(provider).observer(observer).build();
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    (notes, runtime, module)
+}
+
+fn reply(text: &str) -> Vec<ModelEvent> {
+    let usage = Usage { input_tokens: 7, output_tokens: 5, ..Usage::default() };
+    vec![
+        ModelEvent::Text(text.to_owned()),
+        ModelEvent::Usage(usage),
+        ModelEvent::Finished(FinishReason::Stop),
+    ]
+}
+
+#[tokio::test]
+async fn an_answer_is_told_with_its_tokens_and_repairs() {
+    let folder = folder("Answer.", &[]);
+    let repaired = ANSWER.replace("\"error\": null", "\"error\": null,");
+    let provider = Arc::new(Scripted::new([reply(&repaired)]));
+    let (notes, runtime, module) = observed(&provider, &folder);
+    runtime.execute(&module, question(), RunOptions::default()).await;
+    assert_eq!(notes.take(), ["scripted Answered first token", "m Answered tokens=12 asked=1 repairs=1"]);
+}
+
+#[tokio::test]
+async fn a_failure_is_told_with_its_code_and_what_it_cost() {
+    let folder = folder("Answer.", &[]);
+    let provider = Arc::new(Scripted::new([reply("no JSON at all")]));
+    let (notes, runtime, module) = observed(&provider, &folder);
+    runtime.execute(&module, question(), RunOptions::default()).await;
+    let told = notes.take();
+    assert_eq!(told.first().unwrap(), "scripted Answered first token");
+    assert_eq!(told.get(1).unwrap(), "m Failed(Standard(ParseError)) tokens=12 asked=1 repairs=0");
+}
+
+#[tokio::test]
+async fn a_refused_run_is_told_and_nobody_was_called() {
+    let folder = folder("Answer.", &[]);
+    let provider = Arc::new(Scripted::saying(ANSWER));
+    let (notes, runtime, module) = observed(&provider, &folder);
+    runtime.execute(&module, input("{}"), RunOptions::default()).await;
+    assert_eq!(notes.take(), ["m Failed(Standard(MissingRequiredField)) tokens=0 asked=0 repairs=0"]);
+    assert_eq!(provider.requests(), []);
+}
+
+#[tokio::test]
+async fn a_run_that_is_dropped_is_told() {
+    let folder = folder("Answer.", &[]);
+    let provider = Arc::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "f"#));
+    let (notes, runtime, module) = observed(&provider, &folder);
+    let run = runtime.execute_stream(&module, question(), RunOptions::default());
+    let mut chunks = run.ok().unwrap();
+    chunks.next().await.unwrap();
+    chunks.next().await.unwrap();
+    drop(chunks);
+    assert_eq!(provider.open_replies(), 0);
+    let mut told = notes.take();
+    told.sort();
+    assert_eq!(told, ["m Dropped tokens=0 asked=1 repairs=0", "scripted Dropped first token"]);
+}
