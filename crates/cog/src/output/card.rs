@@ -4,7 +4,12 @@ use cog_json::Node;
 use cog_module::Module;
 use cog_spec::{Code, Envelope, ErrorBody, Meta, Outcome, RiskValue, Warning};
 
-use super::{Paint, tree::Layout, wrap};
+use super::{
+    Paint,
+    text::{printable, printable_lines},
+    tree::Layout,
+    wrap,
+};
 use crate::settings::show_duration;
 
 /// The card of an envelope; `module` is none where none was loaded.
@@ -36,7 +41,7 @@ fn head(envelope: &Envelope, module: Option<&Module>, paint: Paint) -> String {
         parts.push(format!("{} {}", paint.bold(&module.manifest.name), paint.dim(&module.manifest.version)));
         parts.extend(module.manifest.tier.map(|tier| tier.to_string()));
     }
-    parts.extend(envelope.meta.runtime.model.clone());
+    parts.extend(envelope.meta.runtime.model.as_deref().map(printable));
     if parts.is_empty() { String::new() } else { format!("{}\n", parts.join(&paint.dim(" · "))) }
 }
 
@@ -71,7 +76,7 @@ fn risk(risk: &RiskValue, paint: Paint) -> String {
         RiskValue::Custom { custom, .. } => custom,
         _ => "unknown",
     };
-    format!("risk {}", paint.risk(risk.level(), super::text::printable(word)))
+    format!("risk {}", paint.risk(risk.level(), printable(word)))
 }
 
 fn failure(error: &ErrorBody, layout: Layout) -> String {
@@ -85,7 +90,7 @@ fn failure(error: &ErrorBody, layout: Layout) -> String {
         text += &format!("  {} {violation}\n", paint.dim("-"));
     }
     if let Some(suggestion) = &error.suggestion {
-        text += &format!("{} {suggestion}\n", paint.name("help:"));
+        text += &format!("{} {}\n", paint.name("help:"), printable_lines(suggestion));
     }
     text
 }
@@ -97,7 +102,7 @@ fn violations(error: &ErrorBody) -> Vec<String> {
     let lines: Vec<String> = list
         .into_iter()
         .flat_map(Node::elements)
-        .map(|violation| format!("{}: {}", text(violation, "path"), text(violation, "message")))
+        .map(|violation| printable(&format!("{}: {}", text(violation, "path"), text(violation, "message"))))
         .collect();
     if lines.len() > 1 { lines } else { Vec::new() }
 }

@@ -13,6 +13,9 @@ use crate::{
 /// The width of text where the terminal does not tell one.
 const WIDTH: usize = 80;
 
+/// Takes back the line on which the cursor stands.
+pub(super) const ERASE_LINE: &str = "\r\x1b[2K";
+
 /// stdout and stderr, and how each may be written to.
 #[derive(Debug)]
 pub(crate) struct Console {
@@ -48,7 +51,7 @@ impl Console {
         Self {
             out: stream(io::stdout().is_terminal() && !is_dumb),
             err: stream(io::stderr().is_terminal() && !is_dumb && !logs_json),
-            width: width.clamp(40, 120),
+            width: width.clamp(20, 120),
             logs_json,
         }
     }
@@ -105,6 +108,6 @@ impl Console {
     /// Puts a text in place of the line of stderr on which the cursor stands, and leaves the cursor there.
     pub(crate) fn replace_line(&self, text: &str) {
         let mut err = io::stderr().lock();
-        let _ = write!(err, "\r\x1b[2K{text}").and_then(|()| err.flush());
+        let _ = write!(err, "{ERASE_LINE}{text}").and_then(|()| err.flush());
     }
 }

@@ -1,5 +1,7 @@
 //! The log on stderr: off, unless `-v` or `--log-format json` asks for it.
 
+use std::io::{self, Write};
+
 use tracing_subscriber::{
     Layer as _,
     filter::{LevelFilter, Targets},
@@ -8,7 +10,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::Console;
+use super::{Console, console::ERASE_LINE, text::for_terminal};
 use crate::args::{Global, LogFormat};
 
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it.
@@ -22,7 +24,8 @@ pub(crate) fn start(global: &Global, console: &Console) {
     };
     // Other people's crates stay quiet: what they log may hold headers.
     let ours = Targets::new().with_target("cog", level);
-    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(console.err().paint.is_on());
+    let is_terminal = console.err().is_terminal;
+    let lines = fmt::layer().with_writer(move || Safe { is_terminal }).with_ansi(console.err().paint.is_on());
     let registry = tracing_subscriber::registry();
     let started = match global.log_format {
         LogFormat::Text => {
@@ -32,4 +35,22 @@ pub(crate) fn start(global: &Global, console: &Console) {
     };
     // A log that is there already belongs to whoever embeds this program.
     let _ = started;
+}
+
+/// stderr for lines that hold what a model or a vendor said. On a terminal each takes the place of the
+/// progress line, which is drawn anew below it.
+struct Safe {
+    is_terminal: bool,
+}
+
+impl Write for Safe {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let begin = if self.is_terminal { ERASE_LINE } else { "" };
+        let text = for_terminal(&String::from_utf8_lossy(line));
+        write!(io::stderr().lock(), "{begin}{text}").map(|()| line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
 }

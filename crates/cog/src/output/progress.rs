@@ -4,7 +4,10 @@ use std::time::{Duration, Instant};
 
 use cog_spec::Chunk;
 
-use super::{Console, text::printable};
+use super::{
+    Console,
+    text::{cut, printable},
+};
 
 /// A line that says what arrives, until it is dropped; nothing where nobody looks at stderr.
 #[derive(Debug)]
@@ -59,8 +62,10 @@ impl<'a> Progress<'a> {
         let elapsed = self.begun.elapsed();
         let turn = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
         let frame = FRAMES.get(turn % FRAMES.len()).copied().unwrap_or(' ');
-        let seconds = paint.dim(format_args!("{} s", elapsed.as_secs()));
-        self.console.replace_line(&format!("{} {} {seconds}", paint.name(frame), self.what));
+        let seconds = format!("{} s", elapsed.as_secs());
+        // A line that the terminal breaks cannot be taken back.
+        let what = cut(&self.what, self.console.width().saturating_sub(seconds.len() + 4));
+        self.console.replace_line(&format!("{} {what} {}", paint.name(frame), paint.dim(seconds)));
     }
 }
 

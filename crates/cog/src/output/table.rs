@@ -1,6 +1,10 @@
 //! Columns that stand below each other.
 
-use super::{Paint, text::printable, width};
+use super::{
+    Paint,
+    text::{cut, printable},
+    width,
+};
 
 /// A table without lines: a head, and rows of cells.
 #[derive(Debug)]
@@ -52,7 +56,7 @@ fn line(
     let last = widths.len().saturating_sub(1);
     for (column, (cell, wide)) in cells.iter().zip(widths).enumerate() {
         if column == last {
-            line += &paint(column, &cut(cell, columns.map(|columns| columns.saturating_sub(used))));
+            line += &paint(column, &shown(cell, columns.map(|columns| columns.saturating_sub(used))));
         } else {
             line += &paint(column, cell);
             line += &" ".repeat(wide.saturating_sub(width(cell)) + 2);
@@ -62,18 +66,8 @@ fn line(
     line.trim_end().to_owned() + "\n"
 }
 
-/// The text, cut to some columns with `…` at its end.
-fn cut(text: &str, columns: Option<usize>) -> String {
-    let Some(columns) = columns.filter(|columns| width(text) > *columns) else { return text.to_owned() };
-    let mut kept = String::new();
-    for c in text.chars() {
-        kept.push(c);
-        if width(&kept) >= columns {
-            kept.pop();
-            break;
-        }
-    }
-    kept.trim_end().to_owned() + "…"
+fn shown(cell: &str, columns: Option<usize>) -> String {
+    columns.map_or_else(|| cell.to_owned(), |columns| cut(cell, columns))
 }
 
 #[cfg(test)]

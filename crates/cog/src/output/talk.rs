@@ -4,7 +4,7 @@ use cog_module::{Diagnostic, Severity};
 use cog_spec::{ErrorBody, Warning};
 use tracing::{error, info, warn};
 
-use super::Console;
+use super::{Console, text::printable_lines};
 
 /// Why something could not be done.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ impl Console {
         if self.logs_json() {
             return info!("{text}");
         }
-        self.tell(&format!("{} {text}", self.err().paint.dim("note:")));
+        self.tell(&format!("{} {}", self.err().paint.dim("note:"), printable_lines(text)));
     }
 
     /// Tells a warning of a run: `warning[W4001]: …`.
@@ -42,7 +42,7 @@ impl Console {
             return warn!(code = code.as_str(), "{message}");
         }
         let head = self.err().paint.odd(format_args!("warning[{code}]"));
-        self.tell(&format!("{head}: {message}"));
+        self.tell(&format!("{head}: {}", printable_lines(message)));
     }
 
     /// Tells why something could not be done: `error[E4006]: …`, the place, `help: …`.
@@ -53,12 +53,12 @@ impl Console {
         }
         let paint = self.err().paint;
         let head = code.map_or_else(|| "error".to_owned(), |code| format!("error[{code}]"));
-        let mut text = format!("{}: {}", paint.bad(head), paint.bold(message));
+        let mut text = format!("{}: {}", paint.bad(head), paint.bold(printable_lines(message)));
         if let Some(place) = place {
-            text += &format!("\n  {} {place}", paint.dim("-->"));
+            text += &format!("\n  {} {}", paint.dim("-->"), printable_lines(place));
         }
         if let Some(help) = help {
-            text += &format!("\n  {} {help}", paint.name("help:"));
+            text += &format!("\n  {} {}", paint.name("help:"), printable_lines(help));
         }
         self.tell(&text);
     }

@@ -23,6 +23,25 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(show).collect()
 }
 
+/// The same for a text of several lines, whose line breaks stay.
+pub(super) fn printable_lines(text: &str) -> String {
+    text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// The text, cut to some columns with `…` at its end.
+pub(super) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < columns
+    };
+    let kept: String = text.chars().take_while(fits).collect();
+    kept.trim_end().to_owned() + "…"
+}
+
 /// Whether a terminal would do something else than to show it: control characters, and those that turn
 /// the direction of the text that follows, so that it reads as what it is not.
 fn is_unsafe(c: char) -> bool {
@@ -30,7 +49,7 @@ fn is_unsafe(c: char) -> bool {
 }
 
 /// The text for a terminal: of what is unsafe only line breaks, tabs and colours (`ESC[…m`) are
-/// left. What a model, a vendor or a file says can then neither move the cursor nor set a title.
+/// left. What a model, a vendor or a file says can then neither move the cursor nor set a title, nor hide.
 pub(super) fn for_terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
@@ -49,8 +68,15 @@ pub(super) fn for_terminal(text: &str) -> String {
 fn colour_at(text: &str) -> &str {
     let Some(body) = text.strip_prefix("\u{1b}[") else { return "" };
     let codes = body.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-    let length = text.len() - codes.len() + 1;
-    if codes.starts_with('m') { text.get(..length).unwrap_or_default() } else { "" }
+    let (numbers, length) = (body.split_at(body.len() - codes.len()).0, text.len() - codes.len() + 1);
+    let is_plain = codes.starts_with('m') && numbers.split(';').all(is_colour);
+    if is_plain { text.get(..length).unwrap_or_default() } else { "" }
+}
+
+/// Whether a number of a colour is one that this program writes: weights and colours of letters, but
+/// nothing that blinks or conceals.
+fn is_colour(number: &str) -> bool {
+    number.is_empty() || matches!(number.parse(), Ok(0..=4 | 22..=24 | 30..=37 | 39 | 90..=97_u8))
 }
 
 fn wrap_line(line: &str, columns: usize) -> Vec<String> {
@@ -98,13 +124,27 @@ mod tests {
     }
 
     #[test]
+    fn a_text_is_cut_at_its_columns() {
+        assert_eq!(cut("one two", 7), "one two");
+        assert_eq!(cut("one two three", 7), "one tw…");
+        assert_eq!(cut("审查代码", 6), "审查…");
+        assert_eq!(cut("ab", 0), "…");
+    }
+
+    #[test]
     fn escapes_do_not_reach_the_terminal() {
         assert_eq!(wrap("\u{1b}[2Jx", 20), ["\u{fffd}[2Jx"]);
+        assert_eq!(printable_lines("a\u{1b}[8mb\nc"), "a\u{fffd}[8mb\nc");
         assert_eq!(for_terminal("a\u{202e}b\u{2066}"), "a\u{fffd}b\u{fffd}");
         assert_eq!(
             for_terminal("a\u{1b}]0;title\u{7}b\u{9b}c\r"),
             "a\u{fffd}]0;title\u{fffd}b\u{fffd}c\u{fffd}"
         );
+    }
+
+    #[test]
+    fn text_cannot_be_concealed() {
+        assert_eq!(for_terminal("\u{1b}[8mx\u{1b}[0;5my"), "\u{fffd}[8mx\u{fffd}[0;5my");
     }
 
     #[test]
