@@ -26,16 +26,24 @@ impl Choice {
 /// The name of the provider that asks nobody.
 pub const OFFLINE: &str = "offline";
 
-/// A provider of this name is not known.
+/// Names that choose no provider.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no provider `{name}`; known are {}", known().join(", "))]
-pub struct UnknownProvider {
-    /// The name that was asked for.
-    pub name: String,
+#[non_exhaustive]
+pub enum BadChoice {
+    /// A provider of this name is not known.
+    #[error("there is no provider `{name}`; known are {}", known().join(", "))]
+    Unknown {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// Nobody, and somebody.
+    #[error("`{OFFLINE}` asks nobody, so that no other provider can stand beside it")]
+    OfflineBesideOthers,
 }
 
-/// Chooses the provider: the one that is asked for (`--provider`, else `LLM_PROVIDER`), else the first
-/// vendor whose key is set, else nobody (supplement section 11).
+/// Chooses whom to ask, in order: those that are asked for (`--provider a,b`, else `LLM_PROVIDER`), else the first
+/// vendor whose key is set, else nobody (supplement section 11). There is always one; the others are asked where it
+/// gives no answer.
 ///
 /// A vendor that needs no key counts as set up once its address is given.
 ///
@@ -44,14 +52,20 @@ pub struct UnknownProvider {
 pub fn choose(
     asked: Option<&str>,
     setting: impl Fn(&str) -> Option<String>,
-) -> Result<Choice, UnknownProvider> {
-    match asked.map(str::trim).filter(|name| !name.is_empty()) {
-        Some(OFFLINE) => Ok(Choice::Offline),
-        Some(name) => Vendor::named(&name.to_ascii_lowercase())
-            .map(Choice::Vendor)
-            .ok_or_else(|| UnknownProvider { name: name.to_owned() }),
-        None => Ok(first_set_up(setting)),
+) -> Result<(Choice, Vec<Choice>), BadChoice> {
+    let mut names = asked.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
+    let Some(first) = names.next() else { return Ok((first_set_up(setting), Vec::new())) };
+    let (first, others) = (named(first)?, names.map(named).collect::<Result<Vec<_>, _>>()?);
+    let asks_nobody = first == Choice::Offline || others.contains(&Choice::Offline);
+    if asks_nobody && !others.is_empty() { Err(BadChoice::OfflineBesideOthers) } else { Ok((first, others)) }
+}
+
+fn named(name: &str) -> Result<Choice, BadChoice> {
+    if name == OFFLINE {
+        return Ok(Choice::Offline);
     }
+    let vendor = Vendor::named(&name.to_ascii_lowercase());
+    vendor.map(Choice::Vendor).ok_or_else(|| BadChoice::Unknown { name: name.to_owned() })
 }
 
 /// Every name that [`choose`] knows.
@@ -75,7 +89,7 @@ mod tests {
     fn chosen(asked: Option<&str>, set: &[(&str, &str)]) -> &'static str {
         let setting =
             |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        choose(asked, setting).unwrap().name()
+        choose(asked, setting).unwrap().0.name()
     }
 
     #[test]
@@ -101,6 +115,14 @@ mod tests {
     #[test]
     fn else_nobody() {
         assert_eq!(chosen(None, &[]), "offline");
+    }
+
+    #[test]
+    fn several_are_asked_in_their_order() {
+        let (first, others) = choose(Some("openai, Anthropic,"), |_| None).unwrap();
+        assert_eq!((first.name(), others.len(), others[0].name()), ("openai", 1, "anthropic"));
+        assert_eq!(choose(Some("openai,offline"), |_| None), Err(BadChoice::OfflineBesideOthers));
+        assert!(choose(Some("openai,nobody"), |_| None).is_err());
     }
 
     #[test]

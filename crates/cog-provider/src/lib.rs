@@ -42,7 +42,7 @@ mod transport;
 pub mod vendors;
 
 pub use cassette::{Pace, Recording};
-pub use choose::{Choice, OFFLINE, UnknownProvider, choose, known};
+pub use choose::{BadChoice, Choice, OFFLINE, choose, known};
 pub use error::{Deadline, Interruption, ProviderError};
 pub use http::HttpProvider;
 pub use provider::{Asking, ModelStream, Provider};

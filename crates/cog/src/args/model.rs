@@ -11,12 +11,13 @@ use crate::settings::{Flags, parse_duration};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
-    /// Who is asked: a vendor, or `offline`
+    /// Who is asked: a vendor, or `offline`; several, `a,b`, one after the other
     ///
-    /// Else LLM_PROVIDER, else the first vendor whose key is set, else offline. `cog doctor --all` lists
+    /// The next one is asked where one gives no answer: no connection, 5xx, 429, a key refused, no first word in time.
+    /// Without the flag LLM_PROVIDER, else the first vendor whose key is set, else offline. `cog doctor --all` lists
     /// them.
-    #[arg(long, short, value_name = "NAME", value_parser = providers(), hide_possible_values = true, ignore_case = true)]
-    pub(crate) provider: Option<String>,
+    #[arg(long, short, value_name = "NAME", value_delimiter = ',', value_parser = providers(), hide_possible_values = true, ignore_case = true)]
+    pub(crate) provider: Vec<String>,
     /// The model; else LLM_MODEL, else the vendor's default
     #[arg(long, short, value_name = "NAME")]
     pub(crate) model: Option<String>,
@@ -26,10 +27,15 @@ pub(crate) struct ModelArgs {
 }
 
 impl ModelArgs {
+    /// Whether the flag names somebody who is asked.
+    pub(crate) fn names_provider(&self) -> bool {
+        self.provider.iter().any(|name| name != cog_provider::OFFLINE)
+    }
+
     /// What these flags set.
     pub(crate) fn flags(&self) -> Flags {
         Flags {
-            provider: self.provider.clone(),
+            provider: (!self.provider.is_empty()).then(|| self.provider.join(",")),
             model: self.model.clone(),
             timeout: self.timeout,
             ..Flags::default()

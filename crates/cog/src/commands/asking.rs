@@ -1,13 +1,15 @@
-//! Who is asked: from the settings to a provider.
+//! Who is asked: from the settings to providers.
 
 use std::{path::Path, sync::Arc};
 
 use cog_provider::{
-    Choice, HttpProvider, Pace, Provider, Recording,
-    vendors::{ProviderSettings, Vendor},
+    BadChoice, Choice, HttpProvider, Pace, Provider, Recording,
+    vendors::{ProviderSettings, VENDORS, Vendor},
 };
+use cog_run::Providers;
 use cog_spec::{Code, ErrorBody};
 
+use super::logged::Logged;
 use crate::settings::{Settings, Source};
 
 /// Whether the exchange with the provider is kept, or played.
@@ -23,13 +25,19 @@ pub(super) enum Tape<'a> {
 
 /// Who is asked, and why they are.
 pub(super) struct Asked {
-    /// The provider; none where nobody is asked.
-    pub(super) provider: Option<Arc<dyn Provider>>,
+    pub(super) providers: Providers,
     /// What to tell the person: `asking openai, model gpt-… (OPENAI_API_KEY)`.
     pub(super) told: String,
 }
 
-/// The provider that the settings choose.
+/// Whether a vendor is the first to be asked: the setting `model` speaks of that one alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rank {
+    First,
+    Other,
+}
+
+/// The providers that the settings choose.
 ///
 /// # Errors
 /// E4001: a name that nobody has, an address that cannot be asked, a cassette that cannot be used.
@@ -37,24 +45,38 @@ pub(super) fn asked(settings: &Settings, tape: Tape<'_>) -> Result<Asked, ErrorB
     if let Tape::Replay(folder) = tape {
         return replayed(settings, folder);
     }
-    let vendor = match (choice(settings)?, tape) {
-        (Choice::Vendor(vendor), _) => vendor,
-        (Choice::Offline, Tape::Off) => return Ok(offline(settings)),
-        (Choice::Offline, _) => return Err(nothing_to_record()),
-    };
-    let provider =
-        HttpProvider::new(vendor, settings_of(settings, vendor)).map_err(|error| ErrorBody::from(&error))?;
-    let provider = match tape {
-        Tape::Record(folder) => provider.record(folder).map_err(|error| ErrorBody::from(&error))?,
-        _ => provider,
-    };
-    let told =
-        format!("asking {}, model {} ({})", vendor.name, named(provider.model()), reason(settings, vendor));
-    Ok(Asked { provider: Some(Arc::new(provider)), told })
+    match (choice(settings)?, tape) {
+        ((Choice::Vendor(first), others), Tape::Off) => in_order(settings, first, &others),
+        ((Choice::Vendor(vendor), others), Tape::Record(folder)) if others.is_empty() => {
+            recorded(settings, vendor, folder)
+        }
+        ((Choice::Offline, _), Tape::Off) => Ok(offline(settings)),
+        ((Choice::Vendor(_), _), _) => {
+            Err(cannot_record("--record keeps what one provider says, and several are named"))
+        }
+        ((Choice::Offline, _), _) => Err(cannot_record("--record has nothing to record: nobody is asked")),
+    }
 }
 
-/// Which provider the settings choose.
-pub(super) fn choice(settings: &Settings) -> Result<Choice, ErrorBody> {
+/// The names of those whom the settings choose, in order: `openai, anthropic`.
+pub(super) fn chosen(settings: &Settings) -> Result<String, ErrorBody> {
+    let (first, others) = choice(settings)?;
+    let names: Vec<_> = std::iter::once(first).chain(others).map(Choice::name).collect();
+    Ok(names.join(", "))
+}
+
+/// What the settings say about one vendor.
+pub(super) fn settings_of(settings: &Settings, vendor: &Vendor, rank: Rank) -> ProviderSettings {
+    let model = settings.model.value.clone().filter(|_| rank == Rank::First);
+    ProviderSettings {
+        model: model.or_else(|| settings.model_for(vendor).map(|model| model.value)),
+        retries: settings.retries.value,
+        ..ProviderSettings::of(vendor, |name| settings.variable(name))
+    }
+}
+
+/// Whom the settings choose, and who is asked where that one gives no answer.
+fn choice(settings: &Settings) -> Result<(Choice, Vec<Choice>), ErrorBody> {
     let asked = settings.provider.value.as_deref();
     cog_provider::choose(asked, |name| settings.variable(name)).map_err(|error| {
         ErrorBody::new(Code::ProviderUnavailable, error.to_string())
@@ -63,42 +85,62 @@ pub(super) fn choice(settings: &Settings) -> Result<Choice, ErrorBody> {
     })
 }
 
-/// What the settings say about one vendor.
-pub(super) fn settings_of(settings: &Settings, vendor: &Vendor) -> ProviderSettings {
-    let model = settings.model.value.clone();
-    ProviderSettings {
-        model: model.or_else(|| settings.model_for(vendor).map(|model| model.value)),
-        retries: settings.retries.value,
-        ..ProviderSettings::of(vendor, |name| settings.variable(name))
+/// These vendors one after the other, and any other by its name.
+fn in_order(settings: &Settings, first: &'static Vendor, others: &[Choice]) -> Result<Asked, ErrorBody> {
+    let open = |vendor, rank| HttpProvider::new(vendor, settings_of(settings, vendor, rank));
+    let provider = open(first, Rank::First).map_err(|error| ErrorBody::from(&error))?;
+    let mut told = format!("{} ({})", with_model(&provider), reason(settings, first));
+    let mut order = vec![ready(provider)];
+    for other in others {
+        let Choice::Vendor(vendor) = other else { continue };
+        let provider = open(vendor, Rank::Other).map_err(|error| ErrorBody::from(&error))?;
+        told += &format!(", else {}", with_model(&provider));
+        order.push(ready(provider));
+    }
+    Ok(Asked { providers: Providers::new(order, any(settings)), told: format!("asking {told}") })
+}
+
+/// Any vendor by its name, each one provider for all requests that name it.
+fn any(settings: &Settings) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static {
+    let open = |vendor| HttpProvider::new(vendor, settings_of(settings, vendor, Rank::Other)).ok();
+    let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(ready).collect();
+    move |name| {
+        let known = vendors.iter().find(|provider| provider.name() == name);
+        known.cloned().ok_or_else(|| {
+            let unknown = BadChoice::Unknown { name: name.to_owned() };
+            ErrorBody::new(Code::UnsupportedValue, unknown.to_string())
+        })
     }
 }
 
-fn nothing_to_record() -> ErrorBody {
-    ErrorBody::new(Code::ProviderUnavailable, "--record has nothing to record: nobody is asked")
-        .with_recoverable(false)
-        .suggest("name a provider with --provider; `cog doctor --all` lists them")
+/// A provider whose exchanges are logged.
+fn ready(provider: HttpProvider) -> Arc<dyn Provider> {
+    Logged::over(Arc::new(provider))
+}
+
+fn recorded(settings: &Settings, vendor: &'static Vendor, folder: &Path) -> Result<Asked, ErrorBody> {
+    let provider = HttpProvider::new(vendor, settings_of(settings, vendor, Rank::First));
+    let provider =
+        provider.and_then(|provider| provider.record(folder)).map_err(|error| ErrorBody::from(&error))?;
+    let told = format!("asking {} ({})", with_model(&provider), reason(settings, vendor));
+    Ok(Asked { providers: Providers::one(ready(provider)), told })
 }
 
 /// The recording says whom it is of; the settings may say otherwise.
 fn replayed(settings: &Settings, folder: &Path) -> Result<Asked, ErrorBody> {
     let recorded = Recording::read(folder).map_err(|error| ErrorBody::from(&error))?;
     let vendor = match choice(settings)? {
-        Choice::Vendor(vendor) if settings.provider.value.is_some() => vendor,
+        (Choice::Vendor(vendor), _) if settings.provider.value.is_some() => vendor,
         _ => {
             Vendor::named(&recorded.provider).ok_or_else(|| unknown_recording(folder, &recorded.provider))?
         }
     };
     let model = settings.model.value.clone().unwrap_or(recorded.model);
     let told = format!("replaying {} ({}, model {})", folder.display(), vendor.name, named(&model));
-    let of_vendor = ProviderSettings { model: Some(model), ..settings_of(settings, vendor) };
+    let of_vendor = ProviderSettings { model: Some(model), ..settings_of(settings, vendor, Rank::First) };
     let provider = HttpProvider::replay(vendor, of_vendor, folder, Pace::AtOnce)
         .map_err(|error| ErrorBody::from(&error))?;
-    Ok(Asked { provider: Some(Arc::new(provider)), told })
-}
-
-fn unknown_recording(folder: &Path, provider: &str) -> ErrorBody {
-    let message = format!("the recording {} is of `{provider}`, which is no provider", folder.display());
-    ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
+    Ok(Asked { providers: Providers::one(ready(provider)), told })
 }
 
 fn offline(settings: &Settings) -> Asked {
@@ -106,7 +148,25 @@ fn offline(settings: &Settings) -> Asked {
         Source::Default => "no provider is set up; `cog doctor --all` says how".to_owned(),
         ref source => format!("as {source} says"),
     };
-    Asked { provider: None, told: format!("offline: no model is asked ({why})") }
+    Asked {
+        providers: Providers::new(Vec::new(), any(settings)),
+        told: format!("offline: no model is asked ({why})"),
+    }
+}
+
+fn cannot_record(message: &str) -> ErrorBody {
+    ErrorBody::new(Code::ProviderUnavailable, message)
+        .with_recoverable(false)
+        .suggest("name one provider with --provider; `cog doctor --all` lists them")
+}
+
+fn unknown_recording(folder: &Path, provider: &str) -> ErrorBody {
+    let message = format!("the recording {} is of `{provider}`, which is no provider", folder.display());
+    ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
+}
+
+fn with_model(provider: &HttpProvider) -> String {
+    format!("{}, model {}", provider.name(), named(provider.model()))
 }
 
 fn named(model: &str) -> &str {

@@ -10,7 +10,10 @@ use cog_provider::{
 use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
 
-use super::{asking, running};
+use super::{
+    asking::{self, Rank},
+    running,
+};
 use crate::{
     args::DoctorArgs,
     exit::Exit,
@@ -25,16 +28,16 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Asks each provider that is set up for its models, all at once.
 pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     let settings = Settings::read(Flags::default(), environment)?;
-    let chosen = asking::choice(&settings).map_err(|error| Fault::Body(Box::new(error)))?.name();
+    let chosen = asking::chosen(&settings).map_err(|error| Fault::Body(Box::new(error)))?;
     let progress = Progress::begin(console, "asking the providers");
     let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
     let done = running::wait(join_all(probes));
     drop(progress);
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
     if args.format.is_json() {
-        console.print_json(&Report { chosen, found: &found })?;
+        console.print_json(&Report { chosen: &chosen, found: &found })?;
     } else {
-        console.print(&describe(chosen, args, &found, console))?;
+        console.print(&describe(&chosen, args, &found, console))?;
     }
     Ok(if found.iter().any(Finding::is_ill) { Exit::Failed } else { Exit::Ok })
 }
@@ -50,8 +53,9 @@ fn patients(args: &DoctorArgs, settings: &Settings) -> Vec<&'static Vendor> {
 
 fn is_set_up(vendor: &Vendor, settings: &Settings) -> bool {
     let is_set = |names: &[&str]| names.iter().any(|name| settings.variable(name).is_some());
-    let named = settings.provider.value.as_deref() == Some(vendor.name);
-    named || is_set(vendor.key_vars) || (vendor.key == KeyNeed::Optional && is_set(vendor.base_url_vars))
+    let names = settings.provider.value.as_deref().unwrap_or_default().split(',');
+    let is_named = names.into_iter().any(|name| name.trim() == vendor.name);
+    is_named || is_set(vendor.key_vars) || (vendor.key == KeyNeed::Optional && is_set(vendor.base_url_vars))
 }
 
 /// What was found of one vendor.
@@ -71,7 +75,7 @@ enum State {
 }
 
 async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) -> Finding {
-    let of_vendor = asking::settings_of(settings, vendor);
+    let of_vendor = asking::settings_of(settings, vendor, Rank::First);
     let model = of_vendor.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
     let is_asked = args.provider.is_some() || is_set_up(vendor, settings);
     let state = match HttpProvider::new(vendor, of_vendor) {

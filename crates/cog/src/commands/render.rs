@@ -32,7 +32,7 @@ pub(crate) fn render(args: &RenderArgs, environment: Environment, console: &Cons
 
 fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
     let asked = asking::asked(settings, Tape::Off)?;
-    let runtime = running::runtime(settings, asked.provider);
+    let runtime = running::runtime(settings, asked.providers);
     let module = running::load(&runtime, &args.input.module, settings, console)?;
     let input = input::read(&args.input)?;
     let generation = args.generation.generation();

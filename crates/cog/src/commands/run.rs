@@ -53,7 +53,7 @@ impl Run<'_> {
     /// The envelope of the run; none where it was interrupted.
     fn envelope(&mut self) -> Result<Option<Envelope>, ErrorBody> {
         let asked = asking::asked(&self.settings, self.tape())?;
-        let runtime = running::runtime(&self.settings, asked.provider);
+        let runtime = running::runtime(&self.settings, asked.providers);
         let module = running::load(&runtime, &self.args.input.module, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
         let input = input::read(&self.args.input)?;

@@ -3,20 +3,16 @@
 use std::{future::Future, sync::Arc};
 
 use cog_module::Module;
-use cog_provider::Provider;
-use cog_run::Runtime;
+use cog_run::{Providers, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::{logged::Logged, targets};
+use super::targets;
 use crate::{exit::Exit, output::Console, settings::Settings};
 
-/// A runtime over the settings' modules; without a provider it is offline.
-pub(super) fn runtime(settings: &Settings, provider: Option<Arc<dyn Provider>>) -> Runtime {
-    let builder = Runtime::builder().finder(targets::finder(settings)).timeout(settings.timeout.value);
-    match provider {
-        Some(provider) => builder.provider(Logged::over(provider)).build(),
-        None => builder.build(),
-    }
+/// A runtime over the settings' modules.
+pub(super) fn runtime(settings: &Settings, providers: Providers) -> Runtime {
+    let finder = targets::finder(settings);
+    Runtime::builder().finder(finder).timeout(settings.timeout.value).providers(providers).build()
 }
 
 /// Loads a module and tells on stderr what is odd about it, or all that is wrong with it.

@@ -8,8 +8,7 @@ mod update;
 use std::{path::PathBuf, sync::Arc};
 
 use cog_module::{Module, Origin, golden};
-use cog_provider::OFFLINE;
-use cog_run::Runtime;
+use cog_run::{Providers, Runtime};
 use cog_spec::{Code, ErrorBody};
 
 use self::report::{CaseReport, Report, Suite, Verdict};
@@ -24,14 +23,19 @@ use crate::{
 
 /// Runs the golden tests of the modules and reports on them.
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    if args.record && args.model.provider.as_deref() == Some(OFFLINE) {
+    if args.record && !args.model.names_provider() {
         return Err(Fault::usage("--record has nothing to record: `offline` asks nobody"));
     }
     emit::check(args.output.as_deref())?;
     let settings = Settings::read(args.model.flags(), environment)?;
     let finder = targets::finder(&settings);
     let targets = targets::targets(&finder, &args.modules, args.all)?;
-    let bench = Bench { args, settings: &settings, runtime: running::runtime(&settings, None), console };
+    let bench = Bench {
+        args,
+        settings: &settings,
+        runtime: running::runtime(&settings, Providers::offline()),
+        console,
+    };
     let Some(suites) = running::wait(bench.suites(targets))? else { return Ok(Exit::Interrupted) };
     let report = Report { suites };
     bench.print(&report)?;

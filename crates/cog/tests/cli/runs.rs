@@ -179,6 +179,31 @@ fn a_provider_of_the_environment_that_nobody_knows() {
 }
 
 #[test]
+fn the_next_provider_is_asked_where_one_does_not_answer() {
+    let place = Place::new();
+    let down = Mock::start([Reply::error(503, "overloaded")]);
+    let up = Mock::start([Reply::text(REPLY)]);
+    let mut command =
+        place.cog(["run", "code-reviewer", "--args", "x", "--provider", "openai,anthropic", "--model", "m"]);
+    command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", down.base_url(Wire::OpenAi));
+    command.env("ANTHROPIC_API_KEY", "sk-canary").env("ANTHROPIC_BASE_URL", up.base_url(Wire::Anthropic));
+    let output = command.env("COG_RETRIES", "1").output().unwrap();
+    let envelope = json(&output);
+    assert_eq!(envelope["ok"], true, "{envelope}");
+    assert_eq!(envelope["meta"]["fallbacks"][0]["provider"], "openai");
+    assert_eq!(envelope["meta"]["fallbacks"][0]["code"], "E4001");
+    assert_eq!((down.requests().len(), up.requests().len()), (2, 1));
+    assert_ne!(up.requests()[0].body["model"], "m", "the flag speaks of the first alone");
+}
+
+#[test]
+fn a_record_of_several_is_refused() {
+    let run = ["run", "code-reviewer", "--args", "x", "--provider", "openai,anthropic", "--record", "tape"];
+    let output = Place::new().cog(run).output().unwrap();
+    assert_eq!((output.status.code(), &json(&output)["error"]["code"]), (Some(1), &"E4001".into()));
+}
+
+#[test]
 fn render_shows_the_request_and_no_key() {
     let place = Place::new();
     let mut command = place.cog(["render", "code-reviewer", "--args", "x = 1", "--provider", "anthropic"]);

@@ -7,7 +7,6 @@ use cog_module::{
     Module,
     golden::{self, GoldenCase, Mismatch},
 };
-use cog_provider::OFFLINE;
 use cog_run::{RunInput, RunOptions};
 use cog_spec::{Code, Envelope, ErrorBody};
 
@@ -51,13 +50,13 @@ impl Bench<'_> {
             Way::Replay(folder) => Tape::Replay(folder),
         };
         let asked = asking::asked(self.settings, tape)?;
-        let runtime = running::runtime(self.settings, asked.provider);
+        let runtime = running::runtime(self.settings, asked.providers);
         let input = RunInput::Json(case.input.clone());
         Ok(Some(runtime.execute(module, input, RunOptions::default()).await))
     }
 
     fn way(&self, module: &Module, case: &GoldenCase) -> Result<Way, ErrorBody> {
-        let given = self.args.model.provider.as_deref().is_some_and(|name| name != OFFLINE);
+        let given = self.args.model.names_provider();
         Ok(match (&case.cassette, given, self.args.record) {
             (_, true, true) => {
                 let folder = self.cassette(module, case)?;
