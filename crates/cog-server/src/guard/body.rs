@@ -1,0 +1,99 @@
+use std::time::Duration;
+
+use axum::{body::Body, http::StatusCode};
+use bytes::{Bytes, BytesMut};
+use cog_json::Value;
+use cog_spec::{Code, ErrorBody};
+use http_body::Body as _;
+use http_body_util::BodyExt as _;
+use tokio::time::timeout;
+
+use super::refusal::{Reason, Refusal};
+
+/// Reads the body of a request, no more of it than may be and for no longer than that may take.
+///
+/// # Errors
+/// 413 E1005 for one that is larger, told before anything is read where its length is known; 408 E1001 for one
+/// that does not arrive in time or breaks off.
+pub(crate) async fn read(body: Body, largest: usize, longest: Duration) -> Result<Bytes, Refusal> {
+    let announced = body.size_hint().lower();
+    if usize::try_from(announced).map_or(true, |announced| announced > largest) {
+        return Err(too_large(largest));
+    }
+    match timeout(longest, collect(body, largest)).await {
+        Ok(read) => read,
+        Err(_) => Err(too_slow(&format!("the body did not arrive within {longest:?}"))),
+    }
+}
+
+async fn collect(mut body: Body, largest: usize) -> Result<Bytes, Refusal> {
+    let mut whole = Bytes::new();
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| too_slow("the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if joined.len() + whole.len() + data.len() > largest {
+            return Err(too_large(largest));
+        }
+        // Most bodies come in one piece, which is then not copied.
+        if whole.is_empty() && joined.is_empty() {
+            whole = data;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut whole));
+            joined.extend_from_slice(&data);
+        }
+    }
+    Ok(if joined.is_empty() { whole } else { joined.freeze() })
+}
+
+fn too_large(largest: usize) -> Refusal {
+    let error = ErrorBody::new(Code::InputTooLarge, format!("the body is larger than {largest} bytes"))
+        .suggest("shorten the input; the operator can raise --max-body-bytes")
+        .with_details(Value::from(serde_json::json!({ "limit": "max_body_bytes", "max": largest })));
+    Refusal::new(Reason::BodySize, StatusCode::PAYLOAD_TOO_LARGE, error).close()
+}
+
+fn too_slow(message: &str) -> Refusal {
+    let error =
+        ErrorBody::new(Code::InvalidInput, message).suggest("send the whole body, then wait for the answer");
+    Refusal::new(Reason::BodySlow, StatusCode::REQUEST_TIMEOUT, error).close()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{StreamExt as _, stream};
+
+    use super::*;
+
+    const LONGEST: Duration = Duration::from_secs(60);
+
+    fn pieces(pieces: &[&'static str]) -> Body {
+        Body::from_stream(stream::iter(pieces.to_vec()).map(Ok::<_, std::io::Error>))
+    }
+
+    #[tokio::test]
+    async fn a_body_of_just_the_size_is_read_and_one_byte_more_is_not() {
+        for body in [Body::from("12345678"), pieces(&["1234", "56", "78"]), pieces(&["12345678", ""])] {
+            assert_eq!(read(body, 8, LONGEST).await.unwrap(), "12345678");
+        }
+        for body in [Body::from("123456789"), pieces(&["1234", "56", "789"]), pieces(&["123456789"])] {
+            let refusal = read(body, 8, LONGEST).await.unwrap_err();
+            assert_eq!((refusal.status().as_u16(), refusal.error().code.as_str()), (413, "E1005"));
+        }
+        assert_eq!(read(Body::empty(), 0, LONGEST).await.unwrap(), "");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stands_still_is_given_up() {
+        let begun = stream::iter([Ok::<_, std::io::Error>("{")]).chain(stream::pending());
+        let refusal = read(Body::from_stream(begun), 8, LONGEST).await.unwrap_err();
+        assert_eq!(refusal.status(), 408);
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_is_told() {
+        let broken = stream::iter([Ok("{"), Err(std::io::Error::other("reset"))]);
+        let refusal = read(Body::from_stream(broken), 8, LONGEST).await.unwrap_err();
+        assert_eq!(refusal.reason(), Reason::BodySlow);
+    }
+}

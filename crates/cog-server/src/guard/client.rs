@@ -1,0 +1,68 @@
+use std::{
+    fmt,
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+};
+
+/// Who asks, as far as limits and sessions care: the holder of a token, else the address of the peer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Client {
+    /// The name of the token, or the beginning of its digest.
+    Token(Arc<str>),
+    /// The peer's address. Of IPv6 only the network (/64): one subscriber has all the addresses in it.
+    Peer(IpAddr),
+    /// Everybody that a full table has no room for.
+    Others,
+}
+
+impl Client {
+    /// The client behind an address.
+    pub(crate) fn of_peer(address: IpAddr) -> Self {
+        Self::Peer(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+            address @ IpAddr::V4(_) => address,
+        })
+    }
+
+    /// The name under which the client's sessions are kept.
+    pub(crate) fn owner(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(name) => write!(f, "token:{name}"),
+            Self::Peer(address) => write!(f, "peer:{address}"),
+            Self::Others => f.write_str("others"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peer(address: &str) -> Client {
+        Client::of_peer(address.parse().unwrap())
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one_client() {
+        assert_eq!(peer("2001:db8:1:2::1"), peer("2001:db8:1:2:ffff::9"));
+        assert_ne!(peer("2001:db8:1:2::1"), peer("2001:db8:1:3::1"));
+    }
+
+    #[test]
+    fn an_ipv4_address_is_itself_however_it_is_written() {
+        assert_eq!(peer("::ffff:192.0.2.7"), peer("192.0.2.7"));
+        assert_ne!(peer("192.0.2.7"), peer("192.0.2.8"));
+    }
+
+    #[test]
+    fn tokens_and_peers_never_share_a_name() {
+        let token = Client::Token("192.0.2.7".into());
+        assert_ne!(token.owner(), peer("192.0.2.7").owner());
+    }
+}

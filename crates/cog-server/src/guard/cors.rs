@@ -1,0 +1,62 @@
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+use super::origin::Page;
+
+/// What pages may send.
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE");
+
+/// The headers that pages may send.
+const ALLOWED: HeaderValue = HeaderValue::from_static(
+    "Accept, Authorization, Content-Type, Last-Event-ID, Traceparent, X-Request-Id, X-Cognitive-Response-Mode, \
+     X-Cognitive-Recovery-Session, X-Cognitive-Recovery-Seq",
+);
+
+/// The headers that pages may read.
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Location, Retry-After, Server-Timing, X-Request-Id, X-Cognitive-Warning");
+
+/// How long a browser may keep the answer, in seconds.
+const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
+
+/// Whether a browser asks beforehand what it may send.
+pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::OPTIONS
+        && headers.contains_key(header::ORIGIN)
+        && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+/// The answer to such a question. Pages of the server's own need no permission.
+pub(crate) fn preflight(page: &Page) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    *response.body_mut() = Body::empty();
+    if let Page::Listed(_) = page {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED);
+        headers.insert(header::ACCESS_CONTROL_MAX_AGE, MAX_AGE);
+    }
+    response
+}
+
+/// Lets a listed page read the answer.
+///
+/// Credentials (cookies) are never allowed: the token travels in a header that the page sets itself.
+pub(crate) fn allow(page: &Page, headers: &mut HeaderMap) {
+    if let Page::Listed(origin) = page {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
+    }
+}
+
+/// Tells caches that the answer depends on who asks.
+pub(crate) fn vary(headers: &mut HeaderMap) {
+    const NAMES: [HeaderName; 3] =
+        [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD, header::ACCESS_CONTROL_REQUEST_HEADERS];
+    for name in NAMES {
+        headers.append(header::VARY, HeaderValue::from(name));
+    }
+}

@@ -1,0 +1,121 @@
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use axum::http::StatusCode;
+use cog_spec::{Code, ErrorBody};
+use tokio::sync::{Notify, watch};
+
+use super::refusal::{Reason, Refusal};
+
+/// The end of a server: no new work from when it has begun, and what is under way is counted.
+#[derive(Clone)]
+pub(crate) struct Drain(Arc<Shared>);
+
+struct Shared {
+    begun: watch::Sender<bool>,
+    under_way: AtomicUsize,
+    one_less: Notify,
+}
+
+/// Something under way; over when it is dropped.
+pub(crate) struct UnderWay(Arc<Shared>);
+
+impl Drain {
+    /// A server that takes work.
+    pub(crate) fn new() -> Self {
+        let begun = watch::Sender::new(false);
+        Self(Arc::new(Shared { begun, under_way: AtomicUsize::new(0), one_less: Notify::new() }))
+    }
+
+    /// From now on there is no new work.
+    pub(crate) fn begin(&self) {
+        self.0.begun.send_replace(true);
+    }
+
+    /// Whether there is no new work.
+    pub(crate) fn has_begun(&self) -> bool {
+        *self.0.begun.borrow()
+    }
+
+    /// Waits until there is no new work.
+    pub(crate) async fn begun(&self) {
+        let mut begun = self.0.begun.subscribe();
+        // The sender lives as long as `self`.
+        let _ = begun.wait_for(|begun| *begun).await;
+    }
+
+    /// Lets a request in.
+    ///
+    /// # Errors
+    /// 503 E4001 once the end has begun; the connection ends with it.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if !self.has_begun() {
+            return Ok(());
+        }
+        let error = ErrorBody::new(Code::ProviderUnavailable, "the server is shutting down")
+            .suggest("ask again in a moment; another instance may answer");
+        let refusal = Refusal::new(Reason::Drain, StatusCode::SERVICE_UNAVAILABLE, error);
+        Err(refusal.retry_after(std::time::Duration::from_secs(1)).close())
+    }
+
+    /// Counts something that is to end by itself, if it can, before the server does.
+    pub(crate) fn enter(&self) -> UnderWay {
+        self.0.under_way.fetch_add(1, Ordering::SeqCst);
+        UnderWay(Arc::clone(&self.0))
+    }
+
+    /// Waits until nothing is under way.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let one_less = self.0.one_less.notified();
+            if self.0.under_way.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            one_less.await;
+        }
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if self.0.under_way.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.one_less.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{http::header, response::IntoResponse as _};
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn new_work_is_refused_once_the_end_has_begun() {
+        let drain = Drain::new();
+        drain.check().unwrap();
+        assert!(drain.begun().now_or_never().is_none());
+        drain.begin();
+        drain.begun().await;
+        let response = drain.check().unwrap_err().into_response();
+        assert_eq!(response.status(), 503);
+        assert_eq!(response.headers()[header::CONNECTION], "close");
+        assert!(response.headers().contains_key(header::RETRY_AFTER));
+    }
+
+    #[tokio::test]
+    async fn the_server_is_idle_when_everything_under_way_is_over() {
+        let drain = Drain::new();
+        drain.idle().await;
+        let (first, second) = (drain.enter(), drain.enter());
+        let mut idle = Box::pin(drain.idle());
+        assert!(idle.as_mut().now_or_never().is_none());
+        drop(first);
+        assert!(idle.as_mut().now_or_never().is_none());
+        drop(second);
+        idle.await;
+    }
+}

@@ -1,0 +1,182 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use axum::http::{HeaderMap, StatusCode, Uri, header, uri::Authority};
+use cog_spec::{Code, ErrorBody};
+
+use super::refusal::{Reason, Refusal};
+
+/// The names and addresses under which the server may be asked.
+///
+/// A page of another site can have its own name resolve to this machine, and then talk to it as if it were its own
+/// server (DNS rebinding). It cannot hide that name: it stands in `Host`.
+pub(crate) struct Hosts {
+    bound: IpAddr,
+    /// In lower case.
+    names: Vec<String>,
+}
+
+/// The Host of a request that may be asked: what an Origin is compared with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host {
+    /// A name in lower case, or an address in its one form.
+    pub(crate) name: String,
+    pub(crate) port: Option<u16>,
+}
+
+impl Hosts {
+    /// What is served where the listener is bound to this address, and the names that the operator adds.
+    pub(crate) fn new(bound: IpAddr, names: &[String]) -> Self {
+        let names = names.iter().map(|name| normal(name)).collect();
+        Self { bound: bound.to_canonical(), names }
+    }
+
+    /// The Host of a request: its own line of HTTP/1.1, or the target's authority.
+    ///
+    /// # Errors
+    /// 400 without one, with several or with one that is none; 403 E4007 for one that is not served.
+    pub(crate) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<Host, Refusal> {
+        let host = read(target, headers)?;
+        if self.serves(&host.name) {
+            return Ok(host);
+        }
+        let message = format!("this server does not answer for the host {}", host.name);
+        let error = ErrorBody::new(Code::PermissionDenied, message)
+            .suggest(format!("the operator can allow it: --allow-host {}", host.name));
+        Err(Refusal::new(Reason::Host, StatusCode::FORBIDDEN, error))
+    }
+
+    fn serves(&self, name: &str) -> bool {
+        if self.names.iter().any(|listed| listed == name) {
+            return true;
+        }
+        match name.parse::<IpAddr>() {
+            // Bound to all addresses, the server cannot know them all; an address needs no resolving, so none
+            // can be passed off as another.
+            Ok(address) => {
+                self.bound.is_unspecified()
+                    || address == self.bound
+                    || (self.bound.is_loopback() && address.is_loopback())
+            }
+            Err(_) => name == "localhost" && (self.bound.is_loopback() || self.bound.is_unspecified()),
+        }
+    }
+}
+
+impl Host {
+    /// Reads `name`, `name:port`, `address` or `[address]:port`.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let authority: Authority = text.parse().ok()?;
+        let has_port = authority.as_str().len() > authority.host().len();
+        let is_whole = !authority.as_str().contains('@') && !authority.host().is_empty();
+        let port = authority.port_u16();
+        (is_whole && has_port == port.is_some()).then(|| Self { name: normal(authority.host()), port })
+    }
+}
+
+fn read(target: &Uri, headers: &HeaderMap) -> Result<Host, Refusal> {
+    let mut lines = headers.get_all(header::HOST).iter();
+    let line = lines.next();
+    if lines.next().is_some() {
+        return Err(malformed("the request has several Host lines"));
+    }
+    let line = line.map(|value| value.to_str().ok().and_then(Host::read).ok_or(()));
+    let named = target.authority().map(|authority| Host::read(authority.as_str()).ok_or(()));
+    match (line, named) {
+        (None, None) => Err(malformed("the request names no Host")),
+        (Some(Ok(host)), None) | (None, Some(Ok(host))) => Ok(host),
+        (Some(Ok(line)), Some(Ok(named))) if line == named => Ok(named),
+        _ => Err(malformed("the Host of the request cannot be read, or differs from its target")),
+    }
+}
+
+fn malformed(message: &str) -> Refusal {
+    let error = ErrorBody::new(Code::InvalidInput, message).suggest("send one `Host: NAME[:PORT]`");
+    Refusal::new(Reason::Host, StatusCode::BAD_REQUEST, error)
+}
+
+/// A name in lower case and without its last dot; an address in its one form, without brackets.
+fn normal(name: &str) -> String {
+    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    if let Ok(address) = bare.parse::<Ipv6Addr>() {
+        return IpAddr::V6(address).to_canonical().to_string();
+    }
+    if let Ok(address) = bare.parse::<Ipv4Addr>() {
+        return address.to_string();
+    }
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(bound: &str, host: &str) -> u16 {
+        let hosts = Hosts::new(bound.parse().unwrap(), &["Cog.Example.".into()]);
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        hosts.check(&"/health".parse().unwrap(), &headers).map_or_else(|no| no.status().as_u16(), |_| 200)
+    }
+
+    #[test]
+    fn on_loopback_the_names_of_loopback_are_served() {
+        for host in ["localhost", "LocalHost.:8000", "127.0.0.1", "127.0.0.1:8000", "[::1]:8000", "127.9.9.9"]
+        {
+            assert_eq!(check("127.0.0.1", host), 200, "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example", "192.0.2.1", "10.0.0.1:8000", "0.0.0.0"] {
+            assert_eq!(check("127.0.0.1", host), 403, "{host}");
+        }
+    }
+
+    #[test]
+    fn names_that_the_operator_adds_are_served_whatever_the_port() {
+        assert_eq!(check("127.0.0.1", "cog.example"), 200);
+        assert_eq!(check("127.0.0.1", "COG.example.:8443"), 200);
+        assert_eq!(check("127.0.0.1", "x.cog.example"), 403);
+    }
+
+    #[test]
+    fn bound_to_one_address_that_one_is_served() {
+        assert_eq!(check("192.0.2.1", "192.0.2.1:8000"), 200);
+        assert_eq!(check("2001:db8::1", "[2001:DB8:0::1]"), 200);
+        for host in ["192.0.2.2", "localhost", "127.0.0.1"] {
+            assert_eq!(check("192.0.2.1", host), 403, "{host}");
+        }
+    }
+
+    #[test]
+    fn bound_to_all_addresses_no_foreign_name_is_served() {
+        for host in ["192.0.2.2", "localhost:8000", "[2001:db8::1]", "cog.example"] {
+            assert_eq!(check("0.0.0.0", host), 200, "{host}");
+            assert_eq!(check("::", host), 200, "{host}");
+        }
+        assert_eq!(check("0.0.0.0", "evil.example"), 403);
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused() {
+        for host in
+            ["", "a b", "user@localhost", "localhost:", "localhost:99999", "localhost:x", "a/b", "[::1"]
+        {
+            assert_eq!(check("127.0.0.1", host), 400, "{host:?}");
+        }
+    }
+
+    #[test]
+    fn none_several_and_contradicting_ones_are_refused() {
+        let hosts = Hosts::new("127.0.0.1".parse().unwrap(), &[]);
+        let check = |target: &str, lines: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for line in lines {
+                headers.append(header::HOST, line.parse().unwrap());
+            }
+            hosts.check(&target.parse().unwrap(), &headers).map_or_else(|no| no.status().as_u16(), |_| 200)
+        };
+        assert_eq!(check("/", &[]), 400);
+        assert_eq!(check("/", &["localhost", "localhost"]), 400);
+        assert_eq!(check("http://localhost/", &["evil.example"]), 400);
+        assert_eq!(check("http://evil.example/", &["localhost"]), 400);
+        assert_eq!(check("http://localhost:80/", &["localhost:80"]), 200);
+        assert_eq!(check("http://evil.example/", &[]), 403);
+    }
+}

@@ -1,0 +1,163 @@
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use cog_spec::{Code, ErrorBody};
+use thiserror::Error;
+
+use super::{
+    host::Host,
+    refusal::{Reason, Refusal},
+};
+
+/// The pages that may ask from a browser: the server's own, and those that the operator lists.
+pub(crate) struct Origins(Vec<Origin>);
+
+/// Where a page is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Origin {
+    scheme: String,
+    host: Host,
+}
+
+/// Whose page asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Page {
+    /// No other site's: no browser, or the server's own page.
+    Own,
+    /// A site's that is listed: the origin, as it was given.
+    Listed(HeaderValue),
+}
+
+/// An entry of the list that is no origin.
+#[derive(Debug, Error)]
+#[error("`{0}` is no origin: SCHEME://HOST[:PORT] is asked for, without a path")]
+pub struct NoOrigin(String);
+
+impl Origins {
+    /// The list.
+    ///
+    /// # Errors
+    /// One of them is no origin.
+    pub(crate) fn new(listed: &[String]) -> Result<Self, NoOrigin> {
+        let read = |text: &String| Origin::read(text).ok_or_else(|| NoOrigin(text.clone()));
+        listed.iter().map(read).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether any other site may ask, so that answers differ by origin.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Whose page asks for something of this host.
+    ///
+    /// # Errors
+    /// 403 E4007 for another site's.
+    pub(crate) fn check(&self, headers: &HeaderMap, host: &Host) -> Result<Page, Refusal> {
+        let mut lines = headers.get_all(header::ORIGIN).iter();
+        let Some(value) = lines.next() else { return Ok(Page::Own) };
+        let origin = value.to_str().ok().and_then(Origin::read).filter(|_| lines.next().is_none());
+        match origin {
+            Some(origin) if origin.is_of(host) => Ok(Page::Own),
+            Some(origin) if self.0.contains(&origin) => Ok(Page::Listed(value.clone())),
+            _ => Err(refusal(value)),
+        }
+    }
+}
+
+impl Origin {
+    fn read(text: &str) -> Option<Self> {
+        let (scheme, host) = text.split_once("://")?;
+        let scheme = scheme.to_ascii_lowercase();
+        let is_scheme = scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        let mut host = Host::read(host).filter(|_| is_scheme && !scheme.is_empty())?;
+        host.port = host.port.or(default_port(&scheme));
+        Some(Self { scheme, host })
+    }
+
+    /// Whether the page came from this host. A proxy before the server may have spoken TLS with the browser, so
+    /// the port that a Host leaves out is the one of the origin's scheme.
+    fn is_of(&self, host: &Host) -> bool {
+        let port = host.port.or(default_port(&self.scheme));
+        matches!(self.scheme.as_str(), "http" | "https")
+            && self.host.name == host.name
+            && self.host.port == port
+    }
+}
+
+fn default_port(scheme: &str) -> Option<u16> {
+    match scheme {
+        "http" => Some(80),
+        "https" => Some(443),
+        _ => None,
+    }
+}
+
+fn refusal(value: &HeaderValue) -> Refusal {
+    let origin = value.to_str().unwrap_or("of this request");
+    let error = ErrorBody::new(Code::PermissionDenied, format!("pages of the origin {origin} may not ask"))
+        .suggest(format!("the operator can allow it: --allow-origin {origin}"));
+    Refusal::new(Reason::Origin, StatusCode::FORBIDDEN, error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(host: &str, origin: &str) -> Option<Page> {
+        let listed = ["https://App.example".to_owned(), "http://localhost:3000".to_owned()];
+        let mut headers = HeaderMap::new();
+        headers.insert(header::ORIGIN, origin.parse().unwrap());
+        Origins::new(&listed).unwrap().check(&headers, &Host::read(host).unwrap()).ok()
+    }
+
+    #[test]
+    fn the_servers_own_pages_may_ask() {
+        assert_eq!(check("localhost:8000", "http://localhost:8000"), Some(Page::Own));
+        assert_eq!(check("cog.example", "http://cog.example"), Some(Page::Own));
+        assert_eq!(check("cog.example", "https://COG.example:443"), Some(Page::Own));
+        assert_eq!(check("[::1]:8000", "http://[0:0::1]:8000"), Some(Page::Own));
+        let none = Origins::new(&[]).unwrap().check(&HeaderMap::new(), &Host::read("localhost").unwrap());
+        assert_eq!(none.ok(), Some(Page::Own));
+    }
+
+    #[test]
+    fn listed_pages_may_ask() {
+        let listed = |origin: &'static str| Some(Page::Listed(HeaderValue::from_static(origin)));
+        assert_eq!(check("localhost:8000", "https://app.example"), listed("https://app.example"));
+        assert_eq!(check("localhost:8000", "http://localhost:3000"), listed("http://localhost:3000"));
+    }
+
+    #[test]
+    fn all_others_may_not() {
+        for origin in [
+            "http://localhost:8001",
+            "http://localhost",
+            "http://127.0.0.1:8000",
+            "http://app.example",
+            "https://app.example:8443",
+            "https://app.example.evil.example",
+            "null",
+            "",
+            "file://",
+            "chrome-extension://localhost:8000",
+        ] {
+            assert_eq!(check("localhost:8000", origin), None, "{origin}");
+        }
+    }
+
+    #[test]
+    fn two_origins_are_none() {
+        let mut headers = HeaderMap::new();
+        for _ in 0..2 {
+            headers.append(header::ORIGIN, HeaderValue::from_static("http://localhost"));
+        }
+        let host = Host::read("localhost").unwrap();
+        let refusal = Origins::new(&[]).unwrap().check(&headers, &host).unwrap_err();
+        assert_eq!(refusal.status(), 403);
+    }
+
+    #[test]
+    fn what_is_no_origin_cannot_be_listed() {
+        for text in ["app.example", "*", "null", "https://app.example/path", "https://", "https://a b"] {
+            assert!(Origins::new(&[text.to_owned()]).is_err(), "{text}");
+        }
+    }
+}

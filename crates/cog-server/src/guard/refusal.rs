@@ -1,0 +1,128 @@
+use std::time::Duration;
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use cog_json::ToJson as _;
+use cog_spec::{Envelope, ErrorBody};
+
+/// Why a request is not let in: an envelope with its status, and the headers that go with it.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    status: StatusCode,
+    error: Box<ErrorBody>,
+    headers: HeaderMap,
+    reason: Reason,
+}
+
+/// Which guard refused, in a word: a label of the metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Reason {
+    /// No token, or a wrong one.
+    Token,
+    /// A Host that is not served.
+    Host,
+    /// An Origin that is not allowed.
+    Origin,
+    /// Too many requests of one client.
+    Rate,
+    /// Too many streams of one client.
+    ClientStreams,
+    /// Too many streams in all.
+    AllStreams,
+    /// A body that is too large.
+    BodySize,
+    /// A body that does not arrive.
+    BodySlow,
+    /// The server is shutting down.
+    Drain,
+}
+
+impl Reason {
+    /// The word.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Rate => "rate",
+            Self::ClientStreams => "streams_per_client",
+            Self::AllStreams => "streams_in_all",
+            Self::BodySize => "body_size",
+            Self::BodySlow => "body_slow",
+            Self::Drain => "drain",
+        }
+    }
+}
+
+impl Refusal {
+    /// A refusal with this status.
+    pub(crate) fn new(reason: Reason, status: StatusCode, error: ErrorBody) -> Self {
+        Self { status, error: Box::new(error), headers: HeaderMap::new(), reason }
+    }
+
+    /// The same with a header.
+    pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.insert(name, value);
+        self
+    }
+
+    /// The same with `Retry-After`, in whole seconds and at least one.
+    pub(crate) fn retry_after(self, wait: Duration) -> Self {
+        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+        self.header(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+    }
+
+    /// The same, and the connection ends with the response.
+    pub(crate) fn close(self) -> Self {
+        self.header(header::CONNECTION, HeaderValue::from_static("close"))
+    }
+
+    /// Which guard refused.
+    pub(crate) fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    /// What the envelope says.
+    pub(crate) fn error(&self) -> &ErrorBody {
+        &self.error
+    }
+
+    /// The status of the response.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(Envelope::failure(*self.error).to_json()));
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        response.extensions_mut().insert(self.reason);
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::Code;
+
+    use super::*;
+
+    #[test]
+    fn retry_after_is_rounded_up_and_never_zero() {
+        let seconds = |wait| {
+            let error = ErrorBody::new(Code::RateLimited, "too many");
+            let refusal = Refusal::new(Reason::Rate, StatusCode::TOO_MANY_REQUESTS, error).retry_after(wait);
+            refusal.into_response().headers()[header::RETRY_AFTER].to_str().unwrap().to_owned()
+        };
+        assert_eq!(seconds(Duration::ZERO), "1");
+        assert_eq!(seconds(Duration::from_millis(1001)), "2");
+        assert_eq!(seconds(Duration::from_secs(3)), "3");
+    }
+}

@@ -1,0 +1,44 @@
+//! The token that a request brings.
+
+use std::borrow::Cow;
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+/// What the subprotocol that carries a token begins with.
+const SUBPROTOCOL: &str = "cog.token.";
+
+/// The token of `Authorization: Bearer`, else of a WebSocket's subprotocol.
+///
+/// Never of the address: addresses end up in logs, histories and `Referer`.
+pub(super) fn token(headers: &HeaderMap) -> Option<Cow<'_, str>> {
+    match headers.get(header::AUTHORIZATION) {
+        Some(value) => bearer(value).map(Cow::Borrowed),
+        None => headers.get_all(header::SEC_WEBSOCKET_PROTOCOL).iter().find_map(subprotocol),
+    }
+}
+
+fn bearer(value: &HeaderValue) -> Option<&str> {
+    let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+fn subprotocol(value: &HeaderValue) -> Option<Cow<'_, str>> {
+    let offered = value.to_str().ok()?.split(',');
+    offered.map(str::trim).find_map(|name| name.strip_prefix(SUBPROTOCOL)).and_then(unescaped)
+}
+
+/// Takes back `encodeURIComponent`: a subprotocol may hold neither `/` nor `=`.
+fn unescaped(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut pieces = text.split('%');
+    let mut plain = String::from(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2)?;
+        let byte = u8::from_str_radix(digits, 16).ok().filter(u8::is_ascii)?;
+        plain.push(char::from(byte));
+        plain.push_str(rest);
+    }
+    Some(Cow::Owned(plain))
+}

@@ -1,0 +1,106 @@
+use super::*;
+
+const TOKEN: &str = "abcdefghij0123456789";
+const SLASHED: &str = "aa/bb+cc==dd";
+
+fn tokens(text: &str) -> Tokens {
+    Tokens::parse(text).unwrap()
+}
+
+fn asked(access: &Access, name: header::HeaderName, value: &str) -> Result<Client, Refusal> {
+    let mut headers = HeaderMap::new();
+    headers.insert(name, value.parse().unwrap());
+    access.client(&headers, "127.0.0.1:9".parse().unwrap())
+}
+
+#[test]
+fn the_holder_of_a_token_is_known_by_its_name() {
+    let access = Access::Tokens(tokens(&format!("# two\nci: {TOKEN}\n\nother:{TOKEN}x\n")));
+    let client = asked(&access, header::AUTHORIZATION, &format!("Bearer {TOKEN}")).unwrap();
+    assert_eq!(client, Client::Token("ci".into()));
+    let client = asked(&access, header::AUTHORIZATION, &format!("bearer  {TOKEN}x")).unwrap();
+    assert_eq!(client, Client::Token("other".into()));
+}
+
+#[test]
+fn a_token_without_a_name_is_known_by_its_digest() {
+    let client = tokens(TOKEN).holder(TOKEN).unwrap();
+    assert!(!client.to_string().contains(TOKEN), "{client}");
+    assert_eq!(client.to_string().len(), "token:".len() + 12);
+}
+
+#[test]
+fn without_a_token_and_with_a_wrong_one_the_answer_is_401() {
+    let access = Access::Tokens(tokens(TOKEN));
+    let basic = asked(&access, header::AUTHORIZATION, "Basic YWJjOmRlZg==").unwrap_err();
+    let wrong = asked(&access, header::AUTHORIZATION, "Bearer abcdefghij012345678").unwrap_err();
+    let cookie = asked(&access, header::COOKIE, &format!("token={TOKEN}")).unwrap_err();
+    for refusal in [&basic, &wrong, &cookie] {
+        assert_eq!((refusal.status().as_u16(), refusal.error().code.as_str()), (401, "E4007"));
+        assert!(!refusal.error().message.contains("abc"));
+    }
+    let challenge = |refusal: Refusal| {
+        use axum::response::IntoResponse as _;
+        refusal.into_response().headers()[header::WWW_AUTHENTICATE].clone()
+    };
+    assert_eq!(challenge(basic), r#"Bearer realm="cog""#);
+    assert_eq!(challenge(wrong), r#"Bearer realm="cog", error="invalid_token""#);
+}
+
+#[test]
+fn a_browsers_socket_gives_it_as_a_subprotocol() {
+    let access = Access::Tokens(tokens(&format!("web:{TOKEN}\nslashed:{TOKEN}/+=")));
+    let protocol = |value: &str| asked(&access, header::SEC_WEBSOCKET_PROTOCOL, value);
+    assert_eq!(protocol(&format!("cog, cog.token.{TOKEN}")).unwrap(), Client::Token("web".into()));
+    let escaped = format!("cog,cog.token.{TOKEN}%2F%2B%3D");
+    assert_eq!(protocol(&escaped).unwrap(), Client::Token("slashed".into()));
+    protocol("cog").unwrap_err();
+    protocol("cog, cog.token.").unwrap_err();
+    protocol(&format!("cog.token.{TOKEN}%")).unwrap_err();
+    protocol(&format!("cog.token.{TOKEN}%ff")).unwrap_err();
+}
+
+#[test]
+fn an_address_that_others_reach_needs_a_token_or_a_word() {
+    let at = |address: &str, tokens, is_meant| Access::at(address.parse().unwrap(), tokens, is_meant);
+    assert!(matches!(at("127.0.0.1:80", None, false), Ok(Access::Open)));
+    assert!(matches!(at("[::1]:80", None, false), Ok(Access::Open)));
+    assert!(matches!(at("0.0.0.0:80", None, true), Ok(Access::Open)));
+    assert!(matches!(at("0.0.0.0:80", Some(tokens(TOKEN)), false), Ok(Access::Tokens(_))));
+    assert!(matches!(at("127.0.0.1:80", Some(tokens(TOKEN)), true), Ok(Access::Tokens(_))));
+    for address in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80", "[2001:db8::1]:80"] {
+        let refused = at(address, None, false).err().unwrap();
+        assert!(refused.to_string().contains(address) && refused.suggestion().contains("--token-file"));
+    }
+}
+
+#[test]
+fn a_bad_line_is_told_by_its_number_and_never_by_its_text() {
+    let told = |text: &str| Tokens::parse(text).err().unwrap().to_string();
+    assert_eq!(told("# nothing\n\n"), "it holds no token");
+    assert_eq!(told("\nshort-token-015"), "line 2: a token has at least 16 characters");
+    assert_eq!(told("name: with space in it"), "line 1: ` ` cannot stand in a token");
+    assert_eq!(told(&format!("a:{TOKEN}\nb:{SLASHED}aaaa\n")), "line 2: `=` cannot stand in a token");
+    assert_eq!(
+        told(&format!("a:{TOKEN}\na:{TOKEN}x")),
+        "line 2: its name or token stands on an earlier line already"
+    );
+    assert!(told(&format!("{TOKEN}\nb:{TOKEN}")).starts_with("line 2"));
+    assert!(Tokens::parse("0123456789abcdef").is_ok());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_may_read_is_told() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokens");
+    std::io::Write::write_all(&mut std::fs::File::create_new(&path).unwrap(), TOKEN.as_bytes()).unwrap();
+    for (mode, is_exposed) in [(0o600, false), (0o400, false), (0o640, true), (0o644, true)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        assert_eq!(Tokens::is_exposed(&path), is_exposed, "{mode:o}");
+    }
+    assert!(Tokens::open(&path).unwrap().holder(TOKEN).is_some());
+    assert!(matches!(Tokens::open(&folder.path().join("none")), Err(TokenFileError::Unreadable(_))));
+}

@@ -1,0 +1,121 @@
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The header that names a request, both ways.
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// How a request is found again: in the log, in the caller's traces, in `meta`.
+#[derive(Debug, Clone)]
+pub(crate) struct Trace {
+    /// The caller's own name for the request, else one of ours.
+    pub(crate) request_id: HeaderValue,
+    /// The trace that the caller is in (W3C `traceparent`): stands in `meta.trace_id`.
+    pub(crate) trace_id: Option<String>,
+}
+
+/// The longest name of a request that is taken over.
+const LONGEST: usize = 128;
+
+impl Trace {
+    /// What the headers of a request say.
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
+        let request_id = headers.get(REQUEST_ID).filter(|id| is_plain(id)).cloned().unwrap_or_else(fresh_id);
+        let traceparent = headers.get("traceparent").and_then(|value| value.to_str().ok());
+        Self { request_id, trace_id: traceparent.and_then(trace_id).map(str::to_owned) }
+    }
+
+    /// The request's name as text.
+    pub(crate) fn request_id(&self) -> &str {
+        self.request_id.to_str().unwrap_or_default()
+    }
+}
+
+/// Letters, digits and `-._:/+=`: nothing that could break a line of a log.
+fn is_plain(id: &HeaderValue) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(byte);
+    (1..=LONGEST).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
+}
+
+/// The trace of `VERSION-TRACE-PARENT-FLAGS` (W3C Trace Context 3.2.2).
+fn trace_id(traceparent: &str) -> Option<&str> {
+    let mut parts = traceparent.split('-');
+    let (version, trace, parent) = (parts.next()?, parts.next()?, parts.next()?);
+    let flags = parts.next()?;
+    let is_first = version == "00";
+    let is_well = is_hex(version, 2) && version != "ff" && is_hex(flags, 2);
+    let has_ids = is_hex(trace, 32) && is_hex(parent, 16) && !is_nought(trace) && !is_nought(parent);
+    (is_well && has_ids && !(is_first && parts.next().is_some())).then_some(trace)
+}
+
+fn is_hex(text: &str, length: usize) -> bool {
+    text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn is_nought(text: &str) -> bool {
+    text.bytes().all(|byte| byte == b'0')
+}
+
+/// A name that no other request of this process has, nor likely one of another.
+fn fresh_id() -> HeaderValue {
+    static PROCESS: LazyLock<u32> = LazyLock::new(|| {
+        let random = RandomState::new().hash_one(std::process::id()).to_be_bytes();
+        random.first_chunk().map_or(0, |first| u32::from_be_bytes(*first))
+    });
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    let text = format!("{:08x}-{:x}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed));
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("none"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &'static str, value: &str) -> Trace {
+        Trace::of(&HeaderMap::from_iter([(HeaderName::from_static(name), value.parse().unwrap())]))
+    }
+
+    #[test]
+    fn the_callers_trace_is_taken_over() {
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let found = of("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
+        assert_eq!(found.trace_id.as_deref(), Some(trace));
+        let later = of("traceparent", &format!("01-{trace}-00f067aa0ba902b7-01-more"));
+        assert_eq!(later.trace_id.as_deref(), Some(trace));
+    }
+
+    #[test]
+    fn what_is_no_trace_is_passed_over() {
+        let (trace, parent) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
+        for value in [
+            "",
+            "00",
+            &format!("00-{trace}-{parent}"),
+            &format!("00-{trace}-{parent}-01-more"),
+            &format!("ff-{trace}-{parent}-01"),
+            &format!("00-{}-{parent}-01", trace.to_uppercase()),
+            &format!("00-{}-{parent}-01", "0".repeat(32)),
+            &format!("00-{trace}-{}-01", "0".repeat(16)),
+            &format!("00-{trace}0-{parent}-01"),
+        ] {
+            assert_eq!(of("traceparent", value).trace_id, None, "{value}");
+        }
+    }
+
+    #[test]
+    fn the_callers_name_of_a_request_is_kept_where_it_is_plain() {
+        assert_eq!(of("x-request-id", "req-1:a/b").request_id(), "req-1:a/b");
+        assert_eq!(of("x-request-id", &"a".repeat(128)).request_id(), "a".repeat(128));
+        for id in ["a b", "", "a\"b", &"a".repeat(129)] {
+            assert_ne!(of("x-request-id", id).request_id(), id);
+        }
+        let none = HeaderMap::new();
+        assert_ne!(Trace::of(&none).request_id(), Trace::of(&none).request_id());
+    }
+}

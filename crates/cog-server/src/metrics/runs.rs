@@ -1,0 +1,111 @@
+//! Runs, and the calls to providers that they make.
+
+use cog_run::{Call, CallOutcome, Ended, Observer, RunOutcome};
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, histogram::Histogram},
+    registry::Registry,
+};
+
+use super::{Metrics, http};
+
+/// What is counted of runs.
+pub(super) struct Runs {
+    calls: Family<Called, Counter>,
+    first_token: Family<Provider, Histogram, fn() -> Histogram>,
+    runs: Family<Outcome, Counter>,
+    tokens: Family<Tokens, Counter>,
+    repairs: Family<Module, Counter>,
+    repeats: Family<Module, Counter>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Called {
+    provider: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Provider {
+    provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    module: String,
+    outcome: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Module {
+    module: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Tokens {
+    module: String,
+    direction: &'static str,
+}
+
+impl Runs {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let first_token = Family::new_with_constructor(http::seconds as fn() -> Histogram);
+        let runs = Self {
+            calls: Family::default(),
+            first_token,
+            runs: Family::default(),
+            tokens: Family::default(),
+            repairs: Family::default(),
+            repeats: Family::default(),
+        };
+        let calls = "Calls to providers, by outcome: answered, dropped (nobody wanted the rest) or the code";
+        registry.register("provider_calls", calls, runs.calls.clone());
+        let first = "Seconds from the question to the provider's first token";
+        registry.register("provider_first_token_seconds", first, runs.first_token.clone());
+        let ends = "Runs, by module and outcome: answered, dropped or the error's code";
+        registry.register("runs", ends, runs.runs.clone());
+        registry.register("tokens", "Tokens of all calls, by module and direction", runs.tokens.clone());
+        registry.register("repairs", "Repairs of answers, by module", runs.repairs.clone());
+        let repeats = "Times that a model was asked again after an answer that would not do, by module";
+        registry.register("repeats", repeats, runs.repeats.clone());
+        runs
+    }
+}
+
+impl Observer for Metrics {
+    fn called(&self, call: &Call<'_>) {
+        let outcome = match call.outcome {
+            CallOutcome::Answered => "answered",
+            CallOutcome::Failed(code) => code.as_str(),
+            _ => "dropped",
+        };
+        let provider = call.provider.to_owned();
+        if let Some(time) = call.first_token {
+            let provider = Provider { provider: provider.clone() };
+            self.runs.first_token.get_or_create(&provider).observe(time.as_secs_f64());
+        }
+        self.runs.calls.get_or_create(&Called { provider, outcome }).inc();
+    }
+
+    fn ended(&self, run: &Ended<'_>) {
+        let outcome = match run.outcome {
+            RunOutcome::Answered => "answered",
+            RunOutcome::Failed(code) => code.as_str(),
+            _ => "dropped",
+        };
+        let module = run.module.to_owned();
+        self.runs.runs.get_or_create(&Outcome { module, outcome: outcome.to_owned() }).inc();
+        let tokens = run.usage.map(|usage| [("in", usage.input_tokens), ("out", usage.output_tokens)]);
+        for (direction, count) in tokens.into_iter().flatten() {
+            let module = run.module.to_owned();
+            self.runs.tokens.get_or_create(&Tokens { module, direction }).inc_by(count);
+        }
+        let repeats = u64::from(run.attempts.saturating_sub(1));
+        let repairs = u64::try_from(run.repairs).unwrap_or(u64::MAX);
+        for (family, count) in [(&self.runs.repairs, repairs), (&self.runs.repeats, repeats)] {
+            if count > 0 {
+                family.get_or_create(&Module { module: run.module.to_owned() }).inc_by(count);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+use std::time::Duration;
+
+use axum::http::Method;
+use cog_run::{Call, CallOutcome, Ended, Observer as _, RunOutcome};
+use cog_spec::{Code, ErrorCode, Usage};
+
+use super::*;
+
+fn text(metrics: &Metrics) -> String {
+    metrics.text(&Live { streams: 2, sessions: vec![("running", 2), ("finished", 5)] })
+}
+
+#[test]
+fn requests_are_counted_by_route_and_status() {
+    let metrics = Metrics::new();
+    let route = "/v1/modules/{name}/execute";
+    for _ in 0..2 {
+        metrics.http.answered(&Method::POST, route, 200, Duration::from_millis(3));
+    }
+    metrics.http.answered(&Method::from_bytes(b"BREW").unwrap(), "other", 404, Duration::ZERO);
+    metrics.http.refused("rate");
+    metrics.http.slow_reader();
+    let text = text(&metrics);
+    for line in [
+        r#"cog_http_requests_total{method="POST",route="/v1/modules/{name}/execute",status="200"} 2"#,
+        r#"cog_http_requests_total{method="other",route="other",status="404"} 1"#,
+        r#"cog_http_request_seconds_bucket{le="0.005",route="/v1/modules/{name}/execute"} 2"#,
+        r#"cog_http_request_seconds_count{route="/v1/modules/{name}/execute"} 2"#,
+        r#"cog_refused_total{reason="rate"} 1"#,
+        "cog_slow_readers_total 1",
+        "cog_streams_open 2",
+        r#"cog_sessions{state="finished"} 5"#,
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+#[test]
+fn runs_and_calls_are_counted_by_outcome() {
+    let metrics = Metrics::new();
+    let first_token = Some(Duration::from_millis(40));
+    metrics.called(&Call { provider: "openai", outcome: CallOutcome::Answered, first_token });
+    let outcome = CallOutcome::Failed(Code::RateLimited);
+    metrics.called(&Call { provider: "openai", outcome, first_token: None });
+    let usage = Some(Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() });
+    let outcome = RunOutcome::Answered;
+    metrics.ended(&Ended { module: "summarize", outcome, usage, attempts: 3, repairs: 2 });
+    let code = ErrorCode::Declared("E5001".to_owned());
+    let outcome = RunOutcome::Failed(&code);
+    metrics.ended(&Ended { module: "summarize", outcome, usage: None, attempts: 1, repairs: 0 });
+    let text = text(&metrics);
+    for line in [
+        r#"cog_provider_calls_total{provider="openai",outcome="answered"} 1"#,
+        r#"cog_provider_calls_total{provider="openai",outcome="E4002"} 1"#,
+        r#"cog_provider_first_token_seconds_count{provider="openai"} 1"#,
+        r#"cog_runs_total{module="summarize",outcome="answered"} 1"#,
+        r#"cog_runs_total{module="summarize",outcome="E5001"} 1"#,
+        r#"cog_tokens_total{module="summarize",direction="in"} 100"#,
+        r#"cog_tokens_total{module="summarize",direction="out"} 20"#,
+        r#"cog_repairs_total{module="summarize"} 2"#,
+        r#"cog_repeats_total{module="summarize"} 2"#,
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}

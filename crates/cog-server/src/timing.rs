@@ -1,0 +1,99 @@
+//! Where the time of a request went: the header `Server-Timing`.
+
+use std::{
+    fmt::Write as _,
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use axum::http::{HeaderName, HeaderValue};
+
+/// The header.
+pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+
+/// What a handler knows of the time that its answer took; it stands in the extensions of the response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spent {
+    /// So much of it was waiting for the provider.
+    Waiting(Duration),
+    /// The answer is a stream: what has passed was getting it ready.
+    Preparing,
+}
+
+/// The value of the header, in milliseconds: the whole time, and which part of it was whose.
+pub(crate) fn value(total: Duration, spent: Option<Spent>) -> HeaderValue {
+    let mut text = String::with_capacity(64);
+    let mut part = |name: &str, time: Duration| {
+        let comma = if text.is_empty() { "" } else { ", " };
+        let _ = write!(text, "{comma}{name};dur={:.3}", time.as_secs_f64() * 1000.0);
+    };
+    match spent {
+        None => part("total", total),
+        Some(Spent::Preparing) => part("prepare", total),
+        Some(Spent::Waiting(waited)) => {
+            part("total", total);
+            part("provider", waited);
+            part("cog", total.saturating_sub(waited));
+        }
+    }
+    HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("total"))
+}
+
+/// A future's output, and how long it waited for others: the time between being asked to go on and being able to.
+pub(crate) async fn waiting<F: Future>(future: F) -> (F::Output, Duration) {
+    let mut waited = Duration::ZERO;
+    let watched = Watched { future: Box::pin(future), waited: &mut waited, since: None };
+    let output = watched.await;
+    (output, waited)
+}
+
+struct Watched<'a, F> {
+    future: Pin<Box<F>>,
+    waited: &'a mut Duration,
+    since: Option<Instant>,
+}
+
+impl<F: Future> Future for Watched<'_, F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        if let Some(since) = self.since.take() {
+            *self.waited += since.elapsed();
+        }
+        let polled = self.future.as_mut().poll(context);
+        if polled.is_pending() {
+            self.since = Some(Instant::now());
+        }
+        polled
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_tells_whose_time_it_was() {
+        let ms = Duration::from_millis;
+        assert_eq!(
+            value(ms(12), Some(Spent::Waiting(ms(10)))),
+            "total;dur=12.000, provider;dur=10.000, cog;dur=2.000"
+        );
+        assert_eq!(
+            value(ms(1), Some(Spent::Waiting(ms(2)))),
+            "total;dur=1.000, provider;dur=2.000, cog;dur=0.000"
+        );
+        assert_eq!(value(Duration::from_micros(250), Some(Spent::Preparing)), "prepare;dur=0.250");
+        assert_eq!(value(ms(3), None), "total;dur=3.000");
+    }
+
+    #[tokio::test]
+    async fn only_waiting_counts() {
+        let (output, waited) = waiting(async { 1 }).await;
+        assert_eq!((output, waited), (1, Duration::ZERO));
+        let pause = Duration::from_millis(5);
+        let ((), waited) = waiting(tokio::time::sleep(pause)).await;
+        assert!(waited >= pause);
+    }
+}
