@@ -101,6 +101,14 @@ pub enum ProviderError {
         /// How long the vendor asks to wait.
         retry_after: Option<Duration>,
     },
+    /// It failed several times in a row and is left alone for a while; nothing was sent.
+    #[error("{provider} failed several times in a row: its circuit is open")]
+    CircuitOpen {
+        /// The provider's name.
+        provider: String,
+        /// When it is tried again.
+        retry_after: Duration,
+    },
     /// What answers at the address does not speak the protocol: a web page, a redirect.
     #[error("what answers at {url} is not {vendor}'s interface: {found}")]
     WrongInterface {
@@ -231,6 +239,7 @@ impl ProviderError {
             | Self::UnknownModel { .. }
             | Self::Refused { .. }
             | Self::Unavailable { .. }
+            | Self::CircuitOpen { .. }
             | Self::WrongInterface { .. }
             | Self::NoRecording { .. }
             | Self::Cassette { .. } => Code::ProviderUnavailable,
@@ -243,6 +252,7 @@ impl ProviderError {
             Self::RateLimited { .. }
             | Self::ContextOverflow { .. }
             | Self::Unavailable { .. }
+            | Self::CircuitOpen { .. }
             | Self::Interrupted { .. }
             | Self::Timeout { .. }
             | Self::UnknownModel { .. } => true,
@@ -272,6 +282,7 @@ impl ProviderError {
             | Self::UnknownModel { .. }
             | Self::RateLimited { .. }
             | Self::Unavailable { .. }
+            | Self::CircuitOpen { .. }
             | Self::WrongInterface { .. }
             | Self::Malformed { .. }
             | Self::Interrupted { .. }
@@ -294,6 +305,7 @@ impl ProviderError {
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
+            Self::CircuitOpen { retry_after, .. } => Some(*retry_after),
             _ => None,
         }
     }
@@ -324,7 +336,8 @@ impl ProviderError {
                 "Shorten the input, or choose a model that reads more.".to_owned()
             }
             Self::RateLimited { retry_after: Some(wait), .. }
-            | Self::Unavailable { retry_after: Some(wait), .. } => format!("Try again in {}.", seconds(wait)),
+            | Self::Unavailable { retry_after: Some(wait), .. }
+            | Self::CircuitOpen { retry_after: wait, .. } => format!("Try again in {}.", seconds(wait)),
             Self::RateLimited { .. } => "Try again later, or look at the account's quota.".to_owned(),
             Self::Unavailable { .. } => {
                 "Try again later; `cog doctor` tells who answers, and at which address.".to_owned()

@@ -5,6 +5,7 @@
 //!   bytes to `ModelEvent`s.
 //! * [`vendors`] is a table, a row for each vendor; [`choose()`] picks one (supplement section 11).
 //! * [`ProviderError`] says why no answer came, with its code.
+//! * [`Breaker`] leaves a provider alone that failed several times in a row.
 //! * [`HttpProvider::record`] and [`HttpProvider::replay`] keep replies in a cassette and play them.
 //!
 //! ```
@@ -31,6 +32,7 @@
 //! reads the environment, but for what the HTTP client does by itself: the usual proxy variables, and
 //! `SSL_CERT_FILE` and `SSL_CERT_DIR` for the certificates to trust.
 
+mod breaker;
 mod cassette;
 mod choose;
 mod error;
@@ -41,6 +43,7 @@ mod request;
 mod transport;
 pub mod vendors;
 
+pub use breaker::{Breaker, BreakerSettings};
 pub use cassette::{Pace, Recording};
 pub use choose::{BadChoice, Choice, OFFLINE, choose, known};
 pub use error::{Deadline, Interruption, ProviderError};

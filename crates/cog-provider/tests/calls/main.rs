@@ -7,4 +7,6 @@ mod http;
 #[cfg(test)]
 mod network;
 #[cfg(test)]
+mod storm;
+#[cfg(test)]
 mod support;

@@ -1,0 +1,177 @@
+//! A provider that is left alone for a while after it failed several times in a row.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use cog_spec::{Dialect, Modality};
+use tokio::time::Instant;
+
+use crate::{Asking, Deadline, ModelRequest, Provider, ProviderError, WireRequest};
+
+/// The longest that a vendor's own `Retry-After` keeps the circuit open.
+const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+/// What is told to those who come while one question tries whether the provider is back.
+const WHILE_PROBING: Duration = Duration::from_secs(1);
+
+/// When a circuit opens, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// After how many failures in a row (5); 0 for never.
+    pub failures: u32,
+    /// For how long (30 s); longer where the vendor asks for more.
+    pub pause: Duration,
+}
+
+impl Default for BreakerSettings {
+    fn default() -> Self {
+        Self { failures: 5, pause: Duration::from_secs(30) }
+    }
+}
+
+/// A circuit breaker around a provider, shared by all runs that ask it.
+///
+/// What counts is how a question ends before its first token, retries included: unreachable, 5xx, 429, cut, no first
+/// token in time. After so many failures in a row the circuit opens: questions are refused at once
+/// ([`ProviderError::CircuitOpen`], E4001), until after the pause a single one is let through to try. If that one
+/// gets an answer the circuit closes, else it stays open for another pause.
+pub struct Breaker {
+    provider: Arc<dyn Provider>,
+    settings: BreakerSettings,
+    circuit: Mutex<Circuit>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Circuit {
+    /// Questions go through; so many failed in a row.
+    Closed { failures: u32 },
+    /// Nothing goes through before this instant.
+    Open { until: Instant },
+    /// One question tries.
+    Probing,
+}
+
+impl Breaker {
+    /// A breaker around this provider; its circuit is closed.
+    pub fn around(provider: Arc<dyn Provider>, settings: BreakerSettings) -> Self {
+        Self { provider, settings, circuit: Mutex::new(Circuit::Closed { failures: 0 }) }
+    }
+
+    /// Lets a question through, or refuses it.
+    fn admit(&self) -> Result<Attempt<'_>, ProviderError> {
+        let mut circuit = self.circuit();
+        match *circuit {
+            Circuit::Closed { .. } => Ok(Attempt { breaker: self, is_probe: false, is_told: false }),
+            Circuit::Open { until } if until <= Instant::now() => {
+                *circuit = Circuit::Probing;
+                Ok(Attempt { breaker: self, is_probe: true, is_told: false })
+            }
+            Circuit::Open { until } => Err(self.refused(until - Instant::now())),
+            Circuit::Probing => Err(self.refused(WHILE_PROBING)),
+        }
+    }
+
+    fn refused(&self, retry_after: Duration) -> ProviderError {
+        ProviderError::CircuitOpen { provider: self.provider.name().to_owned(), retry_after }
+    }
+
+    fn failed(&self, is_probe: bool, error: &ProviderError) {
+        let mut circuit = self.circuit();
+        let failures = match *circuit {
+            Circuit::Closed { failures } => failures.saturating_add(1),
+            Circuit::Probing if is_probe => self.settings.failures,
+            // A question of the time before.
+            Circuit::Probing | Circuit::Open { .. } => return,
+        };
+        if self.settings.failures == 0 || failures < self.settings.failures {
+            *circuit = Circuit::Closed { failures };
+            return;
+        }
+        let asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
+        let pause = self.settings.pause.max(asked);
+        tracing::warn!(provider = self.provider.name(), pause_ms = pause.as_millis(), %error, "the circuit opens");
+        *circuit = Circuit::Open { until: Instant::now() + pause };
+    }
+
+    fn circuit(&self) -> MutexGuard<'_, Circuit> {
+        self.circuit.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question that was let through.
+struct Attempt<'a> {
+    breaker: &'a Breaker,
+    is_probe: bool,
+    is_told: bool,
+}
+
+impl Attempt<'_> {
+    /// Tells how the question ended.
+    fn ended(mut self, error: Option<&ProviderError>) {
+        self.is_told = true;
+        match error {
+            Some(error) if counts(error) => self.breaker.failed(self.is_probe, error),
+            // Whoever refuses a question is there.
+            _ => *self.breaker.circuit() = Circuit::Closed { failures: 0 },
+        }
+    }
+}
+
+impl Drop for Attempt<'_> {
+    /// A question that nobody waited for says nothing; the next one tries.
+    fn drop(&mut self) {
+        if self.is_probe && !self.is_told {
+            *self.breaker.circuit() = Circuit::Open { until: Instant::now() };
+        }
+    }
+}
+
+/// Whether a fault says that the provider is not well.
+const fn counts(error: &ProviderError) -> bool {
+    matches!(
+        error,
+        ProviderError::Unavailable { .. }
+            | ProviderError::RateLimited { .. }
+            | ProviderError::Interrupted { .. }
+            | ProviderError::Timeout { deadline: Deadline::FirstToken, .. }
+    )
+}
+
+impl Provider for Breaker {
+    fn name(&self) -> &str {
+        self.provider.name()
+    }
+
+    fn model(&self) -> &str {
+        self.provider.model()
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.provider.dialect()
+    }
+
+    fn modalities(&self) -> &[Modality] {
+        self.provider.modalities()
+    }
+
+    fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        self.provider.render(request)
+    }
+
+    fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
+        self.provider.check(request)
+    }
+
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+        Box::pin(async move {
+            let attempt = self.admit()?;
+            let asked = self.provider.ask(request).await;
+            attempt.ended(asked.as_ref().err());
+            asked
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
