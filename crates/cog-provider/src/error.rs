@@ -349,7 +349,15 @@ impl ProviderError {
             Self::WrongInterface { .. } => {
                 "Check the address: is a path such as /v1 missing, or a proxy in between?".to_owned()
             }
-            Self::Timeout { .. } => "Allow more time (--timeout), or ask for less.".to_owned(),
+            Self::Timeout { deadline: Deadline::Whole, .. } => {
+                "Allow more time (--timeout), or ask for less.".to_owned()
+            }
+            Self::Timeout { deadline: Deadline::FirstToken, .. } => {
+                "Allow more time (COG_FIRST_TOKEN), or choose a model that begins sooner.".to_owned()
+            }
+            Self::Timeout { deadline: Deadline::Silence, .. } => {
+                "Allow more time (COG_STALL), or try again.".to_owned()
+            }
             Self::NoRecording { .. } => "Record it anew with --record, or run without --replay.".to_owned(),
             _ => return None,
         })

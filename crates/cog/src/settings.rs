@@ -11,7 +11,10 @@ use std::{
     time::Duration,
 };
 
-use cog_provider::vendors::{ProviderSettings, Vendor};
+use cog_provider::{
+    BreakerSettings,
+    vendors::{ProviderSettings, Vendor},
+};
 use thiserror::Error;
 
 use self::file::{Content, Owner, SettingsFile};
@@ -48,8 +51,16 @@ pub(crate) struct Settings {
     pub(crate) model: Setting<Option<String>>,
     /// The longest a run may take.
     pub(crate) timeout: Setting<Duration>,
+    /// The longest the first token may take.
+    pub(crate) first_token: Setting<Duration>,
+    /// The longest a reply may be silent once it has begun.
+    pub(crate) stall: Setting<Duration>,
     /// How often a call is tried again before its first token.
     pub(crate) retries: Setting<u32>,
+    /// After how many failures in a row a provider is left alone for a while; 0 for never.
+    pub(crate) breaker_failures: Setting<u32>,
+    /// For how long it is left alone.
+    pub(crate) breaker_pause: Setting<Duration>,
     /// Any repair is a violation (supplement R26).
     pub(crate) strict: Setting<bool>,
     /// Further folders of modules.
@@ -78,15 +89,25 @@ impl Settings {
         let provider = layers.pick(PROVIDER, flags.provider, text, |file| file.provider.clone())?;
         let model = layers.pick(MODEL, flags.model, text, |file| file.model.clone())?;
         let timeout = layers.pick(TIMEOUT, flags.timeout, duration::parse, |file| Some(file.timeout?.0))?;
-        let retries = layers.pick(RETRIES, None, retries, |file| file.retries)?;
+        let first_token =
+            layers.pick(FIRST_TOKEN, None, duration::parse, |file| Some(file.first_token?.0))?;
+        let stall = layers.pick(STALL, None, duration::parse, |file| Some(file.stall?.0))?;
+        let retries = layers.pick(RETRIES, None, count, |file| file.retries)?;
+        let failures = layers.pick(BREAKER_FAILURES, None, count, |file| file.breaker_failures)?;
+        let pause = layers.pick(BREAKER_PAUSE, None, duration::parse, |file| Some(file.breaker_pause?.0))?;
         let strict = layers.pick(STRICT, flags.strict, yes_or_no, |file| file.strict)?;
         let modules = layers.modules(home.as_deref());
         let Layers { project, operator, .. } = layers;
+        let (call, breaker) = (ProviderSettings::default(), BreakerSettings::default());
         Ok(Self {
             provider: provider.map_or_else(|| Setting::default(None), Setting::some),
             model: model.map_or_else(|| Setting::default(None), Setting::some),
             timeout: timeout.unwrap_or_else(|| Setting::default(DEFAULT_TIMEOUT)),
-            retries: retries.unwrap_or_else(|| Setting::default(ProviderSettings::default().retries)),
+            first_token: first_token.unwrap_or_else(|| Setting::default(call.first_token)),
+            stall: stall.unwrap_or_else(|| Setting::default(call.stall)),
+            retries: retries.unwrap_or_else(|| Setting::default(call.retries)),
+            breaker_failures: failures.unwrap_or_else(|| Setting::default(breaker.failures)),
+            breaker_pause: pause.unwrap_or_else(|| Setting::default(breaker.pause)),
             strict: strict.unwrap_or_else(|| Setting::default(false)),
             modules,
             home,
@@ -138,6 +159,10 @@ struct Names {
 const PROVIDER: Names = Names { flag: "--provider", variable: "LLM_PROVIDER" };
 const MODEL: Names = Names { flag: "--model", variable: "LLM_MODEL" };
 const TIMEOUT: Names = Names { flag: "--timeout", variable: "COG_TIMEOUT" };
+const FIRST_TOKEN: Names = Names { flag: "", variable: "COG_FIRST_TOKEN" };
+const STALL: Names = Names { flag: "", variable: "COG_STALL" };
+const BREAKER_FAILURES: Names = Names { flag: "", variable: "COG_BREAKER_FAILURES" };
+const BREAKER_PAUSE: Names = Names { flag: "", variable: "COG_BREAKER_PAUSE" };
 const RETRIES: Names = Names { flag: "", variable: "COG_RETRIES" };
 const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
 const MODULES: &str = "COGNITIVE_MODULES_PATH";
@@ -191,8 +216,8 @@ fn at_home(path: &Path, home: Option<&Path>) -> PathBuf {
     }
 }
 
-fn retries(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is no number of retries"))
+fn count(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is no whole number"))
 }
 
 fn yes_or_no(text: &str) -> Result<bool, String> {

@@ -45,7 +45,8 @@ directory may not set keys, addresses or folders of modules. A settings file:
 
   provider = \"ollama\"
   model = \"qwen3\"
-  timeout = \"2m\"                       # also: retries, strict
+  timeout = \"2m\"                       # also: first_token, stall, breaker_pause
+  retries = 2                          # also: breaker_failures, strict
   [providers.gemini]                   # in ~/.config/cog/config.toml also: key, base_url
   model = \"gemini-3.8-flash\"
 

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use cog_provider::{
-    BadChoice, Choice, HttpProvider, Pace, Provider, Recording,
+    BadChoice, Breaker, BreakerSettings, Choice, HttpProvider, Pace, Provider, Recording,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
 use cog_run::Providers;
@@ -71,6 +71,8 @@ pub(super) fn settings_of(settings: &Settings, vendor: &Vendor, rank: Rank) -> P
     ProviderSettings {
         model: model.or_else(|| settings.model_for(vendor).map(|model| model.value)),
         retries: settings.retries.value,
+        first_token: settings.first_token.value,
+        stall: settings.stall.value,
         ..ProviderSettings::of(vendor, |name| settings.variable(name))
     }
 }
@@ -90,12 +92,12 @@ fn in_order(settings: &Settings, first: &'static Vendor, others: &[Choice]) -> R
     let open = |vendor, rank| HttpProvider::new(vendor, settings_of(settings, vendor, rank));
     let provider = open(first, Rank::First).map_err(|error| ErrorBody::from(&error))?;
     let mut told = format!("{} ({})", with_model(&provider), reason(settings, first));
-    let mut order = vec![ready(provider)];
+    let mut order = vec![ready(settings, provider)];
     for other in others {
         let Choice::Vendor(vendor) = other else { continue };
         let provider = open(vendor, Rank::Other).map_err(|error| ErrorBody::from(&error))?;
         told += &format!(", else {}", with_model(&provider));
-        order.push(ready(provider));
+        order.push(ready(settings, provider));
     }
     Ok(Asked { providers: Providers::new(order, any(settings)), told: format!("asking {told}") })
 }
@@ -103,7 +105,7 @@ fn in_order(settings: &Settings, first: &'static Vendor, others: &[Choice]) -> R
 /// Any vendor by its name, each one provider for all requests that name it.
 fn any(settings: &Settings) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static {
     let open = |vendor| HttpProvider::new(vendor, settings_of(settings, vendor, Rank::Other)).ok();
-    let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(ready).collect();
+    let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(|provider| ready(settings, provider)).collect();
     move |name| {
         let known = vendors.iter().find(|provider| provider.name() == name);
         known.cloned().ok_or_else(|| {
@@ -113,9 +115,11 @@ fn any(settings: &Settings) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorB
     }
 }
 
-/// A provider whose exchanges are logged.
-fn ready(provider: HttpProvider) -> Arc<dyn Provider> {
-    Logged::over(Arc::new(provider))
+/// A provider whose exchanges are logged, and which is left alone where it fails again and again.
+fn ready(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
+    let breaker =
+        BreakerSettings { failures: settings.breaker_failures.value, pause: settings.breaker_pause.value };
+    Arc::new(Breaker::around(Logged::over(Arc::new(provider)), breaker))
 }
 
 fn recorded(settings: &Settings, vendor: &'static Vendor, folder: &Path) -> Result<Asked, ErrorBody> {
@@ -123,7 +127,7 @@ fn recorded(settings: &Settings, vendor: &'static Vendor, folder: &Path) -> Resu
     let provider =
         provider.and_then(|provider| provider.record(folder)).map_err(|error| ErrorBody::from(&error))?;
     let told = format!("asking {} ({})", with_model(&provider), reason(settings, vendor));
-    Ok(Asked { providers: Providers::one(ready(provider)), told })
+    Ok(Asked { providers: Providers::one(ready(settings, provider)), told })
 }
 
 /// The recording says whom it is of; the settings may say otherwise.
@@ -140,7 +144,7 @@ fn replayed(settings: &Settings, folder: &Path) -> Result<Asked, ErrorBody> {
     let of_vendor = ProviderSettings { model: Some(model), ..settings_of(settings, vendor, Rank::First) };
     let provider = HttpProvider::replay(vendor, of_vendor, folder, Pace::AtOnce)
         .map_err(|error| ErrorBody::from(&error))?;
-    Ok(Asked { providers: Providers::one(ready(provider)), told })
+    Ok(Asked { providers: Providers::one(ready(settings, provider)), told })
 }
 
 fn offline(settings: &Settings) -> Asked {

@@ -31,7 +31,11 @@ pub(super) struct Content {
     pub(super) provider: Option<String>,
     pub(super) model: Option<String>,
     pub(super) timeout: Option<Span>,
+    pub(super) first_token: Option<Span>,
+    pub(super) stall: Option<Span>,
     pub(super) retries: Option<u32>,
+    pub(super) breaker_failures: Option<u32>,
+    pub(super) breaker_pause: Option<Span>,
     pub(super) strict: Option<bool>,
     pub(super) modules: Option<Vec<PathBuf>>,
     #[serde(default)]

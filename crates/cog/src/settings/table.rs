@@ -38,7 +38,11 @@ impl Settings {
             row("provider", &self.provider, or_none),
             row("model", &self.model, or_none),
             row("timeout", &self.timeout, |length| duration::show(*length)),
+            row("first_token", &self.first_token, |length| duration::show(*length)),
+            row("stall", &self.stall, |length| duration::show(*length)),
             row("retries", &self.retries, u32::to_string),
+            row("breaker_failures", &self.breaker_failures, u32::to_string),
+            row("breaker_pause", &self.breaker_pause, |length| duration::show(*length)),
             row("strict", &self.strict, bool::to_string),
             row("modules", &self.modules, folders),
         ];
