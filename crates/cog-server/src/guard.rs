@@ -2,8 +2,9 @@
 //!
 //! One middleware, [`enter`], asks each guard in turn; each guard is a file with a plain function and its tests.
 
+pub(crate) mod body;
+
 mod account;
-mod body;
 mod client;
 mod cors;
 mod drain;

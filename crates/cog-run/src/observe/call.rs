@@ -47,6 +47,10 @@ impl Provider for Observed {
         self.provider.render(request)
     }
 
+    fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
+        self.provider.check(request)
+    }
+
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
         let mut telling = Telling::new(self);
         Box::pin(async move {

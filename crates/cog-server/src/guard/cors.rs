@@ -16,8 +16,9 @@ const ALLOWED: HeaderValue = HeaderValue::from_static(
 );
 
 /// The headers that pages may read.
-const EXPOSED: HeaderValue =
-    HeaderValue::from_static("Location, Retry-After, Server-Timing, X-Request-Id, X-Cognitive-Warning");
+const EXPOSED: HeaderValue = HeaderValue::from_static(
+    "Location, Retry-After, Server-Timing, X-Cognitive-Warning, X-Request-Id, X-Session-Id",
+);
 
 /// How long a browser may keep the answer, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");

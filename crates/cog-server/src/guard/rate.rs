@@ -74,9 +74,9 @@ impl<C: Clock + Clone> Rates<C> {
 
     fn error(&self) -> ErrorBody {
         let message = format!("too many requests: a client may make {} in a second", self.per_second);
-        let details = serde_json::json!({ "limit": "client_requests_per_second", "max": self.per_second });
+        let details = serde_json::json!({ "limit": "requests_per_second", "max": self.per_second });
         ErrorBody::new(Code::RateLimited, message)
-            .suggest("wait as long as Retry-After says; the operator can raise --client-requests-per-second")
+            .suggest("wait as long as Retry-After says; the operator can raise --requests-per-second")
             .with_details(Value::from(details))
     }
 

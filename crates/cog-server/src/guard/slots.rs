@@ -10,6 +10,7 @@ use cog_spec::{Code, ErrorBody};
 
 use super::{
     client::Client,
+    drain::{Drain, UnderWay},
     refusal::{Reason, Refusal},
 };
 
@@ -19,6 +20,7 @@ pub(crate) struct Slots {
     taken: Arc<Mutex<Taken>>,
     per_client: usize,
     in_all: usize,
+    drain: Drain,
 }
 
 /// The places that are taken. Clients without one are not in the table.
@@ -32,6 +34,8 @@ struct Taken {
 pub(crate) struct Slot {
     taken: Arc<Mutex<Taken>>,
     client: Client,
+    /// A server that ends waits for the stream, whether or not somebody reads it.
+    _under_way: UnderWay,
 }
 
 /// What a client is told to wait where nobody can know when a stream ends.
@@ -39,8 +43,8 @@ const WAIT: Duration = Duration::from_secs(1);
 
 impl Slots {
     /// So many places to a client, and in all.
-    pub(crate) fn new(per_client: usize, in_all: usize) -> Self {
-        Self { taken: Arc::default(), per_client, in_all }
+    pub(crate) fn new(per_client: usize, in_all: usize, drain: &Drain) -> Self {
+        Self { taken: Arc::default(), per_client, in_all, drain: drain.clone() }
     }
 
     /// Takes a place.
@@ -62,7 +66,8 @@ impl Slots {
         }
         *own += 1;
         taken.in_all += 1;
-        Ok(Slot { taken: Arc::clone(&self.taken), client: client.clone() })
+        let _under_way = self.drain.enter();
+        Ok(Slot { taken: Arc::clone(&self.taken), client: client.clone(), _under_way })
     }
 
     /// How many are taken.
@@ -116,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_client_has_its_number_of_places_and_not_one_more() {
-        let slots = Slots::new(2, 10);
+        let slots = Slots::new(2, 10, &Drain::new());
         let first = slots.take(&client("a")).unwrap();
         let _second = slots.take(&client("a")).unwrap();
         let refusal = slots.take(&client("a")).err().unwrap();
@@ -128,7 +133,7 @@ mod tests {
 
     #[test]
     fn all_clients_together_have_a_number_of_places() {
-        let slots = Slots::new(2, 3);
+        let slots = Slots::new(2, 3, &Drain::new());
         let held: Vec<_> = ["a", "a", "b"].iter().map(|name| slots.take(&client(name)).unwrap()).collect();
         let refusal = slots.take(&client("c")).err().unwrap();
         assert_eq!(refusal.reason(), Reason::AllStreams);
@@ -140,11 +145,11 @@ mod tests {
 
     #[test]
     fn clients_without_a_stream_leave_no_trace() {
-        let slots = Slots::new(1, 10_000);
+        let slots = Slots::new(1, 10_000, &Drain::new());
         for number in 0..1_000 {
             drop(slots.take(&client(&number.to_string())).unwrap());
         }
-        let none = Slots::new(0, 10);
+        let none = Slots::new(0, 10, &Drain::new());
         assert!(none.take(&client("a")).is_err());
         assert!(lock(&slots.taken).by_client.is_empty() && lock(&none.taken).by_client.is_empty());
     }

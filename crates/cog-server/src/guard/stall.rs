@@ -7,6 +7,7 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::OwnedSemaphorePermit,
     time::{Sleep, sleep},
 };
 
@@ -21,12 +22,19 @@ pub(crate) struct Stall<IO> {
     waiting: Option<Pin<Box<Sleep>>>,
     /// Is told once when the peer was too slow.
     told: Option<Box<dyn FnOnce() + Send>>,
+    /// The connection's place among those that are served: kept through an upgrade, free when it closes.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 impl<IO: AsyncWrite + Unpin> Stall<IO> {
     /// The connection, the longest that a write may wait, and who is told when one has waited longer.
     pub(crate) fn new(io: IO, limit: Duration, told: impl FnOnce() + Send + 'static) -> Self {
-        Self { io, limit, waiting: None, told: Some(Box::new(told)) }
+        Self { io, limit, waiting: None, told: Some(Box::new(told)), place: None }
+    }
+
+    /// The same, in this place until it closes.
+    pub(crate) fn in_place(self, place: OwnedSemaphorePermit) -> Self {
+        Self { place: Some(place), ..self }
     }
 
     /// Writes, and keeps the time that writes wait.

@@ -14,13 +14,14 @@ use crate::metrics::Live;
 const TOKEN: &str = "abcdefghij0123456789";
 
 fn guards() -> Guards {
+    let drain = Drain::new();
     Guards {
         hosts: Hosts::new([127, 0, 0, 1].into(), &[]),
         origins: Origins::new(&["https://app.example".to_owned()]).unwrap(),
         access: Access::Open,
         rates: Rates::new(0, 1),
-        slots: Slots::new(1, 1),
-        drain: Drain::new(),
+        slots: Slots::new(1, 1, &drain),
+        drain,
         metrics: Metrics::new(),
     }
 }
