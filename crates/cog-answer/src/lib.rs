@@ -59,4 +59,5 @@ mod watch;
 pub use crate::assembler::{Assembler, Finish, Step};
 pub use crate::correction::Correction;
 pub use crate::fold::{Folder, fold};
+pub use crate::picture::Picture;
 pub use crate::rules::{AnswerRules, RecoveryOffer};

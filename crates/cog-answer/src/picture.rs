@@ -4,13 +4,13 @@ use serde_json::{Map, Value};
 
 /// What a reader of the chunks has of `data`: containers arise from the paths (supplement R44).
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Picture {
+pub struct Picture {
     data: Option<Value>,
 }
 
 impl Picture {
     /// Applies a delta or a snapshot; other chunks, and fields outside `data`, change nothing.
-    pub(crate) fn apply(&mut self, chunk: &Chunk) {
+    pub fn apply(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Delta { field, delta, .. } => self.append(field, delta),
             Chunk::Snapshot { field: None, data, .. } => self.data = Some(data.to_serde()),
@@ -20,6 +20,11 @@ impl Picture {
     }
 
     /// What there is; none before the first chunk of data.
+    pub fn data(&self) -> Option<&Value> {
+        self.data.as_ref()
+    }
+
+    /// The same, and nothing else.
     pub(crate) fn into_data(self) -> Option<Value> {
         self.data
     }

@@ -29,6 +29,8 @@ pub struct RunOptions {
     pub max_attempts: Option<u32>,
     /// How content travels (SPEC 2.2); none for the manifest's way.
     pub chunk_type: Option<ChunkType>,
+    /// How many bytes are held back before they leave (supplement R47); none for the manifest's number.
+    pub buffer_size: Option<u64>,
     /// Who asks (supplement section 3, `invocation`).
     pub caller: Caller,
     /// Stands in `meta.trace_id`.

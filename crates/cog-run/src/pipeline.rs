@@ -120,6 +120,7 @@ fn rules(
         on_violation: options.on_violation.unwrap_or(own.on_violation),
         max_attempts: options.max_attempts.unwrap_or(own.max_attempts),
         chunk_type: options.chunk_type.unwrap_or(own.chunk_type),
+        buffer_size: options.buffer_size.unwrap_or(own.buffer_size),
         ..own
     };
     rules.provider = provider.name().to_owned();
