@@ -30,7 +30,7 @@ impl Picture {
     }
 
     /// What stands at a field.
-    pub(crate) fn at(&self, field: &str) -> Option<&Value> {
+    pub fn at(&self, field: &str) -> Option<&Value> {
         let path: Path = field.parse().ok()?;
         self.data.as_ref()?.pointer(path.pointer().strip_prefix("/data")?)
     }

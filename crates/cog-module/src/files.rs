@@ -13,7 +13,7 @@ use std::{
 use thiserror::Error;
 
 pub(crate) use self::write::{Sibling, make_folder_of, remove};
-pub use self::write::{check_writable, copy_folder, write_atomic, write_folder};
+pub use self::write::{check_writable, copy_folder, create, write_atomic, write_folder};
 
 /// The largest manifest, prompt or schema: 1 MB.
 pub const MAX_PART: u64 = 1024 * 1024;

@@ -38,6 +38,16 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
     }
 }
 
+/// Begins a file that grows while it is written, and can be read all the while; what it held before is gone.
+///
+/// # Errors
+/// As [`write_atomic`].
+#[expect(clippy::disallowed_methods, reason = "a stream cannot be written at once")]
+pub fn create(path: &Path) -> Result<fs::File, FileError> {
+    place_of(path)?;
+    Ok(fs::File::create(path)?)
+}
+
 /// Where a text goes that is written under a name.
 enum Place {
     /// A file, which is there or will be; links are followed.
