@@ -19,6 +19,7 @@ mod render;
 mod run;
 mod running;
 mod schema;
+mod streamed;
 mod targets;
 mod test;
 mod validate;

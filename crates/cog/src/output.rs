@@ -2,8 +2,10 @@
 
 mod card;
 mod console;
+mod live;
 pub(crate) mod log;
 mod paint;
+mod plain;
 mod progress;
 mod table;
 mod talk;
@@ -13,7 +15,9 @@ mod tree;
 pub(crate) use self::{
     card::card,
     console::Console,
+    live::{FRAME, Live},
     paint::Paint,
+    plain::Plain,
     progress::{Progress, TICK},
     table::Table,
     talk::Complaint,

@@ -1,8 +1,9 @@
 //! `run`, `render`, `test`.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
+use cog_spec::{ChunkType, OnViolation, UnknownWord};
 
 use super::{GenerationArgs, ModelArgs};
 
@@ -41,18 +42,62 @@ pub(crate) struct OutputArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// How the answer travels.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Streaming")]
+pub(crate) struct StreamArgs {
+    /// Give the answer while it arrives: in a pipe its chunks, one JSON object a line; on a terminal the fields as
+    /// they fill
+    #[arg(long, conflicts_with = "pretty")]
+    pub(crate) stream: bool,
+    /// Fail (E4010) where the module does not stream, instead of answering with one envelope
+    #[arg(long, requires = "stream")]
+    pub(crate) require_streaming: bool,
+    /// How content travels: `delta`, the pieces of each field, or `snapshot`, all of `data` now and then; else as the
+    /// manifest says
+    #[arg(long, value_name = "TYPE", requires = "stream", value_parser = word::<ChunkType>)]
+    pub(crate) chunk_type: Option<ChunkType>,
+    /// How much is held back before it leaves, 50 ms at most; else as the manifest says
+    #[arg(long, value_name = "BYTES", requires = "stream", allow_negative_numbers = true)]
+    pub(crate) buffer_size: Option<u64>,
+}
+
+/// What the answer is held to.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Checks")]
+pub(crate) struct CheckArgs {
+    /// Refuse an answer that needed any repair (E3001)
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// What a field that breaks the contract does: `report`, `abort`, or `retry`, which asks the model again; else as
+    /// the manifest says
+    #[arg(long, value_name = "WHAT", value_parser = word::<OnViolation>)]
+    pub(crate) on_violation: Option<OnViolation>,
+    /// How often the model is asked at most, the first time included; else as the manifest says
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    pub(crate) max_attempts: Option<u32>,
+}
+
+fn word<T: FromStr<Err = UnknownWord>>(text: &str) -> Result<T, UnknownWord> {
+    text.parse()
+}
+
 /// `cog run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 On a terminal the answer is shown as a card; in a pipe, or with --pretty, it is JSON. An envelope is printed \
 whatever happens, unless the arguments cannot be understood.
 
+With --stream every chunk is written when it comes, to stdout or into the file of -o; the last is `final` or an error. \
+What is known before the model is asked, such as an input that does not fit, is one envelope.
+
 Examples:
   cog run code-reviewer --args \"eval(input())\"
   cog run code-reviewer input.json | jq .data.issues
   git diff | jq -Rs '{code: .}' | cog run code-reviewer - --provider anthropic
   cog run ./my-module --input-json '{\"query\": \"…\"}' --strict -o answer.json
-  cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape")]
+  cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
+  cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
@@ -62,9 +107,10 @@ pub(crate) struct RunArgs {
     pub(crate) model: ModelArgs,
     #[command(flatten)]
     pub(crate) generation: GenerationArgs,
-    /// Refuse an answer that needed any repair (E3001)
-    #[arg(long)]
-    pub(crate) strict: bool,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
+    #[command(flatten)]
+    pub(crate) check: CheckArgs,
     /// Write the raw exchange with the provider into a folder
     #[arg(long, value_name = "FOLDER", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,

@@ -24,10 +24,15 @@ pub(crate) fn json(
 pub(crate) fn file(path: &Path, text: &str, console: &Console) -> Result<(), Fault> {
     let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
     files::write_atomic(path, &text).map_err(|source| unwritable(path, source))?;
+    written(path, console);
+    Ok(())
+}
+
+/// Tells a person where the answer is.
+pub(crate) fn written(path: &Path, console: &Console) {
     if console.err().is_terminal {
         console.note(&format!("written to {}", path.display()));
     }
-    Ok(())
 }
 
 /// Looks before the work begins whether its result can be written where the arguments say.
@@ -41,7 +46,8 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-fn unwritable(path: &Path, source: FileError) -> Fault {
+/// That a file cannot be written.
+pub(crate) fn unwritable(path: &Path, source: FileError) -> Fault {
     Fault::File { what: "the file cannot be written", path: path.to_owned(), source }
 }
 

@@ -1,16 +1,16 @@
-//! `cog run`: a module, an input, one envelope.
+//! `cog run`: a module, an input, one envelope; or, with `--stream`, its chunks.
 
 use std::sync::Arc;
 
 use cog_answer::Folder;
 use cog_module::Module;
-use cog_run::{ChunkStream, RunOptions};
+use cog_run::{ChunkStream, RunInput, RunOptions, Runtime, Stop};
 use cog_spec::{Envelope, ErrorBody};
 use futures_util::StreamExt as _;
 
 use super::{
     asking::{self, Tape},
-    emit, example, input, running,
+    emit, example, input, running, streamed,
 };
 use crate::{
     args::{OutputArgs, RunArgs},
@@ -26,19 +26,15 @@ pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -
         console.print_json(&Envelope::failure(fault.to_body()))?;
         return Err(fault);
     }
-    let flags = Flags { strict: args.strict.then_some(true), ..args.model.flags() };
+    let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = Settings::read(flags, environment)?;
     let mut run = Run { args, settings, console, module: None };
-    let envelope = match run.envelope() {
-        Ok(Some(envelope)) => envelope,
-        Ok(None) => {
-            console.note("interrupted: the call to the provider was cancelled");
-            return Ok(Exit::Interrupted);
-        }
-        Err(error) => Envelope::failure(error),
+    let ended = match run.ready() {
+        Ok(ready) if args.stream.stream => run.stream(ready)?,
+        Ok(ready) => run.answer(ready)?,
+        Err(error) => Ended::Answered(Envelope::failure(error)),
     };
-    run.print(&envelope)?;
-    Ok(running::exit(&envelope))
+    run.close(ended)
 }
 
 struct Run<'a> {
@@ -49,23 +45,74 @@ struct Run<'a> {
     module: Option<Arc<Module>>,
 }
 
+/// A run that only has to begin.
+struct Ready {
+    runtime: Runtime,
+    module: Arc<Module>,
+    input: RunInput,
+}
+
+/// What became of a run.
+enum Ended {
+    /// One envelope, to be printed.
+    Answered(Envelope),
+    /// Chunks, which were all told, and the envelope that they give.
+    Streamed(Envelope),
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
 impl Run<'_> {
-    /// The envelope of the run; none where it was interrupted.
-    fn envelope(&mut self) -> Result<Option<Envelope>, ErrorBody> {
+    /// Everything that is there before the run, and who is asked is told.
+    fn ready(&mut self) -> Result<Ready, ErrorBody> {
         let asked = asking::asked(&self.settings, self.tape())?;
         let runtime = running::runtime(&self.settings, asked.providers);
         let module = running::load(&runtime, &self.args.input.module, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
+        if self.args.stream.require_streaming {
+            streamed::require(&module)?;
+        }
         let input = input::read(&self.args.input)?;
         self.console.note(&asked.told);
-        let (runtime, options) = (&runtime, self.options());
-        let answered = async move {
-            match runtime.execute_stream(&module, input, options) {
+        Ok(Ready { runtime, module, input })
+    }
+
+    /// One envelope.
+    fn answer(&self, ready: Ready) -> Result<Ended, Fault> {
+        let answered = async {
+            match self.begin(ready, Stop::new()) {
                 Ok(chunks) => follow(chunks, self.console).await,
-                Err(refused) => example::advised(*refused, &self.args.input, &module),
+                Err(refused) => *refused,
             }
         };
-        running::wait(answered)
+        Ok(running::wait(answered)?.map_or(Ended::Interrupted, Ended::Answered))
+    }
+
+    /// Chunks, where the module streams; else one envelope that says so (supplement R55).
+    fn stream(&self, ready: Ready) -> Result<Ended, Fault> {
+        if let Some(warning) = streamed::fallback(&ready.module) {
+            let mut ended = self.answer(ready)?;
+            if let Ended::Answered(envelope) = &mut ended {
+                envelope.warnings.push(warning);
+            }
+            return Ok(ended);
+        }
+        let (module, stop) = (Arc::clone(&ready.module), Stop::new());
+        running::block_on(async {
+            match self.begin(ready, stop.clone()) {
+                Ok(chunks) => {
+                    let view = streamed::View::open(&self.args.output, self.console, &module)?;
+                    Ok(Ended::Streamed(streamed::follow(chunks, &stop, view).await?))
+                }
+                Err(refused) => Ok(Ended::Answered(*refused)),
+            }
+        })?
+    }
+
+    fn begin(&self, ready: Ready, stop: Stop) -> Result<ChunkStream, Box<Envelope>> {
+        let Ready { runtime, module, input } = ready;
+        let started = runtime.execute_stream(&module, input, self.options(stop));
+        started.map_err(|refused| Box::new(example::advised(*refused, &self.args.input, &module)))
     }
 
     fn tape(&self) -> Tape<'_> {
@@ -76,24 +123,67 @@ impl Run<'_> {
         }
     }
 
-    fn options(&self) -> RunOptions {
+    fn options(&self, stop: Stop) -> RunOptions {
+        let RunArgs { stream, check, .. } = self.args;
         RunOptions {
             strict: self.settings.strict.value,
             timeout: Some(self.settings.timeout.value),
             generation: self.args.generation.generation(),
+            on_violation: check.on_violation,
+            max_attempts: check.max_attempts,
+            chunk_type: stream.chunk_type,
+            buffer_size: stream.buffer_size,
+            stop,
             ..RunOptions::default()
         }
     }
 
+    /// Prints what was not yet told, and says how the program ends.
+    fn close(&self, ended: Ended) -> Result<Exit, Fault> {
+        match ended {
+            Ended::Answered(envelope) => {
+                self.print(&envelope)?;
+                Ok(running::exit(&envelope))
+            }
+            Ended::Streamed(envelope) => {
+                if self.is_shown() {
+                    self.print_card(&envelope)?;
+                } else {
+                    self.tell(&envelope);
+                }
+                Ok(if streamed::is_interrupted(&envelope) {
+                    self.interrupted()
+                } else {
+                    running::exit(&envelope)
+                })
+            }
+            Ended::Interrupted => Ok(self.interrupted()),
+        }
+    }
+
+    fn interrupted(&self) -> Exit {
+        self.console.note("interrupted: the call to the provider was cancelled");
+        Exit::Interrupted
+    }
+
     /// A card for a person, JSON for a program; for a program what went wrong also on stderr.
     fn print(&self, envelope: &Envelope) -> Result<(), Fault> {
-        let OutputArgs { pretty, output } = &self.args.output;
-        if self.console.out().is_terminal && !pretty && output.is_none() {
-            let layout = Layout { paint: self.console.out().paint, width: self.console.width() };
-            return Ok(self.console.print(&card(envelope, self.module.as_deref(), layout))?);
+        if self.console.out().is_terminal && self.is_shown() {
+            return self.print_card(envelope);
         }
         self.tell(envelope);
         self.emit(envelope)
+    }
+
+    /// Whether the answer is for a person's eyes.
+    fn is_shown(&self) -> bool {
+        let OutputArgs { pretty, output } = &self.args.output;
+        self.console.is_watched() && !pretty && output.is_none()
+    }
+
+    fn print_card(&self, envelope: &Envelope) -> Result<(), Fault> {
+        let layout = Layout { paint: self.console.out().paint, width: self.console.width() };
+        Ok(self.console.print(&card(envelope, self.module.as_deref(), layout))?)
     }
 
     fn tell(&self, envelope: &Envelope) {

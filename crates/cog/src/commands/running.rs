@@ -42,16 +42,23 @@ pub(super) fn load(
 /// # Errors
 /// E4000 where the system gives no event loop.
 pub(super) fn wait<T>(work: impl Future<Output = T>) -> Result<Option<T>, ErrorBody> {
-    let events = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        ErrorBody::new(Code::InternalError, format!("the system gives no event loop: {error}"))
-    })?;
-    let done = events.block_on(async {
+    block_on(async {
         tokio::select! {
             done = work => Some(done),
             Ok(()) = tokio::signal::ctrl_c() => None,
         }
-    });
-    Ok(done)
+    })
+}
+
+/// Waits for some work, which looks after Ctrl-C itself.
+///
+/// # Errors
+/// E4000 where the system gives no event loop.
+pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ErrorBody> {
+    let events = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        ErrorBody::new(Code::InternalError, format!("the system gives no event loop: {error}"))
+    })?;
+    Ok(events.block_on(work))
 }
 
 /// How the program ends after a run.

@@ -12,6 +12,8 @@ use crate::{
 
 /// The width of text where the terminal does not tell one.
 const WIDTH: usize = 80;
+/// Its rows, likewise.
+const HEIGHT: usize = 24;
 
 /// Takes back the line on which the cursor stands.
 pub(super) const ERASE_LINE: &str = "\r\x1b[2K";
@@ -23,6 +25,8 @@ pub(crate) struct Console {
     err: Stream,
     width: usize,
     logs_json: bool,
+    /// Whether a person looks at stdout, whose lines cannot be drawn anew.
+    is_typewriter: bool,
 }
 
 /// One of the two streams.
@@ -48,8 +52,11 @@ impl Console {
             Stream { is_terminal, paint: Paint::new(coloured) }
         };
         let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| usize::from(width.0));
+        let is_quiet = global.verbose == 0 && !logs_json;
+        let out_is_terminal = io::stdout().is_terminal();
         Self {
-            out: stream(io::stdout().is_terminal() && !is_dumb),
+            is_typewriter: out_is_terminal && (is_dumb || !is_quiet),
+            out: stream(out_is_terminal && !is_dumb),
             err: stream(io::stderr().is_terminal() && !is_dumb && !logs_json),
             width: width.clamp(20, 120),
             logs_json,
@@ -84,7 +91,7 @@ impl Console {
     /// Writes data to stdout, with a line break at its end.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
-        let text = if self.out.is_terminal { &for_terminal(text) } else { text };
+        let text = if self.is_watched() { &for_terminal(text) } else { text };
         out.write_all(text.as_bytes())?;
         if !text.is_empty() && !text.ends_with('\n') {
             out.write_all(b"\n")?;
@@ -103,6 +110,30 @@ impl Console {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let text = if self.err.is_terminal { &for_terminal(text) } else { text };
         let _ = write!(io::stderr().lock(), "{text}{end}");
+    }
+
+    /// Whether a person looks at stdout.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.out.is_terminal || self.is_typewriter
+    }
+
+    /// Whether a person looks at stdout, and nothing may be drawn anew there: the terminal cannot, or the log stands
+    /// between the lines.
+    pub(crate) fn is_typewriter(&self) -> bool {
+        self.is_typewriter
+    }
+
+    /// The columns and rows of the terminal as they are now.
+    pub(super) fn window(&self) -> (usize, usize) {
+        let size = terminal_size::terminal_size();
+        size.map_or((WIDTH, HEIGHT), |(width, height)| (usize::from(width.0), usize::from(height.0)))
+    }
+
+    /// Writes to stdout what moves the cursor, and so is safe already.
+    pub(super) fn draw(&self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()
     }
 
     /// Puts a text in place of the line of stderr on which the cursor stands, and leaves the cursor there.

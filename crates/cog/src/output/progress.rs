@@ -60,13 +60,17 @@ impl<'a> Progress<'a> {
         }
         let paint = self.console.err().paint;
         let elapsed = self.begun.elapsed();
-        let turn = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
-        let frame = FRAMES.get(turn % FRAMES.len()).copied().unwrap_or(' ');
         let seconds = format!("{} s", elapsed.as_secs());
         // A line that the terminal breaks cannot be taken back.
         let what = cut(&self.what, self.console.width().saturating_sub(seconds.len() + 4));
-        self.console.replace_line(&format!("{} {what} {}", paint.name(frame), paint.dim(seconds)));
+        self.console.replace_line(&format!("{} {what} {}", paint.name(frame(elapsed)), paint.dim(seconds)));
     }
+}
+
+/// The picture of the wheel that turns while something is waited for.
+pub(super) fn frame(elapsed: Duration) -> char {
+    let turn = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
+    FRAMES.get(turn % FRAMES.len()).copied().unwrap_or(' ')
 }
 
 /// The line goes when the work does, also when it is interrupted.

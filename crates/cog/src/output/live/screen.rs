@@ -1,0 +1,121 @@
+//! A frame of lines that is drawn again and again in the same place of a terminal.
+
+use std::fmt::Write as _;
+
+/// A line of a frame: its text, which may be coloured, and the columns that it takes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Line {
+    pub(super) text: String,
+    pub(super) width: usize,
+}
+
+/// What stands on the terminal of the last frame. The cursor rests at the end of its last line.
+#[derive(Debug, Default)]
+pub(super) struct Screen {
+    shown: Vec<Line>,
+    columns: usize,
+}
+
+/// A terminal that knows these draws a frame at once; others pass them over.
+const BEGIN: &str = "\u{1b}[?2026h";
+const END: &str = "\u{1b}[?2026l";
+const CLEAR_LINE: &str = "\u{1b}[K";
+const CLEAR_BELOW: &str = "\u{1b}[J";
+
+impl Screen {
+    /// What to write so that these lines stand in place of those that were shown: what differs, and no more. Lines must
+    /// be narrower than the terminal, and not more than its rows.
+    pub(super) fn show(&mut self, lines: Vec<Line>, columns: usize) -> String {
+        let mut text = format!("{BEGIN}{}", self.to_top(columns));
+        // A terminal that was resized may have broken lines anew: nothing is where it was.
+        let is_same_place = columns == self.columns;
+        if !is_same_place {
+            text += CLEAR_BELOW;
+        }
+        for (index, line) in lines.iter().enumerate() {
+            if index > 0 {
+                text += "\r\n";
+            }
+            if !is_same_place || self.shown.get(index) != Some(line) {
+                text += &line.text;
+                text += CLEAR_LINE;
+            }
+        }
+        // The end of the last line, where it was not just written.
+        let end = lines.last().map_or(0, |line| line.width);
+        let _ = write!(text, "\r{}{CLEAR_BELOW}{END}", right(end));
+        (self.shown, self.columns) = (lines, columns);
+        text
+    }
+
+    /// What to write so that nothing is left of the frame.
+    pub(super) fn clear(&mut self, columns: usize) -> String {
+        let text = if self.shown.is_empty() { String::new() } else { self.to_top(columns) + CLEAR_BELOW };
+        self.shown.clear();
+        text
+    }
+
+    /// Moves the cursor to the first column of the frame's first row, counted on a terminal of this width.
+    fn to_top(&self, columns: usize) -> String {
+        let rows = |line: &Line| line.width.max(1).div_ceil(columns.max(1));
+        let above = self.shown.iter().map(rows).sum::<usize>().saturating_sub(1);
+        if above == 0 { "\r".to_owned() } else { format!("\r\u{1b}[{above}A") }
+    }
+}
+
+fn right(columns: usize) -> String {
+    if columns == 0 { String::new() } else { format!("\u{1b}[{columns}C") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::terminal::Terminal, *};
+
+    fn lines(texts: &[&str]) -> Vec<Line> {
+        texts
+            .iter()
+            .map(|text| Line { text: (*text).to_owned(), width: crate::output::width(text) })
+            .collect()
+    }
+
+    #[test]
+    fn a_frame_replaces_the_one_before() {
+        let (mut terminal, mut screen) = (Terminal::new(20, 6), Screen::default());
+        terminal.write("$ cog run\r\n");
+        terminal.write(&screen.show(lines(&["one", "two", "three"]), 20));
+        terminal.write(&screen.show(lines(&["one", "2"]), 20));
+        assert_eq!(terminal.rows(), ["$ cog run", "one", "2"]);
+        terminal.write(&screen.show(lines(&["审查", "2", "three", "four"]), 20));
+        assert_eq!(terminal.rows(), ["$ cog run", "审查", "2", "three", "four"]);
+    }
+
+    #[test]
+    fn what_stays_is_not_written_again() {
+        let mut screen = Screen::default();
+        screen.show(lines(&["stays", "goes"]), 20);
+        let written = screen.show(lines(&["stays", "comes"]), 20);
+        assert!(!written.contains("stays") && written.contains("comes"), "{written:?}");
+    }
+
+    #[test]
+    fn a_frame_at_the_foot_of_the_window_scrolls_what_is_above_and_keeps_it() {
+        let (mut terminal, mut screen) = (Terminal::new(20, 3), Screen::default());
+        terminal.write("first\r\nsecond\r\n");
+        terminal.write(&screen.show(lines(&["a", "b"]), 20));
+        terminal.write(&screen.show(lines(&["a", "b", "c"]), 20));
+        assert_eq!(terminal.rows(), ["first", "second", "a", "b", "c"]);
+        terminal.write(&screen.clear(20));
+        assert_eq!(terminal.rows(), ["first", "second"]);
+    }
+
+    #[test]
+    fn a_keystroke_in_the_frame_is_drawn_over() {
+        let (mut terminal, mut screen) = (Terminal::new(20, 4), Screen::default());
+        terminal.write(&screen.show(lines(&["one", "two"]), 20));
+        terminal.write("^C");
+        terminal.write(&screen.show(lines(&["one", "two"]), 20));
+        assert_eq!(terminal.cursor(), (1, 3));
+        terminal.write(&screen.clear(20));
+        assert_eq!(terminal.rows(), Vec::<String>::new());
+    }
+}
