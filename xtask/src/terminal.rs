@@ -10,9 +10,12 @@ const COMMAND: &str =
 /// On a terminal a run is a card, in colour unless `NO_COLOR` is set; it is never JSON.
 pub(crate) fn check() -> Outcome {
     execute(cargo().args(["build", "--quiet", "--package", "cog", "--locked"]))?;
-    let coloured = on_terminal(&[])?;
-    let plain = on_terminal(&[("NO_COLOR", "1")])?;
-    for (what, seen) in [("coloured", &coloured), ("plain", &plain)] {
+    let coloured = on_terminal(COMMAND, &[])?;
+    let plain = on_terminal(COMMAND, &[("NO_COLOR", "1")])?;
+    let streamed = on_terminal(&format!("{COMMAND} --stream"), &[])?;
+    let typed = on_terminal(&format!("{COMMAND} --stream"), &[("TERM", "dumb")])?;
+    let cards = [("coloured", &coloured), ("plain", &plain), ("streamed", &streamed), ("typed", &typed)];
+    for (what, seen) in cards {
         let missing: Vec<_> = ["code-reviewer", "0.96", "high", "verdict", "W4001"]
             .into_iter()
             .filter(|word| !seen.contains(*word))
@@ -25,15 +28,18 @@ pub(crate) fn check() -> Outcome {
     if !coloured.contains(escape) || plain.contains(colour) {
         return Err("the card is coloured on a terminal, and not where NO_COLOR is set".to_owned());
     }
-    say(format_args!("terminal: a card, coloured and plain"));
+    if typed.contains('\u{1b}') || !typed.contains("data.verdict: ") {
+        return Err(format!("on a dumb terminal a stream is told line by line:\n{typed}"));
+    }
+    say(format_args!("terminal: a card, coloured, plain, after a stream, and on a dumb terminal"));
     Ok(())
 }
 
 /// What a terminal receives from the command, which has no settings but these.
-fn on_terminal(environment: &[(&str, &str)]) -> Outcome<String> {
+fn on_terminal(line: &str, environment: &[(&str, &str)]) -> Outcome<String> {
     let cog = target_directory()?.join("debug/cog");
     let mut command = Command::new("script");
-    command.args(["-q", "-e", "-c", &format!("{} {COMMAND}", cog.display()), "/dev/null"]);
+    command.args(["-q", "-e", "-c", &format!("{} {line}", cog.display()), "/dev/null"]);
     command
         .env_clear()
         .env("PATH", "/usr/bin:/bin")
@@ -46,6 +52,6 @@ fn on_terminal(environment: &[(&str, &str)]) -> Outcome<String> {
     if output.status.success() {
         Ok(seen)
     } else {
-        Err(format!("{COMMAND} on a terminal: {}\n{seen}", output.status))
+        Err(format!("{line} on a terminal: {}\n{seen}", output.status))
     }
 }

@@ -4,6 +4,7 @@ use std::{
     fs::File,
     io::Write as _,
     path::{Path, PathBuf},
+    pin::pin,
 };
 
 use cog_answer::Folder;
@@ -11,7 +12,7 @@ use cog_json::ToJson as _;
 use cog_module::{Module, files};
 use cog_run::{ChunkStream, Stop, StopReason};
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, ResponseMode, Warning, WarningCode};
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::emit;
@@ -68,15 +69,18 @@ pub(super) async fn follow(
     let mut folder = Folder::new();
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut interrupt = pin!(tokio::signal::ctrl_c().fuse());
     loop {
         tokio::select! {
+            // In this order, so that Ctrl-C is listened to before the first chunk is told.
+            biased;
+            Ok(()) = &mut interrupt => stop.now(StopReason::Cancelled),
+            _ = frames.tick(), if view.is_drawn() => view.draw()?,
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { break };
                 view.see(&chunk)?;
                 folder.push(chunk);
             }
-            _ = frames.tick(), if view.is_drawn() => view.draw()?,
-            Ok(()) = tokio::signal::ctrl_c() => stop.now(StopReason::Cancelled),
         }
     }
     view.close();

@@ -14,6 +14,8 @@ mod schemas;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]
+mod streams;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod tests;

@@ -107,6 +107,7 @@ pub(crate) fn settings() -> insta::Settings {
     settings.set_omit_expression(true);
     settings.set_prepend_module_to_snapshot(true);
     settings.add_filter(r#""processing_time_ms": ?\d+"#, r#""processing_time_ms":[TIME]"#);
+    settings.add_filter(r#""session_id": ?"[^"]+""#, r#""session_id":"[SESSION]""#);
     settings.add_filter(r"\b\d+ ms\b", "[TIME]");
     settings.add_filter(r"http://127\.0\.0\.1:\d+", "[SERVER]");
     settings.add_filter(r"/[\w/.-]*/\.tmp\w+", "[FOLDER]");
