@@ -1,12 +1,10 @@
 //! From a model's reply to chunks and one checked envelope.
 //!
 //! [`Assembler`] takes a model's events and gives the chunks of a stream: the text goes straight into the tolerant
-//! parser, whose draft is the one tree that is told, repaired, checked and answered with. [`fold`] makes the
-//! chunks one [`Envelope`](cog_spec::Envelope), which is the sync answer: there is no other way to one.
+//! parser, whose draft is the one tree that is told, repaired, checked and answered with. [`fold`] makes the chunks one
+//! [`Envelope`](cog_spec::Envelope), the sync answer: there is no other way to one.
 //!
-//! ```text
-//! ModelEvent* → Reply (draft) → Reading → repaired → checked → admitted → Chunk* → Envelope
-//! ```
+//! `ModelEvent*` → `Reply` (draft) → `Reading` → repaired → checked → admitted → `Chunk*` → `Envelope`
 //!
 //! ```
 //! # use std::{sync::Arc, time::Duration};
