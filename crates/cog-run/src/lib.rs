@@ -43,6 +43,7 @@ mod question;
 mod rendered;
 mod runtime;
 mod session;
+pub mod sessions;
 mod stop;
 mod stream;
 mod words;

@@ -6,4 +6,5 @@ mod fallbacks;
 mod life;
 mod observe;
 mod runs;
+mod sessions;
 mod support;

@@ -26,6 +26,7 @@ pub(crate) struct Scripted {
     fault: Option<ProviderError>,
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
     hangs: bool,
+    panics: bool,
     requests: Mutex<Vec<ModelRequest>>,
     open: Arc<AtomicUsize>,
 }
@@ -38,6 +39,7 @@ impl Scripted {
             fault: None,
             replies,
             hangs: false,
+            panics: false,
             requests: Mutex::default(),
             open: Arc::default(),
         }
@@ -66,6 +68,16 @@ impl Scripted {
     /// The same under another name.
     pub(crate) fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
+    }
+
+    /// Says what it has to say, but never the end of a reply that has none.
+    pub(crate) fn leaving_open(self) -> Self {
+        Self { hangs: true, ..self }
+    }
+
+    /// Panics when it is asked.
+    pub(crate) fn panicking() -> Self {
+        Self { panics: true, ..Self::new([]) }
     }
 
     pub(crate) fn requests(&self) -> Vec<ModelRequest> {
@@ -112,12 +124,18 @@ impl Provider for Scripted {
         if let Some(fault) = &self.fault {
             return Box::pin(std::future::ready(Err(fault.clone())));
         }
+        assert!(!self.panics, "this provider panics");
         let mut replies = self.replies.lock().unwrap();
         let reply = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
         self.open.fetch_add(1, Ordering::SeqCst);
         let held = Held(Arc::clone(&self.open));
-        let events = stream::iter(reply.unwrap_or_default().into_iter().map(Ok));
-        let events: ModelStream = if self.hangs {
+        let reply = reply.unwrap_or_default();
+        let hangs = self.hangs && !matches!(reply.last(), Some(ModelEvent::Finished(_)));
+        let events = stream::iter(reply).then(async |event| {
+            tokio::task::yield_now().await;
+            Ok(event)
+        });
+        let events: ModelStream = if hangs {
             Box::pin(events.chain(stream::pending()).inspect(move |_| drop_later(&held)))
         } else {
             Box::pin(events.inspect(move |_| drop_later(&held)))

@@ -1,0 +1,221 @@
+//! Sessions: streamed runs that outlive the connection that asked for them (supplement section 6).
+//!
+//! A streamed run belongs to its session. A task pumps its chunks into the session's log, each written as JSON once;
+//! every transport is a [`Follower`] of that log from some place on. The last follower that leaves stops the run,
+//! unless it is detached. A run that was interrupted is asked again when its session is
+//! [resumed](Sessions::resume).
+
+mod checkpoint;
+mod follower;
+mod log;
+mod pump;
+mod resume;
+mod session;
+mod shared;
+mod shelf;
+
+use std::{
+    any::Any,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use cog_json::Value;
+use cog_module::Module;
+use cog_spec::{Code, Envelope, ErrorBody};
+use tokio::task::JoinSet;
+
+pub use self::{
+    follower::{After, Batch, Entry, Follower},
+    resume::{ResumeError, ResumeFrom},
+    session::{Session, SessionInfo, SessionState},
+};
+use self::{pump::Pump, shared::Shared, shelf::Shelf};
+use crate::{ChunkStream, RecoveryOffer, RunInput, RunOptions, Runtime, StopReason, session::fresh_id};
+
+/// The sessions of a program, bounded in number, time and memory. Clones share them.
+///
+/// Dropping the last clone ends the runs.
+#[derive(Clone)]
+pub struct Sessions(Arc<Owner>);
+
+/// Whose the runs are.
+struct Owner {
+    shelf: Arc<Shelf>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// How much is kept, and for how long.
+#[derive(Debug, Clone)]
+pub struct SessionSettings {
+    /// How long a session is kept that runs no more: 15 minutes.
+    pub keep: Duration,
+    /// How many sessions are kept that run no more: 1,000.
+    pub finished: usize,
+    /// The bytes of all logs together: 64 MiB. Over it, sessions that run no more leave, the oldest first; after
+    /// them, the oldest entries of the logs that grow.
+    pub bytes: usize,
+    /// The bytes of one log: 16 MiB. Over it, its oldest entries leave.
+    pub session_bytes: usize,
+    /// Where sessions are kept on disk; none to keep them in memory alone.
+    pub state_dir: Option<PathBuf>,
+    /// What the end of a stream that was cut says of how to go on; none where nothing can be resumed (E4012).
+    pub recovery: Option<RecoveryOffer>,
+}
+
+/// What is to run. It is kept, so that an interrupted run can be asked again.
+#[derive(Debug, Clone)]
+pub struct RunSpec {
+    /// The module, as [`Runtime::load`] takes it.
+    pub module: String,
+    /// The input.
+    pub input: Value,
+    /// What this run sets differently.
+    pub options: RunOptions,
+}
+
+/// How a session begins.
+pub struct Start {
+    /// Who may see the session; for everybody else it does not exist.
+    pub owner: String,
+    /// The run goes on when nobody reads it.
+    pub detached: bool,
+    /// Held until the run has ended, such as a place among those that may run.
+    pub slot: Box<dyn Any + Send>,
+}
+
+/// Why there can be no store of sessions.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The folder cannot be used.
+    #[error("{}: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Another program keeps its sessions there.
+    #[error("{}: another server keeps its sessions in this folder", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl SessionError {
+    /// The code of the error: E4000, because no request is at fault.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Folder { .. } | Self::InUse { .. } => Code::InternalError,
+        }
+    }
+}
+
+impl Default for SessionSettings {
+    fn default() -> Self {
+        Self {
+            keep: Duration::from_secs(15 * 60),
+            finished: 1000,
+            bytes: 64 << 20,
+            session_bytes: 16 << 20,
+            state_dir: None,
+            recovery: Some(RecoveryOffer { retry_after_ms: 1000, max_retries: 3 }),
+        }
+    }
+}
+
+impl Sessions {
+    /// A store of sessions.
+    ///
+    /// # Errors
+    /// The folder of [`SessionSettings::state_dir`] cannot be used.
+    pub fn open(settings: SessionSettings) -> Result<Self, SessionError> {
+        Ok(Self(Arc::new(Owner { shelf: Arc::new(Shelf::new(settings)), tasks: Mutex::default() })))
+    }
+
+    /// Begins a run in a session of its own. To be called within a tokio runtime, which then runs it.
+    ///
+    /// # Errors
+    /// What is known before the provider is asked, as [`Runtime::execute_stream`] tells it.
+    pub fn start(
+        &self,
+        runtime: &Runtime,
+        module: &Arc<Module>,
+        spec: RunSpec,
+        start: Start,
+    ) -> Result<Session, Box<Envelope>> {
+        let id = fresh_id().map_err(|error| {
+            let message = format!("the system gives no random numbers: {error}");
+            Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
+        })?;
+        let options = RunOptions {
+            session_id: Some(id.clone()),
+            recovery: self.0.shelf.settings.recovery,
+            ..spec.options.clone()
+        };
+        let chunks = runtime.execute_stream(module, RunInput::Json(spec.input.clone()), options)?;
+        let session = Arc::new(Shared::new(id, start.owner, start.detached, now_ms(), spec));
+        self.0.shelf.add(&session);
+        self.pump(&session, chunks, start.slot);
+        Ok(Session::new(session))
+    }
+
+    /// A session, as its owner may see it.
+    pub fn get(&self, id: &str, owner: &str) -> Option<SessionInfo> {
+        self.0.shelf.find(id, owner).map(|session| session.info())
+    }
+
+    /// Cancels a session for good: its run ends, or, where that was interrupted, cannot be resumed any more. One that is
+    /// finished stays as it is.
+    pub fn cancel(&self, id: &str, owner: &str) -> Option<SessionInfo> {
+        let session = self.0.shelf.find(id, owner)?;
+        self.0.shelf.cancel(&session);
+        Some(session.info())
+    }
+
+    /// How many sessions run.
+    pub fn running(&self) -> usize {
+        self.0.shelf.running()
+    }
+
+    /// Stops every run.
+    pub fn stop_all(&self, reason: StopReason) {
+        self.0.shelf.stop_all(reason);
+    }
+
+    /// Waits until no session runs.
+    pub async fn idle(&self) {
+        self.0.shelf.idle().await;
+    }
+
+    fn pump(&self, session: &Arc<Shared>, chunks: ChunkStream, slot: Box<dyn Any + Send>) {
+        let pump = Pump::new(Arc::clone(&self.0.shelf), Arc::clone(session), slot);
+        let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        if tasks.is_empty() {
+            let shelf = Arc::downgrade(&self.0.shelf);
+            tasks.spawn(sweep(shelf));
+        }
+        tasks.spawn(pump.run(chunks));
+    }
+}
+
+/// Lets sessions go when their time is over, as long as there is a store.
+async fn sweep(shelf: std::sync::Weak<Shelf>) {
+    while let Some(wait) = shelf.upgrade().map(|shelf| shelf.sweep()) {
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// The wall clock, which a session's beginning is told by.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "people are told when a session began; nothing is decided by it"
+)]
+fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,139 @@
+//! Whether a client and a log speak of the same stream (supplement R52 and section 6).
+
+use cog_json::{Node, Path, ToJson as _, Value};
+use cog_spec::Checkpoint;
+use sha2::{Digest as _, Sha256};
+
+use super::log::{Event, Log};
+
+/// Whether a checkpoint is right for a client whose last chunk is this one: it is the last that was told up to there,
+/// or that of the string that the chunk belongs to, as far as it had been told.
+pub(crate) fn agrees(log: &Log, last_seq: u64, checkpoint: &Checkpoint) -> bool {
+    newest(log, last_seq).as_ref() == Some(checkpoint)
+        || of_text(log, last_seq, checkpoint.offset).as_ref() == Some(checkpoint)
+}
+
+/// The last checkpoint that was told up to this chunk.
+pub(crate) fn newest(log: &Log, last_seq: u64) -> Option<Checkpoint> {
+    chunks(log, last_seq).filter(|line| line.contains(r#""checkpoint":{"#)).find_map(|line| {
+        let value = Value::parse(line).ok()?;
+        let checkpoint = value.get("chunk")?.get("checkpoint")?;
+        let hash = checkpoint.get("hash")?.as_str()?.to_owned();
+        Some(Checkpoint { offset: checkpoint.get("offset")?.as_u64()?, hash })
+    })
+}
+
+/// The checkpoint of the string that this chunk is a piece of; none where it is longer than `most` bytes, or the
+/// chunk is no such piece.
+fn of_text(log: &Log, last_seq: u64, most: u64) -> Option<Checkpoint> {
+    let last = Value::parse(chunks(log, last_seq).next()?).ok()?;
+    let field = last.get("chunk").filter(|chunk| chunk.get("delta").is_some())?.get("field")?.as_str()?;
+    let path: Path = field.parse().ok()?;
+    let key = format!(r#""field":{}"#, field.to_json());
+    let mut pieces = Vec::new();
+    let mut offset = 0;
+    for line in chunks(log, last_seq) {
+        if line.contains(r#""type":"snapshot""#) {
+            let value = Value::parse(line).ok()?;
+            if value.get("chunk").is_some_and(|chunk| replaces(chunk, &path)) {
+                break;
+            }
+        } else if line.contains(&key) {
+            let value = Value::parse(line).ok()?;
+            let piece = value.get("chunk")?.get("delta")?.as_str()?.to_owned();
+            offset += piece.len() as u64;
+            pieces.push(piece);
+        }
+        if offset > most {
+            return None;
+        }
+    }
+    Some(Checkpoint { offset, hash: hash(pieces.iter().rev()) })
+}
+
+/// The numbered chunks up to this one, newest first.
+fn chunks(log: &Log, last_seq: u64) -> impl Iterator<Item = &str> {
+    let of_client = log.backwards().skip_while(move |(mark, _)| mark.seq > last_seq);
+    of_client.filter(|(mark, _)| mark.event == Event::Chunk).map(|(_, line)| line)
+}
+
+/// Whether a snapshot replaces what stood at this path.
+fn replaces(snapshot: Node<'_>, path: &Path) -> bool {
+    match snapshot.get("field").and_then(|field| field.as_str()) {
+        None => true,
+        Some(field) => field.parse().is_ok_and(|field: Path| path.starts_with(&field)),
+    }
+}
+
+/// The first six hexadecimal digits of the SHA-256 of a text.
+fn hash<'a>(pieces: impl Iterator<Item = &'a String>) -> String {
+    let digest = pieces.fold(Sha256::new(), |hash, piece| hash.chain_update(piece)).finalize();
+    digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::Chunk;
+
+    use super::*;
+
+    fn delta(seq: u64, field: &str, delta: &str) -> Chunk {
+        Chunk::Delta { seq, field: field.to_owned(), delta: delta.to_owned(), checkpoint: None }
+    }
+
+    fn snapshot(seq: u64, field: Option<&str>) -> Chunk {
+        Chunk::Snapshot { seq, field: field.map(str::to_owned), data: Value::parse("{}").unwrap() }
+    }
+
+    fn log(chunks: &[Chunk]) -> Log {
+        let mut log = Log::default();
+        chunks.iter().for_each(|chunk| log.push(chunk));
+        log
+    }
+
+    fn of(text: &str) -> Checkpoint {
+        Checkpoint { offset: text.len() as u64, hash: hash([text.to_owned()].iter()) }
+    }
+
+    #[test]
+    fn the_text_of_a_field_so_far_is_what_its_deltas_give() {
+        let log = log(&[
+            delta(1, "data.a", "one"),
+            delta(2, "data.b", "\"field\":\"data.a\""),
+            delta(3, "data.a", " two"),
+            delta(4, "data.a", " three"),
+        ]);
+        assert!(agrees(&log, 1, &of("one")));
+        assert!(agrees(&log, 3, &of("one two")));
+        assert!(agrees(&log, 4, &of("one two three")));
+        assert!(!agrees(&log, 4, &of("one two")));
+        assert!(!agrees(&log, 3, &of("one-two")));
+        assert!(!agrees(&log, 2, &of("one")));
+    }
+
+    #[test]
+    fn what_a_snapshot_replaced_does_not_count() {
+        for field in [None, Some("data"), Some("data.a")] {
+            let log = log(&[delta(1, "data.a", "gone"), snapshot(2, field), delta(3, "data.a", "new")]);
+            assert!(agrees(&log, 3, &of("new")), "{field:?}");
+        }
+        let log = log(&[delta(1, "data.a", "one"), snapshot(2, Some("data.b")), delta(3, "data.a", "two")]);
+        assert!(agrees(&log, 3, &of("onetwo")));
+        assert!(!agrees(&log, 2, &of("one")));
+    }
+
+    #[test]
+    fn the_last_checkpoint_that_was_told_is_right_too() {
+        let told = Checkpoint { offset: 5, hash: "abc123".to_owned() };
+        let first = Chunk::Delta {
+            seq: 1,
+            field: "data.a".to_owned(),
+            delta: "12345".to_owned(),
+            checkpoint: Some(told.clone()),
+        };
+        let log = log(&[first, snapshot(2, Some("data.n")), delta(3, "data.b", "x")]);
+        assert_eq!(newest(&log, 3), Some(told.clone()));
+        assert!(agrees(&log, 2, &told) && agrees(&log, 3, &told));
+        assert!(!agrees(&log, 0, &told));
+    }
+}

@@ -1,0 +1,119 @@
+use cog_spec::{Meta, Progress};
+
+use super::*;
+
+fn meta() -> Chunk {
+    let meta = Box::new(Meta::of_failure("e"));
+    Chunk::Meta { session_id: "s".to_owned(), meta, resume_from_seq: None }
+}
+
+fn delta(seq: u64) -> Chunk {
+    Chunk::Delta { seq, field: "data.a".to_owned(), delta: format!("piece {seq:04}"), checkpoint: None }
+}
+
+/// A log with a meta chunk and deltas up to this number, a progress chunk after every fifth.
+fn log(last: u64) -> Log {
+    let mut log = Log::default();
+    log.push(&meta());
+    for seq in 1..=last {
+        log.push(&delta(seq));
+        if seq % 5 == 0 {
+            log.push(&Chunk::Progress(Progress::default()));
+        }
+    }
+    log
+}
+
+fn lines(log: &Log, from: u64) -> Vec<(u64, String)> {
+    let (text, marks) = log.copy(from, log.end(), usize::MAX / 2).unwrap();
+    marks.iter().map(|mark| mark.seq).zip(text.lines().map(str::to_owned)).collect()
+}
+
+#[test]
+fn entries_are_the_chunks_as_json() {
+    let log = log(2);
+    let expected: Vec<_> = [(0, meta()), (1, delta(1)), (2, delta(2))]
+        .iter()
+        .map(|(seq, chunk)| (*seq, chunk.to_json()))
+        .collect();
+    assert_eq!(lines(&log, 0), expected);
+    assert_eq!(log.meta(), Some(meta().to_json().as_str()));
+}
+
+#[test]
+fn the_place_after_a_number_is_that_of_the_next_entry() {
+    let log = log(12);
+    for seq in 0..12 {
+        let next = lines(&log, log.after(seq).unwrap()).remove(0);
+        let expected = if seq > 0 && seq % 5 == 0 { seq } else { seq + 1 };
+        assert_eq!(next.0, expected, "after {seq}");
+    }
+    assert_eq!(log.after(12).unwrap(), log.end());
+    assert_eq!(log.after(99).unwrap(), log.end());
+}
+
+#[test]
+fn a_copy_takes_what_fits_and_one_at_least() {
+    let log = log(20);
+    let (text, marks) = log.copy(1, log.end(), 200).unwrap();
+    assert!(text.len() <= 200 && marks.len() > 1, "{}", text.len());
+    assert_eq!(marks.last().unwrap().end as usize, text.len());
+    assert_eq!(log.copy(1, log.end(), 1).unwrap().1.len(), 1);
+    assert_eq!(log.copy(log.end(), log.end(), 1).unwrap().1.len(), 0);
+    assert_eq!(log.copy(3, 5, 10_000).unwrap().1.len(), 2);
+}
+
+#[test]
+fn over_its_limit_the_oldest_leave_and_what_remains_stays_in_place() {
+    let whole = log(100);
+    let all = lines(&whole, 0);
+    let exact = whole.bytes();
+    let mut same = log(100);
+    same.bound(exact);
+    assert_eq!(same.first_seq(), 0);
+    let mut less = log(100);
+    less.bound(exact - 1);
+    assert!(less.first_seq() > 0 && less.bytes() <= exact - 1 - (exact - 1) / 4);
+    let floor = less.first_seq();
+    assert_eq!(less.end(), whole.end());
+    assert_eq!(less.after(floor - 1), Err(Left));
+    let place = less.after(floor).unwrap();
+    assert_eq!(lines(&less, place), all[usize::try_from(place).unwrap()..]);
+    let (text, marks) = less.copy(0, less.end(), 100_000).unwrap();
+    assert_eq!((text.trim_end(), marks.len()), (all[0].1.as_str(), 1));
+    assert_eq!(less.copy(1, less.end(), 1).unwrap_err(), Left);
+}
+
+#[test]
+fn the_newest_entry_stays_however_small_the_limit() {
+    let mut log = log(50);
+    log.bound(1);
+    assert_eq!(lines(&log, log.end() - 1).len(), 1);
+    assert!(log.meta().is_some());
+}
+
+#[test]
+fn fifty_chunks_take_a_few_kilobytes() {
+    let mut log = log(50);
+    log.shrink();
+    assert!(log.bytes() < 8 * 1024, "{}", log.bytes());
+}
+
+#[test]
+fn an_end_is_taken_back_and_nothing_else() {
+    let mut log = log(3);
+    let before = log.end();
+    log.reopen();
+    assert_eq!(log.end(), before);
+    log.push(&Chunk::Error {
+        session_id: "s".to_owned(),
+        error: Box::new(cog_spec::ErrorBody::new(cog_spec::Code::StreamInterrupted, "cut")),
+        recovery: None,
+        partial_data: None,
+        warnings: Vec::new(),
+    });
+    assert!(log.is_over());
+    log.reopen();
+    assert!(!log.is_over());
+    assert_eq!(lines(&log, 0), lines(&self::log(3), 0));
+}

@@ -1,0 +1,60 @@
+//! From a run's chunks to its session's log.
+
+use std::{any::Any, sync::Arc};
+
+use cog_spec::{Chunk, Code, ErrorBody};
+use futures_util::StreamExt as _;
+
+use super::{shared::Shared, shelf::Shelf};
+use crate::{ChunkStream, StopReason};
+
+/// A run that belongs to a session. However it is left, it writes exactly one end: also when it panics, and when
+/// the program drops it.
+pub(crate) struct Pump {
+    shelf: Arc<Shelf>,
+    session: Arc<Shared>,
+    /// Held until the run has ended.
+    slot: Option<Box<dyn Any + Send>>,
+    has_ended: bool,
+}
+
+impl Pump {
+    pub(crate) fn new(shelf: Arc<Shelf>, session: Arc<Shared>, slot: Box<dyn Any + Send>) -> Self {
+        Self { shelf, session, slot: Some(slot), has_ended: false }
+    }
+
+    /// Writes the chunks into the log as they come.
+    pub(crate) async fn run(mut self, mut chunks: ChunkStream) {
+        while let Some(chunk) = chunks.next().await {
+            if chunk.is_end() {
+                drop(chunks); // and with it what is left of the call
+                return self.end(&chunk);
+            }
+            self.shelf.write(&self.session, &chunk);
+        }
+        self.end(&self.session.error(defect("the run ended without an end")));
+    }
+
+    fn end(&mut self, end: &Chunk) {
+        self.has_ended = true;
+        self.slot = None; // before a reader sees the end, and asks for the next run
+        self.shelf.end(&self.session, end);
+    }
+}
+
+impl Drop for Pump {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            let error = if std::thread::panicking() {
+                defect("the run failed in a way that it should not")
+            } else {
+                StopReason::Shutdown.error()
+            };
+            self.end(&self.session.error(error));
+        }
+    }
+}
+
+fn defect(message: &str) -> ErrorBody {
+    ErrorBody::new(Code::InternalError, message).suggest(Code::InternalError.advice())
+}
