@@ -114,6 +114,7 @@ impl Assembler {
             listener.conclude(&success.data, &success.changed, was_heard, &mut self.outbox);
             Ok(success)
         });
+        let ended = ended.map_err(|failure| failure.without(&self.rules.keys));
         match ended {
             Ok(success) => self.succeed(success, usage, now),
             Err(failure) if self.may_ask_again(&failure) => {
@@ -121,7 +122,7 @@ impl Assembler {
                 out.extend(self.outbox.drain());
                 return Finish::Again(Box::new(self), Correction::new(said, &failure.error));
             }
-            Err(failure) => self.give_up(*failure, usage, now),
+            Err(failure) => self.give_up(failure, usage, now),
         }
         out.extend(self.outbox.drain());
         Finish::Ended
@@ -133,7 +134,7 @@ impl Assembler {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         let usage = self.usage(&reply);
         let failure = reply.fail(&self.rules, error, &mut self.outbox);
-        self.give_up(*failure, usage, now);
+        self.give_up(failure.without(&self.rules.keys), usage, now);
         out.extend(self.outbox.drain());
     }
 
@@ -188,7 +189,8 @@ impl Assembler {
 
     /// Those of the run before the reply, then those of the reply.
     fn all_warnings(&self, of_reply: Vec<Warning>) -> Vec<Warning> {
-        self.rules.warnings.iter().cloned().chain(of_reply).collect()
+        let redacted = |warning: Warning| Warning { message: self.rules.redact(&warning.message), ..warning };
+        self.rules.warnings.iter().cloned().chain(of_reply).map(redacted).collect()
     }
 
     fn runtime(&self, usage: Option<Usage>, now: Duration) -> RuntimeMeta {

@@ -7,7 +7,7 @@ mod open;
 pub(crate) mod risk;
 
 use cog_json::{Path, Value};
-use cog_spec::{Code, ErrorBody, Meta, Repair, Warning};
+use cog_spec::{Code, ErrorBody, Meta, Repair, Secret, Warning};
 
 use crate::{AnswerRules, repair::Ledger, shape::Shape};
 
@@ -55,6 +55,13 @@ impl Failure {
             Code::InvalidEnum,
         ];
         self.meta.is_none() && codes.iter().any(|code| self.error.code == (*code).into())
+    }
+
+    /// The same without these secrets in what the runtime says. An error with a meta is the model's own answer.
+    pub(crate) fn without(self, secrets: &[Secret]) -> Self {
+        let of_model = self.meta.is_some();
+        let error = secrets.iter().filter(|_| !of_model).fold(self.error, ErrorBody::without);
+        Self { error, ..self }
     }
 
     /// An error that the runtime found.

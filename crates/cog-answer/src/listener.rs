@@ -121,9 +121,10 @@ impl Listener {
             Teller::Deltas(deltas) => deltas.has_told(),
             Teller::Drafts(drafts) => drafts.has_told(),
         };
+        let has_told = has_told || self.watch.as_ref().is_some_and(Watch::has_told);
         *self = Self::new(rules);
         if has_told {
-            out.snapshot("data", Value::parse("{}").unwrap_or_default());
+            out.take_back();
         }
     }
 
@@ -132,7 +133,7 @@ impl Listener {
             deltas.hear(path, event, out);
         }
         if let Some(watch) = &mut self.watch {
-            watch.hear(&rules.contract, path, event, out);
+            watch.hear(rules, path, event, out);
         }
     }
 }

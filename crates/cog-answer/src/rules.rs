@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use cog_json::Limits;
 use cog_schema::Contract;
-use cog_spec::{Dialect, Manifest, Response, RuntimeMeta, Warning};
+use cog_spec::{Dialect, Manifest, Response, RuntimeMeta, Secret, Warning};
 
 /// What one run's answer is held to, and what is known of the run before the model speaks.
 #[derive(Debug, Clone)]
@@ -30,6 +30,9 @@ pub struct AnswerRules {
     pub runtime: RuntimeMeta,
     /// Warnings of the run so far.
     pub warnings: Vec<Warning>,
+    /// The keys of the providers that may be asked. No message of the runtime repeats them, though a model that knows
+    /// one may: what it answers is not changed.
+    pub keys: Vec<Secret>,
     /// How large an answer may be.
     pub limits: Limits,
     /// The last `seq` of the stream that this one resumes; none for a stream of its own (supplement section 6).
@@ -61,9 +64,15 @@ impl AnswerRules {
             watch: true,
             runtime: RuntimeMeta::default(),
             warnings: Vec::new(),
+            keys: Vec::new(),
             limits: Limits::model_output(),
             resume_from: None,
             recovery: None,
         }
+    }
+
+    /// A text of the runtime, without the keys.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        self.keys.iter().fold(text.to_owned(), |text, key| key.redact(&text))
     }
 }

@@ -1,8 +1,8 @@
 use cog_json::{Event, EventKind, Path, Segment};
-use cog_schema::{Contract, Violation};
+use cog_schema::Violation;
 use cog_spec::{OnViolation, ViolationNote};
 
-use crate::{outbox::Outbox, place};
+use crate::{AnswerRules, outbox::Outbox, place};
 
 /// Checks values when they are complete (supplement R48).
 #[derive(Debug)]
@@ -19,15 +19,20 @@ impl Watch {
     }
 
     /// Takes an event of the data; `path` is where it stands in the envelope.
-    pub(crate) fn hear(&mut self, contract: &Contract, path: &Path, event: &Event<'_>, out: &mut Outbox) {
+    pub(crate) fn hear(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
         if event.kind != EventKind::Complete || !is_watched(path) {
             return;
         }
-        for violation in contract.check_at(path, event.node) {
-            if !self.is_excused(&violation, path, event) && out.violation(note(&violation)) {
+        for violation in rules.contract.check_at(path, event.node) {
+            if !self.is_excused(&violation, path, event) && out.violation(note(rules, &violation)) {
                 self.violations.push(violation);
             }
         }
+    }
+
+    /// Whether a violation was told.
+    pub(crate) fn has_told(&self) -> bool {
+        !self.violations.is_empty()
     }
 
     /// The violations for which the provider is to be stopped; none where it is to go on.
@@ -55,7 +60,7 @@ fn is_watched(path: &Path) -> bool {
     steps.next().is_some_and(|step| step != Segment::Key("extensions"))
 }
 
-fn note(violation: &Violation) -> ViolationNote {
+fn note(rules: &AnswerRules, violation: &Violation) -> ViolationNote {
     let Violation { path, rule, message, .. } = violation;
-    ViolationNote { path: path.clone(), rule: rule.clone(), message: message.clone() }
+    ViolationNote { path: rules.redact(path), rule: rule.clone(), message: rules.redact(message) }
 }

@@ -172,6 +172,10 @@ impl Provider for HttpProvider {
         self.vendor.dialect
     }
 
+    fn key(&self) -> Option<&Secret> {
+        self.key.as_ref()
+    }
+
     fn modalities(&self) -> &[Modality] {
         self.vendor.input
     }

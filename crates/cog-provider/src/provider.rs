@@ -2,7 +2,7 @@
 
 use std::pin::Pin;
 
-use cog_spec::{Dialect, Modality, ModelEvent};
+use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_core::Stream;
 
 use crate::{ModelRequest, ProviderError, WireRequest};
@@ -26,6 +26,11 @@ pub trait Provider: Send + Sync {
 
     /// How it likes to be told the schema of an answer.
     fn dialect(&self) -> Dialect;
+
+    /// The key it is asked with, which no message and no log may repeat; none where there is none.
+    fn key(&self) -> Option<&Secret> {
+        None
+    }
 
     /// What it takes; text is always among them (supplement R12).
     fn modalities(&self) -> &[Modality];

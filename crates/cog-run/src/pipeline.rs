@@ -71,7 +71,8 @@ pub(crate) fn prepare(
     let model = options.model.as_deref().unwrap_or_default();
     let request = question.to(provider.as_ref(), model, messages, timeout);
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
-    let rules = rules(module, &request, provider.as_ref(), options, warnings)?;
+    let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
+    rules.keys = others.iter().chain([&provider]).filter_map(|one| one.key().cloned()).collect();
     Ok(Prepared { provider, others, question, request, rules, timeout, stop: options.stop.clone() })
 }
 

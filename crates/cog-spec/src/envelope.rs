@@ -1,6 +1,6 @@
 use cog_json::{ToJson, Value, Writer};
 
-use crate::{Code, ErrorCode, Meta, Recoverable, Usage, Warning};
+use crate::{Code, ErrorCode, Meta, Recoverable, Secret, Usage, Warning};
 
 /// The one answer of every run: `{ok, meta, data}` or `{ok, meta, error, partial_data?}` (SPEC 3.1).
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +70,19 @@ impl ErrorBody {
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
+    }
+
+    /// The same without a secret, wherever it stands.
+    #[must_use]
+    pub fn without(self, secret: &Secret) -> Self {
+        let details =
+            self.details.map(|details| Value::parse(&secret.redact(&details.to_json())).unwrap_or_default());
+        Self {
+            message: secret.redact(&self.message),
+            suggestion: self.suggestion.map(|suggestion| secret.redact(&suggestion)),
+            details,
+            ..self
+        }
     }
 
     /// The same, said to be recoverable or not.

@@ -18,9 +18,11 @@ impl Secret {
         &self.0
     }
 
-    /// `text` with every occurrence of the secret replaced by `***`.
+    /// `text` with every occurrence of the secret replaced by `***`. A secret of fewer than eight bytes is a word
+    /// such as `none`, given to servers that want no key: it hides nothing.
     pub fn redact(&self, text: &str) -> String {
-        if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "***") }
+        const SHORTEST: usize = 8;
+        if self.0.len() < SHORTEST { text.to_owned() } else { text.replace(&self.0, "***") }
     }
 }
 
@@ -45,5 +47,6 @@ mod tests {
         let key = Secret::new("sk-canary");
         assert_eq!(format!("{key} {key:?}"), "*** ***");
         assert_eq!(key.redact("401 for sk-canary"), "401 for ***");
+        assert_eq!(Secret::new("none").redact("none of these"), "none of these");
     }
 }

@@ -53,7 +53,7 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Tell more on stderr: who is asked, and the reply as it came; twice: piece by piece
+    /// Tell more on stderr: who is asked, and the reply as it came; twice: its reasoning, and each piece as it arrives
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
     /// How the log on stderr is written

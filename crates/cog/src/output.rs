@@ -11,6 +11,7 @@ mod table;
 mod talk;
 mod text;
 mod tree;
+mod veil;
 
 pub(crate) use self::{
     card::card,

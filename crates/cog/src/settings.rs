@@ -13,8 +13,9 @@ use std::{
 
 use cog_provider::{
     BreakerSettings,
-    vendors::{ProviderSettings, Vendor},
+    vendors::{ProviderSettings, VENDORS, Vendor},
 };
+use cog_spec::Secret;
 use thiserror::Error;
 
 use self::file::{Content, Owner, SettingsFile};
@@ -120,6 +121,12 @@ impl Settings {
     /// The value of one of a vendor's variables: the environment's, else the operator's file's.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         self.environment.get(name).or_else(|| self.of_operator(name).map(str::to_owned))
+    }
+
+    /// The key of each vendor that has one.
+    pub(crate) fn keys(&self) -> Vec<Secret> {
+        let variables = VENDORS.iter().flat_map(|vendor| vendor.key_vars);
+        variables.filter_map(|name| self.variable(name)).map(Secret::new).collect()
     }
 
     /// The model that a file sets for one vendor; the project's file before the operator's.

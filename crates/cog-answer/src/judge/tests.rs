@@ -340,6 +340,22 @@ mod faults {
     }
 
     #[test]
+    fn no_message_repeats_the_key_and_no_value_is_changed() {
+        const KEY: &str = "sk-canary-0123456789";
+        let mut rules = plain();
+        rules.keys = vec![cog_spec::Secret::new(KEY)];
+        let good = answer(&rules, &reply(json!({ "data": { "result": KEY, KEY: 1 } })));
+        assert_eq!((&good["data"]["result"], &good["data"][KEY]), (&json!(KEY), &json!(1)));
+        assert_eq!(good["_warnings"][0]["message"], "`data.***` is not in the schema; it was kept.");
+        let reply = reply(json!({ "meta": { "risk": KEY }, "data": { "result": 7, "more": KEY } }));
+        let mut bad = answer(&rules, &reply);
+        assert_eq!(bad["partial_data"]["more"], KEY);
+        bad["partial_data"] = json!(null);
+        assert!(bad["error"]["message"].as_str().unwrap().contains("found `***`"), "{bad}");
+        assert!(!bad.to_string().contains("canary"), "{bad}");
+    }
+
+    #[test]
     fn what_is_no_answer_has_its_code() {
         for (text, code, reason) in [
             ("I would rather not.", "E1000", Value::Null),

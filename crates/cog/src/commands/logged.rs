@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Dialect, Modality, ModelEvent};
+use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_util::StreamExt as _;
 use tracing::{Level, debug, enabled, info};
 
@@ -30,6 +30,10 @@ impl Provider for Logged {
         self.0.dialect()
     }
 
+    fn key(&self) -> Option<&Secret> {
+        self.0.key()
+    }
+
     fn modalities(&self) -> &[Modality] {
         self.0.modalities()
     }
@@ -51,20 +55,28 @@ impl Provider for Logged {
     }
 }
 
-/// What is kept of a reply, to be told whole when it is over.
+/// What is kept of a reply, to be told whole when it is over. The pieces are told by their length alone: a key that
+/// comes in two of them could not be hidden.
 #[derive(Default)]
 struct Log {
     text: String,
+    reasoning: String,
 }
 
 impl Log {
     fn event(&mut self, event: &Result<ModelEvent, ProviderError>) {
         match event {
             Ok(ModelEvent::Text(text)) => {
-                debug!(text, "a piece of the reply");
+                debug!(bytes = text.len(), "a piece of the reply");
                 self.text.push_str(text);
             }
-            Ok(ModelEvent::Reasoning(text)) => debug!(text, "a piece of the reasoning"),
+            Ok(ModelEvent::Reasoning(text)) => {
+                debug!(bytes = text.len(), "a piece of the reasoning");
+                self.reasoning.push_str(text);
+            }
+            Ok(ModelEvent::ToolCall(piece)) => {
+                debug!(bytes = piece.arguments.len(), "a piece of a tool call");
+            }
             Ok(event) => info!(?event, "the provider says"),
             Err(error) => info!(%error, "the reply broke off"),
         }
@@ -73,6 +85,9 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
+        if !self.reasoning.is_empty() {
+            debug!(text = self.reasoning, "the reasoning as it came");
+        }
         info!(text = self.text, "the reply as it came");
     }
 }

@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use cog_json::ToJson;
+use cog_spec::Secret;
 
-use super::{Paint, text::for_terminal};
+use super::{Paint, text::for_terminal, veil::Veil};
 use crate::{
     args::{ColorChoice, Global, LogFormat},
     settings::Environment,
@@ -27,6 +28,7 @@ pub(crate) struct Console {
     logs_json: bool,
     /// Whether a person looks at stdout, whose lines cannot be drawn anew.
     is_typewriter: bool,
+    veil: Veil,
 }
 
 /// One of the two streams.
@@ -60,7 +62,18 @@ impl Console {
             err: stream(io::stderr().is_terminal() && !is_dumb && !logs_json),
             width: width.clamp(20, 120),
             logs_json,
+            veil: Veil::default(),
         }
+    }
+
+    /// From now on these do not show on stderr. stdout is data, and stays as it is.
+    pub(crate) fn hide(&self, secrets: impl IntoIterator<Item = Secret>) {
+        self.veil.hide(secrets);
+    }
+
+    /// What lies over stderr.
+    pub(super) fn veil(&self) -> &Veil {
+        &self.veil
     }
 
     /// Whether what is told is JSON, for a program.
@@ -108,7 +121,8 @@ impl Console {
     /// fault.
     pub(super) fn tell(&self, text: &str) {
         let end = if text.ends_with('\n') { "" } else { "\n" };
-        let text = if self.err.is_terminal { &for_terminal(text) } else { text };
+        let text = self.veil.over(text);
+        let text = if self.err.is_terminal { for_terminal(&text) } else { text };
         let _ = write!(io::stderr().lock(), "{text}{end}");
     }
 
@@ -138,6 +152,7 @@ impl Console {
 
     /// Puts a text in place of the line of stderr on which the cursor stands, and leaves the cursor there.
     pub(crate) fn replace_line(&self, text: &str) {
+        let text = self.veil.over(text);
         let mut err = io::stderr().lock();
         let _ = write!(err, "{ERASE_LINE}{text}").and_then(|()| err.flush());
     }

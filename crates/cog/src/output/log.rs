@@ -10,7 +10,7 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::{Console, console::ERASE_LINE, text::for_terminal};
+use super::{Console, console::ERASE_LINE, text::for_terminal, veil::Veil};
 use crate::args::{Global, LogFormat};
 
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it.
@@ -24,8 +24,9 @@ pub(crate) fn start(global: &Global, console: &Console) {
     };
     // Other people's crates stay quiet: what they log may hold headers.
     let ours = Targets::new().with_target("cog", level);
-    let is_terminal = console.err().is_terminal;
-    let lines = fmt::layer().with_writer(move || Safe { is_terminal }).with_ansi(console.err().paint.is_on());
+    let (is_terminal, veil) = (console.err().is_terminal, console.veil().clone());
+    let safe = move || Safe { is_terminal, veil: veil.clone() };
+    let lines = fmt::layer().with_writer(safe).with_ansi(console.err().paint.is_on());
     let registry = tracing_subscriber::registry();
     let started = match global.log_format {
         LogFormat::Text => {
@@ -41,12 +42,13 @@ pub(crate) fn start(global: &Global, console: &Console) {
 /// progress line, which is drawn anew below it.
 struct Safe {
     is_terminal: bool,
+    veil: Veil,
 }
 
 impl Write for Safe {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let begin = if self.is_terminal { ERASE_LINE } else { "" };
-        let text = for_terminal(&String::from_utf8_lossy(line));
+        let text = for_terminal(&self.veil.over(&String::from_utf8_lossy(line)));
         write!(io::stderr().lock(), "{begin}{text}").map(|()| line.len())
     }
 

@@ -228,6 +228,28 @@ fn the_log_as_json() {
 }
 
 #[test]
+fn a_key_that_the_model_repeats_stays_in_its_answer_and_out_of_the_log() {
+    let place = Place::new();
+    let answer = REPLY.replace("Nothing stands out.", "Your key is sk-canary.");
+    let refusal = r#"{"ok": false, "meta": {"confidence": 0.5, "risk": "low", "explain": "No."},
+        "error": {"code": "E2006", "message": "Is sk-canary a key?"}}"#;
+    let logs: [&[&str]; 4] = [&[], &["-v"], &["-vv"], &["-vv", "--log-format", "json"]];
+    for reply in [&answer, refusal] {
+        for log in logs {
+            let mock = Mock::start([Reply::text(reply)]);
+            let args = [&["run", "code-reviewer", "--args", "x"], log].concat();
+            let output = asking(&place, &mock, &args).output().unwrap();
+            assert!(stdout(&output).contains("sk-canary"), "{}", stdout(&output));
+            let told = stderr(&output);
+            assert!(
+                !told.contains("canary") && told.contains("***") != (reply == answer && log.is_empty()),
+                "{told}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_fault_in_a_log_of_json() {
     let output = Place::new().cog(["info", "nothing", "--log-format", "json"]).output().unwrap();
     let line: serde_json::Value = serde_json::from_str(&stderr(&output)).unwrap();
