@@ -10,6 +10,7 @@ mod project;
 mod sizes;
 mod terminal;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, root, say, tracked};
-use crate::terminal;
+use crate::{terminal, tools};
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// What Rust alone can do.
     RustOnly,
-    /// That, the checks against other people's clients, and those on a terminal.
+    /// That, the checks against other people's programs and clients, and those on a terminal.
     Everything,
 }
 
@@ -20,9 +20,13 @@ const SDKS: &[&str] = &["openai==3.52.0", "anthropic==2.11.0", "google-genai==3.
 
 /// Runs the tests.
 pub(crate) fn run(extent: Extent) -> Outcome {
+    if extent == Extent::Everything {
+        tools::install()?;
+    }
     execute(cargo().args(["test", "--workspace", "--locked"]))?;
     if extent == Extent::Everything {
         terminal::check()?;
+        execute(cargo().args(["test", "--package", "cog", "--test", "tools", "--locked"]))?;
         sdk_checks()?;
     }
     say(format_args!("test: everything passed"));

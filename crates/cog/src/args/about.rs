@@ -148,10 +148,12 @@ fn code(text: &str) -> Result<Code, String> {
 /// `cog completions`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+zsh looks into ~/.zfunc where ~/.zshrc has `fpath+=~/.zfunc` before `compinit`.
+
 Examples:
-  cog completions bash > ~/.local/share/bash-completion/completions/cog
-  cog completions zsh > ~/.zfunc/_cog
-  cog completions fish > ~/.config/fish/completions/cog.fish")]
+  cog completions bash >> ~/.bash_completion
+  mkdir -p ~/.zfunc && cog completions zsh > ~/.zfunc/_cog
+  mkdir -p ~/.config/fish/completions && cog completions fish > ~/.config/fish/completions/cog.fish")]
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,

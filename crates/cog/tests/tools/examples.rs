@@ -1,0 +1,106 @@
+//! The examples of every command's help, typed as they stand.
+
+#![expect(clippy::disallowed_methods, reason = "the examples speak of files, which are laid out here")]
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use cog_testkit::{Mock, Reply, Wire};
+use serde_json::{Value, json};
+
+/// What the examples speak of and no example makes: folders, files and programs of the reader's own.
+const SCENE: &str = r#"
+    echo '{"code": "x = 1"}' > input.json
+    git init -q . && git add input.json && echo '{"code": "x = 2"}' > input.json
+    LLM_PROVIDER=offline cog run code-reviewer input.json > answer.json 2> notes
+    printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
+"#;
+
+#[test]
+fn every_example_of_the_help_works() {
+    let mut tried = 0;
+    let mut failed = Vec::new();
+    for command in commands() {
+        for example in examples(&help(&[&command])) {
+            let output = typed(&example);
+            tried += 1;
+            if !output.status.success() {
+                let told = String::from_utf8_lossy(&output.stderr).into_owned();
+                failed.push(format!("$ {example}\n{told}{}", String::from_utf8_lossy(&output.stdout)));
+            }
+        }
+    }
+    assert!(tried > 40, "only {tried} examples were found");
+    assert!(failed.is_empty(), "{} of {tried} fail:\n{}", failed.len(), failed.join("\n"));
+}
+
+/// Every command, and the program itself.
+fn commands() -> Vec<String> {
+    let overview = help(&[]);
+    let list = overview.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let names = list.take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").chain(["--help"]).map(str::to_owned).collect()
+}
+
+fn help(command: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_cog")).args(command).arg("--help").output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn examples(help: &str) -> Vec<String> {
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    lines.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
+}
+
+/// Types a line into bash, in a folder and a home of its own, with a model that answers well.
+fn typed(example: &str) -> Output {
+    let place = tempfile::tempdir().unwrap();
+    let tools = tempfile::tempdir().unwrap();
+    let mock = Mock::start((0..4).map(|_| reply(example)).collect::<Vec<_>>());
+    let makes_a_module = example.starts_with("cog new");
+    let module =
+        if makes_a_module { "" } else { "cog new my-module 2> notes && cp -r my-module cognitive/modules/" };
+    let stream = place.path().join("stream.ndjson");
+    std::fs::write(&stream, STREAM).unwrap();
+    // Nobody serves at the address of the example; the same bytes come from a file.
+    let example = example.replace("http://localhost:8000/run", &format!("file://{}", stream.display()));
+    let script = format!("set -eo pipefail\nmkdir -p cognitive/modules\n{SCENE}\n{module}\n{example}");
+    let cog = Path::new(env!("CARGO_BIN_EXE_cog")).parent().unwrap();
+    let path = std::env::join_paths([
+        cog,
+        tools.path(),
+        "/usr/local/bin".as_ref(),
+        "/usr/bin".as_ref(),
+        "/bin".as_ref(),
+    ]);
+    let mut bash = Command::new("bash");
+    bash.env_clear().env("PATH", path.unwrap()).env("HOME", place.path()).env("TOOLS", tools.path());
+    for (key, address, wire) in [
+        ("OPENAI_API_KEY", "OPENAI_BASE_URL", Wire::OpenAi),
+        ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", Wire::Anthropic),
+        ("OLLAMA_API_KEY", "OLLAMA_HOST", Wire::Ollama),
+    ] {
+        bash.env(key, "sk-canary").env(address, mock.base_url(wire));
+    }
+    bash.env("LLM_MODEL", "m").args(["-c", &script]).current_dir(place.path()).output().unwrap()
+}
+
+const STREAM: &str = r#"
+{"ok":true,"streaming":true,"session_id":"s1","meta":{"confidence":null,"risk":"medium","explain":"Running m"}}
+{"chunk":{"seq":1,"type":"delta","field":"data.answer","delta":"Nine."}}
+{"final":true,"meta":{"confidence":0.9,"risk":"low","explain":"Short."},"data":{"answer":"Nine.","rationale":"r"}}
+"#;
+
+/// An answer that fits the module of which an example speaks.
+fn reply(example: &str) -> Reply {
+    let of_template = json!({
+        "answer": "Any time between nine and six.",
+        "rationale": "The text gives both hours and asks for the time between them."
+    });
+    let of_reviewer = json!({ "verdict": "approve", "issues": [], "rationale": "Nothing stands out." });
+    let data: Value = if example.contains("my-module") { of_template } else { of_reviewer };
+    let meta = json!({ "confidence": 0.97, "risk": "none", "explain": "As the text says." });
+    Reply::text(json!({ "ok": true, "meta": meta, "data": data, "error": null }).to_string())
+}
