@@ -181,6 +181,11 @@ impl Sessions {
         self.0.shelf.running()
     }
 
+    /// How many sessions are in each state, for those who watch a server.
+    pub fn tally(&self) -> [(SessionState, usize); 5] {
+        self.0.shelf.tally()
+    }
+
     /// Stops every run.
     pub fn stop_all(&self, reason: StopReason) {
         self.0.shelf.stop_all(reason);

@@ -69,6 +69,10 @@ impl Drop for Session {
 }
 
 impl SessionState {
+    /// Every state.
+    pub const ALL: [Self; 5] =
+        [Self::Running, Self::Finished, Self::Failed, Self::Interrupted, Self::Cancelled];
+
     /// The state in a word.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -142,6 +142,19 @@ impl Shelf {
         self.lock().running()
     }
 
+    /// How many sessions are in each state.
+    pub(crate) fn tally(&self) -> [(SessionState, usize); 5] {
+        let table = self.lock();
+        let mut tally = SessionState::ALL.map(|state| (state, 0));
+        for session in table.sessions.values() {
+            let state = session.lock().stage;
+            for (_, count) in tally.iter_mut().filter(|(counted, _)| *counted == state) {
+                *count += 1;
+            }
+        }
+        tally
+    }
+
     /// Lets go what has been over for too long, and says when to look again.
     pub(crate) fn sweep(&self) -> Duration {
         let mut table = self.lock();

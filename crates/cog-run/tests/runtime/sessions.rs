@@ -517,3 +517,14 @@ async fn a_run_that_resumes_is_refused_as_a_first_one_is() {
     assert!(!refused.into_envelope().is_ok());
     assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
 }
+
+#[tokio::test]
+async fn sessions_are_counted_by_their_state() {
+    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::default());
+    bench.finish().await;
+    bench.finish().await;
+    let running = bench.start();
+    let counted: Vec<_> = bench.sessions.tally().into_iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(counted, [(SessionState::Running, 1), (SessionState::Finished, 2)]);
+    drop(running);
+}
