@@ -1,4 +1,5 @@
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use cog_json::Value as Tree;
 use cog_spec::{Format, Manifest};
@@ -104,15 +105,19 @@ fn flattened(faults: &[Fault]) -> BTreeSet<(String, String)> {
     flattened
 }
 
+/// Compiled once: a property has many cases.
+static CONTRACTS: LazyLock<Vec<Contract>> =
+    LazyLock::new(|| schemas().into_iter().chain(forks()).map(contract).collect());
+
 proptest! {
     #[test]
     fn a_search_finds_what_the_engine_finds(value in value()) {
         let tree = Tree::from(&value);
-        for schema in schemas().into_iter().chain(forks()) {
-            let contract = contract(schema.clone());
+        for contract in CONTRACTS.iter() {
+            let schema = contract.document();
             let id = contract.data.as_ref().unwrap().shape;
             let engine = contract.check_of(id).unwrap();
-            let search = Search::new(&contract);
+            let search = Search::new(contract);
             prop_assert_eq!(search.fits(id, tree.node()), engine.accepts(tree.node()), "{}", schema);
             let ours = flattened(&search.list(id, tree.node()));
             let theirs = flattened(&engine.faults(tree.node()));

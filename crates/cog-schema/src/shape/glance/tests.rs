@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use cog_json::Value as Tree;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -57,15 +59,16 @@ fn the_engine_is_asked_where_a_schema_says_more() {
     assert_eq!(judged(&contract, &json!({ "a": "y", "b": null })), (false, false));
 }
 
+/// Compiled once: a property has many cases.
+static CONTRACTS: LazyLock<Vec<Contract>> =
+    LazyLock::new(|| schemas().into_iter().chain(plain()).map(contract).collect());
+
 proptest! {
     #[test]
     fn nothing_fits_that_the_engine_refuses(value in value()) {
-        for schema in schemas().into_iter().chain(plain()) {
-            if schema.pointer("/properties/c/$ref").is_some() {
-                continue;
-            }
-            let (fits, accepts) = judged(&contract(schema.clone()), &value);
-            prop_assert!(accepts || !fits, "{} {}", schema, value);
+        for contract in CONTRACTS.iter() {
+            let (fits, accepts) = judged(contract, &value);
+            prop_assert!(accepts || !fits, "{} {}", contract.document(), value);
         }
     }
 }
