@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use crate::folder::{self, ModuleParts};
 use crate::matching;
 use crate::model::Reply;
-use crate::step::{Program, Scene, Step};
+use crate::scene::Scene;
+use crate::step::{CommandStep, Program, ServeStep, Step};
 
 /// What cases start from: `conformance/base.json`.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,13 +34,21 @@ pub(crate) struct Case {
     /// Folders of this workspace to copy: target, source.
     #[serde(default)]
     copy: BTreeMap<String, String>,
-    /// Changes to the base module, which then stands in `m`.
+    /// Changes to the base module, which then stands in `m`, or, for a server, in `cognitive/modules/m`.
     module: Option<ModuleParts>,
+    /// Further modules, each with its changes to the base module, in `cognitive/modules/NAME`.
+    #[serde(default)]
+    modules: BTreeMap<String, ModuleParts>,
     /// Files to write: text as it is, null removes, anything else as JSON.
     #[serde(default)]
     files: BTreeMap<String, Value>,
     /// What the model answers to every step.
     reply: Option<Reply>,
+    /// What it answers one time after the other, the last one again and again.
+    #[serde(default)]
+    replies: Vec<Reply>,
+    /// Arguments of a `cog serve` that runs before the steps.
+    serve: Option<Vec<String>>,
     /// Shorthand for the command `run ./m --input-json INPUT`; a copied module stands for `m` where there is no `module`.
     input: Option<Value>,
     /// Arguments of `cog`.
@@ -71,7 +80,8 @@ impl Case {
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         self.fill(folder.path(), base, root)?;
-        let mut scene = Scene::new(folder.path(), self.reply.as_ref(), &base.reply);
+        let replies: Vec<Reply> = self.reply.iter().chain(&self.replies).cloned().collect();
+        let mut scene = Scene::new(folder.path(), &replies, &base.reply);
         steps.iter().try_for_each(|step| step.check(&mut scene))
     }
 
@@ -80,7 +90,12 @@ impl Case {
             folder::copy(&root.join(source), &target.join(name))?;
         }
         if let Some(changes) = &self.module {
-            base.module.changed(changes).write(&target.join("m"))?;
+            let place = if self.serve.is_some() { "cognitive/modules/m" } else { "m" };
+            base.module.changed(changes).write(&target.join(place))?;
+        }
+        for (name, changes) in &self.modules {
+            let folder = target.join("cognitive/modules").join(name);
+            base.module.changed(changes).named(name).write(&folder)?;
         }
         for (name, content) in &self.files {
             if content.is_null() {
@@ -99,8 +114,10 @@ impl Case {
         };
         if let Some(command) = self.command.clone().or_else(|| self.input.as_ref().map(run)) {
             let (stdin, env, expect) = (self.stdin.clone(), self.env.clone(), self.expect.clone());
-            steps.push(Step { program: Program::Cog, command, stdin, env, reply: None, expect });
+            let program = Program::Cog;
+            steps.push(Step::Command(CommandStep { program, command, stdin, env, reply: None, expect }));
         }
+        steps.extend(self.serve.clone().map(|serve| Step::Serve(ServeStep { serve })));
         steps.extend(self.steps.iter().cloned());
         steps
     }

@@ -42,6 +42,12 @@ impl ModuleParts {
         }
     }
 
+    /// The same module under another name.
+    pub(crate) fn named(mut self, name: &str) -> ModuleParts {
+        self.manifest.insert("name".to_owned(), Value::from(name));
+        self
+    }
+
     /// Writes the module; one line of YAML for each key of the manifest.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), String> {
         let manifest: String = self.manifest.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();

@@ -5,9 +5,15 @@
 //! comes out. docs/conformance-cases.md describes the form.
 
 mod case;
+mod chunks;
 mod folder;
+mod http;
 mod matching;
 mod model;
+mod outcome;
+mod scene;
+mod server;
+mod socket;
 mod step;
 mod text;
 

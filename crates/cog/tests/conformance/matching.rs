@@ -5,8 +5,9 @@ use serde_json::{Map, Value};
 /// Lists where `found` does not fit `expected`.
 ///
 /// An object fits if each member that is expected fits; an array must have as many items, each fitting; anything else must
-/// be equal. An object whose only key begins with `$` is a test: `$type`, `$matches` (a text within), `$min`, `$max`,
-/// `$length`, `$has` (an item that fits), `$any` (one of these fits), `$absent`.
+/// be equal. An object whose keys begin with `$` is a list of tests: `$type`, `$matches` (a text within), `$min`, `$max`,
+/// `$length`, `$has` (an item that fits), `$none` (no item fits), `$all` (every item fits), `$first`, `$last`,
+/// `$sequence` (items that fit these, in this order, with others between), `$any` (one of these fits), `$not`, `$absent`.
 pub(crate) fn differences(found: &Value, expected: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     compare("", Some(found), expected, &mut faults);
@@ -14,9 +15,11 @@ pub(crate) fn differences(found: &Value, expected: &Value) -> Vec<String> {
 }
 
 fn compare(path: &str, found: Option<&Value>, expected: &Value, faults: &mut Vec<String>) {
-    if let Some((test, argument)) = single_test(expected) {
-        if !passes(found, test, argument) {
-            faults.push(format!("{path}: {} does not pass {expected}", shown(found)));
+    if let Some(tests) = tests(expected) {
+        for (test, argument) in tests {
+            if !passes(found, test, argument) {
+                faults.push(format!("{path}: {} does not pass {test}: {argument}", shown(found)));
+            }
         }
         return;
     }
@@ -36,29 +39,43 @@ fn compare(path: &str, found: Option<&Value>, expected: &Value, faults: &mut Vec
     }
 }
 
-fn single_test(expected: &Value) -> Option<(&str, &Value)> {
-    let members = expected.as_object().filter(|members| members.len() == 1)?;
-    let (key, argument) = members.iter().next()?;
-    let known = ["$type", "$matches", "$min", "$max", "$length", "$has", "$any", "$absent"];
-    known.contains(&key.as_str()).then_some((key.as_str(), argument))
+/// The tests that an object holds; none where it is no list of tests.
+fn tests(expected: &Value) -> Option<&Map<String, Value>> {
+    expected
+        .as_object()
+        .filter(|members| !members.is_empty() && members.keys().all(|key| key.starts_with('$')))
 }
 
 fn passes(found: Option<&Value>, test: &str, argument: &Value) -> bool {
-    let Some(found) = found else { return test == "$absent" };
+    let Some(found) = found else { return test == "$absent" || test == "$not" };
+    let (items, arguments) = (found.as_array(), argument.as_array().map_or(&[][..], Vec::as_slice));
+    let item = |item: Option<&Value>| item.is_some_and(|item| fits(item, argument));
     match test {
         "$type" => argument.as_str() == Some(type_of(found)),
         "$matches" => text(found).zip(argument.as_str()).is_some_and(|(found, part)| found.contains(part)),
         "$min" => found.as_f64() >= argument.as_f64(),
         "$max" => found.as_f64() <= argument.as_f64(),
         "$length" => length(found) == argument.as_u64(),
-        "$has" => found
-            .as_array()
-            .is_some_and(|items| items.iter().any(|item| differences(item, argument).is_empty())),
-        "$any" => {
-            argument.as_array().is_some_and(|all| all.iter().any(|one| differences(found, one).is_empty()))
-        }
+        "$has" => items.is_some_and(|items| items.iter().any(|item| fits(item, argument))),
+        "$none" => items.is_some_and(|items| !items.iter().any(|item| fits(item, argument))),
+        "$all" => items.is_some_and(|items| items.iter().all(|item| fits(item, argument))),
+        "$first" => item(items.and_then(|items| items.first())),
+        "$last" => item(items.and_then(|items| items.last())),
+        "$sequence" => items.is_some_and(|items| has_sequence(items, arguments)),
+        "$any" => arguments.iter().any(|one| fits(found, one)),
+        "$not" => !fits(found, argument),
         _ => false,
     }
+}
+
+/// Whether a value fits what is expected of it.
+pub(crate) fn fits(found: &Value, expected: &Value) -> bool {
+    differences(found, expected).is_empty()
+}
+
+fn has_sequence(items: &[Value], expected: &[Value]) -> bool {
+    let mut items = items.iter();
+    expected.iter().all(|expected| items.any(|item| fits(item, expected)))
 }
 
 fn type_of(value: &Value) -> &'static str {

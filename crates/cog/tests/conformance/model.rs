@@ -21,11 +21,13 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Starts it.
-    pub(crate) fn start(reply: &Reply, base: &Value) -> Result<Self, String> {
-        let script = cog_testkit::Reply::from_json(&reply.script(base))?;
-        let mock = Mock::try_start([script]).map_err(|error| error.to_string())?;
-        Ok(Self { mock, wire: reply.wire()? })
+    /// Starts it; none where there is nothing to reply. Replies are given in order, the last one again and again.
+    pub(crate) fn start(replies: &[Reply], base: &Value) -> Result<Option<Self>, String> {
+        let Some(first) = replies.first() else { return Ok(None) };
+        let scripts = replies.iter().map(|reply| cog_testkit::Reply::from_json(&reply.script(base)));
+        let scripts = scripts.collect::<Result<Vec<_>, _>>()?;
+        let mock = Mock::try_start(scripts).map_err(|error| error.to_string())?;
+        Ok(Some(Self { mock, wire: first.wire()? }))
     }
 
     /// What a user sets to reach it.
@@ -41,6 +43,11 @@ impl Model {
             (key, "key-of-a-test".to_owned()),
             (address, self.mock.base_url(self.wire)),
         ]
+    }
+
+    /// How many replies were broken off by who had asked.
+    pub(crate) fn broken_off(&self) -> usize {
+        self.mock.broken_off()
     }
 
     /// The bodies of what it was asked so far.

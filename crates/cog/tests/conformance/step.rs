@@ -1,21 +1,35 @@
-//! One run of the `cog` binary and what must come of it.
+//! One thing that a case does.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::folder;
-use crate::matching::{differences, missing};
+use crate::chunks;
+use crate::http::{Request, Response};
+use crate::matching::fits;
 use crate::model::{Model, Reply};
+use crate::outcome::Outcome;
+use crate::scene::Scene;
+use crate::server::{PATIENCE, Server};
+use crate::socket::{self, Act};
 
-/// The longest that a command may take before the case fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The header by which a sync answer is asked for.
+const SYNC: (&str, &str) = ("x-cognitive-response-mode", "sync");
+
+/// A command, a server that starts, a request to it, a socket, a signal: told apart by the first key of each.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Map<String, Value>")]
+pub(crate) enum Step {
+    Command(CommandStep),
+    Serve(ServeStep),
+    Request(RequestStep),
+    Socket(SocketStep),
+    Signal(SignalStep),
+}
 
 /// The name by which the program is called.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -26,35 +40,10 @@ pub(crate) enum Program {
     Cogn,
 }
 
-impl Program {
-    const fn path(self) -> &'static str {
-        match self {
-            Self::Cog => env!("CARGO_BIN_EXE_cog"),
-            Self::Cogn => env!("CARGO_BIN_EXE_cogn"),
-        }
-    }
-}
-
-/// What the steps of a case share.
-pub(crate) struct Scene<'a> {
-    folder: &'a Path,
-    reply: Option<&'a Reply>,
-    base: &'a Value,
-    /// The last request of the steps so far.
-    earlier: Option<Value>,
-}
-
-impl<'a> Scene<'a> {
-    /// A folder, the case's reply, and the envelope that replies change.
-    pub(crate) fn new(folder: &'a Path, reply: Option<&'a Reply>, base: &'a Value) -> Self {
-        Self { folder, reply, base, earlier: None }
-    }
-}
-
 /// A command, and what is expected of it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Step {
+pub(crate) struct CommandStep {
     /// `cog`, or `cogn`.
     #[serde(default)]
     pub(crate) program: Program,
@@ -68,59 +57,135 @@ pub(crate) struct Step {
     pub(crate) env: BTreeMap<String, String>,
     /// What the model answers, where it differs from the case's.
     pub(crate) reply: Option<Reply>,
-    /// What must come out: see `check_one`.
+    /// What must come out: see [`Outcome`].
     #[serde(default)]
     pub(crate) expect: Map<String, Value>,
 }
 
-/// What a command left behind.
-struct Outcome {
-    exit: Option<i32>,
-    stdout: String,
-    stderr: String,
-    requests: Vec<Value>,
-    /// The last request of an earlier step.
-    earlier: Option<Value>,
+/// `cog serve` starts, and a model behind it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ServeStep {
+    /// Its arguments.
+    pub(crate) serve: Vec<String>,
+}
+
+/// A request to the server.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RequestStep {
+    /// `POST /v1/modules/m/execute`.
+    request: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    /// Text as it is, anything else as JSON.
+    body: Option<Value>,
+    /// Once a chunk fits this, `act` is done.
+    once: Option<Value>,
+    /// `leave`, the name of a signal to the server, or another request.
+    act: Option<String>,
+    /// What later steps need: a name, and where it stands in the chunks, else in the body.
+    #[serde(default)]
+    keep: BTreeMap<String, String>,
+    #[serde(default)]
+    expect: Map<String, Value>,
+}
+
+/// A WebSocket.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SocketStep {
+    /// `/v1/modules/m/ws`.
+    socket: String,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    acts: Vec<Value>,
+    #[serde(default)]
+    keep: BTreeMap<String, String>,
+    #[serde(default)]
+    expect: Map<String, Value>,
+}
+
+/// A signal to the server, which is then waited for.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SignalStep {
+    /// `TERM`.
+    signal: String,
+    #[serde(default)]
+    expect: Map<String, Value>,
+}
+
+impl TryFrom<Map<String, Value>> for Step {
+    type Error = serde_json::Error;
+
+    fn try_from(step: Map<String, Value>) -> Result<Self, Self::Error> {
+        let has = |key: &str| step.contains_key(key);
+        let (serve, request, socket, signal) = (has("serve"), has("request"), has("socket"), has("signal"));
+        let step = Value::Object(step);
+        Ok(match () {
+            () if serve => Self::Serve(serde_json::from_value(step)?),
+            () if request => Self::Request(serde_json::from_value(step)?),
+            () if socket => Self::Socket(serde_json::from_value(step)?),
+            () if signal => Self::Signal(serde_json::from_value(step)?),
+            () => Self::Command(serde_json::from_value(step)?),
+        })
+    }
 }
 
 impl Step {
-    /// Runs the command in the folder and lists everything that differs.
+    /// Does it, and lists everything that differs.
     pub(crate) fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
-        let reply = self.reply.as_ref().or(scene.reply);
-        let model = reply.map(|reply| Model::start(reply, scene.base)).transpose()?;
-        let output = self.run(scene.folder, model.as_ref())?;
-        let outcome = Outcome {
-            exit: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            requests: model.map(|model| model.requests()).unwrap_or_default(),
-            earlier: scene.earlier.take(),
-        };
-        scene.earlier = outcome.requests.last().cloned();
-        let expectations = self.expect.iter();
-        let faults: Vec<String> = expectations
-            .flat_map(|(what, expected)| check_one(&outcome, scene.folder, what, expected))
-            .collect();
-        if faults.is_empty() {
-            return Ok(());
+        match self {
+            Self::Command(step) => step.check(scene),
+            Self::Serve(step) => step.start(scene),
+            Self::Request(step) => step.check(scene),
+            Self::Socket(step) => step.check(scene),
+            Self::Signal(step) => step.check(scene),
         }
-        Err(format!(
-            "cog {}\n  {}\n-- exit {:?}\n-- stdout\n{}\n-- stderr\n{}\n-- requests {}",
-            self.command.join(" "),
-            faults.join("\n  "),
-            outcome.exit,
-            outcome.stdout,
-            outcome.stderr,
-            outcome.requests.len(),
-        ))
+    }
+}
+
+impl Program {
+    const fn path(self) -> &'static str {
+        match self {
+            Self::Cog => env!("CARGO_BIN_EXE_cog"),
+            Self::Cogn => env!("CARGO_BIN_EXE_cogn"),
+        }
+    }
+}
+
+impl CommandStep {
+    fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
+        let arguments: Vec<String> = self.command.iter().map(|argument| scene.filled(argument)).collect();
+        let output = self.run(scene, &arguments)?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut outcome = Outcome {
+            exit: output.status.code(),
+            arrived: chunks::of_lines(&text),
+            text,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            requests: scene.requests(),
+            ..Outcome::default()
+        };
+        if self.expect.contains_key("folds") {
+            let output = self.run(scene, &without_stream(&arguments))?;
+            outcome.sync = serde_json::from_slice(&output.stdout).ok();
+        }
+        let checked = outcome.check(&self.expect, scene);
+        finish(scene, outcome);
+        checked.map_err(|faults| format!("cog {}\n{faults}", arguments.join(" ")))
     }
 
-    fn run(&self, folder: &Path, model: Option<&Model>) -> Result<Output, String> {
-        let here = folder.to_string_lossy();
+    /// Runs the command with a model of its own, unless the server has one.
+    fn run(&self, scene: &mut Scene<'_>, arguments: &[String]) -> Result<Output, String> {
+        if scene.server.is_none() {
+            let replies = self.reply.as_ref().map_or(scene.replies, std::slice::from_ref);
+            scene.model = Model::start(replies, scene.base)?;
+        }
         let mut command = Command::new(self.program.path());
-        command.args(self.command.iter().map(|argument| argument.replace("{folder}", &here)));
-        command.current_dir(folder).env_clear().env("HOME", folder.join("home"));
-        command.envs(model.map(Model::environment).into_iter().flatten()).envs(&self.env);
+        command.args(arguments).current_dir(scene.folder).env_clear().env("HOME", scene.folder.join("home"));
+        command.envs(scene.model.as_ref().map(Model::environment).into_iter().flatten()).envs(&self.env);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let mut input = child.stdin.take();
@@ -131,84 +196,172 @@ impl Step {
             let _ = input.take().map(|mut pipe| pipe.write_all(text.as_bytes()));
             let _ = send.send(child.wait_with_output());
         });
-        let ended =
-            receive.recv_timeout(PATIENCE).map_err(|_| format!("cog {:?} does not end", self.command))?;
+        let ended = receive.recv_timeout(PATIENCE).map_err(|_| format!("cog {arguments:?} does not end"))?;
         ended.map_err(|error| error.to_string())
     }
 }
 
-/// Compares one thing that is expected.
-fn check_one(outcome: &Outcome, folder: &Path, what: &str, expected: &Value) -> Vec<String> {
-    let texts = texts(expected);
-    let faults = match what {
-        "exit" => differences(&Value::from(outcome.exit), expected),
-        "stdout" => match serde_json::from_str(&outcome.stdout) {
-            Ok(found) => differences(&found, expected),
-            Err(error) => vec![format!("not JSON: {error}")],
-        },
-        "stdout_text" => absent(&outcome.stdout, &texts),
-        "stdout_without" => present(&outcome.stdout, &texts),
-        "stderr" => absent(&outcome.stderr, &texts),
-        "stderr_without" => present(&outcome.stderr, &texts),
-        "calls" => differences(&Value::from(outcome.requests.len()), expected),
-        "request" => match outcome.requests.last() {
-            Some(request) => differences(request, expected),
-            None => vec!["no request".to_owned()],
-        },
-        "same_request" => match outcome.earlier == outcome.requests.last().cloned() {
-            true => Vec::new(),
-            false => vec![": the request differs from that of the step before".to_owned()],
-        },
-        "request_text" => absent(&last_request(outcome), &texts),
-        "request_without" => present(&last_request(outcome), &texts),
-        "files" => files(folder, expected),
-        _ => vec!["no such expectation".to_owned()],
+/// The same command for one envelope.
+fn without_stream(arguments: &[String]) -> Vec<String> {
+    let mut arguments = arguments.iter();
+    let mut kept = Vec::new();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--stream" | "--require-streaming" => {}
+            "--chunk-type" | "--buffer-size" => drop(arguments.next()),
+            _ => kept.push(argument.clone()),
+        }
+    }
+    kept
+}
+
+impl ServeStep {
+    fn start(&self, scene: &mut Scene<'_>) -> Result<(), String> {
+        if scene.model.is_none() {
+            scene.model = Model::start(scene.replies, scene.base)?;
+        }
+        let arguments: Vec<String> = self.serve.iter().map(|argument| scene.filled(argument)).collect();
+        scene.server = Some(Server::start(scene.folder, &arguments, scene.model.as_ref())?);
+        Ok(())
+    }
+}
+
+impl RequestStep {
+    fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
+        let request = self.request(scene);
+        let mut response = request.send(scene.address()?)?;
+        self.read(scene, &mut response)?;
+        let mut outcome = Outcome {
+            status: Some(response.status),
+            arrived: response.arrived(),
+            text: response.text(),
+            headers: response.headers,
+            requests: scene.requests(),
+            ..Outcome::default()
+        };
+        if self.expect.contains_key("folds") {
+            outcome.sync = Some(sync_answer(scene, request.clone())?);
+        }
+        let whole = || serde_json::from_str(&outcome.text).unwrap_or_default();
+        let arrived =
+            if outcome.arrived.chunks.is_empty() { whole() } else { outcome.arrived.chunks.clone().into() };
+        let checked = scene.keep(&self.keep, &arrived).and_then(|()| outcome.check(&self.expect, scene));
+        finish(scene, outcome);
+        checked.map_err(|faults| format!("{} {}\n{faults}", request.method, request.target))
+    }
+
+    fn request(&self, scene: &Scene<'_>) -> Request {
+        let (method, target) = self.request.split_once(' ').unwrap_or(("GET", &self.request));
+        let mut headers: Vec<(String, String)> =
+            self.headers.iter().map(|(name, value)| (name.to_lowercase(), scene.filled(value))).collect();
+        let body = self.body.as_ref().map(|body| scene.filled_in(body));
+        if body.is_some() && !headers.iter().any(|(name, _)| name == "content-type") {
+            headers.push(("content-type".to_owned(), "application/json".to_owned()));
+        }
+        let body = match body {
+            Some(Value::String(text)) => text.into_bytes(),
+            Some(body) => body.to_string().into_bytes(),
+            None => Vec::new(),
+        };
+        Request { method: method.to_owned(), target: scene.filled(target), headers, body }
+    }
+
+    /// Reads the response to its end, or until it is left.
+    fn read(&self, scene: &mut Scene<'_>, response: &mut Response) -> Result<(), String> {
+        let mut waits_for = self.once.as_ref();
+        while response.more()? {
+            let chunks = response.arrived().chunks;
+            if let Some(expected) = waits_for
+                && chunks.iter().any(|chunk| fits(chunk, expected))
+            {
+                waits_for = None;
+                scene.keep(&self.keep, &Value::from(chunks))?;
+                match self.act.as_deref() {
+                    None | Some("leave") => return Ok(()),
+                    Some(act) => perform(act, scene)?,
+                }
+            }
+        }
+        match waits_for {
+            Some(expected) => Err(format!("no chunk fits {expected}: {}", response.text())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Sends a signal to the server, or makes another request, and goes on.
+fn perform(act: &str, scene: &Scene<'_>) -> Result<(), String> {
+    let Some((method, target)) = act.split_once(' ') else {
+        return scene.server.as_ref().ok_or("no server runs")?.signal(act);
     };
-    faults.into_iter().map(|fault| format!("{what}{fault}")).collect()
-}
-
-fn texts(expected: &Value) -> Vec<String> {
-    expected.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-}
-
-fn absent(found: &str, texts: &[String]) -> Vec<String> {
-    missing(found, texts).into_iter().map(|text| format!(": no {text:?}")).collect()
-}
-
-fn present(found: &str, texts: &[String]) -> Vec<String> {
-    texts.iter().filter(|text| found.contains(*text)).map(|text| format!(": has {text:?}")).collect()
-}
-
-/// All texts of the last request, so that what a model is told can be looked for as it reads it.
-fn last_request(outcome: &Outcome) -> String {
-    fn collect(value: &Value, into: &mut String) {
-        match value {
-            Value::String(text) => {
-                into.push_str(text);
-                into.push('\n');
-            }
-            Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
-            Value::Object(members) => members.values().for_each(|member| collect(member, into)),
-            _ => {}
-        }
+    let (method, target) = (method.to_owned(), scene.filled(target));
+    let mut response =
+        Request { method, target, headers: Vec::new(), body: Vec::new() }.send(scene.address()?)?;
+    while response.more()? {}
+    if response.status < 300 {
+        Ok(())
+    } else {
+        Err(format!("{act}: {} {}", response.status, response.text()))
     }
-    let mut told = String::new();
-    outcome.requests.last().into_iter().for_each(|request| collect(request, &mut told));
-    told
 }
 
-/// Files that must contain texts, or, with null, not be there.
-fn files(folder: &Path, expected: &Value) -> Vec<String> {
-    let mut faults = Vec::new();
-    for (name, expected) in expected.as_object().into_iter().flatten() {
-        match (folder::read(&folder.join(name)), expected.is_null()) {
-            (Ok(_), true) => faults.push(format!(" {name}: is there")),
-            (Ok(found), false) => {
-                faults.extend(absent(&found, &texts(expected)).iter().map(|fault| format!(" {name}{fault}")));
-            }
-            (Err(_), true) => {}
-            (Err(error), false) => faults.push(format!(" {error}")),
+/// The same request, answered with one envelope.
+fn sync_answer(scene: &Scene<'_>, mut request: Request) -> Result<Value, String> {
+    request.headers.retain(|(name, _)| name != SYNC.0);
+    request.headers.push((SYNC.0.to_owned(), SYNC.1.to_owned()));
+    let mut response = request.send(scene.address()?)?;
+    while response.more()? {}
+    serde_json::from_str(&response.text()).map_err(|error| format!("{error}: {}", response.text()))
+}
+
+impl SocketStep {
+    fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
+        let acts = self.acts.iter().map(|act| serde_json::from_value(scene.filled_in(act)));
+        let acts: Vec<Act> = acts.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let headers: Vec<(String, String)> =
+            self.headers.iter().map(|(name, value)| (name.clone(), scene.filled(value))).collect();
+        let conversation = socket::converse(scene.address()?, &self.socket, &headers, &acts)?;
+        let mut outcome = Outcome {
+            status: Some(conversation.status),
+            text: conversation.refusal,
+            arrived: conversation.arrived,
+            requests: scene.requests(),
+            ..Outcome::default()
+        };
+        if self.expect.contains_key("folds") {
+            outcome.sync = Some(sync_answer(scene, self.as_request(&acts))?);
         }
+        let chunks = Value::from(outcome.arrived.chunks.clone());
+        let checked = scene.keep(&self.keep, &chunks).and_then(|()| outcome.check(&self.expect, scene));
+        finish(scene, outcome);
+        checked.map_err(|faults| format!("socket {}\n{faults}", self.socket))
     }
-    faults
+
+    /// The request whose answer the socket streams.
+    fn as_request(&self, acts: &[Act]) -> Request {
+        let body = acts.iter().find_map(|act| match act {
+            Act::Send(body) => Some(body.to_string()),
+            _ => None,
+        });
+        let target = self.socket.replace("/ws", "/execute");
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        Request { method: "POST".to_owned(), target, headers, body: body.unwrap_or_default().into_bytes() }
+    }
+}
+
+impl SignalStep {
+    fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
+        let server = scene.server.take().ok_or("no server runs")?;
+        server.signal(&self.signal)?;
+        let outcome = Outcome { exit: server.ended()?, requests: scene.requests(), ..Outcome::default() };
+        outcome.check(&self.expect, scene)
+    }
+}
+
+/// Leaves for later steps what they compare with.
+fn finish(scene: &mut Scene<'_>, outcome: Outcome) {
+    scene.earlier = outcome.requests.last().cloned().or(scene.earlier.take());
+    if !outcome.arrived.chunks.is_empty() {
+        scene.chunks = outcome.arrived.chunks;
+    }
 }

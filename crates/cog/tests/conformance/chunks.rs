@@ -1,0 +1,183 @@
+//! Streams as they arrive: lines of JSON, server-sent events, WebSocket frames; and what their chunks give.
+
+use serde_json::{Map, Value, json};
+
+/// What arrived of a stream.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Arrived {
+    /// The chunks, heartbeats left out.
+    pub(crate) chunks: Vec<Value>,
+    /// `{event, id, data}` of each server-sent event.
+    pub(crate) events: Vec<Value>,
+    /// Comments of server-sent events, and empty lines.
+    pub(crate) heartbeats: usize,
+}
+
+/// Reads lines of JSON, as far as they are whole. Lines that are none are passed over: stdout may hold something else.
+pub(crate) fn of_lines(text: &str) -> Arrived {
+    let mut arrived = Arrived::default();
+    for line in whole_lines(text) {
+        match serde_json::from_str(line) {
+            Ok(Value::Object(members)) if members.is_empty() => arrived.heartbeats += 1,
+            Ok(chunk) => arrived.chunks.push(chunk),
+            Err(_) if line.trim().is_empty() => arrived.heartbeats += 1,
+            Err(_) => {}
+        }
+    }
+    arrived
+}
+
+/// Reads server-sent events, as far as they are whole.
+pub(crate) fn of_events(text: &str) -> Arrived {
+    let mut arrived = Arrived::default();
+    let mut event = Map::new();
+    for line in whole_lines(text) {
+        if line.is_empty() {
+            if let Some(data) = event.get("data").and_then(Value::as_str) {
+                let data: Value = serde_json::from_str(data).unwrap_or_default();
+                arrived.chunks.push(data.clone());
+                event.insert("data".to_owned(), data);
+                arrived.events.push(Value::Object(std::mem::take(&mut event)));
+            }
+            event.clear();
+        } else if line.starts_with(':') {
+            arrived.heartbeats += 1;
+        } else if let Some((field, value)) = line.split_once(':') {
+            event.insert(field.to_owned(), json!(value.strip_prefix(' ').unwrap_or(value)));
+        }
+    }
+    arrived
+}
+
+/// The lines that have come to their end.
+fn whole_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'))
+}
+
+/// What kind of chunk each is, in a word: `meta`, `delta`, `snapshot`, `progress`, `final`, `error`.
+pub(crate) fn kinds(chunks: &[Value]) -> Value {
+    let kind = |chunk: &Value| {
+        let words = ["progress", "final", "error", "meta"];
+        let by_key = || words.into_iter().find(|key| chunk.get(key).is_some()).unwrap_or("?").to_owned();
+        let typed = chunk.pointer("/chunk/type").and_then(Value::as_str).map(str::to_owned);
+        Value::from(typed.unwrap_or_else(by_key))
+    };
+    chunks.iter().map(kind).collect()
+}
+
+/// The same chunks without what differs from run to run.
+pub(crate) fn comparable(chunks: &[Value]) -> Vec<Value> {
+    let mut chunks = chunks.to_vec();
+    for chunk in &mut chunks {
+        forget(chunk, "session_id");
+        for place in ["/meta", "/chunk/data"] {
+            chunk.pointer_mut(place).into_iter().for_each(|meta| forget(meta, "processing_time_ms"));
+        }
+    }
+    chunks
+}
+
+fn forget(value: &mut Value, key: &str) {
+    if let Some(members) = value.as_object_mut() {
+        members.remove(key);
+    }
+}
+
+/// The envelope that the chunks give (supplement R40, R43), without the time that it took.
+pub(crate) fn fold(chunks: &[Value]) -> Result<Value, String> {
+    let end = chunks.last().ok_or("no chunks")?;
+    Ok(folded(if end.get("final").is_some() { success(end) } else { failure(end, chunks) }))
+}
+
+/// A sync answer as [`fold`] gives it.
+pub(crate) fn folded(mut envelope: Value) -> Value {
+    envelope.pointer_mut("/meta").into_iter().for_each(|meta| forget(meta, "processing_time_ms"));
+    if let Some(members) = envelope.as_object_mut() {
+        members.retain(|_, member| !member.is_null());
+    }
+    envelope
+}
+
+fn success(end: &Value) -> Value {
+    let mut meta = member_of(end, "meta");
+    if let (Some(usage), Some(meta)) = (end.get("usage"), meta.as_object_mut()) {
+        meta.insert("usage".to_owned(), usage.clone());
+    }
+    json!({ "ok": true, "meta": meta, "data": end.get("data"), "_warnings": end.get("_warnings") })
+}
+
+fn failure(end: &Value, chunks: &[Value]) -> Value {
+    let mut error = member_of(end, "error");
+    if let Some(code) = error.get_mut("code").filter(|code| **code == "E2011") {
+        *code = json!("E2002");
+    }
+    forget(&mut error, "recovery");
+    let numbered = chunks.iter().rev().filter_map(|chunk| chunk.get("chunk"));
+    let meta =
+        numbered.filter(|chunk| member_of(chunk, "field") == "meta").find_map(|chunk| chunk.get("data"));
+    let told = || json!({ "confidence": 0.0, "risk": "high", "explain": error.get("message") });
+    let meta = meta.cloned().unwrap_or_else(told);
+    json!({ "ok": false, "meta": meta, "error": error, "partial_data": end.get("partial_data") })
+}
+
+fn member_of(value: &Value, key: &str) -> Value {
+    value.get(key).cloned().unwrap_or_default()
+}
+
+/// What stands in `data` once every numbered chunk was applied in order: deltas are appended, snapshots replace
+/// (SPEC 3.2). None where a chunk names a place that cannot be.
+pub(crate) fn applied(chunks: &[Value]) -> Option<Value> {
+    let mut envelope = json!({});
+    for chunk in chunks.iter().filter_map(|chunk| chunk.get("chunk")) {
+        let field = chunk.get("field").and_then(Value::as_str).unwrap_or("data");
+        let place = place(&mut envelope, field)?;
+        match chunk.get("delta").and_then(Value::as_str) {
+            Some(delta) => *place = json!(format!("{}{delta}", place.as_str().unwrap_or_default())),
+            None => *place = chunk.get("data")?.clone(),
+        }
+    }
+    Some(envelope.get("data").cloned().unwrap_or_default())
+}
+
+/// The place that a field names, `data.a[0]["b c"]`, made where it is not there yet (supplement R44).
+fn place<'a>(root: &'a mut Value, field: &str) -> Option<&'a mut Value> {
+    let mut place = root;
+    let mut rest = field;
+    while !rest.is_empty() {
+        rest = rest.strip_prefix('.').unwrap_or(rest);
+        if let Some(inner) = rest.strip_prefix('[') {
+            let mut steps = serde_json::Deserializer::from_str(inner).into_iter::<Value>();
+            let step = steps.next()?.ok()?;
+            rest = inner.get(steps.byte_offset()..)?.strip_prefix(']')?;
+            place = match step.as_u64() {
+                Some(index) => element(place, usize::try_from(index).ok()?)?,
+                None => member(place, step.as_str()?),
+            };
+        } else {
+            let (key, after) = rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()));
+            (place, rest) = (member(place, key), after);
+        }
+    }
+    Some(place)
+}
+
+fn member<'a>(place: &'a mut Value, key: &str) -> &'a mut Value {
+    if !place.is_object() {
+        *place = json!({});
+    }
+    match place {
+        Value::Object(members) => members.entry(key).or_insert(Value::Null),
+        other => other,
+    }
+}
+
+fn element(place: &mut Value, index: usize) -> Option<&mut Value> {
+    if !place.is_array() {
+        *place = json!([]);
+    }
+    let elements = place.as_array_mut()?;
+    if index == elements.len() {
+        elements.push(Value::Null);
+    }
+    elements.get_mut(index)
+}

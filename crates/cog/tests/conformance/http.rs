@@ -1,0 +1,144 @@
+//! An HTTP client that keeps what a library would hide: every header, the body as it comes, the moment it ends.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+
+use serde_json::{Map, Value};
+
+use crate::chunks::{self, Arrived};
+use crate::server::PATIENCE;
+
+/// A request.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A response whose body may still be on its way.
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    /// Names in lower case.
+    pub(crate) headers: Map<String, Value>,
+    reader: BufReader<TcpStream>,
+    frame: Frame,
+    body: Vec<u8>,
+}
+
+/// How the end of a body is told.
+#[derive(Debug, Clone, Copy)]
+enum Frame {
+    Length(usize),
+    Chunked,
+    Closed,
+    Ended,
+}
+
+impl Request {
+    /// Sends the request and reads the head of what comes back.
+    pub(crate) fn send(&self, address: &str) -> Result<Response, String> {
+        self.try_send(address).map_err(|error| format!("{} {}: {error}", self.method, self.target))
+    }
+
+    fn try_send(&self, address: &str) -> std::io::Result<Response> {
+        let mut connection = TcpStream::connect(address)?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        let has = |name: &str| self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name));
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        if !has("host") {
+            head += &format!("host: {address}\r\n");
+        }
+        if !has("content-length")
+            && !has("transfer-encoding")
+            && (!self.body.is_empty() || self.method == "POST")
+        {
+            head += &format!("content-length: {}\r\n", self.body.len());
+        }
+        self.headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
+        connection.write_all(head.as_bytes())?;
+        connection.write_all(b"connection: close\r\n\r\n")?;
+        // A server may answer, and close, before it has read a body that it refuses.
+        let _ = connection.write_all(&self.body);
+        Response::read(BufReader::new(connection))
+    }
+}
+
+impl Response {
+    fn read(mut reader: BufReader<TcpStream>) -> std::io::Result<Self> {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
+        let status = status.ok_or_else(|| std::io::Error::other(format!("no status line: {line:?}")))?;
+        let mut headers = Map::new();
+        loop {
+            line.clear();
+            reader.read_line(&mut line)?;
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            headers.insert(name.to_lowercase(), Value::from(value.trim()));
+        }
+        let header = |name: &str| headers.get(name).and_then(Value::as_str);
+        let frame = match header("content-length").and_then(|length| length.parse().ok()) {
+            Some(length) => Frame::Length(length),
+            None if header("transfer-encoding") == Some("chunked") => Frame::Chunked,
+            None => Frame::Closed,
+        };
+        Ok(Self { status, headers, reader, frame, body: Vec::new() })
+    }
+
+    /// Reads a little more; false at the end.
+    pub(crate) fn more(&mut self) -> Result<bool, String> {
+        self.try_more().map_err(|error| format!("after {} bytes of body: {error}", self.body.len()))
+    }
+
+    fn try_more(&mut self) -> std::io::Result<bool> {
+        let had = self.body.len();
+        match self.frame {
+            Frame::Length(length) => {
+                self.reader.by_ref().take((length - had) as u64).read_to_end(&mut self.body)?;
+                self.frame = Frame::Ended;
+            }
+            Frame::Closed => {
+                let part = self.reader.fill_buf()?;
+                self.body.extend_from_slice(part);
+                let read = part.len();
+                self.reader.consume(read);
+                if read == 0 {
+                    self.frame = Frame::Ended;
+                }
+            }
+            Frame::Chunked => self.read_chunk()?,
+            Frame::Ended => {}
+        }
+        Ok(!matches!(self.frame, Frame::Ended))
+    }
+
+    fn read_chunk(&mut self) -> std::io::Result<()> {
+        let mut line = String::new();
+        self.reader.read_line(&mut line)?;
+        let size = usize::from_str_radix(line.trim_end(), 16)
+            .map_err(|_| std::io::Error::other(format!("the body breaks off: {line:?}")))?;
+        self.reader.by_ref().take(size as u64).read_to_end(&mut self.body)?;
+        line.clear();
+        self.reader.read_line(&mut line)?;
+        if size == 0 {
+            self.frame = Frame::Ended;
+        }
+        Ok(())
+    }
+
+    /// The body as it is so far.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The chunks so far, by the type of the body.
+    pub(crate) fn arrived(&self) -> Arrived {
+        match self.headers.get("content-type").and_then(Value::as_str) {
+            Some(kind) if kind.starts_with("text/event-stream") => chunks::of_events(&self.text()),
+            Some(kind) if kind.starts_with("application/x-ndjson") => chunks::of_lines(&self.text()),
+            _ => Arrived::default(),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What came of a step, and what is expected of it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value};
+
+use crate::chunks::{self, Arrived};
+use crate::folder;
+use crate::matching::{differences, missing};
+use crate::scene::Scene;
+use crate::server::wait_until;
+
+/// What a step left behind.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    pub(crate) exit: Option<i32>,
+    pub(crate) status: Option<u16>,
+    pub(crate) headers: Map<String, Value>,
+    /// stdout, or the body of a response.
+    pub(crate) text: String,
+    pub(crate) stderr: String,
+    pub(crate) arrived: Arrived,
+    /// What the model was asked.
+    pub(crate) requests: Vec<Value>,
+    /// The sync answer to the same question, where it is compared.
+    pub(crate) sync: Option<Value>,
+}
+
+impl Outcome {
+    /// Everything that differs from what is expected; none where nothing does.
+    pub(crate) fn check(&self, expect: &Map<String, Value>, scene: &Scene<'_>) -> Result<(), String> {
+        let faults: Vec<String> =
+            expect.iter().flat_map(|(what, expected)| self.check_one(scene, what, expected)).collect();
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{}\n-- exit {:?}, status {:?}, headers {}\n-- stdout or body\n{}\n-- chunks {}\n-- stderr\n{}\n-- requests {}",
+            faults.join("\n"),
+            self.exit,
+            self.status,
+            Value::from(self.headers.clone()),
+            self.text,
+            Value::from(self.arrived.chunks.clone()),
+            self.stderr,
+            self.requests.len(),
+        ))
+    }
+
+    fn check_one(&self, scene: &Scene<'_>, what: &str, expected: &Value) -> Vec<String> {
+        let wanted = texts(expected);
+        let chunks = &self.arrived.chunks;
+        let faults = match what {
+            "exit" => differences(&Value::from(self.exit), expected),
+            "status" => differences(&Value::from(self.status), expected),
+            "headers" => differences(&Value::from(self.headers.clone()), expected),
+            "stdout" | "body" => match serde_json::from_str(&self.text) {
+                Ok(found) => differences(&found, expected),
+                Err(error) => vec![format!("not JSON: {error}")],
+            },
+            "stdout_text" | "body_text" => absent(&self.text, &wanted),
+            "stdout_without" | "body_without" => present(&self.text, &wanted),
+            "stderr" => absent(&self.stderr, &wanted),
+            "stderr_without" => present(&self.stderr, &wanted),
+            "chunks" => differences(&Value::from(chunks.clone()), expected),
+            "kinds" => differences(&chunks::kinds(chunks), expected),
+            "events" => differences(&Value::from(self.arrived.events.clone()), expected),
+            "heartbeats" => differences(&Value::from(self.arrived.heartbeats), expected),
+            "stream" => self.check_stream(scene.folder, expected),
+            "folds" => self.check_fold(),
+            "same_chunks" => scene.check_same(chunks),
+            "distinct" => scene.check_distinct(&wanted),
+            "broken_off" => check_broken_off(scene, expected),
+            "calls" => differences(&Value::from(self.requests.len()), expected),
+            "request" => match self.requests.last() {
+                Some(request) => differences(request, expected),
+                None => vec!["no request".to_owned()],
+            },
+            "same_request" => match scene.earlier.as_ref() == self.requests.last() {
+                true => Vec::new(),
+                false => vec![": the request differs from that of the step before".to_owned()],
+            },
+            "request_text" => absent(&self.last_request(), &wanted),
+            "request_without" => present(&self.last_request(), &wanted),
+            "files" => files(scene.folder, expected),
+            _ => vec!["no such expectation".to_owned()],
+        };
+        faults.into_iter().map(|fault| format!("{what}{fault}")).collect()
+    }
+
+    /// `cog verify` finds the stream to be one, and where it ends well, its chunks give exactly `final.data`.
+    fn check_stream(&self, folder: &Path, expected: &Value) -> Vec<String> {
+        let chunks = &self.arrived.chunks;
+        let mut faults = differences(&verdict(folder, chunks), expected);
+        if let Some(data) = chunks.last().and_then(|end| end.get("data"))
+            && chunks::applied(chunks).as_ref() != Some(data)
+        {
+            faults.push(format!(": its chunks give {:?}, not final.data", chunks::applied(chunks)));
+        }
+        faults
+    }
+
+    /// The envelope of the chunks is the sync answer.
+    fn check_fold(&self) -> Vec<String> {
+        let sync = self.sync.clone().map(chunks::folded).unwrap_or_default();
+        match chunks::fold(&self.arrived.chunks) {
+            Ok(fold) if fold == sync => Vec::new(),
+            Ok(fold) => vec![format!(": the chunks give {fold}\n, the sync answer is {sync}")],
+            Err(error) => vec![error],
+        }
+    }
+
+    /// All texts of the last request, so that what a model is told can be looked for as it reads it.
+    fn last_request(&self) -> String {
+        fn collect(value: &Value, into: &mut String) {
+            match value {
+                Value::String(text) => {
+                    into.push_str(text);
+                    into.push('\n');
+                }
+                Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+                Value::Object(members) => members.values().for_each(|member| collect(member, into)),
+                _ => {}
+            }
+        }
+        let mut told = String::new();
+        self.requests.last().into_iter().for_each(|request| collect(request, &mut told));
+        told
+    }
+}
+
+/// What `cog verify` says of the chunks as a stream.
+fn verdict(folder: &Path, chunks: &[Value]) -> Value {
+    let lines: String = chunks.iter().map(|chunk| format!("{chunk}\n")).collect();
+    let path = folder.join("stream-of-a-step.ndjson");
+    if let Err(error) = folder::write(&path, &lines) {
+        return Value::from(error);
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
+    command
+        .args(["verify", "--kind", "stream", "--format", "json"])
+        .arg(path)
+        .env_clear()
+        .stdin(Stdio::null());
+    let said = command.output().ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
+    said.unwrap_or_default()
+}
+
+/// Whoever asked may be gone a moment before the model notices.
+fn check_broken_off(scene: &Scene<'_>, expected: &Value) -> Vec<String> {
+    let count = || Value::from(scene.model.as_ref().map(|model| model.broken_off()));
+    let is_so = wait_until(|| differences(&count(), expected).is_empty().then_some(()));
+    is_so.map_or_else(|| differences(&count(), expected), |()| Vec::new())
+}
+
+fn texts(expected: &Value) -> Vec<String> {
+    expected.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn absent(found: &str, texts: &[String]) -> Vec<String> {
+    missing(found, texts).into_iter().map(|text| format!(": no {text:?}")).collect()
+}
+
+fn present(found: &str, texts: &[String]) -> Vec<String> {
+    texts.iter().filter(|text| found.contains(*text)).map(|text| format!(": has {text:?}")).collect()
+}
+
+/// Files that must contain texts, or, with null, not be there.
+fn files(folder: &Path, expected: &Value) -> Vec<String> {
+    let mut faults = Vec::new();
+    for (name, expected) in expected.as_object().into_iter().flatten() {
+        match (folder::read(&folder.join(name)), expected.is_null()) {
+            (Ok(_), true) => faults.push(format!(" {name}: is there")),
+            (Ok(found), false) => {
+                faults.extend(absent(&found, &texts(expected)).iter().map(|fault| format!(" {name}{fault}")));
+            }
+            (Err(_), true) => {}
+            (Err(error), false) => faults.push(format!(" {error}")),
+        }
+    }
+    faults
+}

@@ -1,0 +1,104 @@
+//! What the steps of a case share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::chunks::comparable;
+use crate::model::{Model, Reply};
+use crate::server::Server;
+
+/// The folder, the model, the server, and what earlier steps left for later ones.
+pub(crate) struct Scene<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) replies: &'a [Reply],
+    pub(crate) base: &'a Value,
+    /// The model of the server, or of the step.
+    pub(crate) model: Option<Model>,
+    pub(crate) server: Option<Server>,
+    /// The last request of the steps so far.
+    pub(crate) earlier: Option<Value>,
+    /// The chunks of the step before that had any.
+    pub(crate) chunks: Vec<Value>,
+    /// What steps keep of what arrived, by name.
+    pub(crate) kept: BTreeMap<String, Value>,
+}
+
+impl<'a> Scene<'a> {
+    /// A folder, the case's replies, and the envelope that replies change.
+    pub(crate) fn new(folder: &'a Path, replies: &'a [Reply], base: &'a Value) -> Self {
+        Self {
+            folder,
+            replies,
+            base,
+            model: None,
+            server: None,
+            earlier: None,
+            chunks: Vec::new(),
+            kept: BTreeMap::new(),
+        }
+    }
+
+    /// Where the server listens.
+    pub(crate) fn address(&self) -> Result<&str, String> {
+        self.server.as_ref().map(|server| &*server.address).ok_or_else(|| "no server runs".to_owned())
+    }
+
+    /// The bodies of what the model was asked so far.
+    pub(crate) fn requests(&self) -> Vec<Value> {
+        self.model.as_ref().map(Model::requests).unwrap_or_default()
+    }
+
+    /// A text with `{folder}`, and `{name}` for what was kept under that name.
+    pub(crate) fn filled(&self, text: &str) -> String {
+        let text = text.replace("{folder}", &self.folder.to_string_lossy());
+        self.kept.iter().fold(text, |text, (name, value)| {
+            let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            text.replace(&format!("{{{name}}}"), &shown)
+        })
+    }
+
+    /// A value with the same in its texts; a text that is nothing else becomes what was kept.
+    pub(crate) fn filled_in(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => {
+                let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+                let kept = name.and_then(|name| self.kept.get(name)).cloned();
+                kept.unwrap_or_else(|| Value::from(self.filled(text)))
+            }
+            Value::Array(items) => items.iter().map(|item| self.filled_in(item)).collect(),
+            Value::Object(members) => {
+                let members = members.iter().map(|(key, member)| (key.clone(), self.filled_in(member)));
+                Value::Object(members.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// Keeps what stands at a JSON pointer in what arrived.
+    pub(crate) fn keep(&mut self, names: &BTreeMap<String, String>, arrived: &Value) -> Result<(), String> {
+        for (name, pointer) in names {
+            let found =
+                arrived.pointer(pointer).ok_or_else(|| format!("nothing at {pointer} of {arrived}"))?;
+            self.kept.insert(name.clone(), found.clone());
+        }
+        Ok(())
+    }
+
+    /// The chunks are those of the step before, but for what differs from run to run.
+    pub(crate) fn check_same(&self, chunks: &[Value]) -> Vec<String> {
+        let (now, before) = (comparable(chunks), comparable(&self.chunks));
+        if now == before && !now.is_empty() {
+            return Vec::new();
+        }
+        vec![format!(": {}\n, before {}", Value::from(now), Value::from(before))]
+    }
+
+    /// What was kept under these names is different each time.
+    pub(crate) fn check_distinct(&self, names: &[String]) -> Vec<String> {
+        let values: BTreeSet<String> =
+            names.iter().filter_map(|name| self.kept.get(name)).map(Value::to_string).collect();
+        if values.len() == names.len() { Vec::new() } else { vec![format!(": only {values:?}")] }
+    }
+}

@@ -1,0 +1,83 @@
+//! `cog serve`, as a process of its own.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::model::Model;
+
+/// The longest that anything may take before the case fails.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A server on a free port of this machine, until it is dropped.
+pub(crate) struct Server {
+    child: Child,
+    /// `127.0.0.1:40123`.
+    pub(crate) address: String,
+}
+
+impl Server {
+    /// Starts it in a folder, and waits until it says where it listens.
+    pub(crate) fn start(folder: &Path, arguments: &[String], model: Option<&Model>) -> Result<Self, String> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
+        command.arg("serve").args(["--port", "0"]).args(arguments);
+        command.current_dir(folder).env_clear().env("HOME", folder.join("home"));
+        command.envs(model.map(Model::environment).into_iter().flatten());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let (send, receive) = mpsc::channel();
+        let lines = child.stderr.take().map(BufReader::new).into_iter().flat_map(BufReader::lines);
+        // Read to its end, so that the server never waits for somebody to read what it tells.
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(send.send(line))));
+        let mut server = Self { child, address: String::new() };
+        let mut told = Vec::new();
+        while let Ok(line) = receive.recv_timeout(PATIENCE) {
+            if let Some((_, address)) = line.split_once("http://") {
+                let end = address
+                    .find(|c: char| !(c.is_ascii_digit() || ".:".contains(c)))
+                    .unwrap_or(address.len());
+                address.split_at(end).0.clone_into(&mut server.address);
+                return Ok(server);
+            }
+            told.push(line);
+        }
+        Err(format!("cog serve does not listen:\n{}", told.join("\n")))
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, name: &str) -> Result<(), String> {
+        let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status();
+        match sent {
+            Ok(status) if status.success() => Ok(()),
+            other => Err(format!("kill -{name}: {other:?}")),
+        }
+    }
+
+    /// Waits until it has ended, and gives its exit code.
+    pub(crate) fn ended(mut self) -> Result<Option<i32>, String> {
+        wait_until(|| self.child.try_wait().ok().flatten())
+            .map(|status| status.code())
+            .ok_or_else(|| "the server does not end".to_owned())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Looks again and again, until there is something or patience ends.
+pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let begun = Instant::now();
+    loop {
+        match look() {
+            Some(found) => return Some(found),
+            None if begun.elapsed() > PATIENCE => return None,
+            None => std::thread::park_timeout(Duration::from_millis(5)),
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A WebSocket client that does what a case tells it, frame by frame.
+
+use std::net::TcpStream;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tokio_tungstenite::tungstenite::{
+    self, Message, WebSocket, client,
+    client::IntoClientRequest as _,
+    http::{HeaderName, HeaderValue},
+    protocol::{CloseFrame, frame::coding::CloseCode},
+};
+
+use crate::chunks::Arrived;
+use crate::matching::fits;
+use crate::server::PATIENCE;
+
+/// One thing that is done with a socket.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub(crate) enum Act {
+    /// Sends a text frame: text as it is, anything else as JSON.
+    Send(Value),
+    /// Sends the text as a binary frame.
+    SendBinary(String),
+    /// Reads until a frame fits.
+    Until(Value),
+    /// Reads until the server closes, with this code.
+    UntilClosed(u16),
+    /// Closes.
+    Close(u16),
+    /// Goes without a word, for this reason.
+    Leave(String),
+}
+
+/// What came of a socket.
+#[derive(Default)]
+pub(crate) struct Conversation {
+    /// The status of the handshake.
+    pub(crate) status: u16,
+    /// What was sent back in place of a socket.
+    pub(crate) refusal: String,
+    pub(crate) arrived: Arrived,
+}
+
+/// Opens a socket and acts.
+pub(crate) fn converse(
+    address: &str,
+    path: &str,
+    headers: &[(String, String)],
+    acts: &[Act],
+) -> Result<Conversation, String> {
+    let mut conversation = Conversation { status: 101, ..Conversation::default() };
+    let Some(mut socket) = open(address, path, headers, &mut conversation)? else { return Ok(conversation) };
+    for act in acts {
+        act.perform(&mut socket, &mut conversation).map_err(|error| {
+            format!(
+                "{act:?}: {error}\n-- frames so far: {}",
+                Value::from(conversation.arrived.chunks.clone())
+            )
+        })?;
+    }
+    Ok(conversation)
+}
+
+fn open(
+    address: &str,
+    path: &str,
+    headers: &[(String, String)],
+    conversation: &mut Conversation,
+) -> Result<Option<WebSocket<TcpStream>>, String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let mut request = format!("ws://{address}{path}").into_client_request().map_err(|error| text(&error))?;
+    for (name, value) in headers {
+        let name: HeaderName = name.parse().map_err(|error| text(&error))?;
+        let value = HeaderValue::from_str(value).map_err(|error| text(&error))?;
+        request.headers_mut().insert(name, value);
+    }
+    let stream = TcpStream::connect(address).map_err(|error| text(&error))?;
+    stream.set_read_timeout(Some(PATIENCE)).map_err(|error| text(&error))?;
+    match client(request, stream) {
+        Ok((socket, _)) => Ok(Some(socket)),
+        Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(response))) => {
+            conversation.status = response.status().as_u16();
+            let body = response.body().as_deref().unwrap_or_default();
+            conversation.refusal = String::from_utf8_lossy(body).into_owned();
+            Ok(None)
+        }
+        Err(error) => Err(format!("no socket: {error}")),
+    }
+}
+
+impl Act {
+    fn perform(&self, socket: &mut WebSocket<TcpStream>, into: &mut Conversation) -> Result<(), String> {
+        let sent = match self {
+            Self::Send(Value::String(text)) => socket.send(Message::text(text.as_str())),
+            Self::Send(value) => socket.send(Message::text(value.to_string())),
+            Self::SendBinary(text) => socket.send(Message::binary(text.as_bytes().to_vec())),
+            Self::Close(code) => {
+                socket.close(Some(CloseFrame { code: CloseCode::from(*code), reason: "".into() }))
+            }
+            Self::Leave(_why) => socket.get_ref().shutdown(std::net::Shutdown::Both).map_err(Into::into),
+            Self::Until(expected) => return read_until(socket, into, expected),
+            Self::UntilClosed(code) => return read_to_close(socket, into, *code),
+        };
+        sent.map_err(|error| error.to_string())
+    }
+}
+
+fn read_until(
+    socket: &mut WebSocket<TcpStream>,
+    into: &mut Conversation,
+    expected: &Value,
+) -> Result<(), String> {
+    loop {
+        match socket.read().map_err(|error| error.to_string())? {
+            Message::Text(text) => {
+                let chunk: Value = serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))?;
+                let is_it = fits(&chunk, expected);
+                into.arrived.chunks.push(chunk);
+                if is_it {
+                    return Ok(());
+                }
+            }
+            Message::Ping(_) => into.arrived.heartbeats += 1,
+            Message::Close(frame) => return Err(format!("closed: {frame:?}")),
+            _ => {}
+        }
+    }
+}
+
+fn read_to_close(
+    socket: &mut WebSocket<TcpStream>,
+    into: &mut Conversation,
+    code: u16,
+) -> Result<(), String> {
+    loop {
+        match socket.read() {
+            Ok(Message::Text(text)) => {
+                into.arrived.chunks.push(serde_json::from_str(&text).unwrap_or_default());
+            }
+            Ok(Message::Close(Some(frame))) if u16::from(frame.code) == code => return Ok(()),
+            Ok(Message::Close(frame)) => return Err(format!("closed: {frame:?}")),
+            Ok(_) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}
