@@ -6,6 +6,7 @@
 //! * what a module says of itself: [`Manifest`], with the defaults of its [`Tier`] resolved;
 //! * what a run answers: [`Envelope`] and [`Chunk`], with [`Meta`], [`Risk`], [`ErrorBody`];
 //! * the one table of error codes: [`Code`];
+//! * the JSON Schemas of these documents, as they are published: [`Schema`];
 //! * what passes between the stages: [`ModelEvent`], [`Usage`], [`FinishReason`], [`Repair`],
 //!   [`Secret`].
 
@@ -19,6 +20,7 @@ mod media;
 mod meta;
 mod repair;
 mod risk;
+mod schemas;
 mod secret;
 mod tier;
 mod warning;
@@ -36,6 +38,7 @@ pub use media::MediaSource;
 pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
 pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
+pub use schemas::Schema;
 pub use secret::Secret;
 pub use tier::{ChunkType, EnumStrategy, OnViolation, ResponseMode, Strictness, Tier, UnknownWord};
 pub use warning::{Warning, WarningCode};

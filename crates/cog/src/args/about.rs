@@ -117,6 +117,8 @@ pub(crate) enum SchemaName {
     Envelope,
     /// One chunk of a stream
     Chunk,
+    /// What a runtime can do
+    Capabilities,
     /// A Harmony message
     Message,
     /// A Harmony handoff packet

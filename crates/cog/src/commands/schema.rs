@@ -1,5 +1,7 @@
 //! `cog schema`: the JSON Schemas of what the specification describes.
 
+use cog_spec::Schema;
+
 use super::emit;
 use crate::{
     args::{SchemaArgs, SchemaName},
@@ -20,10 +22,11 @@ pub(crate) fn schema(args: &SchemaArgs, console: &Console) -> Result<Exit, Fault
 
 const fn text(name: SchemaName) -> &'static str {
     match name {
-        SchemaName::Manifest => include_str!("../../schemas/manifest.schema.json"),
-        SchemaName::Envelope => include_str!("../../schemas/envelope.schema.json"),
-        SchemaName::Chunk => include_str!("../../schemas/chunk.schema.json"),
-        SchemaName::Message => include_str!("../../schemas/message.schema.json"),
-        SchemaName::Handoff => include_str!("../../schemas/handoff.schema.json"),
+        SchemaName::Manifest => Schema::Manifest.text(),
+        SchemaName::Envelope => Schema::Envelope.text(),
+        SchemaName::Chunk => Schema::Chunk.text(),
+        SchemaName::Capabilities => Schema::Capabilities.text(),
+        SchemaName::Message => Schema::Message.text(),
+        SchemaName::Handoff => Schema::Handoff.text(),
     }
 }

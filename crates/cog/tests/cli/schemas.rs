@@ -93,3 +93,10 @@ fn handoffs() {
     packet["context"] = json!({});
     assert!(!validator.is_valid(&packet));
 }
+
+#[test]
+fn capabilities() {
+    let validator = schema("capabilities");
+    fits(&validator, &stdout_json(&Place::new().cog(["capabilities"]).output().unwrap()));
+    assert!(!validator.is_valid(&json!({"runtime": "cog", "version": "1", "capabilities": {}})));
+}
