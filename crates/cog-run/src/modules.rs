@@ -26,14 +26,28 @@ impl Modules {
     /// The module of this name or at this path, compiled once for each state of its files.
     pub(crate) fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
         let origin = self.finder.find(name_or_path).map_err(|error| fault::of_search(&error))?;
+        self.compiled(name_or_path, &origin)
+    }
+
+    /// The same by name alone.
+    pub(crate) fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        let origin = self.finder.find_name(name).map_err(|error| fault::of_search(&error))?;
+        self.compiled(name, &origin)
+    }
+
+    pub(crate) fn finder(&self) -> &Finder {
+        &self.finder
+    }
+
+    fn compiled(&self, name: &str, origin: &Origin) -> Result<Arc<Module>, ErrorBody> {
         let key = origin.path_of("");
-        let stamp = Stamp::of(&origin);
+        let stamp = Stamp::of(origin);
         if let Some((known, module)) = self.lock().get(&key)
             && *known == stamp
         {
             return Ok(Arc::clone(module));
         }
-        let module = Arc::new(load(&origin).map_err(|error| fault::of_loading(name_or_path, &error))?);
+        let module = Arc::new(load(origin).map_err(|error| fault::of_loading(name, &error))?);
         self.lock().insert(key, (stamp, Arc::clone(&module)));
         Ok(module)
     }

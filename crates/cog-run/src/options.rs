@@ -4,7 +4,7 @@ mod json;
 
 use std::time::Duration;
 
-use cog_spec::{ChunkType, Generation, OnViolation};
+use cog_spec::{ChunkType, Generation, OnViolation, Warning};
 
 use crate::Stop;
 
@@ -42,6 +42,8 @@ pub struct RunOptions {
     /// The run is asked again in a stream that is resumed (supplement section 6): the last `seq` that was told. The
     /// stream says so, takes back what was told by a snapshot of no data, and counts on.
     pub resume_from: Option<u64>,
+    /// What the answer warns of beside what the run itself finds.
+    pub warnings: Vec<Warning>,
     /// What an end that a resumed stream can mend says of how to go on.
     pub recovery: Option<RecoveryOffer>,
 }

@@ -129,7 +129,7 @@ fn rules(
     rules.runtime.trace_id = options.trace_id.clone();
     rules.asked = question::dialect_of(request, provider);
     rules.strict = options.strict;
-    rules.warnings = warnings;
+    rules.warnings = options.warnings.iter().cloned().chain(warnings).collect();
     rules.resume_from = options.resume_from;
     rules.recovery = options.recovery;
     Ok(rules)

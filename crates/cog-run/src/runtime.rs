@@ -63,6 +63,19 @@ impl Runtime {
         self.shared.modules.load(name_or_path)
     }
 
+    /// The same by name alone, never by path: for callers who are not the operator.
+    ///
+    /// # Errors
+    /// As [`Runtime::load`].
+    pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        self.shared.modules.load_name(name)
+    }
+
+    /// Where modules are looked for.
+    pub fn finder(&self) -> &Finder {
+        self.shared.modules.finder()
+    }
+
     /// Runs a module and waits for the answer. Never fails otherwise than by an envelope that says so.
     pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
         let mut run = pipeline::prepare(&self.shared, module, input, &options);
