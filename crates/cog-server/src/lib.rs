@@ -1,13 +1,36 @@
 //! Modules over HTTP: the routes of supplement section 10, and a run's chunks as server-sent events, NDJSON or
 //! WebSocket frames.
+//!
+//! A streamed run belongs to its session (`cog_run::Sessions`), not to the connection that asked for it: every
+//! transport is a reader of the session's log, and all of them carry the same chunks.
+//!
+//! * `router`: which path leads where; `routes`: one file for each family;
+//! * `request`: what is asked for; `negotiate`: one envelope or a stream; `deliver`: from the one to the other;
+//! * `transport`: server-sent events, NDJSON, WebSocket; `answer` and `fault`: envelopes as responses;
+//! * `serve`: from a listener to connections; `guard`: who may ask, and how much.
 
 #![expect(
     dead_code,
     unused_imports,
     unreachable_pub,
-    reason = "the router, which uses the guards, comes next"
+    reason = "the guards are wired in next"
 )]
 
+mod answer;
+mod capability;
+mod deliver;
+mod fault;
 mod guard;
 mod metrics;
+mod negotiate;
+mod request;
+mod router;
+mod routes;
+mod serve;
+mod server;
+mod settings;
+mod state;
 mod timing;
+mod transport;
+
+pub use crate::{capability::capabilities, server::Server, settings::ServerSettings};

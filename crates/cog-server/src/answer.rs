@@ -1,0 +1,78 @@
+//! From an envelope, or any other document, to a response.
+
+use axum::{
+    body::Body,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+use cog_json::{ToJson, Writer};
+use cog_spec::{Code, Envelope};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+/// Room for an envelope of the usual size, so that it is written without growing.
+const USUAL: usize = 2048;
+
+/// The envelope with its status (supplement section 2).
+pub(crate) fn envelope(envelope: &Envelope) -> Response {
+    with_status(status(envelope), envelope)
+}
+
+/// The envelope with another status.
+pub(crate) fn with_status(status: StatusCode, envelope: &Envelope) -> Response {
+    let mut response = json(status, envelope);
+    if let Some(seconds) = retry_after(envelope) {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// A document. It holds for now, and no cache keeps it.
+pub(crate) fn json(status: StatusCode, document: &(impl ToJson + ?Sized)) -> Response {
+    let mut text = String::with_capacity(USUAL);
+    document.write_json(&mut Writer::compact(&mut text));
+    text.push('\n');
+    written(status, text)
+}
+
+/// A document that is JSON already.
+pub(crate) fn written(status: StatusCode, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
+    *response.status_mut() = status;
+    let headers: &mut HeaderMap = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, JSON);
+    headers.insert(header::CACHE_CONTROL, NO_STORE);
+    response
+}
+
+/// The status of an envelope: 200, or that of its error.
+pub(crate) fn status(envelope: &Envelope) -> StatusCode {
+    let status = envelope.error().map(|error| StatusCode::from_u16(error.code.http_status()));
+    status.map_or(StatusCode::OK, |status| status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+/// The seconds to wait: as long as the provider asks for, and one where it is only said that there are too many.
+fn retry_after(envelope: &Envelope) -> Option<u64> {
+    let error = envelope.error()?;
+    let asked = error.details.as_ref().and_then(|details| details.get("retry_after_ms")?.as_u64());
+    let asked = asked.map(|ms| ms.div_ceil(1000).max(1));
+    asked.or_else(|| (error.code == Code::RateLimited.into()).then_some(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+    use cog_spec::ErrorBody;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_has_the_status_of_its_code_and_says_how_long_to_wait() {
+        let error = ErrorBody::new(Code::RateLimited, "slowly");
+        let response = envelope(&Envelope::failure(error.clone()));
+        assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, "1"));
+        let details = Value::from(serde_json::json!({ "retry_after_ms": 2500 }));
+        let response = envelope(&Envelope::failure(error.with_details(details)));
+        assert_eq!(response.headers()["retry-after"], "3");
+    }
+}

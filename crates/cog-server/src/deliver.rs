@@ -1,0 +1,188 @@
+//! From what is asked to how it is answered: one envelope, a stream, or a session to look at later.
+
+use std::sync::Arc;
+
+use axum::{
+    http::{HeaderName, HeaderValue, StatusCode},
+    response::Response,
+};
+use cog_json::{ToJson, Value, Writer};
+use cog_module::Module;
+use cog_run::{After, Follower, ResumeError, ResumeFrom, RunInput, RunSpec, Session, Start};
+use cog_spec::{Code, Envelope, Warning, WarningCode};
+
+use crate::{
+    answer,
+    fault::Fault,
+    guard::Client,
+    negotiate::Delivery,
+    request::{ExecuteBody, Options},
+    state::App,
+    transport::Wire,
+};
+
+/// Tells of a fallback (supplement section 6).
+const WARNING: HeaderName = HeaderName::from_static("x-cognitive-warning");
+/// What it says where a stream could not be resumed.
+const AFRESH: &str = "SESSION_AFRESH; fallback=new_stream; reason=not_resumable";
+
+/// What is to run, for whom.
+pub(crate) struct Order {
+    pub(crate) module: Arc<Module>,
+    /// The name by which the module was asked for.
+    pub(crate) name: String,
+    pub(crate) body: ExecuteBody,
+    pub(crate) client: Client,
+}
+
+/// Answers an execute request.
+///
+/// # Errors
+/// What is known before the provider is asked (supplement R54).
+pub(crate) async fn deliver(app: &App, order: Order, delivery: Delivery) -> Result<Response, Fault> {
+    if order.body.options.detach && order.body.recovery.is_none() {
+        return detached(app, order);
+    }
+    match (delivery, &order.body.recovery) {
+        (Delivery::Stream(wire), _) => stream(app, order, wire).await,
+        (_, Some(_)) => stream(app, order, Wire::Sse).await,
+        _ => Ok(whole(app, order, delivery).await),
+    }
+}
+
+/// One envelope.
+async fn whole(app: &App, order: Order, delivery: Delivery) -> Response {
+    let Order { module, body, .. } = order;
+    let mut options = body.options;
+    options.run.warnings.extend(delivery.warning());
+    let input = RunInput::Json(body.input.unwrap_or_else(Value::null));
+    let mut response = answer::envelope(&run(app, &module, input, options).await);
+    if let Some(text) = delivery.warning_header() {
+        response.headers_mut().insert(WARNING, HeaderValue::from_static(text));
+    }
+    response
+}
+
+/// Runs a module to its envelope.
+pub(crate) async fn run(app: &App, module: &Arc<Module>, input: RunInput, options: Options) -> Envelope {
+    app.runtime.execute(module, input, options.run).await
+}
+
+async fn stream(app: &App, order: Order, wire: Wire) -> Result<Response, Fault> {
+    let (follower, is_afresh) = follow(app, order).await?;
+    let mut response = wire.response(follower, &app.settings);
+    if is_afresh {
+        response.headers_mut().insert(WARNING, HeaderValue::from_static(AFRESH));
+    }
+    Ok(response)
+}
+
+/// A reader of the run: of one that begins, or of one that is resumed. Also whether it begins afresh because it could
+/// not be resumed.
+pub(crate) async fn follow(app: &App, mut order: Order) -> Result<(Follower, bool), Fault> {
+    let Some((id, from)) = order.body.recovery.take() else {
+        return Ok((begin(app, order)?.follow(After::Start), false));
+    };
+    let error = match resume(app, &id, &order.client, from).await {
+        Ok(follower) => return Ok((follower, false)),
+        Err(fault) => fault,
+    };
+    match error {
+        Unresumed::Told(ResumeError::Refused(envelope)) => Err(envelope.into()),
+        Unresumed::Told(error @ ResumeError::Off) => Err(error.into_envelope().into()),
+        Unresumed::Fault(fault) => Err(fault),
+        Unresumed::Told(error) if order.body.input.is_none() => Err(error.into_envelope().into()),
+        Unresumed::Told(ResumeError::Unknown) => {
+            order.body.options.run.warnings.push(afresh());
+            Ok((begin(app, order)?.follow(After::Start), true))
+        }
+        // The session is there, and what the client has of it is not right: all of it, from its first chunk.
+        Unresumed::Told(_) => match resume(app, &id, &order.client, ResumeFrom::default()).await {
+            Ok(follower) => Ok((follower, true)),
+            Err(_) => {
+                order.body.options.run.warnings.push(afresh());
+                Ok((begin(app, order)?.follow(After::Start), true))
+            }
+        },
+    }
+}
+
+/// Why a session was not resumed.
+enum Unresumed {
+    Told(ResumeError),
+    Fault(Fault),
+}
+
+async fn resume(app: &App, id: &str, client: &Client, from: ResumeFrom) -> Result<Follower, Unresumed> {
+    let slot = app.slot(client).map_err(Unresumed::Fault)?;
+    let resumed = app.sessions.resume(&app.runtime, id, &client.owner(), from, slot).await;
+    resumed.map_err(Unresumed::Told)
+}
+
+/// A reader of a session from some place on.
+///
+/// # Errors
+/// E4013 where there is no such session, E4014 where it has no such place.
+pub(crate) async fn reread(
+    app: &App,
+    id: &str,
+    client: &Client,
+    from: Option<ResumeFrom>,
+) -> Result<Follower, Fault> {
+    match from {
+        Some(from) => resume(app, id, client, from).await.map_err(|error| match error {
+            Unresumed::Told(error) => error.into_envelope().into(),
+            Unresumed::Fault(fault) => fault,
+        }),
+        None => app
+            .sessions
+            .follow(id, &client.owner(), After::Start)
+            .map_err(|error| error.into_envelope().into()),
+    }
+}
+
+fn begin(app: &App, order: Order) -> Result<Session, Fault> {
+    let slot = app.slot(&order.client)?;
+    let Some(input) = order.body.input else {
+        return Err(Fault::new(Code::MissingRequiredField, "the body has no `input`"));
+    };
+    let detached = order.body.options.detach;
+    let spec = RunSpec { module: order.name, input, options: order.body.options.run };
+    let start = Start { owner: order.client.owner(), detached, slot };
+    Ok(app.sessions.start(&app.runtime, &order.module, spec, start)?)
+}
+
+fn detached(app: &App, order: Order) -> Result<Response, Fault> {
+    let session = begin(app, order)?;
+    let accepted = Accepted(session.id());
+    let mut response = answer::json(StatusCode::ACCEPTED, &accepted);
+    if let Ok(place) = HeaderValue::from_str(&accepted.events_url()) {
+        response.headers_mut().insert(axum::http::header::LOCATION, place);
+    }
+    Ok(response)
+}
+
+/// What a caller who does not wait is told: where to look.
+struct Accepted<'a>(&'a str);
+
+impl Accepted<'_> {
+    fn events_url(&self) -> String {
+        format!("/v1/sessions/{}/events", self.0)
+    }
+}
+
+impl ToJson for Accepted<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("session_id", self.0);
+            w.field("events_url", &self.events_url());
+        });
+    }
+}
+
+fn afresh() -> Warning {
+    Warning {
+        fallback_used: Some("new_stream".to_owned()),
+        ..Warning::new(WarningCode::SessionAfresh, "The session to resume is gone: this is a new run.")
+    }
+}

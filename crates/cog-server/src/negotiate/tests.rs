@@ -1,0 +1,83 @@
+use axum::http::{HeaderMap, HeaderValue, header};
+use cog_json::Value;
+use cog_spec::ResponseMode::{self, Both, Streaming, Sync};
+
+use super::*;
+
+/// How a request of these headers, this query and these options is answered by a module of this mode.
+fn delivery(
+    mode: ResponseMode,
+    headers: &[(&'static str, &str)],
+    query: &str,
+    options: &str,
+) -> Result<Delivery, String> {
+    let headers: HeaderMap = headers
+        .iter()
+        .map(|(name, value)| (header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
+        .collect();
+    let options = Options::read(Value::parse(options).unwrap().node()).unwrap();
+    let wishes = Wishes { headers: &headers, query: Some(query), options: &options };
+    wishes.delivery(mode).map_err(|fault| fault.into_envelope().error().unwrap().code.to_string())
+}
+
+fn accept(mode: ResponseMode, value: &str) -> Delivery {
+    delivery(mode, &[("accept", value)], "", "{}").unwrap()
+}
+
+const SSE: Delivery = Delivery::Stream(Wire::Sse);
+const NDJSON: Delivery = Delivery::Stream(Wire::Ndjson);
+
+#[test]
+fn the_strongest_wish_wins() {
+    let header = ("x-cognitive-response-mode", "streaming");
+    let body = r#"{"response_mode": "sync"}"#;
+    assert_eq!(delivery(Both, &[header], "response_mode=sync", body), Ok(SSE));
+    assert_eq!(delivery(Both, &[], "response_mode=streaming", body), Ok(Delivery::Whole));
+    let json = ("accept", "application/json");
+    assert_eq!(delivery(Both, &[json], "a=b&response_mode=streaming", "{}"), Ok(SSE));
+    assert_eq!(delivery(Both, &[("accept", "application/x-ndjson")], "", "{}"), Ok(NDJSON));
+    assert_eq!(delivery(Streaming, &[], "", "{}"), Ok(SSE));
+    assert_eq!(delivery(Both, &[], "", "{}"), Ok(Delivery::Whole));
+}
+
+#[test]
+fn accept_is_read_with_weights_and_wildcards() {
+    for (mode, value, expected) in [
+        (Streaming, "*/*", SSE),
+        (Sync, "*/*", Delivery::Whole),
+        (Both, "*/*", Delivery::Whole),
+        (Streaming, "application/json, text/plain, */*", Delivery::Whole),
+        (Both, "text/event-stream, */*;q=0.1", SSE),
+        (Both, "application/json;q=0.5, application/x-ndjson;q=0.8", NDJSON),
+        (Both, "text/event-stream;q=0.2, application/json", Delivery::Whole),
+        (Streaming, "application/*", NDJSON),
+        (Both, "application/json, text/event-stream", SSE),
+        (Streaming, "text/event-stream;q=0, */*", Delivery::Stream(Wire::Ndjson)),
+        (Streaming, "image/png", SSE),
+        (Both, "TEXT/Event-Stream; Q=1.0", SSE),
+        (Both, "text/event-stream;q=heavy, application/json;q=0.9", SSE),
+    ] {
+        assert_eq!(accept(mode, value), expected, "{mode:?} {value}");
+    }
+}
+
+#[test]
+fn a_stream_of_a_sync_module_is_one_envelope_with_a_warning_or_refused() {
+    let asked = |options| delivery(Sync, &[("accept", "text/event-stream")], "", options);
+    assert_eq!(asked("{}"), Ok(Delivery::WholeInstead));
+    assert_eq!(asked(r#"{"require_streaming": true}"#), Err("E4010".to_owned()));
+    assert!(Delivery::WholeInstead.warning().is_some() && Delivery::Whole.warning().is_none());
+}
+
+#[test]
+fn requiring_a_stream_is_asking_for_one() {
+    assert_eq!(delivery(Both, &[], "", r#"{"require_streaming": true}"#), Ok(SSE));
+    assert_eq!(delivery(Sync, &[], "", r#"{"require_streaming": true}"#), Err("E4010".to_owned()));
+}
+
+#[test]
+fn a_mode_that_is_none_is_refused() {
+    let header = ("x-cognitive-response-mode", "stream");
+    assert_eq!(delivery(Both, &[header], "", "{}"), Err("E1004".to_owned()));
+    assert_eq!(delivery(Both, &[], "response_mode=both", "{}"), Err("E1004".to_owned()));
+}

@@ -1,0 +1,11 @@
+//! What a request asks for: body, options, recovery.
+
+mod body;
+mod options;
+mod recovery;
+
+pub(crate) use self::{
+    body::{ExecuteBody, RunBody, object, read},
+    options::{Mode, Options},
+    recovery::of_headers,
+};

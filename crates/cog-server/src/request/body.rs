@@ -1,0 +1,158 @@
+//! The body of a request: JSON, and what stands in it.
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, StatusCode, header},
+};
+use cog_json::{Limits, Node, Value};
+use cog_run::RunInput;
+use cog_spec::{Code, ErrorBody};
+
+use super::{
+    Options,
+    recovery::{self, Recovery},
+};
+use crate::{ServerSettings, fault::Fault, guard};
+
+/// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (supplement section 10).
+#[derive(Debug)]
+pub(crate) struct ExecuteBody {
+    /// `input`; a resumed stream can go without.
+    pub(crate) input: Option<Value>,
+    /// `_options`.
+    pub(crate) options: Options,
+    /// `_recovery`.
+    pub(crate) recovery: Option<Recovery>,
+}
+
+/// The body of `POST /run`, kept for older callers.
+#[derive(Debug)]
+pub(crate) struct RunBody {
+    /// `module`.
+    pub(crate) module: String,
+    /// `input`, else `args`.
+    pub(crate) input: RunInput,
+    /// `provider` and `model`.
+    pub(crate) options: Options,
+}
+
+/// Reads a body that is JSON.
+///
+/// # Errors
+/// 415 for another content type, 413 E1005 for too much, 400 E1000 for what is no JSON, with line and column.
+pub(crate) async fn read(headers: &HeaderMap, body: Body, settings: &ServerSettings) -> Result<Bytes, Fault> {
+    if !is_json(headers) {
+        return Err(not_json(headers));
+    }
+    Ok(guard::body::read(body, settings.max_body_bytes, settings.body_timeout).await?)
+}
+
+impl ExecuteBody {
+    /// Reads the body of an execute request.
+    ///
+    /// # Errors
+    /// E1000 to E1003, with the path.
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, Fault> {
+        Self::of(&object(body)?)
+    }
+
+    /// The same of a body that was parsed.
+    pub(crate) fn of(value: &Value) -> Result<Self, Fault> {
+        only(value.node(), "", &["input", "_options", "_recovery"])?;
+        let recovery = value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
+        let input = value.get("input").map(|input| value.child(input));
+        if input.is_none() && recovery.is_none() {
+            return Err(missing("input", r#"send {"input": {…}}"#));
+        }
+        let options = value.get("_options").map(Options::read).transpose()?.unwrap_or_default();
+        Ok(Self { input, options, recovery })
+    }
+}
+
+impl RunBody {
+    /// Reads the body of an older request.
+    ///
+    /// # Errors
+    /// E1000 to E1003, with the path.
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, Fault> {
+        let value = object(body)?;
+        only(value.node(), "", &["module", "args", "input", "provider", "model"])?;
+        let Some(module) = text(&value, "module")? else {
+            return Err(missing("module", r#"send {"module": "NAME", "input": {…}}"#));
+        };
+        let input = match (value.get("input"), text(&value, "args")?) {
+            (Some(_), Some(_)) => return Err(wrong("`args` and `input` exclude each other")),
+            (Some(input), None) => RunInput::Json(value.child(input)),
+            (None, Some(args)) => RunInput::Args(args),
+            (None, None) => return Err(missing("input", "send `input`, an object, or `args`, a text")),
+        };
+        let mut options = Options::default();
+        options.run.provider = text(&value, "provider")?;
+        options.run.model = text(&value, "model")?;
+        Ok(Self { module, input, options })
+    }
+}
+
+/// E1001 for a member that is none of these; `place` stands before its name.
+pub(super) fn only(node: Node<'_>, place: &str, keys: &[&str]) -> Result<(), ErrorBody> {
+    let Some((unknown, _)) = node.members().find(|(key, _)| !keys.contains(key)) else { return Ok(()) };
+    let shown: String = unknown.chars().take(60).collect();
+    let message = format!("{place}{shown}: not known; allowed: {}", keys.join(", "));
+    Err(ErrorBody::new(Code::InvalidInput, message))
+}
+
+/// Reads a JSON object.
+pub(crate) fn object(body: &[u8]) -> Result<Value, Fault> {
+    let limits = Limits::default().with_bytes(body.len());
+    let value = Value::parse_within(body, limits).map_err(|error| syntax(body, &error))?;
+    match value.is_object() {
+        true => Ok(value),
+        false => Err(Fault::new(Code::TypeMismatch, "the body must be a JSON object")),
+    }
+}
+
+fn syntax(body: &[u8], error: &cog_json::SyntaxError) -> Fault {
+    let message = if body.is_empty() {
+        "the body is empty, and should be a JSON object".to_owned()
+    } else {
+        let place = error.position(&String::from_utf8_lossy(body));
+        format!("the body is not JSON: {error} (line {}, column {})", place.line, place.column)
+    };
+    Fault::new(Code::ParseError, message).with_status(StatusCode::BAD_REQUEST)
+}
+
+fn text(value: &Value, key: &str) -> Result<Option<String>, Fault> {
+    match value.get(key).filter(|it| !it.is_null()) {
+        None => Ok(None),
+        Some(node) => match node.as_str() {
+            Some(text) => Ok(Some(text.to_owned())),
+            None => Err(Fault::new(Code::TypeMismatch, format!("{key}: allowed: a text"))),
+        },
+    }
+}
+
+fn missing(key: &str, suggestion: &str) -> Fault {
+    Fault::new(Code::MissingRequiredField, format!("the body has no `{key}`")).suggest(suggestion)
+}
+
+fn wrong(message: &str) -> Fault {
+    Fault::new(Code::InvalidInput, message)
+}
+
+/// `application/json` or `application/…+json`. Nothing else: what a web page can send across origins without being
+/// asked first is no JSON.
+fn is_json(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    name == "application/json" || (name.starts_with("application/") && name.ends_with("+json"))
+}
+
+fn not_json(headers: &HeaderMap) -> Fault {
+    let found = match headers.get(header::CONTENT_TYPE) {
+        Some(value) => format!("`{}`", value.to_str().unwrap_or("?")),
+        None => "none".to_owned(),
+    };
+    Fault::new(Code::InvalidInput, format!("the content type is {found}; allowed: application/json"))
+        .suggest("send the header Content-Type: application/json")
+        .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
+}

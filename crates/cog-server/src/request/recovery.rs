@@ -1,0 +1,129 @@
+//! What a client has of a stream that was cut: header, body, `Last-Event-ID` (supplement section 6).
+
+use axum::http::HeaderMap;
+use cog_json::Node;
+use cog_run::ResumeFrom;
+use cog_spec::{Checkpoint, Code, ErrorBody};
+
+/// A session, and what the client has of it.
+pub(crate) type Recovery = (String, ResumeFrom);
+
+const SESSION: &str = "x-cognitive-recovery-session";
+const SEQ: &str = "x-cognitive-recovery-seq";
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// `X-Cognitive-Recovery-Session` and `-Seq`, else `Last-Event-ID`.
+///
+/// # Errors
+/// E1001 for one that cannot be read.
+pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorBody> {
+    let Some(session) = text(headers, SESSION) else {
+        let id = text(headers, LAST_EVENT_ID).filter(|id| !id.is_empty());
+        return id.map(event_id).transpose();
+    };
+    let last_seq = match text(headers, SEQ) {
+        None => 0,
+        Some(seq) => number(seq).ok_or_else(|| {
+            wrong(format!("the header X-Cognitive-Recovery-Seq: found `{}`; allowed: a whole number", short(seq)))
+        })?,
+    };
+    Ok(Some((session.to_owned(), ResumeFrom { last_seq, last_checkpoint: None })))
+}
+
+/// The id of a server-sent event, `SESSION:SEQ` (supplement R51).
+pub(crate) fn event_id(id: &str) -> Result<Recovery, ErrorBody> {
+    let parts = id.rsplit_once(':').and_then(|(session, seq)| Some((session, number(seq)?)));
+    match parts {
+        Some((session, last_seq)) => {
+            Ok((session.to_owned(), ResumeFrom { last_seq, last_checkpoint: None }))
+        }
+        None => Err(wrong(format!("the header Last-Event-ID: found `{}`; allowed: SESSION:SEQ", short(id)))),
+    }
+}
+
+/// `_recovery {session_id, last_seq, last_checkpoint}`.
+pub(super) fn of_body(node: Node<'_>) -> Result<Recovery, ErrorBody> {
+    const KEYS: [&str; 3] = ["session_id", "last_seq", "last_checkpoint"];
+    if !node.is_object() {
+        return Err(wrong("_recovery: allowed: an object of session_id, last_seq, last_checkpoint"));
+    }
+    super::body::only(node, "_recovery.", &KEYS)?;
+    let session = node.get("session_id").and_then(|id| id.as_str());
+    let session = session.ok_or_else(|| wrong("_recovery.session_id: a text is required"))?;
+    let last_seq = match node.get("last_seq") {
+        None => 0,
+        Some(seq) => seq.as_u64().ok_or_else(|| wrong("_recovery.last_seq: allowed: a whole number from 0"))?,
+    };
+    let last_checkpoint = node.get("last_checkpoint").filter(|it| !it.is_null()).map(checkpoint).transpose()?;
+    Ok((session.to_owned(), ResumeFrom { last_seq, last_checkpoint }))
+}
+
+fn checkpoint(node: Node<'_>) -> Result<Checkpoint, ErrorBody> {
+    let offset = node.get("offset").and_then(|offset| offset.as_u64());
+    let hash = node.get("hash").and_then(|hash| hash.as_str()).map(str::to_owned);
+    offset.zip(hash).map(|(offset, hash)| Checkpoint { offset, hash }).ok_or_else(|| {
+        wrong("_recovery.last_checkpoint: allowed: {offset, hash}, as a chunk's checkpoint gives them")
+    })
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).map(|value| value.to_str().unwrap_or("?").trim())
+}
+
+/// Digits alone: no sign, no space.
+fn number(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().ok()).flatten()
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(60).collect::<String>().escape_debug().to_string()
+}
+
+fn wrong(message: impl Into<String>) -> ErrorBody {
+    ErrorBody::new(Code::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+    use cog_json::Value;
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> Result<Option<Recovery>, ErrorBody> {
+        let named = |(name, value): &(&'static str, &'static str)| {
+            (axum::http::HeaderName::from_static(name), HeaderValue::from_static(value))
+        };
+        of_headers(&pairs.iter().map(named).collect())
+    }
+
+    #[test]
+    fn headers_name_the_session_and_the_last_chunk() {
+        let (session, from) = headers(&[(SESSION, "sess_1"), (SEQ, "7")]).unwrap().unwrap();
+        assert_eq!((session.as_str(), from.last_seq), ("sess_1", 7));
+        assert_eq!(headers(&[(LAST_EVENT_ID, "sess_1:7")]).unwrap().unwrap().1, from);
+        assert_eq!(headers(&[(LAST_EVENT_ID, "")]).unwrap(), None);
+        assert_eq!(headers(&[]).unwrap(), None);
+    }
+
+    #[test]
+    fn forged_numbers_are_refused() {
+        for seq in ["-1", "1.5", "", "x", "99999999999999999999999", "+3"] {
+            assert!(headers(&[(SESSION, "s"), (SEQ, seq)]).is_err(), "{seq}");
+        }
+        for id in ["sess_1", "sess_1:", "sess_1:-3", ":x"] {
+            assert!(headers(&[(LAST_EVENT_ID, id)]).is_err(), "{id}");
+        }
+    }
+
+    #[test]
+    fn the_body_may_name_a_checkpoint() {
+        let text = r#"{"session_id": "s", "last_seq": 3, "last_checkpoint": {"offset": 12, "hash": "abc123"}}"#;
+        let (_, from) = of_body(Value::parse(text).unwrap().node()).unwrap();
+        assert_eq!(from.last_checkpoint.unwrap().offset, 12);
+        for text in [r#"{"last_seq": 3}"#, r#"{"session_id": "s", "last_seq": -1}"#, r#"{"session_id": "s", "seq": 1}"#, "7"] {
+            assert!(of_body(Value::parse(text).unwrap().node()).is_err(), "{text}");
+        }
+    }
+}

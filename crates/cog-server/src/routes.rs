@@ -1,0 +1,10 @@
+//! The routes of supplement section 10; each family in a file of its own.
+
+pub(crate) mod about;
+mod describe;
+pub(crate) mod execute;
+mod extract;
+pub(crate) mod legacy;
+pub(crate) mod modules;
+pub(crate) mod sessions;
+pub(crate) mod socket;

@@ -1,0 +1,31 @@
+use axum::{
+    extract::{FromRequestParts, RawPathParams},
+    http::request::Parts,
+};
+use cog_spec::Code;
+
+use crate::{fault::Fault, guard::Client, state};
+
+/// The one variable part of a route: a module's name, a session's id.
+pub(crate) struct Name(pub(crate) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for Name {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, app: &S) -> Result<Self, Fault> {
+        let params = RawPathParams::from_request_parts(parts, app).await;
+        let name = params.ok().and_then(|params| params.iter().next().map(|(_, value)| value.to_owned()));
+        name.map(Self).ok_or_else(|| {
+            Fault::new(Code::InvalidReference, "the path is not UTF-8")
+                .suggest("a name is lower case letters, digits and hyphens")
+        })
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Client {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(state::client(&parts.extensions))
+    }
+}

@@ -1,0 +1,43 @@
+use axum::{extract::State, http::StatusCode, response::Response};
+use cog_json::{ToJson, Writer};
+
+use super::{
+    describe::{Entry, Shown},
+    extract::Name,
+};
+use crate::{answer, fault::Fault, state::App};
+
+/// Every module that can be run.
+#[utoipa::path(
+    get,
+    path = "/v1/modules",
+    tag = "modules",
+    responses((status = 200, description = "The modules, sorted by name"))
+)]
+pub(crate) async fn list(State(app): State<App>) -> Response {
+    let listed = app.runtime.finder().list();
+    answer::json(StatusCode::OK, &List(&listed.iter().map(Entry).collect::<Vec<_>>()))
+}
+
+/// What a module is, takes and answers.
+#[utoipa::path(
+    get,
+    path = "/v1/modules/{name}",
+    tag = "modules",
+    params(("name" = String, Path, description = "The module's name")),
+    responses((status = 200, description = "The module"))
+)]
+pub(crate) async fn show(State(app): State<App>, Name(name): Name) -> Result<Response, Fault> {
+    let module = app.runtime.load_name(&name)?;
+    Ok(answer::json(StatusCode::OK, &Shown(&module)))
+}
+
+struct List<'a>(&'a [Entry<'a>]);
+
+impl ToJson for List<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("modules", self.0);
+        });
+    }
+}

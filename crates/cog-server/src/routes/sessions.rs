@@ -1,0 +1,75 @@
+use axum::{
+    extract::State,
+    http::{HeaderMap, StatusCode},
+    response::Response,
+};
+use cog_run::ResumeError;
+use cog_spec::{Code, ErrorBody};
+
+use super::extract::Name;
+use crate::{
+    answer, deliver,
+    fault::Fault,
+    guard::Client,
+    negotiate::Accept,
+    request::of_headers,
+    state::App,
+};
+
+/// How far a session is.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session's id")),
+    responses((status = 200, description = "The session"))
+)]
+pub(crate) async fn show(State(app): State<App>, Name(id): Name, client: Client) -> Result<Response, Fault> {
+    let info = app.sessions.get(&id, &client.owner()).ok_or_else(unknown)?;
+    Ok(answer::json(StatusCode::OK, &info))
+}
+
+/// A session's chunks: those that were told, then those that come.
+#[utoipa::path(
+    get,
+    path = "/v1/sessions/{id}/events",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session's id")),
+    responses((status = 200, description = "A stream of chunks"))
+)]
+pub(crate) async fn events(
+    State(app): State<App>,
+    Name(id): Name,
+    client: Client,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    let from = match of_headers(&headers)? {
+        Some((session, _)) if session != id => return Err(another(&session)),
+        recovery => recovery.map(|(_, from)| from),
+    };
+    let follower = deliver::reread(&app, &id, &client, from).await?;
+    Ok(Accept::of(&headers).wire().response(follower, &app.settings))
+}
+
+/// Cancels a session for good.
+#[utoipa::path(
+    delete,
+    path = "/v1/sessions/{id}",
+    tag = "sessions",
+    params(("id" = String, Path, description = "The session's id")),
+    responses((status = 200, description = "The session, cancelled; one that was over stays as it was"))
+)]
+pub(crate) async fn cancel(State(app): State<App>, Name(id): Name, client: Client) -> Result<Response, Fault> {
+    let info = app.sessions.cancel(&id, &client.owner()).ok_or_else(unknown)?;
+    Ok(answer::json(StatusCode::OK, &info))
+}
+
+fn unknown() -> Fault {
+    ResumeError::Unknown.into_envelope().into()
+}
+
+fn another(session: &str) -> Fault {
+    let session: String = session.chars().take(60).collect();
+    let message = format!("the last event is of session `{}`, not of this one", session.escape_debug());
+    ErrorBody::new(Code::CheckpointInvalid, message).into()
+}

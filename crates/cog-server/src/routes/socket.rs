@@ -1,0 +1,59 @@
+use axum::{
+    extract::{State, WebSocketUpgrade, ws::rejection::WebSocketUpgradeRejection},
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse as _, Response},
+};
+use cog_spec::Code;
+
+use super::extract::Name;
+use crate::{fault::Fault, guard::Client, state::App, transport::websocket::Conversation};
+
+/// The subprotocol that is spoken. A browser offers it beside its token (supplement R53).
+const PROTOCOL: &str = "cog";
+/// Bytes that are read at once.
+const READ: usize = 8 * 1024;
+
+/// A WebSocket: runs of one module, one after the other, each chunk a text frame (supplement R53).
+#[utoipa::path(
+    get,
+    path = "/v1/modules/{name}/ws",
+    tag = "run",
+    params(("name" = String, Path, description = "The module's name")),
+    responses(
+        (status = 101, description = "The connection is a WebSocket from now on"),
+        (status = 426, description = "The request asked for no WebSocket"),
+    )
+)]
+pub(crate) async fn socket(
+    State(app): State<App>,
+    Name(name): Name,
+    client: Client,
+    upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
+) -> Result<Response, Response> {
+    let upgrade = upgrade.map_err(|error| not_a_socket(&error))?;
+    app.runtime.load_name(&name).map_err(|error| Fault::from(error).into_response())?;
+    let largest = app.settings.max_message_bytes;
+    let upgrade = upgrade.protocols([PROTOCOL]).read_buffer_size(READ);
+    let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
+    Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, client, name, socket).run()))
+}
+
+fn not_a_socket(error: &WebSocketUpgradeRejection) -> Response {
+    let is_plain = !matches!(
+        error,
+        WebSocketUpgradeRejection::InvalidWebSocketVersionHeader(_)
+            | WebSocketUpgradeRejection::WebSocketKeyHeaderMissing(_)
+    );
+    let (status, message) = match is_plain {
+        true => (StatusCode::UPGRADE_REQUIRED, "this route is a WebSocket".to_owned()),
+        false => (StatusCode::BAD_REQUEST, format!("no WebSocket can be made of this request: {error}")),
+    };
+    let fault = Fault::new(Code::InvalidInput, message)
+        .suggest("open it as ws://…/ws, or POST to …/execute")
+        .with_status(status);
+    let mut response = fault.into_response();
+    if is_plain {
+        response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    }
+    response
+}

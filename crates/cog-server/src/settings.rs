@@ -1,0 +1,56 @@
+use std::time::Duration;
+
+/// Every limit of a server, each with its default (docs/server.md).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ServerSettings {
+    /// The largest body of a request, in bytes: 30 MiB.
+    pub max_body_bytes: usize,
+    /// The largest head of a request, in bytes: 64 KiB.
+    pub max_header_bytes: usize,
+    /// The largest WebSocket message, in bytes: 1 MiB.
+    pub max_message_bytes: usize,
+    /// The connections that are served at once: 12,000. More wait.
+    pub max_connections: usize,
+    /// The streams of one client at once: 32.
+    pub max_streams_per_client: usize,
+    /// The streams of all clients at once: 10,000.
+    pub max_streams: usize,
+    /// The requests of one client a second, 0 for as many as it likes: 1,000.
+    pub requests_per_second: u32,
+    /// How many requests a client that was quiet may make at once: 2,000.
+    pub request_burst: u32,
+    /// The longest that the head of a request may take, and a connection may stand idle: 30 s.
+    pub header_timeout: Duration,
+    /// The longest that the body of a request may take: 30 s.
+    pub body_timeout: Duration,
+    /// After how long without a chunk a stream shows that it lives (supplement R50): 15 s.
+    pub heartbeat: Duration,
+    /// How long a WebSocket may stand idle between two runs (supplement R53): 60 s.
+    pub socket_idle: Duration,
+    /// How long a reader may take nothing of what is there for it: 30 s.
+    pub slow_reader: Duration,
+    /// How long what is under way may go on once the server is told to end: 10 s.
+    pub drain: Duration,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        Self {
+            max_body_bytes: 30 << 20,
+            max_header_bytes: 64 << 10,
+            max_message_bytes: 1 << 20,
+            max_connections: 12_000,
+            max_streams_per_client: 32,
+            max_streams: 10_000,
+            requests_per_second: 1_000,
+            request_burst: 2_000,
+            header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
+            heartbeat: Duration::from_secs(15),
+            socket_idle: Duration::from_secs(60),
+            slow_reader: Duration::from_secs(30),
+            drain: Duration::from_secs(10),
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! A WebSocket: runs of one module, one after the other (supplement R53).
+
+mod frame;
+
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use cog_json::{ToJson as _, Value};
+use cog_run::{Batch, Follower, RunInput, Stop, StopReason};
+use cog_spec::{Code, Envelope, ErrorBody};
+use futures_util::SinkExt as _;
+use tokio::time::{Instant, interval_at, timeout_at};
+
+use self::frame::{Frame, Heard};
+use crate::{
+    deliver::{self, Order},
+    fault::Fault,
+    guard::Client,
+    negotiate::{Delivery, Wishes},
+    request::ExecuteBody,
+    state::App,
+};
+
+/// One connection. A fault before a run is one frame with its envelope, and the next body may follow.
+pub(crate) struct Conversation {
+    app: App,
+    client: Client,
+    name: String,
+    socket: WebSocket,
+    /// A run has been on this connection: a late `cancel` means it, and is passed over.
+    has_run: bool,
+}
+
+/// The other end is gone, or was told to go.
+struct Gone;
+
+/// How it goes on after a frame.
+type Flow = ControlFlow<Gone>;
+
+impl Conversation {
+    pub(crate) fn new(app: App, client: Client, name: String, socket: WebSocket) -> Self {
+        Self { app, client, name, socket, has_run: false }
+    }
+
+    /// Talks until the other end closes, or says nothing for too long.
+    pub(crate) async fn run(mut self) {
+        while let Continue(body) = self.body().await {
+            if let Break(Gone) = self.answer(body).await {
+                return;
+            }
+        }
+    }
+
+    /// Waits for the next body.
+    async fn body(&mut self) -> ControlFlow<Gone, ExecuteBody> {
+        let deadline = Instant::now() + self.app.settings.socket_idle;
+        loop {
+            let Ok(message) = timeout_at(deadline, self.socket.recv()).await else {
+                return self.close(close_code::NORMAL, "idle").await;
+            };
+            match frame::hear(message) {
+                Heard::Frame(Frame::Run(body)) => return Continue(*body),
+                Heard::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
+                Heard::Frame(Frame::Cancel) if self.has_run => {}
+                Heard::Frame(Frame::Cancel) => self.tell(&nothing_to_cancel()).await?,
+                Heard::Fault(fault) => self.tell(&fault.into_envelope()).await?,
+                Heard::Nothing => {}
+                Heard::TooLarge => return self.too_large().await,
+                Heard::Gone => return Break(Gone),
+            }
+        }
+    }
+
+    /// One run.
+    async fn answer(&mut self, body: ExecuteBody) -> Flow {
+        let order = match self.order(body) {
+            Ok(order) => order,
+            Err(fault) => return self.tell(&fault.into_envelope()).await,
+        };
+        self.has_run = true;
+        match order {
+            (order, Delivery::Stream(_)) => match deliver::follow(&self.app, order).await {
+                Ok((follower, _)) => self.follow(follower).await,
+                Err(fault) => self.tell(&fault.into_envelope()).await,
+            },
+            (order, delivery) => self.whole(order, delivery).await,
+        }
+    }
+
+    fn order(&self, body: ExecuteBody) -> Result<(Order, Delivery), Fault> {
+        let module = self.app.runtime.load_name(&self.name)?;
+        // Whoever opens a WebSocket asks for a stream, if the body does not say otherwise.
+        let wishes = Wishes { headers: &frame::STREAM, query: None, options: &body.options };
+        let delivery = wishes.delivery(module.manifest.response.mode)?;
+        let order = Order { module, name: self.name.clone(), body, client: self.client.clone() };
+        Ok((order, delivery))
+    }
+
+    /// Sends a session's chunks, and hears what the client says meanwhile.
+    async fn follow(&mut self, mut follower: Follower) -> Flow {
+        let heartbeat = self.app.settings.heartbeat;
+        let mut beat = interval_at(Instant::now() + heartbeat, heartbeat);
+        loop {
+            tokio::select! {
+                batch = follower.next() => match batch {
+                    Some(batch) => self.send(&batch).await?,
+                    None => return Continue(()),
+                },
+                message = self.socket.recv() => match frame::hear(message) {
+                    Heard::Frame(Frame::Cancel) => {
+                        self.app.sessions.cancel(follower.session_id(), &self.client.owner());
+                    }
+                    heard => self.meanwhile(heard).await?,
+                },
+                _ = beat.tick() => self.write(Message::Ping(Default::default())).await?,
+            }
+        }
+    }
+
+    /// Sends one envelope, and hears what the client says meanwhile.
+    async fn whole(&mut self, order: Order, delivery: Delivery) -> Flow {
+        let Order { module, body: ExecuteBody { input, mut options, .. }, .. } = order;
+        let stop = Stop::new();
+        options.run.stop = stop.clone();
+        options.run.warnings.extend(delivery.warning());
+        let app = self.app.clone();
+        let input = RunInput::Json(input.unwrap_or_else(Value::null));
+        let mut run = Box::pin(deliver::run(&app, &module, input, options));
+        loop {
+            tokio::select! {
+                envelope = &mut run => return self.tell(&envelope).await,
+                message = self.socket.recv() => match frame::hear(message) {
+                    Heard::Frame(Frame::Cancel) => stop.now(StopReason::Cancelled),
+                    heard => self.meanwhile(heard).await?,
+                },
+            }
+        }
+    }
+
+    /// What is heard while a run goes on, but for `cancel`.
+    async fn meanwhile(&mut self, heard: Heard) -> Flow {
+        match heard {
+            Heard::Frame(Frame::Run(_)) => self.tell(&out_of_turn()).await,
+            Heard::Frame(Frame::Close) => self.close(close_code::NORMAL, "").await,
+            Heard::Fault(fault) => self.tell(&fault.into_envelope()).await,
+            Heard::TooLarge => self.too_large().await,
+            Heard::Gone => Break(Gone),
+            Heard::Frame(Frame::Cancel) | Heard::Nothing => Continue(()),
+        }
+    }
+
+    /// All entries, each a frame, in one write.
+    async fn send(&mut self, batch: &Batch) -> Flow {
+        for entry in batch.entries() {
+            gone(self.socket.feed(Message::text(entry.json)).await)?;
+        }
+        gone(self.socket.flush().await)
+    }
+
+    async fn tell(&mut self, envelope: &Envelope) -> Flow {
+        self.write(Message::text(envelope.to_json())).await
+    }
+
+    async fn too_large<T>(&mut self) -> ControlFlow<Gone, T> {
+        let largest = self.app.settings.max_message_bytes;
+        let error = ErrorBody::new(Code::InputTooLarge, format!("the message is larger than {largest} bytes"))
+            .suggest("shorten the input; the operator can raise --max-message-bytes");
+        if let Break(Gone) = self.tell(&Envelope::failure(error)).await {
+            return Break(Gone);
+        }
+        self.close(close_code::SIZE, "message too large").await
+    }
+
+    async fn close<T>(&mut self, code: u16, reason: &'static str) -> ControlFlow<Gone, T> {
+        // Who does not hear it any more is gone already.
+        let _ = self.socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+        Break(Gone)
+    }
+
+    async fn write(&mut self, message: Message) -> Flow {
+        gone(self.socket.send(message).await)
+    }
+}
+
+fn gone(sent: Result<(), axum::Error>) -> Flow {
+    if sent.is_ok() { Continue(()) } else { Break(Gone) }
+}
+
+fn nothing_to_cancel() -> Envelope {
+    Envelope::failure(ErrorBody::new(Code::InvalidInput, "there is no run to cancel"))
+}
+
+fn out_of_turn() -> Envelope {
+    let message = "a run is under way on this connection; one at a time";
+    let error = ErrorBody::new(Code::InvalidInput, message)
+        .suggest(r#"wait for its end, stop it with {"type": "cancel"}, or open another connection"#);
+    Envelope::failure(error)
+}
