@@ -8,7 +8,10 @@ use axum::{
 };
 use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
-use cog_run::{After, Follower, ResumeError, ResumeFrom, RunInput, RunSpec, Session, Start};
+use cog_run::{
+    RunInput,
+    sessions::{After, Follower, ResumeError, ResumeFrom, RunSpec, Session, Start},
+};
 use cog_spec::{Code, Envelope, Warning, WarningCode};
 
 use crate::{

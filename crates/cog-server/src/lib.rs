@@ -9,12 +9,7 @@
 //! * `transport`: server-sent events, NDJSON, WebSocket; `answer` and `fault`: envelopes as responses;
 //! * `serve`: from a listener to connections; `guard`: who may ask, and how much.
 
-#![expect(
-    dead_code,
-    unused_imports,
-    unreachable_pub,
-    reason = "the guards are wired in next"
-)]
+#![expect(dead_code, unused_imports, unreachable_pub, reason = "the guards are wired in next")]
 
 mod answer;
 mod capability;

@@ -1,7 +1,7 @@
 use std::{future::Future, io};
 
 use axum::Router;
-use cog_run::{Runtime, Sessions};
+use cog_run::{Runtime, sessions::Sessions};
 use tokio::net::TcpListener;
 
 use crate::{ServerSettings, router, serve, state::App};

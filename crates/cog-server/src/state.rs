@@ -3,7 +3,7 @@
 use std::{any::Any, ops::Deref, sync::Arc};
 
 use axum::http::Extensions;
-use cog_run::{Runtime, Sessions};
+use cog_run::{Runtime, sessions::Sessions};
 
 use crate::{ServerSettings, fault::Fault, guard::Client};
 

@@ -7,7 +7,7 @@ mod stream;
 pub(crate) mod websocket;
 
 use axum::http::{HeaderName, HeaderValue, header};
-use cog_run::Follower;
+use cog_run::sessions::Follower;
 use cog_spec::Transport;
 
 use crate::ServerSettings;
@@ -23,7 +23,8 @@ pub(crate) enum Wire {
 }
 
 /// Every way out: what the capabilities declare.
-pub(crate) const TRANSPORTS: [Transport; 3] = [Wire::Sse.transport(), Transport::WebSocket, Wire::Ndjson.transport()];
+pub(crate) const TRANSPORTS: [Transport; 3] =
+    [Wire::Sse.transport(), Transport::WebSocket, Wire::Ndjson.transport()];
 
 /// Keeps proxies from holding a stream back.
 const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");

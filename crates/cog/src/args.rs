@@ -4,6 +4,7 @@ mod about;
 mod model;
 mod module;
 mod run;
+mod serve;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
@@ -15,6 +16,7 @@ pub(crate) use self::{
     model::{GenerationArgs, ModelArgs},
     module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs, VerifyArgs},
     run::{InputArgs, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
+    serve::ServeArgs,
 };
 
 /// Runs Cognitive Modules: a language model's answer as a checked envelope.
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Print what a run would send, without sending it
     Render(RenderArgs),
+    /// Serve modules over HTTP
+    Serve(ServeArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
     /// Check anything the specification describes, whoever produced it

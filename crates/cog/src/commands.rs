@@ -19,6 +19,7 @@ mod render;
 mod run;
 mod running;
 mod schema;
+mod serve;
 mod streamed;
 mod targets;
 mod test;
@@ -38,6 +39,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
     match cli.command {
         Command::Run(args) => run::run(&args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),
+        Command::Serve(args) => serve::serve(&args, environment, console),
         Command::Test(args) => test::test(&args, environment, console),
         Command::Doctor(args) => doctor::doctor(&args, environment, console),
         Command::Config(args) => config::config(&args, environment, console),

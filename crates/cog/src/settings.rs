@@ -3,6 +3,7 @@
 mod duration;
 mod environment;
 mod file;
+mod server;
 mod source;
 mod table;
 
@@ -23,6 +24,7 @@ use self::file::{Content, Owner, SettingsFile};
 pub(crate) use self::{
     duration::{parse as parse_duration, show as show_duration},
     environment::Environment,
+    server::{KNOBS, Knob, Serving},
     source::{Setting, Source},
     table::Row,
 };
@@ -273,6 +275,14 @@ pub(crate) enum SettingsError {
         /// The name.
         name: String,
     },
+    /// A setting of the server that cannot be understood.
+    #[error("{message}")]
+    Server {
+        /// Where it was set.
+        place: String,
+        /// What is wrong with it.
+        message: String,
+    },
     /// A variable that cannot be understood.
     #[error("{name}: {message}")]
     Variable {
@@ -291,6 +301,7 @@ impl SettingsError {
             | Self::Forbidden { path, .. }
             | Self::UnknownProvider { path, .. } => Some(path.display().to_string()),
             Self::Syntax { path, line, .. } => Some(format!("{}:{line}", path.display())),
+            Self::Server { place, .. } => Some(place.clone()),
             Self::Variable { .. } => None,
         }
     }

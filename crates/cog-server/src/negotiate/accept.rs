@@ -54,7 +54,9 @@ impl Accept {
             let forms = [&mut accept.json, &mut accept.sse, &mut accept.ndjson];
             for ((form, closest), names) in forms.into_iter().zip(&mut closest).zip(NAMES) {
                 // Of several ranges the one that names a form most closely speaks for it.
-                let Some(closeness) = names.iter().filter_map(|name| matches(range, name)).max() else { continue };
+                let Some(closeness) = names.iter().filter_map(|name| matches(range, name)).max() else {
+                    continue;
+                };
                 if closest.is_none_or(|before| closeness > before) {
                     *closest = Some(closeness);
                     *form = (weight > 0).then_some((weight, closeness));

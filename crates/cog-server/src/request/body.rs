@@ -59,7 +59,8 @@ impl ExecuteBody {
     /// The same of a body that was parsed.
     pub(crate) fn of(value: &Value) -> Result<Self, Fault> {
         only(value.node(), "", &["input", "_options", "_recovery"])?;
-        let recovery = value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
+        let recovery =
+            value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
         let input = value.get("input").map(|input| value.child(input));
         if input.is_none() && recovery.is_none() {
             return Err(missing("input", r#"send {"input": {…}}"#));
@@ -103,7 +104,7 @@ pub(super) fn only(node: Node<'_>, place: &str, keys: &[&str]) -> Result<(), Err
 
 /// Reads a JSON object.
 pub(crate) fn object(body: &[u8]) -> Result<Value, Fault> {
-    let limits = Limits::default().with_bytes(body.len());
+    let limits = Limits::default().with_bytes(body.len() as u64);
     let value = Value::parse_within(body, limits).map_err(|error| syntax(body, &error))?;
     match value.is_object() {
         true => Ok(value),

@@ -2,7 +2,7 @@
 
 use axum::http::HeaderMap;
 use cog_json::Node;
-use cog_run::ResumeFrom;
+use cog_run::sessions::ResumeFrom;
 use cog_spec::{Checkpoint, Code, ErrorBody};
 
 /// A session, and what the client has of it.
@@ -24,7 +24,10 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorB
     let last_seq = match text(headers, SEQ) {
         None => 0,
         Some(seq) => number(seq).ok_or_else(|| {
-            wrong(format!("the header X-Cognitive-Recovery-Seq: found `{}`; allowed: a whole number", short(seq)))
+            wrong(format!(
+                "the header X-Cognitive-Recovery-Seq: found `{}`; allowed: a whole number",
+                short(seq)
+            ))
         })?,
     };
     Ok(Some((session.to_owned(), ResumeFrom { last_seq, last_checkpoint: None })))
@@ -34,9 +37,7 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorB
 pub(crate) fn event_id(id: &str) -> Result<Recovery, ErrorBody> {
     let parts = id.rsplit_once(':').and_then(|(session, seq)| Some((session, number(seq)?)));
     match parts {
-        Some((session, last_seq)) => {
-            Ok((session.to_owned(), ResumeFrom { last_seq, last_checkpoint: None }))
-        }
+        Some((session, last_seq)) => Ok((session.to_owned(), ResumeFrom { last_seq, last_checkpoint: None })),
         None => Err(wrong(format!("the header Last-Event-ID: found `{}`; allowed: SESSION:SEQ", short(id)))),
     }
 }
@@ -52,9 +53,12 @@ pub(super) fn of_body(node: Node<'_>) -> Result<Recovery, ErrorBody> {
     let session = session.ok_or_else(|| wrong("_recovery.session_id: a text is required"))?;
     let last_seq = match node.get("last_seq") {
         None => 0,
-        Some(seq) => seq.as_u64().ok_or_else(|| wrong("_recovery.last_seq: allowed: a whole number from 0"))?,
+        Some(seq) => {
+            seq.as_u64().ok_or_else(|| wrong("_recovery.last_seq: allowed: a whole number from 0"))?
+        }
     };
-    let last_checkpoint = node.get("last_checkpoint").filter(|it| !it.is_null()).map(checkpoint).transpose()?;
+    let last_checkpoint =
+        node.get("last_checkpoint").filter(|it| !it.is_null()).map(checkpoint).transpose()?;
     Ok((session.to_owned(), ResumeFrom { last_seq, last_checkpoint }))
 }
 
@@ -119,10 +123,16 @@ mod tests {
 
     #[test]
     fn the_body_may_name_a_checkpoint() {
-        let text = r#"{"session_id": "s", "last_seq": 3, "last_checkpoint": {"offset": 12, "hash": "abc123"}}"#;
+        let text =
+            r#"{"session_id": "s", "last_seq": 3, "last_checkpoint": {"offset": 12, "hash": "abc123"}}"#;
         let (_, from) = of_body(Value::parse(text).unwrap().node()).unwrap();
         assert_eq!(from.last_checkpoint.unwrap().offset, 12);
-        for text in [r#"{"last_seq": 3}"#, r#"{"session_id": "s", "last_seq": -1}"#, r#"{"session_id": "s", "seq": 1}"#, "7"] {
+        for text in [
+            r#"{"last_seq": 3}"#,
+            r#"{"session_id": "s", "last_seq": -1}"#,
+            r#"{"session_id": "s", "seq": 1}"#,
+            "7",
+        ] {
             assert!(of_body(Value::parse(text).unwrap().node()).is_err(), "{text}");
         }
     }

@@ -3,17 +3,12 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::Response,
 };
-use cog_run::ResumeError;
+use cog_run::sessions::ResumeError;
 use cog_spec::{Code, ErrorBody};
 
 use super::extract::Name;
 use crate::{
-    answer, deliver,
-    fault::Fault,
-    guard::Client,
-    negotiate::Accept,
-    request::of_headers,
-    state::App,
+    answer, deliver, fault::Fault, guard::Client, negotiate::Accept, request::of_headers, state::App,
 };
 
 /// How far a session is.
@@ -59,7 +54,11 @@ pub(crate) async fn events(
     params(("id" = String, Path, description = "The session's id")),
     responses((status = 200, description = "The session, cancelled; one that was over stays as it was"))
 )]
-pub(crate) async fn cancel(State(app): State<App>, Name(id): Name, client: Client) -> Result<Response, Fault> {
+pub(crate) async fn cancel(
+    State(app): State<App>,
+    Name(id): Name,
+    client: Client,
+) -> Result<Response, Fault> {
     let info = app.sessions.cancel(&id, &client.owner()).ok_or_else(unknown)?;
     Ok(answer::json(StatusCode::OK, &info))
 }

@@ -1,7 +1,7 @@
 //! NDJSON: a chunk a line.
 
 use axum::body::Bytes;
-use cog_run::Batch;
+use cog_run::sessions::Batch;
 
 /// An empty line.
 pub(super) const HEARTBEAT: &[u8] = b"\n";

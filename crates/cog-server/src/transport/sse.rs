@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use axum::body::Bytes;
-use cog_run::Batch;
+use cog_run::sessions::Batch;
 
 /// After how many milliseconds a browser asks again where the connection broke.
 pub(super) const HEAD: &str = "retry: 1000\n";

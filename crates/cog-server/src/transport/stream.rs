@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use cog_run::{Batch, Follower};
+use cog_run::sessions::{Batch, Follower};
 use futures_util::stream;
 use tokio::time::timeout;
 

@@ -6,7 +6,10 @@ use std::ops::ControlFlow::{self, Break, Continue};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
 use cog_json::{ToJson as _, Value};
-use cog_run::{Batch, Follower, RunInput, Stop, StopReason};
+use cog_run::{
+    RunInput, Stop, StopReason,
+    sessions::{Batch, Follower},
+};
 use cog_spec::{Code, Envelope, ErrorBody};
 use futures_util::SinkExt as _;
 use tokio::time::{Instant, interval_at, timeout_at};
@@ -163,8 +166,9 @@ impl Conversation {
 
     async fn too_large<T>(&mut self) -> ControlFlow<Gone, T> {
         let largest = self.app.settings.max_message_bytes;
-        let error = ErrorBody::new(Code::InputTooLarge, format!("the message is larger than {largest} bytes"))
-            .suggest("shorten the input; the operator can raise --max-message-bytes");
+        let error =
+            ErrorBody::new(Code::InputTooLarge, format!("the message is larger than {largest} bytes"))
+                .suggest("shorten the input; the operator can raise --max-message-bytes");
         if let Break(Gone) = self.tell(&Envelope::failure(error)).await {
             return Break(Gone);
         }

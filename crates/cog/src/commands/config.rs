@@ -7,12 +7,15 @@ use crate::{
     exit::Exit,
     fault::Fault,
     output::{Console, Table},
-    settings::{Environment, Flags, Row, Settings},
+    settings::{Environment, Flags, Row, Serving, Settings},
 };
 
 /// Prints every setting. A key is shown as `***`.
 pub(crate) fn config(args: &ConfigArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let rows = Settings::read(Flags::default(), environment)?.rows();
+    let settings = Settings::read(Flags::default(), environment)?;
+    let (_, of_server) = Serving::read(&settings, |_| None)?;
+    let mut rows = settings.rows();
+    rows.extend(of_server);
     if args.format.is_json() {
         console.print_json(&Report { settings: &rows })?;
         return Ok(Exit::Ok);

@@ -1,0 +1,74 @@
+//! Numbers, sizes and addresses as people write them.
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    str::FromStr,
+};
+
+/// The largest size that can be asked for.
+const LARGEST: usize = 1 << 40;
+
+/// Reads a whole number.
+pub(super) fn count<T: FromStr>(text: &str) -> Result<T, String> {
+    text.replace('_', "").parse().map_err(|_| format!("`{text}` is no whole number"))
+}
+
+/// Reads a size: bytes, or with KiB, MiB, GiB.
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(unit_at);
+    let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        _ => return Err(format!("`{unit}` is no unit of size: write KiB, MiB or GiB")),
+    };
+    let number: usize = count(number.trim()).map_err(|_| format!("`{text}` is no size: write 30MiB"))?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|size| (1..=LARGEST).contains(size))
+        .ok_or_else(|| format!("`{text}` is no size that can be had"))
+}
+
+/// Writes a size as [`bytes`] reads it.
+pub(super) fn show_bytes(size: usize) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let unit = units.into_iter().find(|(shift, _)| size > 0 && size.is_multiple_of(1 << shift));
+    unit.map_or_else(|| size.to_string(), |(shift, unit)| format!("{}{unit}", size >> shift))
+}
+
+/// Reads an address of this machine.
+pub(super) fn address(text: &str) -> Result<IpAddr, String> {
+    match text {
+        "localhost" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+        _ => text
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse()
+            .map_err(|_| format!("`{text}` is no address: write 127.0.0.1, ::1 or 0.0.0.0")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_read_back() {
+        for (text, size) in [("100", 100), ("64KiB", 64 << 10), ("30 MiB", 30 << 20), ("1g", 1 << 30)] {
+            assert_eq!(bytes(text), Ok(size), "{text}");
+            assert_eq!(bytes(&show_bytes(size)), Ok(size), "{text}");
+        }
+        for text in ["", "-1", "0", "1.5MiB", "3 parsecs", "99999999999999999999", "9999999GiB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_addresses() {
+        assert!(address("localhost").unwrap().is_loopback());
+        assert!(address("[::1]").unwrap().is_loopback());
+        assert!(address("example.org").is_err());
+    }
+}
