@@ -6,7 +6,9 @@
 //! [resumed](Sessions::resume).
 
 mod checkpoint;
+mod file;
 mod follower;
+mod journal;
 mod log;
 mod pump;
 mod resume;
@@ -133,7 +135,7 @@ impl Sessions {
     /// # Errors
     /// The folder of [`SessionSettings::state_dir`] cannot be used.
     pub fn open(settings: SessionSettings) -> Result<Self, SessionError> {
-        Ok(Self(Arc::new(Owner { shelf: Arc::new(Shelf::new(settings)), tasks: Mutex::default() })))
+        Ok(Self(Arc::new(Owner { shelf: Arc::new(Shelf::open(settings)?), tasks: Mutex::default() })))
     }
 
     /// Begins a run in a session of its own. To be called within a tokio runtime, which then runs it.

@@ -49,6 +49,12 @@ impl Log {
         self.mark(Event::of(chunk), chunk.seq());
     }
 
+    /// Takes in a chunk that was written before: one line, without its break.
+    pub(crate) fn push_line(&mut self, line: &str, event: Event, seq: Option<u64>) {
+        self.text.push_str(line);
+        self.mark(event, seq);
+    }
+
     fn mark(&mut self, event: Event, seq: Option<u64>) {
         self.text.push('\n');
         let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);

@@ -3,11 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cog_json::Value;
-use cog_spec::{Chunk, Code, ErrorBody};
+use cog_spec::{Chunk, Code, ErrorBody, Recovery};
 use tokio::sync::Notify;
 
-use super::{RunSpec, SessionInfo, SessionState, log::Log};
-use crate::{Stop, StopReason};
+use super::{RunSpec, SessionInfo, SessionState, checkpoint, file::Found, log::Log};
+use crate::{RecoveryOffer, Stop, StopReason};
 
 /// One session. Its run writes, its followers read, the store keeps it.
 pub(crate) struct Shared {
@@ -37,6 +37,33 @@ pub(crate) struct State {
     pub(crate) ticket: Option<u64>,
     /// The bytes that the store counts for it; none once it has left the store.
     pub(crate) counted: Option<usize>,
+    /// Somebody cancelled it.
+    pub(crate) is_cancelled: bool,
+    /// How far its file is; none for a session in memory alone.
+    pub(crate) kept: Option<Kept>,
+}
+
+/// How far the file of a session is.
+pub(crate) struct Kept {
+    /// What stands before the chunks, until that is written.
+    pub(crate) header: String,
+    /// The place up to which entries have been taken to be written.
+    pub(crate) written: u64,
+    /// The place up to which entries are in the file, and readers may see them.
+    pub(crate) shown: u64,
+    /// The bytes of all entries in the file.
+    pub(crate) bytes: usize,
+    /// The writer will come by.
+    pub(crate) is_queued: bool,
+}
+
+/// Who has to be told of what was written into a log.
+pub(crate) enum Told {
+    Readers,
+    /// The writer of files, who tells the readers.
+    Writer,
+    /// The writer, who is on the way already.
+    Nobody,
 }
 
 impl Shared {
@@ -52,6 +79,8 @@ impl Shared {
             has_been_followed: false,
             ticket: None,
             counted: Some(0),
+            is_cancelled: false,
+            kept: None,
         };
         Self {
             id,
@@ -62,6 +91,41 @@ impl Shared {
             told: Notify::new(),
             state: Mutex::new(state),
         }
+    }
+
+    /// A session as its file tells it. Where it did not end, it ends now, as one that was cut.
+    pub(crate) fn restored(found: Found, recovery: Option<RecoveryOffer>) -> Self {
+        let Found { header, log, state: stage, .. } = found;
+        let session = Self::new(header.id, header.owner, header.detached, header.created_ms, header.spec);
+        let mut state = session.lock();
+        let written = log.end();
+        state.kept = Some(Kept { written, shown: written, bytes: log.bytes(), ..Kept::new(String::new()) });
+        state.log = log;
+        if stage == SessionState::Running {
+            let end = session.cut(&state.log, recovery);
+            state.log.push(&end);
+            state.close(SessionState::after(&end));
+        } else {
+            state.close(stage);
+        }
+        drop(state);
+        session
+    }
+
+    /// The end of a run that a program before this one did not end.
+    fn cut(&self, log: &Log, recovery: Option<RecoveryOffer>) -> Chunk {
+        let last_seq = log.last_seq();
+        let recovery = recovery.map(|offer| Recovery {
+            last_seq,
+            last_checkpoint: checkpoint::newest(log, last_seq),
+            retry_after_ms: Some(offer.retry_after_ms),
+            max_retries: Some(offer.max_retries),
+        });
+        let mut end = self.error(StopReason::Shutdown.error());
+        if let Chunk::Error { recovery: offered, .. } = &mut end {
+            *offered = recovery;
+        }
+        end
     }
 
     /// The state is whole between any two statements, so that a panic elsewhere spoils nothing.
@@ -84,6 +148,17 @@ impl Shared {
             }
             told.await;
         }
+    }
+
+    /// Lets readers see the entries up to this place, which are in the file.
+    pub(crate) fn show(&self, to: u64) {
+        let mut state = self.lock();
+        let end = state.log.end();
+        if let Some(kept) = &mut state.kept {
+            kept.shown = to.min(end);
+        }
+        drop(state);
+        self.tell();
     }
 
     /// Counts a reader in.
@@ -152,7 +227,23 @@ impl Shared {
 impl State {
     /// The place up to which readers may read.
     pub(crate) fn shown(&self) -> u64 {
-        self.log.end()
+        self.kept.as_ref().map_or(self.log.end(), |kept| kept.shown)
+    }
+
+    /// Who has to be told of what is new.
+    pub(crate) fn told(&mut self) -> Told {
+        let Some(kept) = &mut self.kept else { return Told::Readers };
+        if std::mem::replace(&mut kept.is_queued, true) { Told::Nobody } else { Told::Writer }
+    }
+
+    /// Takes back the end: the session goes on.
+    pub(crate) fn reopen(&mut self) {
+        self.log.reopen();
+        let end = self.log.end();
+        if let Some(kept) = &mut self.kept {
+            kept.written = kept.written.min(end);
+            kept.shown = kept.shown.min(end);
+        }
     }
 
     /// Whether the run goes on, and nobody has told it to stop.
@@ -177,9 +268,9 @@ impl State {
 
     /// The stage as a client is told it: a run that was cancelled is over as soon as it is told to stop.
     fn told_stage(&self) -> SessionState {
-        match self.stop.reason() {
-            Some(StopReason::Cancelled) if self.stage == SessionState::Running => SessionState::Cancelled,
-            _ => self.stage,
+        match self.stage {
+            SessionState::Running if self.is_cancelled => SessionState::Cancelled,
+            stage => stage,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
+    io,
+    path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -13,8 +15,10 @@ use cog_spec::Chunk;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    SessionSettings, SessionState,
-    shared::{Shared, State},
+    SessionError, SessionSettings, SessionState,
+    file::{self, Found},
+    journal::Journal,
+    shared::{Kept, Shared, State, Told},
 };
 use crate::{Stop, StopReason};
 
@@ -22,6 +26,7 @@ use crate::{Stop, StopReason};
 pub(crate) struct Shelf {
     pub(crate) settings: SessionSettings,
     table: Mutex<Table>,
+    journal: Option<Journal>,
     /// The bytes of all sessions together.
     bytes: AtomicUsize,
     /// Told when no session runs any more.
@@ -37,8 +42,46 @@ struct Table {
 }
 
 impl Shelf {
-    pub(crate) fn new(settings: SessionSettings) -> Self {
-        Self { settings, table: Mutex::default(), bytes: AtomicUsize::new(0), idle: Notify::new() }
+    /// The sessions of these settings, with those that a program before this one kept on disk.
+    pub(crate) fn open(settings: SessionSettings) -> Result<Self, SessionError> {
+        let folder = settings.state_dir.as_ref().map(|folder| folder.join("sessions"));
+        let journal =
+            folder.as_ref().map(|folder| Journal::open(folder, settings.session_bytes)).transpose()?;
+        let (bytes, idle) = (AtomicUsize::new(0), Notify::new());
+        let shelf = Self { settings, table: Mutex::default(), journal, bytes, idle };
+        if let Some(folder) = folder {
+            shelf.restore(&folder).map_err(|source| SessionError::Folder { path: folder, source })?;
+        }
+        Ok(shelf)
+    }
+
+    fn restore(&self, folder: &Path) -> io::Result<()> {
+        for (path, age) in file::list(folder)? {
+            match file::read(&path, age) {
+                Ok(Some(found)) if age <= self.settings.keep => self.take_in(found),
+                Ok(_) => drop(std::fs::remove_file(&path)),
+                Err(error) => tracing::warn!("{} cannot be read, and is left alone: {error}", path.display()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes in a session that a program before this one kept.
+    fn take_in(&self, found: Found) {
+        let age = found.age;
+        let session = Arc::new(Shared::restored(found, self.settings.recovery));
+        let mut table = self.lock();
+        let mut state = session.lock();
+        state.log.bound(self.settings.session_bytes);
+        state.ticket = Some(table.take_over(&session, age));
+        self.recount(&mut state);
+        let told = state.told();
+        drop(state);
+        table.sessions.insert(session.id.clone(), Arc::clone(&session));
+        self.expire(&mut table);
+        drop(table);
+        self.tell(&session, &told);
+        self.make_room(&session);
     }
 
     /// Takes in a session that runs.
@@ -46,7 +89,12 @@ impl Shelf {
         let mut table = self.lock();
         self.expire(&mut table);
         table.sessions.insert(session.id.clone(), Arc::clone(session));
-        self.recount(&mut session.lock());
+        let mut state = session.lock();
+        if let (Some(_), Some(spec)) = (&self.journal, &state.spec) {
+            state.kept = Some(Kept::new(file::header(session, spec)));
+        }
+        self.recount(&mut state);
+        drop(state);
         drop(table);
         self.make_room(session);
     }
@@ -59,7 +107,7 @@ impl Shelf {
     }
 
     /// Writes a chunk of a run that goes on.
-    pub(crate) fn write(&self, session: &Shared, chunk: &Chunk) {
+    pub(crate) fn write(&self, session: &Arc<Shared>, chunk: &Chunk) {
         let mut state = session.lock();
         if matches!(chunk, Chunk::Meta { .. }) && state.log.end() > 0 {
             return; // the run of a resumed session begins with one; each reader was given its own
@@ -67,25 +115,42 @@ impl Shelf {
         state.log.push(chunk);
         state.log.bound(self.settings.session_bytes);
         self.recount(&mut state);
+        let told = state.told();
         drop(state);
-        session.tell();
+        self.tell(session, &told);
         self.make_room(session);
+    }
+
+    /// Tells of what was written into a log.
+    fn tell(&self, session: &Arc<Shared>, told: &Told) {
+        match (told, &self.journal) {
+            (Told::Writer, Some(journal)) => journal.write(session),
+            (Told::Nobody, _) => {}
+            _ => session.tell(),
+        }
     }
 
     /// Writes the end of a run.
     pub(crate) fn end(&self, session: &Arc<Shared>, end: &Chunk) {
         let mut table = self.lock();
         let mut state = session.lock();
-        state.log.push(end);
+        let stage = SessionState::after(end);
+        if stage == SessionState::Interrupted && state.is_cancelled {
+            state.log.push(&session.error(StopReason::Cancelled.error()));
+            state.close(SessionState::Cancelled);
+        } else {
+            state.log.push(end);
+            state.close(stage);
+        }
         state.log.bound(self.settings.session_bytes);
-        state.close(SessionState::after(end));
-        state.ticket = Some(table.take_over(session));
+        state.ticket = state.counted.map(|_| table.take_over(session, Duration::ZERO));
         self.recount(&mut state);
+        let told = state.told();
         drop(state);
+        self.tell(session, &told);
         self.expire(&mut table);
         let is_idle = table.running() == 0;
         drop(table);
-        session.tell();
         self.make_room(session);
         if is_idle {
             self.idle.notify_waiters();
@@ -93,13 +158,17 @@ impl Shelf {
     }
 
     /// Ends a session for good: the run that goes on, or the hope that an interrupted one will.
-    pub(crate) fn cancel(&self, session: &Shared) {
+    pub(crate) fn cancel(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
+        state.is_cancelled = true;
         state.stop.now(StopReason::Cancelled);
         if state.stage == SessionState::Interrupted {
-            state.log.reopen();
+            state.reopen();
             state.log.push(&session.error(StopReason::Cancelled.error()));
             state.close(SessionState::Cancelled);
+            let told = state.told();
+            drop(state);
+            self.tell(session, &told);
         }
     }
 
@@ -110,7 +179,7 @@ impl Shelf {
         if state.stage != SessionState::Interrupted || state.counted.is_none() {
             return false;
         }
-        state.log.reopen();
+        state.reopen();
         state.stage = SessionState::Running;
         state.stop = stop;
         if let Some(ticket) = state.ticket.take() {
@@ -126,14 +195,17 @@ impl Shelf {
         }
     }
 
-    /// Waits until nothing runs.
+    /// Waits until nothing runs, and everything told is in the files.
     pub(crate) async fn idle(&self) {
         loop {
             let told = self.idle.notified();
-            if self.lock().running() == 0 {
-                return;
+            if self.running() == 0 {
+                break;
             }
             told.await;
+        }
+        if let Some(journal) = &self.journal {
+            journal.flush().await;
         }
     }
 
@@ -207,9 +279,18 @@ impl Shelf {
     fn drop_oldest(&self, table: &mut Table) -> bool {
         let Some((_, (_, session))) = table.over.pop_first() else { return false };
         table.sessions.remove(&session.id);
-        let counted = session.lock().counted.take();
-        self.bytes.fetch_sub(counted.unwrap_or(0), Ordering::Relaxed);
+        self.forget(&session);
         true
+    }
+
+    /// Counts a session no more, and removes its file.
+    fn forget(&self, session: &Arc<Shared>) {
+        let mut state = session.lock();
+        let counted = state.counted.take();
+        self.bytes.fetch_sub(counted.unwrap_or(0), Ordering::Relaxed);
+        if let (Some(_), Some(journal)) = (&state.kept, &self.journal) {
+            journal.remove(session);
+        }
     }
 
     /// Always taken before the lock of a session. The table is whole between any two statements.
@@ -223,10 +304,11 @@ impl Table {
         self.sessions.len() - self.over.len()
     }
 
-    /// Puts a session behind those that were over before it; its ticket.
-    fn take_over(&mut self, session: &Arc<Shared>) -> u64 {
+    /// Puts a session that has been over for so long behind those that were over before it; its ticket.
+    fn take_over(&mut self, session: &Arc<Shared>, age: Duration) -> u64 {
         self.tickets += 1;
-        self.over.insert(self.tickets, (Instant::now(), Arc::clone(session)));
+        let now = Instant::now();
+        self.over.insert(self.tickets, (now.checked_sub(age).unwrap_or(now), Arc::clone(session)));
         self.tickets
     }
 }

@@ -1,0 +1,157 @@
+//! The file of a session: a first line that says what runs, then the chunks as they were told.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use cog_json::{Value, Writer};
+
+use super::{
+    RunSpec, SessionState,
+    log::{Event, Log},
+    shared::Shared,
+};
+use crate::RunOptions;
+
+/// The format of the first line.
+const VERSION: u64 = 1;
+/// The longest file that is read: beyond an input and a log of any sensible length.
+const LONGEST: u64 = 1 << 30;
+
+/// A session as its file tells it.
+pub(crate) struct Found {
+    pub(crate) header: Header,
+    pub(crate) log: Log,
+    pub(crate) state: SessionState,
+    /// How long ago the file was written last.
+    pub(crate) age: Duration,
+}
+
+/// The first line.
+pub(crate) struct Header {
+    pub(crate) id: String,
+    pub(crate) owner: String,
+    pub(crate) detached: bool,
+    pub(crate) created_ms: u64,
+    pub(crate) spec: RunSpec,
+}
+
+/// The first line of a session's file.
+pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
+    let mut line = String::new();
+    Writer::compact(&mut line).object(|w| {
+        w.field("cog_session", &VERSION);
+        w.field("session_id", &session.id);
+        w.field("owner", &session.owner);
+        w.field("detached", &session.detached);
+        w.field("created_ms", &session.created_ms);
+        w.field("module", &spec.module);
+        w.field("options", &spec.options);
+        w.field("input", &spec.input);
+    });
+    line.push('\n');
+    line
+}
+
+/// The files of sessions in a folder, what was written longest ago first. Other files are left alone.
+pub(crate) fn list(folder: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_ours = entry.file_name().to_str().and_then(id_of).is_some();
+        if is_ours && entry.file_type()?.is_file() {
+            let age = entry.metadata()?.modified()?.elapsed().unwrap_or_default();
+            files.push((entry.path(), age));
+        }
+    }
+    files.sort_by(|(one, _), (other, _)| one.cmp(other));
+    files.sort_by_key(|(_, age)| std::cmp::Reverse(*age));
+    Ok(files)
+}
+
+/// The id that a file is named by: `sess_` and 32 hexadecimal digits.
+fn id_of(name: &str) -> Option<&str> {
+    let id = name.strip_suffix(".ndjson")?;
+    let digits = id.strip_prefix("sess_").filter(|digits| digits.len() == 32)?;
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(id)
+}
+
+/// Reads a session, and cuts off what a program that was killed wrote in part. None where the file is that of no
+/// session, or of one that nobody was told of.
+pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(LONGEST).read_to_end(&mut bytes)?;
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').map(whole);
+    let first = lines.next().flatten();
+    let id = path.file_name().and_then(|name| id_of(name.to_str()?));
+    let Some(header) = first.and_then(Header::read).filter(|header| Some(header.id.as_str()) == id) else {
+        return Ok(None);
+    };
+    let mut log = Log::default();
+    let mut state = SessionState::Running;
+    let mut length = first.map_or(0, str::len) + 1;
+    for line in lines {
+        let Some(now) = line.and_then(|line| take_in(&mut log, line)) else { break };
+        state = now;
+        length += line.map_or(0, str::len) + 1;
+    }
+    if length < bytes.len() {
+        file.set_len(length as u64)?;
+    }
+    Ok(log.meta().is_some().then_some(Found { header, log, state, age }))
+}
+
+/// A line that was written whole, without its break.
+fn whole(line: &[u8]) -> Option<&str> {
+    std::str::from_utf8(line.strip_suffix(b"\n")?).ok()
+}
+
+/// Takes a chunk into the log; the state after it. None where the line is no chunk that can follow.
+fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
+    let value = Value::parse(line).ok()?;
+    let (event, seq, state) = if let Some(chunk) = value.get("chunk") {
+        (Event::Chunk, Some(chunk.get("seq")?.as_u64()?), SessionState::Running)
+    } else if value.get("progress").is_some() {
+        (Event::Progress, None, SessionState::Running)
+    } else if value.get("final").is_some() {
+        (Event::Final, None, SessionState::Finished)
+    } else if let Some(error) = value.get("error") {
+        let is_cut = error.get("recovery").is_some();
+        let other = SessionState::of_error(error.get("details"));
+        (Event::Error, None, if is_cut { SessionState::Interrupted } else { other })
+    } else {
+        value.get("session_id")?;
+        (Event::Meta, None, SessionState::Running)
+    };
+    let is_first = log.end() == 0;
+    let follows = seq.is_none_or(|seq| seq == log.last_seq() + 1);
+    if is_first != (event == Event::Meta) || !follows {
+        return None;
+    }
+    log.reopen(); // what follows an end is the run that was asked again
+    log.push_line(line, event, seq);
+    Some(state)
+}
+
+impl Header {
+    fn read(line: &str) -> Option<Self> {
+        let value = Value::parse(line).ok().filter(|value| value.get("cog_session").is_some())?;
+        let text = |key| Some(value.get(key)?.as_str()?.to_owned());
+        let spec = RunSpec {
+            module: text("module")?,
+            input: value.child(value.get("input")?),
+            options: RunOptions::read(value.get("options")?, &[]).ok()?,
+        };
+        Some(Self {
+            id: text("session_id")?,
+            owner: text("owner")?,
+            detached: value.get("detached")?.as_bool()?,
+            created_ms: value.get("created_ms")?.as_u64()?,
+            spec,
+        })
+    }
+}

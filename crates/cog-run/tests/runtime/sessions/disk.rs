@@ -1,0 +1,225 @@
+//! Sessions that a later program still knows.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use cog_run::sessions::{After, SessionError, SessionSettings, SessionState, Sessions};
+use tempfile::TempDir;
+
+use super::{Bench, Random, answer, applied, detached, error_of, final_data, pieces, read, read_some};
+use crate::support::{ANSWER, Scripted};
+
+fn on(folder: &Path) -> SessionSettings {
+    SessionSettings { state_dir: Some(folder.to_owned()), ..SessionSettings::default() }
+}
+
+impl Bench {
+    /// The same after the program was ended, and begun again.
+    async fn restarted(mut self, settings: SessionSettings) -> Self {
+        self.sessions.idle().await;
+        self.sessions = Sessions::open(SessionSettings::default()).unwrap();
+        tokio::task::yield_now().await;
+        self.sessions = Sessions::open(settings).unwrap();
+        self
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.join("sessions")).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "ndjson")).collect()
+}
+
+fn bytes(path: &Path) -> Vec<u8> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    fs::OpenOptions::new().read(true).open(path).unwrap().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+fn put(path: &Path, bytes: &[u8]) {
+    fs::write(path, bytes).unwrap();
+}
+
+/// A folder as another program left it, with one file.
+fn left_behind(name: &str, bytes: &[u8]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir_all(folder.path().join("sessions")).unwrap();
+    put(&folder.path().join("sessions").join(name), bytes);
+    folder
+}
+
+#[tokio::test]
+async fn finished_streams_are_answered_byte_for_byte_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench =
+        Bench::new(Scripted::new([pieces(&answer("a long \"story\" \n über"), 3)]), on(folder.path()));
+    let id = bench.finish().await;
+    let (log, info) = (bench.log(&id).await, bench.sessions.get(&id, "alice"));
+    let bench = bench.restarted(on(folder.path())).await;
+    assert_eq!(bench.log(&id).await, log);
+    assert_eq!(bench.sessions.get(&id, "alice"), info);
+    assert!(bench.sessions.get(&id, "mallory").is_none());
+    let rest = read(bench.resume(&id, 3).await.unwrap()).await;
+    assert_eq!(rest[1..], log[log.iter().position(|line| line.1 == 4).unwrap()..]);
+}
+
+#[tokio::test]
+async fn a_program_killed_at_any_byte_resumes_to_the_same_data() {
+    let origin = tempfile::tempdir().unwrap();
+    let reply = pieces(&answer(&"word after word ".repeat(20)), 9);
+    let first = Bench::new(Scripted::new([reply.clone()]), on(origin.path()));
+    let id = first.finish().await;
+    let log = first.log(&id).await;
+    let first = first.restarted(SessionSettings::default()).await;
+    let path = files(origin.path()).remove(0);
+    let whole = bytes(&path);
+    let preamble = whole.split_inclusive(|byte| *byte == b'\n').take(2).map(<[u8]>::len).sum::<usize>();
+    let mut random = Random::new();
+    for _ in 0..200 {
+        let cut = preamble + random.below(whole.len() - preamble);
+        let folder = left_behind(path.file_name().unwrap().to_str().unwrap(), &whole[..cut]);
+        let written = whole[..cut].iter().filter(|byte| **byte == b'\n').count() - 1;
+        // What a client has is in the file, because it is shown only then.
+        let mut joined = log[..1 + random.below(written)].to_vec();
+        let bench = Bench::new(Scripted::new([reply.clone()]), on(folder.path()));
+        assert_eq!(bench.state(&id), Some(SessionState::Interrupted), "cut at {cut}");
+        let last_seq = joined.last().unwrap().1;
+        joined.extend(read(bench.resume(&id, last_seq).await.unwrap()).await.into_iter().skip(1));
+        assert_eq!(applied(&joined), final_data(&joined));
+        assert_eq!(joined, bench.log(&id).await);
+        let numbers = joined.iter().filter(|line| line.0 == "chunk").map(|line| line.1);
+        assert!(numbers.eq(1..=joined.last().unwrap().1), "no gap, nothing twice");
+        let bench = bench.restarted(on(folder.path())).await;
+        assert_eq!(joined, bench.log(&id).await, "also after a second restart");
+    }
+    drop(first);
+}
+
+#[tokio::test]
+async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = Scripted::hanging(r#"{"ok": true, "data": {"result": "fine", "rationale": "be"#);
+    let bench = Bench::new(provider, on(folder.path()));
+    let session = bench.start_with(detached());
+    let told = read_some(&mut session.follow(After::Start)).await;
+    let name = format!("{}.ndjson", session.id());
+    let killed = left_behind(&name, &bytes(&folder.path().join("sessions").join(&name)));
+    let after = Bench::new(Scripted::saying(ANSWER), on(killed.path()));
+    let log = after.log(session.id()).await;
+    assert_eq!(log[..told.len()], told);
+    let end = error_of(&log);
+    assert_eq!((&end["code"], &end["details"]["reason"]), (&"E2010".into(), &"shutdown".into()));
+    assert_eq!(end["recovery"]["last_seq"], log.last().unwrap().1);
+}
+
+#[tokio::test]
+async fn what_is_no_session_is_passed_over() {
+    let ours = "sess_0123456789abcdef0123456789abcdef.ndjson";
+    let header = r#"{"cog_session":1,"session_id":"sess_0123456789abcdef0123456789abcdef","owner":"alice","detached":false,"created_ms":1,"module":"m","options":{},"input":{}}"#;
+    let meta =
+        r#"{"ok":true,"streaming":true,"session_id":"sess_0123456789abcdef0123456789abcdef","meta":{}}"#;
+    let garbage = [
+        String::new(),
+        "\u{0}\u{0}\n".to_owned(),
+        "{}\n".to_owned(),
+        header[..40].to_owned(),
+        format!("{header}\n"),
+        format!("{header}\nnonsense\n"),
+        format!("{header}\n{{\"chunk\":{{\"seq\":1}}}}\n"),
+        format!("{}\n{meta}\n", header.replace("0123456789abcdef0", "0123456789abcdef1")),
+        format!("{}\n{meta}\n", header.replace("\"options\":{}", "\"options\":{\"modle\":1}")),
+    ];
+    for text in garbage {
+        let folder = left_behind(ours, text.as_bytes());
+        let sessions = Sessions::open(on(folder.path())).unwrap();
+        assert!(sessions.get(&ours[..37], "alice").is_none(), "{text}");
+        assert_eq!(files(folder.path()), Vec::<PathBuf>::new(), "{text}");
+    }
+    let wrong =
+        [format!("{header}\n{meta}\n{{\"chunk\":{{\"seq\":2}}}}\n"), format!("{header}\n{meta}\n{meta}\n")];
+    for text in wrong {
+        let folder = left_behind(ours, text.as_bytes());
+        let sessions = Sessions::open(on(folder.path())).unwrap();
+        assert_eq!(sessions.get(&ours[..37], "alice").unwrap().last_seq, 0, "{text}");
+    }
+    for name in ["notes.txt", "sess_1.ndjson", "sess_0123456789abcdef0123456789abcdeg.ndjson"] {
+        let folder = left_behind(name, b"mine");
+        Sessions::open(on(folder.path())).unwrap();
+        assert!(folder.path().join("sessions").join(name).exists());
+    }
+}
+
+#[tokio::test]
+async fn a_stream_goes_on_where_its_file_cannot_be_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), on(folder.path()));
+    fs::remove_dir_all(folder.path().join("sessions")).unwrap();
+    let id = bench.finish().await;
+    let log = bench.log(&id).await;
+    assert_eq!(applied(&log), final_data(&log));
+}
+
+#[tokio::test]
+async fn a_folder_belongs_to_one_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Sessions::open(on(folder.path())).unwrap();
+    let second = Sessions::open(on(folder.path()));
+    assert!(matches!(second.err().unwrap(), SessionError::InUse { .. }));
+    drop(first);
+    assert!(Sessions::open(on(folder.path())).is_ok());
+    let file = folder.path().join("file");
+    put(&file, b"");
+    assert!(matches!(Sessions::open(on(&file)).err().unwrap(), SessionError::Folder { .. }));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn nobody_else_may_read_the_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::saying(ANSWER), on(folder.path()));
+    bench.finish().await;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.path().join("sessions")), 0o700);
+    assert_eq!(mode(&files(folder.path())[0]), 0o600);
+}
+
+#[tokio::test]
+async fn files_leave_with_their_sessions() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = SessionSettings { finished: 2, ..on(folder.path()) };
+    let bench = Bench::new(Scripted::saying(ANSWER), settings.clone());
+    let mut ids = Vec::new();
+    for _ in 0..4 {
+        ids.push(bench.finish().await);
+    }
+    let bench = bench.restarted(settings).await;
+    assert_eq!(files(folder.path()).len(), 2);
+    assert_eq!(
+        ids.iter().map(|id| bench.state(id).is_some()).collect::<Vec<_>>(),
+        [false, false, true, true]
+    );
+    let bench = bench.restarted(SessionSettings { finished: 1, ..on(folder.path()) }).await;
+    bench.sessions.idle().await;
+    assert_eq!(files(folder.path()).len(), 1);
+    let old = File::options().append(true).open(&files(folder.path())[0]).unwrap();
+    old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    let bench = bench.restarted(on(folder.path())).await;
+    assert_eq!(files(folder.path()).len(), 0);
+    assert!(ids.iter().all(|id| bench.state(id).is_none()));
+}
+
+#[tokio::test]
+async fn a_file_over_the_limit_of_a_log_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = SessionSettings { session_bytes: 10_000, ..on(folder.path()) };
+    let bench = Bench::new(Scripted::new([pieces(&answer(&"word ".repeat(1_000)), 10)]), settings);
+    let session = bench.start_with(detached());
+    bench.sessions.idle().await;
+    assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
+    assert_eq!(files(folder.path()).len(), 0);
+}

@@ -1,0 +1,182 @@
+//! How sessions begin and end.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use cog_json::Value;
+use cog_run::{
+    StopReason,
+    sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, Start},
+};
+
+use super::{
+    Bench, Slot, answer, applied, detached, error_of, final_data, of, pieces, read, read_batch, read_some,
+};
+use crate::support::{ANSWER, Scripted};
+
+#[tokio::test]
+async fn a_session_tells_its_run_from_meta_to_final() {
+    let bench = Bench::new(Scripted::new([pieces(&answer("a long story"), 5)]), SessionSettings::default());
+    let session = bench.start();
+    let lines = read(session.follow(After::Start)).await;
+    assert_eq!((lines[0].0.as_str(), lines[0].1), ("meta", 0));
+    assert!(lines[0].2.contains(session.id()));
+    assert_eq!(lines.iter().filter(|line| ["final", "error"].contains(&line.0.as_str())).count(), 1);
+    assert_eq!(applied(&lines), final_data(&lines));
+    assert_eq!(bench.log(session.id()).await, lines);
+    let info = bench.sessions.get(session.id(), "alice").unwrap();
+    assert_eq!((info.state, info.detached), (SessionState::Finished, false));
+    assert_eq!(info.last_seq, lines.last().unwrap().1);
+}
+
+#[tokio::test]
+async fn only_its_owner_sees_a_session() {
+    let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
+    let session = bench.start();
+    assert!(bench.sessions.get(session.id(), "mallory").is_none());
+    assert!(bench.sessions.cancel(session.id(), "mallory").is_none());
+    assert!(bench.sessions.follow(session.id(), "mallory", After::Start).is_err());
+    let from = ResumeFrom::default();
+    let resumed = bench.sessions.resume(&bench.runtime, session.id(), "mallory", from, Box::new(())).await;
+    assert!(matches!(resumed, Err(ResumeError::Unknown)));
+    assert_eq!(bench.state(session.id()), Some(SessionState::Running));
+}
+
+#[tokio::test]
+async fn what_is_known_before_the_provider_is_asked_begins_no_session() {
+    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::default());
+    let spec = RunSpec { input: Value::parse(r#"{"query": 1}"#).unwrap(), ..bench.spec() };
+    let refused = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice"));
+    assert_eq!(refused.err().unwrap().error().unwrap().code.as_str(), "E1003");
+    assert_eq!(bench.sessions.running(), 0);
+}
+
+#[tokio::test]
+async fn two_hundred_clients_that_leave_free_provider_and_slot() {
+    let bench =
+        Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
+    let held = Arc::new(AtomicUsize::new(0));
+    for client in 0..200 {
+        let session = bench.start_with(Start { slot: Slot::take(&held), ..of("alice") });
+        let mut follower = session.follow(After::Start);
+        let mut second = session.follow(After::Start);
+        if client % 2 == 0 {
+            read_some(&mut follower).await;
+        }
+        read_some(&mut second).await;
+        drop(follower);
+        assert_eq!(bench.provider.open_replies(), 1, "somebody still reads");
+        drop(second);
+        bench.sessions.idle().await;
+        assert_eq!((bench.provider.open_replies(), held.load(Ordering::SeqCst)), (0, 0));
+        let end = error_of(&bench.log(session.id()).await);
+        assert_eq!((&end["code"], &end["details"]["reason"]), (&"E2010".into(), &"client_gone".into()));
+        assert!(end["recovery"]["last_seq"].as_u64().unwrap() > 0, "{end}");
+        assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_nobody_ever_read_is_stopped_with_its_handle() {
+    let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
+    drop(bench.start());
+    bench.sessions.idle().await;
+    let kept = bench.start_with(detached()).id().to_owned();
+    assert_eq!(bench.state(&kept), Some(SessionState::Running));
+}
+
+#[tokio::test]
+async fn a_cancelled_session_is_over() {
+    let bench =
+        Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
+    let running = bench.start();
+    let mut follower = running.follow(After::Start);
+    read_some(&mut follower).await;
+    assert_eq!(bench.sessions.cancel(running.id(), "alice").unwrap().state, SessionState::Cancelled);
+    let end = error_of(&read(follower).await);
+    assert_eq!(
+        (&end["details"]["reason"], &end["recovery"]),
+        (&"cancelled".into(), &serde_json::Value::Null)
+    );
+    let interrupted = bench.start();
+    read_some(&mut interrupted.follow(After::Start)).await;
+    bench.sessions.idle().await;
+    assert_eq!(bench.state(interrupted.id()), Some(SessionState::Interrupted));
+    bench.sessions.cancel(interrupted.id(), "alice").unwrap();
+    for id in [running.id(), interrupted.id()] {
+        assert_eq!(bench.state(id), Some(SessionState::Cancelled));
+        let lines = read(bench.resume(id, 0).await.unwrap()).await;
+        assert_eq!(error_of(&lines)["details"]["reason"], "cancelled");
+    }
+    assert_eq!(bench.provider.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_run_that_panics_ends_with_a_defect() {
+    let bench = Bench::new(Scripted::panicking(), SessionSettings::default());
+    let held = Arc::new(AtomicUsize::new(0));
+    let session = bench.start_with(Start { slot: Slot::take(&held), ..of("alice") });
+    let lines = read(session.follow(After::Start)).await;
+    assert_eq!(error_of(&lines)["code"], "E4000");
+    assert_eq!(lines.len(), 2);
+    assert_eq!((bench.state(session.id()), held.load(Ordering::SeqCst)), (Some(SessionState::Failed), 0));
+}
+
+#[tokio::test]
+async fn at_shutdown_every_run_ends_and_may_be_resumed() {
+    let bench =
+        Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
+    let sessions: Vec<Session> = (0..20).map(|_| bench.start_with(detached())).collect();
+    let mut follower = sessions[0].follow(After::Start);
+    read_some(&mut follower).await;
+    bench.sessions.stop_all(StopReason::Shutdown);
+    bench.sessions.idle().await;
+    assert_eq!(error_of(&read(follower).await)["details"]["reason"], "shutdown");
+    assert!(sessions.iter().all(|session| bench.state(session.id()) == Some(SessionState::Interrupted)));
+    assert_eq!(bench.provider.open_replies(), 0);
+}
+
+#[tokio::test]
+async fn a_run_that_its_program_drops_has_an_end_all_the_same() {
+    let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
+    let session = bench.start();
+    let mut follower = session.follow(After::Start);
+    assert!(read_batch(&mut follower, &mut Vec::new()).await);
+    drop(bench);
+    assert_eq!(error_of(&read(follower).await)["details"]["reason"], "shutdown");
+}
+
+#[tokio::test]
+async fn a_thousand_followers_of_a_thousand_sessions_never_mix() {
+    let replies = (0..1000).map(|number| pieces(&answer(&format!("story {number:04} ends")), 4));
+    let bench = Bench::new(Scripted::new(replies), SessionSettings::default());
+    let sessions: Vec<Session> = (0..1000).map(|_| bench.start()).collect();
+    let mut readers = tokio::task::JoinSet::new();
+    for session in &sessions {
+        let (id, follower) = (session.id().to_owned(), session.follow(After::Start));
+        readers.spawn(async move { (id, read(follower).await) });
+    }
+    let mut stories = std::collections::HashSet::new();
+    while let Some(read) = readers.join_next().await {
+        let (id, lines) = read.unwrap();
+        assert!(lines[0].2.contains(&id));
+        assert_eq!(applied(&lines), final_data(&lines));
+        stories.insert(final_data(&lines)["rationale"].as_str().unwrap().to_owned());
+        let numbers: Vec<u64> = lines.iter().filter(|line| line.0 == "chunk").map(|line| line.1).collect();
+        assert!(numbers.iter().copied().eq(1..=numbers.len() as u64));
+    }
+    assert_eq!(stories.len(), 1000);
+}
+
+#[tokio::test]
+async fn sessions_are_counted_by_their_state() {
+    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::default());
+    bench.finish().await;
+    bench.finish().await;
+    let running = bench.start();
+    let counted: Vec<_> = bench.sessions.tally().into_iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(counted, [(SessionState::Running, 1), (SessionState::Finished, 2)]);
+    drop(running);
+}

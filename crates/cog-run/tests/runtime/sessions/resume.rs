@@ -1,0 +1,133 @@
+//! Going on where a reader was cut off.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use cog_run::sessions::{After, ResumeError, ResumeFrom, SessionSettings, SessionState, Start};
+use cog_spec::{Checkpoint, ModelEvent};
+
+use super::{
+    Bench, Line, Random, Slot, answer, applied, detached, final_data, of, pieces, read, read_batch, read_some,
+};
+use crate::support::{self, ANSWER, Scripted};
+
+#[tokio::test]
+async fn a_detached_run_goes_on_without_readers() {
+    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 3)]), SessionSettings::default());
+    let session = bench.start_with(detached());
+    drop(session.follow(After::Start));
+    bench.sessions.idle().await;
+    assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
+    let lines = read(bench.resume(session.id(), 2).await.unwrap()).await;
+    assert!(lines[0].2.contains(r#""resumed":true,"resume_from_seq":2,"#), "{}", lines[0].2);
+    assert_eq!(lines[1].1, 3);
+    final_data(&lines);
+}
+
+#[tokio::test]
+async fn an_interrupted_run_is_asked_again_in_its_session() {
+    let hanging = pieces(r#"{"ok": true, "data": {"result": "wrong", "rationale": "bef"#, 7);
+    let hanging = hanging.into_iter().filter(|event| matches!(event, ModelEvent::Text(_))).collect();
+    let provider = Scripted::new([hanging, pieces(&answer("after"), 7)]).leaving_open();
+    let bench = Bench::new(provider, SessionSettings::default());
+    let session = bench.start();
+    let mut follower = session.follow(After::Start);
+    let mut lines = read_some(&mut follower).await;
+    drop(follower);
+    let last_seq = lines.last().unwrap().1;
+    let held = Arc::new(AtomicUsize::new(0));
+    let from = ResumeFrom { last_seq, last_checkpoint: None };
+    let slot = Slot::take(&held);
+    let resumed = bench.sessions.resume(&bench.runtime, session.id(), "alice", from, slot).await.unwrap();
+    let resumed = read(resumed).await;
+    assert_eq!((bench.provider.requests().len(), held.load(Ordering::SeqCst)), (2, 0));
+    lines.extend(resumed.into_iter().skip(1));
+    assert_eq!(lines, bench.log(session.id()).await);
+    assert!(lines.iter().any(|(_, _, line)| line.contains(r#""type":"snapshot","data":{}"#)));
+    assert_eq!(applied(&lines), final_data(&lines));
+    assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
+}
+
+#[tokio::test]
+async fn two_hundred_cuts_and_resumes_join_to_the_log() {
+    let story = "word after word ".repeat(30);
+    let mut random = Random::new();
+    for cut in 0..200 {
+        let bench = Bench::new(Scripted::new([pieces(&answer(&story), 9)]), SessionSettings::default());
+        let is_detached = cut % 2 == 0;
+        let session = bench.start_with(Start { detached: is_detached, ..of("alice") });
+        let mut joined: Vec<Line> = Vec::new();
+        let mut follower = session.follow(After::Start);
+        for _ in 0..1 + random.below(4) {
+            let mut lines = Vec::new();
+            for _ in 0..1 + random.below(6) {
+                if !read_batch(&mut follower, &mut lines).await {
+                    break;
+                }
+            }
+            // The connection takes some of it with it.
+            lines.truncate(1 + random.below(lines.len()));
+            joined.extend(lines.into_iter().skip(usize::from(!joined.is_empty())));
+            let last_seq = joined.last().unwrap().1;
+            while joined.last().is_some_and(|(event, _, _)| !["chunk", "meta"].contains(&event.as_str())) {
+                joined.pop();
+            }
+            drop(follower);
+            follower = bench.resume(session.id(), last_seq).await.unwrap();
+        }
+        joined.extend(read(follower).await.into_iter().skip(1));
+        let log = bench.log(session.id()).await;
+        assert_eq!(joined, log, "cut {cut}");
+        assert_eq!(applied(&joined), final_data(&joined));
+    }
+}
+
+#[tokio::test]
+async fn forged_numbers_and_checkpoints_are_told_from_right_ones() {
+    let bench = Bench::new(Scripted::saying(&answer("because")), SessionSettings::default());
+    let id = bench.finish().await;
+    let last = bench.sessions.get(&id, "alice").unwrap().last_seq;
+    assert!(bench.resume(&id, last).await.is_ok());
+    let ahead = bench.resume(&id, last + 1).await.err().unwrap();
+    assert_eq!(ahead.code().as_str(), "E4014");
+    assert!(matches!(ahead, ResumeError::Ahead { .. }));
+    assert_eq!(bench.resume("sess_0", 0).await.err().unwrap().code().as_str(), "E4013");
+    let line = bench.log(&id).await.into_iter().find(|(_, _, line)| line.contains(r#""hash""#)).unwrap();
+    let chunk: serde_json::Value = serde_json::from_str(&line.2).unwrap();
+    let hash = chunk["chunk"]["checkpoint"]["hash"].as_str().unwrap().to_owned();
+    let offset = chunk["chunk"]["checkpoint"]["offset"].as_u64().unwrap();
+    for (offset, hash, is_right) in
+        [(offset, hash.clone(), true), (offset + 1, hash, false), (offset, "000000".to_owned(), false)]
+    {
+        let from = ResumeFrom { last_seq: line.1, last_checkpoint: Some(Checkpoint { offset, hash }) };
+        let resumed = bench.resume_with(&id, from).await;
+        assert_eq!(
+            resumed.map(drop).map_err(|error| error.code().as_str()).err(),
+            (!is_right).then_some("E4014")
+        );
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_resumed_where_recovery_is_off() {
+    let settings = SessionSettings { recovery: None, ..SessionSettings::default() };
+    let bench = Bench::new(Scripted::saying(ANSWER), settings);
+    let id = bench.finish().await;
+    assert_eq!(bench.resume(&id, 0).await.err().unwrap().code().as_str(), "E4012");
+    assert_eq!(bench.log(&id).await.last().unwrap().0, "final");
+}
+
+#[tokio::test]
+async fn a_run_that_resumes_is_refused_as_a_first_one_is() {
+    let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
+    let session = bench.start();
+    drop(session.follow(After::Start));
+    bench.sessions.idle().await;
+    support::write(&bench.folder, "module.yaml", "name: [");
+    let refused = bench.resume(session.id(), 0).await.err().unwrap();
+    assert_eq!(refused.code().as_str(), "E4008");
+    assert!(!refused.into_envelope().is_ok());
+    assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
+}

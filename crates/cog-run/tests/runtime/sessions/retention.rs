@@ -1,0 +1,71 @@
+//! How much is kept, and for how long.
+
+use std::time::Duration;
+
+use cog_run::sessions::{After, ResumeError, SessionSettings, SessionState};
+
+use super::{Bench, answer, detached, error_of, final_data, pieces, read, read_batch};
+use crate::support::{ANSWER, Scripted};
+
+#[tokio::test]
+async fn finished_sessions_leave_by_number_oldest_first_and_running_ones_never() {
+    let settings = SessionSettings { finished: 3, ..SessionSettings::default() };
+    let bench = Bench::new(Scripted::saying(ANSWER), settings);
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        ids.push(bench.finish().await);
+    }
+    assert!(ids.iter().all(|id| bench.state(id).is_some()), "three are kept");
+    ids.push(bench.finish().await);
+    let kept: Vec<bool> = ids.iter().map(|id| bench.state(id).is_some()).collect();
+    assert_eq!(kept, [false, true, true, true]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn finished_sessions_leave_when_their_time_is_over() {
+    let keep = Duration::from_secs(60);
+    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings { keep, ..SessionSettings::default() });
+    let id = bench.finish().await;
+    tokio::time::advance(keep).await;
+    assert!(bench.state(&id).is_some());
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(bench.state(&id).is_none());
+    assert!(matches!(bench.resume(&id, 0).await, Err(ResumeError::Unknown)));
+}
+
+#[tokio::test]
+async fn finished_sessions_leave_when_all_together_are_too_large() {
+    let story = answer(&"x".repeat(10_000));
+    let settings = SessionSettings { bytes: 100_000, ..SessionSettings::default() };
+    let bench = Bench::new(Scripted::saying(&story), settings);
+    let running = Bench::new(Scripted::hanging("{"), SessionSettings::default());
+    let held = running.start_with(detached());
+    let mut ids = Vec::new();
+    for _ in 0..10 {
+        ids.push(bench.finish().await);
+    }
+    let kept: Vec<bool> = ids.iter().map(|id| bench.state(id).is_some()).collect();
+    assert!(kept.iter().filter(|kept| **kept).count() >= 2 && !kept[0] && kept[9], "{kept:?}");
+    assert!(kept.is_sorted(), "the oldest leave first: {kept:?}");
+    assert_eq!(running.state(held.id()), Some(SessionState::Running));
+}
+
+#[tokio::test]
+async fn a_log_over_its_limit_loses_its_oldest_entries_and_says_so() {
+    let story = answer(&"word ".repeat(2_000));
+    let settings = SessionSettings { session_bytes: 20_000, ..SessionSettings::default() };
+    let bench = Bench::new(Scripted::new([pieces(&story, 10)]), settings);
+    let session = bench.start_with(detached());
+    let mut slow = session.follow(After::Start);
+    let mut lines = Vec::new();
+    assert!(read_batch(&mut slow, &mut lines).await);
+    bench.sessions.idle().await;
+    let end = error_of(&read(slow).await);
+    assert_eq!((&end["code"], &end["details"]["reason"]), (&"E2010".into(), &"left_behind".into()));
+    let left = bench.resume(session.id(), lines.last().unwrap().1).await.err().unwrap();
+    let ResumeError::Left { first, .. } = left else { panic!("{left:?}") };
+    assert_eq!(left.code().as_str(), "E4014");
+    let rest = read(bench.resume(session.id(), first).await.unwrap()).await;
+    assert_eq!(rest[1].1, first + 1);
+    final_data(&rest);
+}
