@@ -358,6 +358,10 @@ impl ProviderError {
             Self::Timeout { deadline: Deadline::Silence, .. } => {
                 "Allow more time (COG_STALL), or try again.".to_owned()
             }
+            Self::Cassette { .. } => {
+                "Name a folder that --record has written, or one that may be written; or record it anew."
+                    .to_owned()
+            }
             Self::NoRecording { .. } => "Record it anew with --record, or run without --replay.".to_owned(),
             _ => return None,
         })

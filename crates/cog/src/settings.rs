@@ -315,7 +315,10 @@ impl SettingsError {
                     .to_owned(),
             ),
             Self::UnknownProvider { .. } => Some("`cog doctor --all` lists every provider".to_owned()),
-            _ => None,
+            Self::Unreadable { .. } => Some("put a text file there that can be read, or take it away".to_owned()),
+            Self::Syntax { .. } => Some("a settings file is TOML, as in `timeout = \"30s\"`".to_owned()),
+            Self::Server { .. } => Some("`cog serve --help` shows the form of each setting".to_owned()),
+            Self::Variable { name, .. } => Some(format!("set {name} to another value, or unset it")),
         }
     }
 }

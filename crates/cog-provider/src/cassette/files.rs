@@ -45,6 +45,9 @@ pub(super) fn create(path: &Path) -> Result<File> {
 
 /// The text of a file of a bounded size.
 pub(super) fn read(path: &Path) -> Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+    }
     let mut text = String::new();
     let file = OpenOptions::new().read(true).open(path)?;
     let length = file.take(LARGEST + 1).read_to_string(&mut text)?;

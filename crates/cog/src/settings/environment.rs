@@ -13,9 +13,11 @@ impl Environment {
         Self(std::env::vars_os().collect())
     }
 
-    /// A variable as text; none where it is blank or no UTF-8.
+    /// A variable as text; none where it is blank. What is no UTF-8 in it is replaced, so that it is
+    /// refused as the value it is rather than taken for absent.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
-        let value = self.0.get(OsString::from(name).as_os_str())?.to_str()?.trim();
+        let value = self.0.get(OsString::from(name).as_os_str())?.to_string_lossy();
+        let value = value.trim();
         (!value.is_empty()).then(|| value.to_owned())
     }
 

@@ -33,6 +33,23 @@ fn inputs_that_never_end_are_not_read() {
 }
 
 #[test]
+fn a_recording_that_never_ends_is_not_read() {
+    let place = Place::new();
+    place.write("tape/x", "");
+    let made = Command::new("mkfifo").arg(place.path().join("tape/0001.json")).status().unwrap();
+    assert!(made.success());
+    snapshot!(place.cog(["run", "code-reviewer", "--args", "x", "--replay", "tape"]));
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_not_taken_for_absent() {
+    let place = Place::new();
+    let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
+    let output = command.env("LLM_PROVIDER", OsStr::from_bytes(b"\xff")).output().unwrap();
+    assert_eq!(json(&output)["error"]["code"], "E4001");
+}
+
+#[test]
 fn inputs_in_other_encodings() {
     let place = Place::new();
     let json_text = r#"{"code": "x = 1"}"#;
