@@ -59,7 +59,7 @@ fn a_violation_is_shown_and_goes_when_the_model_is_asked_again() {
     assert_eq!(texts(&view, 80, 24)[2], "  ! is not one of approve, reject");
     view.see(&snapshot(None, "{}"));
     assert_eq!(
-        texts(&view, 80, 24)[1],
+        texts(&view, 100, 24)[1],
         "⠋ asking again, for data.verdict: is not one of approve, reject · attempt 2 · 3 s"
     );
     assert_eq!(texts(&view, 80, 24).len(), 2);
