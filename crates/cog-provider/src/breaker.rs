@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use cog_spec::{Dialect, Modality};
+use cog_spec::{Dialect, Modality, Secret};
 use tokio::time::Instant;
 
 use crate::{Asking, Deadline, ModelRequest, Provider, ProviderError, WireRequest};
@@ -153,6 +153,10 @@ impl Provider for Breaker {
 
     fn modalities(&self) -> &[Modality] {
         self.provider.modalities()
+    }
+
+    fn key(&self) -> Option<&Secret> {
+        self.provider.key()
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

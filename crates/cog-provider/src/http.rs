@@ -117,14 +117,17 @@ impl HttpProvider {
     }
 
     fn wire(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
-        let model = self.model_of(request);
-        if model.is_empty() {
-            return Err(RequestError::NoModel { vendor: self.vendor.title }.into());
-        }
-        let ask = Ask { request, vendor: self.vendor, base_url: &self.base_url, model };
-        let mut wire = self.vendor.protocol.protocol().request(&ask)?;
+        let mut wire = self.vendor.protocol.protocol().request(&self.question(request)?)?;
         wire.auth = self.auth();
         Ok(wire)
+    }
+
+    fn question<'a>(&'a self, request: &'a ModelRequest) -> Result<Ask<'a>, RequestError> {
+        let model = self.model_of(request);
+        if model.is_empty() {
+            return Err(RequestError::NoModel { vendor: self.vendor.title });
+        }
+        Ok(Ask { request, vendor: self.vendor, base_url: &self.base_url, model })
     }
 
     fn model_of<'a>(&'a self, request: &'a ModelRequest) -> &'a str {
@@ -182,6 +185,10 @@ impl Provider for HttpProvider {
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
         self.wire(request).map(Some)
+    }
+
+    fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
+        Ok(self.vendor.protocol.protocol().check(&self.question(request)?)?)
     }
 
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {

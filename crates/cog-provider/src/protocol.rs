@@ -35,6 +35,14 @@ pub enum ProtocolKind {
 
 /// The mapping from a question to a request, and from a reply to events.
 pub trait Protocol: Send + Sync {
+    /// Whether the vendor can take a question: what [`Protocol::request`] refuses, without making the request.
+    ///
+    /// # Errors
+    /// What the vendor cannot take.
+    fn check(&self, ask: &Ask<'_>) -> Result<(), RequestError> {
+        parts::check(ask)
+    }
+
     /// The request for a question.
     ///
     /// # Errors

@@ -10,13 +10,10 @@
     reason = "a benchmark prints its table and stops when it cannot run"
 )]
 
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{TcpListener, TcpStream},
-    process::ExitCode,
-    sync::Arc,
-    thread,
-};
+#[path = "support/server.rs"]
+mod server;
+
+use std::{process::ExitCode, sync::Arc};
 
 use cog_provider::{
     HttpProvider,
@@ -42,7 +39,8 @@ fn main() -> ExitCode {
 /// How much the resident memory grew after the warm-up, in bytes.
 async fn runs() -> u64 {
     let vendor = Vendor::named("openai").unwrap();
-    let address = serve();
+    let module = Runtime::builder().build().load("task-prioritizer").unwrap();
+    let address = server::serve(&server::answer(&module, 9_000));
     let settings = ProviderSettings::of(vendor, |name| match name {
         "OPENAI_API_KEY" => Some("none".to_owned()),
         "OPENAI_BASE_URL" => Some(address.clone()),
@@ -68,69 +66,4 @@ fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() * 1024
-}
-
-/// A server that gives every question the same streamed answer; its address.
-fn serve() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}/v1", listener.local_addr().unwrap());
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            thread::spawn(move || answer(stream));
-        }
-    });
-    address
-}
-
-fn answer(mut stream: TcpStream) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    while let Some(length) = content_length(&mut reader) {
-        std::io::copy(&mut reader.by_ref().take(length), &mut std::io::sink()).unwrap();
-        let body = reply();
-        let head = format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        stream.write_all((head + &body).as_bytes()).unwrap();
-    }
-}
-
-/// Reads the head of a request; none where the client is gone.
-fn content_length(reader: &mut BufReader<TcpStream>) -> Option<u64> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let line = line.trim_end().to_ascii_lowercase();
-        if line.is_empty() {
-            return Some(length);
-        }
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().ok()?;
-        }
-    }
-}
-
-/// An answer of some 10 KB, in pieces of 64 characters.
-fn reply() -> String {
-    let rationale = "Because the deadline is near. ".repeat(300);
-    let text = serde_json::json!({
-        "ok": true,
-        "meta": { "confidence": 0.9, "risk": "low", "explain": "Done." },
-        "data": { "rationale": rationale },
-        "error": null,
-    })
-    .to_string();
-    let piece = |text: &[char]| {
-        let text: String = text.iter().collect();
-        let chunk = serde_json::json!({ "id": "1", "object": "chat.completion.chunk", "model": "m",
-            "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": null }] });
-        format!("data: {chunk}\n\n")
-    };
-    let mut body: String = text.chars().collect::<Vec<_>>().chunks(64).map(piece).collect();
-    body += "data: {\"id\":\"1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
-    body += "data: {\"id\":\"1\",\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":20,\"total_tokens\":30}}\n\n";
-    body + "data: [DONE]\n\n"
 }

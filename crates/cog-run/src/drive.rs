@@ -1,18 +1,34 @@
 //! Asking the model, and passing what it says to the assembler: the part of a run that waits.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use cog_answer::{Assembler, Finish, Step};
-use cog_provider::{ModelStream, ProviderError};
+use cog_answer::{AnswerRules, Assembler, Finish, Step};
+use cog_provider::{ModelRequest, ModelStream, Provider, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use crate::{pipeline::Prepared, question};
+use crate::{
+    Stop,
+    question::{self, Question},
+};
+
+/// Whom to ask, what, and for how long.
+pub(crate) struct Plan {
+    /// Who is asked first.
+    pub(crate) provider: Arc<dyn Provider>,
+    /// Who is asked where that one gives no answer, in order.
+    pub(crate) others: VecDeque<Arc<dyn Provider>>,
+    pub(crate) question: Question,
+    /// The question, as the provider is asked it.
+    pub(crate) request: ModelRequest,
+    pub(crate) timeout: Duration,
+    pub(crate) stop: Stop,
+}
 
 /// A run on its way, and the chunks that are ready to leave.
 pub(crate) struct Driver {
-    run: Prepared,
+    run: Plan,
     /// How many messages the question has without what is said of an answer that failed.
     asked: usize,
     state: State,
@@ -42,8 +58,8 @@ enum Arrived {
 }
 
 impl Driver {
-    pub(crate) fn new(run: Prepared) -> Self {
-        let (mut assembler, first) = Assembler::new(run.rules.clone());
+    pub(crate) fn new(run: Plan, rules: AnswerRules) -> Self {
+        let (mut assembler, first) = Assembler::new(rules);
         let mut ready = VecDeque::from([first]);
         assembler.tick(Duration::ZERO, &mut ready);
         let asked = run.request.messages.messages().len();

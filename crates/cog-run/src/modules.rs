@@ -3,11 +3,11 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
-    time::SystemTime,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant, SystemTime},
 };
 
-use cog_module::{Finder, Module, Origin, load};
+use cog_module::{FindError, Finder, Module, Origin, load};
 use cog_spec::ErrorBody;
 
 use crate::fault;
@@ -15,47 +15,74 @@ use crate::fault;
 /// The modules of a runtime.
 pub(crate) struct Modules {
     finder: Finder,
+    /// How long a module is taken as it was found before its files are looked at again.
+    recheck: Duration,
+    /// By what was asked for: a name, or a path.
+    found: Mutex<HashMap<Asked, Found>>,
+    /// By folder.
     loaded: Mutex<HashMap<PathBuf, (Stamp, Arc<Module>)>>,
 }
 
+/// What a module is asked for by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum By {
+    /// A name alone, by anybody.
+    Name,
+    /// A name or a path, by the operator.
+    NameOrPath,
+}
+
+type Asked = (By, String);
+type Found = (Instant, Arc<Module>);
+
 impl Modules {
-    pub(crate) fn new(finder: Finder) -> Self {
-        Self { finder, loaded: Mutex::default() }
+    pub(crate) fn new(finder: Finder, recheck: Duration) -> Self {
+        Self { finder, recheck, found: Mutex::default(), loaded: Mutex::default() }
     }
 
-    /// The module of this name or at this path, compiled once for each state of its files.
-    pub(crate) fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        let origin = self.finder.find(name_or_path).map_err(|error| fault::of_search(&error))?;
-        self.compiled(name_or_path, &origin)
-    }
-
-    /// The same by name alone.
-    pub(crate) fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        let origin = self.finder.find_name(name).map_err(|error| fault::of_search(&error))?;
-        self.compiled(name, &origin)
+    /// The module, compiled once for each state of its files. Those are looked at again when the last look is some
+    /// time ago.
+    pub(crate) fn load(&self, by: By, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        let asked = (by, name.to_owned());
+        if let Some((at, module)) = lock(&self.found).get(&asked)
+            && at.elapsed() < self.recheck
+        {
+            return Ok(Arc::clone(module));
+        }
+        let module = self.look(by, name)?;
+        lock(&self.found).insert(asked, (Instant::now(), Arc::clone(&module)));
+        Ok(module)
     }
 
     pub(crate) fn finder(&self) -> &Finder {
         &self.finder
     }
 
-    fn compiled(&self, name: &str, origin: &Origin) -> Result<Arc<Module>, ErrorBody> {
+    fn look(&self, by: By, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        let origin = self.find(by, name).map_err(|error| fault::of_search(&error))?;
         let key = origin.path_of("");
-        let stamp = Stamp::of(origin);
-        if let Some((known, module)) = self.lock().get(&key)
+        let stamp = Stamp::of(&origin);
+        if let Some((known, module)) = lock(&self.loaded).get(&key)
             && *known == stamp
         {
             return Ok(Arc::clone(module));
         }
-        let module = Arc::new(load(origin).map_err(|error| fault::of_loading(name, &error))?);
-        self.lock().insert(key, (stamp, Arc::clone(&module)));
+        let module = Arc::new(load(&origin).map_err(|error| fault::of_loading(name, &error))?);
+        lock(&self.loaded).insert(key, (stamp, Arc::clone(&module)));
         Ok(module)
     }
 
-    /// The map is whole between any two statements, so that a panic elsewhere spoils nothing.
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (Stamp, Arc<Module>)>> {
-        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    fn find(&self, by: By, name: &str) -> Result<Origin, FindError> {
+        match by {
+            By::Name => self.finder.find_name(name),
+            By::NameOrPath => self.finder.find(name),
+        }
     }
+}
+
+/// The maps are whole between any two statements, so that a panic elsewhere spoils nothing.
+fn lock<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
+    map.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What the files of a module looked like: name, length and time of change of each.

@@ -8,7 +8,7 @@
 //! be known before the provider is asked is known when [`prepare`] returns (supplement R54); after
 //! that everything is a chunk, and [`ChunkStream::fold`] makes one envelope of them again.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc};
 
 use cog_answer::AnswerRules;
 use cog_module::Module;
@@ -17,8 +17,8 @@ use cog_spec::{Code, ErrorBody, Response, Warning};
 use futures_util::stream;
 
 use crate::{
-    ChunkStream, RunInput, RunOptions, Stop,
-    drive::Driver,
+    ChunkStream, RunInput, RunOptions,
+    drive::{Driver, Plan},
     input::CheckedInput,
     media,
     offline::Offline,
@@ -30,16 +30,9 @@ use crate::{
 
 /// A run that nothing stands in the way of any more, but for the model.
 pub(crate) struct Prepared {
-    /// Who is asked first.
-    pub(crate) provider: Arc<dyn Provider>,
-    /// Who is asked where that one gives no answer, in order.
-    pub(crate) others: VecDeque<Arc<dyn Provider>>,
-    pub(crate) question: Question,
-    /// The question, as the first is asked it.
-    pub(crate) request: ModelRequest,
+    pub(crate) plan: Plan,
+    /// What the answer is held to.
     pub(crate) rules: AnswerRules,
-    pub(crate) timeout: Duration,
-    pub(crate) stop: Stop,
 }
 
 /// Everything up to the question.
@@ -73,13 +66,14 @@ pub(crate) fn prepare(
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.key().cloned()).collect();
-    Ok(Prepared { provider, others, question, request, rules, timeout, stop: options.stop.clone() })
+    let stop = options.stop.clone();
+    Ok(Prepared { plan: Plan { provider, others, question, request, timeout, stop }, rules })
 }
 
 /// Asks, and tells the answer as it comes.
 pub(crate) fn run(run: Prepared) -> ChunkStream {
     let session_id = run.rules.session_id.clone();
-    ChunkStream::new(session_id, stream::unfold(Driver::new(run), Driver::next))
+    ChunkStream::new(session_id, stream::unfold(Driver::new(run.plan, run.rules), Driver::next))
 }
 
 /// Who answers, who does where that one cannot, and what is to be said of it.

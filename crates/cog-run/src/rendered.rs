@@ -4,7 +4,7 @@ use cog_provider::WireRequest;
 use cog_schema::Loss;
 use cog_spec::{Dialect, ErrorBody};
 
-use crate::pipeline::Prepared;
+use crate::{drive::Plan, pipeline::Prepared};
 
 /// What a run would send.
 #[derive(Debug, Clone)]
@@ -24,13 +24,14 @@ pub struct Rendered {
 impl Prepared {
     /// What this run would send.
     pub(crate) fn render(self) -> Result<Rendered, ErrorBody> {
-        let request = self.provider.render(&self.request).map_err(|error| ErrorBody::from(&error))?;
+        let Plan { provider, question, request, .. } = self.plan;
+        let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
-            provider: self.provider.name().to_owned(),
+            provider: provider.name().to_owned(),
             dialect: self.rules.asked,
-            lost: self.question.lost(self.provider.as_ref()),
-            messages: self.request.messages,
-            request,
+            lost: question.lost(provider.as_ref()),
+            messages: request.messages,
+            request: wire,
         })
     }
 }

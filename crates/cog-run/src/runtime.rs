@@ -9,7 +9,7 @@ use cog_spec::{Envelope, ErrorBody};
 use crate::{
     ChunkStream, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
-    modules::Modules,
+    modules::{By, Modules},
     observe::{self, Observer},
     pipeline::{self, Prepared},
 };
@@ -36,6 +36,7 @@ pub struct Builder {
     providers: Providers,
     finder: Finder,
     timeout: Duration,
+    recheck: Duration,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -43,32 +44,36 @@ impl Runtime {
     /// How long a run may take where nobody says otherwise.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
+    /// How long a module is taken as it was found where nobody says otherwise.
+    pub const DEFAULT_RECHECK: Duration = Duration::from_millis(500);
+
     /// A runtime that is offline and knows the modules that ship, until the builder is told otherwise.
     pub fn builder() -> Builder {
         Builder {
             providers: Providers::offline(),
             finder: Finder::new(".", Vec::new(), None),
             timeout: Self::DEFAULT_TIMEOUT,
+            recheck: Self::DEFAULT_RECHECK,
             observer: None,
         }
     }
 
-    /// Loads a module by name or path. It is compiled once and kept; when its files change, it is
-    /// loaded again.
+    /// Loads a module by name or path, for the operator. It is compiled once and kept; when its files change it is
+    /// loaded again, at the latest [`Builder::recheck`] later.
     ///
     /// # Errors
     /// E4006 where there is none of this name, E4007 for a name that leaves the search path, E4008
     /// where it does not load.
     pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load(name_or_path)
+        self.shared.modules.load(By::NameOrPath, name_or_path)
     }
 
-    /// The same by name alone, never by path: for callers who are not the operator.
+    /// Loads a module by its name alone, for whoever is not the operator: a path is none.
     ///
     /// # Errors
     /// As [`Runtime::load`].
     pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load_name(name)
+        self.shared.modules.load(By::Name, name)
     }
 
     /// Where modules are looked for.
@@ -159,14 +164,21 @@ impl Builder {
         self
     }
 
+    /// How long a module is taken as it was found, before its files are looked at again: a look costs more than all
+    /// the rest of a short run.
+    pub fn recheck(mut self, recheck: Duration) -> Self {
+        self.recheck = recheck;
+        self
+    }
+
     /// The runtime.
     pub fn build(self) -> Runtime {
-        let Self { providers, finder, timeout, observer } = self;
+        let Self { providers, finder, timeout, recheck, observer } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
             None => providers,
         };
-        let modules = Modules::new(finder);
+        let modules = Modules::new(finder, recheck);
         let compilations = Compilations::default();
         Runtime { shared: Arc::new(Shared { providers, modules, compilations, timeout, observer }) }
     }

@@ -12,6 +12,10 @@ use crate::{RequestError, WireRequest};
 pub(crate) struct Gemini;
 
 impl Protocol for Gemini {
+    fn check(&self, ask: &Ask<'_>) -> Result<(), RequestError> {
+        request::check(ask)
+    }
+
     fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
         request::request(ask)
     }

@@ -75,6 +75,18 @@ pub(crate) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
+/// The same for vendors that take a picture only itself, not by its address.
+pub(crate) fn check_inline(ask: &Ask<'_>) -> Result<(), RequestError> {
+    check(ask)?;
+    let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
+    for part in parts {
+        if let Part::Image(image) = part {
+            only_inline(image, ask.vendor.title)?;
+        }
+    }
+    Ok(())
+}
+
 fn modality(part: &Part) -> Modality {
     match part {
         Part::Image(_) => Modality::Image,

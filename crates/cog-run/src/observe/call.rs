@@ -8,7 +8,7 @@ use std::{
 };
 
 use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Dialect, Modality, ModelEvent};
+use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_core::Stream;
 use tokio::time::Instant;
 
@@ -41,6 +41,10 @@ impl Provider for Observed {
 
     fn modalities(&self) -> &[Modality] {
         self.provider.modalities()
+    }
+
+    fn key(&self) -> Option<&Secret> {
+        self.provider.key()
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

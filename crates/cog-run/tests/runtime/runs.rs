@@ -157,7 +157,7 @@ async fn a_reply_cut_by_length_is_never_ok() {
 #[tokio::test]
 async fn a_module_is_compiled_once_until_its_files_change() {
     let folder = folder("Answer.", &[]);
-    let runtime = Runtime::builder().build();
+    let runtime = Runtime::builder().recheck(Duration::ZERO).build();
     let load = || runtime.load(folder.path().to_str().unwrap()).unwrap();
     let first = load();
     assert!(Arc::ptr_eq(&first, &load()));
@@ -165,6 +165,16 @@ async fn a_module_is_compiled_once_until_its_files_change() {
     let second = load();
     assert!(!Arc::ptr_eq(&first, &second));
     assert_eq!(second.prompt.text(), "Answer at length.");
+}
+
+#[tokio::test]
+async fn a_module_is_taken_as_it_was_found_for_a_while() {
+    let folder = folder("Answer.", &[]);
+    let runtime = Runtime::builder().recheck(Duration::from_secs(3600)).build();
+    let load = || runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let first = load();
+    write(&folder, "prompt.md", "Answer at length.");
+    assert!(Arc::ptr_eq(&first, &load()));
 }
 
 #[tokio::test]
@@ -194,4 +204,8 @@ fn names_that_lead_nowhere_have_their_codes() {
     let code = |name| runtime.load(name).unwrap_err().code.to_string();
     assert_eq!(code("no-such-module"), "E4006");
     assert_eq!(code("../../etc"), "E4007");
+    let folder = folder("Answer.", &[]);
+    let by_name = |name| runtime.load_name(name).map(|module| module.manifest.name.clone());
+    assert_eq!(by_name("code-reviewer").unwrap(), "code-reviewer");
+    assert!(by_name(folder.path().to_str().unwrap()).is_err(), "a path is no name");
 }

@@ -42,6 +42,10 @@ impl Provider for Logged {
         self.0.render(request)
     }
 
+    fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
+        self.0.check(request)
+    }
+
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
         Box::pin(async move {
             if let Ok(Some(wire)) = self.0.render(request) {

@@ -7,9 +7,14 @@ use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
         Ask,
-        parts::{Body, Turn, check, only_inline, split_system},
+        parts::{Body, Turn, check_inline, only_inline, split_system},
     },
 };
+
+pub(super) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
+    check_inline(ask)?;
+    checked_name(ask.model).map(drop)
+}
 
 pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;

@@ -6,12 +6,12 @@ use crate::{
     RequestError, WireRequest,
     protocol::{
         Ask,
-        parts::{Body, check, only_inline},
+        parts::{Body, check_inline, only_inline},
     },
 };
 
 pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
-    check(ask)?;
+    check_inline(ask)?;
     let vendor = ask.vendor.title;
     let messages = ask.request.messages.messages().iter().map(|inner| message(inner, vendor));
 

@@ -1,0 +1,143 @@
+//! What a run costs beside what it cannot do without: reading the answer and checking it.
+//!
+//! `cargo bench -p cog-run --bench runs` prints processor time for each run, and its ratio to parsing and checking the
+//! same answer once. It fails where a run against a provider in the process takes more than [`MOST`] times as long.
+//! The runs over HTTP, which add the client, are told beside it.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a benchmark prints its table and stops when it cannot run"
+)]
+
+#[path = "support/server.rs"]
+mod server;
+
+use std::{
+    hint::black_box,
+    process::ExitCode,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use cog_json::{Limits, Parser, Value};
+use cog_module::Module;
+use cog_provider::{
+    Asking, HttpProvider, ModelRequest, ModelStream, Provider, ProviderError, WireRequest,
+    vendors::{ProviderSettings, Vendor},
+};
+use cog_run::{RunInput, RunOptions, Runtime};
+use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
+use futures_util::{StreamExt as _, stream};
+
+/// How long each is done in a round; the best of [`ROUNDS`] counts.
+const ROUND: Duration = Duration::from_millis(300);
+const ROUNDS: u32 = 5;
+/// How many times as long as parsing and checking a run may take.
+const MOST: f64 = 4.0;
+
+fn main() -> ExitCode {
+    let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let module = Runtime::builder().build().load("task-prioritizer").unwrap();
+    let answer = server::answer(&module, 2_000);
+    let reference = best(|| read_and_check(&module, &answer));
+    let runtime = Runtime::builder().provider(Arc::new(InProcess(answer.clone()))).build();
+    let runs = best(|| events.block_on(run(&runtime, &module)));
+    let streams = best(|| events.block_on(stream(&runtime, &module)));
+    let over_http = Runtime::builder().provider(Arc::new(asking(server::serve(&answer)))).build();
+    let http = best(|| events.block_on(run(&over_http, &module)));
+
+    println!("parsing and checking {:5.1} µs ({} bytes)", reference, answer.len());
+    let tell = |name: &str, time: f64| println!("{name:20} {time:5.1} µs, {:4.1} times", time / reference);
+    tell("a run", runs);
+    tell("a stream", streams);
+    tell("a run over HTTP", http);
+    if runs / reference <= MOST { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The processor time of this thread for one call, in microseconds, at best.
+fn best(mut call: impl FnMut()) -> f64 {
+    let mut least = f64::MAX;
+    for _ in 0..ROUNDS {
+        let (began, before) = (Instant::now(), spent());
+        let mut calls = 0.0;
+        while began.elapsed() < ROUND {
+            call();
+            calls += 1.0;
+        }
+        least = least.min((spent() - before) / 1_000.0 / calls);
+    }
+    least
+}
+
+/// The processor time of this thread so far, in nanoseconds.
+#[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
+fn spent() -> f64 {
+    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    told.split(' ').next().unwrap().parse().unwrap()
+}
+
+fn read_and_check(module: &Module, answer: &str) {
+    let mut parser = Parser::tolerant(Limits::model_output());
+    parser.push(answer.as_bytes(), &mut |_| {}).unwrap();
+    parser.finish(&mut |_| {}).unwrap();
+    let value: Value = parser.into_value().unwrap();
+    assert!(module.contract.check_meta(value.get("meta").unwrap()).is_empty());
+    assert!(module.contract.check_data(value.get("data").unwrap()).violations.is_empty());
+    black_box(value);
+}
+
+fn input(module: &Module) -> RunInput {
+    RunInput::Json(module.contract.sample_input(1).unwrap())
+}
+
+async fn run(runtime: &Runtime, module: &Arc<Module>) {
+    let envelope = runtime.execute(module, input(module), RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+}
+
+async fn stream(runtime: &Runtime, module: &Arc<Module>) {
+    let chunks = runtime.execute_stream(module, input(module), RunOptions::default()).unwrap();
+    assert!(chunks.count().await > 2);
+}
+
+fn asking(address: String) -> HttpProvider {
+    let vendor = Vendor::named("openai").unwrap();
+    let settings = ProviderSettings::of(vendor, |name| match name {
+        "OPENAI_API_KEY" => Some("none".to_owned()),
+        "OPENAI_BASE_URL" => Some(address.clone()),
+        _ => None,
+    });
+    HttpProvider::new(vendor, settings).unwrap()
+}
+
+/// Answers at once, in one piece.
+struct InProcess(String);
+
+impl Provider for InProcess {
+    fn name(&self) -> &str {
+        "in-process"
+    }
+
+    fn model(&self) -> &str {
+        "m"
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::OpenAiStrict
+    }
+
+    fn modalities(&self) -> &[Modality] {
+        &[Modality::Text]
+    }
+
+    fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
+        Ok(None)
+    }
+
+    fn ask<'a>(&'a self, _: &'a ModelRequest) -> Asking<'a> {
+        let events = [ModelEvent::Text(self.0.clone()), ModelEvent::Finished(FinishReason::Stop)];
+        let reply: ModelStream = Box::pin(stream::iter(events.map(Ok)));
+        Box::pin(std::future::ready(Ok(reply)))
+    }
+}
