@@ -21,6 +21,7 @@ use crate::{
     negotiate::Delivery,
     request::{ExecuteBody, Options},
     state::App,
+    timing::{self, Spent},
     transport::Wire,
 };
 
@@ -59,10 +60,18 @@ async fn whole(app: &App, order: Order, delivery: Delivery) -> Response {
     let mut options = body.options;
     options.run.warnings.extend(delivery.warning());
     let input = RunInput::Json(body.input.unwrap_or_else(Value::null));
-    let mut response = answer::envelope(&run(app, &module, input, options).await);
+    let mut response = answered(app, &module, input, options).await;
     if let Some(text) = delivery.warning_header() {
         response.headers_mut().insert(WARNING, HeaderValue::from_static(text));
     }
+    response
+}
+
+/// Runs a module and answers with its envelope.
+pub(crate) async fn answered(app: &App, module: &Arc<Module>, input: RunInput, options: Options) -> Response {
+    let (envelope, waited) = timing::waiting(run(app, module, input, options)).await;
+    let mut response = answer::envelope(&envelope);
+    response.extensions_mut().insert(Spent::Waiting(waited));
     response
 }
 

@@ -36,11 +36,11 @@ pub(crate) use drain::Drain;
 pub(crate) use host::Hosts;
 pub(crate) use origin::{Origins, Page};
 pub(crate) use rate::Rates;
-pub(crate) use refusal::{Reason, Refusal};
-pub(crate) use slots::{Slot, Slots};
+pub(crate) use refusal::Refusal;
+pub(crate) use slots::Slots;
 pub(crate) use stall::Stall;
 pub(crate) use token::Access;
-pub(crate) use trace::Trace;
+pub(crate) use trace::trace_id;
 
 use crate::{metrics::Metrics, timing};
 use account::Account;

@@ -9,8 +9,6 @@
 //! * `transport`: server-sent events, NDJSON, WebSocket; `answer` and `fault`: envelopes as responses;
 //! * `serve`: from a listener to connections; `guard`: who may ask, and how much.
 
-#![expect(dead_code, unused_imports, unreachable_pub, reason = "the guards are wired in next")]
-
 mod answer;
 mod capability;
 mod deliver;
@@ -28,4 +26,10 @@ mod state;
 mod timing;
 mod transport;
 
-pub use crate::{capability::capabilities, server::Server, settings::ServerSettings};
+pub use crate::{
+    capability::capabilities,
+    guard::{NoOrigin, TokenFileError, Tokens, Unguarded},
+    metrics::Metrics,
+    server::Server,
+    settings::{AccessSettings, ServerSettings, SetupError},
+};

@@ -8,6 +8,7 @@ mod runs;
 
 use std::{ops::Deref, sync::Arc};
 
+use cog_run::sessions::SessionState;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{family::Family, gauge::Gauge},
@@ -17,12 +18,13 @@ use prometheus_client::{
 /// The content type of [`Metrics::text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The counters of a server.
+/// The counters of a server, which [`Server::with_metrics`](crate::Server::with_metrics) takes. They are a
+/// [`cog_run::Observer`] too, for [`cog_run::Builder::observer`].
 #[derive(Clone)]
-pub(crate) struct Metrics(Arc<Counters>);
+pub struct Metrics(Arc<Counters>);
 
 /// Each group of them.
-pub(crate) struct Counters {
+pub struct Counters {
     pub(crate) http: http::Http,
     runs: runs::Runs,
     streams: Gauge,
@@ -35,7 +37,7 @@ pub(crate) struct Live {
     /// Streams that are open.
     pub(crate) streams: usize,
     /// How many sessions are in each state.
-    pub(crate) sessions: Vec<(&'static str, usize)>,
+    pub(crate) sessions: [(SessionState, usize); 5],
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -45,7 +47,7 @@ struct State {
 
 impl Metrics {
     /// Counters that stand at nought.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         let mut registry = Registry::with_prefix("cog");
         let (streams, sessions) = (Gauge::default(), Family::<State, Gauge>::default());
         registry.register("streams_open", "Streams that are open", streams.clone());
@@ -58,7 +60,8 @@ impl Metrics {
     pub(crate) fn text(&self, live: &Live) -> String {
         self.streams.set(gauge(live.streams));
         for (state, count) in &live.sessions {
-            self.sessions.get_or_create(&State { state }).set(gauge(*count));
+            let state = State { state: state.as_str() };
+            self.sessions.get_or_create(&state).set(gauge(*count));
         }
         let mut text = String::new();
         match encode(&mut text, &self.registry) {
@@ -69,6 +72,12 @@ impl Metrics {
                 String::from("# EOF\n")
             }
         }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

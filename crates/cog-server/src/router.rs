@@ -7,6 +7,7 @@ use axum::{
     Router,
     extract::Request,
     http::{Method, StatusCode},
+    middleware::from_fn_with_state,
 };
 use cog_spec::Code;
 use utoipa::openapi::OpenApi;
@@ -14,6 +15,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     fault::Fault,
+    guard,
     routes::{about, execute, legacy, modules, sessions, socket},
     state::App,
 };
@@ -22,7 +24,8 @@ use crate::{
 pub(crate) fn build(app: App) -> (Router, OpenApi) {
     let (router, openapi) = described().split_for_parts();
     let router = router.fallback(unknown_route).method_not_allowed_fallback(unknown_method);
-    (router.with_state(app), openapi)
+    let guard = from_fn_with_state(app.guard.clone(), guard::enter);
+    (router.layer(guard).with_state(app), openapi)
 }
 
 /// The paths that there are, with their variable parts in braces.
@@ -38,6 +41,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(about::health))
         .routes(routes!(about::ready))
         .routes(routes!(about::declared))
+        .routes(routes!(about::metrics))
         .routes(routes!(modules::list))
         .routes(routes!(modules::show))
         .routes(routes!(execute::execute))

@@ -1,32 +1,75 @@
-use std::{future::Future, io};
+use std::{future::Future, net::SocketAddr};
 
 use axum::Router;
-use cog_run::{Runtime, sessions::Sessions};
+use cog_run::{Runtime, StopReason, sessions::Sessions};
 use tokio::net::TcpListener;
 
-use crate::{ServerSettings, router, serve, state::App};
+use crate::{
+    Metrics, ServerSettings, SetupError,
+    guard::{Drain, Guard, Guards, Hosts, Rates, Slots},
+    router, serve,
+    state::App,
+};
 
 /// Runs modules for whoever asks over HTTP.
 pub struct Server {
-    app: App,
+    settings: ServerSettings,
+    runtime: Runtime,
+    sessions: Sessions,
+    metrics: Metrics,
 }
 
 impl Server {
     /// A server over these modules and sessions.
     pub fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
-        Self { app: App::new(settings, runtime, sessions) }
+        Self { settings, runtime, sessions, metrics: Metrics::new() }
     }
 
-    /// Its routes, for a program that has a listener of its own.
-    pub fn router(&self) -> Router {
-        router::build(self.app.clone()).0
+    /// The same, with counters that the runtime tells of its runs ([`cog_run::Builder::observer`]).
+    #[must_use]
+    pub fn with_metrics(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
     }
 
-    /// Serves until `shutdown` is ready and what was under way then has ended, or [`ServerSettings::drain`] is over.
+    /// Its routes and their guards, for a program that has a listener of its own at this address. The other end of each
+    /// connection is to be in the requests' extensions, as [`axum::extract::ConnectInfo`] of a [`SocketAddr`].
     ///
     /// # Errors
-    /// The listener gives no connections any more.
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        serve::serve(self.router(), self.app, listener, shutdown).await
+    /// The settings do not allow to serve at this address.
+    pub fn router(&self, address: SocketAddr) -> Result<Router, SetupError> {
+        Ok(router::build(self.app(address)?).0)
+    }
+
+    /// Serves until `shutdown` is ready and what was under way then has ended, or was ended because
+    /// [`ServerSettings::drain`] is over.
+    ///
+    /// # Errors
+    /// The settings do not allow to serve at the listener's address.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), SetupError> {
+        let app = self.app(listener.local_addr()?)?;
+        let router = router::build(app.clone()).0;
+        let stop = || self.sessions.stop_all(StopReason::Shutdown);
+        serve::serve(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
+        Ok(())
+    }
+
+    fn app(&self, address: SocketAddr) -> Result<App, SetupError> {
+        let settings = &self.settings;
+        let (access, origins) = settings.access.guards(address)?;
+        let drain = Drain::new();
+        let guard = Guard::from(Guards {
+            hosts: Hosts::new(address.ip(), &settings.access.hosts),
+            origins,
+            access,
+            rates: Rates::new(settings.requests_per_second, settings.request_burst),
+            slots: Slots::new(settings.max_streams_per_client, settings.max_streams, &drain),
+            drain,
+            metrics: self.metrics.clone(),
+        });
+        Ok(App::new(settings.clone(), self.runtime.clone(), self.sessions.clone(), guard))
     }
 }

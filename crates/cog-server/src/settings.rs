@@ -1,9 +1,15 @@
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
+
+use thiserror::Error;
+
+use crate::guard::{Access, NoOrigin, Origins, Tokens, Unguarded};
 
 /// Every limit of a server, each with its default (docs/server.md).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerSettings {
+    /// Who may ask.
+    pub access: AccessSettings,
     /// The largest body of a request, in bytes: 30 MiB.
     pub max_body_bytes: usize,
     /// The largest head of a request, in bytes: 64 KiB.
@@ -37,6 +43,7 @@ pub struct ServerSettings {
 impl Default for ServerSettings {
     fn default() -> Self {
         Self {
+            access: AccessSettings::default(),
             max_body_bytes: 30 << 20,
             max_header_bytes: 64 << 10,
             max_message_bytes: 1 << 20,
@@ -52,5 +59,59 @@ impl Default for ServerSettings {
             slow_reader: Duration::from_secs(30),
             drain: Duration::from_secs(10),
         }
+    }
+}
+
+/// Who may ask a server: everybody on this machine, until said otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct AccessSettings {
+    /// The tokens, one of which every request must bring; none for a server that stands open.
+    pub tokens: Option<Tokens>,
+    /// A server without tokens may be reached from other machines.
+    pub is_insecure: bool,
+    /// Further names under which the server is asked, beside its address: `cog.example`.
+    pub hosts: Vec<String>,
+    /// The origins of other sites' pages that may ask from a browser: `https://app.example`.
+    pub origins: Vec<String>,
+}
+
+/// Why a server cannot be set up as its settings say.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// It would stand open to other machines.
+    #[error(transparent)]
+    Unguarded(#[from] Unguarded),
+    /// An origin that is none.
+    #[error(transparent)]
+    Origin(#[from] NoOrigin),
+    /// The listener does not say where it listens.
+    #[error("the listener has no address: {0}")]
+    Listener(#[from] std::io::Error),
+}
+
+impl SetupError {
+    /// What to do about it.
+    pub fn suggestion(&self) -> &'static str {
+        match self {
+            Self::Unguarded(error) => error.suggestion(),
+            Self::Origin(_) => "write --allow-origin https://app.example",
+            Self::Listener(_) => "bind the listener first",
+        }
+    }
+}
+
+impl AccessSettings {
+    /// Whether a server that listens here may be served with these settings.
+    ///
+    /// # Errors
+    /// It would stand open to other machines, or an origin is none.
+    pub fn check(&self, address: SocketAddr) -> Result<(), SetupError> {
+        self.guards(address).map(drop)
+    }
+
+    pub(crate) fn guards(&self, address: SocketAddr) -> Result<(Access, Origins), SetupError> {
+        let access = Access::at(address, self.tokens.clone(), self.is_insecure)?;
+        Ok((access, Origins::new(&self.origins)?))
     }
 }

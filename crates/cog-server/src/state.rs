@@ -5,7 +5,11 @@ use std::{any::Any, ops::Deref, sync::Arc};
 use axum::http::Extensions;
 use cog_run::{Runtime, sessions::Sessions};
 
-use crate::{ServerSettings, fault::Fault, guard::Client};
+use crate::{
+    ServerSettings,
+    fault::Fault,
+    guard::{Client, Guard},
+};
 
 /// What all requests share.
 #[derive(Clone)]
@@ -16,20 +20,20 @@ pub(crate) struct Shared {
     pub(crate) settings: ServerSettings,
     pub(crate) runtime: Runtime,
     pub(crate) sessions: Sessions,
+    pub(crate) guard: Guard,
 }
 
 impl App {
-    pub(crate) fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
-        Self(Arc::new(Shared { settings, runtime, sessions }))
+    pub(crate) fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions, guard: Guard) -> Self {
+        Self(Arc::new(Shared { settings, runtime, sessions, guard }))
     }
 
     /// A place for one more stream, held as long as its run goes on.
     ///
     /// # Errors
     /// 429 E4002 where there is none.
-    #[expect(clippy::unnecessary_wraps, reason = "the guard's slots are wired in here")]
-    pub(crate) fn slot(&self, _: &Client) -> Result<Box<dyn Any + Send>, Fault> {
-        Ok(Box::new(()))
+    pub(crate) fn slot(&self, client: &Client) -> Result<Box<dyn Any + Send>, Fault> {
+        Ok(Box::new(self.guard.slots.take(client)?))
     }
 }
 

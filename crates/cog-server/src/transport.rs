@@ -10,7 +10,7 @@ use axum::http::{HeaderName, HeaderValue, header};
 use cog_run::sessions::Follower;
 use cog_spec::Transport;
 
-use crate::ServerSettings;
+use crate::{ServerSettings, timing::Spent};
 pub(crate) use stream::Streamed;
 
 /// How a stream travels in the body of a response.
@@ -52,6 +52,7 @@ impl Wire {
         let session = HeaderValue::from_str(follower.session_id());
         let body = Streamed::new(self, follower, settings.heartbeat).into_body();
         let mut response = axum::response::Response::new(body);
+        response.extensions_mut().insert(Spent::Preparing);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type()));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

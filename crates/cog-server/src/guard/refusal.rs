@@ -91,6 +91,7 @@ impl Refusal {
     }
 
     /// The status of the response.
+    #[cfg(test)]
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }

@@ -23,18 +23,18 @@ pub(crate) struct Stall<IO> {
     /// Is told once when the peer was too slow.
     told: Option<Box<dyn FnOnce() + Send>>,
     /// The connection's place among those that are served: kept through an upgrade, free when it closes.
-    place: Option<OwnedSemaphorePermit>,
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl<IO: AsyncWrite + Unpin> Stall<IO> {
     /// The connection, the longest that a write may wait, and who is told when one has waited longer.
     pub(crate) fn new(io: IO, limit: Duration, told: impl FnOnce() + Send + 'static) -> Self {
-        Self { io, limit, waiting: None, told: Some(Box::new(told)), place: None }
+        Self { io, limit, waiting: None, told: Some(Box::new(told)), _place: None }
     }
 
     /// The same, in this place until it closes.
     pub(crate) fn in_place(self, place: OwnedSemaphorePermit) -> Self {
-        Self { place: Some(place), ..self }
+        Self { _place: Some(place), ..self }
     }
 
     /// Writes, and keeps the time that writes wait.

@@ -3,7 +3,7 @@
 mod file;
 mod given;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{fmt, net::SocketAddr, sync::Arc};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use cog_spec::{Code, ErrorBody};
@@ -23,6 +23,12 @@ use super::{
 /// The tokens themselves are not kept.
 #[derive(Clone)]
 pub struct Tokens(Arc<[Known]>);
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} tokens", self.0.len())
+    }
+}
 
 struct Known {
     digest: [u8; 32],

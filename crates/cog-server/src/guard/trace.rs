@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
 /// The header that names a request, both ways.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -20,6 +20,11 @@ pub(crate) struct Trace {
     pub(crate) trace_id: Option<String>,
 }
 
+/// The trace of a request, as the guard found it.
+pub(crate) fn trace_id(extensions: &Extensions) -> Option<String> {
+    extensions.get::<Trace>().and_then(|trace| trace.trace_id.clone())
+}
+
 /// The longest name of a request that is taken over.
 const LONGEST: usize = 128;
 
@@ -28,7 +33,7 @@ impl Trace {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let request_id = headers.get(REQUEST_ID).filter(|id| is_plain(id)).cloned().unwrap_or_else(fresh_id);
         let traceparent = headers.get("traceparent").and_then(|value| value.to_str().ok());
-        Self { request_id, trace_id: traceparent.and_then(trace_id).map(str::to_owned) }
+        Self { request_id, trace_id: traceparent.and_then(parse).map(str::to_owned) }
     }
 
     /// The request's name as text.
@@ -44,7 +49,7 @@ fn is_plain(id: &HeaderValue) -> bool {
 }
 
 /// The trace of `VERSION-TRACE-PARENT-FLAGS` (W3C Trace Context 3.2.2).
-fn trace_id(traceparent: &str) -> Option<&str> {
+fn parse(traceparent: &str) -> Option<&str> {
     let mut parts = traceparent.split('-');
     let (version, trace, parent) = (parts.next()?, parts.next()?, parts.next()?);
     let flags = parts.next()?;

@@ -7,7 +7,16 @@ use cog_spec::{Code, ErrorCode, Usage};
 use super::*;
 
 fn text(metrics: &Metrics) -> String {
-    metrics.text(&Live { streams: 2, sessions: vec![("running", 2), ("finished", 5)] })
+    metrics.text(&Live {
+        streams: 2,
+        sessions: [
+            (SessionState::Running, 2),
+            (SessionState::Finished, 5),
+            (SessionState::Failed, 0),
+            (SessionState::Interrupted, 0),
+            (SessionState::Cancelled, 0),
+        ],
+    })
 }
 
 #[test]

@@ -7,7 +7,13 @@ use axum::{
 };
 use cog_json::{ToJson, Writer};
 
-use crate::{answer, capabilities, negotiate::Accept, state::App};
+use crate::{
+    answer, capabilities,
+    fault::Fault,
+    metrics::{self, Live},
+    negotiate::Accept,
+    state::App,
+};
 
 /// A page for people; for programs what this is and where its routes are.
 #[utoipa::path(
@@ -44,8 +50,9 @@ pub(crate) async fn health() -> Response {
     tag = "about",
     responses((status = 200, description = "It does"), (status = 503, description = "It is shutting down"))
 )]
-pub(crate) async fn ready(State(_): State<App>) -> Response {
-    answer::written(StatusCode::OK, "{\"status\":\"ready\"}\n")
+pub(crate) async fn ready(State(app): State<App>) -> Result<Response, Fault> {
+    app.guard.drain.check()?;
+    Ok(answer::written(StatusCode::OK, "{\"status\":\"ready\"}\n"))
 }
 
 /// What this runtime can do (SPEC 8.1).
@@ -57,6 +64,21 @@ pub(crate) async fn ready(State(_): State<App>) -> Response {
 )]
 pub(crate) async fn declared() -> Response {
     answer::json(StatusCode::OK, &capabilities())
+}
+
+/// What the server counts, for Prometheus and the like.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "about",
+    responses((status = 200, description = "The counters, as OpenMetrics text"))
+)]
+pub(crate) async fn metrics(State(app): State<App>) -> Response {
+    let live = Live { streams: app.guard.slots.taken(), sessions: app.sessions.tally() };
+    let mut response = answer::written(StatusCode::OK, app.guard.metrics.text(&live));
+    let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
+    response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    response
 }
 
 /// API information.

@@ -7,7 +7,7 @@ use super::extract::Name;
 use crate::{
     deliver::{Order, deliver},
     fault::Fault,
-    guard::Client,
+    guard::{Client, trace_id},
     negotiate::Wishes,
     request::{self, ExecuteBody},
     state::App,
@@ -33,6 +33,7 @@ pub(crate) async fn execute(
     if body.recovery.is_none() {
         body.recovery = request::of_headers(&parts.headers)?;
     }
+    body.options.run.trace_id = trace_id(&parts.extensions);
     let module = app.runtime.load_name(&name)?;
     let wishes = Wishes { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = wishes.delivery(module.manifest.response.mode)?;

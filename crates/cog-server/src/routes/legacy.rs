@@ -7,7 +7,7 @@ use axum::{
 
 use super::{extract::Name, modules};
 use crate::{
-    answer, deliver,
+    deliver,
     fault::Fault,
     request::{self, RunBody},
     state::App,
@@ -25,7 +25,7 @@ pub(crate) async fn run(State(app): State<App>, request: Request) -> Result<Resp
     let body = request::read(&parts.headers, body, &app.settings).await?;
     let body = RunBody::parse(&body)?;
     let module = app.runtime.load_name(&body.module)?;
-    Ok(answer::envelope(&deliver::run(&app, &module, body.input, body.options).await))
+    Ok(deliver::answered(&app, &module, body.input, body.options).await)
 }
 
 /// Every module, as `GET /v1/modules` lists them.

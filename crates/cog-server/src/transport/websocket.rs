@@ -58,7 +58,11 @@ impl Conversation {
     async fn body(&mut self) -> ControlFlow<Gone, ExecuteBody> {
         let deadline = Instant::now() + self.app.settings.socket_idle;
         loop {
-            let Ok(message) = timeout_at(deadline, self.socket.recv()).await else {
+            let message = tokio::select! {
+                message = timeout_at(deadline, self.socket.recv()) => message,
+                () = self.app.guard.drain.begun() => return self.close(close_code::AWAY, "shutting down").await,
+            };
+            let Ok(message) = message else {
                 return self.close(close_code::NORMAL, "idle").await;
             };
             match frame::hear(message) {
@@ -78,19 +82,29 @@ impl Conversation {
     async fn answer(&mut self, body: ExecuteBody) -> Flow {
         let order = match self.order(body) {
             Ok(order) => order,
-            Err(fault) => return self.tell(&fault.into_envelope()).await,
+            Err(fault) => return self.refuse(fault).await,
         };
         self.has_run = true;
+        let _under_way = self.app.guard.drain.enter();
         match order {
             (order, Delivery::Stream(_)) => match deliver::follow(&self.app, order).await {
                 Ok((follower, _)) => self.follow(follower).await,
-                Err(fault) => self.tell(&fault.into_envelope()).await,
+                Err(fault) => self.refuse(fault).await,
             },
             (order, delivery) => self.whole(order, delivery).await,
         }
     }
 
+    async fn refuse(&mut self, fault: Fault) -> Flow {
+        if let Fault::Refused(refusal) = &fault {
+            self.app.guard.metrics.http.refused(refusal.reason().as_str());
+        }
+        self.tell(&fault.into_envelope()).await
+    }
+
     fn order(&self, body: ExecuteBody) -> Result<(Order, Delivery), Fault> {
+        self.app.guard.drain.check()?;
+        self.app.guard.rates.check(&self.client)?;
         let module = self.app.runtime.load_name(&self.name)?;
         // Whoever opens a WebSocket asks for a stream, if the body does not say otherwise.
         let wishes = Wishes { headers: &frame::STREAM, query: None, options: &body.options };

@@ -56,15 +56,16 @@ impl Args for ServerKnobs {
         let args = KNOBS.iter().map(|knob| {
             let default = knob.show(&mut defaults);
             let help = match default.as_str() {
-                "-" => knob.help.to_owned(),
+                "-" | "false" => knob.help.to_owned(),
                 default => format!("{} [default: {default}]", knob.help),
             };
-            Arg::new(knob.flag)
-                .long(knob.flag)
-                .value_name(knob.value)
-                .allow_hyphen_values(true)
-                .help(help)
-                .help_heading("Server")
+            let arg =
+                Arg::new(knob.flag).long(knob.flag).value_name(knob.value).help(help).help_heading("Server");
+            if knob.is_switch() {
+                arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+            } else {
+                arg.allow_hyphen_values(true)
+            }
         });
         command.args(args)
     }

@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc};
 
 use cog_module::Module;
-use cog_run::{Providers, Runtime};
+use cog_run::{Builder, Providers, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::targets;
@@ -11,8 +11,13 @@ use crate::{exit::Exit, output::Console, settings::Settings};
 
 /// A runtime over the settings' modules.
 pub(super) fn runtime(settings: &Settings, providers: Providers) -> Runtime {
+    builder(settings, providers).build()
+}
+
+/// The same, before it is built.
+pub(super) fn builder(settings: &Settings, providers: Providers) -> Builder {
     let finder = targets::finder(settings);
-    Runtime::builder().finder(finder).timeout(settings.timeout.value).providers(providers).build()
+    Runtime::builder().finder(finder).timeout(settings.timeout.value).providers(providers)
 }
 
 /// Loads a module and tells on stderr what is odd about it, or all that is wrong with it.

@@ -1,11 +1,11 @@
 //! `cog serve`: modules over HTTP.
 
-use std::{future::Future, io, net::SocketAddr};
+use std::{io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
 
 use cog_run::sessions::{SessionSettings, Sessions};
-use cog_server::Server;
+use cog_server::{Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
-use tokio::{net::TcpListener, runtime::Runtime as Events};
+use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
 use super::{asking, running};
 use crate::{
@@ -16,12 +16,15 @@ use crate::{
     settings::{Environment, Serving, Settings},
 };
 
-/// Serves until Ctrl-C or SIGTERM.
+/// Serves until Ctrl-C or SIGTERM; at a second of them it ends at once.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     let settings = Settings::read(args.model.flags(), environment)?;
-    let (serving, _) = Serving::read(&settings, |flag| args.knobs.get(flag))?;
+    let (mut serving, _) = Serving::read(&settings, |flag| args.knobs.get(flag))?;
+    serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
+    serving.server.access.check(serving.address()).map_err(|error| cannot_serve(&error))?;
     let asked = asking::asked(&settings, asking::Tape::Off)?;
-    let runtime = running::runtime(&settings, asked.providers);
+    let metrics = Metrics::new();
+    let runtime = running::builder(&settings, asked.providers).observer(Arc::new(metrics.clone())).build();
     let sessions =
         Sessions::open(SessionSettings { state_dir: serving.state_dir.clone(), ..serving.sessions.clone() })
             .map_err(|error| ErrorBody::new(error.code(), error.to_string()))?;
@@ -30,13 +33,52 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         let listener = TcpListener::bind(serving.address()).await;
         let listener = listener.map_err(|error| cannot_listen(serving.address(), &error))?;
         let address = listener.local_addr().map_err(|error| cannot_listen(serving.address(), &error))?;
+        let signals = Signals::new()?;
         console.note(&asked.told);
         console.note(&format!("{modules} modules at http://{address} (Ctrl-C ends it)"));
-        let server = Server::new(serving.server.clone(), runtime, sessions);
-        let told = server.serve(listener, told_to_end(console)?).await;
-        told.map_err(|error| cannot_listen(address, &error))?;
-        Ok(Exit::Ok)
+        let server = Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics);
+        until_told(server, listener, signals, console).await
     })
+}
+
+/// The tokens of the file, where there is one.
+fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, Fault> {
+    let Some(file) = file else { return Ok(None) };
+    let tokens = Tokens::open(file).map_err(|error| Fault::Usage {
+        message: format!("--token-file {}: {error}", file.display()),
+        suggestion: Some(error.suggestion().to_owned()),
+    })?;
+    if Tokens::is_exposed(file) {
+        let file = file.display();
+        console.note(&format!(
+            "warning: others of this machine may read {file}; `chmod 600 {file}` keeps the tokens yours"
+        ));
+    }
+    Ok(Some(tokens))
+}
+
+/// Serves; the first signal lets what is under way end, the second does not.
+async fn until_told(
+    server: Server,
+    listener: TcpListener,
+    mut signals: Signals,
+    console: &Console,
+) -> Result<Exit, Fault> {
+    let (tell, told) = oneshot::channel::<()>();
+    let mut tell = Some(tell);
+    let mut serving = pin!(server.serve(listener, async { drop(told.await) }));
+    loop {
+        tokio::select! {
+            ended = &mut serving => return ended.map(|()| Exit::Ok).map_err(|error| cannot_serve(&error)),
+            () = signals.next() => match tell.take() {
+                Some(tell) => {
+                    console.note("ending; streams have their time to end too (once more ends at once)");
+                    let _ = tell.send(());
+                }
+                None => return Ok(Exit::Interrupted),
+            },
+        }
+    }
 }
 
 fn events(workers: usize) -> Result<Events, ErrorBody> {
@@ -49,34 +91,41 @@ fn events(workers: usize) -> Result<Events, ErrorBody> {
     })
 }
 
-/// Ready when somebody wants the server to end.
-fn told_to_end(console: &Console) -> Result<impl Future<Output = ()>, ErrorBody> {
-    let terminate = terminate().map_err(|error| {
-        ErrorBody::new(Code::InternalError, format!("the system gives no signals: {error}"))
-    })?;
-    Ok(async move {
+/// Those who want the server to end.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, ErrorBody> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let terminate = signal(SignalKind::terminate()).map_err(|error| {
+                ErrorBody::new(Code::InternalError, format!("the system gives no signals: {error}"))
+            })?;
+            Ok(Self { terminate })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// Ready at the next one: Ctrl-C, or SIGTERM where there is such a thing.
+    async fn next(&mut self) {
+        #[cfg(unix)]
+        let terminate = self.terminate.recv();
+        #[cfg(not(unix))]
+        let terminate = std::future::pending::<()>();
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}
-            () = terminate => {}
+            _ = terminate => {}
         }
-        console.note("ending; streams have their time to end too");
-    })
+    }
 }
 
-/// Ready at SIGTERM.
-#[cfg(unix)]
-fn terminate() -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut signal = signal(SignalKind::terminate())?;
-    Ok(async move {
-        signal.recv().await;
-    })
-}
-
-/// Where there is no SIGTERM, it never comes.
-#[cfg(not(unix))]
-fn terminate() -> io::Result<impl Future<Output = ()>> {
-    Ok(std::future::pending())
+fn cannot_serve(error: &SetupError) -> Fault {
+    Fault::Usage { message: error.to_string(), suggestion: Some(error.suggestion().to_owned()) }
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> ErrorBody {

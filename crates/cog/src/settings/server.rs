@@ -24,6 +24,8 @@ pub(crate) struct Serving {
     pub(crate) port: u16,
     /// How many threads work; 0 for as many as there are processors.
     pub(crate) workers: usize,
+    /// The file of tokens, one of which every request must bring.
+    pub(crate) token_file: Option<PathBuf>,
     /// Where sessions are kept on disk.
     pub(crate) state_dir: Option<PathBuf>,
     /// Limits of requests, streams and connections.
@@ -38,6 +40,7 @@ impl Default for Serving {
             listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 8000,
             workers: 0,
+            token_file: None,
             state_dir: None,
             server: ServerSettings::default(),
             sessions: SessionSettings::default(),
@@ -111,6 +114,8 @@ fn text(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Boolean(is_on) => is_on.to_string(),
+        toml::Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
         // No setting takes any other kind, and each says so.
         other => other.type_str().to_owned(),
     }

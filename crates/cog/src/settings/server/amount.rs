@@ -38,6 +38,16 @@ pub(super) fn show_bytes(size: usize) -> String {
     unit.map_or_else(|| size.to_string(), |(shift, unit)| format!("{}{unit}", size >> shift))
 }
 
+/// Reads yes or no.
+pub(super) fn switch(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| format!("`{text}` is neither true nor false"))
+}
+
+/// Reads names with commas between them.
+pub(super) fn names(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
 /// Reads an address of this machine.
 pub(super) fn address(text: &str) -> Result<IpAddr, String> {
     match text {

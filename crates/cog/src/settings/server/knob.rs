@@ -24,7 +24,9 @@ pub(crate) struct Knob {
 enum Part {
     Address(fn(&mut Serving) -> &mut IpAddr),
     Port(fn(&mut Serving) -> &mut u16),
-    Folder(fn(&mut Serving) -> &mut Option<PathBuf>),
+    Switch(fn(&mut Serving) -> &mut bool),
+    Path(fn(&mut Serving) -> &mut Option<PathBuf>),
+    Names(fn(&mut Serving) -> &mut Vec<String>),
     Count(fn(&mut Serving) -> &mut usize),
     Rate(fn(&mut Serving) -> &mut u32),
     Bytes(fn(&mut Serving) -> &mut usize),
@@ -55,7 +57,15 @@ knobs! {
         "The port to listen at; 0 for any that is free" operator;
     "workers" "COG_SERVE_WORKERS" "workers" Count |it| &mut it.workers,
         "How many threads work; 0 for as many as there are processors";
-    "state-dir" "COG_SERVE_STATE_DIR" "state_dir" Folder |it| &mut it.state_dir,
+    "token-file" "COG_SERVE_TOKEN_FILE" "token_file" Path |it| &mut it.token_file,
+        "Answer only who brings a token of this file: one a line, TOKEN or NAME:TOKEN" operator;
+    "insecure" "COG_SERVE_INSECURE" "insecure" Switch |it| &mut it.server.access.is_insecure,
+        "Let other machines ask without a token" operator;
+    "allow-host" "COG_SERVE_ALLOW_HOST" "allow_host" Names |it| &mut it.server.access.hosts,
+        "Further names that the server is asked by, separated by commas" operator;
+    "allow-origin" "COG_SERVE_ALLOW_ORIGIN" "allow_origin" Names |it| &mut it.server.access.origins,
+        "Origins of other sites' pages that may ask from a browser, separated by commas" operator;
+    "state-dir" "COG_SERVE_STATE_DIR" "state_dir" Path |it| &mut it.state_dir,
         "Keep sessions in this folder, so that they outlive the server" operator;
     "max-body-bytes" "COG_SERVE_MAX_BODY_BYTES" "max_body_bytes" Bytes |it| &mut it.server.max_body_bytes,
         "The largest body of a request";
@@ -100,7 +110,9 @@ impl Part {
         match self {
             Self::Address(_) => "ADDRESS",
             Self::Port(_) => "PORT",
-            Self::Folder(_) => "FOLDER",
+            Self::Switch(_) => "true|false",
+            Self::Path(_) => "PATH",
+            Self::Names(_) => "NAMES",
             Self::Count(_) | Self::Rate(_) => "NUMBER",
             Self::Bytes(_) => "SIZE",
             Self::Time(_) => "TIME",
@@ -109,6 +121,11 @@ impl Part {
 }
 
 impl Knob {
+    /// Whether its flag can stand without a value.
+    pub(crate) const fn is_switch(&self) -> bool {
+        matches!(self.part, Part::Switch(_))
+    }
+
     /// Turns it.
     pub(crate) fn set(&self, serving: &mut Serving, text: &str) -> Result<(), String> {
         match self.part {
@@ -116,7 +133,9 @@ impl Knob {
             Part::Port(part) => {
                 *part(serving) = text.parse().map_err(|_| format!("`{text}` is no port: 0 to 65535"))?;
             }
-            Part::Folder(part) => *part(serving) = Some(PathBuf::from(text)),
+            Part::Switch(part) => *part(serving) = amount::switch(text)?,
+            Part::Path(part) => *part(serving) = Some(PathBuf::from(text)),
+            Part::Names(part) => *part(serving) = amount::names(text),
             Part::Count(part) => *part(serving) = amount::count(text)?,
             Part::Rate(part) => *part(serving) = amount::count(text)?,
             Part::Bytes(part) => *part(serving) = amount::bytes(text)?,
@@ -130,7 +149,10 @@ impl Knob {
         match self.part {
             Part::Address(part) => part(serving).to_string(),
             Part::Port(part) => part(serving).to_string(),
-            Part::Folder(part) => {
+            Part::Switch(part) => part(serving).to_string(),
+            Part::Names(part) if part(serving).is_empty() => "-".to_owned(),
+            Part::Names(part) => part(serving).join(","),
+            Part::Path(part) => {
                 part(serving).as_deref().map_or_else(|| "-".to_owned(), |folder| folder.display().to_string())
             }
             Part::Count(part) => part(serving).to_string(),

@@ -1,0 +1,299 @@
+//! Connections over real sockets, each limit at its edge and one past it.
+
+use std::{convert::Infallible, net::Ipv4Addr};
+
+use axum::{
+    middleware::from_fn_with_state,
+    routing::{get, post},
+};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    sync::oneshot,
+};
+
+use cog_run::sessions::SessionState;
+
+use super::*;
+use crate::{
+    guard::{self, Access, Drain, Guards, Hosts, Origins, Rates, Slots},
+    metrics::{Live, Metrics},
+};
+
+/// A guard against tests that hang: nothing here takes a tenth of it.
+const LONG: Duration = Duration::from_secs(30);
+
+/// A server with a few routes of its own; it ends with the value.
+struct Running {
+    address: SocketAddr,
+    guard: Guard,
+    shutdown: oneshot::Sender<()>,
+    serving: JoinSet<()>,
+    stopped: oneshot::Receiver<()>,
+}
+
+fn small() -> ServerSettings {
+    ServerSettings {
+        max_header_bytes: 16 * 1024,
+        header_timeout: Duration::from_millis(300),
+        slow_reader: Duration::from_millis(300),
+        drain: Duration::from_secs(20),
+        ..ServerSettings::default()
+    }
+}
+
+fn guard() -> Guard {
+    let drain = Drain::new();
+    Guard::from(Guards {
+        hosts: Hosts::new(Ipv4Addr::LOCALHOST.into(), &[]),
+        origins: Origins::new(&[]).unwrap(),
+        access: Access::Open,
+        rates: Rates::new(0, 1),
+        slots: Slots::new(100, 100, &drain),
+        drain,
+        metrics: Metrics::new(),
+    })
+}
+
+fn router(guard: &Guard) -> Router {
+    let flood = || async {
+        let piece = Bytes::from_static(&[b'x'; 64 * 1024]);
+        Body::from_stream(stream::repeat(piece).map(Ok::<_, Infallible>))
+    };
+    let hang = || async { Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()) };
+    let echo = |body: Body| async { guard::body::read(body, 1024, Duration::from_millis(300)).await };
+    Router::new()
+        .route("/", get(|| async { "here" }))
+        .route("/flood", get(flood))
+        .route("/hang", get(hang))
+        .route("/echo", post(echo))
+        .layer(from_fn_with_state(guard.clone(), guard::enter))
+}
+
+async fn start(settings: ServerSettings) -> Running {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let guard = guard();
+    let (router, served) = (router(&guard), guard.clone());
+    let (shutdown, told) = oneshot::channel::<()>();
+    let (stop, stopped) = oneshot::channel();
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        let shutdown = async { drop(told.await) };
+        let stop = || {
+            let _ = stop.send(());
+        };
+        serve(listener, router, served, &settings, shutdown, stop).await;
+    });
+    Running { address, guard, shutdown, serving, stopped }
+}
+
+impl Running {
+    async fn send(&self, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream
+    }
+
+    async fn get(&self, path: &str) -> TcpStream {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await
+    }
+
+    /// Everything that the server says to this, until it closes the connection.
+    async fn said_to(&self, text: &str) -> String {
+        rest(&mut self.send(text).await).await
+    }
+
+    fn count(&self, line: &str) -> bool {
+        let live = Live { streams: 0, sessions: SessionState::ALL.map(|state| (state, 0)) };
+        self.guard.metrics.text(&live).lines().any(|found| found == line)
+    }
+}
+
+/// What else is said, until the connection is closed.
+async fn rest(stream: &mut TcpStream) -> String {
+    let mut said = Vec::new();
+    // A reset is an end as well.
+    let _ = timeout(LONG, stream.read_to_end(&mut said)).await.expect("the server hangs");
+    String::from_utf8_lossy(&said).into_owned()
+}
+
+/// Reads until this has been said.
+async fn until(stream: &mut TcpStream, end: &str) -> String {
+    let mut said = String::new();
+    while !said.contains(end) {
+        let mut piece = [0; 4096];
+        let read = timeout(LONG, stream.read(&mut piece)).await.expect("the server hangs").unwrap();
+        assert_ne!(read, 0, "closed after {said:?}");
+        said.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    }
+    said
+}
+
+/// A request whose head has exactly this many bytes.
+fn head(bytes: usize) -> String {
+    let (begin, end) = ("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: ", "\r\n\r\n");
+    format!("{begin}{}{end}", "x".repeat(bytes - begin.len() - end.len()))
+}
+
+#[tokio::test]
+async fn a_head_may_be_as_large_as_said_and_not_larger() {
+    let server = start(small()).await;
+    let said = server.said_to(&head(16 * 1024 - 1)).await;
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    for bytes in [16 * 1024 + 1, 20 * 1024] {
+        let said = server.said_to(&head(bytes)).await;
+        assert!(said.starts_with("HTTP/1.1 431"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_may_have_a_hundred_lines_and_not_more() {
+    let server = start(small()).await;
+    let lines = |count: usize| {
+        let more: String = (2..count).map(|number| format!("X-{number}: 1\r\n")).collect();
+        format!("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n")
+    };
+    assert!(server.said_to(&lines(100)).await.starts_with("HTTP/1.1 200"));
+    assert!(server.said_to(&lines(101)).await.starts_with("HTTP/1.1 431"));
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_arrive_is_not_waited_for() {
+    let server = start(small()).await;
+    for begun in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "] {
+        assert!(!server.said_to(begun).await.contains("200"), "{begun}");
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_arrives_letter_by_letter_is_not_waited_for() {
+    let server = start(small()).await;
+    let (mut reading, mut writing) = server.send("GET / HTTP/1.1\r\nX: ").await.into_split();
+    let drip = async {
+        while writing.write_all(b"x").await.is_ok() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let mut said = Vec::new();
+    let closed = async { drop(reading.read_to_end(&mut said).await) };
+    timeout(LONG, async {
+        tokio::select! { () = drip => {}, () = closed => {} }
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_stays_idle_is_closed() {
+    let server = start(small()).await;
+    let mut stream = server.get("/").await;
+    let said = rest(&mut stream).await;
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+}
+
+#[tokio::test]
+async fn a_body_may_be_as_large_as_said_and_not_larger() {
+    let server = start(small()).await;
+    let post = |head: String, body: &str| {
+        format!("POST /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}\r\n\r\n{body}")
+    };
+    let sized = |bytes: usize| post(format!("Content-Length: {bytes}"), &"x".repeat(bytes.min(2048)));
+    let chunked = |bytes: usize| {
+        post("Transfer-Encoding: chunked".into(), &format!("{bytes:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(bytes)))
+    };
+    for (request, status) in [
+        (sized(0), "200"),
+        (sized(1024), "200"),
+        (sized(1025), "413"),
+        (sized(1 << 40), "413"),
+        (chunked(1024), "200"),
+        (chunked(1025), "413"),
+        (post("Content-Length: 10".into(), "x"), "408"),
+    ] {
+        let said = server.said_to(&request).await;
+        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_is_given_up() {
+    let server = start(small()).await;
+    let stream = server.get("/flood").await;
+    let given_up = async {
+        while !server.count("cog_slow_readers_total 1") {
+            sleep(Duration::from_millis(20)).await;
+        }
+        server.guard.drain.idle().await;
+    };
+    timeout(LONG, given_up).await.expect("the slow reader is still served");
+    drop(stream);
+}
+
+#[tokio::test]
+async fn a_client_that_reads_slowly_but_reads_is_served() {
+    let server = start(small()).await;
+    let mut stream = server.get("/flood").await;
+    let mut read = 0;
+    while read < 16 << 20 {
+        let mut piece = vec![0; 1 << 20];
+        read += timeout(LONG, stream.read(&mut piece)).await.unwrap().unwrap();
+    }
+    assert!(server.count("cog_slow_readers_total 0"));
+}
+
+#[tokio::test]
+async fn more_connections_than_there_are_places_for_wait() {
+    let server = start(ServerSettings { max_connections: 2, ..ServerSettings::default() }).await;
+    let (mut first, mut second) = (server.get("/").await, server.get("/").await);
+    until(&mut first, "here").await;
+    until(&mut second, "here").await;
+    let mut third = server.get("/").await;
+    let waited = timeout(Duration::from_millis(200), third.read(&mut [0; 10])).await;
+    assert!(waited.is_err(), "the third connection was served");
+    drop(first);
+    until(&mut third, "here").await;
+}
+
+#[tokio::test]
+async fn an_idle_server_ends_at_once() {
+    let mut server = start(small()).await;
+    let mut idle = server.get("/").await;
+    until(&mut idle, "here").await;
+    server.shutdown.send(()).unwrap();
+    timeout(LONG, server.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();
+    server.stopped.await.unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err());
+    assert_eq!(rest(&mut idle).await, "");
+}
+
+#[tokio::test]
+async fn a_server_that_ends_lets_streams_go_on_and_refuses_the_rest() {
+    let mut server = start(ServerSettings::default()).await;
+    let mut open = server.get("/").await;
+    until(&mut open, "here").await;
+    let mut stream = server.get("/hang").await;
+    until(&mut stream, "\r\n\r\n").await;
+    server.shutdown.send(()).unwrap();
+    server.guard.drain.begun().await;
+    open.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    let said = rest(&mut open).await;
+    assert!(said.starts_with("HTTP/1.1 503") && said.contains("E4001"), "{said}");
+    assert!(said.to_lowercase().contains("connection: close") && said.contains("retry-after: "), "{said}");
+    assert!(server.stopped.try_recv().is_err(), "the stream was stopped before its time");
+    drop(stream);
+    timeout(LONG, server.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn streams_that_do_not_end_in_time_are_stopped() {
+    let mut server =
+        start(ServerSettings { drain: Duration::from_millis(50), ..ServerSettings::default() }).await;
+    let mut stream = server.get("/hang").await;
+    until(&mut stream, "\r\n\r\n").await;
+    server.shutdown.send(()).unwrap();
+    timeout(LONG, server.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();
+    server.stopped.await.unwrap();
+    rest(&mut stream).await;
+}

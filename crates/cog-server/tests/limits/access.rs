@@ -1,0 +1,100 @@
+//! Who may ask: tokens, hosts, origins.
+
+use cog_server::{Server, ServerSettings, Tokens};
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::net::TcpListener;
+use tokio_tungstenite::{
+    connect_async,
+    tungstenite::{self, Message, client::IntoClientRequest as _},
+};
+
+use crate::support::{Site, answer, code, question};
+
+const TOKEN: &str = "abcdefghij0123456789/+==";
+
+fn guarded() -> ServerSettings {
+    let mut settings = ServerSettings::default();
+    settings.access.tokens = Some(Tokens::parse(&format!("ci:{TOKEN}")).unwrap());
+    settings.access.origins = vec!["https://app.example".to_owned()];
+    settings
+}
+
+#[tokio::test]
+async fn who_has_the_token_is_answered() {
+    let site = Site::start(guarded(), [answer()]).await;
+    let response = site.get("/v1/modules").await;
+    assert_eq!(response.headers()["www-authenticate"], "Bearer realm=\"cog\"");
+    assert_eq!(code(response).await, (401, "E4007".to_owned()));
+    let request = site.http.get(site.url("/v1/modules"));
+    assert_eq!(request.bearer_auth(TOKEN).send().await.unwrap().status(), 200);
+    let in_query = site.get(&format!("/v1/modules?token={TOKEN}")).await;
+    assert_eq!(in_query.status(), 401);
+    assert_eq!(site.get("/health").await.status(), 200);
+    assert_eq!(site.get("/metrics").await.status(), 401);
+}
+
+/// Opens a WebSocket with these headers.
+async fn open(site: &Site, headers: &[(&'static str, &str)]) -> Result<String, u16> {
+    let mut request = format!("ws://{}/v1/modules/m/ws", site.address).into_client_request().unwrap();
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, value.parse().unwrap());
+    }
+    match connect_async(request).await {
+        Ok((mut socket, response)) => {
+            socket.send(Message::text(question().to_string())).await.unwrap();
+            let first = socket.next().await.unwrap().unwrap().into_text().unwrap();
+            assert!(first.contains("session_id"), "{first}");
+            let chosen = response.headers().get("sec-websocket-protocol");
+            Ok(chosen.map(|chosen| chosen.to_str().unwrap().to_owned()).unwrap_or_default())
+        }
+        Err(tungstenite::Error::Http(response)) => Err(response.status().as_u16()),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_browsers_socket_brings_its_token_as_a_subprotocol() {
+    let site = Site::start(guarded(), [answer()]).await;
+    let protocols = "cog, cog.token.abcdefghij0123456789%2F%2B%3D%3D";
+    assert_eq!(open(&site, &[("sec-websocket-protocol", protocols)]).await, Ok("cog".to_owned()));
+    let bearer = format!("Bearer {TOKEN}");
+    assert_eq!(open(&site, &[("authorization", &bearer)]).await, Ok(String::new()));
+    assert_eq!(open(&site, &[]).await, Err(401));
+    assert_eq!(open(&site, &[("sec-websocket-protocol", "cog, cog.token.wrong")]).await, Err(401));
+}
+
+#[tokio::test]
+async fn a_socket_of_another_sites_page_is_refused() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    assert_eq!(open(&site, &[("origin", "https://evil.example")]).await, Err(403));
+    let own = format!("http://{}", site.address);
+    assert_eq!(open(&site, &[("origin", &own)]).await, Ok(String::new()));
+    assert_eq!(open(&site, &[("host", "evil.example")]).await, Err(403));
+}
+
+#[tokio::test]
+async fn a_listed_page_may_ask_beforehand_without_a_token() {
+    let site = Site::start(guarded(), [answer()]).await;
+    let preflight = |origin: &'static str| {
+        let request = site.http.request(reqwest::Method::OPTIONS, site.url("/v1/modules/m/execute"));
+        let request = request.header("access-control-request-method", "POST").header("origin", origin);
+        request.header("access-control-request-headers", "authorization,content-type").send()
+    };
+    let allowed = preflight("https://app.example").await.unwrap();
+    assert_eq!(allowed.status(), 204);
+    assert_eq!(allowed.headers()["access-control-allow-origin"], "https://app.example");
+    let refused = preflight("https://evil.example").await.unwrap();
+    assert_eq!(refused.status(), 403);
+    assert!(!refused.headers().contains_key("access-control-allow-origin"));
+}
+
+#[tokio::test]
+async fn an_address_that_others_reach_is_not_served_without_a_token() {
+    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+    let runtime = cog_run::Runtime::builder().build();
+    let sessions = cog_run::sessions::Sessions::open(Default::default()).unwrap();
+    let server = Server::new(ServerSettings::default(), runtime, sessions);
+    let error = server.serve(listener, std::future::pending()).await.unwrap_err();
+    assert!(error.to_string().contains("no token guards it"), "{error}");
+    assert!(error.suggestion().contains("--token-file"));
+}

@@ -1,0 +1,116 @@
+//! Clients that leave, and a server that ends.
+
+use std::time::Duration;
+
+use cog_server::ServerSettings;
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
+
+use crate::support::{LONG, Site, answer, code, endless, question, until};
+
+/// What a client that left may still cost: the provider's call is to be over within a second.
+const SOON: Duration = Duration::from_secs(1);
+
+#[tokio::test]
+async fn two_hundred_clients_that_leave_in_the_middle_cost_nothing_more() {
+    let mut settings = ServerSettings::default();
+    settings.max_streams_per_client = 200;
+    let site = Site::start(settings, [endless()]).await;
+    let streams = join_all((0..200).map(|_| async {
+        let mut stream = site.stream().await;
+        until(&mut stream, "begun").await;
+        stream
+    }));
+    let streams = timeout(LONG, streams).await.unwrap();
+    assert_eq!(site.mock.broken_off(), 0);
+    drop(streams);
+    broken_off(&site, 200).await;
+    site.counts("cog_streams_open 0").await;
+}
+
+#[tokio::test]
+async fn who_waits_for_one_envelope_and_leaves_cancels_the_call() {
+    let site = Site::start(ServerSettings::default(), [endless()]).await;
+    let body = question().to_string();
+    let head = format!(
+        "POST /v1/modules/m/execute HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut client = TcpStream::connect(site.address).await.unwrap();
+    client.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    let asked = async {
+        while site.mock.requests().is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(LONG, asked).await.unwrap();
+    drop(client);
+    broken_off(&site, 1).await;
+    site.counts(r#"cog_provider_calls_total{provider="openai",outcome="dropped"} 1"#).await;
+}
+
+/// Waits until the model has seen so many calls broken off.
+async fn broken_off(site: &Site, count: usize) {
+    let seen = async {
+        while site.mock.broken_off() < count {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let seen = timeout(SOON * 5, seen).await;
+    assert!(seen.is_ok(), "{} of {count} calls were cancelled", site.mock.broken_off());
+}
+
+#[tokio::test]
+async fn a_server_that_ends_stops_streams_and_says_how_to_go_on() {
+    let mut settings = ServerSettings::default();
+    settings.drain = Duration::from_millis(100);
+    let mut site = Site::start(settings, [endless()]).await;
+    let mut stream = site.stream().await;
+    until(&mut stream, "begun").await;
+    site.shut_down();
+    let rest = timeout(LONG, stream.text()).await.unwrap().unwrap();
+    let last: Value = serde_json::from_str(rest.lines().last().unwrap()).unwrap();
+    assert_eq!(last["error"]["code"], "E2010", "{last}");
+    assert_eq!(last["error"]["details"]["reason"], "shutdown");
+    assert!(last["error"]["recovery"].is_object(), "{last}");
+    assert!(last["partial_data"]["result"].as_str().unwrap().starts_with("begun"));
+    site.ended().await;
+}
+
+#[tokio::test]
+async fn a_server_that_ends_lets_a_stream_come_to_its_end() {
+    let reply = answer().pieces(4).pause(Duration::from_millis(20));
+    let mut site = Site::start(ServerSettings::default(), [reply]).await;
+    let mut stream = site.stream().await;
+    until(&mut stream, "\"chunk\"").await;
+    site.shut_down();
+    until(&mut stream, "\"final\":true").await;
+    site.ended().await;
+}
+
+#[tokio::test]
+async fn a_server_that_ends_refuses_new_requests_on_open_connections() {
+    let mut site = Site::start(ServerSettings::default(), [endless()]).await;
+    let mut stream = site.stream().await;
+    until(&mut stream, "begun").await;
+    // The client keeps this connection, and takes it again.
+    assert_eq!(site.get("/health").await.text().await.unwrap().trim(), r#"{"status":"ok"}"#);
+    site.shut_down();
+    let refused = async {
+        loop {
+            match site.http.get(site.url("/v1/modules")).send().await {
+                Ok(response) if response.status() == 503 => return Some(response),
+                Ok(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                Err(_) => return None,
+            }
+        }
+    };
+    let refused = timeout(LONG, refused).await.unwrap().expect("the connection was closed without an answer");
+    assert!(refused.headers().contains_key("retry-after"));
+    assert_eq!(refused.headers()["connection"], "close");
+    assert_eq!(code(refused).await, (503, "E4001".to_owned()));
+    drop(stream);
+    site.ended().await;
+}

@@ -1,0 +1,57 @@
+//! What a server tells of its work: metrics, timing, traces.
+
+use cog_server::ServerSettings;
+use serde_json::Value;
+
+use crate::support::{EXECUTE, KEY, Site, answer, question, until};
+
+#[tokio::test]
+async fn a_run_is_counted_with_its_call_and_its_tokens() {
+    let site = Site::start(ServerSettings::default(), [answer().usage(11, 7)]).await;
+    site.run().await;
+    until(&mut site.stream().await, "\"final\":true").await;
+    for line in [
+        r#"cog_runs_total{module="m",outcome="answered"} 2"#,
+        r#"cog_provider_calls_total{provider="openai",outcome="answered"} 2"#,
+        r#"cog_provider_first_token_seconds_count{provider="openai"} 2"#,
+        r#"cog_tokens_total{module="m",direction="in"} 22"#,
+        r#"cog_tokens_total{module="m",direction="out"} 14"#,
+        r#"cog_http_requests_total{method="POST",route="/v1/modules/{name}/execute",status="200"} 2"#,
+        r#"cog_sessions{state="finished"} 1"#,
+    ] {
+        site.counts(line).await;
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_makes_up_is_no_label() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    for path in ["/v1/modules/made-up", "/made-up", "/v1/modules?made-up=1"] {
+        site.get(path).await;
+    }
+    let response = site.get("/metrics").await;
+    let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
+    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+    let text = response.text().await.unwrap();
+    assert!(!text.contains("made-up") && !text.contains(KEY), "{text}");
+    assert!(text.contains(r#"route="other",status="404""#), "{text}");
+}
+
+#[tokio::test]
+async fn an_answer_says_where_its_time_went_and_whose_trace_it_is_in() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let request = site.http.post(site.url(EXECUTE)).header("content-type", "application/json");
+    let request = request.header("traceparent", format!("00-{trace}-00f067aa0ba902b7-01"));
+    let response = request.header("x-request-id", "r-1").body(question().to_string()).send().await.unwrap();
+    assert_eq!(response.headers()["x-request-id"], "r-1");
+    let timing = response.headers()["server-timing"].to_str().unwrap().to_owned();
+    for part in ["total;dur=", "provider;dur=", "cog;dur="] {
+        assert!(timing.contains(part), "{timing}");
+    }
+    let envelope: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+    assert_eq!(envelope["meta"]["trace_id"], trace);
+    let mut stream = site.stream().await;
+    assert!(stream.headers()["server-timing"].to_str().unwrap().starts_with("prepare;dur="));
+    until(&mut stream, "\"final\":true").await;
+}

@@ -1,0 +1,77 @@
+//! How many streams may be open: of one client, and of all.
+
+use cog_server::ServerSettings;
+use serde_json::json;
+
+use crate::support::{Site, answer, code, endless, question, until};
+
+fn settings(per_client: usize, in_all: usize) -> ServerSettings {
+    let mut settings = ServerSettings::default();
+    settings.max_streams_per_client = per_client;
+    settings.max_streams = in_all;
+    settings
+}
+
+#[tokio::test]
+async fn a_client_may_have_its_streams_and_not_one_more() {
+    let site = Site::start(settings(2, 10), [endless()]).await;
+    let (mut first, mut second) = (site.stream().await, site.stream().await);
+    until(&mut first, "begun").await;
+    until(&mut second, "begun").await;
+    let third = site.stream().await;
+    assert_eq!(third.headers()["retry-after"], "1");
+    assert_eq!(code(third).await, (429, "E4002".to_owned()));
+    site.counts("cog_streams_open 2").await;
+    site.counts(r#"cog_refused_total{reason="streams_per_client"} 1"#).await;
+}
+
+#[tokio::test]
+async fn all_clients_together_may_have_so_many_and_not_one_more() {
+    let site = Site::start(settings(10, 1), [endless()]).await;
+    until(&mut site.stream().await, "begun").await;
+    site.counts("cog_streams_open 0").await;
+    let mut first = site.stream().await;
+    until(&mut first, "begun").await;
+    assert_eq!(code(site.stream().await).await, (429, "E4002".to_owned()));
+    site.counts(r#"cog_refused_total{reason="streams_in_all"} 1"#).await;
+}
+
+#[tokio::test]
+async fn the_place_of_a_client_that_left_is_free_again() {
+    let site = Site::start(settings(1, 1), [endless()]).await;
+    for _ in 0..3 {
+        until(&mut site.stream().await, "begun").await;
+        site.counts("cog_streams_open 0").await;
+    }
+    assert_eq!(site.mock.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn the_place_of_a_stream_that_ended_is_free_again() {
+    let site = Site::start(settings(1, 1), [answer()]).await;
+    for _ in 0..3 {
+        until(&mut site.stream().await, "\"final\":true").await;
+        site.counts("cog_streams_open 0").await;
+    }
+}
+
+#[tokio::test]
+async fn a_detached_run_keeps_its_place_until_its_end() {
+    let site = Site::start(settings(1, 1), [endless()]).await;
+    let mut body = question();
+    body["_options"] = json!({ "detach": true });
+    let accepted = site.execute(&body).await;
+    assert_eq!(accepted.status(), 202);
+    let accepted: serde_json::Value = serde_json::from_str(&accepted.text().await.unwrap()).unwrap();
+    assert_eq!(code(site.stream().await).await, (429, "E4002".to_owned()));
+    let session = site.url(&format!("/v1/sessions/{}", accepted["session_id"].as_str().unwrap()));
+    assert_eq!(site.http.delete(session).send().await.unwrap().status(), 200);
+    site.counts("cog_streams_open 0").await;
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_takes_no_place() {
+    let site = Site::start(settings(0, 0), [answer()]).await;
+    assert_eq!(site.run().await.status(), 200);
+    assert_eq!(code(site.stream().await).await, (429, "E4002".to_owned()));
+}

@@ -1,0 +1,180 @@
+//! A server of its own for each test, with a model behind it that says what it is told.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use cog_module::Finder;
+use cog_provider::{
+    HttpProvider, Provider,
+    vendors::{ProviderSettings, Vendor},
+};
+use cog_run::{
+    Runtime,
+    sessions::{SessionSettings, Sessions},
+};
+use cog_server::{Metrics, Server, ServerSettings};
+use cog_spec::Secret;
+use cog_testkit::{Mock, Reply, Wire};
+use reqwest::{Client, Response};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::oneshot, task::JoinSet, time::timeout};
+
+/// A guard against tests that hang: nothing here takes a tenth of it.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// The vendor's key, which nobody may ever see.
+pub(crate) const KEY: &str = "sk-canary-0123456789";
+
+/// A server, its model, and the folder of its one module. It ends with the value.
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    pub(crate) mock: Mock,
+    pub(crate) http: Client,
+    shutdown: Option<oneshot::Sender<()>>,
+    serving: JoinSet<()>,
+    _folder: TempDir,
+}
+
+impl Site {
+    /// A server with these settings, whose model gives these replies, the last one for ever.
+    pub(crate) async fn start(settings: ServerSettings, replies: impl IntoIterator<Item = Reply>) -> Self {
+        let (mock, folder, metrics) = (Mock::start(replies), module(), Metrics::new());
+        let runtime = Runtime::builder()
+            .provider(Arc::new(provider(&mock)))
+            .finder(Finder::new(folder.path(), vec![folder.path().to_owned()], None))
+            .observer(Arc::new(metrics.clone()))
+            .build();
+        let sessions = Sessions::open(SessionSettings::default()).unwrap();
+        let server = Server::new(settings, runtime, sessions).with_metrics(metrics);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (shutdown, told) = oneshot::channel::<()>();
+        let mut serving = JoinSet::new();
+        serving.spawn(async move {
+            let shutdown = async { drop(told.await) };
+            server.serve(listener, shutdown).await.unwrap();
+        });
+        Self { address, mock, http: Client::new(), shutdown: Some(shutdown), serving, _folder: folder }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.http.get(self.url(path)).send().await.unwrap()
+    }
+
+    /// Runs the module.
+    pub(crate) async fn run(&self) -> Response {
+        self.execute(&question()).await
+    }
+
+    /// Runs the module as a stream of NDJSON.
+    pub(crate) async fn stream(&self) -> Response {
+        let request = self.http.post(self.url(EXECUTE)).header("accept", "application/x-ndjson");
+        request.header("content-type", "application/json").body(question().to_string()).send().await.unwrap()
+    }
+
+    pub(crate) async fn execute(&self, body: &Value) -> Response {
+        let request = self.http.post(self.url(EXECUTE)).header("content-type", "application/json");
+        request.body(body.to_string()).send().await.unwrap()
+    }
+
+    /// Begins the end of the server.
+    pub(crate) fn shut_down(&mut self) {
+        self.shutdown.take().unwrap().send(()).unwrap();
+    }
+
+    /// Waits for the end of the server.
+    pub(crate) async fn ended(&mut self) {
+        timeout(LONG, self.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();
+    }
+
+    /// Waits until `GET /metrics` has this line.
+    pub(crate) async fn counts(&self, line: &str) {
+        let seen = async {
+            loop {
+                let text = self.get("/metrics").await.text().await.unwrap();
+                if text.lines().any(|found| found == line) {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        timeout(LONG, seen).await.unwrap_or_else(|_| panic!("never counted: {line}"));
+    }
+}
+
+pub(crate) const EXECUTE: &str = "/v1/modules/m/execute";
+
+/// A body that the module takes.
+pub(crate) fn question() -> Value {
+    json!({ "input": { "query": "why?" } })
+}
+
+/// An answer of the model that fits the module.
+pub(crate) fn answer() -> Reply {
+    let data = json!({ "result": "fine", "rationale": "because" });
+    let meta = json!({ "confidence": 0.9, "risk": "low", "explain": "e" });
+    Reply::text(json!({ "ok": true, "meta": meta, "data": data }).to_string())
+}
+
+/// An answer that begins and never ends.
+pub(crate) fn endless() -> Reply {
+    let text = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
+        "data": {"result": "begun, but"#;
+    let delta = json!({ "choices": [{ "index": 0, "delta": { "content": text }, "finish_reason": null }] });
+    Reply::raw(format!("data: {delta}\n\n")).hang()
+}
+
+/// The error's code in an envelope.
+pub(crate) async fn code(response: Response) -> (u16, String) {
+    let status = response.status().as_u16();
+    let envelope: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
+    (status, envelope["error"]["code"].as_str().unwrap_or("none").to_owned())
+}
+
+/// Reads a stream until this stands in it.
+pub(crate) async fn until(response: &mut Response, text: &str) -> String {
+    let mut said = String::new();
+    while !said.contains(text) {
+        let piece = timeout(LONG, response.chunk()).await.expect("the stream hangs").unwrap();
+        let piece = piece.unwrap_or_else(|| panic!("the stream ended without {text}: {said}"));
+        said.push_str(std::str::from_utf8(&piece).unwrap());
+    }
+    said
+}
+
+fn provider(mock: &Mock) -> impl Provider + use<> {
+    let settings = ProviderSettings {
+        key: Some(Secret::new(KEY)),
+        base_url: Some(mock.base_url(Wire::OpenAi)),
+        model: Some("a-model".to_owned()),
+        retries: 0,
+        ..ProviderSettings::default()
+    };
+    HttpProvider::new(Vendor::named("openai").unwrap(), settings).unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
+fn module() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let module = folder.path().join("m");
+    std::fs::create_dir(&module).unwrap();
+    let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
+                    response:\n  mode: both\n";
+    let schema = json!({
+        "input": { "type": "object", "required": ["query"], "properties": { "query": { "type": "string" } } },
+        "data": { "type": "object", "required": ["result", "rationale"],
+            "properties": { "result": { "type": "string" }, "rationale": { "type": "string" } } },
+    });
+    std::fs::write(module.join("module.yaml"), manifest).unwrap();
+    std::fs::write(module.join("prompt.md"), "Answer.").unwrap();
+    std::fs::write(module.join("schema.json"), schema.to_string()).unwrap();
+    folder
+}
