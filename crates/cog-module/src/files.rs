@@ -205,7 +205,9 @@ fn entry_names(folder: &Path, is_folder: fn(&fs::FileType) -> bool, folders: boo
 
 fn missing(error: io::Error) -> FileError {
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::Missing,
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename => {
+            FileError::Missing
+        }
         _ => FileError::Io(error),
     }
 }

@@ -12,6 +12,9 @@ use crate::args::InputArgs;
 /// The largest input: 30 MB.
 const LIMIT: u64 = 30 * 1024 * 1024;
 
+/// The most of a file's name that is told, in characters: it may be the input itself.
+const LONGEST_NAME: usize = 100;
+
 /// Reads the input that was given; an empty object where none was.
 ///
 /// # Errors
@@ -70,12 +73,20 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
         }
         _ => Code::InvalidReference,
     };
+    let name = if is_stdin(file) { "stdin".into() } else { file.to_string_lossy() };
     let suggestion = match error {
+        FileError::Missing if looks_like_json(&name) => {
+            "INPUT is the name of a file; JSON goes in with --input-json"
+        }
+        FileError::Missing if name.contains(char::is_whitespace) => {
+            "INPUT is the name of a file; text goes in with --args"
+        }
         FileError::NotAFile => "give a regular file, or send it through stdin with `-`: … | cog run MODULE -",
         _ => error.suggestion(),
     };
-    let name = if is_stdin(file) { "stdin".into() } else { file.to_string_lossy() };
-    ErrorBody::new(code, format!("the input {name} cannot be read: {error}")).suggest(suggestion)
+    let shown: String = name.chars().take(LONGEST_NAME).collect();
+    let more = if shown.len() < name.len() { "…" } else { "" };
+    ErrorBody::new(code, format!("the input {shown}{more} cannot be read: {error}")).suggest(suggestion)
 }
 
 fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {

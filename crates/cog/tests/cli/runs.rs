@@ -109,6 +109,21 @@ fn what_is_said_to_be_tried_works() {
 }
 
 #[test]
+fn an_input_that_is_no_name_of_a_file() {
+    let place = Place::new();
+    for (input, flag) in [
+        (r#"{"code": "x"}"#, "--input-json"),
+        ("x = 1", "--args"),
+        ("x = 1\n".repeat(5000).as_str(), "--args"),
+    ] {
+        let refused = json(&place.cog(["run", "code-reviewer", input]).output().unwrap());
+        let suggestion = refused["error"]["suggestion"].as_str().unwrap();
+        assert!(suggestion.ends_with(flag), "{suggestion}");
+        assert!(refused["error"]["message"].as_str().unwrap().len() < 250);
+    }
+}
+
+#[test]
 fn an_input_file_that_is_not_there() {
     snapshot!(Place::new().cog(["run", "code-reviewer", "nowhere.json"]));
 }
