@@ -58,7 +58,7 @@ pub struct SessionSettings {
     /// The bytes of all logs together: 64 MiB. Over it, sessions that run no more leave, the oldest first; after
     /// them, the oldest entries of the logs that grow.
     pub bytes: usize,
-    /// The bytes of one log: 16 MiB. Over it, its oldest entries leave.
+    /// The bytes of one log: 16 MiB, 1 GiB at most. Over it, its oldest entries leave, and it has no file any more.
     pub session_bytes: usize,
     /// Where sessions are kept on disk; none to keep them in memory alone.
     pub state_dir: Option<PathBuf>,
@@ -69,7 +69,7 @@ pub struct SessionSettings {
 /// What is to run. It is kept, so that an interrupted run can be asked again.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
-    /// The module, as [`Runtime::load`] takes it.
+    /// The module's name, by which [`Runtime::load_name`] finds it when it is asked again.
     pub module: String,
     /// The input.
     pub input: Value,

@@ -144,7 +144,7 @@ impl Sessions {
         last_seq: u64,
         stop: &Stop,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let module = runtime.load(&spec.module).map_err(|error| Box::new(Envelope::failure(error)))?;
+        let module = runtime.load_name(&spec.module).map_err(|error| Box::new(Envelope::failure(error)))?;
         let options = RunOptions {
             stop: stop.clone(),
             session_id: Some(session.id.clone()),

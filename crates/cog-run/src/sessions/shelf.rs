@@ -22,6 +22,9 @@ use super::{
 };
 use crate::{Stop, StopReason};
 
+/// The bytes of a log at most: the marks count in 32 bits.
+const LONGEST_LOG: usize = 1 << 30;
+
 /// All sessions of a store. What was over longest leaves first; what runs never leaves.
 pub(crate) struct Shelf {
     pub(crate) settings: SessionSettings,
@@ -44,6 +47,7 @@ struct Table {
 impl Shelf {
     /// The sessions of these settings, with those that a program before this one kept on disk.
     pub(crate) fn open(settings: SessionSettings) -> Result<Self, SessionError> {
+        let settings = SessionSettings { session_bytes: settings.session_bytes.min(LONGEST_LOG), ..settings };
         let folder = settings.state_dir.as_ref().map(|folder| folder.join("sessions"));
         let journal =
             folder.as_ref().map(|folder| Journal::open(folder, settings.session_bytes)).transpose()?;

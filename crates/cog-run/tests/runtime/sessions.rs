@@ -11,7 +11,7 @@ use std::sync::{
 };
 
 use cog_json::Value;
-use cog_module::Module;
+use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_run::{
     RunOptions, Runtime,
@@ -23,7 +23,7 @@ use cog_run::{
 use cog_spec::{FinishReason, ModelEvent};
 use tempfile::TempDir;
 
-use crate::support::{ANSWER, Scripted, folder};
+use crate::support::{self, ANSWER, Scripted};
 
 /// A provider, a module, and a store of sessions.
 struct Bench {
@@ -31,21 +31,25 @@ struct Bench {
     runtime: Runtime,
     module: Arc<Module>,
     sessions: Sessions,
+    /// Where the module `m` is found.
     folder: TempDir,
 }
 
 impl Bench {
     fn new(provider: Scripted, settings: SessionSettings) -> Self {
-        let folder = folder("Answer.", &[]);
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::rename(support::folder("Answer.", &[]).keep(), folder.path().join("m")).unwrap();
         let provider = Arc::new(provider);
-        let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
-        let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+        let finder = Finder::new(".", vec![folder.path().to_owned()], None);
+        let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).finder(finder);
+        let runtime = builder.build();
+        let module = runtime.load_name("m").unwrap();
         Self { provider, runtime, module, sessions: Sessions::open(settings).unwrap(), folder }
     }
 
     fn spec(&self) -> RunSpec {
         RunSpec {
-            module: self.folder.path().to_str().unwrap().to_owned(),
+            module: "m".to_owned(),
             input: Value::parse(r#"{"query": "why?"}"#).unwrap(),
             options: RunOptions::default(),
         }

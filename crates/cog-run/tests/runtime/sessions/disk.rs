@@ -117,6 +117,20 @@ async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
 }
 
 #[tokio::test]
+async fn a_cancelled_session_stays_over_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(folder.path()));
+    let session = bench.start();
+    read_some(&mut session.follow(After::Start)).await;
+    bench.sessions.idle().await;
+    assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
+    bench.sessions.cancel(session.id(), "alice").unwrap();
+    let bench = bench.restarted(on(folder.path())).await;
+    assert_eq!(bench.state(session.id()), Some(SessionState::Cancelled));
+    assert_eq!(error_of(&bench.log(session.id()).await)["details"]["reason"], "cancelled");
+}
+
+#[tokio::test]
 async fn what_is_no_session_is_passed_over() {
     let ours = "sess_0123456789abcdef0123456789abcdef.ndjson";
     let header = r#"{"cog_session":1,"session_id":"sess_0123456789abcdef0123456789abcdef","owner":"alice","detached":false,"created_ms":1,"module":"m","options":{},"input":{}}"#;

@@ -114,6 +114,18 @@ async fn a_cancelled_session_is_over() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_cancelled_while_it_is_being_stopped_is_over() {
+    let bench =
+        Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
+    let session = bench.start();
+    read_some(&mut session.follow(After::Start)).await;
+    assert_eq!(bench.sessions.cancel(session.id(), "alice").unwrap().state, SessionState::Cancelled);
+    bench.sessions.idle().await;
+    assert_eq!(bench.state(session.id()), Some(SessionState::Cancelled));
+    assert_eq!(error_of(&bench.log(session.id()).await)["details"]["reason"], "cancelled");
+}
+
+#[tokio::test]
 async fn a_run_that_panics_ends_with_a_defect() {
     let bench = Bench::new(Scripted::panicking(), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));

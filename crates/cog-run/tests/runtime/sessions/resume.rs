@@ -125,7 +125,7 @@ async fn a_run_that_resumes_is_refused_as_a_first_one_is() {
     let session = bench.start();
     drop(session.follow(After::Start));
     bench.sessions.idle().await;
-    support::write(&bench.folder, "module.yaml", "name: [");
+    support::write(&bench.folder, "m/module.yaml", "name: [");
     let refused = bench.resume(session.id(), 0).await.err().unwrap();
     assert_eq!(refused.code().as_str(), "E4008");
     assert!(!refused.into_envelope().is_ok());

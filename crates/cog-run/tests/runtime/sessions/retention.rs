@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_run::sessions::{After, ResumeError, SessionSettings, SessionState};
 
-use super::{Bench, answer, detached, error_of, final_data, pieces, read, read_batch};
+use super::{Bench, answer, applied, detached, error_of, final_data, pieces, read, read_batch};
 use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
@@ -68,4 +68,14 @@ async fn a_log_over_its_limit_loses_its_oldest_entries_and_says_so() {
     let rest = read(bench.resume(session.id(), first).await.unwrap()).await;
     assert_eq!(rest[1].1, first + 1);
     final_data(&rest);
+}
+
+#[tokio::test]
+async fn a_store_that_keeps_nothing_still_tells_all_to_who_reads() {
+    let settings = SessionSettings { finished: 0, ..SessionSettings::default() };
+    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), settings);
+    let session = bench.start();
+    let lines = read(session.follow(After::Start)).await;
+    assert_eq!(applied(&lines), final_data(&lines));
+    assert_eq!(bench.state(session.id()), None);
 }
