@@ -42,7 +42,7 @@ impl Bench {
         let provider = Arc::new(provider);
         let finder = Finder::new(".", vec![folder.path().to_owned()], None);
         let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).finder(finder);
-        let runtime = builder.build();
+        let runtime = builder.recheck(std::time::Duration::ZERO).build();
         let module = runtime.load_name("m").unwrap();
         Self { provider, runtime, module, sessions: Sessions::open(settings).unwrap(), folder }
     }
