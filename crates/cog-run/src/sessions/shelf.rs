@@ -90,15 +90,15 @@ impl Shelf {
 
     /// Takes in a session that runs.
     pub(crate) fn add(&self, session: &Arc<Shared>) {
-        let mut table = self.lock();
-        self.expire(&mut table);
-        table.sessions.insert(session.id.clone(), Arc::clone(session));
         let mut state = session.lock();
         if let (Some(_), Some(spec)) = (&self.journal, &state.spec) {
             state.kept = Some(Kept::new(file::header(session, spec)));
         }
         self.recount(&mut state);
         drop(state);
+        let mut table = self.lock();
+        self.expire(&mut table);
+        table.sessions.insert(session.id.clone(), Arc::clone(session));
         drop(table);
         self.make_room(session);
     }
