@@ -23,6 +23,7 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     let pages = [
         ("docs/error-codes.md", error_codes()),
         ("docs/cli.md", command_line()?),
+        ("docs/openapi.json", openapi()?),
         (conformance::PAGE, conformance::page()?),
     ];
     let broken = links::broken()?;
@@ -122,6 +123,11 @@ fn command_line() -> Outcome<String> {
 
 fn execute_build() -> Outcome {
     capture(cargo().args(["build", "--quiet", "--package", "cog", "--locked"])).map(drop)
+}
+
+/// The server's OpenAPI document, as `GET /openapi.json` gives it.
+fn openapi() -> Outcome<String> {
+    capture(Command::new(target_directory()?.join("debug/cog")).args(["schema", "openapi"]))
 }
 
 /// The help of one command, at the width of these pages.

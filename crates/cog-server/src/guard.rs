@@ -42,7 +42,7 @@ pub(crate) use stall::Stall;
 pub(crate) use token::Access;
 pub(crate) use trace::trace_id;
 
-use crate::{metrics::Metrics, timing};
+use crate::{metrics::Metrics, routes::pages, timing};
 use account::Account;
 
 /// The guards of a server, and what they count.
@@ -116,6 +116,11 @@ impl Guards {
             return Ok(Client::of_peer(peer.ip()));
         }
         self.drain.check()?;
+        // Pages must be there before a token can be typed.
+        if pages::is_open(request.uri().path()) {
+            let client = Client::of_peer(peer.ip());
+            return self.rates.check(&client).map(|()| client);
+        }
         if cors::is_preflight(request.method(), request.headers()) {
             return Ok(Client::of_peer(peer.ip()));
         }

@@ -7,6 +7,7 @@
 //! * `router`: which path leads where; `routes`: one file for each family;
 //! * `request`: what is asked for; `negotiate`: one envelope or a stream; `deliver`: from the one to the other;
 //! * `transport`: server-sent events, NDJSON, WebSocket; `answer` and `fault`: envelopes as responses;
+//! * `openapi`: what the routes are, for programs;
 //! * `serve`: from a listener to connections; `guard`: who may ask, and how much.
 
 mod answer;
@@ -16,6 +17,7 @@ mod fault;
 mod guard;
 mod metrics;
 mod negotiate;
+mod openapi;
 mod request;
 mod router;
 mod routes;
@@ -30,6 +32,7 @@ pub use crate::{
     capability::capabilities,
     guard::{NoOrigin, TokenFileError, Tokens, Unguarded},
     metrics::Metrics,
+    openapi::openapi,
     server::Server,
     settings::{AccessSettings, ServerSettings, SetupError},
 };

@@ -16,7 +16,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     fault::Fault,
     guard,
-    routes::{about, execute, legacy, modules, sessions, socket},
+    routes::{about, execute, legacy, modules, pages, sessions, socket},
     state::App,
 };
 
@@ -35,9 +35,13 @@ pub(crate) fn paths() -> &'static [String] {
     &PATHS
 }
 
-fn described() -> OpenApiRouter<App> {
+/// The routes with what their handlers say of them.
+pub(crate) fn described() -> OpenApiRouter<App> {
     OpenApiRouter::new()
-        .routes(routes!(about::index))
+        .routes(routes!(pages::index))
+        .routes(routes!(pages::docs))
+        .routes(routes!(pages::document))
+        .routes(routes!(pages::asset))
         .routes(routes!(about::health))
         .routes(routes!(about::ready))
         .routes(routes!(about::declared))

@@ -6,5 +6,6 @@ pub(crate) mod execute;
 mod extract;
 pub(crate) mod legacy;
 pub(crate) mod modules;
+pub(crate) mod pages;
 pub(crate) mod sessions;
 pub(crate) mod socket;

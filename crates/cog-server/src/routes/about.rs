@@ -2,7 +2,7 @@
 
 use axum::{
     extract::State,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderValue, StatusCode, header},
     response::Response,
 };
 use cog_json::{ToJson, Writer};
@@ -11,33 +11,25 @@ use crate::{
     answer, capabilities,
     fault::Fault,
     metrics::{self, Live},
-    negotiate::Accept,
+    openapi::Refused,
     state::App,
 };
 
-/// A page for people; for programs what this is and where its routes are.
-#[utoipa::path(
-    get,
-    path = "/",
-    tag = "about",
-    responses((status = 200, description = "A page, or API information"))
-)]
-pub(crate) async fn index(headers: HeaderMap) -> Response {
-    if !Accept::is_page(&headers) {
-        return answer::json(StatusCode::OK, &Index);
-    }
-    let mut response = answer::written(StatusCode::OK, include_str!("index.html"));
-    let html = HeaderValue::from_static("text/html; charset=utf-8");
-    response.headers_mut().insert(header::CONTENT_TYPE, html);
-    response
+/// What this is, and where its routes are.
+pub(crate) fn information() -> Response {
+    answer::json(StatusCode::OK, &Index)
 }
 
 /// Whether the server lives.
 #[utoipa::path(
     get,
     path = "/health",
+    operation_id = "health",
     tag = "about",
-    responses((status = 200, description = "It does"))
+    responses(
+        (status = 200, description = "It does", body = ref("#/components/schemas/Status")),
+        Refused,
+    )
 )]
 pub(crate) async fn health() -> Response {
     answer::written(StatusCode::OK, "{\"status\":\"ok\"}\n")
@@ -47,8 +39,12 @@ pub(crate) async fn health() -> Response {
 #[utoipa::path(
     get,
     path = "/ready",
+    operation_id = "ready",
     tag = "about",
-    responses((status = 200, description = "It does"), (status = 503, description = "It is shutting down"))
+    responses(
+        (status = 200, description = "It does", body = ref("#/components/schemas/Status")),
+        Refused,
+    )
 )]
 pub(crate) async fn ready(State(app): State<App>) -> Result<Response, Fault> {
     app.guard.drain.check()?;
@@ -59,8 +55,12 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Response, Fault> {
 #[utoipa::path(
     get,
     path = "/v1/capabilities",
+    operation_id = "capabilities",
     tag = "about",
-    responses((status = 200, description = "The capabilities"))
+    responses(
+        (status = 200, description = "The capabilities", body = ref("#/components/schemas/Capabilities")),
+        Refused,
+    )
 )]
 pub(crate) async fn declared() -> Response {
     answer::json(StatusCode::OK, &capabilities())
@@ -70,8 +70,12 @@ pub(crate) async fn declared() -> Response {
 #[utoipa::path(
     get,
     path = "/metrics",
+    operation_id = "metrics",
     tag = "about",
-    responses((status = 200, description = "The counters, as OpenMetrics text"))
+    responses(
+        (status = 200, description = "The counters", body = String, content_type = "application/openmetrics-text"),
+        Refused,
+    )
 )]
 pub(crate) async fn metrics(State(app): State<App>) -> Response {
     let live = Live { streams: app.guard.slots.taken(), sessions: app.sessions.tally() };

@@ -9,6 +9,7 @@ use crate::{
     fault::Fault,
     guard::{Client, trace_id},
     negotiate::Wishes,
+    openapi::{Executed, ModeHeader, RecoveryHeaders, RunFailed},
     request::{self, ExecuteBody},
     state::App,
 };
@@ -17,9 +18,16 @@ use crate::{
 #[utoipa::path(
     post,
     path = "/v1/modules/{name}/execute",
+    operation_id = "executeModule",
     tag = "run",
-    params(("name" = String, Path, description = "The module's name")),
-    responses((status = 200, description = "The envelope, or a stream of chunks"))
+    params(
+        ("name" = String, Path, description = "The module's name"),
+        ("response_mode" = Option<String>, Query, description = "One envelope or a stream", pattern = "^(sync|streaming)$"),
+        ModeHeader,
+        RecoveryHeaders,
+    ),
+    request_body(content = ref("#/components/schemas/ExecuteRequest")),
+    responses(Executed, (status = 202, description = "A detached run has begun", body = ref("#/components/schemas/Accepted")), RunFailed)
 )]
 pub(crate) async fn execute(
     State(app): State<App>,

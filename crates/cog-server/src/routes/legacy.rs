@@ -9,6 +9,7 @@ use super::{extract::Name, modules};
 use crate::{
     deliver,
     fault::Fault,
+    openapi::{Refused, RunFailed},
     request::{self, RunBody},
     state::App,
 };
@@ -17,8 +18,13 @@ use crate::{
 #[utoipa::path(
     post,
     path = "/run",
+    operation_id = "run",
     tag = "older callers",
-    responses((status = 200, description = "The envelope"))
+    request_body(content = ref("#/components/schemas/RunRequest")),
+    responses(
+        (status = 200, description = "The envelope", body = ref("#/components/schemas/Envelope")),
+        RunFailed,
+    )
 )]
 pub(crate) async fn run(State(app): State<App>, request: Request) -> Result<Response, Fault> {
     let (parts, body) = request.into_parts();
@@ -32,8 +38,12 @@ pub(crate) async fn run(State(app): State<App>, request: Request) -> Result<Resp
 #[utoipa::path(
     get,
     path = "/modules",
+    operation_id = "listModulesOlder",
     tag = "older callers",
-    responses((status = 200, description = "The modules"))
+    responses(
+        (status = 200, description = "The modules", body = ref("#/components/schemas/ModuleList")),
+        Refused,
+    )
 )]
 pub(crate) async fn list(app: State<App>) -> Response {
     modules::list(app).await
@@ -43,9 +53,13 @@ pub(crate) async fn list(app: State<App>) -> Response {
 #[utoipa::path(
     get,
     path = "/modules/{name}",
+    operation_id = "showModuleOlder",
     tag = "older callers",
     params(("name" = String, Path, description = "The module's name")),
-    responses((status = 200, description = "The module"))
+    responses(
+        (status = 200, description = "The module", body = ref("#/components/schemas/Module")),
+        RunFailed,
+    )
 )]
 pub(crate) async fn show(app: State<App>, name: Name) -> Result<Response, Fault> {
     modules::show(app, name).await

@@ -5,14 +5,23 @@ use super::{
     describe::{Entry, Shown},
     extract::Name,
 };
-use crate::{answer, fault::Fault, state::App};
+use crate::{
+    answer,
+    fault::Fault,
+    openapi::{Refused, RunFailed},
+    state::App,
+};
 
 /// Every module that can be run.
 #[utoipa::path(
     get,
     path = "/v1/modules",
+    operation_id = "listModules",
     tag = "modules",
-    responses((status = 200, description = "The modules, sorted by name"))
+    responses(
+        (status = 200, description = "The modules, sorted by name", body = ref("#/components/schemas/ModuleList")),
+        Refused,
+    )
 )]
 pub(crate) async fn list(State(app): State<App>) -> Response {
     let listed = app.runtime.finder().list();
@@ -23,9 +32,13 @@ pub(crate) async fn list(State(app): State<App>) -> Response {
 #[utoipa::path(
     get,
     path = "/v1/modules/{name}",
+    operation_id = "showModule",
     tag = "modules",
     params(("name" = String, Path, description = "The module's name")),
-    responses((status = 200, description = "The module"))
+    responses(
+        (status = 200, description = "The module", body = ref("#/components/schemas/Module")),
+        RunFailed,
+    )
 )]
 pub(crate) async fn show(State(app): State<App>, Name(name): Name) -> Result<Response, Fault> {
     let module = app.runtime.load_name(&name)?;

@@ -8,16 +8,27 @@ use cog_spec::{Code, ErrorBody};
 
 use super::extract::Name;
 use crate::{
-    answer, deliver, fault::Fault, guard::Client, negotiate::Accept, request::of_headers, state::App,
+    answer, deliver,
+    fault::Fault,
+    guard::Client,
+    negotiate::Accept,
+    openapi::{Chunks, RecoveryHeaders, Refused, RunFailed},
+    request::of_headers,
+    state::App,
 };
 
 /// How far a session is.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}",
+    operation_id = "showSession",
     tag = "sessions",
     params(("id" = String, Path, description = "The session's id")),
-    responses((status = 200, description = "The session"))
+    responses(
+        (status = 200, description = "The session", body = ref("#/components/schemas/Session")),
+        (status = 410, description = "There is no such session, or no more", body = ref("#/components/schemas/Envelope")),
+        Refused,
+    )
 )]
 pub(crate) async fn show(State(app): State<App>, Name(id): Name, client: Client) -> Result<Response, Fault> {
     let info = app.sessions.get(&id, &client.owner()).ok_or_else(unknown)?;
@@ -28,9 +39,10 @@ pub(crate) async fn show(State(app): State<App>, Name(id): Name, client: Client)
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/events",
+    operation_id = "followSession",
     tag = "sessions",
-    params(("id" = String, Path, description = "The session's id")),
-    responses((status = 200, description = "A stream of chunks"))
+    params(("id" = String, Path, description = "The session's id"), RecoveryHeaders),
+    responses(Chunks, RunFailed)
 )]
 pub(crate) async fn events(
     State(app): State<App>,
@@ -50,9 +62,14 @@ pub(crate) async fn events(
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}",
+    operation_id = "cancelSession",
     tag = "sessions",
     params(("id" = String, Path, description = "The session's id")),
-    responses((status = 200, description = "The session, cancelled; one that was over stays as it was"))
+    responses(
+        (status = 200, description = "The session, cancelled; one that was over stays as it was", body = ref("#/components/schemas/Session")),
+        (status = 410, description = "There is no such session, or no more", body = ref("#/components/schemas/Envelope")),
+        Refused,
+    )
 )]
 pub(crate) async fn cancel(
     State(app): State<App>,

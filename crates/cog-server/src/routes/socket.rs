@@ -6,7 +6,7 @@ use axum::{
 use cog_spec::Code;
 
 use super::extract::Name;
-use crate::{fault::Fault, guard::Client, state::App, transport::websocket::Conversation};
+use crate::{fault::Fault, guard::Client, openapi::Refused, state::App, transport::websocket::Conversation};
 
 /// The subprotocol that is spoken. A browser offers it beside its token (supplement R53).
 const PROTOCOL: &str = "cog";
@@ -17,11 +17,13 @@ const READ: usize = 8 * 1024;
 #[utoipa::path(
     get,
     path = "/v1/modules/{name}/ws",
+    operation_id = "openSocket",
     tag = "run",
     params(("name" = String, Path, description = "The module's name")),
     responses(
         (status = 101, description = "The connection is a WebSocket from now on"),
-        (status = 426, description = "The request asked for no WebSocket"),
+        (status = 426, description = "The request asked for no WebSocket", body = ref("#/components/schemas/Envelope")),
+        Refused,
     )
 )]
 pub(crate) async fn socket(

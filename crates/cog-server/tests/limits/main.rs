@@ -11,6 +11,7 @@
 mod access;
 mod life;
 mod observed;
+mod pages;
 mod sizes;
 mod streams;
 mod support;

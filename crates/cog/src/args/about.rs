@@ -123,6 +123,8 @@ pub(crate) enum SchemaName {
     Message,
     /// A Harmony handoff packet
     Handoff,
+    /// The HTTP interface (OpenAPI 3.1)
+    Openapi,
 }
 
 /// `cog errors`.

@@ -1,4 +1,4 @@
-//! `cog schema`: the JSON Schemas of what the specification describes.
+//! `cog schema`: the JSON Schemas of what the specification describes, and the OpenAPI document of the server.
 
 use cog_spec::Schema;
 
@@ -20,13 +20,15 @@ pub(crate) fn schema(args: &SchemaArgs, console: &Console) -> Result<Exit, Fault
     Ok(Exit::Ok)
 }
 
-const fn text(name: SchemaName) -> &'static str {
-    match name {
-        SchemaName::Manifest => Schema::Manifest.text(),
-        SchemaName::Envelope => Schema::Envelope.text(),
-        SchemaName::Chunk => Schema::Chunk.text(),
-        SchemaName::Capabilities => Schema::Capabilities.text(),
-        SchemaName::Message => Schema::Message.text(),
-        SchemaName::Handoff => Schema::Handoff.text(),
-    }
+fn text(name: SchemaName) -> &'static str {
+    let schema = match name {
+        SchemaName::Manifest => Schema::Manifest,
+        SchemaName::Envelope => Schema::Envelope,
+        SchemaName::Chunk => Schema::Chunk,
+        SchemaName::Capabilities => Schema::Capabilities,
+        SchemaName::Message => Schema::Message,
+        SchemaName::Handoff => Schema::Handoff,
+        SchemaName::Openapi => return cog_server::openapi(),
+    };
+    schema.text()
 }

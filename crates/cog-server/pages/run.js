@@ -1,0 +1,175 @@
+// Runs a module and shows its answer field by field.
+
+const at = (id) => document.getElementById(id);
+const fields = new Map();
+let running = null;
+
+const headers = (more = {}) => {
+  const token = at("token").value.trim();
+  return token ? { ...more, Authorization: `Bearer ${token}` } : more;
+};
+
+const fault = (envelope) => {
+  const { code, message, suggestion } = envelope.error;
+  return `${code}: ${message}${suggestion ? ` (${suggestion})` : ""}`;
+};
+
+async function get(path) {
+  const response = await fetch(path, { headers: headers() });
+  const answer = await response.json();
+  if (response.status === 401) at("access").open = true;
+  if (!response.ok) throw new Error(fault(answer));
+  return answer;
+}
+
+function say(text, isFault = false) {
+  at("state").textContent = text;
+  at("state").className = isFault ? "fault" : "";
+}
+
+async function listModules() {
+  try {
+    const { modules } = await get("/v1/modules");
+    const options = modules.filter((module) => !module.error).map((module) => new Option(module.name, module.name));
+    at("module").replaceChildren(...options);
+    at("module").disabled = at("start").disabled = options.length === 0;
+    if (options.length > 0) await showModule();
+    else say("There is no module to run.", true);
+  } catch (error) {
+    at("module").replaceChildren(new Option("none"));
+    say(error.message, true);
+  }
+}
+
+async function showModule() {
+  try {
+    const module = await get(`/v1/modules/${encodeURIComponent(at("module").value)}`);
+    if (module.name !== at("module").value) return;
+    at("about").textContent = `${module.responsibility} (${module.tier ?? module.format}, ${module.response_mode})`;
+    at("schema").textContent = JSON.stringify(module.input ?? {}, null, 2);
+    at("input").value = JSON.stringify(sample(module.input ?? {}), null, 2);
+  } catch (error) {
+    say(error.message, true);
+  }
+}
+
+// Something of the schema's shape to begin with: what is required, empty.
+function sample(schema) {
+  const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
+  if (schema.default !== undefined) return schema.default;
+  if (schema.enum) return schema.enum[0];
+  if (type === "object" || schema.properties) {
+    const required = schema.required ?? [];
+    return Object.fromEntries(required.map((key) => [key, sample(schema.properties?.[key] ?? {})]));
+  }
+  if (type === "array") return [];
+  if (type === "integer" || type === "number") return schema.minimum ?? 0;
+  return type === "boolean" ? false : "";
+}
+
+// The input, or nothing and a word why.
+function input() {
+  at("input-fault").textContent = "";
+  at("input").removeAttribute("aria-invalid");
+  try {
+    return JSON.parse(at("input").value);
+  } catch (error) {
+    at("input-fault").textContent = `This is not JSON: ${error.message}`;
+    at("input").setAttribute("aria-invalid", "true");
+    at("input").focus();
+    return undefined;
+  }
+}
+
+async function run(event) {
+  event.preventDefault();
+  const value = input();
+  if (value === undefined || running) return;
+  running = new AbortController();
+  clear();
+  at("start").disabled = true;
+  at("stop").disabled = false;
+  say("Asking…");
+  try {
+    await ask(value, running.signal);
+  } catch (error) {
+    const isStopped = error.name === "AbortError";
+    say(isStopped ? "Stopped." : `The connection broke: ${error.message}`, !isStopped);
+  }
+  running = null;
+  at("start").disabled = false;
+  at("stop").disabled = true;
+}
+
+async function ask(value, signal) {
+  const response = await fetch(`/v1/modules/${encodeURIComponent(at("module").value)}/execute`, {
+    method: "POST",
+    headers: headers({ "Content-Type": "application/json", Accept: "application/x-ndjson" }),
+    body: JSON.stringify({ input: value, _options: { response_mode: "streaming" } }),
+    signal,
+  });
+  if (response.status === 401) at("access").open = true;
+  if (response.headers.get("Content-Type").startsWith("application/json")) return end(await response.json());
+  let rest = "";
+  for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()))) {
+    const lines = (rest + piece).split("\n");
+    rest = lines.pop();
+    lines.filter(Boolean).forEach((line) => take(JSON.parse(line)));
+  }
+}
+
+async function* pieces(stream) {
+  const reader = stream.getReader();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
+}
+
+function take(chunk) {
+  if (chunk.final || chunk.ok === false) return end(chunk);
+  if (chunk.meta) return say(chunk.meta.explain);
+  if (chunk.progress) return say(chunk.progress.violation?.message ?? chunk.progress.message ?? chunk.progress.stage);
+  const { type, field = "data", delta, data } = chunk.chunk;
+  if (type === "delta") field_of(field).textContent += delta;
+  else if (field === "data") whole(data);
+  else if (field !== "meta") field_of(field).textContent = shown(data);
+}
+
+// All of the data: what stood there before is gone.
+function whole(data) {
+  clear();
+  for (const [key, value] of Object.entries(data)) field_of(`data.${key}`).textContent = shown(value);
+}
+
+function end(answer) {
+  at("whole").hidden = false;
+  at("end").textContent = JSON.stringify(answer, null, 2);
+  if (answer.ok === false) return say(fault(answer), true);
+  whole(answer.data);
+  const { confidence, risk, explain, model } = answer.meta;
+  const warnings = (answer._warnings ?? []).map((warning) => ` ${warning.code}: ${warning.message}`).join("");
+  const danger = typeof risk === "string" ? risk : risk.custom;
+  say(`${explain} Confidence ${confidence}, risk ${danger}${model ? `, by ${model}` : ""}.${warnings}`);
+}
+
+const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+
+function field_of(path) {
+  if (!fields.has(path)) {
+    const [name, value] = [document.createElement("dt"), document.createElement("dd")];
+    name.textContent = path;
+    at("fields").append(name, value);
+    fields.set(path, value);
+  }
+  return fields.get(path);
+}
+
+function clear() {
+  fields.clear();
+  at("fields").replaceChildren();
+  at("whole").hidden = true;
+}
+
+at("run").addEventListener("submit", run);
+at("stop").addEventListener("click", () => running?.abort());
+at("module").addEventListener("change", showModule);
+at("token").addEventListener("change", listModules);
+listModules();

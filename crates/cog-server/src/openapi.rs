@@ -1,0 +1,74 @@
+//! The OpenAPI document: the routes as their handlers describe them, with the schemas of what they take and answer.
+
+mod answers;
+mod params;
+mod schemas;
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+use utoipa::openapi::OpenApi;
+
+pub(crate) use self::{
+    answers::{Chunks, Executed, Refused, RunFailed},
+    params::{ModeHeader, RecoveryHeaders},
+};
+
+/// What stands above the document.
+const DESCRIPTION: &str = "Runs Cognitive Modules: a language model's answer as one checked envelope, or as a stream \
+    of chunks that are checked as they arrive. A failed request carries an envelope as its body too: `error.code` \
+    says what is wrong, `error.suggestion` what to do.";
+
+/// The OpenAPI 3.1 document of every server, as JSON with a newline at its end.
+pub fn openapi() -> &'static str {
+    static TEXT: LazyLock<String> =
+        LazyLock::new(|| text(&document(crate::router::described().into_openapi())));
+    &TEXT
+}
+
+/// Completes the document of the routes by what they do not say: schemas, security, what this is.
+fn document(routes: OpenApi) -> Value {
+    let mut document = members(serde_json::to_value(routes).unwrap_or_default());
+    let mut set = |key: &str, value| document.insert(key.to_owned(), value);
+    set("info", info());
+    set("servers", json!([{ "url": "/" }]));
+    set("components", json!({ "schemas": schemas::all(), "securitySchemes": { "token": token() } }));
+    // A server on loopback asks for none.
+    set("security", json!([{ "token": [] }, {}]));
+    document.into()
+}
+
+fn info() -> Value {
+    json!({
+        "title": "cog",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": DESCRIPTION,
+        "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+    })
+}
+
+fn token() -> Value {
+    json!({
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The operator's token (`--token-file`). A WebSocket of a browser gives it as the subprotocol \
+            `cog.token.TOKEN`, beside `cog`."
+    })
+}
+
+fn text(document: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The members of a JSON object; of anything else none.
+fn members(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What a browser shows: a page that runs modules, and the reference of the routes. All of it comes from this server,
+//! works without a network, and holds nothing that a token guards.
+
+use axum::{
+    body::Bytes,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
+use cog_spec::Code;
+
+use super::extract::Name;
+use crate::{fault::Fault, negotiate::Accept, openapi, openapi::Refused};
+
+/// Scripts, styles and requests of this origin alone.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
+     form-action 'none'; frame-ancestors 'none'",
+);
+const HTML: &str = "text/html; charset=utf-8";
+/// What the pages load.
+const ASSETS: [(&str, &str, &str); 3] = [
+    ("page.css", "text/css; charset=utf-8", include_str!("../../pages/page.css")),
+    ("run.js", "text/javascript; charset=utf-8", include_str!("../../pages/run.js")),
+    ("docs.js", "text/javascript; charset=utf-8", include_str!("../../pages/docs.js")),
+];
+
+/// Whether no token is asked for at this path: the pages must be there before a token can be typed.
+pub(crate) fn is_open(path: &str) -> bool {
+    matches!(path, "/" | "/docs" | "/openapi.json") || path.starts_with("/assets/")
+}
+
+/// A page that runs modules; for programs what this is and where its routes are.
+#[utoipa::path(
+    get,
+    path = "/",
+    operation_id = "index",
+    tag = "about",
+    responses(
+        (status = 200, description = "A page, or API information", content(
+            (ref("#/components/schemas/ApiInformation") = "application/json"),
+            (String = "text/html"),
+        )),
+        Refused,
+    )
+)]
+pub(crate) async fn index(headers: HeaderMap) -> Response {
+    match Accept::is_page(&headers) {
+        true => text(HTML, include_str!("../../pages/index.html")),
+        false => super::about::information(),
+    }
+}
+
+/// This document (OpenAPI 3.1).
+#[utoipa::path(
+    get,
+    path = "/openapi.json",
+    operation_id = "openapi",
+    tag = "about",
+    responses((status = 200, description = "The document", body = Object), Refused)
+)]
+pub(crate) async fn document() -> Response {
+    text("application/json", openapi())
+}
+
+/// A page that shows every route.
+#[utoipa::path(
+    get,
+    path = "/docs",
+    operation_id = "docs",
+    tag = "about",
+    responses((status = 200, description = "The page", body = String, content_type = "text/html"), Refused)
+)]
+pub(crate) async fn docs() -> Response {
+    text(HTML, include_str!("../../pages/docs.html"))
+}
+
+/// What the pages load.
+#[utoipa::path(
+    get,
+    path = "/assets/{file}",
+    operation_id = "asset",
+    tag = "about",
+    params(("file" = String, Path, description = "Its name")),
+    responses(
+        (status = 200, description = "A script or a style sheet", content(
+            (String = "text/javascript"),
+            (String = "text/css"),
+        )),
+        Refused,
+    )
+)]
+pub(crate) async fn asset(Name(name): Name) -> Result<Response, Fault> {
+    let found = ASSETS.iter().find(|(file, ..)| *file == name);
+    let (_, kind, body) = found.ok_or_else(no_file)?;
+    Ok(text(kind, body))
+}
+
+fn no_file() -> Fault {
+    Fault::new(Code::InvalidReference, "there is no such file").with_status(StatusCode::NOT_FOUND)
+}
+
+fn text(kind: &'static str, body: &'static str) -> Response {
+    let mut response = Response::new(Bytes::from_static(body.as_bytes()).into());
+    let headers: &mut HeaderMap = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}

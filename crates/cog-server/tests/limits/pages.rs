@@ -1,0 +1,105 @@
+//! What the server says of itself: its pages, and its OpenAPI document.
+
+use cog_server::{ServerSettings, Tokens};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::support::{Site, answer};
+
+/// The routes of supplement section 10 that there are.
+const ROUTES: [&str; 16] = [
+    "GET /",
+    "GET /docs",
+    "GET /openapi.json",
+    "GET /health",
+    "GET /ready",
+    "GET /metrics",
+    "GET /v1/capabilities",
+    "GET /v1/modules",
+    "GET /v1/modules/{name}",
+    "POST /v1/modules/{name}/execute",
+    "GET /v1/modules/{name}/ws",
+    "GET /v1/sessions/{id}",
+    "GET /v1/sessions/{id}/events",
+    "DELETE /v1/sessions/{id}",
+    "POST /run",
+    "GET /modules/{name}",
+];
+
+async fn document(site: &Site) -> Value {
+    json(site, "/openapi.json").await
+}
+
+async fn json(site: &Site, path: &str) -> Value {
+    serde_json::from_str(&site.get(path).await.text().await.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn the_document_names_every_route_and_the_router_has_no_other() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let document = document(&site).await;
+    for route in ROUTES {
+        let (method, path) = route.split_once(' ').unwrap();
+        assert!(document["paths"][path][method.to_lowercase()].is_object(), "{route}");
+    }
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+            let is_named = methods.get(method.as_str().to_lowercase()).is_some();
+            let asked = site.http.request(method.clone(), site.url(&path.replace(['{', '}'], "")));
+            let response = asked.send().await.unwrap();
+            assert_eq!(response.status() != 405, is_named, "{method} {path}");
+            assert!(!response.text().await.unwrap().contains("there is no route"), "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn every_answer_has_a_status_that_the_document_names() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let document = document(&site).await;
+    for (path, method, status) in [
+        ("/v1/modules/nothing", "get", "404"),
+        ("/v1/modules/m/ws", "get", "426"),
+        ("/v1/sessions/sess_x", "get", "410"),
+        ("/v1/sessions/sess_x/events", "get", "410"),
+        ("/v1/modules/m/execute", "post", "415"),
+        ("/assets/{file}", "get", "404"),
+    ] {
+        let asked = site.http.request(method.to_uppercase().parse().unwrap(), site.url(path));
+        let response = asked.send().await.unwrap();
+        assert_eq!(response.status().as_str(), status, "{path}");
+        let named = path.replace("/nothing", "/{name}").replace("/m/", "/{name}/").replace("sess_x", "{id}");
+        assert!(document["paths"][named][method]["responses"][status].is_object(), "{path} {status}");
+    }
+}
+
+#[tokio::test]
+async fn pages_come_without_a_token_and_load_nothing_from_elsewhere() {
+    let mut settings = ServerSettings::default();
+    settings.access.tokens = Some(Tokens::parse("ci:0123456789abcdef0123").unwrap());
+    let site = Site::start(settings, [answer()]).await;
+    for path in ["/", "/docs"] {
+        let page = site.http.get(site.url(path)).header("accept", "text/html").send().await.unwrap();
+        assert_eq!(page.status(), 200, "{path}");
+        let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'"), "{policy}");
+        let text = page.text().await.unwrap();
+        assert!(
+            !text.contains("http://") && !text.contains("https://") && !text.contains("style="),
+            "{text}"
+        );
+        for asset in text.split('"').filter(|part| part.starts_with("/assets/")) {
+            assert_eq!(site.get(asset).await.status(), 200, "{asset}");
+        }
+    }
+    assert_eq!(site.get("/openapi.json").await.status(), 200);
+    assert_eq!(site.get("/v1/modules").await.status(), 401);
+}
+
+#[tokio::test]
+async fn programs_are_told_where_the_routes_are() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let information: Value = json(&site, "/").await;
+    assert_eq!(information["openapi"], "/openapi.json");
+    assert!(information["routes"].as_array().unwrap().contains(&"/v1/modules".into()));
+}
