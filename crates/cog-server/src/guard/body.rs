@@ -15,18 +15,40 @@ use super::refusal::{Reason, Refusal};
 /// # Errors
 /// 413 E1005 for one that is larger, told before anything is read where its length is known; 408 E1001 for one
 /// that does not arrive in time or breaks off.
-pub(crate) async fn read(body: Body, largest: usize, longest: Duration) -> Result<Bytes, Refusal> {
+pub(crate) async fn read(mut body: Body, largest: usize, longest: Duration) -> Result<Bytes, Refusal> {
     let announced = body.size_hint().lower();
     if usize::try_from(announced).map_or(true, |announced| announced > largest) {
+        pass_over(&mut body).await;
         return Err(too_large(largest));
     }
-    match timeout(longest, collect(body, largest)).await {
-        Ok(read) => read,
+    match timeout(longest, collect(&mut body, largest)).await {
+        Ok(Ok(read)) => Ok(read),
+        Ok(Err(refusal)) => {
+            pass_over(&mut body).await;
+            Err(refusal)
+        }
         Err(_) => Err(too_slow(&format!("the body did not arrive within {longest:?}"))),
     }
 }
 
-async fn collect(mut body: Body, largest: usize) -> Result<Bytes, Refusal> {
+/// Reads on without keeping anything, up to a point: a client that is still sending when the connection is closed loses
+/// the answer with it.
+async fn pass_over(body: &mut Body) {
+    const MOST: usize = 4 << 20;
+    const LONGEST: Duration = Duration::from_secs(1);
+    let reading = async {
+        let mut passed = 0;
+        while passed < MOST
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            passed += frame.data_ref().map_or(0, Bytes::len);
+        }
+    };
+    // What is still to come after that is the client's own loss.
+    let _ = timeout(LONGEST, reading).await;
+}
+
+async fn collect(body: &mut Body, largest: usize) -> Result<Bytes, Refusal> {
     let mut whole = Bytes::new();
     let mut joined = BytesMut::new();
     while let Some(frame) = body.frame().await {

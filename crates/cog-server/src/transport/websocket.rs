@@ -84,7 +84,6 @@ impl Conversation {
             Ok(order) => order,
             Err(fault) => return self.refuse(fault).await,
         };
-        self.has_run = true;
         let _under_way = self.app.guard.drain.enter();
         match order {
             (order, Delivery::Stream(_)) => match deliver::follow(&self.app, order).await {
@@ -115,6 +114,7 @@ impl Conversation {
 
     /// Sends a session's chunks, and hears what the client says meanwhile.
     async fn follow(&mut self, mut follower: Follower) -> Flow {
+        self.has_run = true;
         let heartbeat = self.app.settings.heartbeat;
         let mut beat = interval_at(Instant::now() + heartbeat, heartbeat);
         loop {
@@ -136,6 +136,7 @@ impl Conversation {
 
     /// Sends one envelope, and hears what the client says meanwhile.
     async fn whole(&mut self, order: Order, delivery: Delivery) -> Flow {
+        self.has_run = true;
         let Order { module, body: ExecuteBody { input, mut options, .. }, .. } = order;
         let stop = Stop::new();
         options.run.stop = stop.clone();

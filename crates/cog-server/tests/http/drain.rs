@@ -1,0 +1,44 @@
+use std::time::Duration;
+
+use cog_testkit::Reply;
+use futures_util::StreamExt as _;
+
+use crate::support::{ANSWER, BODY, Stage, begun, code, lines};
+
+#[tokio::test]
+async fn a_server_that_ends_lets_its_streams_end() {
+    let reply = Reply::text(ANSWER).pieces(20).pause(Duration::from_millis(10));
+    let mut stage = Stage::start([reply]).await;
+    let request = stage.execute("live", BODY).header("accept", "application/x-ndjson");
+    let mut body = request.send().await.unwrap().bytes_stream();
+    let mut text = String::from_utf8(body.next().await.unwrap().unwrap().to_vec()).unwrap();
+    stage.stop.take().unwrap().send(()).unwrap();
+    while let Some(piece) = body.next().await {
+        text += std::str::from_utf8(&piece.unwrap()).unwrap();
+    }
+    assert!(lines(&text).last().unwrap().get("final").is_some());
+    (&mut stage.served).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn what_does_not_end_is_stopped_and_can_be_resumed() {
+    let mut stage = Stage::with([begun()], |settings| {
+        settings.drain = Duration::from_millis(200);
+    })
+    .await;
+    let request = stage.execute("live", BODY).header("accept", "application/x-ndjson");
+    let mut body = request.send().await.unwrap().bytes_stream();
+    let mut text = String::from_utf8(body.next().await.unwrap().unwrap().to_vec()).unwrap();
+    stage.stop.take().unwrap().send(()).unwrap();
+    while let Some(piece) = body.next().await {
+        text += std::str::from_utf8(&piece.unwrap()).unwrap();
+    }
+    let end = lines(&text).pop().unwrap();
+    assert_eq!(code(&end), "E2010");
+    assert_eq!(end.pointer("/error/details/reason").unwrap().as_str(), Some("shutdown"));
+    assert!(end.pointer("/error/recovery/last_seq").is_some());
+    (&mut stage.served).await.unwrap().unwrap();
+    while stage.mock.broken_off() == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}

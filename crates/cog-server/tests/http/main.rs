@@ -1,0 +1,13 @@
+//! The server as its clients see it: real connections on this machine, a mock for the model.
+
+#![expect(clippy::unwrap_used, reason = "a test says what it expects by failing")]
+#![expect(clippy::panic, clippy::disallowed_methods, reason = "a test owns its server and its clients")]
+
+mod bad_input;
+mod drain;
+mod negotiation;
+mod routes;
+mod sessions;
+mod sockets;
+mod streams;
+mod support;

@@ -1,0 +1,121 @@
+use cog_spec::Transport;
+
+use crate::support::{BODY, Stage, envelope, failure};
+
+#[tokio::test]
+async fn the_server_says_what_it_is() {
+    let stage = Stage::answering().await;
+    for path in ["/health", "/ready", "/v1/capabilities", "/v1/modules", "/modules", "/"] {
+        let response = stage.get(path).await;
+        assert_eq!(
+            (response.status().as_u16(), &response.headers()["cache-control"]),
+            (200, &"no-store".parse().unwrap()),
+            "{path}"
+        );
+        envelope(response).await;
+    }
+    let page = stage.client.get(stage.url("/")).header("accept", "text/html,*/*;q=0.8").send().await.unwrap();
+    assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+    assert!(page.text().await.unwrap().contains("/v1/modules"));
+}
+
+#[tokio::test]
+async fn capabilities_are_those_that_the_routes_have() {
+    let stage = Stage::answering().await;
+    let declared = envelope(stage.get("/v1/capabilities").await).await;
+    let transports = declared.pointer("/capabilities/supported_transports").unwrap();
+    let names: Vec<_> = transports.elements().map(|name| name.as_str().unwrap()).collect();
+    assert_eq!(names, [Transport::Sse, Transport::WebSocket, Transport::Ndjson].map(|it| it.as_str()));
+    assert_eq!(declared.pointer("/capabilities/streaming").unwrap().as_bool(), Some(true));
+}
+
+#[tokio::test]
+async fn modules_are_listed_and_shown_with_their_contract_and_without_their_place() {
+    let stage = Stage::answering().await;
+    let listed = envelope(stage.get("/v1/modules").await).await;
+    let names: Vec<_> = listed
+        .get("modules")
+        .unwrap()
+        .elements()
+        .map(|it| it.get("name").unwrap().as_str().unwrap().to_owned())
+        .collect();
+    assert!(names.iter().any(|name| name == "live") && names.iter().any(|name| name == "code-reviewer"));
+    for path in ["/v1/modules/live", "/modules/live"] {
+        let text = stage.get(path).await.text().await.unwrap();
+        assert!(text.contains(r#""response_mode":"streaming""#) && text.contains(r#""query""#), "{text}");
+        assert!(!text.contains("cognitive/modules"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_run_answers_with_one_envelope() {
+    let stage = Stage::answering().await;
+    let response = stage.execute("once", BODY).send().await.unwrap();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["content-type"]),
+        (200, &"application/json".parse().unwrap())
+    );
+    let envelope = envelope(response).await;
+    assert_eq!(envelope.pointer("/data/rationale").unwrap().as_str(), Some("because"));
+    assert_eq!(stage.mock.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn older_callers_are_answered_too() {
+    let stage = Stage::answering().await;
+    for body in [
+        r#"{"module": "live", "args": "why?"}"#,
+        r#"{"module": "live", "input": {"query": "why?"}, "provider": null}"#,
+    ] {
+        let request = stage.client.post(stage.url("/run")).header("content-type", "application/json");
+        let response = request.body(body).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{body}");
+        assert_eq!(envelope(response).await.get("ok").unwrap().as_bool(), Some(true));
+    }
+    let asked = |body: &'static str| {
+        failure(stage.client.post(stage.url("/run")).header("content-type", "application/json").body(body))
+    };
+    assert_eq!(asked("{}").await, (400, "E1002".to_owned()));
+    assert_eq!(asked(r#"{"module": "live"}"#).await, (400, "E1002".to_owned()));
+    assert_eq!(asked(r#"{"module": "live", "args": "a", "input": {}}"#).await, (400, "E1001".to_owned()));
+    assert_eq!(asked(r#"{"module": "../live", "args": "a"}"#).await, (403, "E4007".to_owned()));
+}
+
+#[tokio::test]
+async fn an_unknown_route_or_method_is_an_envelope() {
+    let stage = Stage::answering().await;
+    assert_eq!(failure(stage.client.get(stage.url("/v2"))).await, (404, "E1006".to_owned()));
+    let response = stage.client.delete(stage.url("/v1/modules")).send().await.unwrap();
+    assert_eq!(response.status(), 405);
+    assert!(response.headers()["allow"].to_str().unwrap().contains("GET"));
+    assert_eq!(envelope(response).await.get("ok").unwrap().as_bool(), Some(false));
+}
+
+#[tokio::test]
+async fn modules_are_found_by_name_alone() {
+    let stage = Stage::answering().await;
+    for (name, status) in [
+        ("unknown", 404),
+        ("..%2Flive", 403),
+        ("%2Fetc%2Fpasswd", 404),
+        ("LIVE", 404),
+        ("live%00", 403),
+        ("%ff", 400),
+    ] {
+        let (found, _) = failure(stage.execute(name, BODY)).await;
+        assert_eq!(found, status, "{name}");
+        let (found, _) = failure(stage.client.get(stage.url(&format!("/v1/modules/{name}")))).await;
+        assert_eq!(found, status, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_known_before_the_model_is_asked_has_its_status() {
+    let stage = Stage::answering().await;
+    let sse = |body: &str| stage.execute("live", body).header("accept", "text/event-stream");
+    assert_eq!(failure(sse(r#"{"input": {}}"#)).await, (400, "E1002".to_owned()));
+    assert_eq!(failure(sse(r#"{"input": {"query": 7}}"#)).await, (400, "E1003".to_owned()));
+    let options = r#"{"input": {"query": "?"}, "_options": {"provider": "nobody"}}"#;
+    assert_eq!(failure(sse(options)).await, (400, "E1004".to_owned()));
+    assert!(stage.mock.requests().is_empty());
+}

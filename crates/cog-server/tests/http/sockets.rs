@@ -1,0 +1,188 @@
+use cog_json::Value;
+use cog_testkit::Reply;
+use futures_util::{SinkExt as _, StreamExt as _};
+use tokio::net::TcpStream;
+use tokio_tungstenite::{
+    MaybeTlsStream, WebSocketStream,
+    tungstenite::{
+        Message, Utf8Bytes,
+        protocol::frame::{
+            Frame,
+            coding::{Data, OpCode},
+        },
+    },
+};
+
+use crate::support::{ANSWER, BODY, Stage, begun, code, failure};
+
+pub(crate) type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+
+pub(crate) async fn open(stage: &Stage, module: &str) -> Socket {
+    let url = format!("ws://{}/v1/modules/{module}/ws", stage.address);
+    tokio_tungstenite::connect_async(url).await.unwrap().0
+}
+
+/// The next text frame.
+async fn next(socket: &mut Socket) -> Value {
+    loop {
+        if let Message::Text(text) = socket.next().await.unwrap().unwrap() {
+            return Value::parse(&text).unwrap();
+        }
+    }
+}
+
+/// The chunks up to the end of a run.
+async fn until_end(socket: &mut Socket) -> Vec<Value> {
+    let mut chunks = Vec::new();
+    loop {
+        let chunk = next(socket).await;
+        let is_end = chunk.get("final").is_some()
+            || chunk.get("error").is_some()
+            || chunk.get("chunk").is_none() && chunk.get("streaming").is_none();
+        chunks.push(chunk);
+        if is_end {
+            return chunks;
+        }
+    }
+}
+
+/// A run's chunks.
+pub(crate) async fn frames(socket: &mut Socket, body: &str) -> Vec<Value> {
+    socket.send(Message::text(body)).await.unwrap();
+    until_end(socket).await
+}
+
+/// The code with which the server closes.
+async fn closed(socket: &mut Socket) -> u16 {
+    loop {
+        if let Message::Close(frame) = socket.next().await.unwrap().unwrap() {
+            return frame.unwrap().code.into();
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_run_follows_another() {
+    let stage = Stage::answering().await;
+    let mut socket = open(&stage, "live").await;
+    let first = frames(&mut socket, BODY).await;
+    let second = frames(&mut socket, BODY).await;
+    assert_ne!(first[0].get("session_id").unwrap().as_str(), second[0].get("session_id").unwrap().as_str());
+    socket.send(Message::text(r#"{"type": "close"}"#)).await.unwrap();
+    assert_eq!(closed(&mut socket).await, 1000);
+}
+
+#[tokio::test]
+async fn cancel_stops_the_run_and_the_next_may_follow() {
+    let stage = Stage::start([begun(), Reply::text(ANSWER)]).await;
+    let mut socket = open(&stage, "live").await;
+    socket.send(Message::text(BODY)).await.unwrap();
+    while next(&mut socket).await.get("chunk").is_none() {}
+    socket.send(Message::text(r#"{"type": "cancel"}"#)).await.unwrap();
+    let end = until_end(&mut socket).await.pop().unwrap();
+    assert_eq!(code(&end), "E2010");
+    assert_eq!(end.pointer("/error/details/reason").unwrap().as_str(), Some("cancelled"));
+    // One that comes too late means the run that is over.
+    socket.send(Message::text(r#"{"type": "cancel"}"#)).await.unwrap();
+    assert!(frames(&mut socket, BODY).await.last().unwrap().get("final").is_some());
+}
+
+#[tokio::test]
+async fn a_fault_before_a_run_is_one_frame_and_the_next_body_may_follow() {
+    let stage = Stage::answering().await;
+    let mut socket = open(&stage, "live").await;
+    for (body, expected) in [
+        ("{", "E1000"),
+        ("[]", "E1003"),
+        ("{}", "E1002"),
+        (r#"{"input": {}}"#, "E1002"),
+        (r#"{"input": {"query": "?"}, "_options": {"fast": true}}"#, "E1001"),
+        (r#"{"type": "pause"}"#, "E1004"),
+        (r#"{"type": "cancel"}"#, "E1001"),
+    ] {
+        let answered = frames(&mut socket, body).await;
+        assert_eq!((answered.len(), code(&answered[0])), (1, expected), "{body}");
+    }
+    socket.send(Message::binary(BODY.as_bytes())).await.unwrap();
+    assert_eq!(code(&next(&mut socket).await), "E1001");
+    assert!(frames(&mut socket, BODY).await.last().unwrap().get("final").is_some());
+}
+
+#[tokio::test]
+async fn a_body_out_of_turn_is_refused_and_the_run_goes_on() {
+    let stage = Stage::hanging().await;
+    let mut socket = open(&stage, "live").await;
+    socket.send(Message::text(BODY)).await.unwrap();
+    while next(&mut socket).await.get("chunk").is_none() {}
+    socket.send(Message::text(BODY)).await.unwrap();
+    let answered = until_end(&mut socket).await.pop().unwrap();
+    assert_eq!((code(&answered), answered.get("streaming").is_none()), ("E1001", true));
+    assert_eq!(stage.mock.broken_off(), 0);
+    socket.send(Message::text(r#"{"type": "cancel"}"#)).await.unwrap();
+    assert_eq!(code(&until_end(&mut socket).await.pop().unwrap()), "E2010");
+}
+
+#[tokio::test]
+async fn a_body_in_fragments_is_one_body() {
+    let stage = Stage::answering().await;
+    let mut socket = open(&stage, "live").await;
+    let (head, tail) = BODY.split_at(9);
+    let frame = |text: &str, opcode, last| {
+        Message::Frame(Frame::message(text.to_owned(), OpCode::Data(opcode), last))
+    };
+    socket.send(frame(head, Data::Text, false)).await.unwrap();
+    socket.send(frame(tail, Data::Continue, true)).await.unwrap();
+    assert!(until_end(&mut socket).await.last().unwrap().get("final").is_some());
+}
+
+#[tokio::test]
+async fn a_huge_message_is_refused_and_the_connection_closed() {
+    let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.max_message_bytes = 1000).await;
+    let mut socket = open(&stage, "live").await;
+    socket.send(Message::Text(Utf8Bytes::from("x".repeat(1001)))).await.unwrap();
+    assert_eq!(code(&next(&mut socket).await), "E1005");
+    assert_eq!(closed(&mut socket).await, 1009);
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed() {
+    let idle = std::time::Duration::from_millis(30);
+    let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.socket_idle = idle).await;
+    let mut socket = open(&stage, "live").await;
+    assert_eq!(closed(&mut socket).await, 1000);
+}
+
+#[tokio::test]
+async fn a_module_that_does_not_stream_answers_in_one_frame() {
+    let stage = Stage::answering().await;
+    let mut socket = open(&stage, "once").await;
+    let answered = frames(&mut socket, BODY).await;
+    assert_eq!(answered.len(), 1);
+    assert_eq!(answered[0].pointer("/_warnings/0/code").unwrap().as_str(), Some("W4010"));
+    let required = r#"{"input": {"query": "?"}, "_options": {"require_streaming": true}}"#;
+    assert_eq!(code(&frames(&mut socket, required).await[0]), "E4010");
+    let sync = r#"{"input": {"query": "?"}, "_options": {"response_mode": "sync"}}"#;
+    assert!(frames(&mut socket, sync).await[0].get("_warnings").is_none());
+}
+
+#[tokio::test]
+async fn the_connection_that_breaks_off_stops_its_run() {
+    let stage = Stage::hanging().await;
+    let mut socket = open(&stage, "live").await;
+    socket.send(Message::text(BODY)).await.unwrap();
+    while next(&mut socket).await.get("chunk").is_none() {}
+    drop(socket);
+    while stage.mock.broken_off() == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_no_websocket_is_told_so() {
+    let stage = Stage::answering().await;
+    let request = stage.client.get(stage.url("/v1/modules/live/ws"));
+    assert_eq!(failure(request).await, (426, "E1001".to_owned()));
+    let url = format!("ws://{}/v1/modules/unknown/ws", stage.address);
+    let refused = tokio_tungstenite::connect_async(url).await.unwrap_err();
+    assert!(refused.to_string().contains("404"), "{refused}");
+}

@@ -1,0 +1,198 @@
+//! A server, a model that says what it is told, and clients.
+
+use std::{sync::Arc, time::Duration};
+
+use cog_json::Value;
+use cog_module::{Finder, files::write_atomic};
+use cog_provider::{
+    HttpProvider,
+    vendors::{ProviderSettings, Vendor},
+};
+use cog_run::{
+    Runtime,
+    sessions::{SessionSettings, Sessions},
+};
+use cog_server::{Server, ServerSettings};
+use cog_testkit::{Mock, Reply, Wire};
+use reqwest::{RequestBuilder, Response};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
+
+/// An answer that fits the modules of a [`Stage`].
+pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
+    "data": {"result": "a text of some length, so that it comes in pieces", "rationale": "because"}, "error": null}"#;
+/// A body that fits them.
+pub(crate) const BODY: &str = r#"{"input": {"query": "why?"}}"#;
+
+/// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both.
+pub(crate) struct Stage {
+    pub(crate) mock: Mock,
+    pub(crate) address: String,
+    pub(crate) client: reqwest::Client,
+    pub(crate) stop: Option<oneshot::Sender<()>>,
+    pub(crate) served: JoinHandle<Result<(), cog_server::SetupError>>,
+    _folder: TempDir,
+}
+
+impl Stage {
+    /// With a model that answers well.
+    pub(crate) async fn answering() -> Self {
+        Self::start([Reply::text(ANSWER)]).await
+    }
+
+    /// With a model that begins to answer and then says nothing more.
+    pub(crate) async fn hanging() -> Self {
+        Self::start([begun()]).await
+    }
+
+    pub(crate) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        Self::with(replies, |_| {}).await
+    }
+
+    /// With other settings.
+    pub(crate) async fn with(
+        replies: impl IntoIterator<Item = Reply>,
+        set: impl FnOnce(&mut ServerSettings),
+    ) -> Self {
+        let mock = Mock::start(replies);
+        let folder = tempfile::tempdir().unwrap();
+        for mode in [("live", "streaming"), ("once", "sync"), ("either", "both")] {
+            module(&folder, mode);
+        }
+        let mut settings = ServerSettings::default();
+        set(&mut settings);
+        let sessions = Sessions::open(SessionSettings::default()).unwrap();
+        let server = Server::new(settings, runtime(&mock, &folder), sessions);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(server.serve(listener, async {
+            let _ = stopped.await;
+        }));
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        Self { mock, address, client, stop: Some(stop), served, _folder: folder }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Response {
+        self.client.get(self.url(path)).send().await.unwrap()
+    }
+
+    /// An execute request.
+    pub(crate) fn execute(&self, module: &str, body: &str) -> RequestBuilder {
+        let url = self.url(&format!("/v1/modules/{module}/execute"));
+        self.client.post(url).header("content-type", "application/json").body(body.to_owned())
+    }
+
+    /// The lines of a run as NDJSON.
+    pub(crate) async fn ndjson(&self, body: &str) -> Vec<Value> {
+        let request = self.execute("live", body).header("accept", "application/x-ndjson");
+        lines(&request.send().await.unwrap().text().await.unwrap())
+    }
+}
+
+/// An answer that stops in the middle of `data.result`, and a connection that stays open.
+pub(crate) fn begun() -> Reply {
+    Reply::text(ANSWER).pieces(4).cut(6500).hang()
+}
+
+fn runtime(mock: &Mock, folder: &TempDir) -> Runtime {
+    let vendor = Vendor::named("openai").unwrap();
+    let base = mock.base_url(Wire::OpenAi);
+    let settings = ProviderSettings::of(vendor, |name| match name {
+        "OPENAI_BASE_URL" => Some(base.clone()),
+        "OPENAI_API_KEY" => Some("sk-test".to_owned()),
+        _ => None,
+    });
+    let provider = HttpProvider::new(vendor, ProviderSettings { retries: 0, ..settings }).unwrap();
+    let finder = Finder::new(folder.path(), Vec::new(), None);
+    Runtime::builder().provider(Arc::new(provider)).finder(finder).timeout(Duration::from_secs(20)).build()
+}
+
+fn module(folder: &TempDir, (name, mode): (&str, &str)) {
+    let root = folder.path().join("cognitive/modules").join(name);
+    std::fs::create_dir_all(&root).unwrap();
+    let manifest = format!(
+        "name: {name}\nversion: 1.0.0\nresponsibility: Answer a question\nexcludes: []\ntier: decision\n\
+         response:\n  mode: {mode}\nmeta:\n  risk_rule: explicit\n"
+    );
+    let schema = r#"{
+        "input": {"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}},
+        "data": {"type": "object", "required": ["result", "rationale"], "properties":
+            {"result": {"type": "string"}, "rationale": {"type": "string"}}}
+    }"#;
+    for (file, text) in
+        [("module.yaml", manifest.as_str()), ("prompt.md", "Answer."), ("schema.json", schema)]
+    {
+        write_atomic(&root.join(file), text).unwrap();
+    }
+}
+
+/// The envelope of a response.
+pub(crate) async fn envelope(response: Response) -> Value {
+    let text = response.text().await.unwrap();
+    Value::parse(text.trim()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// `error.code`.
+pub(crate) fn code(envelope: &Value) -> &str {
+    envelope.pointer("/error/code").and_then(|code| code.as_str()).unwrap_or("none")
+}
+
+/// The status and the code of a failure.
+pub(crate) async fn failure(request: RequestBuilder) -> (u16, String) {
+    let response = request.send().await.unwrap();
+    let status = response.status().as_u16();
+    assert_eq!(response.headers()["content-type"], "application/json");
+    let envelope = envelope(response).await;
+    assert_eq!(envelope.get("ok").and_then(|ok| ok.as_bool()), Some(false));
+    (status, code(&envelope).to_owned())
+}
+
+/// Lines of JSON.
+pub(crate) fn lines(text: &str) -> Vec<Value> {
+    text.lines().filter(|line| !line.is_empty()).map(|line| Value::parse(line).unwrap()).collect()
+}
+
+/// A server-sent event.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Event {
+    pub(crate) event: String,
+    pub(crate) id: String,
+    pub(crate) data: Value,
+}
+
+/// The events of a body.
+pub(crate) fn events(text: &str) -> Vec<Event> {
+    let field = |block: &str, name: &str| {
+        let found = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+        found.map(str::to_owned).unwrap_or_else(|| panic!("no {name}: {block}"))
+    };
+    let blocks = text.split("\n\n").filter(|block| block.contains("data:"));
+    blocks
+        .map(|block| Event {
+            event: field(block, "event"),
+            id: field(block, "id"),
+            data: Value::parse(&field(block, "data")).unwrap(),
+        })
+        .collect()
+}
+
+/// The chunks without what differs from run to run: the session and the time.
+pub(crate) fn comparable(chunks: &[Value]) -> Vec<String> {
+    let mut texts = Vec::new();
+    for chunk in chunks {
+        let mut chunk = chunk.node().to_serde();
+        if let Some(chunk) = chunk.as_object_mut() {
+            chunk.remove("session_id");
+            if let Some(meta) = chunk.get_mut("meta").and_then(|meta| meta.as_object_mut()) {
+                meta.remove("processing_time_ms");
+            }
+        }
+        texts.push(chunk.to_string());
+    }
+    texts
+}
