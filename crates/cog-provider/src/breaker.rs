@@ -151,6 +151,15 @@ impl Provider for Breaker {
         self.provider.dialect()
     }
 
+    fn is_available(&self) -> bool {
+        let is_closed = match *self.circuit() {
+            Circuit::Closed { .. } => true,
+            Circuit::Open { until } => until <= Instant::now(),
+            Circuit::Probing => false,
+        };
+        is_closed && self.provider.is_available()
+    }
+
     fn modalities(&self) -> &[Modality] {
         self.provider.modalities()
     }

@@ -32,6 +32,11 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// Whether it is asked now: not while it is left alone after failures ([`Breaker`](crate::Breaker)).
+    fn is_available(&self) -> bool {
+        true
+    }
+
     /// What it takes; text is always among them (supplement R12).
     fn modalities(&self) -> &[Modality];
 

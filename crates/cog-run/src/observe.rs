@@ -6,7 +6,7 @@ mod run;
 use std::{sync::Arc, time::Duration};
 
 use cog_provider::Provider;
-use cog_spec::{Code, ErrorCode, Usage};
+use cog_spec::{Code, ErrorCode, Fallback, Usage};
 
 pub(crate) use run::observed as run;
 
@@ -55,6 +55,8 @@ pub struct Ended<'a> {
     pub attempts: u32,
     /// How many repairs the answer needed.
     pub repairs: usize,
+    /// Who was asked before and gave no answer.
+    pub fallbacks: &'a [Fallback],
 }
 
 /// How a run ended.

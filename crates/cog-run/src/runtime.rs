@@ -76,6 +76,11 @@ impl Runtime {
         self.shared.modules.load(By::Name, name)
     }
 
+    /// Who is asked.
+    pub fn providers(&self) -> &Providers {
+        &self.shared.providers
+    }
+
     /// Where modules are looked for.
     pub fn finder(&self) -> &Finder {
         self.shared.modules.finder()

@@ -146,10 +146,11 @@ pub(crate) async fn reread(
             Unresumed::Told(error) => error.into_envelope().into(),
             Unresumed::Fault(fault) => fault,
         }),
-        None => app
-            .sessions
-            .follow(id, &client.owner(), After::Start)
-            .map_err(|error| error.into_envelope().into()),
+        None => {
+            let slot = app.slot(client)?;
+            let follower = app.sessions.follow(id, &client.owner(), After::Start);
+            Ok(follower.map_err(ResumeError::into_envelope)?.holding(Some(slot)))
+        }
     }
 }
 

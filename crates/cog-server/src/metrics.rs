@@ -29,6 +29,7 @@ pub struct Counters {
     runs: runs::Runs,
     streams: Gauge,
     sessions: Family<State, Gauge>,
+    available: Family<Provider, Gauge>,
     registry: Registry,
 }
 
@@ -36,6 +37,8 @@ pub struct Counters {
 pub(crate) struct Live {
     /// Streams that are open.
     pub(crate) streams: usize,
+    /// The providers asked by default, and whether each is asked now.
+    pub(crate) providers: Vec<(String, bool)>,
     /// How many sessions are in each state.
     pub(crate) sessions: [(SessionState, usize); 5],
 }
@@ -45,15 +48,23 @@ struct State {
     state: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Provider {
+    provider: String,
+}
+
 impl Metrics {
     /// Counters that stand at nought.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("cog");
         let (streams, sessions) = (Gauge::default(), Family::<State, Gauge>::default());
+        let available = Family::<Provider, Gauge>::default();
         registry.register("streams_open", "Streams that are open", streams.clone());
         registry.register("sessions", "Sessions that are kept, by state", sessions.clone());
+        let asked = "Whether a provider is asked now: 0 while its circuit is open";
+        registry.register("provider_available", asked, available.clone());
         let (http, runs) = (http::Http::new(&mut registry), runs::Runs::new(&mut registry));
-        Self(Arc::new(Counters { http, runs, streams, sessions, registry }))
+        Self(Arc::new(Counters { http, runs, streams, sessions, available, registry }))
     }
 
     /// All of them as text.
@@ -62,6 +73,10 @@ impl Metrics {
         for (state, count) in &live.sessions {
             let state = State { state: state.as_str() };
             self.sessions.get_or_create(&state).set(gauge(*count));
+        }
+        for (provider, is_available) in &live.providers {
+            let provider = Provider { provider: provider.clone() };
+            self.available.get_or_create(&provider).set(i64::from(*is_available));
         }
         let mut text = String::new();
         match encode(&mut text, &self.registry) {

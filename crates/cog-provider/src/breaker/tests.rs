@@ -86,7 +86,10 @@ fn is_open(error: Option<&ProviderError>) -> bool {
 #[tokio::test(start_paused = true)]
 async fn five_failures_in_a_row_open_the_circuit() {
     let (moody, breaker) = Moody::failing(down());
-    assert_eq!(ask_times(&breaker, 5).await, Some(down()));
+    assert_eq!(ask_times(&breaker, 4).await, Some(down()));
+    assert!(breaker.is_available());
+    assert_eq!(ask(&breaker).await, Some(down()));
+    assert!(!breaker.is_available());
     let refused = ask_times(&breaker, 100).await.unwrap();
     assert!(is_open(Some(&refused)));
     assert_eq!((refused.code(), refused.recoverable(), moody.asked()), (Code::ProviderUnavailable, true, 5));
@@ -109,6 +112,7 @@ async fn after_the_pause_one_question_tries_and_the_others_are_refused() {
     let (moody, breaker) = Moody::failing(down());
     ask_times(&breaker, 5).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(breaker.is_available());
     moody.recover();
     let (probe, other) = tokio::join!(ask(&breaker), ask(&breaker));
     assert_eq!(probe, None);

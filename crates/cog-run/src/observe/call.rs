@@ -39,6 +39,10 @@ impl Provider for Observed {
         self.provider.dialect()
     }
 
+    fn is_available(&self) -> bool {
+        self.provider.is_available()
+    }
+
     fn modalities(&self) -> &[Modality] {
         self.provider.modalities()
     }

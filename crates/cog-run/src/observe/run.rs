@@ -27,7 +27,14 @@ pub(crate) fn observed(
             if let Some(error) = refused.error() {
                 let module = &module.manifest.name;
                 let outcome = RunOutcome::Failed(&error.code);
-                observer.ended(&Ended { module, outcome, usage: None, attempts: 0, repairs: 0 });
+                observer.ended(&Ended {
+                    module,
+                    outcome,
+                    usage: None,
+                    attempts: 0,
+                    repairs: 0,
+                    fallbacks: &[],
+                });
             }
             Err(refused)
         }
@@ -54,11 +61,14 @@ impl Watched {
             Chunk::Snapshot { field: Some(field), data, .. } if field == "meta" => {
                 self.meta = Some(data.clone());
             }
-            Chunk::Final { meta, usage, .. } => {
-                let usage = usage.or(meta.runtime.usage);
-                let (attempts, repairs) = (meta.runtime.attempts.unwrap_or(1), meta.runtime.repairs.len());
-                self.tell(RunOutcome::Answered, usage, attempts, repairs);
-            }
+            Chunk::Final { meta, usage, .. } => self.tell(Ended {
+                module: "",
+                outcome: RunOutcome::Answered,
+                usage: usage.or(meta.runtime.usage),
+                attempts: meta.runtime.attempts.unwrap_or(1),
+                repairs: meta.runtime.repairs.len(),
+                fallbacks: &meta.runtime.fallbacks,
+            }),
             Chunk::Error { error, .. } => self.tell_unanswered(RunOutcome::Failed(&error.code)),
             _ => {}
         }
@@ -71,13 +81,12 @@ impl Watched {
         let attempts = meta.and_then(|meta| meta.get("attempts")?.as_u64());
         let attempts = attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(1);
         let repairs = meta.and_then(|meta| Some(meta.get("repairs")?.len())).unwrap_or(0);
-        self.tell(outcome, usage, attempts, repairs);
+        self.tell(Ended { module: "", outcome, usage, attempts, repairs, fallbacks: &[] });
     }
 
-    fn tell(&mut self, outcome: RunOutcome<'_>, usage: Option<Usage>, attempts: u32, repairs: usize) {
+    fn tell(&mut self, run: Ended<'_>) {
         self.has_ended = true;
-        let module = &self.module.manifest.name;
-        self.observer.ended(&Ended { module, outcome, usage, attempts, repairs });
+        self.observer.ended(&Ended { module: &self.module.manifest.name, ..run });
     }
 }
 

@@ -65,7 +65,8 @@ impl Follower {
     }
 
     /// The same, holding something until it is dropped.
-    pub(crate) fn holding(mut self, slot: Option<Box<dyn Any + Send>>) -> Self {
+    #[must_use]
+    pub fn holding(mut self, slot: Option<Box<dyn Any + Send>>) -> Self {
         self._slot = slot;
         self
     }

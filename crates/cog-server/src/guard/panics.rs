@@ -1,13 +1,10 @@
 use std::{any::Any, panic::AssertUnwindSafe};
 
-use axum::{
-    body::Body,
-    http::{StatusCode, header},
-    response::{IntoResponse as _, Response},
-};
-use cog_json::ToJson as _;
+use axum::response::Response;
 use cog_spec::{Code, Envelope, ErrorBody};
 use futures_util::FutureExt as _;
+
+use crate::answer;
 
 /// The answer of a handler; where it panics, that request's 500 E4000, and nobody else's.
 ///
@@ -31,13 +28,12 @@ fn said(panic: &(dyn Any + Send)) -> &str {
 fn internal_error(request_id: &str) -> Response {
     let error = ErrorBody::new(Code::InternalError, "the server failed at this request")
         .suggest(format!("this is a defect: report it; the server's log tells more under {request_id}"));
-    let json = [(header::CONTENT_TYPE, "application/json")];
-    (StatusCode::INTERNAL_SERVER_ERROR, json, Body::from(Envelope::failure(error).to_json())).into_response()
+    answer::envelope(&Envelope::failure(error))
 }
 
 #[cfg(test)]
 mod tests {
-    use axum::body::to_bytes;
+    use axum::{body::to_bytes, http::StatusCode, response::IntoResponse as _};
 
     use super::*;
 

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
 use axum::{
-    body::Body,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use cog_json::ToJson as _;
 use cog_spec::{Envelope, ErrorBody};
+
+use crate::answer;
 
 /// Why a request is not let in: an envelope with its status, and the headers that go with it.
 #[derive(Debug)]
@@ -99,11 +99,8 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let mut response = Response::new(Body::from(Envelope::failure(*self.error).to_json()));
-        *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers;
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(header::CONTENT_TYPE, json);
+        let mut response = answer::json(self.status, &Envelope::failure(*self.error));
+        response.headers_mut().extend(self.headers);
         response.extensions_mut().insert(self.reason);
         response
     }

@@ -178,9 +178,11 @@ async fn what_was_refused_is_counted_by_its_reason() {
     let _held = guard.slots.take(&Client::of_peer([0, 0, 0, 0].into())).unwrap();
     assert_eq!(get_from(&guard, "/slot", &[]).await.0, 429);
     assert_eq!(get_from(&guard, "/nowhere?key=sk-canary", &[]).await.0, 404);
-    let text = guard
-        .metrics
-        .text(&Live { streams: guard.slots.taken(), sessions: SessionState::ALL.map(|state| (state, 0)) });
+    let text = guard.metrics.text(&Live {
+        streams: guard.slots.taken(),
+        providers: Vec::new(),
+        sessions: SessionState::ALL.map(|state| (state, 0)),
+    });
     for line in [
         r#"cog_refused_total{reason="streams_in_all"} 1"#,
         r#"cog_http_requests_total{method="GET",route="/slot",status="429"} 1"#,

@@ -17,6 +17,7 @@ pub(super) struct Runs {
     tokens: Family<Tokens, Counter>,
     repairs: Family<Module, Counter>,
     repeats: Family<Module, Counter>,
+    fallbacks: Family<PassedOver, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -28,6 +29,12 @@ struct Called {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Provider {
     provider: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PassedOver {
+    provider: String,
+    code: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -57,6 +64,7 @@ impl Runs {
             tokens: Family::default(),
             repairs: Family::default(),
             repeats: Family::default(),
+            fallbacks: Family::default(),
         };
         let calls = "Calls to providers, by outcome: answered, dropped (nobody wanted the rest) or the code";
         registry.register("provider_calls", calls, runs.calls.clone());
@@ -68,6 +76,8 @@ impl Runs {
         registry.register("repairs", "Repairs of answers, by module", runs.repairs.clone());
         let repeats = "Times that a model was asked again after an answer that would not do, by module";
         registry.register("repeats", repeats, runs.repeats.clone());
+        let passed_over = "Providers passed over because they gave no answer, by provider and code";
+        registry.register("fallbacks", passed_over, runs.fallbacks.clone());
         runs
     }
 }
@@ -99,6 +109,10 @@ impl Observer for Metrics {
         for (direction, count) in tokens.into_iter().flatten() {
             let module = run.module.to_owned();
             self.runs.tokens.get_or_create(&Tokens { module, direction }).inc_by(count);
+        }
+        for passed_over in run.fallbacks {
+            let (provider, code) = (passed_over.provider.clone(), passed_over.code.as_str());
+            self.runs.fallbacks.get_or_create(&PassedOver { provider, code }).inc();
         }
         let repeats = u64::from(run.attempts.saturating_sub(1));
         let repairs = u64::try_from(run.repairs).unwrap_or(u64::MAX);

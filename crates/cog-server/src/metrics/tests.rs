@@ -2,13 +2,14 @@ use std::time::Duration;
 
 use axum::http::Method;
 use cog_run::{Call, CallOutcome, Ended, Observer as _, RunOutcome};
-use cog_spec::{Code, ErrorCode, Usage};
+use cog_spec::{Code, ErrorCode, Fallback, Usage};
 
 use super::*;
 
 fn text(metrics: &Metrics) -> String {
     metrics.text(&Live {
         streams: 2,
+        providers: vec![("openai".to_owned(), true), ("gemini".to_owned(), false)],
         sessions: [
             (SessionState::Running, 2),
             (SessionState::Finished, 5),
@@ -38,6 +39,8 @@ fn requests_are_counted_by_route_and_status() {
         r#"cog_refused_total{reason="rate"} 1"#,
         "cog_slow_readers_total 1",
         "cog_streams_open 2",
+        r#"cog_provider_available{provider="openai"} 1"#,
+        r#"cog_provider_available{provider="gemini"} 0"#,
         r#"cog_sessions{state="finished"} 5"#,
     ] {
         assert!(text.contains(line), "{line}\n{text}");
@@ -53,11 +56,27 @@ fn runs_and_calls_are_counted_by_outcome() {
     let outcome = CallOutcome::Failed(Code::RateLimited);
     metrics.called(&Call { provider: "openai", outcome, first_token: None });
     let usage = Some(Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() });
+    let (code, message) = (Code::ProviderUnavailable, String::new());
+    let fallbacks = [Fallback { provider: "gemini".to_owned(), code, message }];
     let outcome = RunOutcome::Answered;
-    metrics.ended(&Ended { module: "summarize", outcome, usage, attempts: 3, repairs: 2 });
+    metrics.ended(&Ended {
+        module: "summarize",
+        outcome,
+        usage,
+        attempts: 3,
+        repairs: 2,
+        fallbacks: &fallbacks,
+    });
     let code = ErrorCode::Declared("E5001".to_owned());
     let outcome = RunOutcome::Failed(&code);
-    metrics.ended(&Ended { module: "summarize", outcome, usage: None, attempts: 1, repairs: 0 });
+    metrics.ended(&Ended {
+        module: "summarize",
+        outcome,
+        usage: None,
+        attempts: 1,
+        repairs: 0,
+        fallbacks: &[],
+    });
     let text = text(&metrics);
     for line in [
         r#"cog_provider_calls_total{provider="openai",outcome="answered"} 1"#,
@@ -69,6 +88,7 @@ fn runs_and_calls_are_counted_by_outcome() {
         r#"cog_tokens_total{module="summarize",direction="out"} 20"#,
         r#"cog_repairs_total{module="summarize"} 2"#,
         r#"cog_repeats_total{module="summarize"} 2"#,
+        r#"cog_fallbacks_total{provider="gemini",code="E4001"} 1"#,
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }

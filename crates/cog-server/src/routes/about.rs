@@ -78,7 +78,12 @@ pub(crate) async fn declared() -> Response {
     )
 )]
 pub(crate) async fn metrics(State(app): State<App>) -> Response {
-    let live = Live { streams: app.guard.slots.taken(), sessions: app.sessions.tally() };
+    let providers = app.runtime.providers().default_order().iter();
+    let live = Live {
+        streams: app.guard.slots.taken(),
+        providers: providers.map(|one| (one.name().to_owned(), one.is_available())).collect(),
+        sessions: app.sessions.tally(),
+    };
     let mut response = answer::written(StatusCode::OK, app.guard.metrics.text(&live));
     let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);
     response.headers_mut().insert(header::CONTENT_TYPE, kind);

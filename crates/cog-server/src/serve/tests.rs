@@ -106,7 +106,8 @@ impl Running {
     }
 
     fn count(&self, line: &str) -> bool {
-        let live = Live { streams: 0, sessions: SessionState::ALL.map(|state| (state, 0)) };
+        let live =
+            Live { streams: 0, providers: Vec::new(), sessions: SessionState::ALL.map(|state| (state, 0)) };
         self.guard.metrics.text(&live).lines().any(|found| found == line)
     }
 }

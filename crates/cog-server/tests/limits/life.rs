@@ -46,6 +46,8 @@ async fn who_waits_for_one_envelope_and_leaves_cancels_the_call() {
         }
     };
     timeout(LONG, asked).await.unwrap();
+    // The mock sees a call broken off only once its reply has begun.
+    tokio::time::sleep(SOON / 5).await;
     drop(client);
     broken_off(&site, 1).await;
     site.counts(r#"cog_provider_calls_total{provider="openai",outcome="dropped"} 1"#).await;

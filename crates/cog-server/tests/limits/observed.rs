@@ -1,9 +1,10 @@
 //! What a server tells of its work: metrics, timing, traces.
 
 use cog_server::ServerSettings;
+use cog_testkit::Reply;
 use serde_json::Value;
 
-use crate::support::{EXECUTE, KEY, Site, answer, question, until};
+use crate::support::{EXECUTE, KEY, Site, answer, code, question, until};
 
 #[tokio::test]
 async fn a_run_is_counted_with_its_call_and_its_tokens() {
@@ -54,4 +55,17 @@ async fn an_answer_says_where_its_time_went_and_whose_trace_it_is_in() {
     let mut stream = site.stream().await;
     assert!(stream.headers()["server-timing"].to_str().unwrap().starts_with("prepare;dur="));
     until(&mut stream, "\"final\":true").await;
+}
+
+#[tokio::test]
+async fn a_provider_that_fails_again_and_again_is_seen_to_be_left_alone() {
+    let site = Site::start(ServerSettings::default(), [Reply::error(503, "overloaded")]).await;
+    site.counts(r#"cog_provider_available{provider="openai"} 1"#).await;
+    for _ in 0..6 {
+        assert_eq!(code(site.run().await).await, (502, "E4001".to_owned()));
+    }
+    site.counts(r#"cog_provider_available{provider="openai"} 0"#).await;
+    site.counts(r#"cog_provider_calls_total{provider="openai",outcome="E4001"} 6"#).await;
+    site.counts(r#"cog_runs_total{module="m",outcome="E4001"} 6"#).await;
+    assert_eq!(site.mock.requests().len(), 5);
 }

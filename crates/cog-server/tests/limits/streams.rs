@@ -75,3 +75,16 @@ async fn an_answer_in_one_piece_takes_no_place() {
     assert_eq!(site.run().await.status(), 200);
     assert_eq!(code(site.stream().await).await, (429, "E4002".to_owned()));
 }
+
+#[tokio::test]
+async fn who_reads_a_session_takes_a_place() {
+    let site = Site::start(settings(2, 10), [endless()]).await;
+    let mut first = site.stream().await;
+    until(&mut first, "begun").await;
+    let events = format!("/v1/sessions/{}/events", first.headers()["x-session-id"].to_str().unwrap());
+    let mut second = site.get(&events).await;
+    until(&mut second, "begun").await;
+    assert_eq!(code(site.get(&events).await).await, (429, "E4002".to_owned()));
+    drop(second);
+    site.counts("cog_streams_open 1").await;
+}

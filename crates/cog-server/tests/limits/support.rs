@@ -8,7 +8,7 @@ use std::{
 
 use cog_module::Finder;
 use cog_provider::{
-    HttpProvider, Provider,
+    Breaker, BreakerSettings, HttpProvider, Provider,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_run::{
@@ -44,7 +44,7 @@ impl Site {
     pub(crate) async fn start(settings: ServerSettings, replies: impl IntoIterator<Item = Reply>) -> Self {
         let (mock, folder, metrics) = (Mock::start(replies), module(), Metrics::new());
         let runtime = Runtime::builder()
-            .provider(Arc::new(provider(&mock)))
+            .provider(Arc::new(Breaker::around(Arc::new(provider(&mock)), BreakerSettings::default())))
             .finder(Finder::new(folder.path(), vec![folder.path().to_owned()], None))
             .observer(Arc::new(metrics.clone()))
             .build();

@@ -34,6 +34,10 @@ impl Provider for Logged {
         self.0.key()
     }
 
+    fn is_available(&self) -> bool {
+        self.0.is_available()
+    }
+
     fn modalities(&self) -> &[Modality] {
         self.0.modalities()
     }
