@@ -278,8 +278,8 @@ pub(crate) enum SettingsError {
     /// A setting of the server that cannot be understood.
     #[error("{message}")]
     Server {
-        /// Where it was set.
-        place: String,
+        /// The file that sets it; none where its name says enough.
+        place: Option<String>,
         /// What is wrong with it.
         message: String,
     },
@@ -301,7 +301,7 @@ impl SettingsError {
             | Self::Forbidden { path, .. }
             | Self::UnknownProvider { path, .. } => Some(path.display().to_string()),
             Self::Syntax { path, line, .. } => Some(format!("{}:{line}", path.display())),
-            Self::Server { place, .. } => Some(place.clone()),
+            Self::Server { place, .. } => place.clone(),
             Self::Variable { .. } => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
 
-use cog_run::sessions::{SessionSettings, Sessions};
+use cog_run::sessions::{SessionError, SessionSettings, Sessions};
 use cog_server::{Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
@@ -27,7 +27,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let runtime = running::builder(&settings, asked.providers).observer(Arc::new(metrics.clone())).build();
     let sessions =
         Sessions::open(SessionSettings { state_dir: serving.state_dir.clone(), ..serving.sessions.clone() })
-            .map_err(|error| ErrorBody::new(error.code(), error.to_string()))?;
+            .map_err(|error| cannot_keep(&error))?;
     let modules = runtime.finder().origins().len();
     events(serving.workers)?.block_on(async {
         let listener = TcpListener::bind(serving.address()).await;
@@ -79,6 +79,11 @@ async fn until_told(
             },
         }
     }
+}
+
+fn cannot_keep(error: &SessionError) -> ErrorBody {
+    ErrorBody::new(error.code(), format!("sessions cannot be kept: {error}"))
+        .suggest("choose another --state-dir, a folder of your own")
 }
 
 fn events(workers: usize) -> Result<Events, ErrorBody> {

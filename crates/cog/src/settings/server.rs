@@ -61,7 +61,7 @@ impl Serving {
         let mut serving = Self::default();
         let mut rows = Vec::new();
         for knob in KNOBS {
-            let Setting { value, source } = settings.strongest(knob, flag(knob.flag))?;
+            let Setting { value, source } = settings.strongest(knob, flag(knob.flag));
             if let Some(text) = value {
                 knob.set(&mut serving, &text).map_err(|message| wrong(&source, knob, message))?;
             }
@@ -77,19 +77,19 @@ impl Serving {
 }
 
 impl Settings {
-    fn strongest(&self, knob: &Knob, flag: Option<String>) -> Result<Setting<Option<String>>, SettingsError> {
+    fn strongest(&self, knob: &Knob, flag: Option<String>) -> Setting<Option<String>> {
         if let Some(value) = flag {
-            return Ok(Setting { value: Some(value), source: Source::Flag(knob.flag) });
+            return Setting { value: Some(value), source: Source::Flag(knob.flag) };
         }
         if let Some(value) = self.environment.get(knob.variable) {
-            return Ok(Setting { value: Some(value), source: Source::Variable(knob.variable) });
+            return Setting { value: Some(value), source: Source::Variable(knob.variable) };
         }
         for file in [self.project.as_ref(), self.operator.as_ref()].into_iter().flatten() {
             if let Some(value) = file.content.server.get(knob.key) {
-                return Ok(Setting::of_file(Some(text(value)), &file.path));
+                return Setting::of_file(Some(text(value)), &file.path);
             }
         }
-        Ok(Setting::default(None))
+        Setting::default(None)
     }
 
     fn refuse_unknown_server_keys(&self) -> Result<(), SettingsError> {
@@ -104,7 +104,7 @@ fn known_keys(file: &SettingsFile) -> Result<(), SettingsError> {
         Some(key) => {
             let known: Vec<_> = KNOBS.iter().map(|knob| knob.key).collect();
             let message = format!("`server.{key}` is not known; there are {}", known.join(", "));
-            Err(SettingsError::Server { place: file.path.display().to_string(), message })
+            Err(SettingsError::Server { place: Some(file.path.display().to_string()), message })
         }
     }
 }
@@ -122,12 +122,12 @@ fn text(value: &toml::Value) -> String {
 }
 
 fn wrong(source: &Source, knob: &Knob, message: String) -> SettingsError {
-    let message = match source {
-        Source::Flag(flag) => format!("--{flag}: {message}"),
-        Source::Variable(name) => format!("{name}: {message}"),
-        _ => format!("server.{}: {message}", knob.key),
+    let (message, place) = match source {
+        Source::Flag(flag) => (format!("--{flag}: {message}"), None),
+        Source::Variable(name) => (format!("{name}: {message}"), None),
+        _ => (format!("server.{}: {message}", knob.key), Some(source.to_string())),
     };
-    SettingsError::Server { place: source.to_string(), message }
+    SettingsError::Server { place, message }
 }
 
 #[cfg(test)]

@@ -11,6 +11,9 @@ mod modules;
 mod runs;
 #[cfg(test)]
 mod schemas;
+#[cfg(unix)]
+#[cfg(test)]
+mod serve;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

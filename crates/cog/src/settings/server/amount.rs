@@ -22,6 +22,7 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
         "k" => 10,
         "m" => 20,
         "g" => 30,
+        _ if number.is_empty() => return Err(format!("`{text}` is no size: write 30MiB")),
         _ => return Err(format!("`{unit}` is no unit of size: write KiB, MiB or GiB")),
     };
     let number: usize = count(number.trim()).map_err(|_| format!("`{text}` is no size: write 30MiB"))?;
