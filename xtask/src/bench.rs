@@ -7,9 +7,10 @@ use std::process::Command;
 use crate::project::{Outcome, cargo, execute, root, tracked};
 use crate::test::python;
 
-/// Runs every benchmark of the workspace, then each peer script with the tools it needs, then whole commands.
+/// Runs every benchmark of the workspace but that of the server under load, then each peer script with the tools it
+/// needs, then whole commands.
 pub(crate) fn run() -> Outcome {
-    execute(cargo().args(["bench", "--workspace", "--locked"]))?;
+    execute(cargo().args(["bench", "--workspace", "--exclude", "cog", "--locked"]))?;
     for script in peers(".py")? {
         let interpreter = python(&["orjson", "jsonschema-rs"])?;
         execute(Command::new(interpreter).arg(&script))?;
@@ -20,6 +21,11 @@ pub(crate) fn run() -> Outcome {
         execute(Command::new("node").arg(&script).env("NODE_PATH", folder.join("node_modules")))?;
     }
     commands::run()
+}
+
+/// Puts `cog serve` under load; only the scenarios whose name holds this word.
+pub(crate) fn load(word: &str) -> Outcome {
+    execute(cargo().args(["bench", "--package", "cog", "--bench", "load", "--locked", "--", word]))
 }
 
 /// Scripts that measure other people's programs.

@@ -24,6 +24,7 @@ usage: cargo xtask COMMAND
   dag                 check the crates against the table of what may use what
   fuzz SECONDS        run each fuzz target for so long
   generate [--check]  write the generated pages, or fail where one is out of date; check links
+  load [WORD]         put the server under load, with ratios against the raw mock
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them";
 
@@ -47,6 +48,8 @@ fn run(arguments: &[&str]) -> Outcome {
         ["fuzz", seconds] => fuzz::run(seconds),
         ["generate"] => generate::run(generate::Mode::Write),
         ["generate", "--check"] => generate::run(generate::Mode::Check),
+        ["load"] => bench::load(""),
+        ["load", word] => bench::load(word),
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),

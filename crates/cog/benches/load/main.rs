@@ -1,0 +1,72 @@
+//! What the server costs: `cargo xtask load`.
+//!
+//! Everything runs on loopback: a mock vendor and a load client in this process, `cog serve` beside it on a core of its
+//! own. Each figure stands beside that of the raw mock, or of a forwarder made of the same axum and reqwest, asked by
+//! the same client in the same run. Every request has to be completed, every body is checked, and the mock has to have
+//! been asked exactly as often as the client asked; a bound that is missed fails the run.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints its table, reads files as they are, and stops when it cannot run"
+)]
+
+mod client;
+mod cores;
+mod forward;
+mod http;
+mod mock;
+mod paced;
+mod process;
+mod report;
+mod streams;
+mod whole;
+mod world;
+
+use std::process::ExitCode;
+
+use crate::{report::Report, world::World};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [kind, address] = arguments.as_slice()
+        && kind == "forward"
+    {
+        return forward::serve(address);
+    }
+    let wanted = arguments.into_iter().find(|argument| !argument.starts_with("--"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(run(wanted.as_deref().unwrap_or("")))
+}
+
+/// Runs the scenarios whose name holds this word.
+async fn run(wanted: &str) -> ExitCode {
+    cores::allow_many_files();
+    let world = World::start();
+    let mut report = Report::default();
+    for (name, scenario) in scenarios() {
+        if name.contains(wanted) {
+            println!("{name}");
+            scenario(&world, &mut report).await;
+        }
+    }
+    report.end()
+}
+
+type Scenario = for<'a> fn(&'a World, &'a mut Report) -> futures_util::future::LocalBoxFuture<'a, ()>;
+
+fn scenarios() -> [(&'static str, Scenario); 9] {
+    [
+        ("whole answers, 32 clients", |world, report| Box::pin(whole::rate(world, report))),
+        ("whole answers, one client", |world, report| Box::pin(whole::one(world, report))),
+        ("whole answers, 1,000 a second", |world, report| Box::pin(whole::thousand_a_second(world, report))),
+        ("whole answers, 256 clients", |world, report| Box::pin(whole::crowd(world, report))),
+        ("memory after 5,000 requests", |world, report| Box::pin(whole::memory(world, report))),
+        ("first chunk", |world, report| Box::pin(paced::first_chunk(world, report))),
+        ("500 paced streams", |world, report| Box::pin(paced::streams(world, report))),
+        ("a megabyte in deltas of sixteen bytes", |world, report| Box::pin(streams::flood(world, report))),
+        ("5,000 idle streams", |world, report| Box::pin(streams::idle(world, report))),
+    ]
+}

@@ -1,0 +1,111 @@
+//! What the scenarios share: the mock, the server that asks it, and requests to both.
+
+use std::net::SocketAddr;
+
+use crate::{cores, http, mock::Mock, process::Process};
+
+const MANIFEST: &str = "\
+name: load
+version: 1.0.0
+responsibility: Say what there is to say about a text.
+excludes: [anything else]
+tier: exploration
+response: {mode: both}
+modalities: {input: [text], output: [text]}
+";
+const SCHEMA: &str = r#"{
+  "input": {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}},
+  "data": {"type": "object", "required": ["rationale", "text"],
+    "properties": {"rationale": {"type": "string"}, "text": {"type": "string"}}}
+}"#;
+
+/// The mock, and the server under load.
+pub(crate) struct World {
+    pub(crate) mock: Mock,
+    pub(crate) server: Process,
+    _folder: tempfile::TempDir,
+}
+
+/// Who is asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The mock itself.
+    Raw,
+    /// The server, which asks the mock.
+    Ours,
+}
+
+impl World {
+    /// The mock is on the core of the rest, except where it is itself what is measured: [`World::raw`].
+    pub(crate) fn start() -> Self {
+        cores::pin(cores::REST);
+        let mock = Mock::start(|| cores::pin(cores::REST)).unwrap();
+        let folder = module();
+        let server = Self::serve(folder.path(), mock.address);
+        Self { mock, server, _folder: folder }
+    }
+
+    /// A mock that has the measured core for itself.
+    pub(crate) fn raw() -> Mock {
+        Mock::start(|| cores::pin(cores::MEASURED)).unwrap()
+    }
+
+    fn serve(modules: &std::path::Path, mock: SocketAddr) -> Process {
+        let base_url = format!("http://{mock}/v1");
+        let modules = modules.display().to_string();
+        let unlimited = [
+            "serve",
+            "--port",
+            "0",
+            "--workers",
+            "1",
+            "--requests-per-second",
+            "0",
+            "--max-streams-per-client",
+            "10000",
+        ];
+        let environment = [
+            ("PATH", "/usr/bin:/bin"),
+            ("HOME", modules.as_str()),
+            ("COGNITIVE_MODULES_PATH", modules.as_str()),
+            ("LLM_PROVIDER", "openai"),
+            ("OPENAI_API_KEY", "none"),
+            ("OPENAI_BASE_URL", base_url.as_str()),
+        ];
+        Process::start(env!("CARGO_BIN_EXE_cog"), &unlimited, &environment)
+    }
+
+    /// Where a side is, and the request that has it answer with this script of the mock.
+    pub(crate) fn request(&self, side: Side, script: &str, streams: bool) -> (SocketAddr, Vec<u8>) {
+        match side {
+            Side::Raw => (self.mock.address, raw_request(script)),
+            Side::Ours => (self.server.address, request(script, streams)),
+        }
+    }
+}
+
+/// What the mock is asked directly.
+pub(crate) fn raw_request(script: &str) -> Vec<u8> {
+    let body = format!(
+        r#"{{"model":"{script}","stream":true,"messages":[{{"role":"user","content":"two words"}}]}}"#
+    );
+    http::post("/v1/chat/completions", "text/event-stream", &body)
+}
+
+fn request(script: &str, streams: bool) -> Vec<u8> {
+    let body = format!(r#"{{"input":{{"text":"two words"}},"_options":{{"model":"{script}"}}}}"#);
+    let accept = if streams { "application/x-ndjson" } else { "application/json" };
+    http::post("/v1/modules/load/execute", accept, &body)
+}
+
+fn module() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let module = folder.path().join("load");
+    std::fs::create_dir(&module).unwrap();
+    for (name, text) in
+        [("module.yaml", MANIFEST), ("schema.json", SCHEMA), ("prompt.md", "Say something.\n")]
+    {
+        std::fs::write(module.join(name), text).unwrap();
+    }
+    folder
+}
