@@ -1,64 +1,172 @@
-//! `cog serve`: what it tells, and how it ends.
+//! `cog serve`: what it tells, what it does not begin with, and how it ends.
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     process::{Child, ChildStderr, Command, Stdio},
+    time::Duration,
 };
+
+use cog_testkit::{Mock, Reply, Wire};
 
 use crate::support::{Place, snapshot};
 
-/// A server at a port of its own, and where it says to be.
+const TOKEN: &str = "abcdefghij0123456789";
+
+#[test]
+fn a_token_that_can_be_guessed() {
+    let place = Place::new();
+    place.write("tokens", "# mine\nme:sk-canary\n");
+    snapshot!(place.cog(["serve", "--provider", "offline", "--token-file", "tokens"]));
+}
+
+#[test]
+fn an_origin_that_is_none() {
+    snapshot!(Place::new().cog(["serve", "--provider", "offline", "--allow-origin", "https://a.example,*"]));
+}
+
+#[test]
+fn a_project_may_not_open_the_server() {
+    for line in ["insecure = true", "allow_host = \"evil.example\"", "token_file = \"mine\""] {
+        let place = Place::new();
+        place.write("cog.toml", &format!("[server]\n{line}\n"));
+        let output = place.cog(["serve", "--provider", "offline"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// A server that listens.
 struct Serving {
     child: Child,
-    stderr: BufReader<ChildStderr>,
+    told: BufReader<ChildStderr>,
     address: String,
 }
 
 impl Serving {
-    fn start(place: &Place) -> Self {
-        let mut command = place.cog(["serve", "--port", "0", "--provider", "offline"]);
-        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut told = String::new();
-        while !told.contains("http://") {
-            told.clear();
-            assert!(stderr.read_line(&mut told).unwrap() > 0, "the server ended");
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut lines = String::new();
+        while !lines.contains("http://") {
+            assert_ne!(told.read_line(&mut lines).unwrap(), 0, "{lines}");
         }
-        let address = told.split("http://").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-        Self { child, stderr, address }
+        let address = lines.split("http://").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+        Self { child, told, address }
     }
 
-    /// What the server answers to a request without a body.
-    fn get(&self, path: &str) -> String {
+    /// What is answered to this, as far as it is there.
+    fn send(&self, head: &str, body: &str) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        let host = &self.address;
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let length = body.len();
+        let rest =
+            format!("Host: localhost\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
+        stream.write_all(format!("{head}\r\n{rest}{body}").as_bytes()).unwrap();
+        stream
     }
 
-    /// Sends a signal; the exit code, and what was told until the end.
-    fn end(mut self, signal: &str) -> (Option<i32>, String) {
-        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
-        assert!(sent.success());
-        let mut told = String::new();
-        self.stderr.read_to_string(&mut told).unwrap();
-        (self.child.wait().unwrap().code(), told)
+    /// A run that does not end by itself, as a stream whose first chunk is there.
+    fn stream(&self) -> TcpStream {
+        let head = "POST /v1/modules/code-reviewer/execute HTTP/1.1\r\nAccept: application/x-ndjson";
+        let mut stream = self.send(head, r#"{"input": {"code": "x"}}"#);
+        let mut said = String::new();
+        while !said.contains("\"chunk\"") {
+            let mut piece = [0; 4096];
+            let read = stream.read(&mut piece).unwrap();
+            assert_ne!(read, 0, "{said}");
+            said.push_str(&String::from_utf8_lossy(&piece[..read]));
+        }
+        stream
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").arg(format!("-{name}")).arg(self.child.id().to_string()).status();
+        assert!(sent.unwrap().success());
+    }
+
+    fn ended(mut self) -> Option<i32> {
+        let _ = std::io::copy(&mut self.told, &mut std::io::sink());
+        self.child.wait().unwrap().code()
     }
 }
 
 #[test]
-fn a_server_says_where_it_is_answers_and_ends_when_it_is_told() {
-    for signal in ["-TERM", "-INT"] {
-        let serving = Serving::start(&Place::new());
-        assert!(serving.get("/ready").starts_with("HTTP/1.1 200"));
-        assert!(serving.get("/v1/modules").contains("code-reviewer"));
-        let (code, told) = serving.end(signal);
-        assert_eq!(code, Some(0), "{told}");
-        assert!(told.contains("ending"), "{told}");
+fn a_server_says_where_it_is_and_answers() {
+    let server = Serving::start(Place::new().cog(["serve", "--port", "0", "--provider", "offline"]));
+    let get = |path: &str| {
+        let mut answer = String::new();
+        let head = format!("GET {path} HTTP/1.1\r\nConnection: close");
+        server.send(&head, "").read_to_string(&mut answer).unwrap();
+        answer
+    };
+    assert!(get("/ready").starts_with("HTTP/1.1 200"));
+    assert!(get("/v1/modules").contains("code-reviewer"));
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
+}
+
+/// A server whose model begins an answer and never ends it.
+fn serving(place: &Place, mock: &Mock, more: &[&str]) -> Serving {
+    let mut command = place.cog(["serve", "--port", "0"].iter().chain(more).copied());
+    command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+    Serving::start(command)
+}
+
+fn endless() -> Mock {
+    let text = r#"{\"ok\": true, \"data\": {\"verdict\": \"cha"#;
+    let delta = format!(r#"{{"choices": [{{"index": 0, "delta": {{"content": "{text}"}}}}]}}"#);
+    Mock::start([Reply::raw(format!("data: {delta}\n\n")).hang()])
+}
+
+#[test]
+fn a_signal_lets_streams_end_and_the_exit_is_0() {
+    for signal in ["TERM", "INT"] {
+        let (place, mock) = (Place::new(), endless());
+        let server = serving(&place, &mock, &["--drain", "100ms"]);
+        let mut stream = server.stream();
+        server.signal(signal);
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert!(rest.contains(r#""code":"E2010""#) && rest.contains(r#""reason":"shutdown""#), "{rest}");
+        assert_eq!(server.ended(), Some(0), "{signal}");
+        assert_eq!(mock.broken_off(), 1);
     }
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let (place, mock) = (Place::new(), endless());
+    let mut server = serving(&place, &mock, &["--drain", "10m"]);
+    let _stream = server.stream();
+    server.signal("TERM");
+    let mut line = String::new();
+    while !line.contains("ending") {
+        assert_ne!(server.told.read_line(&mut line).unwrap(), 0, "{line}");
+    }
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(130));
+}
+
+#[test]
+fn a_token_of_the_file_opens_the_server() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (place, mock) = (Place::new(), endless());
+    place.write("tokens", TOKEN);
+    std::fs::set_permissions(place.path().join("tokens"), PermissionsExt::from_mode(0o600)).unwrap();
+    let server = serving(&place, &mock, &["--listen", "0.0.0.0", "--token-file", "tokens"]);
+    let port = server.address.rsplit(':').next().unwrap();
+    let server = Serving { address: format!("127.0.0.1:{port}"), ..server };
+    let status = |line: &str| {
+        let mut answer = String::new();
+        let head = format!("GET /v1/modules HTTP/1.1\r\nConnection: close{line}");
+        server.send(&head, "").read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(status(""), "401");
+    assert_eq!(status(&format!("\r\nAuthorization: Bearer {TOKEN}")), "200");
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
 }
 
 #[test]

@@ -37,3 +37,14 @@ fn names_agree_with_each_other() {
         assert_eq!(knob.variable, format!("COG_SERVE_{}", knob.key.to_uppercase()));
     }
 }
+
+#[test]
+fn every_limit_stands_in_the_documentation_with_its_default() {
+    let page = include_str!("../../../../../docs/server.md");
+    let mut defaults = Serving::default();
+    let limits = KNOBS.iter().skip_while(|knob| knob.flag != "max-body-bytes");
+    for knob in limits {
+        let row = format!("| `--{}` | {} |", knob.flag, knob.show(&mut defaults));
+        assert!(page.contains(&row), "{row}");
+    }
+}
