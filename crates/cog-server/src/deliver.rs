@@ -1,6 +1,6 @@
 //! From what is asked to how it is answered: one envelope, a stream, or a session to look at later.
 
-use std::sync::Arc;
+use std::{pin::pin, sync::Arc};
 
 use axum::{
     http::{HeaderName, HeaderValue, StatusCode},
@@ -9,7 +9,7 @@ use axum::{
 use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
 use cog_run::{
-    RunInput,
+    RunInput, StopReason,
     sessions::{After, Follower, ResumeError, ResumeFrom, RunSpec, Session, Start},
 };
 use cog_spec::{Code, Envelope, Warning, WarningCode};
@@ -75,9 +75,15 @@ pub(crate) async fn answered(app: &App, module: &Arc<Module>, input: RunInput, o
     response
 }
 
-/// Runs a module to its envelope.
+/// Runs a module to its envelope. It is E2010 where the server ends before the run does.
 pub(crate) async fn run(app: &App, module: &Arc<Module>, input: RunInput, options: Options) -> Envelope {
-    app.runtime.execute(module, input, options.run).await
+    let stop = options.run.stop.clone();
+    let mut answer = pin!(app.runtime.execute(module, input, options.run));
+    tokio::select! {
+        envelope = &mut answer => return envelope,
+        () = app.guard.drain.over() => stop.now(StopReason::Shutdown),
+    }
+    answer.await
 }
 
 async fn stream(app: &App, order: Order, wire: Wire) -> Result<Response, Fault> {

@@ -48,6 +48,7 @@ pub(crate) async fn serve(
     drop(listener);
     guard.drain.begin();
     let _ = timeout(settings.drain, guard.drain.idle()).await;
+    guard.drain.stop();
     stop();
     let _ = timeout(FAREWELL, guard.drain.idle()).await;
     connections.close().await;

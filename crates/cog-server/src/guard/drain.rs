@@ -15,6 +15,7 @@ pub(crate) struct Drain(Arc<Shared>);
 
 struct Shared {
     begun: watch::Sender<bool>,
+    over: watch::Sender<bool>,
     under_way: AtomicUsize,
     one_less: Notify,
 }
@@ -25,8 +26,8 @@ pub(crate) struct UnderWay(Arc<Shared>);
 impl Drain {
     /// A server that takes work.
     pub(crate) fn new() -> Self {
-        let begun = watch::Sender::new(false);
-        Self(Arc::new(Shared { begun, under_way: AtomicUsize::new(0), one_less: Notify::new() }))
+        let (begun, over) = (watch::Sender::new(false), watch::Sender::new(false));
+        Self(Arc::new(Shared { begun, over, under_way: AtomicUsize::new(0), one_less: Notify::new() }))
     }
 
     /// From now on there is no new work.
@@ -44,6 +45,18 @@ impl Drain {
         let mut begun = self.0.begun.subscribe();
         // The sender lives as long as `self`.
         let _ = begun.wait_for(|begun| *begun).await;
+    }
+
+    /// From now on what is still under way is to stop.
+    pub(crate) fn stop(&self) {
+        self.0.over.send_replace(true);
+    }
+
+    /// Waits until what is under way is to stop.
+    pub(crate) async fn over(&self) {
+        let mut over = self.0.over.subscribe();
+        // The sender lives as long as `self`.
+        let _ = over.wait_for(|over| *over).await;
     }
 
     /// Lets a request in.

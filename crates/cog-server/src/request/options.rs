@@ -36,9 +36,12 @@ impl Options {
     /// E1001 and E1004, with the path, and what is allowed.
     pub(crate) fn read(node: Node<'_>) -> Result<Self, ErrorBody> {
         let run = RunOptions::read(node, KEYS)?;
-        let mode = node.get("response_mode").map(|word| {
-            let word = word.as_str().unwrap_or("?");
-            Mode::read(word, "_options.response_mode")
+        let mode = node.get("response_mode").map(|word| match word.as_str() {
+            Some(word) => Mode::read(word, "_options.response_mode"),
+            None => Err(ErrorBody::new(
+                Code::InvalidInput,
+                "_options.response_mode: found no text; allowed: sync, streaming",
+            )),
         });
         Ok(Self {
             run,

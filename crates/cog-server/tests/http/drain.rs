@@ -3,7 +3,7 @@ use std::time::Duration;
 use cog_testkit::Reply;
 use futures_util::StreamExt as _;
 
-use crate::support::{ANSWER, BODY, Stage, begun, code, lines};
+use crate::support::{ANSWER, BODY, Stage, begun, code, failure, lines};
 
 #[tokio::test]
 async fn a_server_that_ends_lets_its_streams_end() {
@@ -41,4 +41,16 @@ async fn what_does_not_end_is_stopped_and_can_be_resumed() {
     while stage.mock.broken_off() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+#[tokio::test]
+async fn who_waits_for_one_envelope_is_told_that_the_server_ends() {
+    let mut stage = Stage::with([begun()], |settings| settings.drain = Duration::from_millis(100)).await;
+    let asked = tokio::spawn(failure(stage.execute("once", BODY)));
+    while stage.mock.requests().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    stage.stop.take().unwrap().send(()).unwrap();
+    assert_eq!(asked.await.unwrap(), (502, "E2010".to_owned()));
+    (&mut stage.served).await.unwrap().unwrap();
 }

@@ -18,6 +18,7 @@ use crate::{
 
 /// Serves until Ctrl-C or SIGTERM; at a second of them it ends at once.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    allow_many_files();
     let settings = Settings::read(args.model.flags(), environment)?;
     let (mut serving, _) = Serving::read(&settings, |flag| args.knobs.get(flag))?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
@@ -40,6 +41,19 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         until_told(server, listener, signals, console).await
     })
 }
+
+/// Lets the program hold as many connections as the system allows it: often the limit that it starts with is far lower.
+#[cfg(unix)]
+fn allow_many_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where that is not allowed, connections beyond the limit wait.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(not(unix))]
+fn allow_many_files() {}
 
 /// The tokens of the file, where there is one.
 fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, Fault> {
