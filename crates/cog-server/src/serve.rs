@@ -77,7 +77,7 @@ impl Connections {
             guard,
             http,
             slow_reader: settings.slow_reader,
-            places: Arc::new(Semaphore::new(settings.max_connections.min(Semaphore::MAX_PERMITS))),
+            places: Arc::new(Semaphore::new(settings.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
             closing: watch::Sender::new(false),
             open: JoinSet::new(),
         }

@@ -30,6 +30,9 @@ pub(crate) struct Account {
     _under_way: UnderWay,
 }
 
+/// How much of a path the log holds, in bytes.
+const LONGEST_PATH: usize = 256;
+
 /// What the log calls a request whose client left before there was an answer.
 const CLIENT_LEFT: u16 = 499;
 
@@ -90,7 +93,7 @@ impl Drop for Account {
             request_id = self.trace.request_id(),
             client = self.client.as_ref().map(tracing::field::display),
             method = self.method.as_str(),
-            path = self.path,
+            path = self.path.get(..LONGEST_PATH).unwrap_or(&self.path),
             status,
             ms = elapsed.as_secs_f64() * 1000.0,
             "answered"

@@ -3,8 +3,9 @@
 use std::{convert::Infallible, net::Ipv4Addr};
 
 use axum::{
+    extract::{WebSocketUpgrade, ws::Message},
     middleware::from_fn_with_state,
-    routing::{get, post},
+    routing::{any, get, post},
 };
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
@@ -61,12 +62,19 @@ fn router(guard: &Guard) -> Router {
         let piece = Bytes::from_static(&[b'x'; 64 * 1024]);
         Body::from_stream(stream::repeat(piece).map(Ok::<_, Infallible>))
     };
+    let socket = |upgrade: WebSocketUpgrade| async {
+        upgrade.on_upgrade(|mut socket| async move {
+            let message = Message::Binary(Bytes::from_static(&[b'x'; 64 * 1024]));
+            while socket.send(message.clone()).await.is_ok() {}
+        })
+    };
     let hang = || async { Body::from_stream(stream::pending::<Result<Bytes, Infallible>>()) };
     let echo = |body: Body| async { guard::body::read(body, 1024, Duration::from_millis(300)).await };
     Router::new()
         .route("/", get(|| async { "here" }))
         .route("/flood", get(flood))
         .route("/hang", get(hang))
+        .route("/socket", any(socket))
         .route("/echo", post(echo))
         .layer(from_fn_with_state(guard.clone(), guard::enter))
 }
@@ -230,6 +238,23 @@ async fn a_client_that_does_not_read_is_given_up() {
     };
     timeout(LONG, given_up).await.expect("the slow reader is still served");
     drop(stream);
+}
+
+/// Asks for a WebSocket.
+const UPGRADE: &str = "GET /socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                       Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+
+#[tokio::test]
+async fn a_socket_that_does_not_read_is_given_up_and_its_place_is_free() {
+    let server = start(ServerSettings { max_connections: 1, ..small() }).await;
+    let mut socket = server.send(UPGRADE).await;
+    let mut head = [0; 12];
+    timeout(LONG, socket.read_exact(&mut head)).await.unwrap().unwrap();
+    assert_eq!(&head, b"HTTP/1.1 101");
+    let mut next = server.get("/").await;
+    until(&mut next, "here").await;
+    assert!(server.count("cog_slow_readers_total 1"));
+    drop(socket);
 }
 
 #[tokio::test]

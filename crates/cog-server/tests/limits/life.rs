@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use cog_server::ServerSettings;
-use futures_util::future::join_all;
+use futures_util::{SinkExt as _, StreamExt as _, future::join_all};
 use serde_json::Value;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, time::timeout};
+use tokio_tungstenite::{connect_async, tungstenite::Message};
 
 use crate::support::{LONG, Site, answer, code, endless, question, until};
 
@@ -26,6 +27,22 @@ async fn two_hundred_clients_that_leave_in_the_middle_cost_nothing_more() {
     assert_eq!(site.mock.broken_off(), 0);
     drop(streams);
     broken_off(&site, 200).await;
+    site.counts("cog_streams_open 0").await;
+}
+
+#[tokio::test]
+async fn sockets_that_leave_in_the_middle_cost_nothing_more() {
+    let site = Site::start(ServerSettings::default(), [endless()]).await;
+    let sockets = join_all((0..20).map(|_| async {
+        let (mut socket, _) = connect_async(format!("ws://{}/v1/modules/m/ws", site.address)).await.unwrap();
+        socket.send(Message::text(question().to_string())).await.unwrap();
+        while !socket.next().await.unwrap().unwrap().into_text().unwrap().contains("begun") {}
+        socket
+    }));
+    let sockets = timeout(LONG, sockets).await.unwrap();
+    assert_eq!(site.mock.broken_off(), 0);
+    drop(sockets);
+    broken_off(&site, 20).await;
     site.counts("cog_streams_open 0").await;
 }
 

@@ -30,6 +30,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         Sessions::open(SessionSettings { state_dir: serving.state_dir.clone(), ..serving.sessions.clone() })
             .map_err(|error| cannot_keep(&error))?;
     let modules = runtime.finder().origins().len();
+    raise_open_files();
     events(serving.workers)?.block_on(async {
         let listener = TcpListener::bind(serving.address()).await;
         let listener = listener.map_err(|error| cannot_listen(serving.address(), &error))?;
@@ -99,6 +100,20 @@ fn cannot_keep(error: &SessionError) -> ErrorBody {
     ErrorBody::new(error.code(), format!("sessions cannot be kept: {error}"))
         .suggest("choose another --state-dir, a folder of your own")
 }
+
+/// Lets the server have as many connections open as the system allows: the usual limit is 1,024 files.
+#[cfg(unix)]
+fn raise_open_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // Where that may not be, the server has what it has, and further connections wait.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+/// Where there is no such limit.
+#[cfg(not(unix))]
+fn raise_open_files() {}
 
 fn events(workers: usize) -> Result<Events, ErrorBody> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
