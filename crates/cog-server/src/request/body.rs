@@ -48,19 +48,19 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, settings: &ServerSetti
 }
 
 impl ExecuteBody {
-    /// Reads the body of an execute request.
+    /// Reads the body of an execute request, whose headers may have named the stream that is to be resumed.
     ///
     /// # Errors
     /// E1000 to E1003, with the path.
-    pub(crate) fn parse(body: &[u8]) -> Result<Self, Fault> {
-        Self::of(&object(body)?)
+    pub(crate) fn parse(body: &[u8], of_headers: Option<Recovery>) -> Result<Self, Fault> {
+        Self::of(&object(body)?, of_headers)
     }
 
     /// The same of a body that was parsed.
-    pub(crate) fn of(value: &Value) -> Result<Self, Fault> {
+    pub(crate) fn of(value: &Value, of_headers: Option<Recovery>) -> Result<Self, Fault> {
         only(value.node(), "", &["input", "_options", "_recovery"])?;
-        let recovery =
-            value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
+        let of_body = value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
+        let recovery = of_body.or(of_headers);
         let input = value.get("input").map(|input| value.child(input));
         if input.is_none() && recovery.is_none() {
             return Err(missing("input", r#"send {"input": {…}}"#));

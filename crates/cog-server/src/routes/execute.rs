@@ -37,10 +37,7 @@ pub(crate) async fn execute(
 ) -> Result<Response, Fault> {
     let (parts, body) = request.into_parts();
     let body = request::read(&parts.headers, body, &app.settings).await?;
-    let mut body = ExecuteBody::parse(&body)?;
-    if body.recovery.is_none() {
-        body.recovery = request::of_headers(&parts.headers)?;
-    }
+    let mut body = ExecuteBody::parse(&body, request::of_headers(&parts.headers)?)?;
     body.options.run.trace_id = trace_id(&parts.extensions);
     let module = app.runtime.load_name(&name)?;
     let wishes = Wishes { headers: &parts.headers, query: parts.uri.query(), options: &body.options };

@@ -67,6 +67,6 @@ fn read(text: &[u8]) -> Result<Frame, Fault> {
             Err(Fault::new(Code::UnsupportedValue, format!("type: found `{other}`; allowed: cancel, close"))
                 .suggest(r#"a body has no `type`: send {"input": {…}}"#))
         }
-        None => ExecuteBody::of(&value).map(|body| Frame::Run(Box::new(body))),
+        None => ExecuteBody::of(&value, None).map(|body| Frame::Run(Box::new(body))),
     }
 }
