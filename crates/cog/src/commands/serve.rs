@@ -26,9 +26,12 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let asked = asking::asked(&settings, asking::Tape::Off)?;
     let metrics = Metrics::new();
     let runtime = running::builder(&settings, asked.providers).observer(Arc::new(metrics.clone())).build();
-    let sessions =
-        Sessions::open(SessionSettings { state_dir: serving.state_dir.clone(), ..serving.sessions.clone() })
-            .map_err(|error| cannot_keep(&error))?;
+    let kept = SessionSettings {
+        state_dir: serving.state_dir.clone(),
+        recovery: serving.sessions.recovery.filter(|_| serving.recovery),
+        ..serving.sessions.clone()
+    };
+    let sessions = Sessions::open(kept).map_err(|error| cannot_keep(&error))?;
     let modules = runtime.finder().origins().len();
     raise_open_files();
     events(serving.workers)?.block_on(async {

@@ -28,6 +28,8 @@ pub(crate) struct Serving {
     pub(crate) token_file: Option<PathBuf>,
     /// Where sessions are kept on disk.
     pub(crate) state_dir: Option<PathBuf>,
+    /// Whether a stream that was cut can be resumed.
+    pub(crate) recovery: bool,
     /// Limits of requests, streams and connections.
     pub(crate) server: ServerSettings,
     /// Limits of sessions.
@@ -42,6 +44,7 @@ impl Default for Serving {
             workers: 0,
             token_file: None,
             state_dir: None,
+            recovery: true,
             server: ServerSettings::default(),
             sessions: SessionSettings::default(),
         }

@@ -95,6 +95,8 @@ knobs! {
         "How long a client may take nothing of what is there for it";
     "drain" "COG_SERVE_DRAIN" "drain" Time |it| &mut it.server.drain,
         "How long streams may go on once the server is told to end";
+    "recovery" "COG_SERVE_RECOVERY" "recovery" Switch |it| &mut it.recovery,
+        "Let streams that were cut be resumed";
     "session-keep" "COG_SERVE_SESSION_KEEP" "session_keep" Time |it| &mut it.sessions.keep,
         "How long a session is kept that runs no more";
     "sessions" "COG_SERVE_SESSIONS" "sessions" Count |it| &mut it.sessions.finished,
