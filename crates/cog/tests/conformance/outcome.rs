@@ -30,8 +30,9 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// Everything that differs from what is expected; none where nothing does.
     pub(crate) fn check(&self, expect: &Map<String, Value>, scene: &Scene<'_>) -> Result<(), String> {
+        let expect = expect.iter().map(|(what, expected)| (what, scene.filled_in(expected)));
         let faults: Vec<String> =
-            expect.iter().flat_map(|(what, expected)| self.check_one(scene, what, expected)).collect();
+            expect.flat_map(|(what, expected)| self.check_one(scene, what, &expected)).collect();
         if faults.is_empty() {
             return Ok(());
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::model::Model;
 
 /// The longest that anything may take before the case fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A server on a free port of this machine, until it is dropped.
 pub(crate) struct Server {
@@ -67,6 +67,21 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A moment after which nothing is waited for any more, although something may still arrive now and then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline(Instant);
+
+impl Deadline {
+    pub(crate) fn begin() -> Self {
+        Self(Instant::now())
+    }
+
+    /// An error once the moment is there.
+    pub(crate) fn check(self) -> Result<(), String> {
+        if self.0.elapsed() < PATIENCE { Ok(()) } else { Err("what is waited for does not come".to_owned()) }
     }
 }
 

@@ -13,7 +13,7 @@ use tokio_tungstenite::tungstenite::{
 
 use crate::chunks::Arrived;
 use crate::matching::fits;
-use crate::server::PATIENCE;
+use crate::server::{Deadline, PATIENCE};
 
 /// One thing that is done with a socket.
 #[derive(Debug, Clone, Deserialize)]
@@ -112,7 +112,9 @@ fn read_until(
     into: &mut Conversation,
     expected: &Value,
 ) -> Result<(), String> {
+    let deadline = Deadline::begin();
     loop {
+        deadline.check()?;
         match socket.read().map_err(|error| error.to_string())? {
             Message::Text(text) => {
                 let chunk: Value = serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))?;
@@ -134,7 +136,9 @@ fn read_to_close(
     into: &mut Conversation,
     code: u16,
 ) -> Result<(), String> {
+    let deadline = Deadline::begin();
     loop {
+        deadline.check()?;
         match socket.read() {
             Ok(Message::Text(text)) => {
                 into.arrived.chunks.push(serde_json::from_str(&text).unwrap_or_default());

@@ -14,7 +14,7 @@ use crate::matching::fits;
 use crate::model::{Model, Reply};
 use crate::outcome::Outcome;
 use crate::scene::Scene;
-use crate::server::{PATIENCE, Server};
+use crate::server::{Deadline, PATIENCE, Server};
 use crate::socket::{self, Act};
 
 /// The header by which a sync answer is asked for.
@@ -235,10 +235,12 @@ impl RequestStep {
             status: Some(response.status),
             arrived: response.arrived(),
             text: response.text(),
-            headers: response.headers,
+            headers: response.headers.clone(),
             requests: scene.requests(),
             ..Outcome::default()
         };
+        // Whoever leaves is gone before anything is looked at.
+        drop(response);
         if self.expect.contains_key("folds") {
             outcome.sync = Some(sync_answer(scene, request.clone())?);
         }
@@ -268,8 +270,9 @@ impl RequestStep {
 
     /// Reads the response to its end, or until it is left.
     fn read(&self, scene: &mut Scene<'_>, response: &mut Response) -> Result<(), String> {
-        let mut waits_for = self.once.as_ref();
+        let (mut waits_for, deadline) = (self.once.as_ref(), Deadline::begin());
         while response.more()? {
+            deadline.check().map_err(|error| format!("{error}: {}", response.text()))?;
             let chunks = response.arrived().chunks;
             if let Some(expected) = waits_for
                 && chunks.iter().any(|chunk| fits(chunk, expected))
