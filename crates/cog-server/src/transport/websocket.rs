@@ -119,9 +119,13 @@ impl Conversation {
         let mut beat = interval_at(Instant::now() + heartbeat, heartbeat);
         loop {
             tokio::select! {
-                batch = follower.next() => match batch {
-                    Some(batch) => self.send(&batch).await?,
-                    None => return Continue(()),
+                batch = follower.next() => {
+                    let Some(batch) = batch else { return Continue(()) };
+                    self.send(&batch).await?;
+                    // Whoever has read the end may send the next body at once.
+                    if has_end(&batch) {
+                        return Continue(());
+                    }
                 },
                 message = self.socket.recv() => match frame::hear(message) {
                     Heard::Frame(Frame::Cancel) => {
@@ -199,6 +203,10 @@ impl Conversation {
     async fn write(&mut self, message: Message) -> Flow {
         gone(self.socket.send(message).await)
     }
+}
+
+fn has_end(batch: &Batch) -> bool {
+    batch.entries().any(|entry| matches!(entry.event, "final" | "error"))
 }
 
 fn gone(sent: Result<(), axum::Error>) -> Flow {
