@@ -19,14 +19,14 @@ mod shelf;
 use std::{
     any::Any,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, SystemTime},
 };
 
 use cog_json::Value;
 use cog_module::Module;
 use cog_spec::{Code, Envelope, ErrorBody};
-use tokio::task::JoinSet;
+use tokio::{runtime::Handle, task::JoinSet};
 
 pub use self::{
     follower::{After, Batch, Entry, Follower},
@@ -135,7 +135,11 @@ impl Sessions {
     /// # Errors
     /// The folder of [`SessionSettings::state_dir`] cannot be used.
     pub fn open(settings: SessionSettings) -> Result<Self, SessionError> {
-        Ok(Self(Arc::new(Owner { shelf: Arc::new(Shelf::open(settings)?), tasks: Mutex::default() })))
+        let owner = Owner { shelf: Arc::new(Shelf::open(settings)?), tasks: Mutex::default() };
+        if Handle::try_current().is_ok() {
+            drop(owner.sweeping()); // what was found on disk leaves in time also where nothing ever begins
+        }
+        Ok(Self(Arc::new(owner)))
     }
 
     /// Begins a run in a session of its own. To be called within a tokio runtime, which then runs it.
@@ -200,18 +204,25 @@ impl Sessions {
 
     fn pump(&self, session: &Arc<Shared>, chunks: ChunkStream, slot: Box<dyn Any + Send>) {
         let pump = Pump::new(Arc::clone(&self.0.shelf), Arc::clone(session), slot);
-        let mut tasks = self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tasks = self.0.sweeping();
         while tasks.try_join_next().is_some() {}
-        if tasks.is_empty() {
-            let shelf = Arc::downgrade(&self.0.shelf);
-            tasks.spawn(sweep(shelf));
-        }
         tasks.spawn(pump.run(chunks));
     }
 }
 
+impl Owner {
+    /// The tasks, among them the one that lets sessions go in time; it never ends by itself.
+    fn sweeping(&self) -> MutexGuard<'_, JoinSet<()>> {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        if tasks.is_empty() {
+            tasks.spawn(sweep(Arc::downgrade(&self.shelf)));
+        }
+        tasks
+    }
+}
+
 /// Lets sessions go when their time is over, as long as there is a store.
-async fn sweep(shelf: std::sync::Weak<Shelf>) {
+async fn sweep(shelf: Weak<Shelf>) {
     while let Some(wait) = shelf.upgrade().map(|shelf| shelf.sweep()) {
         tokio::time::sleep(wait).await;
     }

@@ -134,6 +134,9 @@ impl Writer {
 
     /// Writes what is new, then shows it to readers. Where that fails, the stream goes on without its file.
     fn write(&mut self, session: &Arc<Shared>) {
+        if session.lock().counted.is_none() {
+            return give_up(session); // it has left already
+        }
         let Some(piece) = take(&mut session.lock(), self.most) else {
             give_up(session);
             return self.remove(&session.id);
@@ -188,12 +191,13 @@ fn take(state: &mut State, most: usize) -> Option<Piece> {
     let is_end = state.log.is_over();
     let kept = state.kept.as_mut()?;
     kept.is_queued = false;
-    let (lines, _) = state.log.copy(kept.written, to, usize::MAX / 2).ok()?;
+    let (lines, marks) = state.log.copy(kept.written, to, usize::MAX / 2).ok()?;
+    let is_whole = kept.written + marks.len() as u64 == to; // nothing has left before it was written
     let mut text = std::mem::take(&mut kept.header);
     text.push_str(&lines);
     kept.written = to;
     kept.bytes += lines.len();
-    (kept.bytes <= most).then_some(Piece { text, to, is_end })
+    (is_whole && kept.bytes <= most).then_some(Piece { text, to, is_end })
 }
 
 /// Lets a session live in memory alone, and its readers go on.

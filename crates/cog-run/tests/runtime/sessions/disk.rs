@@ -12,6 +12,12 @@ use tempfile::TempDir;
 use super::{Bench, Random, answer, applied, detached, error_of, final_data, pieces, read, read_some};
 use crate::support::{ANSWER, Scripted};
 
+/// The file of a session that has told its meta chunk alone.
+const OURS: &str = "sess_0123456789abcdef0123456789abcdef.ndjson";
+const HEADER: &str = r#"{"cog_session":1,"session_id":"sess_0123456789abcdef0123456789abcdef","owner":"alice","detached":false,"created_ms":1,"module":"m","options":{},"input":{}}"#;
+const META: &str =
+    r#"{"ok":true,"streaming":true,"session_id":"sess_0123456789abcdef0123456789abcdef","meta":{}}"#;
+
 fn on(folder: &Path) -> SessionSettings {
     SessionSettings { state_dir: Some(folder.to_owned()), ..SessionSettings::default() }
 }
@@ -132,33 +138,29 @@ async fn a_cancelled_session_stays_over_after_a_restart() {
 
 #[tokio::test]
 async fn what_is_no_session_is_passed_over() {
-    let ours = "sess_0123456789abcdef0123456789abcdef.ndjson";
-    let header = r#"{"cog_session":1,"session_id":"sess_0123456789abcdef0123456789abcdef","owner":"alice","detached":false,"created_ms":1,"module":"m","options":{},"input":{}}"#;
-    let meta =
-        r#"{"ok":true,"streaming":true,"session_id":"sess_0123456789abcdef0123456789abcdef","meta":{}}"#;
     let garbage = [
         String::new(),
         "\u{0}\u{0}\n".to_owned(),
         "{}\n".to_owned(),
-        header[..40].to_owned(),
-        format!("{header}\n"),
-        format!("{header}\nnonsense\n"),
-        format!("{header}\n{{\"chunk\":{{\"seq\":1}}}}\n"),
-        format!("{}\n{meta}\n", header.replace("0123456789abcdef0", "0123456789abcdef1")),
-        format!("{}\n{meta}\n", header.replace("\"options\":{}", "\"options\":{\"modle\":1}")),
+        HEADER[..40].to_owned(),
+        format!("{HEADER}\n"),
+        format!("{HEADER}\nnonsense\n"),
+        format!("{HEADER}\n{{\"chunk\":{{\"seq\":1}}}}\n"),
+        format!("{}\n{META}\n", HEADER.replace("0123456789abcdef0", "0123456789abcdef1")),
+        format!("{}\n{META}\n", HEADER.replace("\"options\":{}", "\"options\":{\"modle\":1}")),
     ];
     for text in garbage {
-        let folder = left_behind(ours, text.as_bytes());
+        let folder = left_behind(OURS, text.as_bytes());
         let sessions = Sessions::open(on(folder.path())).unwrap();
-        assert!(sessions.get(&ours[..37], "alice").is_none(), "{text}");
+        assert!(sessions.get(&OURS[..37], "alice").is_none(), "{text}");
         assert_eq!(files(folder.path()), Vec::<PathBuf>::new(), "{text}");
     }
     let wrong =
-        [format!("{header}\n{meta}\n{{\"chunk\":{{\"seq\":2}}}}\n"), format!("{header}\n{meta}\n{meta}\n")];
+        [format!("{HEADER}\n{META}\n{{\"chunk\":{{\"seq\":2}}}}\n"), format!("{HEADER}\n{META}\n{META}\n")];
     for text in wrong {
-        let folder = left_behind(ours, text.as_bytes());
+        let folder = left_behind(OURS, text.as_bytes());
         let sessions = Sessions::open(on(folder.path())).unwrap();
-        assert_eq!(sessions.get(&ours[..37], "alice").unwrap().last_seq, 0, "{text}");
+        assert_eq!(sessions.get(&OURS[..37], "alice").unwrap().last_seq, 0, "{text}");
     }
     for name in ["notes.txt", "sess_1.ndjson", "sess_0123456789abcdef0123456789abcdeg.ndjson"] {
         let folder = left_behind(name, b"mine");
@@ -235,5 +237,15 @@ async fn a_file_over_the_limit_of_a_log_is_given_up() {
     let session = bench.start_with(detached());
     bench.sessions.idle().await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
+    assert_eq!(files(folder.path()).len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_leave_in_time_also_where_nobody_asks() {
+    let folder = left_behind(OURS, format!("{HEADER}\n{META}\n").as_bytes());
+    let sessions = Sessions::open(on(folder.path())).unwrap();
+    assert_eq!(files(folder.path()).len(), 1);
+    tokio::time::sleep(SessionSettings::default().keep * 2).await;
+    sessions.idle().await;
     assert_eq!(files(folder.path()).len(), 0);
 }

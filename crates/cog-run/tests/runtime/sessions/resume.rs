@@ -9,7 +9,8 @@ use cog_run::sessions::{After, ResumeError, ResumeFrom, SessionSettings, Session
 use cog_spec::{Checkpoint, ModelEvent};
 
 use super::{
-    Bench, Line, Random, Slot, answer, applied, detached, final_data, of, pieces, read, read_batch, read_some,
+    Bench, Line, Random, Slot, answer, applied, detached, error_of, final_data, of, pieces, read, read_batch,
+    read_some,
 };
 use crate::support::{self, ANSWER, Scripted};
 
@@ -48,6 +49,34 @@ async fn an_interrupted_run_is_asked_again_in_its_session() {
     assert!(lines.iter().any(|(_, _, line)| line.contains(r#""type":"snapshot","data":{}"#)));
     assert_eq!(applied(&lines), final_data(&lines));
     assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
+}
+
+#[tokio::test]
+async fn a_run_that_the_provider_cut_goes_on_when_it_is_resumed() {
+    let mut cut = pieces(&answer("before"), 7);
+    cut.truncate(cut.len() - 3);
+    let bench = Bench::new(Scripted::new([cut, pieces(&answer("after"), 7)]), SessionSettings::default());
+    let id = bench.finish().await;
+    let mut lines = bench.log(&id).await;
+    let end = error_of(&lines);
+    assert_eq!((end["code"].as_str(), bench.state(&id)), (Some("E2010"), Some(SessionState::Interrupted)));
+    lines.pop();
+    let last_seq = end["recovery"]["last_seq"].as_u64().unwrap();
+    lines.extend(read(bench.resume(&id, last_seq).await.unwrap()).await.into_iter().skip(1));
+    assert_eq!(lines, bench.log(&id).await);
+    assert_eq!(applied(&lines), final_data(&lines));
+    assert_eq!(final_data(&lines)["rationale"], "after");
+}
+
+#[tokio::test]
+async fn two_clients_that_resume_at_once_read_one_run() {
+    let cut = vec![ModelEvent::Text(r#"{"ok": true, "data": {"result": "fi"#.to_owned())];
+    let bench = Bench::new(Scripted::new([cut, pieces(&answer("after"), 7)]), SessionSettings::default());
+    let id = bench.finish().await;
+    let (one, other) = (bench.resume(&id, 0).await.unwrap(), bench.resume(&id, 0).await.unwrap());
+    let (one, other) = tokio::join!(read(one), read(other));
+    assert_eq!(one, other);
+    assert_eq!(bench.provider.requests().len(), 2);
 }
 
 #[tokio::test]
