@@ -95,7 +95,7 @@ impl Drop for Account {
             method = self.method.as_str(),
             path = self.path.get(..LONGEST_PATH).unwrap_or(&self.path),
             status,
-            ms = elapsed.as_secs_f64() * 1000.0,
+            ms = format_args!("{:.3}", elapsed.as_secs_f64() * 1000.0),
             "answered"
         );
     }

@@ -4,7 +4,11 @@ use axum::{
 };
 use cog_spec::Code;
 
-use crate::{fault::Fault, guard::Client, state};
+use crate::{
+    fault::Fault,
+    guard::{Client, trace_id},
+    state,
+};
 
 /// The one variable part of a route: a module's name, a session's id.
 pub(crate) struct Name(pub(crate) String);
@@ -19,6 +23,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
             Fault::new(Code::InvalidReference, "the path is not UTF-8")
                 .suggest("a name is lower case letters, digits and hyphens")
         })
+    }
+}
+
+/// The trace that the caller is in.
+pub(crate) struct TraceId(pub(crate) Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for TraceId {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(trace_id(&parts.extensions)))
     }
 }
 

@@ -9,6 +9,7 @@ use super::{extract::Name, modules};
 use crate::{
     deliver,
     fault::Fault,
+    guard::trace_id,
     openapi::{Refused, RunFailed},
     request::{self, RunBody},
     state::App,
@@ -29,7 +30,8 @@ use crate::{
 pub(crate) async fn run(State(app): State<App>, request: Request) -> Result<Response, Fault> {
     let (parts, body) = request.into_parts();
     let body = request::read(&parts.headers, body, &app.settings).await?;
-    let body = RunBody::parse(&body)?;
+    let mut body = RunBody::parse(&body)?;
+    body.options.run.trace_id = trace_id(&parts.extensions);
     let module = app.runtime.load_name(&body.module)?;
     Ok(deliver::answered(&app, &module, body.input, body.options).await)
 }

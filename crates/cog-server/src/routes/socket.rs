@@ -5,7 +5,7 @@ use axum::{
 };
 use cog_spec::Code;
 
-use super::extract::Name;
+use super::extract::{Name, TraceId};
 use crate::{fault::Fault, guard::Client, openapi::Refused, state::App, transport::websocket::Conversation};
 
 /// The subprotocol that is spoken. A browser offers it beside its token (supplement R53).
@@ -30,6 +30,7 @@ pub(crate) async fn socket(
     State(app): State<App>,
     Name(name): Name,
     client: Client,
+    TraceId(trace_id): TraceId,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Response> {
     let upgrade = upgrade.map_err(|error| not_a_socket(&error))?;
@@ -37,7 +38,8 @@ pub(crate) async fn socket(
     let largest = app.settings.max_message_bytes;
     let upgrade = upgrade.protocols([PROTOCOL]).read_buffer_size(READ);
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
-    Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, client, name, socket).run()))
+    Ok(upgrade
+        .on_upgrade(move |socket| Conversation::new(app, client, name, socket).in_trace(trace_id).run()))
 }
 
 fn not_a_socket(error: &WebSocketUpgradeRejection) -> Response {

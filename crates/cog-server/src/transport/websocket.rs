@@ -30,6 +30,8 @@ pub(crate) struct Conversation {
     client: Client,
     name: String,
     socket: WebSocket,
+    /// The trace that every run of the connection is in.
+    trace_id: Option<String>,
     /// A run has been on this connection: a late `cancel` means it, and is passed over.
     has_run: bool,
 }
@@ -42,7 +44,12 @@ type Flow = ControlFlow<Gone>;
 
 impl Conversation {
     pub(crate) fn new(app: App, client: Client, name: String, socket: WebSocket) -> Self {
-        Self { app, client, name, socket, has_run: false }
+        Self { app, client, name, socket, trace_id: None, has_run: false }
+    }
+
+    /// The same, its runs in this trace.
+    pub(crate) fn in_trace(self, trace_id: Option<String>) -> Self {
+        Self { trace_id, ..self }
     }
 
     /// Talks until the other end closes, or says nothing for too long.
@@ -101,13 +108,14 @@ impl Conversation {
         self.tell(&fault.into_envelope()).await
     }
 
-    fn order(&self, body: ExecuteBody) -> Result<(Order, Delivery), Fault> {
+    fn order(&self, mut body: ExecuteBody) -> Result<(Order, Delivery), Fault> {
         self.app.guard.drain.check()?;
         self.app.guard.rates.check(&self.client)?;
         let module = self.app.runtime.load_name(&self.name)?;
         // Whoever opens a WebSocket asks for a stream, if the body does not say otherwise.
         let wishes = Wishes { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = wishes.delivery(module.manifest.response.mode)?;
+        body.options.run.trace_id.clone_from(&self.trace_id);
         let order = Order { module, name: self.name.clone(), body, client: self.client.clone() };
         Ok((order, delivery))
     }

@@ -2,7 +2,12 @@
 
 use cog_server::ServerSettings;
 use cog_testkit::Reply;
+use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::Value;
+use tokio_tungstenite::{
+    connect_async,
+    tungstenite::{Message, client::IntoClientRequest as _},
+};
 
 use crate::support::{EXECUTE, KEY, Site, answer, code, question, until};
 
@@ -68,4 +73,24 @@ async fn a_provider_that_fails_again_and_again_is_seen_to_be_left_alone() {
     site.counts(r#"cog_provider_calls_total{provider="openai",outcome="E4001"} 6"#).await;
     site.counts(r#"cog_runs_total{module="m",outcome="E4001"} 6"#).await;
     assert_eq!(site.mock.requests().len(), 5);
+}
+
+#[tokio::test]
+async fn every_run_of_a_socket_is_in_the_trace_that_opened_it() {
+    let site = Site::start(ServerSettings::default(), [answer()]).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let mut request = format!("ws://{}/v1/modules/m/ws", site.address).into_client_request().unwrap();
+    let parent = format!("00-{trace}-00f067aa0ba902b7-01");
+    request.headers_mut().insert("traceparent", parent.parse().unwrap());
+    let (mut socket, _) = connect_async(request).await.unwrap();
+    for _ in 0..2 {
+        socket.send(Message::text(question().to_string())).await.unwrap();
+        let end = loop {
+            let text = socket.next().await.unwrap().unwrap().into_text().unwrap();
+            if text.contains("\"final\"") {
+                break serde_json::from_str::<Value>(&text).unwrap();
+            }
+        };
+        assert_eq!(end["meta"]["trace_id"], trace, "{end}");
+    }
 }

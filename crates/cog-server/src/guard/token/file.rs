@@ -37,6 +37,12 @@ pub enum TokenFileError {
         /// The first character that cannot.
         found: char,
     },
+    /// The name before a token is none.
+    #[error("line {line}: a name consists of letters, digits and -_.")]
+    Name {
+        /// The line, from 1.
+        line: usize,
+    },
     /// Two lines have the same name, or the same token.
     #[error("line {line}: its name or token stands on an earlier line already")]
     Twice {
@@ -51,7 +57,7 @@ impl TokenFileError {
         match self {
             Self::Unreadable(error) => error.suggestion(),
             Self::NoToken | Self::TooShort { .. } => "`openssl rand -base64 32` makes a token",
-            Self::Character { .. } => {
+            Self::Name { .. } | Self::Character { .. } => {
                 "a line is TOKEN or NAME:TOKEN; a token consists of letters, digits and -._~+/ and may end in ="
             }
             Self::Twice { .. } => "give each holder a name and a token of its own",
@@ -116,8 +122,15 @@ fn read_line(line: usize, text: &str) -> Result<Known, TokenFileError> {
         return Err(TokenFileError::TooShort { line });
     }
     let digest = digest(token);
+    if name.is_some_and(|name| !is_name(name)) {
+        return Err(TokenFileError::Name { line });
+    }
     let name = name.map_or_else(|| short(&digest), str::to_owned);
     Ok(Known { digest, client: Client::Token(name.into()) })
+}
+
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }
 
 /// RFC 6750, b64token.

@@ -86,6 +86,9 @@ fn a_bad_line_is_told_by_its_number_and_never_by_its_text() {
         "line 2: its name or token stands on an earlier line already"
     );
     assert!(told(&format!("{TOKEN}\nb:{TOKEN}")).starts_with("line 2"));
+    for name in ["", "a b", "a\u{1b}"] {
+        assert!(told(&format!("{name}:{TOKEN}")).starts_with("line 1: a name"), "{name}");
+    }
     assert!(Tokens::parse("0123456789abcdef").is_ok());
 }
 
