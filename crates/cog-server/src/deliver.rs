@@ -8,15 +8,13 @@ use axum::{
 };
 use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
-use cog_run::{
-    RunInput, StopReason,
-    sessions::{After, Follower, ResumeError, ResumeFrom, RunSpec, Session, Start},
-};
-use cog_spec::{Code, Envelope, Warning, WarningCode};
+use cog_run::{RunInput, StopReason};
+use cog_spec::Envelope;
 
 use crate::{
     answer,
     fault::Fault,
+    follow::{begin, follow},
     guard::Client,
     negotiate::Delivery,
     request::{ExecuteBody, Options},
@@ -87,88 +85,12 @@ pub(crate) async fn run(app: &App, module: &Arc<Module>, input: RunInput, option
 }
 
 async fn stream(app: &App, order: Order, wire: Wire) -> Result<Response, Fault> {
-    let (follower, is_afresh) = follow(app, order).await?;
-    let mut response = wire.response(follower, &app.settings);
-    if is_afresh {
+    let followed = follow(app, order).await?;
+    let mut response = wire.response(followed.follower, &app.settings);
+    if followed.is_afresh {
         response.headers_mut().insert(WARNING, HeaderValue::from_static(AFRESH));
     }
     Ok(response)
-}
-
-/// A reader of the run: of one that begins, or of one that is resumed. Also whether it begins afresh because it could
-/// not be resumed.
-pub(crate) async fn follow(app: &App, mut order: Order) -> Result<(Follower, bool), Fault> {
-    let Some((id, from)) = order.body.recovery.take() else {
-        return Ok((begin(app, order)?.follow(After::Start), false));
-    };
-    let error = match resume(app, &id, &order.client, from).await {
-        Ok(follower) => return Ok((follower, false)),
-        Err(fault) => fault,
-    };
-    match error {
-        Unresumed::Told(ResumeError::Refused(envelope)) => Err(envelope.into()),
-        Unresumed::Told(error @ ResumeError::Off) => Err(error.into_envelope().into()),
-        Unresumed::Fault(fault) => Err(fault),
-        Unresumed::Told(error) if order.body.input.is_none() => Err(error.into_envelope().into()),
-        Unresumed::Told(ResumeError::Unknown) => {
-            order.body.options.run.warnings.push(afresh());
-            Ok((begin(app, order)?.follow(After::Start), true))
-        }
-        // The session is there, and what the client has of it is not right: all of it, from its first chunk.
-        Unresumed::Told(_) => match resume(app, &id, &order.client, ResumeFrom::default()).await {
-            Ok(follower) => Ok((follower, true)),
-            Err(_) => {
-                order.body.options.run.warnings.push(afresh());
-                Ok((begin(app, order)?.follow(After::Start), true))
-            }
-        },
-    }
-}
-
-/// Why a session was not resumed.
-enum Unresumed {
-    Told(ResumeError),
-    Fault(Fault),
-}
-
-async fn resume(app: &App, id: &str, client: &Client, from: ResumeFrom) -> Result<Follower, Unresumed> {
-    let slot = app.slot(client).map_err(Unresumed::Fault)?;
-    let resumed = app.sessions.resume(&app.runtime, id, &client.owner(), from, slot).await;
-    resumed.map_err(Unresumed::Told)
-}
-
-/// A reader of a session from some place on.
-///
-/// # Errors
-/// E4013 where there is no such session, E4014 where it has no such place.
-pub(crate) async fn reread(
-    app: &App,
-    id: &str,
-    client: &Client,
-    from: Option<ResumeFrom>,
-) -> Result<Follower, Fault> {
-    match from {
-        Some(from) => resume(app, id, client, from).await.map_err(|error| match error {
-            Unresumed::Told(error) => error.into_envelope().into(),
-            Unresumed::Fault(fault) => fault,
-        }),
-        None => {
-            let slot = app.slot(client)?;
-            let follower = app.sessions.follow(id, &client.owner(), After::Start);
-            Ok(follower.map_err(ResumeError::into_envelope)?.holding(Some(slot)))
-        }
-    }
-}
-
-fn begin(app: &App, order: Order) -> Result<Session, Fault> {
-    let slot = app.slot(&order.client)?;
-    let Some(input) = order.body.input else {
-        return Err(Fault::new(Code::MissingRequiredField, "the body has no `input`"));
-    };
-    let detached = order.body.options.detach;
-    let spec = RunSpec { module: order.name, input, options: order.body.options.run };
-    let start = Start { owner: order.client.owner(), detached, slot };
-    Ok(app.sessions.start(&app.runtime, &order.module, spec, start)?)
 }
 
 fn detached(app: &App, order: Order) -> Result<Response, Fault> {
@@ -196,12 +118,5 @@ impl ToJson for Accepted<'_> {
             w.field("session_id", self.0);
             w.field("events_url", &self.events_url());
         });
-    }
-}
-
-fn afresh() -> Warning {
-    Warning {
-        fallback_used: Some("new_stream".to_owned()),
-        ..Warning::new(WarningCode::SessionAfresh, "The session to resume is gone: this is a new run.")
     }
 }

@@ -1,11 +1,11 @@
 //! Modules over HTTP: the routes of supplement section 10, and a run's chunks as server-sent events, NDJSON or
 //! WebSocket frames.
 //!
-//! A streamed run belongs to its session (`cog_run::Sessions`), not to the connection that asked for it: every
+//! A streamed run belongs to its session ([`cog_run::sessions::Sessions`]), not to the connection that asked for it: every
 //! transport is a reader of the session's log, and all of them carry the same chunks.
 //!
 //! * `router`: which path leads where; `routes`: one file for each family;
-//! * `request`: what is asked for; `negotiate`: one envelope or a stream; `deliver`: from the one to the other;
+//! * `request`: what is asked for; `negotiate`: one envelope or a stream; `deliver` and `follow`: from the one to the other;
 //! * `transport`: server-sent events, NDJSON, WebSocket; `answer` and `fault`: envelopes as responses;
 //! * `openapi`: what the routes are, for programs;
 //! * `serve`: from a listener to connections; `guard`: who may ask, and how much.
@@ -14,6 +14,7 @@ mod answer;
 mod capability;
 mod deliver;
 mod fault;
+mod follow;
 mod guard;
 mod metrics;
 mod negotiate;

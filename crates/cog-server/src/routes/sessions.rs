@@ -8,8 +8,9 @@ use cog_spec::{Code, ErrorBody};
 
 use super::extract::Name;
 use crate::{
-    answer, deliver,
+    answer,
     fault::Fault,
+    follow,
     guard::Client,
     negotiate::Accept,
     openapi::{Chunks, RecoveryHeaders, Refused, RunFailed},
@@ -54,7 +55,7 @@ pub(crate) async fn events(
         Some((session, _)) if session != id => return Err(another(&session)),
         recovery => recovery.map(|(_, from)| from),
     };
-    let follower = deliver::reread(&app, &id, &client, from).await?;
+    let follower = follow::reread(&app, &id, &client, from).await?;
     Ok(Accept::of(&headers).wire().response(follower, &app.settings))
 }
 

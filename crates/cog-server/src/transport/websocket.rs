@@ -18,6 +18,7 @@ use self::frame::{Frame, Heard};
 use crate::{
     deliver::{self, Order},
     fault::Fault,
+    follow::follow,
     guard::Client,
     negotiate::{Delivery, Wishes},
     request::ExecuteBody,
@@ -93,8 +94,8 @@ impl Conversation {
         };
         let _under_way = self.app.guard.drain.enter();
         match order {
-            (order, Delivery::Stream(_)) => match deliver::follow(&self.app, order).await {
-                Ok((follower, _)) => self.follow(follower).await,
+            (order, Delivery::Stream(_)) => match follow(&self.app, order).await {
+                Ok(followed) => self.follow(followed.follower).await,
                 Err(fault) => self.refuse(fault).await,
             },
             (order, delivery) => self.whole(order, delivery).await,

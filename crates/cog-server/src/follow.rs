@@ -1,0 +1,94 @@
+//! From what is asked to a reader of its session: of one that begins, or of one that is resumed (supplement section 6).
+
+use cog_run::sessions::{After, Follower, ResumeError, ResumeFrom, RunSpec, Session, Start};
+use cog_spec::{Code, Warning, WarningCode};
+
+use crate::{deliver::Order, fault::Fault, guard::Client, state::App};
+
+/// A reader of a run.
+pub(crate) struct Followed {
+    pub(crate) follower: Follower,
+    /// It reads from the beginning although it was to go on: what it was to go on from is gone, or is not right.
+    pub(crate) is_afresh: bool,
+}
+
+/// A reader of the run that is asked for. A session that cannot be resumed is begun afresh where there is an input.
+///
+/// # Errors
+/// What is known before the provider is asked; E4012 to E4014 where a session cannot be resumed.
+pub(crate) async fn follow(app: &App, mut order: Order) -> Result<Followed, Fault> {
+    let Some((id, from)) = order.body.recovery.take() else {
+        return Ok(Followed { follower: begin(app, order)?.follow(After::Start), is_afresh: false });
+    };
+    let error = match resume(app, &id, &order.client, from).await? {
+        Ok(follower) => return Ok(Followed { follower, is_afresh: false }),
+        Err(error) => error,
+    };
+    let may_be_afresh = !matches!(error, ResumeError::Off | ResumeError::Refused(_));
+    if order.body.input.is_none() || !may_be_afresh {
+        return Err(error.into_envelope().into());
+    }
+    // The session may be there, and only what the client has of it not right: then all of it, from its first chunk.
+    let follower = match resume(app, &id, &order.client, ResumeFrom::default()).await? {
+        Ok(follower) => follower,
+        Err(_) => {
+            order.body.options.run.warnings.push(afresh());
+            begin(app, order)?.follow(After::Start)
+        }
+    };
+    Ok(Followed { follower, is_afresh: true })
+}
+
+/// A reader of a session, from what the client has of it on.
+///
+/// # Errors
+/// E4013 where there is no such session, E4014 where it has no such place.
+pub(crate) async fn reread(
+    app: &App,
+    id: &str,
+    client: &Client,
+    from: Option<ResumeFrom>,
+) -> Result<Follower, Fault> {
+    let follower = match from {
+        Some(from) => resume(app, id, client, from).await?,
+        None => {
+            let slot = app.slot(client)?;
+            let follower = app.sessions.follow(id, &client.owner(), After::Start);
+            follower.map(|follower| follower.holding(Some(slot)))
+        }
+    };
+    Ok(follower.map_err(ResumeError::into_envelope)?)
+}
+
+/// Begins a run in a session of its own.
+///
+/// # Errors
+/// What is known before the provider is asked.
+pub(crate) fn begin(app: &App, order: Order) -> Result<Session, Fault> {
+    let slot = app.slot(&order.client)?;
+    let Some(input) = order.body.input else {
+        return Err(Fault::new(Code::MissingRequiredField, "the body has no `input`"));
+    };
+    let detached = order.body.options.detach;
+    let spec = RunSpec { module: order.name, input, options: order.body.options.run };
+    let start = Start { owner: order.client.owner(), detached, slot };
+    Ok(app.sessions.start(&app.runtime, &order.module, spec, start)?)
+}
+
+/// Goes on with a session; a fault where there is no place for one more stream.
+async fn resume(
+    app: &App,
+    id: &str,
+    client: &Client,
+    from: ResumeFrom,
+) -> Result<Result<Follower, ResumeError>, Fault> {
+    let slot = app.slot(client)?;
+    Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, slot).await)
+}
+
+fn afresh() -> Warning {
+    Warning {
+        fallback_used: Some("new_stream".to_owned()),
+        ..Warning::new(WarningCode::SessionAfresh, "The session to resume is gone: this is a new run.")
+    }
+}
