@@ -79,7 +79,7 @@ impl std::ops::Deref for Guard {
 
 /// The middleware: lets a request in or answers it with why not, and keeps its account.
 ///
-/// The handler finds a [`Client`] and a [`Trace`] in the extensions; it may leave a [`timing::Spent`] in those of
+/// The handler finds a [`Client`] and a [`trace::Trace`] in the extensions; it may leave a [`timing::Spent`] in those of
 /// its response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut account = Account::open(&request, guard.metrics.clone(), guard.drain.enter());
