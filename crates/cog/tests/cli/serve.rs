@@ -1,5 +1,7 @@
 //! `cog serve`: what it tells, what it does not begin with, and how it ends.
 
+mod state;
+
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
@@ -67,6 +69,11 @@ impl Serving {
 
     /// A run that does not end by itself, as a stream whose first chunk is there.
     fn stream(&self) -> TcpStream {
+        self.read_stream().0
+    }
+
+    /// The same, with what it said so far.
+    fn read_stream(&self) -> (TcpStream, String) {
         let head = "POST /v1/modules/code-reviewer/execute HTTP/1.1\r\nAccept: application/x-ndjson";
         let mut stream = self.send(head, r#"{"input": {"code": "x"}}"#);
         let mut said = String::new();
@@ -76,7 +83,7 @@ impl Serving {
             assert_ne!(read, 0, "{said}");
             said.push_str(&String::from_utf8_lossy(&piece[..read]));
         }
-        stream
+        (stream, said)
     }
 
     fn signal(&self, name: &str) {
@@ -113,9 +120,14 @@ fn serving(place: &Place, mock: &Mock, more: &[&str]) -> Serving {
 }
 
 fn endless() -> Mock {
+    Mock::start([begun()])
+}
+
+/// The beginning of an answer, after which nothing comes.
+fn begun() -> Reply {
     let text = r#"{\"ok\": true, \"data\": {\"verdict\": \"cha"#;
     let delta = format!(r#"{{"choices": [{{"index": 0, "delta": {{"content": "{text}"}}}}]}}"#);
-    Mock::start([Reply::raw(format!("data: {delta}\n\n")).hang()])
+    Reply::raw(format!("data: {delta}\n\n")).hang()
 }
 
 #[test]

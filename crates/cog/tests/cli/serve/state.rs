@@ -1,0 +1,55 @@
+//! What a server with a state folder still knows after it was killed.
+
+use std::io::Read as _;
+
+use cog_testkit::{Mock, Reply};
+use serde_json::Value;
+
+use super::{Serving, begun, serving};
+use crate::support::Place;
+
+const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+    "data": {"verdict": "approve", "issues": [], "rationale": "Nothing stands out."}, "error": null}"#;
+
+/// What is answered to a request for a session's chunks, line by line.
+fn events(server: &Serving, id: &str, more: &str) -> Vec<String> {
+    let head = format!("GET /v1/sessions/{id}/events HTTP/1.0\r\nAccept: application/x-ndjson{more}");
+    let mut answer = String::new();
+    server.send(&head, "").read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(" 200 "), "{answer}");
+    body.lines().map(str::to_owned).collect()
+}
+
+fn last(lines: &[String]) -> Value {
+    serde_json::from_str(lines.last().unwrap()).unwrap()
+}
+
+#[test]
+fn a_killed_server_asks_again_for_what_was_half_finished() {
+    let place = Place::new();
+    let mock = Mock::start([begun(), Reply::text(REPLY)]);
+    let start = || serving(&place, &mock, &["--state-dir", "state"]);
+    let server = start();
+    let (_stream, said) = server.read_stream();
+    server.signal("KILL");
+    assert_eq!(server.ended(), None);
+    let first: Value = said.lines().find_map(|line| serde_json::from_str(line).ok()).unwrap();
+    let id = first["session_id"].as_str().unwrap();
+
+    let server = start();
+    assert_eq!(last(&events(&server, id, ""))["error"]["details"]["reason"], "shutdown");
+    let resumed = events(&server, id, &format!("\r\nLast-Event-ID: {id}:1"));
+    assert!(resumed[0].contains(r#""resumed":true,"resume_from_seq":1"#), "{resumed:?}");
+    assert!(resumed.iter().any(|line| line.contains(r#""type":"snapshot","data":{}"#)), "{resumed:?}");
+    assert_eq!(last(&resumed)["data"]["verdict"], "approve");
+    let told = events(&server, id, "");
+    server.signal("KILL");
+    assert_eq!(server.ended(), None);
+
+    let server = start();
+    assert_eq!(events(&server, id, ""), told, "byte for byte");
+    assert_eq!(mock.requests().len(), 2);
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
+}
