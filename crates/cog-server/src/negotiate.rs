@@ -58,17 +58,15 @@ impl Wishes<'_> {
         }
     }
 
-    /// The mode that the request names, strongest first: header, body, query.
+    /// The mode that the request names, strongest first: header, body, query. One that cannot be read is told even
+    /// where a stronger one can.
     fn asked(&self) -> Result<Option<Mode>, Fault> {
-        if let Some(value) = self.headers.get(MODE_HEADER) {
-            let word = value.to_str().unwrap_or("?");
-            return Mode::read(word, "the header X-Cognitive-Response-Mode").map(Some).map_err(Fault::from);
-        }
-        if let Some(mode) = self.options.asked() {
-            return Ok(Some(mode));
-        }
-        let word = self.query.and_then(|query| parameter(query, "response_mode"));
-        word.map(|word| Mode::read(word, "the query's response_mode").map_err(Fault::from)).transpose()
+        let header = self.headers.get(MODE_HEADER).map(|value| value.to_str().unwrap_or("?"));
+        let header =
+            header.map(|word| Mode::read(word, "the header X-Cognitive-Response-Mode")).transpose()?;
+        let query = self.query.and_then(|query| parameter(query, "response_mode"));
+        let query = query.map(|word| Mode::read(word, "the query's response_mode")).transpose()?;
+        Ok(header.or(self.options.asked()).or(query))
     }
 
     fn instead(&self) -> Result<Delivery, Fault> {

@@ -35,7 +35,18 @@ fn document(routes: OpenApi) -> Value {
     set("components", json!({ "schemas": schemas::all(), "securitySchemes": { "token": token() } }));
     // A server on loopback asks for none.
     set("security", json!([{ "token": [] }, {}]));
+    require_bodies(&mut document);
     document.into()
+}
+
+/// No operation that takes a body can do without.
+fn require_bodies(document: &mut Map<String, Value>) {
+    let paths = document.get_mut("paths").and_then(Value::as_object_mut).into_iter().flatten();
+    let operations = paths.filter_map(|(_, operations)| operations.as_object_mut()).flatten();
+    let bodies = operations.filter_map(|(_, operation)| operation.get_mut("requestBody")?.as_object_mut());
+    bodies.for_each(|body| {
+        body.insert("required".to_owned(), true.into());
+    });
 }
 
 fn info() -> Value {

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use cog_spec::Code;
 use utoipa::{
     IntoResponses,
-    openapi::{
-        ContentBuilder, Header, HeaderBuilder, ObjectBuilder, Ref, RefOr, Response, ResponseBuilder, Type,
-    },
+    openapi::{ArrayBuilder, ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder},
 };
 
 /// What every operation may answer: that this client may not ask, or not now.
@@ -34,11 +32,6 @@ const GUARDS: [(u16, &str); 7] = [
     (500, "A fault of the server"),
     (503, "The server is shutting down"),
 ];
-
-/// The two forms of a stream.
-const EVENTS: &str = "Server-sent events: `event` is meta, chunk, progress, final or error, `id` is `SESSION:SEQ`, \
-    `data` is a Chunk. A comment is a sign of life.";
-const LINES: &str = "A Chunk a line. An empty line is a sign of life.";
 
 /// The status under which a thing that is not there is told.
 const NOT_FOUND: (u16, &str) = (404, "There is no such thing");
@@ -79,20 +72,26 @@ impl IntoResponses for Executed {
 
 impl IntoResponses for Chunks {
     fn responses() -> Responses {
-        BTreeMap::from([("200".to_owned(), chunks("A stream of chunks").build().into())])
+        BTreeMap::from([(
+            "200".to_owned(),
+            chunks(
+                "A stream: an Event each chunk, or a Chunk each line, where an empty line is a sign of life",
+            )
+            .build()
+            .into(),
+        )])
     }
 }
 
+/// A stream, each event of one schema, or all lines together of another.
 fn chunks(description: &str) -> ResponseBuilder {
-    let text = |description: &str| {
-        let text = ObjectBuilder::new().schema_type(Type::String).description(Some(description)).build();
-        ContentBuilder::new().schema(Some(text)).build()
-    };
+    let events = ContentBuilder::new().schema(Some(Ref::from_schema_name("Event"))).build();
+    let lines = ArrayBuilder::new().items(Ref::from_schema_name("Chunk"));
     ResponseBuilder::new()
         .description(description)
         .header("X-Session-Id", header("The session of the stream"))
-        .content("text/event-stream", text(EVENTS))
-        .content("application/x-ndjson", text(LINES))
+        .content("text/event-stream", events)
+        .content("application/x-ndjson", ContentBuilder::new().schema(Some(lines)).build())
 }
 
 /// A response that holds an envelope.

@@ -24,6 +24,6 @@ pub(crate) struct RecoveryHeaders {
     #[param(rename = "X-Cognitive-Recovery-Session", required = false)]
     session: String,
     /// The number of the last chunk that arrived.
-    #[param(rename = "X-Cognitive-Recovery-Seq", required = false, minimum = 0)]
-    seq: u64,
+    #[param(rename = "X-Cognitive-Recovery-Seq", required = false, pattern = "^[0-9]+$")]
+    seq: String,
 }

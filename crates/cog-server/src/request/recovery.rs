@@ -17,20 +17,19 @@ const LAST_EVENT_ID: &str = "last-event-id";
 /// # Errors
 /// E1001 for one that cannot be read.
 pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorBody> {
+    // One that cannot be read is told even where there is no session to use it with.
+    let last_seq = text(headers, SEQ).map_or(Ok(0), last_seq)?;
     let Some(session) = text(headers, SESSION) else {
         let id = text(headers, LAST_EVENT_ID).filter(|id| !id.is_empty());
         return id.map(event_id).transpose();
     };
-    let last_seq = match text(headers, SEQ) {
-        None => 0,
-        Some(seq) => number(seq).ok_or_else(|| {
-            wrong(format!(
-                "the header X-Cognitive-Recovery-Seq: found `{}`; allowed: a whole number",
-                short(seq)
-            ))
-        })?,
-    };
     Ok(Some((session.to_owned(), ResumeFrom { last_seq, last_checkpoint: None })))
+}
+
+fn last_seq(text: &str) -> Result<u64, ErrorBody> {
+    let fault =
+        || format!("the header X-Cognitive-Recovery-Seq: found `{}`; allowed: a whole number", short(text));
+    number(text).ok_or_else(|| wrong(fault()))
 }
 
 /// The id of a server-sent event, `SESSION:SEQ` (supplement R51).
@@ -64,10 +63,16 @@ pub(super) fn of_body(node: Node<'_>) -> Result<Recovery, ErrorBody> {
 
 fn checkpoint(node: Node<'_>) -> Result<Checkpoint, ErrorBody> {
     let offset = node.get("offset").and_then(|offset| offset.as_u64());
-    let hash = node.get("hash").and_then(|hash| hash.as_str()).map(str::to_owned);
+    let hash =
+        node.get("hash").and_then(|hash| hash.as_str()).filter(|hash| is_digest(hash)).map(str::to_owned);
     offset.zip(hash).map(|(offset, hash)| Checkpoint { offset, hash }).ok_or_else(|| {
         wrong("_recovery.last_checkpoint: allowed: {offset, hash}, as a chunk's checkpoint gives them")
     })
+}
+
+/// The first six hexadecimal digits of a digest.
+fn is_digest(text: &str) -> bool {
+    text.len() == 6 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -115,6 +120,7 @@ mod tests {
     fn forged_numbers_are_refused() {
         for seq in ["-1", "1.5", "", "x", "99999999999999999999999", "+3"] {
             assert!(headers(&[(SESSION, "s"), (SEQ, seq)]).is_err(), "{seq}");
+            assert!(headers(&[(SEQ, seq)]).is_err(), "{seq}");
         }
         for id in ["sess_1", "sess_1:", "sess_1:-3", ":x"] {
             assert!(headers(&[(LAST_EVENT_ID, id)]).is_err(), "{id}");

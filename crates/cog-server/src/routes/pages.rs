@@ -80,7 +80,7 @@ pub(crate) async fn docs() -> Response {
     path = "/assets/{file}",
     operation_id = "asset",
     tag = "about",
-    params(("file" = String, Path, description = "Its name")),
+    params(("file" = String, Path, description = "Its name", pattern = r"^(page\.css|run\.js|docs\.js)$")),
     responses(
         (status = 200, description = "A script or a style sheet", content(
             (String = "text/javascript"),
