@@ -1,6 +1,7 @@
 //! The chores of this workspace, as one program: `cargo xtask COMMAND`.
 
 mod bench;
+mod clients;
 mod conformance;
 mod dag;
 mod fuzz;
@@ -20,6 +21,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   bench [commands]    run the benchmarks, with the peers that they are compared to
+  clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check the crates against the table of what may use what
   fuzz SECONDS        run each fuzz target for so long
@@ -43,6 +45,7 @@ fn run(arguments: &[&str]) -> Outcome {
     match arguments {
         ["bench"] => bench::run(),
         ["bench", "commands"] => bench::commands::run(),
+        ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
         ["fuzz", seconds] => fuzz::run(seconds),

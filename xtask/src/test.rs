@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, root, say, tracked};
-use crate::{terminal, tools};
+use crate::{clients, terminal, tools};
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         terminal::check()?;
         execute(cargo().args(["test", "--package", "cog", "--test", "tools", "--locked"]))?;
         sdk_checks()?;
+        clients::check()?;
     }
     say(format_args!("test: everything passed"));
     Ok(())

@@ -8,11 +8,15 @@ use crate::project::{Outcome, execute, say};
 /// Each program, and the Debian package that holds it.
 const TOOLS: &[(&str, &str)] = &[
     ("bash", "bash"),
+    ("chromedriver", "chromium-driver"),
+    ("chromium", "chromium"),
     ("curl", "curl"),
     ("fish", "fish"),
     ("git", "git"),
     ("jq", "jq"),
     ("man", "man-db"),
+    ("node", "nodejs"),
+    ("npm", "npm"),
     ("python3", "python3-venv"),
     ("script", "bsdutils"),
     ("zsh", "zsh"),

@@ -7,6 +7,9 @@ const make = (name, content = [], attributes = {}) => {
   return element;
 };
 
+// A text, with what stands between backticks as code.
+const prose = (text) => text.split("`").map((part, place) => (place % 2 ? make("code", part) : part));
+
 const table = (heads, rows) =>
   make("table", [
     make("thead", make("tr", heads.map((head) => make("th", head, { scope: "col" })))),
@@ -25,21 +28,24 @@ const contents = (content = {}) =>
   Object.entries(content).flatMap(([type, { schema }]) => [make("code", type), " ", named(schema), make("br")]);
 
 function operation(path, method, said) {
-  const parts = [make("h3", make("code", `${method.toUpperCase()} ${path}`)), make("p", said.summary)];
-  if (said.description) parts.push(make("p", said.description));
+  const parts = [make("h3", make("code", `${method.toUpperCase()} ${path}`)), make("p", prose(said.summary))];
+  if (said.description) parts.push(make("p", prose(said.description)));
   if (said.parameters) {
     const rows = said.parameters.map(({ name, in: place, required, description = "" }) => [
-      make("code", name), `${place}${required ? "" : ", optional"}`, description,
+      make("code", name), `${place}${required ? "" : ", optional"}`, make("span", prose(description)),
     ]);
     parts.push(table(["Parameter", "Where", "What"], rows));
   }
   if (said.requestBody) parts.push(make("p", ["Body: ", ...contents(said.requestBody.content)]));
   const rows = Object.entries(said.responses).map(([status, { description, content }]) => [
-    make("code", status), description, make("span", contents(content)),
+    make("code", status), make("span", prose(description)), make("span", contents(content)),
   ]);
   parts.push(make("details", [make("summary", "Answers"), table(["Status", "When", "Body"], rows)]));
   return make("article", parts);
 }
+
+// What is wanted most stands first.
+const place = (tag) => ["run", "modules", "sessions", "about", "older callers"].indexOf(tag);
 
 function reference({ info, paths, components }) {
   const groups = new Map();
@@ -49,10 +55,10 @@ function reference({ info, paths, components }) {
       groups.set(tag, [...(groups.get(tag) ?? []), operation(path, method, said)]);
     }
   }
-  document.getElementById("description").textContent = info.description;
-  const sections = [...groups].map(([tag, operations]) => make("section", [make("h2", tag), ...operations]));
+  document.getElementById("description").append(...prose(info.description));
+  const sections = [...groups].sort(([one], [other]) => place(one) - place(other)).map(([tag, operations]) => make("section", [make("h2", tag), ...operations]));
   const schemas = Object.entries(components.schemas).map(([name, schema]) =>
-    make("article", [make("h3", make("code", name), { id: name }), make("p", schema.description ?? ""), json(schema)]));
+    make("article", [make("h3", make("code", name), { id: name }), make("p", prose(schema.description ?? "")), json(schema)]));
   document.getElementById("reference").replaceChildren(...sections, make("section", [make("h2", "schemas"), ...schemas]));
 }
 

@@ -1,0 +1,193 @@
+"""Real clients against a real server: the same run over every transport gives the same chunks.
+
+Started by `cargo xtask test`, which installs what it needs and says in COG and COG_MOCK where the programs are.
+"""
+
+import json
+import os
+import sys
+
+import httpx
+
+import browser as chromium
+import plain
+from plain import EXECUTE, NDJSON, SOCKET, SSE
+from servers import ANSWER, BODY, TOKEN, breaking, elsewhere, serve
+
+JSON = {"Content-Type": "application/json"}
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+# As a browser sends a token on a WebSocket.
+OFFERED = ["cog", "cog.token." + TOKEN.replace("+", "%2B").replace("/", "%2F").replace("=", "%3D")]
+# A model that begins its answer and then says nothing.
+SILENT = {
+    "raw": 'data: {"choices": [{"index": 0, "delta": {"content": '
+    '"{\\"ok\\": true, \\"data\\": {\\"result\\": \\"begun"}, "finish_reason": null}]}\n\n',
+    "hang": True,
+}
+
+
+def normal(seen):
+    """The chunks without what differs from run to run: the session, the time."""
+    session = seen[0]["chunk"]["session_id"]
+    for place, arrived in enumerate(seen):
+        seq = arrived["chunk"].get("chunk", {}).get("seq")
+        if "id" in arrived:
+            assert arrived["id"].startswith(session + ":"), arrived
+            assert seq is None or arrived["id"] == f"{session}:{seq}", arrived
+    text = json.dumps([arrived["chunk"] for arrived in seen]).replace(session, "SESSION")
+    chunks = json.loads(text)
+    for chunk in chunks:
+        chunk.get("meta", {}).pop("processing_time_ms", None)
+    return chunks
+
+
+def same(name, seen, expected):
+    """Fails where the chunks are others."""
+    found = normal(seen)
+    for place, (one, other) in enumerate(zip(found, expected)):
+        assert one == other, f"{name}: chunk {place} is {one}, expected {other}"
+    assert len(found) == len(expected), f"{name}: {len(found)} chunks, expected {len(expected)}"
+    print(f"  {name}: {len(found)} chunks", flush=True)
+
+
+def without_a_browser(address):
+    """The chunks over every client, compared; the chunks."""
+    expected = normal(plain.events(plain.curl(address + EXECUTE, SSE, *plain.posted())))
+    assert expected[-1]["data"] == ANSWER["data"], expected[-1]
+    assert len(expected) > 5, expected
+    same("curl -N, NDJSON", plain.lines(plain.curl(address + EXECUTE, NDJSON, *plain.posted())), expected)
+    same("curl -N, a session's events", plain.events(plain.curl(address + plain.begin(address), SSE)), expected)
+    same("httpx, SSE", plain.events(plain.streamed(address, SSE)), expected)
+    same("httpx, NDJSON", plain.lines(plain.streamed(address, NDJSON)), expected)
+    same("httpx, after a break", plain.resumed(address, plain.begin(address)), expected)
+    again = plain.resumed(address)
+    assert normal(again)[-1] == expected[-1], again
+    seqs = [arrived["chunk"]["chunk"]["seq"] for arrived in again if "chunk" in arrived["chunk"]]
+    assert seqs == list(range(1, len(seqs) + 1)), seqs
+    print("  httpx, asked again after a break: the same answer", flush=True)
+    same("websockets", plain.socket(address), expected)
+    same("Node's eventsource", plain.node("events", address + plain.begin(address))["seen"], expected)
+    told = plain.node("socket", address.replace("http", "ws", 1) + SOCKET, [BODY, None])
+    same("Node's ws", told["seen"], expected)
+    assert (told["code"], told["protocol"]) == (1000, "cog"), told
+    return expected
+
+
+def in_a_browser(page, address, expected):
+    """The same in a browser, on a page of the server's own."""
+    page.at(address + "/docs")
+    same("EventSource", page.do(chromium.EVENTS, plain.begin(address)), expected)
+    told = page.do(chromium.FETCH, EXECUTE, JSON | NDJSON, BODY)
+    same("fetch, NDJSON", plain.lines(told["text"]), expected)
+    told = page.do(chromium.FETCH, EXECUTE, JSON | SSE, BODY)
+    same("fetch, SSE", plain.events(told["text"]), expected)
+    told = page.do(chromium.SOCKET, address.replace("http", "ws", 1) + SOCKET, ["cog"], BODY, None)
+    same("WebSocket", told["seen"], expected)
+    assert (told["code"], told["protocol"]) == (1000, "cog"), told
+
+
+def after_a_break(page, address, expected):
+    """Clients that connect again by themselves, with what they had last."""
+    for name, client in [
+        ("Node's eventsource, cut", lambda at, run: plain.node("events", at + run)["seen"]),
+        ("EventSource, cut", lambda at, run: page.at(at + "/docs").do(chromium.EVENTS, run)),
+    ]:
+        with breaking(address, after=4) as proxy:
+            seen = client(proxy, plain.begin(address))
+        again = [arrived for arrived in seen if arrived["chunk"].get("resumed")]
+        assert len(again) == 1, f"{name}: {seen}"
+        same(name, [arrived for arrived in seen if arrived not in again], expected)
+
+
+def heartbeats(page, expected):
+    """Signs of life are there, and no client minds."""
+    with serve("--heartbeat", "50ms", reply={"text": ANSWER, "pieces": 5, "pause_ms": 8, "delay_ms": 300}) as address:
+        text = plain.curl(address + EXECUTE, SSE, *plain.posted())
+        assert "\n:\n\n" in text, text
+        same("curl -N, SSE with heartbeats", plain.events(text), expected)
+        text = plain.curl(address + EXECUTE, NDJSON, *plain.posted())
+        assert "\n\n" in text, text
+        same("curl -N, NDJSON with heartbeats", plain.lines(text), expected)
+        told = plain.node("socket", address.replace("http", "ws", 1) + SOCKET, [BODY, None])
+        assert told["pings"] > 1, told
+        same("Node's ws with heartbeats", told["seen"], expected)
+        same("websockets with heartbeats", plain.socket(address), expected)
+        same("Node's eventsource with heartbeats", plain.node("events", address + plain.begin(address))["seen"], expected)
+        in_a_browser(page, address, expected)
+
+
+def cancelled(page):
+    """Runs of a model that says nothing more end when their clients say so, or go."""
+    with serve(reply=SILENT) as address:
+        url = address.replace("http", "ws", 1) + SOCKET
+        for name, seen in [
+            ("websockets", plain.socket(address, stop=2)),
+            ("Node's ws", plain.node("socket", url, [BODY, 2])["seen"]),
+            ("WebSocket", page.at(address + "/docs").do(chromium.SOCKET, url, ["cog"], BODY, 2)["seen"]),
+        ]:
+            error = seen[-1]["chunk"]["error"]
+            assert (error["code"], error["details"]["reason"]) == ("E2010", "cancelled"), f"{name}: {seen[-1]}"
+            assert "recovery" not in error, error
+            print(f"  {name}: cancelled", flush=True)
+        session = page.do(chromium.ABORTED, EXECUTE, JSON | SSE, BODY)
+        state(address, session, "interrupted")
+        run = plain.begin(address).removesuffix("/events")
+        assert httpx.delete(address + run).json()["state"] == "cancelled"
+        end = plain.events(httpx.get(address + run + "/events", headers=SSE, timeout=60).text)[-1]
+        assert end["chunk"]["error"]["details"]["reason"] == "cancelled", end
+        print("  fetch: aborted; DELETE: cancelled", flush=True)
+
+
+def state(address, session, expected):
+    """Waits until a session is in this state."""
+    for _ in range(2000):
+        found = httpx.get(f"{address}/v1/sessions/{session}").json().get("state")
+        if found == expected:
+            return
+    raise AssertionError(f"the session is {found}, expected {expected}")
+
+
+def tokens_and_origins(page):
+    """Who may ask from a browser."""
+    with elsewhere() as listed, elsewhere() as other, serve("--allow-origin", listed, token=True) as address:
+        url = address.replace("http", "ws", 1) + SOCKET
+        wrong = ["cog", "cog.token.wrong"]
+        for place, origin, may in [("own", address + "/docs", True), ("listed", listed, True), ("other", other, False)]:
+            page.at(origin)
+            told = page.do(chromium.FETCH, address + EXECUTE, JSON | NDJSON | BEARER, BODY)
+            assert (told.get("status") == 200 and bool(told["session"])) if may else told == {"refused": "TypeError"}, told
+            told = page.do(chromium.FETCH, address + EXECUTE, JSON | NDJSON, BODY)
+            assert told.get("status") == 401 if may else told == {"refused": "TypeError"}, told
+            told = page.do(chromium.SOCKET, url, OFFERED, BODY, None)
+            assert told["code"] == (1000 if may else 1006) and bool(told["seen"]) == may, told
+            assert page.do(chromium.SOCKET, url, wrong, BODY, None)["code"] == 1006
+            print(f"  token and origin, {place}: {'may ask' if may else 'may not'}", flush=True)
+
+
+def pages(page, pictures):
+    """The server's own pages: a person runs a module, and reads the reference. Nothing breaks their policy."""
+    with serve() as address:
+        page.complaints()
+        where = lambda name: pictures and os.path.join(pictures, name)
+        shown, fields = page.at(address + "/").run_a_module("m", "query", '{"query": "why?"}', where("run.png"))
+        assert "Confidence 0.95, risk low" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
+        assert page.at(address + "/docs").articles(where("docs.png")) > 30
+        assert page.complaints() == [], page.complaints()
+        print("  pages: a module run, the reference read", flush=True)
+
+
+def main():
+    pictures = next(iter(sys.argv[1:]), None)
+    with chromium.browser() as page:
+        with serve() as address:
+            expected = without_a_browser(address)
+            in_a_browser(page, address, expected)
+            after_a_break(page, address, expected)
+        heartbeats(page, expected)
+        cancelled(page)
+        tokens_and_origins(page)
+        pages(page, pictures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+//! The server under other people's clients: curl, a browser, Node's and Python's, and `schemathesis`.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::project::{Outcome, cargo, execute, root, say, target_directory};
+use crate::{test::python, tools};
+
+/// Python's clients, the driver of the browser, and the tool that reads the OpenAPI document.
+const PYTHON: &[&str] = &["httpx==0.28.1", "schemathesis==4.32.5", "selenium==4.51.0", "websockets==17.4"];
+/// Node's clients.
+const NODE: &[&str] = &["eventsource@3.0.7", "ws@8.23.0"];
+const SCRIPTS: &str = "crates/cog-server/tests/clients";
+
+/// Runs every client against the server.
+pub(crate) fn check() -> Outcome {
+    tools::install()?;
+    let interpreter = python(PYTHON)?;
+    let modules = node()?;
+    let build = ["build", "--quiet", "--locked", "--package", "cog", "--package", "cog-testkit", "--bins"];
+    execute(cargo().args(build))?;
+    let programs = target_directory()?.join("debug");
+    for script in ["check.py", "contract.py"] {
+        say(format_args!("clients: {script}"));
+        let mut command = Command::new(&interpreter);
+        command.arg(root().join(SCRIPTS).join(script)).env("NODE_PATH", &modules);
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
+        command.env("COG", programs.join("cog")).env("COG_MOCK", programs.join("cog-mock"));
+        execute(&mut command)?;
+    }
+    Ok(())
+}
+
+/// The folder of Node's packages, under `target/`.
+fn node() -> Outcome<PathBuf> {
+    let folder = root().join("target/tools/node");
+    let install = ["install", "--silent", "--no-save", "--no-audit", "--no-fund", "--prefix"];
+    execute(Command::new("npm").args(install).arg(&folder).args(NODE))?;
+    Ok(folder.join("node_modules"))
+}
