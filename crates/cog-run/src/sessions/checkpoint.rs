@@ -4,7 +4,10 @@ use cog_json::{Node, Path, ToJson as _, Value};
 use cog_spec::Checkpoint;
 use sha2::{Digest as _, Sha256};
 
-use super::log::{Event, Log};
+use super::log::{Event, Log, Mark};
+
+/// The bytes of a text at most whose checkpoint is made anew.
+const LONGEST_TEXT: u64 = 64 * 1024;
 
 /// Whether a checkpoint is right for a client whose last chunk is this one: it is the last that was told up to there,
 /// or that of the string that the chunk belongs to, as far as it had been told.
@@ -15,17 +18,17 @@ pub(crate) fn agrees(log: &Log, last_seq: u64, checkpoint: &Checkpoint) -> bool 
 
 /// The last checkpoint that was told up to this chunk.
 pub(crate) fn newest(log: &Log, last_seq: u64) -> Option<Checkpoint> {
-    chunks(log, last_seq).filter(|line| line.contains(r#""checkpoint":{"#)).find_map(|line| {
-        let value = Value::parse(line).ok()?;
-        let checkpoint = value.get("chunk")?.get("checkpoint")?;
-        let hash = checkpoint.get("hash")?.as_str()?.to_owned();
-        Some(Checkpoint { offset: checkpoint.get("offset")?.as_u64()?, hash })
-    })
+    let (_, line) = upto(log, last_seq).find(|(mark, _)| mark.has_checkpoint)?;
+    let value = Value::parse(line).ok()?;
+    let checkpoint = value.get("chunk")?.get("checkpoint")?;
+    let hash = checkpoint.get("hash")?.as_str()?.to_owned();
+    Some(Checkpoint { offset: checkpoint.get("offset")?.as_u64()?, hash })
 }
 
 /// The checkpoint of the string that this chunk is a piece of; none where it is longer than `most` bytes, or the
-/// chunk is no such piece.
+/// chunk is no such piece. Long texts are not gone through: they were told checkpoints enough.
 fn of_text(log: &Log, last_seq: u64, most: u64) -> Option<Checkpoint> {
+    let most = most.min(LONGEST_TEXT);
     let last = Value::parse(chunks(log, last_seq).next()?).ok()?;
     let field = last.get("chunk").filter(|chunk| chunk.get("delta").is_some())?.get("field")?.as_str()?;
     let path: Path = field.parse().ok()?;
@@ -53,8 +56,12 @@ fn of_text(log: &Log, last_seq: u64, most: u64) -> Option<Checkpoint> {
 
 /// The numbered chunks up to this one, newest first.
 fn chunks(log: &Log, last_seq: u64) -> impl Iterator<Item = &str> {
-    let of_client = log.backwards().skip_while(move |(mark, _)| mark.seq > last_seq);
-    of_client.filter(|(mark, _)| mark.event == Event::Chunk).map(|(_, line)| line)
+    upto(log, last_seq).filter(|(mark, _)| mark.event == Event::Chunk).map(|(_, line)| line)
+}
+
+/// The entries up to this number, newest first.
+fn upto(log: &Log, last_seq: u64) -> impl Iterator<Item = (Mark, &str)> {
+    log.backwards().skip_while(move |(mark, _)| mark.seq > last_seq)
 }
 
 /// Whether a snapshot replaces what stood at this path.

@@ -133,7 +133,8 @@ fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
         return None;
     }
     log.reopen(); // what follows an end is the run that was asked again
-    log.push_line(line, event, seq);
+    let has_checkpoint = value.get("chunk").is_some_and(|chunk| chunk.get("checkpoint").is_some());
+    log.push_line(line, event, seq, has_checkpoint);
     Some(state)
 }
 

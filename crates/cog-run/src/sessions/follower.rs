@@ -131,7 +131,7 @@ impl Batch {
     fn of(mut line: String, event: Event, seq: u64) -> Self {
         line.push('\n');
         let end = u32::try_from(line.len()).unwrap_or(u32::MAX);
-        Self { text: line, marks: vec![Mark { seq, end, event }] }
+        Self { text: line, marks: vec![Mark { seq, end, event, has_checkpoint: false }] }
     }
 
     /// The entries, in order; at least one.

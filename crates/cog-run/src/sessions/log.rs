@@ -26,6 +26,8 @@ pub(crate) struct Mark {
     /// Where its line ends, from the beginning of the text that it marks.
     pub(crate) end: u32,
     pub(crate) event: Event,
+    /// It carries a checkpoint (supplement R52).
+    pub(crate) has_checkpoint: bool,
 }
 
 /// What an entry is: the name of its server-sent event (supplement R51).
@@ -46,19 +48,20 @@ impl Log {
     /// Writes a chunk.
     pub(crate) fn push(&mut self, chunk: &Chunk) {
         chunk.write_json(&mut Writer::compact(&mut self.text));
-        self.mark(Event::of(chunk), chunk.seq());
+        let has_checkpoint = matches!(chunk, Chunk::Delta { checkpoint: Some(_), .. });
+        self.mark(Event::of(chunk), chunk.seq(), has_checkpoint);
     }
 
     /// Takes in a chunk that was written before: one line, without its break.
-    pub(crate) fn push_line(&mut self, line: &str, event: Event, seq: Option<u64>) {
+    pub(crate) fn push_line(&mut self, line: &str, event: Event, seq: Option<u64>, has_checkpoint: bool) {
         self.text.push_str(line);
-        self.mark(event, seq);
+        self.mark(event, seq, has_checkpoint);
     }
 
-    fn mark(&mut self, event: Event, seq: Option<u64>) {
+    fn mark(&mut self, event: Event, seq: Option<u64>, has_checkpoint: bool) {
         self.text.push('\n');
         let end = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
-        self.marks.push(Mark { seq: seq.unwrap_or(self.last_seq()), end, event });
+        self.marks.push(Mark { seq: seq.unwrap_or(self.last_seq()), end, event, has_checkpoint });
     }
 
     /// The number of the last numbered chunk; 0 before the first.

@@ -192,3 +192,19 @@ async fn sessions_are_counted_by_their_state() {
     assert_eq!(counted, [(SessionState::Running, 1), (SessionState::Finished, 2)]);
     drop(running);
 }
+
+#[tokio::test]
+async fn a_wait_that_is_given_up_loses_nothing() {
+    let bench = Bench::new(Scripted::new([pieces(&answer("a long story"), 2)]), SessionSettings::default());
+    let session = bench.start();
+    let mut follower = session.follow(After::Start);
+    let mut lines = Vec::new();
+    loop {
+        tokio::select! {
+            biased;
+            is_more = read_batch(&mut follower, &mut lines) => if !is_more { break },
+            () = tokio::task::yield_now() => {}
+        }
+    }
+    assert_eq!(lines, bench.log(session.id()).await);
+}
