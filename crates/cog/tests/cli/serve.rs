@@ -146,6 +146,24 @@ fn a_signal_lets_streams_end_and_the_exit_is_0() {
 }
 
 #[test]
+fn the_log_tells_requests_and_no_secret() {
+    let (place, mock) = (Place::new(), endless());
+    let mut server = serving(&place, &mock, &["-v"]);
+    let head = "GET /v1/modules?key=my-canary HTTP/1.1\r\nX-Request-Id: r-1\r\nCookie: my-canary\r\n\
+                Authorization: Bearer my-canary\r\nConnection: close";
+    server.send(head, "my-canary").read_to_string(&mut String::new()).unwrap();
+    server.signal("TERM");
+    let mut told = String::new();
+    server.told.read_to_string(&mut told).unwrap();
+    let line = told.lines().find(|line| line.contains("r-1")).unwrap();
+    for part in ["method=\"GET\"", "path=\"/v1/modules\"", "status=200", "client=peer:127.0.0.1"] {
+        assert!(line.contains(part), "{line}");
+    }
+    assert!(!told.contains("canary"), "{told}");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
 fn a_second_signal_ends_at_once() {
     let (place, mock) = (Place::new(), endless());
     let mut server = serving(&place, &mock, &["--drain", "10m"]);
