@@ -10,6 +10,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
+use cog_answer::verify::Kind;
 use cog_json::Value;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
@@ -82,9 +83,13 @@ impl Bench {
         self.sessions.get(id, "alice").map(|info| info.state)
     }
 
-    /// What the log of a session holds.
+    /// What the log of a session holds: a stream as the specification has it.
     async fn log(&self, id: &str) -> Vec<Line> {
-        read(self.sessions.follow(id, "alice", After::Start).unwrap()).await
+        let lines = read(self.sessions.follow(id, "alice", After::Start).unwrap()).await;
+        let text: String = lines.iter().map(|(_, _, line)| format!("{line}\n")).collect();
+        let verdict = cog_answer::verify::verify(&text, Some(Kind::Stream), None);
+        assert!(verdict.valid, "{:?}\n{text}", verdict.violations);
+        lines
     }
 }
 
