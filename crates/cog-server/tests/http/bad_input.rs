@@ -89,8 +89,8 @@ async fn raw(stage: &Stage, bytes: &[u8]) -> String {
 async fn what_is_no_http_is_ended() {
     let stage = Stage::with([Reply::text(ANSWER)], |settings| {
         settings.max_header_bytes = 16 << 10;
-        settings.header_timeout = Duration::from_millis(50);
-        settings.body_timeout = Duration::from_millis(50);
+        settings.header_timeout = Duration::from_millis(300);
+        settings.body_timeout = Duration::from_millis(300);
     })
     .await;
     assert!(raw(&stage, b"\x16\x03\x01\x02\x00\x01\r\n\r\n").await.starts_with("HTTP/1.1 400"));
