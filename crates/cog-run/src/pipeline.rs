@@ -57,7 +57,7 @@ pub(crate) fn prepare(
         permit::structured_output(&module.manifest, candidate.as_ref())?;
     }
     let compiled = shared.compilations.of(module);
-    let messages = prompt::conversation(module, &compiled, &input);
+    let messages = prompt::conversation(module, &compiled, &input)?;
     let generation = options::merge(&module.manifest.generation, &options.generation);
     let question = Question { module: Arc::clone(module), compiled, generation };
     let timeout = options.timeout.unwrap_or(shared.timeout);

@@ -71,6 +71,16 @@ async fn placeholders_within_an_input_stay_text() {
 }
 
 #[tokio::test]
+async fn a_prompt_that_places_a_large_input_without_end_is_refused() {
+    let folder = folder(&"$INPUT $ARGUMENTS ".repeat(50_000), &[]);
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
+    let large = RunInput::Args("x".repeat(1_000_000));
+    let refused = runtime.execute(&module, large, RunOptions::default()).await;
+    assert_eq!(code(&refused), Some("E1005"));
+    assert_eq!(provider.requests(), []);
+}
+
+#[tokio::test]
 async fn what_the_prompt_did_not_place_follows_as_json() {
     let folder = folder("Say $ARGUMENTS.", &[]);
     let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
