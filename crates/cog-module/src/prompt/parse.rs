@@ -94,12 +94,12 @@ fn call<'a>(text: &'a str, rest: &'a str) -> Option<(PromptPart, &'a str)> {
     }
     let mut arguments = None;
     if after.starts_with('(') {
-        let (inside, behind) = enclosed(after, '(', ')')?;
+        let (inside, behind) = enclosed(after, b'(', b')')?;
         (arguments, after) = (Some(inside.to_owned()), behind);
     }
     let mut options = Vec::new();
     if after.starts_with('[')
-        && let Some((inside, behind)) = enclosed(after, '[', ']')
+        && let Some((inside, behind)) = enclosed(after, b'[', b']')
     {
         options = inside.split(',').map(|option| option.trim().to_owned()).collect();
         after = behind;
@@ -112,16 +112,16 @@ fn call<'a>(text: &'a str, rest: &'a str) -> Option<(PromptPart, &'a str)> {
 const MAX_PLACEHOLDER: usize = 2_000;
 
 /// What stands between an opening sign and the closing one that belongs to it, and the rest.
-fn enclosed(text: &str, opening: char, closing: char) -> Option<(&str, &str)> {
+fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
-    for (at, c) in text.char_indices().take_while(|(at, _)| *at < MAX_PLACEHOLDER) {
-        if c == opening {
+    for (at, byte) in text.bytes().enumerate().take(MAX_PLACEHOLDER) {
+        if byte == opening {
             depth += 1;
-        } else if c == closing {
+        } else if byte == closing {
             depth -= 1;
         }
         if depth == 0 {
-            return Some((text.get(opening.len_utf8()..at)?, text.get(at + closing.len_utf8()..)?));
+            return Some((text.get(1..at)?, text.get(at + 1..)?));
         }
     }
     None
