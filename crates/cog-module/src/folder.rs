@@ -31,11 +31,11 @@ impl Origin {
         }
     }
 
-    /// The names of the folders in a folder of the module, sorted.
-    pub(crate) fn folder_names_in(&self, folder: &str) -> Vec<String> {
+    /// Whether the module has a folder of this name.
+    pub(crate) fn has_folder(&self, relative: &str) -> bool {
         match self {
-            Origin::Folder(path) => files::folder_names(&path.join(folder)),
-            Origin::BuiltIn(_) => Vec::new(),
+            Origin::Folder(path) => path.join(relative).is_dir(),
+            Origin::BuiltIn(_) => false,
         }
     }
 

@@ -1,3 +1,5 @@
+use std::{collections::HashSet, path::PathBuf};
+
 use cog_json::{Limits, Value};
 
 use super::{Expected, GoldenCase};
@@ -20,14 +22,18 @@ pub struct Discovery {
 /// `*.expected.json` under `tests/`, and `examples/input.json` with `output.json`.
 pub fn discover(module: &Module) -> Discovery {
     let mut discovery = Discovery::default();
+    let mut reader = Reader { origin: &module.origin, left: MAX_CASES };
     for (input, expected) in pairs(module) {
-        match read_case(&module.origin, &input, expected.as_deref()) {
+        match reader.case(&input, expected.as_deref()) {
             Ok(case) => discovery.cases.push(case),
             Err(problem) => discovery.problems.push(problem),
         }
     }
     discovery
 }
+
+/// The most that is read of all golden tests of a module together: 64 MB.
+const MAX_CASES: u64 = 64 * 1024 * 1024;
 
 const INPUT: &str = ".input.json";
 const EXPECTED: &str = ".expected.json";
@@ -36,24 +42,19 @@ const EXPECTED: &str = ".expected.json";
 fn pairs(module: &Module) -> Vec<(String, Option<String>)> {
     let listed = module.manifest.tests.iter();
     let listed = listed.map(|(input, expected)| (plain(input), Some(plain(expected))));
-    let mut pairs: Vec<(String, Option<String>)> = Vec::new();
-    for (input, expected) in listed.chain(found(&module.origin)) {
-        if !pairs.iter().any(|(other, _)| *other == input) {
-            pairs.push((input, expected));
-        }
-    }
-    pairs
+    let mut seen = HashSet::new();
+    listed.chain(found(&module.origin)).filter(|(input, _)| seen.insert(input.clone())).collect()
 }
 
 fn found(origin: &Origin) -> Vec<(String, Option<String>)> {
     let names = origin.file_names_in("tests");
     let mut cases: Vec<&str> = names.iter().filter_map(|name| name.strip_suffix(INPUT)).collect();
     cases.sort_by_key(|case| (case.len(), *case));
-    let expected = |case: &str| names.iter().find(|name| name.strip_suffix(EXPECTED) == Some(case));
-    let under_tests = |name: &str| format!("tests/{name}");
-    let cases = cases.into_iter();
+    let expected: HashSet<&str> = names.iter().filter_map(|name| name.strip_suffix(EXPECTED)).collect();
+    let file = |case: &str, end: &str| format!("tests/{case}{end}");
     let mut found: Vec<_> = cases
-        .map(|case| (under_tests(&format!("{case}{INPUT}")), expected(case).map(|name| under_tests(name))))
+        .into_iter()
+        .map(|case| (file(case, INPUT), expected.contains(case).then(|| file(case, EXPECTED))))
         .collect();
     let examples = origin.file_names_in("examples");
     if examples.iter().any(|name| name == "input.json") {
@@ -67,50 +68,72 @@ fn plain(path: &str) -> String {
     path.trim_start_matches("./").to_owned()
 }
 
-fn read_case(origin: &Origin, input: &str, expected: Option<&str>) -> Result<GoldenCase, Diagnostic> {
-    let input_value = read_json(origin, input)?;
-    let Some(expected) = expected else {
+/// Reads the files of cases, up to a limit for all of them.
+struct Reader<'a> {
+    origin: &'a Origin,
+    /// How many bytes may still be read.
+    left: u64,
+}
+
+impl Reader<'_> {
+    fn case(&mut self, input: &str, expected: Option<&str>) -> Result<GoldenCase, Diagnostic> {
+        let input_value = self.json(input)?;
+        let Some(expected) = expected else { return Err(self.lone(input)) };
+        let expected_value = self.json(expected)?;
+        let expected_file = self.origin.path_of(expected);
+        let read = Expected::read(&expected_value)
+            .map_err(|error| Diagnostic::error(Rule::GoldenSyntax, &expected_file, error.to_string()))?;
+        let file_name = input.rsplit('/').next().unwrap_or(input);
+        let name = file_name.strip_suffix(INPUT).unwrap_or("example").to_owned();
+        Ok(GoldenCase {
+            cassette: self.cassette(input, &name),
+            name,
+            input: input_value,
+            expected: read,
+            input_file: self.origin.path_of(input),
+            expected_file,
+        })
+    }
+
+    fn lone(&self, input: &str) -> Diagnostic {
         let message = format!("{input} stands alone: nothing says what is expected of its answer");
-        let diagnostic = Diagnostic::warning(Rule::GoldenPair, origin.path_of(input), message);
         let beside = input.strip_suffix(INPUT).map(|case| format!("{case}{EXPECTED}"));
         let beside = beside.unwrap_or_else(|| "examples/output.json".to_owned());
-        return Err(diagnostic.suggest(format!("put the expected answer into {beside}")));
-    };
-    let expected_value = read_json(origin, expected)?;
-    let expected_file = origin.path_of(expected);
-    let read = Expected::read(&expected_value)
-        .map_err(|error| Diagnostic::error(Rule::GoldenSyntax, &expected_file, error.to_string()))?;
-    let file_name = input.rsplit('/').next().unwrap_or(input);
-    let name = file_name.strip_suffix(INPUT).unwrap_or("example").to_owned();
-    Ok(GoldenCase {
-        cassette: cassette(origin, input, &name),
-        name,
-        input: input_value,
-        expected: read,
-        input_file: origin.path_of(input),
-        expected_file,
-    })
-}
+        Diagnostic::warning(Rule::GoldenPair, self.origin.path_of(input), message)
+            .suggest(format!("put the expected answer into {beside}"))
+    }
 
-fn cassette(origin: &Origin, input: &str, name: &str) -> Option<std::path::PathBuf> {
-    let folder = input.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let cassette = format!("{name}.cassette");
-    let is_there = origin.folder_names_in(folder).contains(&cassette);
-    is_there.then(|| origin.path_of(&format!("{folder}/{cassette}")))
-}
+    fn cassette(&self, input: &str, name: &str) -> Option<PathBuf> {
+        let folder = input.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let cassette = format!("{folder}/{name}.cassette");
+        self.origin.has_folder(&cassette).then(|| self.origin.path_of(&cassette))
+    }
 
-fn read_json(origin: &Origin, path: &str) -> Result<Value, Diagnostic> {
-    let source = origin.read(path, files::MAX_CASE).map_err(|error| match error {
-        FileError::Missing => {
-            let message = format!("the manifest lists {path}, which is not there");
-            Diagnostic::error(Rule::GoldenPair, origin.path_of(path), message)
+    fn json(&mut self, path: &str) -> Result<Value, Diagnostic> {
+        let limit = self.left.min(files::MAX_CASE);
+        let source = self.origin.read(path, limit).map_err(|error| self.unread(path, &error))?;
+        self.left = self.left.saturating_sub(source.text.len() as u64);
+        let limits = Limits::default().with_bytes(files::MAX_CASE);
+        Value::parse_within(source.text.as_bytes(), limits).map_err(|error| {
+            let message = format!("{path} is not JSON: {error}");
+            let span = error.offset()..error.offset() + 1;
+            Diagnostic::error(Rule::GoldenSyntax, &source.path, message).at(&source, span)
+        })
+    }
+
+    fn unread(&self, path: &str, error: &FileError) -> Diagnostic {
+        let file = self.origin.path_of(path);
+        match error {
+            FileError::Missing => {
+                let message = format!("the manifest lists {path}, which is not there");
+                Diagnostic::error(Rule::GoldenPair, file, message)
+            }
+            FileError::TooLarge { .. } if self.left < files::MAX_CASE => {
+                let message =
+                    format!("{path} is not read: the golden tests are over {MAX_CASES} bytes together");
+                Diagnostic::error(Rule::FileTooLarge, file, message).suggest("keep fewer or smaller ones")
+            }
+            other => unreadable(&file, other),
         }
-        other => unreadable(&origin.path_of(path), &other),
-    })?;
-    let limits = Limits::default().with_bytes(files::MAX_CASE);
-    Value::parse_within(source.text.as_bytes(), limits).map_err(|error| {
-        let message = format!("{path} is not JSON: {error}");
-        let span = error.offset()..error.offset() + 1;
-        Diagnostic::error(Rule::GoldenSyntax, &source.path, message).at(&source, span)
-    })
+    }
 }

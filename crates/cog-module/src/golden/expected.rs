@@ -23,6 +23,9 @@ pub enum Expected {
     },
 }
 
+/// The most things that a file may expect of an answer: each is compiled and checked by itself.
+const MOST: usize = 1000;
+
 /// Why an expected file says nothing that could be checked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -38,6 +41,12 @@ pub enum ExpectedError {
     NoPath {
         /// The text that was found.
         path: String,
+    },
+    /// More is expected than anybody would write down.
+    #[error("{found} things are expected; allowed: at most {MOST}")]
+    TooMany {
+        /// How many there are.
+        found: usize,
     },
     /// `required` does not hold a list of paths.
     #[error("`_validate.required` takes a list of paths")]
@@ -81,13 +90,19 @@ fn fields(schemas: Node<'_>) -> Result<Vec<(Path, serde_json::Value)>, ExpectedE
     if !schemas.is_object() {
         return Err(ExpectedError::NoObject { key: "$validate" });
     }
+    check_count(schemas)?;
     schemas.members().map(|(field, schema)| Ok((path(field)?, schema.to_serde()))).collect()
+}
+
+fn check_count(expected: Node<'_>) -> Result<(), ExpectedError> {
+    if expected.len() > MOST { Err(ExpectedError::TooMany { found: expected.len() }) } else { Ok(()) }
 }
 
 fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {
     if !assertions.is_object() {
         return Err(ExpectedError::NoObject { key: "_validate" });
     }
+    check_count(assertions)?;
     for (key, value) in assertions.members() {
         if key != "required" {
             path(key)?;

@@ -222,3 +222,26 @@ fn an_operator_that_can_judge_nothing_is_found_without_an_answer() {
     let good = json!({ "rationale_matches": "^(a|b)+$", "issues_min": 1, "rationale_not": "" });
     assert_eq!(check(good), []);
 }
+
+#[test]
+fn more_than_anybody_would_expect_is_refused() {
+    let schemas: serde_json::Map<_, _> = (0..1001).map(|n| (format!("k{n}"), json!({}))).collect();
+    for key in ["$validate", "_validate"] {
+        let file = Value::from(json!({ key: schemas }));
+        assert_eq!(Expected::read(&file).unwrap_err(), ExpectedError::TooMany { found: 1001 }, "{key}");
+    }
+}
+
+#[test]
+fn golden_tests_are_read_up_to_a_limit_together() {
+    let large = format!("{{\"query\": \"{}\"}}", "x".repeat(7 * 1024 * 1024));
+    let mut folder = Folder::v22();
+    for number in 0..6 {
+        folder = folder
+            .with(&format!("tests/case{number}.input.json"), &large)
+            .with(&format!("tests/case{number}.expected.json"), &large);
+    }
+    let found = discover(&folder.load().unwrap());
+    assert!(found.cases.len() < 6 && !found.problems.is_empty());
+    assert!(found.problems.iter().all(|problem| problem.rule == Rule::FileTooLarge), "{:?}", found.problems);
+}
