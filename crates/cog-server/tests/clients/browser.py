@@ -81,6 +81,14 @@ class Browser:
         """What stands in the console."""
         return self.driver.get_log("browser")
 
+    def give(self, token):
+        """Types a token into the first page, once that asks for it; what it says before."""
+        find = lambda name: self.driver.find_element(By.ID, name)
+        WebDriverWait(self.driver, LONG).until(lambda _: find("token").is_displayed())
+        asked = find("state").text
+        find("token").send_keys(token + "\n")
+        return asked
+
     def run_a_module(self, module, key, source, picture=None):
         """Fills in the form of the first page as a person does; the state that is shown at the end, and the fields."""
         find = lambda name: self.driver.find_element(By.ID, name)

@@ -174,6 +174,12 @@ def pages(page, pictures):
         assert page.at(address + "/docs").articles(where("docs.png")) > 30
         assert page.complaints() == [], page.complaints()
         print("  pages: a module run, the reference read", flush=True)
+    with serve(token=True) as address:
+        asked = page.at(address + "/").give(TOKEN)
+        assert asked.startswith("E4007"), asked
+        shown, _ = page.run_a_module("m", "query", '{"query": "why?"}')
+        assert "Confidence 0.95" in shown, shown
+        print("  pages: a token typed, a module run", flush=True)
 
 
 def main():

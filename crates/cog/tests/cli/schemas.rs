@@ -100,3 +100,14 @@ fn capabilities() {
     fits(&validator, &stdout_json(&Place::new().cog(["capabilities"]).output().unwrap()));
     assert!(!validator.is_valid(&json!({"runtime": "cog", "version": "1", "capabilities": {}})));
 }
+
+#[test]
+fn examples() {
+    for name in ["envelope", "chunk"] {
+        let place = Place::new();
+        let document = stdout_json(&place.cog(["schema", name]).output().unwrap());
+        let examples = document["examples"].as_array().unwrap();
+        assert!(examples.len() > 1);
+        examples.iter().for_each(|example| fits(&schema(name), example));
+    }
+}
