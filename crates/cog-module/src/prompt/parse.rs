@@ -111,6 +111,9 @@ fn call<'a>(text: &'a str, rest: &'a str) -> Option<(PromptPart, &'a str)> {
 /// How far a placeholder may reach, in bytes; it bounds the work on a text that only looks like many.
 const MAX_PLACEHOLDER: usize = 2_000;
 
+/// How many brackets may stand inside each other in a placeholder.
+const MAX_NESTING: usize = 32;
+
 /// What stands between an opening sign and the closing one that belongs to it, and the rest.
 fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
@@ -119,6 +122,9 @@ fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
             depth += 1;
         } else if byte == closing {
             depth -= 1;
+        }
+        if depth > MAX_NESTING {
+            return None;
         }
         if depth == 0 {
             return Some((text.get(1..at)?, text.get(at + 1..)?));
