@@ -55,7 +55,6 @@ pub mod verify;
 mod watch;
 
 pub use crate::assembler::{Assembler, Finish, Step};
-pub use crate::correction::Correction;
 pub use crate::fold::{Folder, fold};
-pub use crate::picture::Picture;
 pub use crate::rules::{AnswerRules, RecoveryOffer};
+pub use crate::{correction::Correction, picture::Picture};

@@ -29,7 +29,7 @@ pub enum Kind {
     Envelope,
     /// One chunk of a stream (SPEC 3.2.1).
     Chunk,
-    /// The chunks of a stream, a line each or in an array (SPEC 3.2.2).
+    /// The chunks of a stream, a line each, in an array, or as server-sent events (SPEC 3.2.2, 3.2.4).
     Stream,
     /// A media source, or a generated medium (SPEC 4.2, 4.3).
     Media,

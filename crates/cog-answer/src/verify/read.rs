@@ -14,13 +14,19 @@ pub(super) enum Document {
     Lines(Vec<Value>),
 }
 
-/// Reads one JSON value, or one a line where the first line is one; blank lines count for nothing. A text that is
-/// neither is one violation.
+/// Reads one JSON value, or one a line where the first line is one, or one in each server-sent event; blank lines
+/// count for nothing. A text that is none of these is one violation.
 pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violation>> {
     let whole = match Value::parse(text) {
         Ok(value) => return Ok(Document::Whole(value)),
         Err(error) => not_json(text, &error),
     };
+    if let Some(events) = events(text) {
+        let values = events
+            .iter()
+            .map(|(index, data)| Value::parse(data).map_err(|error| bad_line(*index, data, &error)));
+        return Ok(Document::Lines(values.collect::<Result<_, _>>()?));
+    }
     let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let is_by_line = lines().next().is_some_and(|(_, line)| Value::parse(line).is_ok());
     if !(is_by_line || is_stream && lines().count() > 1) {
@@ -29,6 +35,21 @@ pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violatio
     let values =
         lines().map(|(index, line)| Value::parse(line).map_err(|error| bad_line(index, line, &error)));
     Ok(Document::Lines(values.collect::<Result<_, _>>()?))
+}
+
+/// The data of server-sent events, each with the number of its line; none where the text is anything else. The server
+/// writes them on one line each (SPEC 3.2.4).
+fn events(text: &str) -> Option<Vec<(usize, &str)>> {
+    let mut events = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let (field, value) = line.split_once(':')?;
+        match field {
+            "data" => events.push((index, value)),
+            "event" | "id" | "retry" | "" => {}
+            _ => return None,
+        }
+    }
+    (!events.is_empty()).then_some(events)
 }
 
 fn not_json(text: &str, error: &SyntaxError) -> Violation {

@@ -193,13 +193,16 @@ mod streams {
     }
 
     #[test]
-    fn our_own_streams_are_valid_as_lines_and_as_an_array() {
+    fn our_own_streams_are_valid_as_lines_as_an_array_and_as_events() {
         let text = reply(json!({ "data": { "n": 12, "odd key": [true, {}], "big": 1e300 } })).to_string();
         let stop = Some(cog_spec::FinishReason::Stop);
         for (text, reason) in [(text.as_str(), stop), (&text[..90], None)] {
             let lines: Vec<String> = chunks(&plain(), text, 5, reason).iter().map(ToJson::to_json).collect();
             assert_eq!(told(&verify(&lines.join("\n"), None, None)), [] as [&str; 0]);
             assert_eq!(told(&verify(&format!("[{}]", lines.join(",")), None, None)), [] as [&str; 0]);
+            let events = lines.iter().map(|line| format!("event: chunk\nid: s:1\ndata: {line}\n\n"));
+            let events = format!("retry: 1000\n: alive\n\n{}", events.collect::<String>());
+            assert_eq!(told(&verify(&events, None, None)), [] as [&str; 0]);
         }
     }
 
