@@ -3,7 +3,7 @@
 mod accept;
 
 use axum::http::HeaderMap;
-use cog_spec::{Code, ErrorBody, ResponseMode, Warning, WarningCode};
+use cog_spec::{Code, ErrorBody, ResponseMode, Warning};
 
 pub(crate) use self::accept::{Accept, Preferred};
 use crate::{
@@ -88,13 +88,7 @@ pub(crate) fn not_streaming() -> Fault {
 impl Delivery {
     /// What the answer warns of.
     pub(crate) fn warning(self) -> Option<Warning> {
-        (self == Self::WholeInstead).then(|| Warning {
-            fallback_used: Some("sync".to_owned()),
-            ..Warning::new(
-                WarningCode::SyncInsteadOfStream,
-                "The module answers in one piece (`response.mode: sync`): one envelope instead of a stream.",
-            )
-        })
+        (self == Self::WholeInstead).then(Warning::sync_instead_of_stream)
     }
 
     /// The same as a header.

@@ -42,6 +42,16 @@ impl Warning {
     pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), fallback_used: None }
     }
+
+    /// A stream was asked of a module that answers in one piece (supplement R55).
+    pub fn sync_instead_of_stream() -> Self {
+        let message =
+            "The module answers in one piece (`response.mode: sync`): one envelope instead of a stream.";
+        Self {
+            fallback_used: Some("sync".to_owned()),
+            ..Self::new(WarningCode::SyncInsteadOfStream, message)
+        }
+    }
 }
 
 impl ToJson for Warning {

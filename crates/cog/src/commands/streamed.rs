@@ -11,7 +11,7 @@ use cog_answer::Folder;
 use cog_json::ToJson as _;
 use cog_module::{Module, files};
 use cog_run::{ChunkStream, Stop, StopReason};
-use cog_spec::{Chunk, Code, Envelope, ErrorBody, ResponseMode, Warning, WarningCode};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, ResponseMode, Warning};
 use futures_util::{FutureExt as _, StreamExt as _};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -40,14 +40,7 @@ pub(super) fn require(module: &Module) -> Result<(), ErrorBody> {
 
 /// What to say where a module answers with one envelope all the same; none where it streams.
 pub(super) fn fallback(module: &Module) -> Option<Warning> {
-    let is_sync = module.manifest.response.mode == ResponseMode::Sync;
-    is_sync.then(|| Warning {
-        fallback_used: Some("sync".to_owned()),
-        ..Warning::new(
-            WarningCode::SyncInsteadOfStream,
-            "One envelope instead of a stream: the module's response.mode is sync",
-        )
-    })
+    (module.manifest.response.mode == ResponseMode::Sync).then(Warning::sync_instead_of_stream)
 }
 
 /// Whether the run was ended by [`follow`]'s Ctrl-C.
