@@ -165,15 +165,17 @@ impl View {
         }
     }
 
-    /// The model is asked again: what there was counts no more.
+    /// What there was counts no more: the model is asked again, or what it said first was no answer yet.
     fn reset(&mut self) {
         let had = self.picture.data().is_some();
         self.resets += u32::from(had);
         (self.growing, self.characters) = (None, 0);
         self.judgement.clear();
         let why = self.notes.drain(..).next_back();
-        let why = why.map(|note| printable(&format!(", for {}: {}", note.place, note.message)));
-        self.stage = format!("asking again{}", why.unwrap_or_default());
+        self.stage = match why {
+            Some(note) => printable(&format!("asking again, for {}: {}", note.place, note.message)),
+            None => "beginning anew".to_owned(),
+        };
     }
 
     /// A frame for a window of this size: the title, the end of the draft, what is being done.
@@ -194,7 +196,7 @@ impl View {
         lines
     }
 
-    /// `⠙ data.issues[0].title · 210 characters · attempt 2 · 3 s`.
+    /// `⠙ data.issues[0].title · 210 characters · begun 2 times · 3 s`.
     fn status(&self, columns: usize, elapsed: Duration) -> Line {
         let mut parts = Vec::new();
         if self.characters > 0 {
@@ -204,7 +206,7 @@ impl View {
             parts.push(format!("{} %", self.percent));
         }
         if self.resets > 0 {
-            parts.push(format!("attempt {}", self.resets + 1));
+            parts.push(format!("begun {} times", self.resets + 1));
         }
         parts.push(format!("{} s", elapsed.as_secs()));
         let facts = parts.join(" · ");

@@ -60,7 +60,7 @@ fn a_violation_is_shown_and_goes_when_the_model_is_asked_again() {
     view.see(&snapshot(None, "{}"));
     assert_eq!(
         texts(&view, 100, 24)[1],
-        "⠋ asking again, for data.verdict: is not one of approve, reject · attempt 2 · 3 s"
+        "⠋ asking again, for data.verdict: is not one of approve, reject · begun 2 times · 3 s"
     );
     assert_eq!(texts(&view, 80, 24).len(), 2);
 }
