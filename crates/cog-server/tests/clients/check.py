@@ -6,6 +6,7 @@ Started by `cargo xtask test`, which installs what it needs and says in COG and 
 import json
 import os
 import sys
+import time
 
 import httpx
 
@@ -140,10 +141,11 @@ def cancelled(page):
 
 def state(address, session, expected):
     """Waits until a session is in this state."""
-    for _ in range(2000):
+    for _ in range(1000):
         found = httpx.get(f"{address}/v1/sessions/{session}").json().get("state")
         if found == expected:
             return
+        time.sleep(0.02)
     raise AssertionError(f"the session is {found}, expected {expected}")
 
 

@@ -39,6 +39,9 @@ response:
 BODY = {"input": {"query": "why?"}, "_options": {"response_mode": "streaming"}}
 
 
+EVENT = re.compile(rb"event: .*\nid: .*\ndata: .*\n\n")
+
+
 @contextlib.contextmanager
 def process(command, says, **more):
     """A program, and what its output says of where it listens."""
@@ -89,9 +92,10 @@ def breaking(address, after):
         with contextlib.suppress(OSError):
             while piece := source.recv(65536):
                 seen += piece
-                if is_answer and not state["broken"] and seen.count(b"\nevent: ") >= after:
+                ends = [found.end() for found in EVENT.finditer(seen)] if is_answer else []
+                if len(ends) >= after and not state["broken"]:
                     state["broken"] = True
-                    end = [found.end() for found in re.finditer(rb"\n\n", seen)][after - 1]
+                    end = ends[after - 1]
                     sink.sendall(piece[: max(0, len(piece) - (len(seen) - end))])
                     break
                 sink.sendall(piece)
