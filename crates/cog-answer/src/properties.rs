@@ -1,6 +1,6 @@
 //! What holds of every reply, however it is made and however it arrives.
 
-use cog_spec::{ChunkType, Dialect, FinishReason, Format, Manifest, Tier};
+use cog_spec::{ChunkType, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -191,6 +191,28 @@ proptest! {
         prop_assert_eq!(second["meta"].get("repairs"), None);
         prop_assert_eq!(&second["meta"], &first["meta"]);
         prop_assert_eq!(&second["data"], &first["data"]);
+    }
+
+    /// Whatever a violation does, and though the stream is resumed or cut: it is in order, gives its data, and has one
+    /// end (`chunks` checks that, and has `verify` read it). What is told on the way changes nothing of the answer.
+    #[test]
+    fn every_stream_is_right_whatever_a_violation_does(
+        setup in any_setup(),
+        text in reply_text(),
+        piece in 1..20_usize,
+        on_violation in prop::sample::select(vec![OnViolation::Report, OnViolation::Abort, OnViolation::Retry]),
+        (resume_from, is_finished) in (prop::option::of(1..1000_u64), any::<bool>()),
+    ) {
+        let mut rules = setup.rules();
+        rules.response.on_violation = on_violation;
+        rules.response.max_attempts = 3;
+        rules.resume_from = resume_from;
+        let reason = is_finished.then_some(FinishReason::Stop);
+        let live = envelope(fold(chunks(&rules, &text, piece, reason.clone())));
+        rules.watch = false;
+        prop_assert_eq!(&envelope(fold(chunks(&rules, &text, piece, reason))), &live);
+        let attempts = live["meta"]["attempts"].as_u64().unwrap_or(1);
+        prop_assert!(attempts == 1 || (on_violation == OnViolation::Retry && attempts == 3), "{attempts}");
     }
 
     /// A reply that is cut anywhere is no answer, and what is given of it was in it.

@@ -59,24 +59,32 @@ fn merge(into: &mut serde_json::Value, more: serde_json::Value) {
     }
 }
 
-/// The chunks of a reply that arrives in pieces of `piece` bytes and is finished for `reason`.
+/// The chunks of a reply that arrives in pieces of `piece` bytes and is finished for `reason`; a model that is asked
+/// again says the same again.
 pub(crate) fn chunks(
     rules: &AnswerRules,
     text: &str,
     piece: usize,
     reason: Option<FinishReason>,
 ) -> Vec<Chunk> {
-    let (mut assembler, first) = Assembler::new(rules.clone());
+    let (assembler, first) = Assembler::new(rules.clone());
+    let mut assembler = Box::new(assembler);
     let mut out = vec![first];
-    let texts = pieces(text, piece).into_iter().map(ModelEvent::Text);
     let mut now = Duration::ZERO;
-    for event in texts.chain(reason.map(ModelEvent::Finished)) {
-        now += Duration::from_millis(10);
-        if assembler.event(event, now, &mut out) == Step::Stop {
-            break;
+    assembler.tick(now, &mut out);
+    loop {
+        let texts = pieces(text, piece).into_iter().map(ModelEvent::Text);
+        for event in texts.chain(reason.clone().map(ModelEvent::Finished)) {
+            now += Duration::from_millis(10);
+            if assembler.event(event, now, &mut out) == Step::Stop {
+                break;
+            }
+        }
+        match assembler.finish(now, &mut out) {
+            Finish::Ended => break,
+            Finish::Again(again, _) => assembler = again,
         }
     }
-    assert!(matches!(assembler.finish(now, &mut out), Finish::Ended));
     check_stream(&out);
     out
 }
@@ -118,8 +126,13 @@ pub(crate) fn pieces(text: &str, size: usize) -> Vec<String> {
 pub(crate) fn check_stream(chunks: &[Chunk]) {
     assert!(matches!(chunks.first(), Some(Chunk::Meta { .. })), "the first chunk is meta");
     assert_eq!(chunks.iter().filter(|chunk| matches!(chunk, Chunk::Meta { .. })).count(), 1);
+    let before = chunks.first().and_then(|first| match first {
+        Chunk::Meta { resume_from_seq, .. } => *resume_from_seq,
+        _ => None,
+    });
+    let first = before.unwrap_or(0) + 1;
     let numbers: Vec<u64> = chunks.iter().filter_map(Chunk::seq).collect();
-    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    assert_eq!(numbers, (first..first + numbers.len() as u64).collect::<Vec<_>>());
     assert_eq!(chunks.iter().filter(|chunk| chunk.is_end()).count(), 1);
     let last = chunks.last().unwrap();
     assert!(last.is_end(), "nothing follows the end");
@@ -128,4 +141,7 @@ pub(crate) fn check_stream(chunks: &[Chunk]) {
         chunks.iter().for_each(|chunk| picture.apply(chunk));
         assert_eq!(picture.into_data(), Some(data.to_serde()));
     }
+    let lines: Vec<String> = chunks.iter().map(|chunk| cog_json::ToJson::to_json(chunk)).collect();
+    let verdict = crate::verify::verify(&lines.join("\n"), None, None);
+    assert!(verdict.valid, "{:?}\n{}", verdict.violations, lines.join("\n"));
 }
