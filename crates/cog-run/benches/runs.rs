@@ -40,12 +40,13 @@ fn main() -> ExitCode {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let module = Runtime::builder().build().load("task-prioritizer").unwrap();
     let answer = server::answer(&module, 2_000);
+    let input = RunInput::Json(module.contract.sample_input(1).unwrap());
     let reference = best(|| read_and_check(&module, &answer));
     let runtime = Runtime::builder().provider(Arc::new(InProcess(answer.clone()))).build();
-    let runs = best(|| events.block_on(run(&runtime, &module)));
-    let streams = best(|| events.block_on(stream(&runtime, &module)));
+    let runs = best(|| events.block_on(run(&runtime, &module, &input)));
+    let streams = best(|| events.block_on(stream(&runtime, &module, &input)));
     let over_http = Runtime::builder().provider(Arc::new(asking(server::serve(&answer)))).build();
-    let http = best(|| events.block_on(run(&over_http, &module)));
+    let http = best(|| events.block_on(run(&over_http, &module, &input)));
 
     println!("parsing and checking {:5.1} µs ({} bytes)", reference, answer.len());
     let tell = |name: &str, time: f64| println!("{name:20} {time:5.1} µs, {:4.1} times", time / reference);
@@ -87,17 +88,13 @@ fn read_and_check(module: &Module, answer: &str) {
     black_box(value);
 }
 
-fn input(module: &Module) -> RunInput {
-    RunInput::Json(module.contract.sample_input(1).unwrap())
-}
-
-async fn run(runtime: &Runtime, module: &Arc<Module>) {
-    let envelope = runtime.execute(module, input(module), RunOptions::default()).await;
+async fn run(runtime: &Runtime, module: &Arc<Module>, input: &RunInput) {
+    let envelope = runtime.execute(module, input.clone(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
 }
 
-async fn stream(runtime: &Runtime, module: &Arc<Module>) {
-    let chunks = runtime.execute_stream(module, input(module), RunOptions::default()).unwrap();
+async fn stream(runtime: &Runtime, module: &Arc<Module>, input: &RunInput) {
+    let chunks = runtime.execute_stream(module, input.clone(), RunOptions::default()).unwrap();
     assert!(chunks.count().await > 2);
 }
 
