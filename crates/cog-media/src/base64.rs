@@ -1,0 +1,83 @@
+use base64_simd::STANDARD;
+
+use crate::{MediaError, Store, Stored};
+
+/// How many digits are decoded at once: a multiple of four, so that no group is split.
+const BLOCK: usize = 64 * 1024;
+
+/// Decodes a medium that is given as base64 (SPEC 4.2.2, RFC 4648 section 4), block by block.
+///
+/// White space, line breaks, the URL alphabet, and digits without padding are refused: a text that says two things to two
+/// readers is not valid.
+///
+/// # Errors
+/// [`MediaError::NotBase64`], and as [`Store::push`]. A text whose length says that it is too large is not decoded.
+pub fn from_base64(text: &str, mut store: Store) -> Result<Stored, MediaError> {
+    if text.is_empty() {
+        return Err(MediaError::NotBase64 { what: "it is empty" });
+    }
+    if !text.len().is_multiple_of(4) {
+        return Err(MediaError::NotBase64 { what: "its length is no multiple of four" });
+    }
+    store.expect(decoded_length(text))?;
+    let mut block = vec![0; BLOCK / 4 * 3];
+    let mut left = text.len();
+    for digits in text.as_bytes().chunks(BLOCK) {
+        left -= digits.len();
+        if left > 0 && digits.ends_with(b"=") {
+            return Err(MediaError::NotBase64 { what: "there is padding in the middle" });
+        }
+        let bytes = STANDARD.decode(digits, base64_simd::Out::from_slice(&mut block)).map_err(|_| {
+            MediaError::NotBase64 { what: "a character is none of its alphabet, or the padding is wrong" }
+        })?;
+        store.push(bytes)?;
+    }
+    Ok(store.finish())
+}
+
+/// How many bytes so much padded base64 stands for.
+fn decoded_length(text: &str) -> u64 {
+    let padding = text.bytes().rev().take(2).filter(|byte| *byte == b'=').count();
+    (text.len() / 4 * 3 - padding) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    fn decode(text: &str) -> Result<Vec<u8>, MediaError> {
+        let mut bytes = Vec::new();
+        from_base64(text, Store::within(1 << 24))?.reader().read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    #[test]
+    fn base64_of_any_length_is_decoded() {
+        for length in [1, 2, 3, BLOCK / 4 * 3 - 1, BLOCK / 4 * 3, BLOCK / 4 * 3 + 1, 200_000] {
+            let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 256).unwrap()).collect();
+            assert!(decode(&STANDARD.encode_to_string(&bytes)).unwrap() == bytes, "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_is_refused() {
+        let middle = format!("{}=={}", "QUJD".repeat(BLOCK / 4 - 1) + "QQ", "QUJD");
+        for bad in
+            ["", "QQ", "QQ=", "Q===", "QU=J", "QQ==\n", "QQ==QUJD", "-_-_", "***=", "QR==", "ÄÄ", &middle]
+        {
+            assert!(matches!(decode(bad), Err(MediaError::NotBase64 { .. })), "{bad:.40}");
+        }
+    }
+
+    #[test]
+    fn the_limit_counts_decoded_bytes_and_holds_before_decoding() {
+        let at_the_limit = STANDARD.encode_to_string([7; 10]);
+        assert!(from_base64(&at_the_limit, Store::within(10)).is_ok());
+        let past_it = STANDARD.encode_to_string([7; 11]);
+        assert!(matches!(from_base64(&past_it, Store::within(10)), Err(MediaError::TooLarge { limit: 10 })));
+        let endless = "*".repeat(1 << 20);
+        assert!(matches!(from_base64(&endless, Store::within(10)), Err(MediaError::TooLarge { .. })));
+    }
+}

@@ -1,0 +1,58 @@
+//! The type of a medium, by its content alone (supplement R61).
+
+use cog_spec::Modality;
+
+/// How many bytes of the beginning decide.
+pub(crate) const HEAD: usize = 8192;
+
+/// The type of what begins with these bytes, in the words of SPEC 4.1; none where nothing known is recognised.
+///
+/// A WebM or Ogg file is told to be what most are, video and audio; its tracks decide, once they are read.
+pub fn sniff(head: &[u8]) -> Option<&'static str> {
+    let head = head.get(..HEAD).unwrap_or(head);
+    let found = infer::get(head)?.mime_type();
+    Some(match found {
+        "audio/x-wav" => "audio/wav",
+        "audio/m4a" => "audio/mp4",
+        "video/x-m4v" => "video/mp4",
+        "application/ogg" | "video/ogg" => "audio/ogg",
+        found => found,
+    })
+}
+
+/// The kind that a type of SPEC 4.1.1 belongs to.
+pub fn modality_of(media_type: &str) -> Option<Modality> {
+    Modality::ALL.iter().copied().find(|modality| modality.media_types().contains(&media_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_told_by_their_first_bytes() {
+        for (head, expected) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], Some("image/png")),
+            (b"\xff\xd8\xff\xe0\0\x10JFIF\0", Some("image/jpeg")),
+            (b"GIF89a\x01\0\x01\0", Some("image/gif")),
+            (b"RIFF\x24\0\0\0WEBPVP8 ", Some("image/webp")),
+            (b"RIFF\x24\0\0\0WAVEfmt ", Some("audio/wav")),
+            (b"ID3\x04\0\0\0\0\0\0", Some("audio/mpeg")),
+            (b"OggS\0\x02\0\0\0\0\0\0\0\0", Some("audio/ogg")),
+            (b"%PDF-1.7\n", Some("application/pdf")),
+            (b"\0\0\0\x14ftypqt  \0\0\0\0qt  ", Some("video/quicktime")),
+            (b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", Some("video/mp4")),
+            (b"", None),
+            (b"Hello", None),
+        ] {
+            assert_eq!(sniff(head), expected, "{}", String::from_utf8_lossy(head));
+        }
+    }
+
+    #[test]
+    fn a_type_belongs_to_one_kind() {
+        assert_eq!(modality_of("image/webp"), Some(Modality::Image));
+        assert_eq!(modality_of("application/pdf"), Some(Modality::Document));
+        assert_eq!(modality_of("image/tiff"), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! Media: from where they are to bytes that were checked (SPEC 4, supplement section 9).
+//!
+//! A source becomes [`Stored`] bytes, in memory or on disk by their size, with a limit while they are read and a hash on
+//! the way; [`check`] tells their type by content and reads their header, and nothing reaches a provider before it has
+//! passed:
+//!
+//! ```
+//! use cog_media::{Expected, MediaRules, Store, check, from_base64};
+//!
+//! let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+//! let stored = from_base64(pixel, Store::within(20 << 20))?;
+//! let media = check(stored, &Expected::default(), &MediaRules::default())?;
+//! assert_eq!(media.media_type(), "image/gif");
+//! assert_eq!((media.facts().width, media.facts().height), (Some(1), Some(1)));
+//! # Ok::<(), cog_media::MediaError>(())
+//! ```
+//!
+//! - [`MediaError`] has a code for each way in which a medium can be refused.
+//! - [`MediaRules`] holds the limits; [`MediaRules::of`] takes those of a manifest.
+
+mod base64;
+mod check;
+mod error;
+mod facts;
+mod kind;
+mod picture;
+mod rules;
+mod store;
+
+pub use crate::{
+    base64::from_base64,
+    check::{Expected, Media, check},
+    error::MediaError,
+    facts::{Facts, Orientation},
+    kind::{modality_of, sniff},
+    rules::MediaRules,
+    store::{Store, Stored},
+};

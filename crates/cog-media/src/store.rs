@@ -1,0 +1,221 @@
+//! Bytes on their way in: counted, hashed, in memory as long as they are few.
+
+use std::{
+    fs::File,
+    io::{Read, SeekFrom, Write as _},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use sha2::{Digest as _, Sha256};
+
+use crate::{MediaError, kind::HEAD};
+
+/// What is larger than this goes to disk.
+const IN_MEMORY: usize = 1 << 20;
+
+/// Takes bytes as they come, up to a limit.
+///
+/// Up to 1 MiB stands in memory; more goes to a temporary file without a name, which is gone with the last [`Stored`]
+/// that holds it, even where the program is killed.
+pub struct Store {
+    limit: u64,
+    length: u64,
+    hash: Sha256,
+    head: Vec<u8>,
+    file: Option<File>,
+}
+
+/// Bytes that have all come. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    place: Place,
+    length: u64,
+    sha256: [u8; 32],
+}
+
+#[derive(Debug, Clone)]
+enum Place {
+    Memory(Bytes),
+    /// The beginning, and all of it on disk.
+    Disk(Bytes, Arc<File>),
+}
+
+impl Store {
+    /// A store that refuses more than so many bytes while they are read (SPEC 11.1).
+    pub fn within(limit: u64) -> Self {
+        Self { limit, length: 0, hash: Sha256::new(), head: Vec::new(), file: None }
+    }
+
+    /// Refuses at once what is said to be too large, before any of it is taken.
+    ///
+    /// # Errors
+    /// [`MediaError::TooLarge`].
+    pub fn expect(&self, length: u64) -> Result<(), MediaError> {
+        if length > self.limit { Err(MediaError::TooLarge { limit: self.limit }) } else { Ok(()) }
+    }
+
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// [`MediaError::TooLarge`] at the first byte past the limit; a disk that takes no more.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), MediaError> {
+        self.length = self.length.saturating_add(bytes.len() as u64);
+        if self.length > self.limit {
+            return Err(MediaError::TooLarge { limit: self.limit });
+        }
+        self.hash.update(bytes);
+        if self.file.is_none() && self.head.len() + bytes.len() > IN_MEMORY {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(&self.head)?;
+            self.head.truncate(HEAD);
+            self.head.shrink_to_fit();
+            self.file = Some(file);
+        }
+        match &mut self.file {
+            Some(file) => file.write_all(bytes)?,
+            None => self.head.extend_from_slice(bytes),
+        }
+        Ok(())
+    }
+
+    /// All bytes have come.
+    pub fn finish(self) -> Stored {
+        let head = Bytes::from(self.head);
+        let place = match self.file {
+            Some(file) => Place::Disk(head, Arc::new(file)),
+            None => Place::Memory(head),
+        };
+        Stored { place, length: self.length, sha256: self.hash.finalize().into() }
+    }
+}
+
+impl Stored {
+    /// How many bytes.
+    pub fn len(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// The SHA-256 of all bytes.
+    pub fn sha256(&self) -> &[u8; 32] {
+        &self.sha256
+    }
+
+    /// The first bytes, which tell the type.
+    pub fn head(&self) -> &[u8] {
+        let (Place::Memory(head) | Place::Disk(head, _)) = &self.place;
+        head.get(..HEAD).unwrap_or(head)
+    }
+
+    /// Reads the bytes from their beginning. Readers do not disturb each other.
+    pub fn reader(&self) -> impl Read + std::io::Seek + use<> {
+        Reader { stored: self.clone(), at: 0 }
+    }
+}
+
+/// A place in stored bytes.
+struct Reader {
+    stored: Stored,
+    at: u64,
+}
+
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let read = match &self.stored.place {
+            Place::Memory(bytes) => {
+                let from = usize::try_from(self.at).unwrap_or(usize::MAX);
+                bytes.get(from..).unwrap_or_default().read(into)?
+            }
+            Place::Disk(_, file) => read_at(file, into, self.at)?,
+        };
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl std::io::Seek for Reader {
+    fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
+        let (base, offset) = match to {
+            SeekFrom::Start(at) => (at, 0),
+            SeekFrom::End(offset) => (self.stored.length, offset),
+            SeekFrom::Current(offset) => (self.at, offset),
+        };
+        let at = base.checked_add_signed(offset);
+        self.at = at.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
+        Ok(self.at)
+    }
+}
+
+/// Reads where no other reader's place is moved.
+#[cfg(unix)]
+fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, into, at)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, into, at)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Seek as _;
+
+    use super::*;
+
+    fn stored(bytes: &[u8]) -> Stored {
+        let mut store = Store::within(u64::MAX);
+        bytes.chunks(100_000).for_each(|piece| store.push(piece).unwrap());
+        store.finish()
+    }
+
+    fn read(stored: &Stored) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        stored.reader().read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn few_bytes_and_many_come_back_as_they_were() {
+        for length in [0, 1, HEAD, IN_MEMORY, IN_MEMORY + 1, 3 * IN_MEMORY + 7] {
+            let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let stored = stored(&bytes);
+            assert_eq!(stored.len(), length as u64);
+            assert!(read(&stored) == bytes && read(&stored) == bytes, "{length} bytes");
+            assert_eq!(stored.sha256()[..], Sha256::digest(&bytes)[..]);
+            assert!(bytes.starts_with(stored.head()));
+        }
+    }
+
+    #[test]
+    fn many_bytes_do_not_stand_in_memory() {
+        let stored = stored(&vec![7; 3 * IN_MEMORY]);
+        assert!(matches!(&stored.place, Place::Disk(head, _) if head.len() <= HEAD));
+    }
+
+    #[test]
+    fn readers_do_not_move_each_other() {
+        for length in [10_usize, 2 * IN_MEMORY] {
+            let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let stored = stored(&bytes);
+            let (mut one, mut other) = (stored.reader(), stored.reader());
+            let mut ends = [[0; 2]; 2];
+            one.seek(SeekFrom::End(-2)).unwrap();
+            other.read_exact(&mut ends[0]).unwrap();
+            one.read_exact(&mut ends[1]).unwrap();
+            assert_eq!((&ends[0][..], &ends[1][..]), (&bytes[..2], &bytes[length - 2..]));
+        }
+    }
+
+    #[test]
+    fn the_limit_is_kept_to_the_byte_while_reading() {
+        let mut store = Store::within(10);
+        store.push(&[0; 10]).unwrap();
+        assert!(matches!(store.push(&[0]), Err(MediaError::TooLarge { limit: 10 })));
+    }
+}
