@@ -1,5 +1,7 @@
 use cog_spec::{Code, Modality};
 
+use crate::Refusal;
+
 /// Why a medium is refused. Displayed in words of our own: what a decoder says may show memory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -74,6 +76,24 @@ pub enum MediaError {
         /// `sha256`, `md5` or `crc32`.
         algorithm: &'static str,
     },
+    /// A URL that may not be asked.
+    #[error("{}{refusal}", redirected(*.hop))]
+    Refused {
+        /// Why.
+        refusal: Refusal,
+        /// After how many redirects.
+        hop: usize,
+    },
+    /// A URL that did not give the medium.
+    #[error("{url}: {what}")]
+    Fetch {
+        /// The URL without its query.
+        url: String,
+        /// What happened instead.
+        what: String,
+        /// The status of the answer, where there was one.
+        status: Option<u16>,
+    },
     /// It could not be kept.
     #[error("the medium could not be kept: {0}")]
     Storage(#[from] std::io::Error),
@@ -91,6 +111,8 @@ impl MediaError {
             Self::TooSmall { .. } => Code::MediaDimensionTooSmall,
             Self::TooManyPixels { .. } => Code::MediaPixelLimit,
             Self::Checksum { .. } => Code::ChecksumMismatch,
+            Self::Refused { refusal, .. } => refusal.code(),
+            Self::Fetch { .. } => Code::MediaFetchFailed,
             Self::Storage(_) => Code::InternalError,
         }
     }
@@ -110,6 +132,10 @@ impl MediaError {
             Self::TooWide { .. } | Self::TooManyPixels { .. } => "scale it down",
             Self::TooSmall { .. } => "send it in a higher resolution",
             Self::Checksum { .. } => "send it again; it may have been cut or changed on its way",
+            Self::Refused { .. } => {
+                "give a public http or https address, have the operator allow this one, or send the bytes as base64"
+            }
+            Self::Fetch { .. } => "see whether the address still gives it, or send the bytes as base64",
             Self::Storage(_) => "see whether the disk of temporary files is full",
         }
     }
@@ -121,4 +147,8 @@ impl MediaError {
             if allowed.is_empty() { Modality::Text.as_str().to_owned() } else { allowed.join(", ") };
         Self::Unsupported { found, allowed }
     }
+}
+
+fn redirected(hop: usize) -> &'static str {
+    if hop == 0 { "" } else { "redirected: " }
 }

@@ -15,6 +15,7 @@
 //! # Ok::<(), cog_media::MediaError>(())
 //! ```
 //!
+//! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
 //! - [`MediaError`] has a code for each way in which a medium can be refused.
 //! - [`MediaRules`] holds the limits; [`MediaRules::of`] takes those of a manifest.
 
@@ -22,6 +23,8 @@ mod base64;
 mod check;
 mod error;
 mod facts;
+mod fetch;
+mod guard;
 mod kind;
 mod picture;
 mod rules;
@@ -32,6 +35,8 @@ pub use crate::{
     check::{Expected, Media, check},
     error::MediaError,
     facts::{Facts, Orientation},
+    fetch::{Addresses, FetchLimits, Fetched, Fetcher, Resolver, SystemResolver},
+    guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},
     rules::MediaRules,
     store::{Store, Stored},

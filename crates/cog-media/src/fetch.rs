@@ -1,0 +1,189 @@
+//! The one fetch of addresses that come from an input or a model (design decision 8).
+//!
+//! Each hop is judged by the guard, resolved, and every address that the name has is judged too, by the resolver of the
+//! client itself: what it gives is what is dialled, so there is no second lookup whose answer could differ.
+
+mod cache;
+mod client;
+mod resolve;
+
+use std::time::Duration;
+
+use reqwest::{Response, StatusCode, header};
+
+use crate::{MediaError, Refusal, Store, Stored, Target, UrlGuard};
+
+use self::{
+    cache::{Cache, Known},
+    client::Clients,
+};
+
+pub use self::resolve::{Addresses, Resolver, SystemResolver};
+
+/// How long a fetch may take and how far it may lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchLimits {
+    /// The longest for everything: lookups, redirects, and the last byte.
+    pub timeout: Duration,
+    /// The longest until a connection stands.
+    pub connect: Duration,
+    /// The most redirects.
+    pub hops: usize,
+    /// The most bytes that are kept for the next time; 0 for none.
+    pub cache: u64,
+}
+
+impl Default for FetchLimits {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), connect: Duration::from_secs(10), hops: 5, cache: 256 << 20 }
+    }
+}
+
+/// Bytes that were fetched.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// The bytes.
+    pub stored: Stored,
+    /// The type that the server named: a hint (supplement R61).
+    pub declared: Option<String>,
+}
+
+/// Fetches media. Needs a Tokio runtime with I/O and time.
+///
+/// Redirects are followed by hand, each judged like the first address; no proxy is asked, no cookie kept, nothing sent
+/// that tells of the caller. Content that was compressed on its way is refused: no medium gains by it, and a bomb would.
+pub struct Fetcher {
+    guard: UrlGuard,
+    limits: FetchLimits,
+    clients: Clients,
+    cache: Cache,
+}
+
+impl Fetcher {
+    /// A fetcher that asks the system for the addresses of names.
+    pub fn new(guard: UrlGuard, limits: FetchLimits) -> Self {
+        Self::with_resolver(guard, limits, SystemResolver)
+    }
+
+    /// A fetcher that asks this resolver.
+    pub fn with_resolver(guard: UrlGuard, limits: FetchLimits, resolver: impl Resolver + 'static) -> Self {
+        let clients = Clients::new(guard.clone(), limits.connect, resolver);
+        Self { guard, cache: Cache::within(limits.cache), limits, clients }
+    }
+
+    /// The guard that judges its addresses.
+    pub fn guard(&self) -> &UrlGuard {
+        &self.guard
+    }
+
+    /// Fetches a URL into a store, whose limit holds while bytes arrive.
+    ///
+    /// # Errors
+    /// [`MediaError::Refused`] and [`MediaError::Fetch`] (E1012, supplement R62), and as [`Store::push`].
+    pub async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
+        let first = self.guard.judge(url).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })?;
+        let shown = first.to_string();
+        match tokio::time::timeout(self.limits.timeout, self.follow(first, store)).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let what = format!("it took longer than {} s", self.limits.timeout.as_secs_f32());
+                Err(MediaError::Fetch { url: shown, what, status: None })
+            }
+        }
+    }
+
+    async fn follow(&self, first: Target, store: Store) -> Result<Fetched, MediaError> {
+        let mut target = first;
+        for hop in 0..=self.limits.hops {
+            let known = self.cache.get(target.url());
+            if let Some(fetched) = known.as_ref().and_then(Known::fresh) {
+                store.expect(fetched.stored.len())?;
+                return Ok(fetched);
+            }
+            let reply = self.ask(&target, known.as_ref(), hop).await?;
+            match (next(&target, &reply), known) {
+                (Some(location), _) => {
+                    let judged = location.and_then(|location| self.guard.judge(&location));
+                    target = judged.map_err(|refusal| MediaError::Refused { refusal, hop: hop + 1 })?;
+                }
+                (None, Some(known)) if reply.status() == StatusCode::NOT_MODIFIED => {
+                    store.expect(known.fetched.stored.len())?;
+                    return Ok(known.fetched);
+                }
+                (None, _) => return self.take(&target, reply, store).await,
+            }
+        }
+        Err(fault(&target, format!("more than {} redirects", self.limits.hops), None))
+    }
+
+    async fn ask(&self, target: &Target, known: Option<&Known>, hop: usize) -> Result<Response, MediaError> {
+        let client = self.clients.of(target).map_err(|what| fault(target, what, None))?;
+        let mut request = client.get(target.url().clone()).header(header::ACCEPT_ENCODING, "identity");
+        if let Some((name, value)) = known.and_then(Known::condition) {
+            request = request.header(name, value);
+        }
+        request.send().await.map_err(|error| match client::refusal(&error) {
+            Some(refusal) => MediaError::Refused { refusal, hop },
+            None => fault(target, client::told(&error), None),
+        })
+    }
+
+    /// Takes the bytes of an answer as they arrive.
+    async fn take(
+        &self,
+        target: &Target,
+        mut reply: Response,
+        mut store: Store,
+    ) -> Result<Fetched, MediaError> {
+        let status = reply.status();
+        if status != StatusCode::OK {
+            return Err(fault(target, format!("the server answered {status}"), Some(status.as_u16())));
+        }
+        let encoding = reply.headers().get(header::CONTENT_ENCODING);
+        if encoding.is_some_and(|encoding| encoding != "identity") {
+            return Err(fault(target, "the content is compressed, which was not asked for".to_owned(), None));
+        }
+        if let Some(length) = reply.content_length() {
+            store.expect(length)?;
+        }
+        while let Some(bytes) =
+            reply.chunk().await.map_err(|error| fault(target, client::told(&error), None))?
+        {
+            store.push(&bytes)?;
+        }
+        let declared = reply.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let declared =
+            declared.map(|value| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+        let fetched = Fetched { stored: store.finish(), declared };
+        self.cache.keep(target.url(), reply.headers(), &fetched);
+        Ok(fetched)
+    }
+}
+
+impl std::fmt::Debug for Fetcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Fetcher")
+            .field("guard", &self.guard)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where an answer says that the medium is.
+fn next(target: &Target, reply: &Response) -> Option<Result<String, Refusal>> {
+    let moved = [
+        StatusCode::MOVED_PERMANENTLY,
+        StatusCode::FOUND,
+        StatusCode::SEE_OTHER,
+        StatusCode::TEMPORARY_REDIRECT,
+        StatusCode::PERMANENT_REDIRECT,
+    ];
+    let location = reply.headers().get(header::LOCATION).filter(|_| moved.contains(&reply.status()))?;
+    let location = std::str::from_utf8(location.as_bytes()).map_err(|_| Refusal::Form("it is no UTF-8 text"));
+    Some(location.and_then(|location| target.join(location)))
+}
+
+fn fault(target: &Target, what: String, status: Option<u16>) -> MediaError {
+    MediaError::Fetch { url: target.to_string(), what, status }
+}

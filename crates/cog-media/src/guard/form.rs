@@ -1,0 +1,113 @@
+//! What a URL may look like: what two readers could read differently is refused, whoever would be asked.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+
+use super::{Host, Refusal};
+
+/// The longest URL, in bytes: a signed link has up to two thousand.
+const LONGEST: usize = 8192;
+
+/// Characters that an internationalised name is split at beside the dot.
+const OTHER_DOTS: [char; 3] = ['\u{3002}', '\u{ff0e}', '\u{ff61}'];
+
+/// Reads a URL of the web.
+pub(super) fn read(text: &str) -> Result<Url, Refusal> {
+    plain(text)?;
+    let authority = authority(text)?;
+    let written = host_of(authority);
+    if written.contains('%') {
+        return Err(Refusal::Form("its host is percent-encoded"));
+    }
+    let mut url = Url::parse(text).map_err(|_| Refusal::Form("it cannot be read as a URL"))?;
+    let read = url.host_str().unwrap_or_default().to_owned();
+    same_name(written, &read)?;
+    if let Some(name) = read.strip_suffix('.') {
+        url.set_host(Some(name)).map_err(|_| Refusal::Form("its host is no name"))?;
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// Refuses white space, controls and backslashes, which some readers drop or turn into slashes.
+pub(super) fn plain(text: &str) -> Result<(), Refusal> {
+    if text.is_empty() {
+        return Err(Refusal::Form("it is empty"));
+    }
+    if text.len() > LONGEST {
+        return Err(Refusal::Form("it is longer than 8192 bytes"));
+    }
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err(Refusal::Form("it has white space or a control character in it"));
+    }
+    if text.contains('\\') {
+        return Err(Refusal::Form("it has a backslash in it"));
+    }
+    Ok(())
+}
+
+/// Whom a URL that was read names.
+pub(super) fn host(url: &Url) -> Result<Host, Refusal> {
+    let host = url.host_str().unwrap_or_default();
+    if let Some(inner) = host.strip_prefix('[') {
+        let address = inner.trim_end_matches(']').parse::<Ipv6Addr>();
+        return address.map(|address| Host::Address(IpAddr::V6(address))).map_err(|_| no_name());
+    }
+    if let Ok(address) = host.parse::<Ipv4Addr>() {
+        return Ok(Host::Address(IpAddr::V4(address)));
+    }
+    let is_name = host.len() <= 253
+        && host.split('.').all(|label| (1..=63).contains(&label.len()))
+        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if is_name { Ok(Host::Name(host.to_owned())) } else { Err(no_name()) }
+}
+
+fn no_name() -> Refusal {
+    Refusal::Form("its host is neither a name nor an address")
+}
+
+/// What stands between the scheme and the path.
+fn authority(text: &str) -> Result<&str, Refusal> {
+    let (scheme, rest) = text.split_once(':').ok_or_else(|| Refusal::Scheme(String::new()))?;
+    if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+        let is_scheme = scheme.len() <= 24
+            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        return Err(Refusal::Scheme(if is_scheme { scheme.to_ascii_lowercase() } else { String::new() }));
+    }
+    let rest = rest.strip_prefix("//").ok_or(Refusal::Form("its scheme is not followed by `//`"))?;
+    // Older readers end the host at the slash alone: what stands before it may not name another.
+    let until_slash = rest.split('/').next().unwrap_or_default();
+    if until_slash.contains('@') {
+        return Err(Refusal::Credentials);
+    }
+    match rest.split(['/', '?', '#']).next().unwrap_or_default() {
+        "" => Err(Refusal::Form("it names no host")),
+        authority => Ok(authority),
+    }
+}
+
+/// The host without its port.
+fn host_of(authority: &str) -> &str {
+    match authority.find(']') {
+        Some(end) => authority.get(..=end).unwrap_or(authority),
+        None => authority.split(':').next().unwrap_or_default(),
+    }
+}
+
+/// Refuses a host that is written as one thing and read as another: numbers in other bases, letters that only look like
+/// those of the name. A name in another script stays one: its labels become `xn--…`.
+fn same_name(written: &str, read: &str) -> Result<(), Refusal> {
+    if read.starts_with('[') {
+        return Ok(());
+    }
+    if read.parse::<Ipv4Addr>().is_ok_and(|_| written != read) {
+        return Err(Refusal::Spelling(read.to_owned()));
+    }
+    let labels = written.split('.').zip(read.split('.'));
+    let looks_alike = |(own, read): (&str, &str)| !own.is_ascii() && !read.starts_with("xn--");
+    if written.contains(OTHER_DOTS) || labels.into_iter().any(looks_alike) {
+        return Err(Refusal::Spelling(read.to_owned()));
+    }
+    Ok(())
+}

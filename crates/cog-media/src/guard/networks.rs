@@ -1,0 +1,170 @@
+//! Networks that are not public. The standard library's own table (`IpAddr::is_global`) is not stable.
+//!
+//! Of IPv4 everything is public but what stands here; of IPv6 nothing is but 2000::/3, less what stands here. From the
+//! registries of special-purpose addresses of IANA (RFC 6890 and what has been added since).
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    str::FromStr,
+};
+
+/// A network: an address, and how many of its first bits count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Network {
+    /// Whether an address belongs to it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        match (self.address, address) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let rest = 32_u32.saturating_sub(self.bits.into());
+                (own.to_bits() ^ other.to_bits()).checked_shr(rest).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let rest = 128_u32.saturating_sub(self.bits.into());
+                (own.to_bits() ^ other.to_bits()).checked_shr(rest).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_v6(&self) -> bool {
+        self.address.is_ipv6()
+    }
+
+    fn is_one_address(&self) -> bool {
+        self.bits == if self.is_v6() { 128 } else { 32 }
+    }
+}
+
+impl FromStr for Network {
+    type Err = ();
+
+    /// Reads `10.0.0.0/8`, or one address. Bits past the prefix are taken as they are.
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let (address, bits) =
+            text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+        let address: IpAddr = address.parse().map_err(|_| ())?;
+        let all = if address.is_ipv6() { 128 } else { 32 };
+        let bits = bits.map_or(Ok(all), |bits| bits.parse().map_err(|_| ()))?;
+        if bits > all { Err(()) } else { Ok(Self { address, bits }) }
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_one_address() {
+            return self.address.fmt(f);
+        }
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+/// The network that makes an address one that is not public, and what that network is for.
+pub(super) fn special(address: IpAddr) -> Option<(Network, &'static str)> {
+    let found = TABLE.iter().find(|(network, _)| network.contains(address)).copied();
+    let outside = || match address {
+        IpAddr::V6(v6) if is_isatap(v6) => Some((ISATAP, "an IPv4 address inside IPv6 (ISATAP)")),
+        IpAddr::V6(_) if !GLOBAL.contains(address) => Some((EVERYTHING, "no part of the public network")),
+        _ => None,
+    };
+    found.or_else(outside)
+}
+
+/// The IPv4 address that an IPv6 address leads to, where it is made of one.
+pub(super) fn carried(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else { return None };
+    let [_, second, third, fourth, fifth, sixth, seventh, eighth] = address.segments();
+    let is_in = |network: Network| network.contains(address.into());
+    let made_of = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
+    if is_in(SIX_TO_FOUR) {
+        Some(made_of(second, third))
+    } else if is_in(TEREDO) {
+        Some(made_of(!seventh, !eighth))
+    } else if is_in(LOCAL_NAT64) {
+        // RFC 6052 section 2.2: 16 bits before the octet that is left out, 16 after it.
+        Some(made_of(fourth, (fifth << 8) | (sixth >> 8)))
+    } else if is_isatap(address) || [MAPPED, TRANSLATED, COMPATIBLE, NAT64].into_iter().any(is_in) {
+        Some(made_of(seventh, eighth))
+    } else {
+        None
+    }
+}
+
+/// RFC 5214: the interface identifier is 0000:5efe or 0200:5efe, and then an IPv4 address.
+fn is_isatap(address: Ipv6Addr) -> bool {
+    let [_, _, _, _, fifth, sixth, _, _] = address.segments();
+    matches!(fifth, 0 | 0x0200) && sixth == 0x5efe
+}
+
+const fn v4(a: u8, b: u8, c: u8, d: u8, bits: u8) -> Network {
+    Network { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
+}
+
+/// By the first half of the address and its sixth part.
+const fn v6(first: [u16; 4], fifth: u16, sixth: u16, bits: u8) -> Network {
+    let [a, b, c, d] = first;
+    Network { address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, fifth, sixth, 0, 0)), bits }
+}
+
+const EVERYTHING: Network = v6([0; 4], 0, 0, 0);
+const GLOBAL: Network = v6([0x2000, 0, 0, 0], 0, 0, 3);
+const ISATAP: Network = v6([0; 4], 0, 0x5efe, 96);
+const MAPPED: Network = v6([0; 4], 0, 0xffff, 96);
+const TRANSLATED: Network = v6([0; 4], 0xffff, 0, 96);
+const COMPATIBLE: Network = v6([0; 4], 0, 0, 96);
+const NAT64: Network = v6([0x64, 0xff9b, 0, 0], 0, 0, 96);
+const LOCAL_NAT64: Network = v6([0x64, 0xff9b, 1, 0], 0, 0, 48);
+const SIX_TO_FOUR: Network = v6([0x2002, 0, 0, 0], 0, 0, 16);
+const TEREDO: Network = v6([0x2001, 0, 0, 0], 0, 0, 32);
+const ONE: Network = Network { address: IpAddr::V6(Ipv6Addr::LOCALHOST), bits: 128 };
+const NONE: Network = Network { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 128 };
+
+/// The narrower network first, where one is part of another.
+const TABLE: &[(Network, &str)] = &[
+    (v4(127, 0, 0, 0, 8), "this machine (loopback)"),
+    (v4(10, 0, 0, 0, 8), "a private network"),
+    (v4(172, 16, 0, 0, 12), "a private network"),
+    (v4(192, 168, 0, 0, 16), "a private network"),
+    (v4(169, 254, 169, 254, 32), "a cloud's metadata service"),
+    (v4(169, 254, 0, 0, 16), "link-local"),
+    (v4(100, 100, 100, 200, 32), "a cloud's metadata service"),
+    (v4(100, 64, 0, 0, 10), "shared by a carrier's customers"),
+    (v4(168, 63, 129, 16, 32), "a cloud's own services"),
+    (v4(0, 0, 0, 0, 8), "this machine or network"),
+    (v4(192, 0, 0, 0, 24), "kept for protocols"),
+    (v4(192, 0, 2, 0, 24), "for documentation"),
+    (v4(198, 51, 100, 0, 24), "for documentation"),
+    (v4(203, 0, 113, 0, 24), "for documentation"),
+    (v4(192, 88, 99, 0, 24), "relays of 6to4"),
+    (v4(192, 31, 196, 0, 24), "answers for private networks (AS112)"),
+    (v4(192, 52, 193, 0, 24), "relays of multicast"),
+    (v4(192, 175, 48, 0, 24), "answers for private networks (AS112)"),
+    (v4(198, 18, 0, 0, 15), "for measuring"),
+    (v4(224, 0, 0, 0, 4), "multicast"),
+    (v4(255, 255, 255, 255, 32), "broadcast"),
+    (v4(240, 0, 0, 0, 4), "reserved"),
+    (ONE, "this machine (loopback)"),
+    (NONE, "this machine (unspecified)"),
+    (MAPPED, "an IPv4 address inside IPv6 (mapped)"),
+    (TRANSLATED, "an IPv4 address inside IPv6 (translated)"),
+    (COMPATIBLE, "an IPv4 address inside IPv6 (compatible)"),
+    (NAT64, "an IPv4 address inside IPv6 (NAT64)"),
+    (LOCAL_NAT64, "an IPv4 address inside IPv6 (NAT64)"),
+    (SIX_TO_FOUR, "an IPv4 address inside IPv6 (6to4)"),
+    (TEREDO, "an IPv4 address inside IPv6 (Teredo)"),
+    (v6([0xfc00, 0, 0, 0], 0, 0, 7), "a private network (unique local)"),
+    (v6([0xfe80, 0, 0, 0], 0, 0, 10), "link-local"),
+    (v6([0xfec0, 0, 0, 0], 0, 0, 10), "a private network (site-local)"),
+    (v6([0xff00, 0, 0, 0], 0, 0, 8), "multicast"),
+    (v6([0x100, 0, 0, 0], 0, 0, 64), "for discarding"),
+    (v6([0x5f00, 0, 0, 0], 0, 0, 16), "segment routing"),
+    (v6([0x2001, 0, 0, 0], 0, 0, 23), "kept for protocols"),
+    (v6([0x2001, 0xdb8, 0, 0], 0, 0, 32), "for documentation"),
+    (v6([0x3fff, 0, 0, 0], 0, 0, 20), "for documentation"),
+    (v6([0x3ffe, 0, 0, 0], 0, 0, 16), "returned, and given to nobody"),
+];

@@ -1,0 +1,101 @@
+use std::{fmt, net::IpAddr, str::FromStr};
+
+use super::Network;
+
+/// What an operator allows beside the public network: a network, an address or a name, each with or without a port.
+///
+/// Written `10.1.0.0/16`, `127.0.0.1:9000`, `[fd00::5]:8080`, `media.internal`, `*.media.internal:8443`. A rule with a port
+/// holds for that port alone. A name of an internal network is allowed with whatever addresses it has. A public name
+/// answers to its owner: for it, a rule allows the port, and each address must still be public or be allowed itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AllowRule {
+    place: Place,
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    Network(Network),
+    Name(String),
+    /// Every name below this one.
+    Below(String),
+}
+
+/// A text that is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` names no network, address or host: write 10.0.0.0/8, 127.0.0.1:9000, media.internal or *.media.internal"
+)]
+pub struct RuleError(String);
+
+impl AllowRule {
+    /// The port that it holds for; none for every port that may be asked.
+    pub(super) fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    pub(super) fn admits_address(&self, address: IpAddr, port: u16) -> bool {
+        self.holds_for(port) && matches!(&self.place, Place::Network(network) if network.contains(address))
+    }
+
+    pub(super) fn admits_name(&self, name: &str, port: u16) -> bool {
+        self.holds_for(port)
+            && match &self.place {
+                Place::Network(_) => false,
+                Place::Name(own) => own == name,
+                Place::Below(parent) => {
+                    name.strip_suffix(parent.as_str()).is_some_and(|before| before.ends_with('.'))
+                }
+            }
+    }
+
+    fn holds_for(&self, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port)
+    }
+}
+
+impl FromStr for AllowRule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        let text = text.trim();
+        let wrong = || RuleError(text.to_owned());
+        let (place, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((inner, rest)) => (inner, rest.strip_prefix(':')),
+            None if text.parse::<Network>().is_ok() => (text, None),
+            None => text.rsplit_once(':').map_or((text, None), |(place, port)| (place, Some(port))),
+        };
+        let port = port.map(|port| port.parse().map_err(|_| wrong())).transpose()?;
+        let place = match place.parse() {
+            Ok(network) => Place::Network(network),
+            Err(_) => named(place).ok_or_else(wrong)?,
+        };
+        Ok(Self { place, port })
+    }
+}
+
+fn named(text: &str) -> Option<Place> {
+    let (name, is_below) = match text.strip_prefix("*.") {
+        Some(parent) => (parent, true),
+        None => (text, false),
+    };
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    let is_name = name.split('.').all(|label| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    });
+    // What ends in a number is read as an address, or as nothing.
+    let ends_in_letters = name.rsplit('.').next()?.bytes().any(|byte| byte.is_ascii_alphabetic());
+    (is_name && ends_in_letters).then_some(if is_below { Place::Below(name) } else { Place::Name(name) })
+}
+
+impl fmt::Display for AllowRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Network(network) if self.port.is_some() && network.is_v6() => write!(f, "[{network}]")?,
+            Place::Network(network) => network.fmt(f)?,
+            Place::Name(name) => f.write_str(name)?,
+            Place::Below(parent) => write!(f, "*.{parent}")?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
