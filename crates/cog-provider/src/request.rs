@@ -43,7 +43,7 @@ pub struct OutputSchema {
     /// The dialect the schema was projected to.
     pub dialect: Dialect,
     /// The projected schema; none where only "a JSON object" can be asked for.
-    pub schema: Option<serde_json::Value>,
+    pub schema: Option<cog_json::Value>,
 }
 
 /// A request in a vendor's form, ready to send except for the key, which it never holds.

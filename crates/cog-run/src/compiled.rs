@@ -46,7 +46,7 @@ impl Told {
         let output = OutputSchema {
             name: module.manifest.name.clone(),
             dialect: projection.dialect,
-            schema: projection.schema,
+            schema: projection.schema.map(cog_json::Value::from),
         };
         Self { output: Arc::new(output), lost: projection.lost }
     }

@@ -1,54 +1,53 @@
 //! What the request mappings have in common.
 
 use cog_harmony::{ImagePart, Message, Part, Role};
-use cog_spec::Modality;
-use serde_json::{Map, Value, json};
+use cog_json::Writer;
+use cog_spec::{Generation, Modality};
 
 use super::Ask;
 use crate::{RequestError, WireRequest};
 
-/// A body under construction; keys stay in the order in which they are set.
-pub(crate) struct Body(Map<String, Value>);
-
-impl Body {
-    pub(crate) fn new() -> Self {
-        Self(Map::new())
+/// A request whose body is an object of these members, written in one pass: what is large in it, a schema or a picture,
+/// is copied once.
+pub(crate) fn post(url: String, streams: bool, members: impl FnOnce(&mut Writer<'_>)) -> WireRequest {
+    let accept = if streams { "text/event-stream" } else { "application/json" };
+    let mut body = String::new();
+    Writer::compact(&mut body).object(members);
+    WireRequest {
+        method: "POST",
+        url,
+        headers: vec![("content-type", "application/json".to_owned()), ("accept", accept.to_owned())],
+        auth: None,
+        body,
     }
+}
 
-    pub(crate) fn set(&mut self, key: &str, value: impl Into<Value>) {
-        self.0.insert(key.to_owned(), value.into());
-    }
+/// The words of the generation's options in a vendor's form, each left out where nothing was asked for.
+pub(crate) struct Options {
+    /// The most tokens.
+    pub(crate) max_tokens: &'static str,
+    /// The seed; none where there is no parameter for it.
+    pub(crate) seed: Option<&'static str>,
+    /// The texts at which to stop.
+    pub(crate) stop: &'static str,
+}
 
-    pub(crate) fn set_some(&mut self, key: &str, value: Option<impl Into<Value>>) {
-        if let Some(value) = value {
-            self.set(key, value);
+impl Options {
+    /// Writes the members.
+    pub(crate) fn write(&self, w: &mut Writer<'_>, generation: &Generation) {
+        w.optional(self.max_tokens, &generation.max_tokens);
+        w.optional("temperature", &generation.temperature);
+        if let Some(key) = self.seed {
+            w.optional(key, &generation.seed);
         }
+        list(w, self.stop, &generation.stop);
     }
+}
 
-    pub(crate) fn set_list(&mut self, key: &str, values: &[String]) {
-        if !values.is_empty() {
-            self.set(key, values.to_vec());
-        }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    pub(crate) fn into_value(self) -> Value {
-        Value::Object(self.0)
-    }
-
-    /// The body as the request that carries it.
-    pub(crate) fn post(self, url: String, streams: bool) -> WireRequest {
-        let accept = if streams { "text/event-stream" } else { "application/json" };
-        WireRequest {
-            method: "POST",
-            url,
-            headers: vec![("content-type", "application/json".to_owned()), ("accept", accept.to_owned())],
-            auth: None,
-            body: self.into_value().to_string(),
-        }
+/// A list that is left out where it is empty.
+pub(crate) fn list(w: &mut Writer<'_>, key: &str, values: &[String]) {
+    if !values.is_empty() {
+        w.field(key, values);
     }
 }
 
@@ -80,8 +79,8 @@ pub(crate) fn check_inline(ask: &Ask<'_>) -> Result<(), RequestError> {
     check(ask)?;
     let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
     for part in parts {
-        if let Part::Image(image) = part {
-            only_inline(image, ask.vendor.title)?;
+        if matches!(part, Part::Image(image) if inline(image).is_none()) {
+            return Err(RequestError::Address { vendor: ask.vendor.title });
         }
     }
     Ok(())
@@ -120,21 +119,18 @@ pub(crate) fn inline(image: &ImagePart) -> Option<(&str, &str)> {
     image.url.strip_prefix("data:")?.split_once(";base64,")
 }
 
-/// A picture by address, for vendors that take only the picture itself.
-pub(crate) fn only_inline<'a>(
-    image: &'a ImagePart,
-    vendor: &'static str,
-) -> Result<(&'a str, &'a str), RequestError> {
-    inline(image).ok_or(RequestError::Address { vendor })
-}
-
 /// `{type: text, text}`, which most vendors have.
-pub(crate) fn text_block(text: &str) -> Value {
-    json!({ "type": "text", "text": text })
+pub(crate) fn text_block(w: &mut Writer<'_>, text: &str) {
+    w.object(|w| {
+        w.field("type", "text").field("text", text);
+    });
 }
 
 /// The content of a message that is one text and nothing else.
-pub(crate) fn only_text(message: &Message) -> Option<String> {
-    let plain = message.content.iter().all(|part| part.as_text().is_some());
-    (plain && message.content.len() <= 1).then(|| message.text())
+pub(crate) fn only_text(message: &Message) -> Option<&str> {
+    match message.content.as_slice() {
+        [] => Some(""),
+        [part] => part.as_text(),
+        _ => None,
+    }
 }

@@ -35,7 +35,7 @@ fn question(dialect: Dialect) -> ModelRequest {
         output: Some(Arc::new(OutputSchema {
             name: "code-reviewer".to_owned(),
             dialect,
-            schema: with_schema.then_some(schema),
+            schema: with_schema.then(|| schema.into()),
         })),
         generation: Generation::default(),
         timeout: None,

@@ -1,13 +1,13 @@
 use cog_harmony::{ImagePart, Message, Part};
+use cog_json::{Value, Writer};
 use cog_spec::Dialect;
-use serde_json::{Value, json};
 
 use super::{Anthropic, version_path};
 use crate::{
-    OutputSchema, RequestError, WireRequest,
+    RequestError, WireRequest,
     protocol::{
         Ask, Protocol,
-        parts::{Body, Turn, check, inline, only_text, split_system, text_block},
+        parts::{Turn, check, inline, list, only_text, post, split_system, text_block},
     },
 };
 
@@ -16,54 +16,72 @@ const MAX_TOKENS: u64 = 16_384;
 
 pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
-    let generation = &ask.request.generation;
-    let (system, turns) = split_system(ask);
-
-    let mut body = Body::new();
-    body.set("model", ask.model);
-    body.set("max_tokens", generation.max_tokens.unwrap_or(MAX_TOKENS));
-    body.set_some("system", system);
-    body.set("messages", turns.iter().map(turn).collect::<Vec<_>>());
-    body.set_some("output_config", ask.request.output.as_deref().and_then(output_config));
-    body.set_list("stop_sequences", &generation.stop);
-    body.set("stream", true);
-
     let url = format!("{}{}/messages", ask.base_url, version_path(ask.base_url));
-    let mut request = body.post(url, true);
+    let mut request = post(url, true, |w| body(w, ask));
     request.headers.extend(Anthropic.headers());
     Ok(request)
 }
 
-fn output_config(output: &OutputSchema) -> Option<Value> {
-    let schema = output.schema.as_ref().filter(|_| output.dialect != Dialect::Prompt)?;
-    Some(json!({ "format": { "type": "json_schema", "schema": schema } }))
-}
-
-fn turn(turn: &Turn<'_>) -> Value {
-    match turn {
-        Turn::Text(text) => json!({ "role": "user", "content": text }),
-        Turn::Message(message) => json!({ "role": message.role.as_str(), "content": content(message) }),
+fn body(w: &mut Writer<'_>, ask: &Ask<'_>) {
+    let generation = &ask.request.generation;
+    let (system, turns) = split_system(ask);
+    w.field("model", ask.model);
+    w.field("max_tokens", &generation.max_tokens.unwrap_or(MAX_TOKENS));
+    w.optional("system", &system);
+    w.key("messages").array(|w| turns.iter().for_each(|turn| write_turn(w, turn)));
+    let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+    if let Some(schema) = output.and_then(|output| output.schema.as_ref()) {
+        output_config(w.key("output_config"), schema);
     }
+    list(w, "stop_sequences", &generation.stop);
+    w.field("stream", &true);
 }
 
-fn content(message: &Message) -> Value {
+fn output_config(w: &mut Writer<'_>, schema: &Value) {
+    w.object(|w| {
+        w.key("format").object(|w| {
+            w.field("type", "json_schema").field("schema", schema);
+        });
+    });
+}
+
+fn write_turn(w: &mut Writer<'_>, turn: &Turn<'_>) {
+    w.object(|w| match turn {
+        Turn::Text(text) => {
+            w.field("role", "user").field("content", text);
+        }
+        Turn::Message(message) => {
+            w.field("role", message.role.as_str());
+            content(w.key("content"), message);
+        }
+    });
+}
+
+fn content(w: &mut Writer<'_>, message: &Message) {
     match only_text(message) {
-        Some(text) => text.into(),
-        None => message.content.iter().filter_map(block).collect(),
+        Some(text) => w.string(text),
+        None => w.array(|w| message.content.iter().for_each(|part| block(w, part))),
     }
 }
 
-fn block(part: &Part) -> Option<Value> {
+fn block(w: &mut Writer<'_>, part: &Part) {
     match part {
-        Part::Text(text) => Some(text_block(&text.text)),
-        Part::Image(image) => Some(json!({ "type": "image", "source": source(image) })),
-        _ => None,
+        Part::Text(text) => text_block(w, &text.text),
+        Part::Image(image) => w.object(|w| {
+            w.field("type", "image");
+            source(w.key("source"), image);
+        }),
+        _ => {}
     }
 }
 
-fn source(image: &ImagePart) -> Value {
-    match inline(image) {
-        Some((media_type, data)) => json!({ "type": "base64", "media_type": media_type, "data": data }),
-        None => json!({ "type": "url", "url": image.url }),
-    }
+fn source(w: &mut Writer<'_>, image: &ImagePart) {
+    w.object(|w| {
+        match inline(image) {
+            Some((media_type, data)) => {
+                w.field("type", "base64").field("media_type", media_type).field("data", data)
+            }
+            None => w.field("type", "url").field("url", &image.url),
+        };
+    });
 }

@@ -1,15 +1,17 @@
-use cog_harmony::{AudioPart, ImagePart, Message, Part, Role};
-use cog_spec::Dialect;
-use serde_json::{Value, json};
+use cog_harmony::{Message, Part, Role};
+use cog_json::Writer;
+use cog_spec::{Dialect, Generation};
 
 use super::{bare_name, version_path};
 use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
         Ask,
-        parts::{Body, Turn, check_inline, only_inline, split_system},
+        parts::{Options, Turn, check_inline, inline, post, split_system},
     },
 };
+
+const OPTIONS: Options = Options { max_tokens: "maxOutputTokens", seed: Some("seed"), stop: "stopSequences" };
 
 pub(super) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
     check_inline(ask)?;
@@ -19,18 +21,9 @@ pub(super) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
 pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
     let model = checked_name(ask.model)?;
-    let (system, turns) = split_system(ask);
-    let contents = turns.iter().map(|turn| content(turn, ask.vendor.title)).collect::<Result<Vec<_>, _>>()?;
-
-    let mut body = Body::new();
-    body.set_some("systemInstruction", system.map(|text| json!({ "parts": [{ "text": text }] })));
-    body.set("contents", contents);
-    let config = generation_config(ask);
-    if !config.is_empty() {
-        body.set("generationConfig", config.into_value());
-    }
     let version = version_path(ask.base_url);
-    Ok(body.post(format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", ask.base_url), true))
+    let url = format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", ask.base_url);
+    Ok(post(url, true, |w| body(w, ask)))
 }
 
 /// The name stands in the path, so it may hold nothing that changes the path.
@@ -43,52 +36,67 @@ fn checked_name(model: &str) -> Result<&str, RequestError> {
     }
 }
 
-fn generation_config(ask: &Ask<'_>) -> Body {
+fn body(w: &mut Writer<'_>, ask: &Ask<'_>) {
+    let (system, turns) = split_system(ask);
+    if let Some(text) = system {
+        w.key("systemInstruction").object(|w| {
+            w.key("parts").array(|w| text_part(w, &text));
+        });
+    }
+    w.key("contents").array(|w| turns.iter().for_each(|turn| content(w, turn)));
+    let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let generation = &ask.request.generation;
-    let mut config = Body::new();
-    if let Some(output) = ask.request.output.as_ref().filter(|output| output.dialect != Dialect::Prompt) {
-        set_output(&mut config, output);
+    if output.is_some() || *generation != Generation::default() {
+        w.key("generationConfig").object(|w| {
+            if let Some(output) = output {
+                write_output(w, output);
+            }
+            OPTIONS.write(w, generation);
+        });
     }
-    config.set_some("maxOutputTokens", generation.max_tokens);
-    config.set_some("temperature", generation.temperature);
-    config.set_some("seed", generation.seed);
-    config.set_list("stopSequences", &generation.stop);
-    config
 }
 
-fn set_output(config: &mut Body, output: &OutputSchema) {
-    config.set("responseMimeType", "application/json");
-    config.set_some("responseJsonSchema", output.schema.clone());
+fn write_output(w: &mut Writer<'_>, output: &OutputSchema) {
+    w.field("responseMimeType", "application/json");
+    w.optional("responseJsonSchema", &output.schema);
 }
 
-fn content(turn: &Turn<'_>, vendor: &'static str) -> Result<Value, RequestError> {
-    match turn {
-        Turn::Text(text) => Ok(json!({ "role": "user", "parts": [{ "text": text }] })),
-        Turn::Message(message) => {
-            let parts =
-                message.content.iter().map(|inner| part(inner, vendor)).collect::<Result<Vec<_>, _>>()?;
-            Ok(json!({ "role": role(message), "parts": parts }))
-        }
-    }
+fn content(w: &mut Writer<'_>, turn: &Turn<'_>) {
+    w.object(|w| match turn {
+        Turn::Text(text) => w.field("role", "user").key("parts").array(|w| text_part(w, text)),
+        Turn::Message(message) => w
+            .field("role", role(message))
+            .key("parts")
+            .array(|w| message.content.iter().for_each(|part| write_part(w, part))),
+    });
 }
 
 fn role(message: &Message) -> &'static str {
     if message.role == Role::Assistant { "model" } else { "user" }
 }
 
-fn part(part: &Part, vendor: &'static str) -> Result<Value, RequestError> {
-    Ok(match part {
-        Part::Image(image) => picture(image, vendor)?,
-        Part::Audio(audio) => sound(audio),
-        other => json!({ "text": other.as_text().unwrap_or_default() }),
-    })
+fn write_part(w: &mut Writer<'_>, part: &Part) {
+    match part {
+        Part::Image(image) => {
+            if let Some((media_type, data)) = inline(image) {
+                inline_data(w, media_type, data);
+            }
+        }
+        Part::Audio(audio) => inline_data(w, &format!("audio/{}", audio.format), &audio.data),
+        other => text_part(w, other.as_text().unwrap_or_default()),
+    }
 }
 
-fn picture(image: &ImagePart, vendor: &'static str) -> Result<Value, RequestError> {
-    let (media_type, data) = only_inline(image, vendor)?;
-    Ok(json!({ "inlineData": { "mimeType": media_type, "data": data } }))
+fn text_part(w: &mut Writer<'_>, text: &str) {
+    w.object(|w| {
+        w.field("text", text);
+    });
 }
 
-fn sound(audio: &AudioPart) -> Value {
-    json!({ "inlineData": { "mimeType": format!("audio/{}", audio.format), "data": audio.data } })
+fn inline_data(w: &mut Writer<'_>, media_type: &str, data: &str) {
+    w.object(|w| {
+        w.key("inlineData").object(|w| {
+            w.field("mimeType", media_type).field("data", data);
+        });
+    });
 }

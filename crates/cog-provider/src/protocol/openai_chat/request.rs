@@ -1,60 +1,58 @@
 use cog_harmony::{ImagePart, Message, Part, Role};
+use cog_json::{Value, Writer};
 use cog_spec::Dialect;
-use serde_json::{Value, json};
 
 use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
         Ask,
-        parts::{Body, check, only_text, text_block},
+        parts::{Options, check, only_text, post, text_block},
     },
 };
 
 pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
-    let quirks = &ask.vendor.quirks;
-    let format = ask.request.output.as_deref().and_then(response_format);
-    let streams = format.is_none() || quirks.streams_schema;
-    let messages: Vec<Value> = ask.request.messages.messages().iter().map(message).collect();
+    let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+    let streams = output.is_none() || ask.vendor.quirks.streams_schema;
+    let url = format!("{}/chat/completions", ask.base_url);
+    Ok(post(url, streams, |w| body(w, ask, output, streams)))
+}
 
-    let mut body = Body::new();
-    body.set("model", ask.model);
-    body.set("messages", messages);
-    body.set_some("response_format", format);
-    set_generation(&mut body, ask);
-    body.set("stream", streams);
+fn body(w: &mut Writer<'_>, ask: &Ask<'_>, output: Option<&OutputSchema>, streams: bool) {
+    let quirks = &ask.vendor.quirks;
+    w.field("model", ask.model);
+    w.key("messages")
+        .array(|w| ask.request.messages.messages().iter().for_each(|message| write_message(w, message)));
+    if let Some(output) = output {
+        response_format(w.key("response_format"), output);
+    }
+    let options = Options { max_tokens: quirks.max_tokens, seed: quirks.seed, stop: "stop" };
+    options.write(w, &ask.request.generation);
+    w.field("stream", &streams);
     if streams && quirks.stream_options {
-        body.set("stream_options", json!({ "include_usage": true }));
+        w.key("stream_options").object(|w| {
+            w.field("include_usage", &true);
+        });
     }
     for (key, value) in quirks.extra {
-        body.set_some(key, serde_json::from_str::<Value>(value).ok());
+        w.optional(key, &Value::parse(value).ok());
     }
-    Ok(body.post(format!("{}/chat/completions", ask.base_url), streams))
 }
 
-fn set_generation(body: &mut Body, ask: &Ask<'_>) {
-    let generation = &ask.request.generation;
-    body.set_some(ask.vendor.quirks.max_tokens, generation.max_tokens);
-    body.set_some("temperature", generation.temperature);
-    if let Some(key) = ask.vendor.quirks.seed {
-        body.set_some(key, generation.seed);
-    }
-    body.set_list("stop", &generation.stop);
-}
-
-fn response_format(output: &OutputSchema) -> Option<Value> {
-    let strict = output.dialect == Dialect::OpenAiStrict;
-    match (output.dialect, &output.schema) {
-        (Dialect::Prompt, _) => None,
-        (Dialect::JsonObject, _) | (_, None) => Some(json!({ "type": "json_object" })),
-        (_, Some(schema)) => {
-            let mut inner = Body::new();
-            inner.set("name", schema_name(&output.name));
-            inner.set_some("strict", strict.then_some(true));
-            inner.set("schema", schema.clone());
-            Some(json!({ "type": "json_schema", "json_schema": inner.into_value() }))
+fn response_format(w: &mut Writer<'_>, output: &OutputSchema) {
+    let schema = output.schema.as_ref().filter(|_| output.dialect != Dialect::JsonObject);
+    w.object(|w| match schema {
+        None => {
+            w.field("type", "json_object");
         }
-    }
+        Some(schema) => w.field("type", "json_schema").key("json_schema").object(|w| {
+            w.field("name", &schema_name(&output.name));
+            if output.dialect == Dialect::OpenAiStrict {
+                w.field("strict", &true);
+            }
+            w.field("schema", schema);
+        }),
+    });
 }
 
 /// Letters, digits, `_` and `-`, 64 at most: what the protocol allows.
@@ -64,35 +62,35 @@ fn schema_name(name: &str) -> String {
     if name.is_empty() { "answer".to_owned() } else { name }
 }
 
-fn message(message: &Message) -> Value {
-    let mut body = Body::new();
-    body.set("role", message.role.as_str());
-    body.set_some("name", message.name.clone());
-    match only_text(message) {
-        Some(text) => body.set("content", text),
-        None => body.set(
-            "content",
-            message.content.iter().filter_map(|part| block(part, message.role)).collect::<Vec<_>>(),
-        ),
-    }
-    body.into_value()
+fn write_message(w: &mut Writer<'_>, message: &Message) {
+    w.object(|w| {
+        w.field("role", message.role.as_str()).optional("name", &message.name).key("content");
+        match only_text(message) {
+            Some(text) => w.string(text),
+            None => w.array(|w| message.content.iter().for_each(|part| block(w, part, message.role))),
+        }
+    });
 }
 
 /// A part; only users send anything but text.
-fn block(part: &Part, role: Role) -> Option<Value> {
+fn block(w: &mut Writer<'_>, part: &Part, role: Role) {
     match part {
-        Part::Text(text) => Some(text_block(&text.text)),
-        Part::Image(image) if role == Role::User => Some(image_block(image)),
-        Part::Audio(audio) if role == Role::User => Some(
-            json!({ "type": "input_audio", "input_audio": { "data": audio.data, "format": audio.format } }),
-        ),
-        _ => None,
+        Part::Text(text) => text_block(w, &text.text),
+        Part::Image(image) if role == Role::User => image_block(w, image),
+        Part::Audio(audio) if role == Role::User => w.object(|w| {
+            w.field("type", "input_audio").key("input_audio").object(|w| {
+                w.field("data", &audio.data).field("format", &audio.format);
+            });
+        }),
+        _ => {}
     }
 }
 
-fn image_block(image: &ImagePart) -> Value {
-    let mut inner = Body::new();
-    inner.set("url", image.url.as_str());
-    inner.set_some("detail", image.detail.map(cog_harmony::Detail::as_str));
-    json!({ "type": "image_url", "image_url": inner.into_value() })
+fn image_block(w: &mut Writer<'_>, image: &ImagePart) {
+    w.object(|w| {
+        w.field("type", "image_url").key("image_url").object(|w| {
+            w.field("url", &image.url);
+            w.optional("detail", &image.detail.map(cog_harmony::Detail::as_str));
+        });
+    });
 }
