@@ -13,7 +13,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("cog-schema", &["cog-json", "cog-spec"]),
     ("cog-harmony", &["cog-json", "cog-spec"]),
     ("cog-answer", &["cog-json", "cog-spec", "cog-schema"]),
-    ("cog-media", &["cog-spec"]),
+    // Sources are read where they stand in the input, so that base64 is not copied; reports are written for meta.
+    ("cog-media", &["cog-json", "cog-spec"]),
     ("cog-module", &["cog-json", "cog-spec", "cog-schema"]),
     ("cog-provider", &["cog-json", "cog-spec", "cog-harmony"]),
     (

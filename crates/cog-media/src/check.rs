@@ -3,8 +3,8 @@
 use cog_spec::Modality;
 
 use crate::{
-    Facts, MediaError, MediaRules, Stored,
-    kind::{modality_of, sniff},
+    Detail, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored,
+    kind::{modality_of, sniff, type_of_name},
     picture,
 };
 
@@ -15,6 +15,7 @@ pub struct Media {
     kind: Modality,
     media_type: &'static str,
     facts: Facts,
+    said: Expected,
 }
 
 /// What was said of a medium by who sent it.
@@ -22,6 +23,23 @@ pub struct Media {
 pub struct Expected {
     /// Its `media_type`, which the content must be (supplement R61).
     pub media_type: Option<String>,
+    /// The type that its name or the server it came from hints at; the content decides (supplement R61).
+    pub hint: Option<String>,
+    /// How closely a model is to look at it.
+    pub detail: Option<Detail>,
+    /// By how much it is turned before a model sees it.
+    pub rotation: Rotation,
+}
+
+impl Expected {
+    /// What a source says; the ending of a file is a hint.
+    pub(crate) fn of(source: &MediaSource) -> Self {
+        let hint = match &source.place {
+            Place::File(path) => type_of_name(path).map(str::to_owned),
+            _ => None,
+        };
+        Self { media_type: source.media_type.clone(), hint, detail: source.detail, rotation: source.rotation }
+    }
 }
 
 impl Media {
@@ -44,6 +62,21 @@ impl Media {
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
+
+    /// How closely a model is to look at it, where the source says.
+    pub fn detail(&self) -> Option<Detail> {
+        self.said.detail
+    }
+
+    /// By how much it is turned before a model sees it.
+    pub fn rotation(&self) -> Rotation {
+        self.said.rotation
+    }
+
+    /// The type that its name or its server hinted at, where the content is of another (supplement R61).
+    pub fn misleading_hint(&self) -> Option<&str> {
+        self.said.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))
+    }
 }
 
 /// Checks bytes: their type by content, then size, then what their header says (SPEC 8.3, media validation).
@@ -61,7 +94,7 @@ pub fn check(stored: Stored, expected: &Expected, rules: &MediaRules) -> Result<
         _ => Facts::default(),
     };
     fits(&facts, rules)?;
-    Ok(Media { stored, kind, media_type, facts })
+    Ok(Media { stored, kind, media_type, facts, said: expected.clone() })
 }
 
 /// The type of the content, where it is one that is taken and was not declared as another.
@@ -116,7 +149,11 @@ mod tests {
     fn checked(bytes: &[u8], declared: Option<&str>, rules: &MediaRules) -> Result<Media, MediaError> {
         let mut store = Store::within(1 << 30);
         store.push(bytes)?;
-        check(store.finish(), &Expected { media_type: declared.map(str::to_owned) }, rules)
+        check(
+            store.finish(),
+            &Expected { media_type: declared.map(str::to_owned), ..Expected::default() },
+            rules,
+        )
     }
 
     #[test]

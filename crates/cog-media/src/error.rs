@@ -94,9 +94,88 @@ pub enum MediaError {
         /// The status of the answer, where there was one.
         status: Option<u16>,
     },
+    /// More of something than allowed, where it is no matter of the bytes of one medium.
+    #[error("{found} {of}; the most is {limit}")]
+    TooMuch {
+        /// Of what.
+        of: Excess,
+        /// How much there is.
+        found: u64,
+        /// The most.
+        limit: u64,
+    },
+    /// A member of the input that is to be a medium and has not the shape of a source.
+    #[error("no source of a medium: {what}")]
+    NoSource {
+        /// What is wrong.
+        what: &'static str,
+    },
+    /// A kind of source that is not opened here.
+    #[error("{what} are not opened here")]
+    NotOpened {
+        /// Which.
+        what: &'static str,
+    },
+    /// A file that is not there, or cannot be read.
+    #[error("{path}: {what}")]
+    Unreadable {
+        /// As it was given.
+        path: String,
+        /// Why.
+        what: &'static str,
+    },
+    /// A file outside of the folders that may be read.
+    #[error("{path}: outside of the folders that may be read")]
+    Outside {
+        /// As it was given.
+        path: String,
+    },
+    /// An upload that is not there.
+    #[error("{}", if *.expired { "the upload was not used in time" } else { "there is no such upload" })]
+    Upload {
+        /// Whether it once was.
+        expired: bool,
+    },
     /// It could not be kept.
     #[error("the medium could not be kept: {0}")]
     Storage(#[from] std::io::Error),
+}
+
+/// Of what there is too much.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Excess {
+    /// Media in one input.
+    Items,
+    /// Bytes of all media of one input.
+    Total,
+    /// Milliseconds of sound or video.
+    Duration,
+    /// Pages of a document.
+    Pages,
+}
+
+impl Excess {
+    /// The word in `details.reason` (supplement R62).
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Items => "items",
+            Self::Total => "total_size",
+            Self::Duration => "duration",
+            Self::Pages => "pages",
+        }
+    }
+}
+
+impl std::fmt::Display for Excess {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Items => "media",
+            Self::Total => "bytes of media in all",
+            Self::Duration => "milliseconds",
+            Self::Pages => "pages",
+        })
+    }
 }
 
 impl MediaError {
@@ -104,7 +183,7 @@ impl MediaError {
     pub fn code(&self) -> Code {
         match self {
             Self::Unsupported { .. } => Code::UnsupportedMediaType,
-            Self::TooLarge { .. } => Code::MediaTooLarge,
+            Self::TooLarge { .. } | Self::TooMuch { .. } => Code::MediaTooLarge,
             Self::NotBase64 { .. } | Self::Damaged { .. } => Code::MediaDecodeFailed,
             Self::OtherType { .. } => Code::MediaTypeMismatch,
             Self::TooWide { .. } => Code::MediaDimensionExceeded,
@@ -113,7 +192,21 @@ impl MediaError {
             Self::Checksum { .. } => Code::ChecksumMismatch,
             Self::Refused { refusal, .. } => refusal.code(),
             Self::Fetch { .. } => Code::MediaFetchFailed,
+            Self::NoSource { .. } => Code::InvalidInput,
+            Self::NotOpened { .. } | Self::Outside { .. } => Code::PermissionDenied,
+            Self::Unreadable { .. } => Code::InvalidReference,
+            Self::Upload { expired: true } => Code::UploadExpired,
+            Self::Upload { expired: false } => Code::UploadNotFound,
             Self::Storage(_) => Code::InternalError,
+        }
+    }
+
+    /// Which limit it was, for `details.reason` (supplement R62).
+    pub fn reason(&self) -> Option<&'static str> {
+        match self {
+            Self::TooLarge { .. } => Some("size"),
+            Self::TooMuch { of, .. } => Some(of.reason()),
+            _ => None,
         }
     }
 
@@ -136,6 +229,15 @@ impl MediaError {
                 "give a public http or https address, have the operator allow this one, or send the bytes as base64"
             }
             Self::Fetch { .. } => "see whether the address still gives it, or send the bytes as base64",
+            Self::TooMuch { of: Excess::Items | Excess::Total, .. } => "send fewer at a time",
+            Self::TooMuch { .. } => "cut it into parts",
+            Self::NoSource { .. } => "give {\"type\": \"url\", \"url\": …}, or base64, file or upload_ref",
+            Self::NotOpened { .. } => "send the bytes as base64",
+            Self::Unreadable { .. } => "a path is absolute, or relative to the module's folder",
+            Self::Outside { .. } => {
+                "put the file into the working directory or the module's folder, or have the operator name its folder"
+            }
+            Self::Upload { .. } => "upload it again",
             Self::Storage(_) => "see whether the disk of temporary files is full",
         }
     }

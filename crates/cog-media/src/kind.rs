@@ -1,5 +1,7 @@
 //! The type of a medium, by its content alone (supplement R61).
 
+use std::path::Path;
+
 use cog_spec::Modality;
 
 /// How many bytes of the beginning decide.
@@ -17,6 +19,24 @@ pub fn sniff(head: &[u8]) -> Option<&'static str> {
         "video/x-m4v" => "video/mp4",
         "application/ogg" | "video/ogg" => "audio/ogg",
         found => found,
+    })
+}
+
+/// The type that the ending of a name stands for: a hint (supplement R61).
+pub(crate) fn type_of_name(path: &Path) -> Option<&'static str> {
+    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match ending.as_str() {
+        "jpg" | "jpeg" => "image/jpeg",
+        "png" => "image/png",
+        "webp" => "image/webp",
+        "gif" => "image/gif",
+        "mp3" => "audio/mpeg",
+        "wav" => "audio/wav",
+        "ogg" | "oga" | "opus" => "audio/ogg",
+        "mp4" | "m4v" => "video/mp4",
+        "mov" => "video/quicktime",
+        "pdf" => "application/pdf",
+        _ => return None,
     })
 }
 

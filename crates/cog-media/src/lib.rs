@@ -16,28 +16,39 @@
 //! ```
 //!
 //! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
+//! - [`collect`] takes the [`MediaSource`]s of an input, as far as its [`Access`] lets it, to [`Media`].
 //! - [`MediaError`] has a code for each way in which a medium can be refused.
 //! - [`MediaRules`] holds the limits; [`MediaRules::of`] takes those of a manifest.
 
+mod access;
 mod base64;
 mod check;
+mod checksum;
+mod collect;
 mod error;
 mod facts;
 mod fetch;
+mod files;
 mod guard;
 mod kind;
 mod picture;
 mod rules;
+mod source;
 mod store;
 
 pub use crate::{
+    access::{Access, Uploads},
     base64::from_base64,
     check::{Expected, Media, check},
-    error::MediaError,
+    checksum::Checksum,
+    collect::{Progress, collect},
+    error::{Excess, MediaError},
     facts::{Facts, Orientation},
     fetch::{Addresses, FetchLimits, Fetched, Fetcher, Resolver, SystemResolver},
+    files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},
     rules::MediaRules,
+    source::{Detail, MediaSource, Place, Rotation},
     store::{Store, Stored},
 };

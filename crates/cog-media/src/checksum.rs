@@ -1,0 +1,127 @@
+use std::io::Read;
+
+use cog_json::Node;
+use md5::{Digest as _, Md5};
+
+use crate::{MediaError, Stored};
+
+/// What the bytes of a medium must hash to (supplement section 9).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checksum {
+    algorithm: Algorithm,
+    value: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Algorithm {
+    Sha256,
+    Md5,
+    Crc32,
+}
+
+impl Checksum {
+    /// The checksum of this algorithm, `sha256`, `md5` or `crc32`, as hexadecimal digits.
+    ///
+    /// # Errors
+    /// [`MediaError::NoSource`] for another algorithm, and where the digits are not as many as it has.
+    pub fn new(algorithm: &str, value: &str) -> Result<Self, MediaError> {
+        let (algorithm, digits) = match algorithm {
+            "sha256" => (Algorithm::Sha256, 64),
+            "md5" => (Algorithm::Md5, 32),
+            "crc32" => (Algorithm::Crc32, 8),
+            _ => return Err(wrong("`checksum.algorithm` is none of sha256, md5 and crc32")),
+        };
+        if value.len() != digits || !value.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(wrong(
+                "`checksum.value` must be hexadecimal: 64 digits of sha256, 32 of md5, 8 of crc32",
+            ));
+        }
+        Ok(Self { algorithm, value: value.to_ascii_lowercase() })
+    }
+
+    /// Reads `{algorithm, value}`.
+    pub(crate) fn read(node: Node<'_>) -> Result<Self, MediaError> {
+        let text = |key| node.get(key).and_then(Node::as_str);
+        let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
+            return Err(wrong("`checksum` needs an `algorithm` and a `value`"));
+        };
+        Self::new(algorithm, value)
+    }
+
+    /// The name of its algorithm.
+    pub fn algorithm(&self) -> &'static str {
+        match self.algorithm {
+            Algorithm::Sha256 => "sha256",
+            Algorithm::Md5 => "md5",
+            Algorithm::Crc32 => "crc32",
+        }
+    }
+
+    /// Holds bytes to it. SHA-256 costs nothing, the others read the bytes once.
+    ///
+    /// # Errors
+    /// [`MediaError::Checksum`]; a disk that cannot be read.
+    pub fn hold(&self, stored: &Stored) -> Result<(), MediaError> {
+        let found = match self.algorithm {
+            Algorithm::Sha256 => hex(stored.sha256()),
+            Algorithm::Md5 => md5_of(stored.reader())?,
+            Algorithm::Crc32 => crc32_of(stored.reader())?,
+        };
+        if found == self.value { Ok(()) } else { Err(MediaError::Checksum { algorithm: self.algorithm() }) }
+    }
+}
+
+/// Bytes as hexadecimal digits in lower case.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn md5_of(reader: impl Read) -> Result<String, MediaError> {
+    let mut hash = Md5::new();
+    each_block(reader, |block| hash.update(block))?;
+    Ok(hex(&hash.finalize()))
+}
+
+fn crc32_of(reader: impl Read) -> Result<String, MediaError> {
+    let mut hash = crc32fast::Hasher::new();
+    each_block(reader, |block| hash.update(block))?;
+    Ok(hex(&hash.finalize().to_be_bytes()))
+}
+
+fn each_block(mut reader: impl Read, mut take: impl FnMut(&[u8])) -> Result<(), MediaError> {
+    let mut block = vec![0; 64 * 1024];
+    loop {
+        let read = reader.read(&mut block)?;
+        match block.get(..read) {
+            Some(read) if !read.is_empty() => take(read),
+            _ => return Ok(()),
+        }
+    }
+}
+
+fn wrong(what: &'static str) -> MediaError {
+    MediaError::NoSource { what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Store;
+
+    #[test]
+    fn bytes_are_held_to_each_algorithm() {
+        let mut store = Store::within(100);
+        store.push(b"123456789").unwrap();
+        let stored = store.finish();
+        for (algorithm, value) in [
+            ("sha256", "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225"),
+            ("md5", "25F9E794323B453885F5181F1B624D0B"),
+            ("crc32", "cbf43926"),
+        ] {
+            let checksum = Checksum::new(algorithm, value).unwrap();
+            assert!(checksum.hold(&stored).is_ok(), "{algorithm}");
+            let other = Checksum::new(algorithm, &value.replace('2', "3")).unwrap();
+            assert!(matches!(other.hold(&stored), Err(MediaError::Checksum { .. })), "{algorithm}");
+        }
+    }
+}

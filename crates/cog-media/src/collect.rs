@@ -1,0 +1,176 @@
+//! From the sources of an input to its media, all of them or none.
+
+use cog_json::Path;
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+
+use crate::{
+    Access, Excess, Expected, Fetched, Media, MediaError, MediaRules, MediaSource, Place, Store, Stored,
+    check, from_base64,
+};
+
+/// The most bytes of all media of one input.
+const TOTAL: u64 = 200 << 20;
+
+/// How far the media of an input are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How many are ready or refused.
+    pub done: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// Opens and checks the media of an input, all at once, and gives them in the order of their sources.
+///
+/// # Errors
+/// Every medium that is refused, in their order, each with its place.
+pub async fn collect(
+    sources: Vec<(Path, MediaSource)>,
+    rules: &MediaRules,
+    access: &Access,
+    mut progress: impl FnMut(Progress),
+) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
+    few_enough(&sources, rules)?;
+    let of = sources.len();
+    let (paths, sources): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
+    let mut opening: FuturesUnordered<_> = sources
+        .into_iter()
+        .enumerate()
+        .map(async |(at, source)| (at, obtain(source, rules.clone(), access.clone()).await))
+        .collect();
+    let mut outcomes = Vec::with_capacity(of);
+    while let Some(outcome) = opening.next().await {
+        outcomes.push(outcome);
+        progress(Progress { done: outcomes.len(), of });
+    }
+    outcomes.sort_by_key(|(at, _)| *at);
+    sort_out(paths.into_iter().zip(outcomes.into_iter().map(|(_, outcome)| outcome)))
+}
+
+fn few_enough(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(), Vec<(Path, MediaError)>> {
+    let limit = rules.max_items as usize;
+    let Some((path, _)) = sources.get(limit) else { return Ok(()) };
+    let (found, limit) = (sources.len() as u64, limit as u64);
+    Err(vec![(path.clone(), MediaError::TooMuch { of: Excess::Items, found, limit })])
+}
+
+/// From a source to its medium. Decoding, hashing and disks are left to threads that may wait.
+async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
+    let fetched = match &source.place {
+        Place::Url(url) => Some(access.fetch(url, Store::within(rules.bytes_of_any())).await?),
+        _ => None,
+    };
+    let work = move || {
+        let mut expected = Expected::of(&source);
+        let stored = match fetched {
+            Some(Fetched { stored, declared }) => {
+                expected.hint = declared;
+                stored
+            }
+            None => open(&source.place, &rules, &access)?,
+        };
+        source.checksum.iter().try_for_each(|checksum| checksum.hold(&stored))?;
+        check(stored, &expected, &rules)
+    };
+    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
+}
+
+fn open(place: &Place, rules: &MediaRules, access: &Access) -> Result<Stored, MediaError> {
+    let store = Store::within(rules.bytes_of_any());
+    match place {
+        Place::Base64(data) => from_base64(data.as_str().unwrap_or_default(), store),
+        Place::File(path) => access.file(path, store),
+        Place::Upload(id) => access.upload(id),
+        Place::Url(_) => Err(MediaError::NotOpened { what: "addresses" }),
+    }
+}
+
+/// All media, or all that is wrong with them; the first past what all may hold together is wrong too.
+fn sort_out(
+    outcomes: impl Iterator<Item = (Path, Result<Media, MediaError>)>,
+) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
+    let (mut media, mut faults, mut total) = (Vec::new(), Vec::new(), 0);
+    for (path, outcome) in outcomes {
+        match outcome {
+            Ok(medium) => {
+                let before = total;
+                total += medium.bytes().len();
+                if before <= TOTAL && total > TOTAL {
+                    faults
+                        .push((path, MediaError::TooMuch { of: Excess::Total, found: total, limit: TOTAL }));
+                }
+                media.push(medium);
+            }
+            Err(error) => faults.push((path, error)),
+        }
+    }
+    if faults.is_empty() { Ok(media) } else { Err(faults) }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the files of the tests")]
+mod tests {
+    use cog_json::Value;
+
+    use super::*;
+    use crate::FileGuard;
+
+    const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+
+    async fn collected(sources: &[String], access: &Access) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
+        let input = Value::parse(&format!("[{}]", sources.join(","))).unwrap();
+        let sources = input.elements().enumerate().map(|(at, node)| {
+            let mut path = Path::root();
+            path.push_index(at);
+            (path, MediaSource::read(&input, node).unwrap())
+        });
+        collect(sources.collect(), &MediaRules::default(), access, |_| {}).await
+    }
+
+    fn base64(data: &str) -> String {
+        format!(r#"{{"type":"base64","media_type":"image/gif","data":"{data}"}}"#)
+    }
+
+    #[tokio::test]
+    async fn media_come_in_the_order_of_their_sources() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("b.png"), pixel()).unwrap();
+        let access = Access {
+            folder: Some(folder.path().to_owned()),
+            files: FileGuard::new([folder.path().to_owned()]),
+            ..Access::default()
+        };
+        let sources = [r#"{"type":"file","path":"b.png"}"#.to_owned(), base64(PIXEL)];
+        let media = collected(&sources, &access).await.unwrap();
+        let types: Vec<_> =
+            media.iter().map(|medium| (medium.media_type(), medium.misleading_hint())).collect();
+        assert_eq!(types, [("image/gif", Some("image/png")), ("image/gif", None)]);
+    }
+
+    fn pixel() -> Vec<u8> {
+        base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_medium_that_is_refused_is_told_with_its_place() {
+        let sources = [
+            base64("*"),
+            base64(PIXEL),
+            r#"{"type":"upload_ref","upload_id":"upl_1"}"#.to_owned(),
+            r#"{"type":"file","path":"/etc/passwd"}"#.to_owned(),
+        ];
+        let faults = collected(&sources, &Access::default()).await.unwrap_err();
+        let faults: Vec<_> =
+            faults.iter().map(|(path, error)| format!("{path} {}", error.code().as_str())).collect();
+        assert_eq!(faults, ["[0] E1013", "[2] E4007", "[3] E4007"]);
+    }
+
+    #[tokio::test]
+    async fn ten_media_pass_and_eleven_do_not() {
+        let sources = vec![base64(PIXEL); 11];
+        assert_eq!(collected(&sources[..10], &Access::default()).await.unwrap().len(), 10);
+        let faults = collected(&sources, &Access::default()).await.unwrap_err();
+        assert!(matches!(faults[..], [(_, MediaError::TooMuch { of: Excess::Items, found: 11, limit: 10 })]));
+    }
+}
