@@ -1,0 +1,34 @@
+//! What the tests share.
+
+use std::{io::Read as _, time::Duration};
+
+use cog_media::{FetchLimits, Fetched, Fetcher, MediaError, Resolver, Store, UrlGuard};
+
+/// The most that is fetched.
+pub(crate) const LIMIT: u64 = 100_000;
+
+/// Limits that no test waits for, unless it means to.
+pub(crate) fn limits() -> FetchLimits {
+    FetchLimits::default()
+}
+
+pub(crate) fn fetcher(rules: &[String], resolver: impl Resolver + 'static) -> Fetcher {
+    let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
+    Fetcher::with_resolver(UrlGuard::new(rules), limits(), resolver)
+}
+
+pub(crate) async fn fetch(fetcher: &Fetcher, url: &str) -> Result<Fetched, MediaError> {
+    tokio::time::timeout(Duration::from_secs(60), fetcher.fetch(url, Store::within(LIMIT))).await.unwrap()
+}
+
+pub(crate) fn bytes(fetched: &Fetched) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    fetched.stored.reader().read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+pub(crate) async fn complaint(fetcher: &Fetcher, url: &str) -> String {
+    let error = fetch(fetcher, url).await.unwrap_err();
+    assert_eq!(error.code().as_str(), "E1012", "{error}");
+    error.to_string()
+}
