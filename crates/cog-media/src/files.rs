@@ -1,4 +1,4 @@
-//! Files that an input names.
+//! Files that an input names (SPEC 4.2.3, supplement section 9).
 
 use std::{
     fs::File,
@@ -9,6 +9,10 @@ use std::{
 use crate::{MediaError, Store, Stored};
 
 /// Opens files under its roots and no others.
+///
+/// Links are resolved first; what they lead to must lie under a root and be a regular file. It is then opened from the
+/// root downwards, each folder in the one before and none through a link, so that whoever changes a folder into a link
+/// meanwhile gains nothing. Pipes and devices are not even opened; what `/proc` and `/sys` show is refused.
 #[derive(Debug, Clone, Default)]
 pub struct FileGuard {
     roots: Vec<PathBuf>,
@@ -17,15 +21,17 @@ pub struct FileGuard {
 impl FileGuard {
     /// Files in these folders, and these files.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { roots: roots.into_iter().filter_map(|root| root.canonicalize().ok()).collect() }
+        // What does not exist yet may come, but not as a link.
+        let real = |root: PathBuf| root.canonicalize().or_else(|_| std::path::absolute(root)).ok();
+        Self { roots: roots.into_iter().filter_map(real).collect() }
     }
 
-    /// Reads a file into a store. Links are resolved first.
+    /// Reads a file into a store.
     ///
     /// # Errors
     /// [`MediaError::Outside`] (E4007), [`MediaError::Unreadable`] (E1006), and as [`Store::push`].
     pub fn open(&self, path: &Path, mut store: Store) -> Result<Stored, MediaError> {
-        let mut file = self.regular(path)?;
+        let mut file = self.find(path)?;
         store.expect(file.metadata()?.len())?;
         let mut block = vec![0; 64 * 1024];
         loop {
@@ -37,19 +43,133 @@ impl FileGuard {
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the one place where files of inputs are opened")]
-    fn regular(&self, path: &Path) -> Result<File, MediaError> {
-        let real = path.canonicalize().map_err(|_| unreadable(path, "there is no such file"))?;
-        if !self.roots.iter().any(|root| real.starts_with(root)) {
-            return Err(MediaError::Outside { path: path.display().to_string() });
+    /// Whether a path leads to a file that may be read, without reading it.
+    ///
+    /// # Errors
+    /// As [`FileGuard::open`].
+    pub fn check(&self, path: &Path) -> Result<(), MediaError> {
+        self.find(path).map(drop)
+    }
+
+    fn find(&self, path: &Path) -> Result<File, MediaError> {
+        let outside = || MediaError::Outside { path: path.display().to_string() };
+        let real = match path.canonicalize() {
+            Ok(real) => real,
+            // Whether something stands outside of the roots is not told.
+            Err(_) if self.may_lie_inside(path) => return Err(unreadable(path, "there is no such file")),
+            Err(_) => return Err(outside()),
+        };
+        let root = self.roots.iter().find(|root| real.starts_with(root)).ok_or_else(outside)?;
+        open::regular(root, &real).map_err(|what| unreadable(path, what))
+    }
+
+    /// Whether a path that leads to nothing would be under a root: the deepest of its folders that exists is.
+    fn may_lie_inside(&self, path: &Path) -> bool {
+        if std::path::absolute(path).is_ok_and(|path| self.roots.contains(&path)) {
+            return true;
         }
-        if !real.metadata().is_ok_and(|metadata| metadata.is_file()) {
-            return Err(unreadable(path, "it is no regular file"));
-        }
-        File::open(&real).map_err(|_| unreadable(path, "it cannot be opened"))
+        let folder = path.ancestors().skip(1).find_map(|folder| {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            folder.canonicalize().ok()
+        });
+        folder.is_some_and(|folder| self.roots.iter().any(|root| folder.starts_with(root)))
     }
 }
 
 fn unreadable(path: &Path, what: &'static str) -> MediaError {
     MediaError::Unreadable { path: path.display().to_string(), what }
 }
+
+const NO_FILE: &str = "it is no regular file";
+const CANNOT: &str = "it cannot be opened";
+
+#[cfg(unix)]
+mod open {
+    use std::{
+        fs::File,
+        os::fd::OwnedFd,
+        path::{Component, Path},
+    };
+
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, open, openat, statat};
+
+    use super::{CANNOT, NO_FILE};
+
+    /// Opens a file by the path that all links were resolved to.
+    pub(super) fn regular(root: &Path, real: &Path) -> Result<File, &'static str> {
+        let folders = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let inner = real.strip_prefix(root).unwrap_or(Path::new(""));
+        // A root that is a file itself is opened in the folder that it is in.
+        let (root, inner) = match (inner.as_os_str().is_empty(), root.parent(), root.file_name()) {
+            (true, Some(folder), Some(name)) => (folder, Path::new(name)),
+            _ => (root, inner),
+        };
+        let name = inner.file_name().ok_or(NO_FILE)?;
+        let mut folder = open(root, folders, Mode::empty()).map_err(|_| CANNOT)?;
+        for part in inner.parent().unwrap_or(Path::new("")).components() {
+            let Component::Normal(part) = part else { return Err(CANNOT) };
+            folder = openat(&folder, part, folders, Mode::empty()).map_err(|_| CANNOT)?;
+        }
+        // Opening a pipe waits, and opening some devices does something.
+        let seen = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| CANNOT)?;
+        if !is_regular(seen.st_mode) {
+            return Err(NO_FILE);
+        }
+        let file = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::RDONLY;
+        let file = openat(&folder, name, file, Mode::empty()).map_err(|_| CANNOT)?;
+        if !fstat(&file).is_ok_and(|stat| is_regular(stat.st_mode)) || is_shown_by_the_kernel(&file) {
+            return Err(NO_FILE);
+        }
+        Ok(File::from(file))
+    }
+
+    fn is_regular(mode: rustix::fs::RawMode) -> bool {
+        FileType::from_raw_mode(mode) == FileType::RegularFile
+    }
+
+    /// Whether it stands in a file system that shows processes, devices or the kernel's own state.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    fn is_shown_by_the_kernel(file: &OwnedFd) -> bool {
+        /// From `linux/magic.h`: proc, sysfs, debugfs, tracefs, securityfs, cgroup, cgroup2, configfs, efivarfs.
+        const KERNEL: [i64; 9] = [
+            0x9fa0,
+            0x6265_6572,
+            0x6462_6720,
+            0x7472_6163,
+            0x7363_6673,
+            0x0027_e0eb,
+            0x6367_7270,
+            0x6265_6570,
+            0xde5e_81e4,
+        ];
+        rustix::fs::fstatfs(file).map_or(true, |system| KERNEL.contains(&i64::from(system.f_type)))
+    }
+
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    fn is_shown_by_the_kernel(_: &OwnedFd) -> bool {
+        false
+    }
+}
+
+#[cfg(not(unix))]
+mod open {
+    use std::{fs::File, path::Path};
+
+    use super::{CANNOT, NO_FILE};
+
+    /// Opens a file by the path that all links were resolved to.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where files of inputs are opened")]
+    pub(super) fn regular(_: &Path, real: &Path) -> Result<File, &'static str> {
+        if !real.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            return Err(NO_FILE);
+        }
+        let file = File::open(real).map_err(|_| CANNOT)?;
+        // What was opened is still what the path leads to, without a link.
+        let is_same = real.canonicalize().is_ok_and(|again| again == real);
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        if is_same && is_file { Ok(file) } else { Err(NO_FILE) }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -19,8 +19,8 @@ use reqwest::{
 
 use super::Fetched;
 
-/// The most that is kept, however small.
-const MOST: usize = 256;
+/// The most answers that are kept, however small: what stands in memory stays below 64 MiB.
+const MOST: usize = 64;
 
 /// The longest that is believed without asking again.
 const LONGEST: Duration = Duration::from_secs(3600);

@@ -1,0 +1,143 @@
+#![expect(clippy::disallowed_methods, reason = "the files of the tests")]
+
+use std::{
+    fs,
+    os::unix::{fs::symlink, net::UnixListener},
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+};
+
+use rustix::fs::{CWD, Mode, mkfifoat};
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+
+/// A root `in` with a file, a folder of secrets `out` beside it.
+fn world() -> TempDir {
+    let world = tempdir().unwrap();
+    for (folder, text) in [("in/deep", "picture"), ("out", "secret")] {
+        fs::create_dir_all(world.path().join(folder)).unwrap();
+        fs::write(world.path().join(folder).join("a.png"), text).unwrap();
+    }
+    world
+}
+
+fn read(guard: &FileGuard, path: &Path) -> Result<Vec<u8>, MediaError> {
+    let mut bytes = Vec::new();
+    guard.open(path, Store::within(1000))?.reader().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn code(guard: &FileGuard, path: &Path) -> String {
+    let error = read(guard, path).unwrap_err();
+    assert_eq!(guard.check(path).unwrap_err().to_string(), error.to_string());
+    error.code().as_str().to_owned()
+}
+
+#[test]
+fn files_under_a_root_are_read_and_no_others() {
+    let world = world();
+    let guard = FileGuard::new([world.path().join("in")]);
+    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"picture");
+    assert_eq!(read(&guard, &world.path().join("out/../in/deep/./a.png")).unwrap(), b"picture");
+    for outside in
+        ["out/a.png", "in/../out/a.png", "in/deep/../../out/a.png", "out", "out/no.png", "no/no.png"]
+    {
+        assert_eq!(code(&guard, &world.path().join(outside)), "E4007", "{outside}");
+    }
+    for nothing in ["in/no.png", "in/deep", "in", "in/no/no.png", "in/deep/a.png/b", "in/a\0.png"] {
+        assert_eq!(code(&guard, &world.path().join(nothing)), "E1006", "{nothing}");
+    }
+    assert_eq!(code(&FileGuard::default(), &world.path().join("in/deep/a.png")), "E4007");
+}
+
+#[test]
+fn a_root_can_be_one_file() {
+    let world = world();
+    let guard = FileGuard::new([world.path().join("in/deep/a.png")]);
+    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"picture");
+    fs::write(world.path().join("in/deep/b.png"), "other").unwrap();
+    assert_eq!(code(&guard, &world.path().join("in/deep/b.png")), "E4007");
+    let nothing = world.path().join("in/no.png");
+    assert_eq!(code(&FileGuard::new([nothing.clone()]), &nothing), "E1006");
+}
+
+#[test]
+fn links_are_followed_within_the_roots_and_not_out_of_them() {
+    let world = world();
+    let inside = world.path().join("in");
+    symlink("deep", inside.join("folder")).unwrap();
+    symlink("../out", inside.join("away")).unwrap();
+    symlink("../out/a.png", inside.join("b.png")).unwrap();
+    symlink("b.png", inside.join("c.png")).unwrap();
+    symlink("loop", inside.join("loop")).unwrap();
+    let guard = FileGuard::new([inside.clone()]);
+    assert_eq!(read(&guard, &inside.join("folder/a.png")).unwrap(), b"picture");
+    for away in ["away/a.png", "b.png", "c.png"] {
+        assert_eq!(code(&guard, &inside.join(away)), "E4007", "{away}");
+    }
+    assert_eq!(code(&guard, &inside.join("loop")), "E1006");
+}
+
+#[test]
+fn pipes_sockets_and_devices_are_refused_without_waiting() {
+    let world = world();
+    let inside = world.path().join("in");
+    mkfifoat(CWD, inside.join("pipe"), Mode::RWXU).unwrap();
+    let _socket = UnixListener::bind(inside.join("socket")).unwrap();
+    symlink("/dev/zero", inside.join("zero")).unwrap();
+    let guard = FileGuard::new([inside.clone(), PathBuf::from("/dev")]);
+    for special in ["pipe", "socket", "zero", "/dev/null", "/dev/tty", "/dev/stdin"] {
+        let refused = read(&guard, &inside.join(special)).unwrap_err();
+        assert!(["E1006", "E4007"].contains(&refused.code().as_str()), "{special}: {refused}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_the_kernel_shows_is_refused_whatever_the_roots_are() {
+    let guard = FileGuard::new([PathBuf::from("/")]);
+    for path in [
+        "/proc/self/environ",
+        "/proc/1/cmdline",
+        "/proc/version",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+    ] {
+        if Path::new(path).exists() {
+            assert_eq!(code(&guard, Path::new(path)), "E1006", "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_file_over_the_limit_is_not_read() {
+    let world = world();
+    let path = world.path().join("in/large");
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    let outcome = read(&FileGuard::new([world.path().join("in")]), &path);
+    assert!(matches!(outcome, Err(MediaError::TooLarge { limit: 1000 })));
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere_else() {
+    let world = world();
+    let (inside, folder) = (world.path().join("in"), world.path().join("in/deep"));
+    let guard = FileGuard::new([inside.clone()]);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                fs::rename(&folder, inside.join("moved")).unwrap();
+                symlink("../out", &folder).unwrap();
+                fs::remove_file(&folder).unwrap();
+                fs::rename(inside.join("moved"), &folder).unwrap();
+            }
+        });
+        for _ in 0..2000 {
+            if let Ok(bytes) = read(&guard, &folder.join("a.png")) {
+                assert_eq!(bytes, b"picture");
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
