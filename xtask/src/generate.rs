@@ -116,7 +116,12 @@ fn command_line() -> Outcome<String> {
     let overview = help(&[])?;
     let _ = write!(page, "\n## cog\n\n```text\n{}\n```\n", overview.trim_end());
     for command in commands(&overview) {
-        let _ = write!(page, "\n## cog {command}\n\n```text\n{}\n```\n", help(&[&command])?.trim_end());
+        let printed = help(&[&command])?;
+        let _ = write!(page, "\n## cog {command}\n\n```text\n{}\n```\n", printed.trim_end());
+        for step in commands(&printed) {
+            let printed = help(&[&command, &step])?;
+            let _ = write!(page, "\n### cog {command} {step}\n\n```text\n{}\n```\n", printed.trim_end());
+        }
     }
     Ok(page)
 }

@@ -4,7 +4,6 @@ use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored};
 
 /// What a run may open. Nothing, unless it is given.
 #[derive(Clone, Default)]
-#[non_exhaustive]
 pub struct Access {
     /// The module's folder, to which paths that are not absolute belong (SPEC 4.2.3).
     pub folder: Option<PathBuf>,

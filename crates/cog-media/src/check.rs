@@ -1,9 +1,11 @@
 //! From bytes to a medium that was checked.
 
+use cog_json::Writer;
 use cog_spec::Modality;
 
 use crate::{
     Detail, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored,
+    checksum::hex,
     kind::{modality_of, sniff, type_of_name},
     picture,
 };
@@ -71,6 +73,16 @@ impl Media {
     /// By how much it is turned before a model sees it.
     pub fn rotation(&self) -> Rotation {
         self.said.rotation
+    }
+
+    /// Writes what it is into an object that is open: `kind`, `media_type`, `size_bytes`, `sha256`, and what its header
+    /// says.
+    pub fn write_fields(&self, w: &mut Writer<'_>) {
+        w.field("kind", self.kind.as_str());
+        w.field("media_type", self.media_type);
+        w.field("size_bytes", &self.stored.len());
+        w.field("sha256", &hex(self.stored.sha256()));
+        self.facts.write_fields(w);
     }
 
     /// The type that its name or its server hinted at, where the content is of another (supplement R61).

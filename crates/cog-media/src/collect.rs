@@ -55,8 +55,11 @@ fn few_enough(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(),
     Err(vec![(path.clone(), MediaError::TooMuch { of: Excess::Items, found, limit })])
 }
 
-/// From a source to its medium. Decoding, hashing and disks are left to threads that may wait.
-async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
+/// Opens and checks one medium. Decoding, hashing and disks are left to threads that may wait.
+///
+/// # Errors
+/// Why it is refused.
+pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
     let fetched = match &source.place {
         Place::Url(url) => Some(access.fetch(url, Store::within(rules.bytes_of_any())).await?),
         _ => None,

@@ -1,3 +1,5 @@
+use cog_json::Writer;
+
 /// What the header of a medium says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
@@ -12,6 +14,17 @@ pub struct Facts {
     pub pages: Option<u32>,
     /// How a picture is to be turned to be shown; none where it stands upright.
     pub orientation: Option<Orientation>,
+}
+
+impl Facts {
+    /// Writes what is known into an object that is open.
+    pub(crate) fn write_fields(&self, w: &mut Writer<'_>) {
+        w.optional("width", &self.width);
+        w.optional("height", &self.height);
+        w.optional("duration_ms", &self.duration_ms);
+        w.optional("pages", &self.pages);
+        w.optional("orientation", &self.orientation.map(|turn| u32::from(turn.exif())));
+    }
 }
 
 /// How a picture is to be turned: EXIF's orientation, 2 to 8.

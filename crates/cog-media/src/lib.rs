@@ -41,7 +41,7 @@ pub use crate::{
     base64::from_base64,
     check::{Expected, Media, check},
     checksum::Checksum,
-    collect::{Progress, collect},
+    collect::{Progress, collect, obtain},
     error::{Excess, MediaError},
     facts::{Facts, Orientation},
     fetch::{Addresses, FetchLimits, Fetched, Fetcher, Resolver, SystemResolver},

@@ -6,7 +6,6 @@ use crate::{Checksum, MediaError};
 
 /// Where a medium comes from, and what was said of it (SPEC 4.2, supplement section 9).
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct MediaSource {
     /// Where its bytes are.
     pub place: Place,

@@ -1,6 +1,7 @@
 //! What can be typed. Types and help texts; nothing here acts.
 
 mod about;
+mod media;
 mod model;
 mod module;
 mod run;
@@ -13,6 +14,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
+    media::{MediaArgs, MediaCommand, ProbeArgs},
     model::{GenerationArgs, ModelArgs},
     module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs, VerifyArgs},
     run::{InputArgs, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Test(TestArgs),
     /// Check anything the specification describes, whoever produced it
     Verify(VerifyArgs),
+    /// Look at media as runs do
+    Media(MediaArgs),
     /// List the modules that are found
     List(ListArgs),
     /// Show what a module is, takes and answers

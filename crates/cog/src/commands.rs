@@ -13,6 +13,7 @@ mod input;
 mod list;
 mod logged;
 mod man;
+mod media;
 mod migrate;
 mod new;
 mod render;
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Errors(args) => errors::errors(&args, console),
         Command::Completions(args) => completions::completions(&args, console),
         Command::Man(args) => man::man(&args, console),
+        Command::Media(args) => media::media(args, environment, console),
         Command::Verify(args) => verify::verify(&args, environment, console),
         Command::List(args) => list::list(&args, environment, console),
         Command::Info(args) => info::info(&args, environment, console),

@@ -168,8 +168,10 @@ pub(crate) struct CompletionsArgs {
 #[command(after_help = "\
 Examples:
   cog man | man -l -
-  cog man run > cog-run.1")]
+  cog man run > cog-run.1
+  cog man media probe | man -l -")]
 pub(crate) struct ManArgs {
-    /// The command; none for the overview
-    pub(crate) command: Option<String>,
+    /// The command, with its step where it has some; none for the overview
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }

@@ -13,12 +13,12 @@ use crate::{
 pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, Fault> {
     let mut cog = Cli::command().name(super::program());
     cog.build();
-    let page = match &args.command {
-        None => cog,
-        Some(wanted) => cog.find_subcommand(wanted).cloned().ok_or_else(|| unknown(wanted))?,
-    };
+    let mut page = &cog;
+    for wanted in &args.command {
+        page = page.find_subcommand(wanted).ok_or_else(|| unknown(wanted))?;
+    }
     let mut roff = Vec::new();
-    clap_mangen::Man::new(page).render(&mut roff)?;
+    clap_mangen::Man::new(page.clone()).render(&mut roff)?;
     console.print(&String::from_utf8_lossy(&roff))?;
     Ok(Exit::Ok)
 }

@@ -53,7 +53,7 @@ fn a_variable_that_is_no_text_is_not_taken_for_absent() {
 fn inputs_in_other_encodings() {
     let place = Place::new();
     let json_text = r#"{"code": "x = 1"}"#;
-    place.write("bom.json", &format!("\u{feff}{json_text}"));
+    place.write("bom.json", format!("\u{feff}{json_text}"));
     let utf16: Vec<u8> = json_text.encode_utf16().flat_map(u16::to_le_bytes).collect();
     std::fs::write(place.path().join("utf16.json"), [&[0xff, 0xfe], utf16.as_slice()].concat()).unwrap();
     let read = place.cog(["run", "code-reviewer", "bom.json"]).output().unwrap();
@@ -64,8 +64,8 @@ fn inputs_in_other_encodings() {
 #[test]
 fn inputs_nested_too_deep_or_too_large() {
     let place = Place::new();
-    place.write("deep.json", &"[".repeat(1_000_000));
-    place.write("large.json", &format!("\"{}\"", "x".repeat(31 * 1024 * 1024)));
+    place.write("deep.json", "[".repeat(1_000_000));
+    place.write("large.json", format!("\"{}\"", "x".repeat(31 * 1024 * 1024)));
     assert_eq!(code_of(&place, "deep.json"), "E1000");
     assert_eq!(code_of(&place, "large.json"), "E1005");
 }

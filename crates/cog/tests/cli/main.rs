@@ -6,6 +6,8 @@ mod about;
 #[cfg(test)]
 mod hostile;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod modules;
 #[cfg(test)]
 mod runs;

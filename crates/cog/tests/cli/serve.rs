@@ -31,7 +31,7 @@ fn an_origin_that_is_none() {
 fn a_project_may_not_open_the_server() {
     for line in ["insecure = true", "allow_host = \"evil.example\"", "token_file = \"mine\""] {
         let place = Place::new();
-        place.write("cog.toml", &format!("[server]\n{line}\n"));
+        place.write("cog.toml", format!("[server]\n{line}\n"));
         let output = place.cog(["serve", "--provider", "offline"]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{line}: {}", String::from_utf8_lossy(&output.stderr));
     }

@@ -24,7 +24,7 @@ impl Place {
         self.folder.path()
     }
 
-    pub(crate) fn write(&self, path: &str, text: &str) -> &Self {
+    pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();

@@ -1,0 +1,19 @@
+//! `cog media`: what runs do with media, one step at a time.
+
+mod probe;
+mod sources;
+
+use crate::{
+    args::{MediaArgs, MediaCommand},
+    exit::Exit,
+    fault::Fault,
+    output::Console,
+    settings::Environment,
+};
+
+/// Does the step that was typed.
+pub(crate) fn media(args: MediaArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    match args.command {
+        MediaCommand::Probe(args) => probe::probe(&args, environment, console),
+    }
+}

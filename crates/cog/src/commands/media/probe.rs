@@ -1,0 +1,93 @@
+//! `cog media probe`: what media are, as a run would check them.
+
+use cog_json::{ToJson, Writer};
+use cog_media::{Facts, Media, MediaError, MediaRules};
+
+use super::{super::running, sources};
+use crate::{
+    args::ProbeArgs,
+    exit::Exit,
+    fault::Fault,
+    output::{Console, Table},
+    settings::Environment,
+};
+
+/// Prints what each source is, or why it would be refused.
+pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    drop(environment);
+    let rules = MediaRules::default();
+    let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
+    let mut found = Vec::new();
+    for source in &args.sources {
+        let Some(outcome) = running::wait(sources::open(source, &rules))? else {
+            return Ok(Exit::Interrupted);
+        };
+        let finding = Finding { source, outcome };
+        if is_json {
+            console.print_json(&finding)?;
+        }
+        found.push(finding);
+    }
+    if !is_json {
+        console.print(&table(&found, console))?;
+    }
+    Ok(if found.iter().all(|finding| finding.outcome.is_ok()) { Exit::Ok } else { Exit::Failed })
+}
+
+/// What was found of one source.
+struct Finding<'a> {
+    source: &'a str,
+    outcome: Result<Media, MediaError>,
+}
+
+impl ToJson for Finding<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("source", self.source);
+            match &self.outcome {
+                Ok(media) => media.write_fields(w),
+                Err(error) => {
+                    w.field("error", &Refusal(error));
+                }
+            }
+        });
+    }
+}
+
+struct Refusal<'a>(&'a MediaError);
+
+impl ToJson for Refusal<'_> {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("code", &self.0.code());
+            w.field("message", &self.0.to_string());
+            w.field("suggestion", self.0.suggestion());
+        });
+    }
+}
+
+fn table(found: &[Finding<'_>], console: &Console) -> String {
+    let mut table = Table::new(["source", "type", "bytes", "what"]);
+    for Finding { source, outcome } in found {
+        table.row(match outcome {
+            Ok(media) => [
+                (*source).to_owned(),
+                media.media_type().to_owned(),
+                media.bytes().len().to_string(),
+                described(media.facts()),
+            ],
+            Err(error) => {
+                [(*source).to_owned(), "-".to_owned(), "-".to_owned(), format!("{}: {error}", error.code())]
+            }
+        });
+    }
+    table.render(console.out().paint, console.out_columns())
+}
+
+fn described(facts: &Facts) -> String {
+    let sides = facts.width.zip(facts.height).map(|(width, height)| format!("{width}×{height}"));
+    let duration = facts.duration_ms.map(|ms| format!("{}.{:03} s", ms / 1000, ms % 1000));
+    let pages = facts.pages.map(|pages| format!("{pages} pages"));
+    let turn = facts.orientation.map(|turn| format!("EXIF orientation {}", turn.exif()));
+    [sides, duration, pages, turn].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
