@@ -3,6 +3,7 @@
 mod duration;
 mod environment;
 mod file;
+mod media;
 mod server;
 mod source;
 mod table;
@@ -24,6 +25,7 @@ use self::file::{Content, Owner, SettingsFile};
 pub(crate) use self::{
     duration::{parse as parse_duration, show as show_duration},
     environment::Environment,
+    media::MediaSettings,
     server::{KNOBS, Knob, Serving},
     source::{Setting, Source},
     table::Row,
@@ -68,6 +70,8 @@ pub(crate) struct Settings {
     pub(crate) strict: Setting<bool>,
     /// Further folders of modules.
     pub(crate) modules: Setting<Vec<PathBuf>>,
+    /// What may be opened of what inputs name.
+    pub(crate) media: MediaSettings,
     /// The user's home.
     pub(crate) home: Option<PathBuf>,
     environment: Environment,
@@ -100,6 +104,7 @@ impl Settings {
         let pause = layers.pick(BREAKER_PAUSE, None, duration::parse, |file| Some(file.breaker_pause?.0))?;
         let strict = layers.pick(STRICT, flags.strict, yes_or_no, |file| file.strict)?;
         let modules = layers.modules(home.as_deref());
+        let media = MediaSettings::read(&layers, home.as_deref())?;
         let Layers { project, operator, .. } = layers;
         let (call, breaker) = (ProviderSettings::default(), BreakerSettings::default());
         Ok(Self {
@@ -113,6 +118,7 @@ impl Settings {
             breaker_pause: pause.unwrap_or_else(|| Setting::default(breaker.pause)),
             strict: strict.unwrap_or_else(|| Setting::default(false)),
             modules,
+            media,
             home,
             environment,
             operator,
@@ -310,7 +316,7 @@ impl SettingsError {
     pub(crate) fn suggestion(&self) -> Option<String> {
         match self {
             Self::Forbidden { .. } => Some(
-                "addresses, keys and folders of modules are the operator's: set them in the environment or in \
+                "addresses, keys, media and folders of modules are the operator's: set them in the environment or in \
                  ~/.config/cog/config.toml"
                     .to_owned(),
             ),

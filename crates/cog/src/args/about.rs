@@ -41,7 +41,7 @@ impl ListFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Strongest first: a flag, the environment, ./cog.toml, ~/.config/cog/config.toml, the default. A file in the working \
-directory may not set keys, addresses or folders of modules. A settings file:
+directory may not set keys, addresses, media or folders of modules. A settings file:
 
   provider = \"ollama\"
   model = \"qwen3\"
@@ -49,6 +49,9 @@ directory may not set keys, addresses or folders of modules. A settings file:
   retries = 2                          # also: breaker_failures, strict
   [providers.gemini]                   # in ~/.config/cog/config.toml also: key, base_url
   model = \"gemini-3.8-flash\"
+  [media]                              # in ~/.config/cog/config.toml only
+  allow = [\"10.1.0.0/16\", \"media.internal:8443\"]   # asked beside the public network
+  roots = [\"/srv/media\"]             # whose files inputs may name; also: fetch = false
 
 Examples:
   cog config

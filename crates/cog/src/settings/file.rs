@@ -10,7 +10,7 @@ use cog_module::files::{self, FileError};
 use cog_provider::vendors::Vendor;
 use serde::Deserialize;
 
-use super::{KNOBS, SettingsError, duration};
+use super::{KNOBS, SettingsError, duration, media::MediaContent};
 
 /// The largest settings file.
 const LIMIT: u64 = 256 * 1024;
@@ -38,6 +38,8 @@ pub(super) struct Content {
     pub(super) breaker_pause: Option<Span>,
     pub(super) strict: Option<bool>,
     pub(super) modules: Option<Vec<PathBuf>>,
+    #[serde(default)]
+    pub(super) media: MediaContent,
     #[serde(default)]
     pub(super) server: toml::Table,
     #[serde(default)]
@@ -102,6 +104,9 @@ impl SettingsFile {
         let forbidden = |key: String| SettingsError::Forbidden { path: self.path.clone(), key };
         if self.content.modules.is_some() {
             return Err(forbidden("modules".to_owned()));
+        }
+        if self.content.media != MediaContent::default() {
+            return Err(forbidden("media".to_owned()));
         }
         let is_operators = |key: &&String| KNOBS.iter().any(|knob| knob.is_operators && knob.key == *key);
         if let Some(key) = self.content.server.keys().find(is_operators) {

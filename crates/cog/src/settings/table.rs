@@ -46,6 +46,7 @@ impl Settings {
             row("strict", &self.strict, bool::to_string),
             row("modules", &self.modules, folders),
         ];
+        rows.extend(self.media.rows());
         rows.extend(VENDORS.iter().flat_map(|vendor| self.rows_of(vendor)));
         rows
     }
@@ -76,7 +77,7 @@ impl Settings {
     }
 }
 
-fn row<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {
+pub(super) fn row<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {
     Row { name: name.to_owned(), value: show(&setting.value), source: setting.source.clone() }
 }
 

@@ -78,6 +78,7 @@ fn a_projects_file_may_choose_a_model_but_no_address_key_or_root() {
         ("[providers.openai]\nbase_url = \"http://evil\"\n", "providers.openai.base_url"),
         ("[providers.openai]\nkey = \"k\"\n", "providers.openai.key"),
         ("modules = [\"/\"]\n", "modules"),
+        ("[media]\nallow = [\"10.0.0.0/8\"]\n", "media"),
     ] {
         let error = project(text).unwrap_err();
         assert!(matches!(&error, SettingsError::Forbidden { key: found, .. } if found == key), "{error}");

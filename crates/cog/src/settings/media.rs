@@ -1,0 +1,149 @@
+//! What a run may open of what inputs name: addresses and files. All of it is the operator's (supplement section 11).
+
+use std::{path::PathBuf, sync::Arc};
+
+use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, RuleError, UrlGuard};
+use serde::Deserialize;
+
+use super::{Layers, Names, Row, Setting, SettingsError, Source, at_home, table::row, yes_or_no};
+
+const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
+const ALLOW: Names = Names { flag: "", variable: "COG_MEDIA_ALLOW" };
+const ROOTS: &str = "COG_MEDIA_ROOTS";
+
+/// What a run may open.
+#[derive(Debug)]
+pub(crate) struct MediaSettings {
+    /// Whether addresses are fetched at all (supplement R11).
+    pub(crate) fetch: Setting<bool>,
+    /// What may be asked beside the public network.
+    pub(crate) allow: Setting<Vec<AllowRule>>,
+    /// Folders whose files may be read, beside those that a command adds.
+    pub(crate) roots: Setting<Vec<PathBuf>>,
+}
+
+/// `[media]` of a settings file.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MediaContent {
+    fetch: Option<bool>,
+    allow: Option<Vec<Rule>>,
+    roots: Option<Vec<PathBuf>>,
+}
+
+/// A rule, written as a text.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+struct Rule(AllowRule);
+
+impl TryFrom<String> for Rule {
+    type Error = RuleError;
+
+    fn try_from(text: String) -> Result<Self, RuleError> {
+        text.parse().map(Rule)
+    }
+}
+
+impl MediaSettings {
+    pub(super) fn read(layers: &Layers<'_>, home: Option<&std::path::Path>) -> Result<Self, SettingsError> {
+        let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
+        let of_file = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
+        let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(of_file))?;
+        let roots =
+            layers.environment.paths(ROOTS).map(|value| Setting { value, source: Source::Variable(ROOTS) });
+        let roots = roots.or_else(|| {
+            let file = layers.operator.as_ref()?;
+            let folders = file.content.media.roots.as_ref()?;
+            let value = folders.iter().map(|folder| file.folder().join(at_home(folder, home))).collect();
+            Some(Setting::of_file(value, &file.path))
+        });
+        Ok(Self {
+            fetch: fetch.unwrap_or_else(|| Setting::default(true)),
+            allow: allow.unwrap_or_else(|| Setting::default(Vec::new())),
+            roots: roots.unwrap_or_else(|| Setting::default(Vec::new())),
+        })
+    }
+
+    /// What judges addresses.
+    pub(crate) fn guard(&self) -> UrlGuard {
+        UrlGuard::new(self.allow.value.clone())
+    }
+
+    /// What fetches addresses; none where that is off.
+    pub(crate) fn fetcher(&self) -> Option<Arc<Fetcher>> {
+        self.fetch.value.then(|| Arc::new(Fetcher::new(self.guard(), FetchLimits::default())))
+    }
+
+    /// What opens files: under the operator's roots, and these.
+    pub(crate) fn files(&self, roots: impl IntoIterator<Item = PathBuf>) -> FileGuard {
+        FileGuard::new(self.roots.value.iter().cloned().chain(roots))
+    }
+
+    /// Every setting as it is shown.
+    pub(super) fn rows(&self) -> Vec<Row> {
+        vec![
+            row("media.fetch", &self.fetch, bool::to_string),
+            row("media.allow", &self.allow, |rules| listed(rules.iter().map(ToString::to_string))),
+            row("media.roots", &self.roots, |roots| {
+                listed(roots.iter().map(|root| root.display().to_string()))
+            }),
+        ]
+    }
+}
+
+fn rules(text: &str) -> Result<Vec<AllowRule>, String> {
+    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
+    words.map(|word| word.parse().map_err(|error: RuleError| error.to_string())).collect()
+}
+
+fn listed(words: impl Iterator<Item = String>) -> String {
+    let shown = words.collect::<Vec<_>>().join(", ");
+    if shown.is_empty() { "-".to_owned() } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Environment, Flags, Settings};
+
+    fn read(variables: &[(&str, &str)], file: &str) -> Result<Settings, String> {
+        let home = tempfile::tempdir().unwrap();
+        let file = ("config.toml".to_owned(), file.as_bytes().to_vec());
+        cog_module::files::write_folder(&home.path().join(".config/cog"), &[file]).unwrap();
+        let mut environment = Environment::from([("HOME", home.path().to_str().unwrap())]);
+        variables.iter().for_each(|(name, value)| environment.set(name, value));
+        Settings::read(Flags::default(), environment).map_err(|error| error.to_string())
+    }
+
+    fn judged(settings: &Settings, url: &str) -> bool {
+        settings.media.guard().judge(url).is_ok()
+    }
+
+    #[test]
+    fn nothing_but_the_public_network_is_asked_unless_the_operator_allows_it() {
+        let settings = read(&[], "").unwrap();
+        assert!(judged(&settings, "https://example.com/") && !judged(&settings, "http://10.0.0.1/"));
+        let file = "[media]\nallow = [\"10.0.0.0/8\", \"media.internal:8443\"]\n";
+        let settings = read(&[], file).unwrap();
+        assert!(judged(&settings, "http://10.0.0.1/") && judged(&settings, "https://media.internal:8443/"));
+        let settings = read(&[("COG_MEDIA_ALLOW", "127.0.0.1:9000, a.lan,")], file).unwrap();
+        assert!(judged(&settings, "http://127.0.0.1:9000/") && judged(&settings, "http://a.lan/"));
+        assert!(!judged(&settings, "http://10.0.0.1/"), "a variable stands in place of the file");
+    }
+
+    #[test]
+    fn fetching_can_be_off() {
+        assert!(read(&[], "").unwrap().media.fetcher().is_some());
+        assert!(read(&[], "[media]\nfetch = false\n").unwrap().media.fetcher().is_none());
+        assert!(read(&[("COG_MEDIA_FETCH", "off")], "").unwrap().media.fetcher().is_none());
+    }
+
+    #[test]
+    fn what_is_no_rule_is_told_with_what_to_write() {
+        let said = "`10.0.0.0/99` names no network, address or host: write 10.0.0.0/8, 127.0.0.1:9000, \
+                    media.internal or *.media.internal";
+        let error = read(&[], "[media]\nallow = [\"10.0.0.0/99\"]\n").unwrap_err();
+        assert!(error.contains(said), "{error}");
+        let error = read(&[("COG_MEDIA_ALLOW", "10.0.0.0/99")], "").unwrap_err();
+        assert_eq!(error, format!("COG_MEDIA_ALLOW: {said}"));
+    }
+}
