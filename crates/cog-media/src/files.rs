@@ -130,8 +130,10 @@ mod open {
     /// Whether it stands in a file system that shows processes, devices or the kernel's own state.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn is_shown_by_the_kernel(file: &OwnedFd) -> bool {
-        /// From `linux/magic.h`: proc, sysfs, debugfs, tracefs, securityfs, cgroup, cgroup2, configfs, efivarfs.
-        const KERNEL: [i64; 9] = [
+        use rustix::fs::{FsWord, fstatfs};
+
+        /// From `linux/magic.h`: proc, sysfs, debugfs, tracefs, securityfs, cgroup, cgroup2, configfs.
+        const KERNEL: [FsWord; 8] = [
             0x9fa0,
             0x6265_6572,
             0x6462_6720,
@@ -140,9 +142,8 @@ mod open {
             0x0027_e0eb,
             0x6367_7270,
             0x6265_6570,
-            0xde5e_81e4,
         ];
-        rustix::fs::fstatfs(file).map_or(true, |system| KERNEL.contains(&i64::from(system.f_type)))
+        fstatfs(file).map_or(true, |system| KERNEL.contains(&system.f_type))
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

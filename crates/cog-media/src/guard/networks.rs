@@ -36,7 +36,7 @@ impl Network {
         self.address.is_ipv6()
     }
 
-    fn is_one_address(&self) -> bool {
+    pub(super) fn is_one_address(&self) -> bool {
         self.bits == if self.is_v6() { 128 } else { 32 }
     }
 }

@@ -32,7 +32,7 @@ pub enum Refusal {
         why: &'static str,
     },
     /// An address that is not public.
-    #[error("the URL is refused: {}{address} is not public: {what} ({network})", of(.name))]
+    #[error("the URL is refused: {}{address} is not public: {what}{}", of(.name), within(*.network))]
     Address {
         /// The address.
         address: IpAddr,
@@ -58,6 +58,10 @@ impl Refusal {
         }
         self
     }
+}
+
+fn within(network: Network) -> String {
+    if network.is_one_address() { String::new() } else { format!(" ({network})") }
 }
 
 fn scheme(scheme: &str) -> String {

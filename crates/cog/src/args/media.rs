@@ -14,8 +14,34 @@ pub(crate) struct MediaArgs {
 /// The steps.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MediaCommand {
+    /// Tell whether a run would take them, were they named in an input
+    Check(CheckArgs),
     /// Tell what media are, as a run would check them
     Probe(ProbeArgs),
+}
+
+/// `cog media check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Decides as for a source that stands in an input: files in the working directory and under `media.roots`, addresses of the \
+public network and what `media.allow` names. What may be opened is opened, and checked as a medium.
+
+Prints {\"source\", \"allowed\", \"code\", \"reason\"}, one line each; on a terminal the same as text. Exit code 1 where one is \
+refused.
+
+Examples:
+  cog media check https://example.com/a.png http://localhost/a.png
+  cog media check --no-fetch - < addresses.txt | jq -r 'select(.allowed) | .source'
+  COG_MEDIA_ALLOW=media.internal:8443 cog media check https://media.internal:8443/a.png")]
+pub(crate) struct CheckArgs {
+    /// The media: http(s) addresses, files, or `-` for those that stdin names, one a line
+    #[arg(value_name = "SOURCE", required = true)]
+    pub(crate) sources: Vec<String>,
+    /// Decide by form alone: resolve no name, ask nobody, read no file
+    #[arg(long)]
+    pub(crate) no_fetch: bool,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
 }
 
 /// `cog media probe`.

@@ -1,5 +1,6 @@
 //! `cog media`: what runs do with media, one step at a time.
 
+mod check;
 mod probe;
 mod sources;
 
@@ -14,6 +15,7 @@ use crate::{
 /// Does the step that was typed.
 pub(crate) fn media(args: MediaArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     match args.command {
+        MediaCommand::Check(args) => check::check(&args, environment, console),
         MediaCommand::Probe(args) => probe::probe(&args, environment, console),
     }
 }

@@ -8,6 +8,8 @@ mod hostile;
 #[cfg(test)]
 mod media;
 #[cfg(test)]
+mod media_check;
+#[cfg(test)]
 mod modules;
 #[cfg(test)]
 mod runs;

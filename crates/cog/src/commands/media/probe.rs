@@ -9,17 +9,17 @@ use crate::{
     exit::Exit,
     fault::Fault,
     output::{Console, Table},
-    settings::Environment,
+    settings::{Environment, Flags, Settings},
 };
 
 /// Prints what each source is, or why it would be refused.
 pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    drop(environment);
+    let settings = Settings::read(Flags::default(), environment)?;
     let rules = MediaRules::default();
     let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
     let mut found = Vec::new();
     for source in &args.sources {
-        let Some(outcome) = running::wait(sources::open(source, &rules))? else {
+        let Some(outcome) = running::wait(sources::open(source, &rules, &settings.media))? else {
             return Ok(Exit::Interrupted);
         };
         let finding = Finding { source, outcome };

@@ -1,43 +1,39 @@
 //! Media that are named on the command line.
 
-use std::{
-    io::Read as _,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io::Read as _, path::PathBuf};
 
-use cog_media::{
-    Access, Expected, FetchLimits, Fetcher, FileGuard, Media, MediaError, MediaRules, MediaSource, Place,
-    Store, UrlGuard, check, obtain,
-};
+use cog_media::{Access, Expected, Media, MediaError, MediaRules, MediaSource, Place, Store, check, obtain};
+
+use crate::settings::MediaSettings;
 
 /// Opens and checks what a word names: an address, a file, or stdin for `-`.
 ///
 /// # Errors
 /// As in a run; a file that is named may be anywhere (supplement section 9).
-pub(super) async fn open(word: &str, rules: &MediaRules) -> Result<Media, MediaError> {
+pub(super) async fn open(
+    word: &str,
+    rules: &MediaRules,
+    settings: &MediaSettings,
+) -> Result<Media, MediaError> {
     if word == "-" {
         return stdin(rules);
     }
-    obtain(MediaSource::new(place(word)), rules.clone(), access(word)).await
+    obtain(MediaSource::new(place(word)), rules.clone(), access(word, settings)).await
 }
 
-/// An address begins with a scheme; everything else is a file.
-fn place(word: &str) -> Place {
-    let is_address = word.split_once("://").is_some_and(|(scheme, _)| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
-    });
-    if is_address { Place::Url(word.to_owned()) } else { Place::File(PathBuf::from(word)) }
+/// What has a scheme is an address, and so is nothing; everything else is a file.
+pub(super) fn place(word: &str) -> Place {
+    let scheme = word.split_once(':').map_or("", |(scheme, _)| scheme);
+    // A scheme of one letter is a disk.
+    let is_scheme = scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    if is_scheme || word.is_empty() { Place::Url(word.to_owned()) } else { Place::File(PathBuf::from(word)) }
 }
 
-/// The one file that was named, and public addresses.
-fn access(word: &str) -> Access {
-    Access {
-        fetcher: Some(Arc::new(Fetcher::new(UrlGuard::default(), FetchLimits::default()))),
-        files: FileGuard::new([Path::new(word).to_owned()]),
-        ..Access::default()
-    }
+/// The one file that was named, and the addresses that the operator lets be fetched.
+fn access(word: &str, settings: &MediaSettings) -> Access {
+    Access { fetcher: settings.fetcher(), files: settings.files([PathBuf::from(word)]), ..Access::default() }
 }
 
 fn stdin(rules: &MediaRules) -> Result<Media, MediaError> {
@@ -49,6 +45,21 @@ fn stdin(rules: &MediaRules) -> Result<Media, MediaError> {
         match block.get(..read) {
             Some(read) if !read.is_empty() => store.push(read)?,
             _ => return check(store.finish(), &Expected::default(), rules),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_a_scheme_is_an_address() {
+        for url in ["", "http://a", "HTTP:a", "javascript:alert(1)", "data:,", "http+unix://a"] {
+            assert!(matches!(place(url), Place::Url(_)), "{url}");
+        }
+        for file in ["a.png", "./a:b.png", "C:\\a.png", "/etc/passwd", "//127.0.0.1/", " http://a"] {
+            assert!(matches!(place(file), Place::File(_)), "{file}");
         }
     }
 }
