@@ -10,6 +10,7 @@ use crate::folder::{self, ModuleParts};
 use crate::matching;
 use crate::model::Reply;
 use crate::scene::Scene;
+use crate::site::{Page, Site};
 use crate::step::{CommandStep, Program, ServeStep, Step};
 
 /// What cases start from: `conformance/base.json`.
@@ -39,7 +40,7 @@ pub(crate) struct Case {
     /// Further modules, each with its changes to the base module, in `cognitive/modules/NAME`.
     #[serde(default)]
     modules: BTreeMap<String, ModuleParts>,
-    /// Files to write: text as it is, null removes, anything else as JSON.
+    /// Files to write: text as it is, bytes as base64, null removes, anything else as JSON.
     #[serde(default)]
     files: BTreeMap<String, Value>,
     /// What the model answers to every step.
@@ -47,6 +48,9 @@ pub(crate) struct Case {
     /// What it answers one time after the other, the last one again and again.
     #[serde(default)]
     replies: Vec<Reply>,
+    /// The pages of a web site on this machine, by their paths.
+    #[serde(default)]
+    site: BTreeMap<String, Page>,
     /// Arguments of a `cog serve` that runs before the steps.
     serve: Option<Vec<String>>,
     /// Shorthand for the command `run ./m --input-json INPUT`; a copied module stands for `m` where there is no `module`.
@@ -82,6 +86,9 @@ impl Case {
         self.fill(folder.path(), base, root)?;
         let replies: Vec<Reply> = self.reply.iter().chain(&self.replies).cloned().collect();
         let mut scene = Scene::new(folder.path(), &replies, &base.reply);
+        if !self.site.is_empty() {
+            scene.open(Site::start(&self.site)?);
+        }
         steps.iter().try_for_each(|step| step.check(&mut scene))
     }
 
@@ -101,7 +108,7 @@ impl Case {
             if content.is_null() {
                 folder::remove(&target.join(name))?;
             } else {
-                folder::write(&target.join(name), &folder::text_of(content))?;
+                folder::write(&target.join(name), folder::bytes_of(content)?)?;
             }
         }
         Ok(())

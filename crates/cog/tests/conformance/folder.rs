@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -51,13 +52,21 @@ impl ModuleParts {
     /// Writes the module; one line of YAML for each key of the manifest.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), String> {
         let manifest: String = self.manifest.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
-        write(&folder.join("module.yaml"), &manifest)?;
-        write(&folder.join("schema.json"), &text_of(&self.schema))?;
+        write(&folder.join("module.yaml"), manifest)?;
+        write(&folder.join("schema.json"), text_of(&self.schema))?;
         write(&folder.join("prompt.md"), self.prompt.as_deref().unwrap_or_default())?;
         for (name, content) in &self.files {
-            write(&folder.join(name), &text_of(content))?;
+            write(&folder.join(name), bytes_of(content)?)?;
         }
         Ok(())
+    }
+}
+
+/// Text as it is, `{"$base64": "…"}` as the bytes that it stands for, anything else as JSON.
+pub(crate) fn bytes_of(content: &Value) -> Result<Vec<u8>, String> {
+    match content.get("$base64").and_then(Value::as_str) {
+        Some(digits) => STANDARD.decode(digits).map_err(|error| error.to_string()),
+        None => Ok(text_of(content).into_bytes()),
     }
 }
 
@@ -71,9 +80,9 @@ pub(crate) fn text_of(content: &Value) -> String {
 
 /// Writes a file and the folders above it.
 #[expect(clippy::disallowed_methods, reason = "a test fills its own folder")]
-pub(crate) fn write(path: &Path, text: &str) -> Result<(), String> {
+pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    made.and_then(|()| std::fs::write(path, text)).map_err(|error| format!("{}: {error}", path.display()))
+    made.and_then(|()| std::fs::write(path, content)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads a file.

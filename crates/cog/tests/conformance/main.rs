@@ -13,6 +13,7 @@ mod model;
 mod outcome;
 mod scene;
 mod server;
+mod site;
 mod socket;
 mod step;
 mod text;

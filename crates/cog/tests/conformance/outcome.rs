@@ -10,6 +10,7 @@ use crate::folder;
 use crate::matching::{differences, missing};
 use crate::scene::Scene;
 use crate::server::wait_until;
+use crate::site::Site;
 
 /// What a step left behind.
 #[derive(Default)]
@@ -74,6 +75,10 @@ impl Outcome {
             "distinct" => scene.check_distinct(&wanted),
             "broken_off" => check_broken_off(scene, expected),
             "calls" => differences(&Value::from(self.requests.len()), expected),
+            "asked" => {
+                let asked = scene.site.as_ref().map(Site::asked).unwrap_or_default();
+                differences(&Value::from(asked), expected)
+            }
             "request" => match self.requests.last() {
                 Some(request) => differences(request, expected),
                 None => vec!["no request".to_owned()],

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::chunks::comparable;
 use crate::model::{Model, Reply};
 use crate::server::Server;
+use crate::site::Site;
 
 /// The folder, the model, the server, and what earlier steps left for later ones.
 pub(crate) struct Scene<'a> {
@@ -17,6 +18,7 @@ pub(crate) struct Scene<'a> {
     /// The model of the server, or of the step.
     pub(crate) model: Option<Model>,
     pub(crate) server: Option<Server>,
+    pub(crate) site: Option<Site>,
     /// The last request of the steps so far.
     pub(crate) earlier: Option<Value>,
     /// The chunks of the step before that had any.
@@ -34,6 +36,7 @@ impl<'a> Scene<'a> {
             base,
             model: None,
             server: None,
+            site: None,
             earlier: None,
             chunks: Vec::new(),
             kept: BTreeMap::new(),
@@ -43,6 +46,13 @@ impl<'a> Scene<'a> {
     /// Where the server listens.
     pub(crate) fn address(&self) -> Result<&str, String> {
         self.server.as_ref().map(|server| &*server.address).ok_or_else(|| "no server runs".to_owned())
+    }
+
+    /// Opens a site, which is then `{site}`; what an operator writes to allow it is `{site_host}`.
+    pub(crate) fn open(&mut self, site: Site) {
+        self.kept.insert("site".to_owned(), Value::from(format!("http://{}", site.host)));
+        self.kept.insert("site_host".to_owned(), Value::from(site.host.clone()));
+        self.site = Some(site);
     }
 
     /// The bodies of what the model was asked so far.

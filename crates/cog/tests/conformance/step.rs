@@ -185,11 +185,13 @@ impl CommandStep {
         }
         let mut command = Command::new(self.program.path());
         command.args(arguments).current_dir(scene.folder).env_clear().env("HOME", scene.folder.join("home"));
-        command.envs(scene.model.as_ref().map(Model::environment).into_iter().flatten()).envs(&self.env);
+        command
+            .envs(scene.model.as_ref().map(Model::environment).into_iter().flatten())
+            .envs(self.env.iter().map(|(name, value)| (name, scene.filled(value))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let mut input = child.stdin.take();
-        let text = self.stdin.clone();
+        let text = scene.filled(&self.stdin);
         let (send, receive) = mpsc::channel();
         std::thread::spawn(move || {
             // A command that does not read its input closes the pipe; that is its right.
