@@ -56,6 +56,13 @@ const PURE: &[&str] = &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "co
 /// What a pure crate may not depend on, however far down.
 const IMPURE_CRATES: &[&str] = &["tokio", "mio", "socket2", "hyper", "reqwest", "async-std", "smol"];
 
+/// What asks other machines. Two crates may: one for the operator's addresses, one for those of inputs and models.
+const CLIENTS: &[&str] =
+    &["reqwest", "ureq", "isahc", "curl", "attohttpc", "awc", "surf", "hickory-resolver"];
+
+/// The crates that ask other machines.
+const ASKING: &[&str] = &["cog-provider", "cog-media"];
+
 /// What the source of a pure crate may not name.
 const IMPURE_WORDS: &[&str] = &[
     "std::env",
@@ -103,6 +110,9 @@ fn edge_faults(metadata: &Value) -> Vec<String> {
             let fine = allowed.contains(&target) || (development && (below || target == "cog-testkit"));
             if known && !fine {
                 faults.push(format!("{name} -> {target}"));
+            }
+            if CLIENTS.contains(&target) && !development && !ASKING.contains(&name) {
+                faults.push(format!("{name} -> {target}: a client beside the two"));
             }
         }
     }

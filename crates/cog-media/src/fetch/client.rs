@@ -38,6 +38,10 @@ impl Clients {
         Ok(client)
     }
 
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the one client for addresses of inputs and models"
+    )]
     fn build(&self, is_plain: bool, port: u16) -> reqwest::Result<Client> {
         let (guard, resolver) = (self.guard.clone(), Arc::clone(&self.resolver));
         let mut builder = Client::builder()

@@ -36,6 +36,7 @@ impl Client {
         built.as_ref().map_err(|message| TransportError::Connect(message.clone()))
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this is the one client for addresses of the operator")]
     fn build(&self) -> reqwest::Result<reqwest::Client> {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("cog/", env!("CARGO_PKG_VERSION")))

@@ -41,6 +41,7 @@ pub(crate) struct Site {
 
 impl Site {
     /// A server with these settings, whose model gives these replies, the last one for ever.
+    #[expect(clippy::disallowed_methods, reason = "a client of the tests")]
     pub(crate) async fn start(settings: ServerSettings, replies: impl IntoIterator<Item = Reply>) -> Self {
         let (mock, folder, metrics) = (Mock::start(replies), module(), Metrics::new());
         let runtime = Runtime::builder()
