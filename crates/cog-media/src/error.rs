@@ -201,11 +201,13 @@ impl MediaError {
         }
     }
 
-    /// Which limit it was, for `details.reason` (supplement R62).
+    /// What it was of several things with one code, for `details.reason` (supplement R62).
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::TooLarge { .. } => Some("size"),
             Self::TooMuch { of, .. } => Some(of.reason()),
+            Self::Refused { .. } => Some("refused"),
+            Self::Fetch { .. } => Some("fetch"),
             _ => None,
         }
     }

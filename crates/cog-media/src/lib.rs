@@ -22,6 +22,7 @@
 
 mod access;
 mod base64;
+mod body;
 mod check;
 mod checksum;
 mod collect;
