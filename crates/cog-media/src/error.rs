@@ -136,6 +136,12 @@ pub enum MediaError {
         /// Whether it once was.
         expired: bool,
     },
+    /// A medium of a type that the model's provider does not take, nor anything that it could be made.
+    #[error("{media_type} is nothing that the provider takes")]
+    NotTaken {
+        /// Its type.
+        media_type: &'static str,
+    },
     /// It could not be kept.
     #[error("the medium could not be kept: {0}")]
     Storage(#[from] std::io::Error),
@@ -197,6 +203,7 @@ impl MediaError {
             Self::Unreadable { .. } => Code::InvalidReference,
             Self::Upload { expired: true } => Code::UploadExpired,
             Self::Upload { expired: false } => Code::UploadNotFound,
+            Self::NotTaken { .. } => Code::MultimodalNotSupported,
             Self::Storage(_) => Code::InternalError,
         }
     }
@@ -240,6 +247,7 @@ impl MediaError {
                 "put the file into the working directory or the module's folder, or have the operator name its folder"
             }
             Self::Upload { .. } => "upload it again",
+            Self::NotTaken { .. } => "ask a model that takes it; `cog doctor` shows what each takes",
             Self::Storage(_) => "see whether the disk of temporary files is full",
         }
     }

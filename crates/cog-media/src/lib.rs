@@ -17,6 +17,7 @@
 //!
 //! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
 //! - [`collect`] takes the [`MediaSource`]s of an input, as far as its [`Access`] lets it, to [`Media`].
+//! - [`normalise`] makes of a picture what a provider takes, without metadata.
 //! - [`MediaError`] has a code for each way in which a medium can be refused.
 //! - [`MediaRules`] holds the limits; [`MediaRules::of`] takes those of a manifest.
 
@@ -32,6 +33,7 @@ mod fetch;
 mod files;
 mod guard;
 mod kind;
+mod normalise;
 mod picture;
 mod rules;
 mod source;
@@ -49,6 +51,7 @@ pub use crate::{
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},
+    normalise::{Prepared, Step, Takes, normalise},
     rules::MediaRules,
     source::{Detail, MediaSource, Place, Rotation},
     store::{Store, Stored},

@@ -79,6 +79,21 @@ impl Store {
         Ok(())
     }
 
+    /// Takes all that a reader gives.
+    ///
+    /// # Errors
+    /// As [`Store::push`]; a reader that fails.
+    pub fn push_all(&mut self, mut reader: impl Read) -> Result<(), MediaError> {
+        let mut block = vec![0; 64 * 1024];
+        loop {
+            let read = reader.read(&mut block)?;
+            match block.get(..read) {
+                Some(read) if !read.is_empty() => self.push(read)?,
+                _ => return Ok(()),
+            }
+        }
+    }
+
     /// All bytes have come.
     pub fn finish(self) -> Stored {
         let head = Bytes::from(self.head);

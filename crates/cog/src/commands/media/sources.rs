@@ -1,6 +1,6 @@
 //! Media that are named on the command line.
 
-use std::{io::Read as _, path::PathBuf};
+use std::path::PathBuf;
 
 use cog_media::{Access, Expected, Media, MediaError, MediaRules, MediaSource, Place, Store, check, obtain};
 
@@ -38,15 +38,8 @@ fn access(word: &str, settings: &MediaSettings) -> Access {
 
 fn stdin(rules: &MediaRules) -> Result<Media, MediaError> {
     let mut store = Store::within(rules.bytes_of_any());
-    let mut input = std::io::stdin().lock();
-    let mut block = vec![0; 64 * 1024];
-    loop {
-        let read = input.read(&mut block)?;
-        match block.get(..read) {
-            Some(read) if !read.is_empty() => store.push(read)?,
-            _ => return check(store.finish(), &Expected::default(), rules),
-        }
-    }
+    store.push_all(std::io::stdin().lock())?;
+    check(store.finish(), &Expected::default(), rules)
 }
 
 #[cfg(test)]

@@ -1,0 +1,132 @@
+//! From a checked picture to what a provider is sent (SPEC 8.3, media normalisation).
+
+mod gif;
+mod jpeg;
+mod pixels;
+mod plan;
+mod png;
+mod remake;
+mod webp;
+
+use cog_spec::Modality;
+
+use crate::{Media, MediaError, MediaRules, Stored};
+
+use self::plan::{Broken, Plan, Scan};
+
+/// What a provider takes of pictures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Takes {
+    /// Their types.
+    pub media_types: Vec<&'static str>,
+    /// The longest side, in pixels.
+    pub max_dimension: Option<u32>,
+    /// The most bytes.
+    pub max_bytes: Option<u64>,
+}
+
+impl Default for Takes {
+    /// Every picture, as it is.
+    fn default() -> Self {
+        Self { media_types: Modality::Image.media_types().to_vec(), max_dimension: None, max_bytes: None }
+    }
+}
+
+/// What a provider is sent of a medium.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// Its type.
+    pub media_type: &'static str,
+    /// Its bytes.
+    pub stored: Stored,
+    /// What was done to it.
+    pub steps: Vec<Step>,
+}
+
+/// What is done to a picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Step {
+    /// Its other frames were left out.
+    FirstFrame,
+    /// Exif, XMP, IPTC, comments, previews and whatever followed its end were left out; no pixel changed.
+    Stripped,
+    /// It was turned as its metadata said.
+    Oriented,
+    /// It was turned as the source said.
+    Rotated,
+    /// It was made smaller.
+    Scaled,
+    /// It was made another type.
+    Converted,
+}
+
+impl Step {
+    /// The word in `meta.media_processed`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::FirstFrame => "first_frame",
+            Self::Stripped => "metadata_stripped",
+            Self::Oriented => "oriented",
+            Self::Rotated => "rotated",
+            Self::Scaled => "scaled",
+            Self::Converted => "converted",
+        }
+    }
+}
+
+/// Makes of a picture what a provider takes: its first frame, turned as it is shown, without metadata where the rules say
+/// so, not too large, of a type that is taken. Pixels are coded anew only where one of these needs it.
+///
+/// # Errors
+/// [`MediaError::Damaged`] where it cannot be read, [`MediaError::NotTaken`] (E4011) where it is no picture or no type is
+/// taken that it could be made, [`MediaError::TooLarge`] where it cannot be made small enough.
+pub fn normalise(media: &Media, takes: &Takes, rules: &MediaRules) -> Result<Prepared, MediaError> {
+    if media.kind() != Modality::Image {
+        return Err(MediaError::NotTaken { media_type: media.media_type() });
+    }
+    let steps = remake::steps(media, takes, rules);
+    if !steps.is_empty() {
+        return remake::remake(media, steps, takes, rules);
+    }
+    let stripped = without_metadata(media, rules)?;
+    match takes.max_bytes {
+        Some(limit) if stripped.stored.len() > limit => remake::remake(media, steps, takes, rules),
+        _ => Ok(stripped),
+    }
+}
+
+/// Leaves out what is neither pixels nor their colours. A GIF keeps its first frame alone, also where metadata stay.
+fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Prepared, MediaError> {
+    let (media_type, stored) = (media.media_type(), media.bytes());
+    let mut scan = Scan::new(stored.reader(), stored.len());
+    let (plan, step) = match media_type {
+        "image/gif" => (gif::first_frame(&mut scan), Step::FirstFrame),
+        _ if !rules.strip_metadata => {
+            return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new() });
+        }
+        "image/jpeg" => (jpeg::strip(&mut scan), Step::Stripped),
+        "image/png" => (png::strip(&mut scan), Step::Stripped),
+        "image/webp" => (webp::strip(&mut scan), Step::Stripped),
+        _ => (Err(Broken), Step::Stripped),
+    };
+    let plan =
+        plan.map_err(|Broken| MediaError::Damaged { media_type, what: "its parts are broken or cut" })?;
+    carried_out(&plan, media_type, stored, step)
+}
+
+fn carried_out(
+    plan: &Plan,
+    media_type: &'static str,
+    stored: &Stored,
+    step: Step,
+) -> Result<Prepared, MediaError> {
+    if plan.len() == stored.len() {
+        // What keeps every byte keeps the file.
+        return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new() });
+    }
+    Ok(Prepared { media_type, stored: plan.carry_out(stored)?, steps: vec![step] })
+}
+
+#[cfg(test)]
+mod tests;

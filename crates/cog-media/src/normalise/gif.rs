@@ -1,0 +1,67 @@
+//! GIF: its first frame, without comments (GIF89a; SPEC 4.1.1).
+
+use std::io::{Read, Seek};
+
+use super::plan::{Broken, Plan, Scan};
+
+/// Keeps the screen, what is said of the first frame, and that frame.
+pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
+    let mut plan = Plan::default();
+    let [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', _, _, _, _, flags, _, _] = scan.take::<13>()? else {
+        return Err(Broken);
+    };
+    scan.skip(colours(flags))?;
+    plan.keep(0, scan.at());
+    loop {
+        let from = scan.at();
+        match scan.byte()? {
+            b'!' => extension(scan, from, &mut plan)?,
+            b',' => {
+                let [.., flags]: [u8; 9] = scan.take()?;
+                // The table of colours, and the byte that says how long codes begin.
+                scan.skip(colours(flags) + 1)?;
+                blocks(scan)?;
+                plan.keep(from, scan.at());
+                plan.put(*b";");
+                return Ok(plan);
+            }
+            _ => return Err(Broken),
+        }
+    }
+}
+
+/// How many bytes a table of colours takes.
+fn colours(flags: u8) -> u64 {
+    if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) }
+}
+
+/// Keeps how the frame is shown, and the profile of colours.
+fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> Result<(), Broken> {
+    let is_kept = match scan.byte()? {
+        0xF9 => true,
+        0xFF => {
+            let length = scan.byte()?;
+            let is_profile = length == 11 && scan.take()? == *b"ICCRGBG1012";
+            if length != 11 {
+                scan.skip(u64::from(length))?;
+            }
+            is_profile
+        }
+        _ => false,
+    };
+    blocks(scan)?;
+    if is_kept {
+        plan.keep(from, scan.at());
+    }
+    Ok(())
+}
+
+/// Passes over blocks, up to the empty one that ends them.
+fn blocks(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
+    loop {
+        match scan.byte()? {
+            0 => return Ok(()),
+            length => scan.skip(u64::from(length))?,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! JPEG without what says where, when and by whom (ISO 10918-1, JFIF, Exif).
+
+use std::io::{Read, Seek};
+
+use super::plan::{Broken, Plan, Scan};
+
+const END: u8 = 0xD9;
+const SCAN: u8 = 0xDA;
+const COMMENT: u8 = 0xFE;
+const APP0: u8 = 0xE0;
+const APP2: u8 = 0xE2;
+const APP14: u8 = 0xEE;
+const APP15: u8 = 0xEF;
+
+/// Keeps what pixels are made of: tables, scans, the profile of colours and the mark of how these are coded. All other
+/// application data, comments, previews, and whatever follows the end are left out.
+pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
+    let mut plan = Plan::default();
+    let [0xFF, 0xD8] = scan.take()? else { return Err(Broken) };
+    plan.keep(0, 2);
+    loop {
+        let from = scan.at();
+        match marker(scan)? {
+            None => return Ok(plan),
+            Some(END) => {
+                plan.put([0xFF, END]);
+                return Ok(plan);
+            }
+            // Marks without a length: restarts, and one for private use.
+            Some(0x01 | 0xD0..=0xD7) => plan.keep(from, scan.at()),
+            Some(SCAN) => {
+                segment(scan)?;
+                skip_pixels(scan)?;
+                plan.keep(from, scan.at());
+            }
+            Some(code @ (APP0..=APP15 | COMMENT)) => application(scan, code, from, &mut plan)?,
+            Some(_) => {
+                segment(scan)?;
+                plan.keep(from, scan.at());
+            }
+        }
+    }
+}
+
+/// The code of the next mark; none at the end of a file that was cut.
+fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<Option<u8>, Broken> {
+    if scan.is_over() {
+        return Ok(None);
+    }
+    if scan.byte()? != 0xFF {
+        return Err(Broken);
+    }
+    loop {
+        match scan.byte()? {
+            0xFF => {}
+            0 => return Err(Broken),
+            code => return Ok(Some(code)),
+        }
+    }
+}
+
+/// Passes over a segment behind its mark.
+fn segment(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
+    let length = u16::from_be_bytes(scan.take()?);
+    scan.skip(u64::from(length.checked_sub(2).ok_or(Broken)?))
+}
+
+/// Passes over coded pixels, up to the mark that is none of theirs.
+fn skip_pixels(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
+    while scan.skip_to(0xFF)? {
+        let [_, next] = scan.peek()?;
+        match next {
+            Some(0 | 0xD0..=0xD7) => scan.skip(2)?,
+            Some(0xFF) | None => scan.skip(1)?,
+            Some(_) => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+/// Keeps of application data what colours depend on.
+fn application(
+    scan: &mut Scan<impl Read + Seek>,
+    code: u8,
+    from: u64,
+    plan: &mut Plan,
+) -> Result<(), Broken> {
+    let length = u64::from(u16::from_be_bytes(scan.take()?)).checked_sub(2).ok_or(Broken)?;
+    let end = scan.at() + length;
+    match code {
+        APP0 if length >= 14 => {
+            let head: [u8; 14] = scan.take()?;
+            if let Some(units) = head.strip_prefix(b"JFIF\0").and_then(|rest| rest.get(..7)) {
+                // A preview may follow, of a picture as it was before it was cut: the new header has none.
+                plan.put([b"\xFF\xE0\0\x10JFIF\0", units, b"\0\0"].concat());
+            }
+        }
+        APP2 if length >= 12 && scan.take()? == *b"ICC_PROFILE\0" => plan.keep(from, end),
+        APP14 if length >= 5 && scan.take()? == *b"Adobe" => plan.keep(from, end),
+        _ => {}
+    }
+    scan.skip(end - scan.at())
+}

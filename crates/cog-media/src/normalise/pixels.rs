@@ -1,0 +1,127 @@
+//! Pixels, where a picture has to be made anew.
+
+use std::io::{BufReader, Cursor};
+
+use image::{
+    DynamicImage, ImageDecoder as _, ImageEncoder, ImageFormat, ImageReader, Limits, Rgba,
+    codecs::{jpeg::JpegEncoder, png::PngEncoder},
+    imageops::FilterType,
+    metadata::Orientation as Turn,
+};
+
+use crate::{Media, MediaError, MediaRules, Rotation, Store, Stored};
+
+/// What a decoder may take beside the pixels.
+const WORKING_SPACE: u64 = 64 << 20;
+
+/// How good a JPEG is that is made anew.
+const QUALITY: u8 = 90;
+
+/// A picture that was decoded.
+pub(super) struct Pixels {
+    image: DynamicImage,
+    profile: Option<Vec<u8>>,
+}
+
+impl Pixels {
+    /// Decodes a picture as it is shown: its first frame, turned as its metadata say.
+    ///
+    /// # Errors
+    /// [`MediaError::Damaged`].
+    pub(super) fn of(media: &Media, rules: &MediaRules) -> Result<Self, MediaError> {
+        let media_type = media.media_type();
+        let damaged = || MediaError::Damaged { media_type, what: "its pixels are broken or cut" };
+        let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
+        let reader = ImageReader::with_format(BufReader::new(media.bytes().reader()), format);
+        let mut decoder = reader.into_decoder().map_err(|_| damaged())?;
+        decoder.set_limits(limits(rules)).map_err(|_| damaged())?;
+        let profile = decoder.icc_profile().ok().flatten();
+        let mut image = DynamicImage::from_decoder(decoder).map_err(|_| damaged())?;
+        let turn = media.facts().orientation.and_then(|turn| Turn::from_exif(turn.exif()));
+        image.apply_orientation(turn.unwrap_or(Turn::NoTransforms));
+        let profile = profile.filter(|profile| fits(profile, &image));
+        Ok(Self { image, profile })
+    }
+
+    /// Its longest side.
+    pub(super) fn longest(&self) -> u32 {
+        self.image.width().max(self.image.height())
+    }
+
+    /// Turns it.
+    pub(super) fn rotate(&mut self, rotation: Rotation) {
+        self.image.apply_orientation(match rotation.degrees() {
+            90 => Turn::Rotate90,
+            180 => Turn::Rotate180,
+            270 => Turn::Rotate270,
+            _ => Turn::NoTransforms,
+        });
+    }
+
+    /// Makes it so small that its longest side is this.
+    pub(super) fn scale_to(&mut self, side: u32) {
+        self.image = self.image.resize(side, side, FilterType::CatmullRom);
+    }
+
+    /// Whether a pixel may be seen through.
+    pub(super) fn is_transparent(&self) -> bool {
+        self.image.color().has_alpha()
+    }
+
+    /// Makes a file of it, with its profile of colours.
+    ///
+    /// # Errors
+    /// A disk that takes no more.
+    pub(super) fn encode(&self, media_type: &'static str) -> Result<Stored, MediaError> {
+        let mut bytes = Cursor::new(Vec::new());
+        match media_type {
+            "image/jpeg" => self.write(&self.opaque(), JpegEncoder::new_with_quality(&mut bytes, QUALITY)),
+            _ => self.write(&self.image, PngEncoder::new(&mut bytes)),
+        }?;
+        let bytes = bytes.into_inner();
+        let mut store = Store::within(bytes.len() as u64);
+        store.push(&bytes)?;
+        Ok(store.finish())
+    }
+
+    fn write(&self, image: &DynamicImage, mut encoder: impl ImageEncoder) -> Result<(), MediaError> {
+        if let Some(profile) = &self.profile {
+            // A format without a place for it is none of these two.
+            let _ = encoder.set_icc_profile(profile.clone());
+        }
+        image.write_with_encoder(encoder).map_err(|error| MediaError::Storage(std::io::Error::other(error)))
+    }
+
+    /// Without what JPEG has no place for; what can be seen through stands on white.
+    fn opaque(&self) -> DynamicImage {
+        if self.is_transparent() {
+            let mut over_white = self.image.to_rgba8();
+            for Rgba([red, green, blue, alpha]) in over_white.pixels_mut() {
+                for colour in [red, green, blue] {
+                    let mixed = u16::from(*colour) * u16::from(*alpha) + 255 * (255 - u16::from(*alpha));
+                    *colour = u8::try_from(mixed / 255).unwrap_or(u8::MAX);
+                }
+            }
+            return DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(over_white).to_rgb8());
+        }
+        match self.image.color().has_color() {
+            true => DynamicImage::ImageRgb8(self.image.to_rgb8()),
+            false => DynamicImage::ImageLuma8(self.image.to_luma8()),
+        }
+    }
+}
+
+/// Whether a profile is of the colours that the pixels now have: those of print are decoded to those of screens.
+fn fits(profile: &[u8], image: &DynamicImage) -> bool {
+    let colours = if image.color().has_color() { b"RGB " } else { b"GRAY" };
+    profile.get(16..20) == Some(colours)
+}
+
+fn limits(rules: &MediaRules) -> Limits {
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(rules.max_dimension);
+    limits.max_image_height = Some(rules.max_dimension);
+    // Eight bytes are the most that a pixel of these formats takes.
+    limits.max_alloc = Some(rules.max_pixels * 8 + WORKING_SPACE);
+    limits
+}

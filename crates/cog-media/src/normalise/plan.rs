@@ -1,0 +1,152 @@
+//! What of a file is kept: stretches of it, and few bytes that are new.
+
+use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom};
+
+use crate::{MediaError, Store, Stored};
+
+/// A file made of stretches of another one. Nothing is decoded, so that no pixel changes.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Piece {
+    Stretch { from: u64, to: u64 },
+    New(Vec<u8>),
+}
+
+impl Plan {
+    /// Keeps the bytes from one place to the one before another.
+    pub(super) fn keep(&mut self, from: u64, to: u64) {
+        match self.pieces.last_mut() {
+            Some(Piece::Stretch { to: end, .. }) if *end == from => *end = to,
+            _ => self.pieces.push(Piece::Stretch { from, to }),
+        }
+    }
+
+    /// Puts bytes that are new.
+    pub(super) fn put(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.pieces.push(Piece::New(bytes.into()));
+    }
+
+    /// Keeps after that what another plan keeps.
+    pub(super) fn append(&mut self, other: Plan) {
+        self.pieces.extend(other.pieces);
+    }
+
+    /// How many bytes come out.
+    pub(super) fn len(&self) -> u64 {
+        self.pieces.iter().map(Piece::len).sum()
+    }
+
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// A disk that cannot be read, or takes no more.
+    pub(super) fn carry_out(&self, stored: &Stored) -> Result<Stored, MediaError> {
+        let mut store = Store::within(self.len());
+        let mut reader = stored.reader();
+        for piece in &self.pieces {
+            match piece {
+                Piece::New(bytes) => store.push(bytes)?,
+                Piece::Stretch { from, to } => {
+                    reader.seek(SeekFrom::Start(*from))?;
+                    store.push_all((&mut reader).take(to - from))?;
+                }
+            }
+        }
+        Ok(store.finish())
+    }
+}
+
+impl Piece {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Stretch { from, to } => to - from,
+            Self::New(bytes) => bytes.len() as u64,
+        }
+    }
+}
+
+/// A place in a file that is read by its structure.
+pub(super) struct Scan<R> {
+    reader: BufReader<R>,
+    at: u64,
+    length: u64,
+}
+
+/// That a file ends where it may not, or lies about its lengths.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+impl<R: Read + Seek> Scan<R> {
+    /// Begins at the beginning of so many bytes.
+    pub(super) fn new(reader: R, length: u64) -> Self {
+        Self { reader: BufReader::with_capacity(64 * 1024, reader), at: 0, length }
+    }
+
+    /// Where it is.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// How many bytes there are.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Whether nothing is left.
+    pub(super) fn is_over(&self) -> bool {
+        self.at >= self.length
+    }
+
+    /// The next bytes.
+    pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Broken> {
+        let mut bytes = [0; N];
+        self.reader.read_exact(&mut bytes).map_err(|_| Broken)?;
+        self.at += N as u64;
+        Ok(bytes)
+    }
+
+    /// The next two bytes, without passing over them.
+    pub(super) fn peek(&mut self) -> Result<[Option<u8>; 2], Broken> {
+        // At the end of the buffer only one byte is ahead.
+        if self.reader.buffer().len() < 2 {
+            let at = self.at;
+            self.reader.seek(SeekFrom::Start(at)).map_err(|_| Broken)?;
+        }
+        let ahead = self.reader.fill_buf().map_err(|_| Broken)?;
+        Ok([ahead.first().copied(), ahead.get(1).copied()])
+    }
+
+    /// The next byte.
+    pub(super) fn byte(&mut self) -> Result<u8, Broken> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    /// Passes over bytes that must be there.
+    pub(super) fn skip(&mut self, bytes: u64) -> Result<(), Broken> {
+        let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(Broken)?;
+        self.reader.seek_relative(i64::try_from(bytes).map_err(|_| Broken)?).map_err(|_| Broken)?;
+        self.at = end;
+        Ok(())
+    }
+
+    /// Passes over everything before the next such byte; false where there is none, and so nothing left.
+    pub(super) fn skip_to(&mut self, byte: u8) -> Result<bool, Broken> {
+        loop {
+            let ahead = self.reader.fill_buf().map_err(|_| Broken)?;
+            if ahead.is_empty() {
+                return Ok(false);
+            }
+            let found = memchr::memchr(byte, ahead);
+            let passed = found.unwrap_or(ahead.len());
+            self.reader.consume(passed);
+            self.at += passed as u64;
+            if found.is_some() {
+                return Ok(true);
+            }
+        }
+    }
+}

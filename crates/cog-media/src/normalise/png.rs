@@ -1,0 +1,31 @@
+//! PNG without texts, dates and Exif (PNG third edition, 11.3).
+
+use std::io::{Read, Seek};
+
+use super::plan::{Broken, Plan, Scan};
+
+/// What pixels and their colours are made of.
+const KEPT: [&[u8; 4]; 15] = [
+    b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"sBIT", b"cICP",
+    b"mDCV", b"cLLI", b"bKGD", b"pHYs",
+];
+
+/// Keeps the chunks that a still picture is made of; whatever follows its end is left out.
+pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
+    let mut plan = Plan::default();
+    let b"\x89PNG\r\n\x1a\n" = &scan.take()? else { return Err(Broken) };
+    plan.keep(0, scan.at());
+    loop {
+        let from = scan.at();
+        let length = u32::from_be_bytes(scan.take()?);
+        let kind: [u8; 4] = scan.take()?;
+        // Four bytes of checksum follow.
+        scan.skip(u64::from(length) + 4)?;
+        if KEPT.contains(&&kind) {
+            plan.keep(from, scan.at());
+        }
+        if &kind == b"IEND" {
+            return Ok(plan);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Pictures whose pixels have to be coded anew.
+
+use crate::{Media, MediaError, MediaRules, Stored};
+
+use super::{Prepared, Step, Takes, pixels::Pixels};
+
+const JPEG: &str = "image/jpeg";
+const PNG: &str = "image/png";
+
+/// How often a picture is made smaller until it has few enough bytes.
+const ATTEMPTS: usize = 12;
+
+/// What needs the pixels of a picture; nothing where its file can stay as it is but for its metadata.
+pub(super) fn steps(media: &Media, takes: &Takes, rules: &MediaRules) -> Vec<Step> {
+    let facts = media.facts();
+    let longest = facts.width.max(facts.height);
+    let steps = [
+        (Step::Oriented, rules.strip_metadata && facts.orientation.is_some()),
+        (Step::Rotated, media.rotation().degrees() != 0),
+        (Step::Scaled, takes.max_dimension.is_some_and(|limit| longest > Some(limit))),
+        (Step::Converted, !takes.media_types.contains(&media.media_type())),
+    ];
+    steps.into_iter().filter_map(|(step, is_needed)| is_needed.then_some(step)).collect()
+}
+
+/// Decodes a picture, does these steps, and makes it so small that the provider takes it.
+pub(super) fn remake(
+    media: &Media,
+    mut steps: Vec<Step>,
+    takes: &Takes,
+    rules: &MediaRules,
+) -> Result<Prepared, MediaError> {
+    // Before megabytes are decoded.
+    target(media.media_type(), false, takes)?;
+    let mut pixels = Pixels::of(media, rules)?;
+    pixels.rotate(media.rotation());
+    if let Some(limit) = takes.max_dimension.filter(|limit| pixels.longest() > *limit) {
+        pixels.scale_to(limit);
+    }
+    let media_type = target(media.media_type(), pixels.is_transparent(), takes)?;
+    let (stored, media_type) = small_enough(&mut pixels, media_type, takes)?;
+    let is_smaller = media.facts().width.max(media.facts().height) > Some(pixels.longest());
+    let done = [
+        (Step::FirstFrame, media.media_type() == "image/gif"),
+        (Step::Scaled, is_smaller && !steps.contains(&Step::Scaled)),
+        (Step::Converted, media_type != media.media_type() && !steps.contains(&Step::Converted)),
+    ];
+    steps.extend(done.into_iter().filter_map(|(step, is_done)| is_done.then_some(step)));
+    Ok(Prepared { media_type, stored, steps })
+}
+
+/// The type that it is made: photographs JPEG, drawings and what can be seen through PNG, as far as the provider takes
+/// them.
+fn target(media_type: &'static str, is_transparent: bool, takes: &Takes) -> Result<&'static str, MediaError> {
+    let is_drawing = is_transparent || matches!(media_type, PNG | "image/gif");
+    let wanted = if is_drawing { [PNG, JPEG] } else { [JPEG, PNG] };
+    let taken = wanted.into_iter().find(|wanted| takes.media_types.contains(wanted));
+    taken.ok_or(MediaError::NotTaken { media_type })
+}
+
+/// Codes the pixels, as JPEG where PNG is too large, and smaller and smaller.
+fn small_enough(
+    pixels: &mut Pixels,
+    mut media_type: &'static str,
+    takes: &Takes,
+) -> Result<(Stored, &'static str), MediaError> {
+    let limit = takes.max_bytes.unwrap_or(u64::MAX);
+    for _ in 0..ATTEMPTS {
+        let stored = pixels.encode(media_type)?;
+        if stored.len() <= limit {
+            return Ok((stored, media_type));
+        }
+        if media_type == PNG && !pixels.is_transparent() && takes.media_types.contains(&JPEG) {
+            media_type = JPEG;
+        } else {
+            pixels.scale_to((pixels.longest() / 4 * 3).max(1));
+        }
+    }
+    Err(MediaError::TooLarge { limit })
+}
