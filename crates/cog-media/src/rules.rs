@@ -5,7 +5,6 @@ const MB: u64 = 1 << 20;
 
 /// What a medium is held to: the limits of SPEC 4.1.1 and supplement section 9, with those of a manifest.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub struct MediaRules {
     /// The kinds that are taken.
     pub kinds: Vec<Modality>,

@@ -16,10 +16,10 @@ use super::{FileError, missing};
 ///
 /// # Errors
 /// When the system refuses; the file is then as it was.
-pub fn write_atomic(path: &Path, text: &str) -> Result<(), FileError> {
-    let Place::File(path) = place_of(path)? else { return Ok(fs::write(path, text)?) };
+pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
+    let Place::File(path) = place_of(path)? else { return Ok(fs::write(path, content)?) };
     let mut sibling = sibling_file(parent_of(&path))?;
-    sibling.write_all(text.as_bytes())?;
+    sibling.write_all(content.as_ref())?;
     sibling.as_file().sync_all()?;
     set_permissions_of(&path, sibling.path())?;
     sibling.persist(&path).map_err(|error| FileError::Io(error.error))?;

@@ -1,5 +1,7 @@
 //! `media`: what runs do with media, one step at a time.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use super::ListFormat;
@@ -18,6 +20,8 @@ pub(crate) enum MediaCommand {
     Check(CheckArgs),
     /// Tell what media are, as a run would check them
     Probe(ProbeArgs),
+    /// Take out of a picture what is not its pixels and their colours
+    Strip(StripArgs),
 }
 
 /// `cog media check`.
@@ -59,4 +63,23 @@ pub(crate) struct ProbeArgs {
     pub(crate) sources: Vec<String>,
     #[command(flatten)]
     pub(crate) format: ListFormat,
+}
+
+/// `cog media strip`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Exif, XMP, IPTC, comments, previews and whatever follows the end of the picture are left out; the profile of colours stays. \
+Pixels stay as they are, unless the metadata turn the picture: then they are turned, and coded anew. Of a GIF the first \
+frame is left.
+
+Examples:
+  cog media strip photo.jpg -o clean.jpg
+  curl -s https://example.com/a.png | cog media strip - > a.png")]
+pub(crate) struct StripArgs {
+    /// The picture: a file, an http(s) address, or `-` for stdin
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+    /// Write it into a file instead of to stdout; it may be the one that it was read from
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
 }

@@ -23,7 +23,12 @@ pub(crate) fn json(
 /// Writes a file, whole or not at all.
 pub(crate) fn file(path: &Path, text: &str, console: &Console) -> Result<(), Fault> {
     let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
-    files::write_atomic(path, &text).map_err(|source| unwritable(path, source))?;
+    bytes(path, text.as_bytes(), console)
+}
+
+/// Writes a file that is no text, whole or not at all.
+pub(crate) fn bytes(path: &Path, bytes: &[u8], console: &Console) -> Result<(), Fault> {
+    files::write_atomic(path, bytes).map_err(|source| unwritable(path, source))?;
     written(path, console);
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod check;
 mod probe;
 mod sources;
+mod strip;
 
 use crate::{
     args::{MediaArgs, MediaCommand},
@@ -17,5 +18,6 @@ pub(crate) fn media(args: MediaArgs, environment: Environment, console: &Console
     match args.command {
         MediaCommand::Check(args) => check::check(&args, environment, console),
         MediaCommand::Probe(args) => probe::probe(&args, environment, console),
+        MediaCommand::Strip(args) => strip::strip(&args, environment, console),
     }
 }

@@ -36,3 +36,29 @@ fn private_addresses_are_refused() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(json(&output)["error"]["code"], "E1012");
 }
+
+/// A GIF of two frames, with a comment.
+fn film() -> Vec<u8> {
+    let comment = b"!\xfe\x06secret\0";
+    let (head, frame) = (&PIXEL[..19], &PIXEL[19..PIXEL.len() - 1]);
+    [head, comment, frame, frame, b";"].concat()
+}
+
+#[test]
+fn what_is_stripped_goes_into_a_file_or_to_stdout() {
+    let place = Place::new();
+    place.write("film.gif", film());
+    let to_stdout = place.cog(["media", "strip", "film.gif"]).output().unwrap();
+    assert_eq!(to_stdout.stdout, PIXEL, "{}", String::from_utf8_lossy(&to_stdout.stderr));
+    let in_place = place.cog(["media", "strip", "film.gif", "-o", "film.gif"]).output().unwrap();
+    assert!(in_place.status.success());
+    let again = place.cog(["media", "strip", "film.gif", "-o", "-"]).output().unwrap();
+    assert_eq!(again.stdout, PIXEL);
+}
+
+#[test]
+fn what_is_no_picture_is_not_stripped() {
+    let place = Place::new();
+    place.write("a.pdf", "%PDF-1.7\n");
+    snapshot!(place.cog(["media", "strip", "a.pdf"]));
+}

@@ -1,0 +1,56 @@
+//! `cog media strip`: a picture without what is not its pixels and their colours.
+
+use std::{
+    io::{Read as _, Write as _},
+    path::Path,
+};
+
+use cog_media::{MediaError, MediaRules, Prepared, Takes, normalise};
+use cog_spec::{ErrorBody, Modality};
+
+use super::{super::emit, super::running, sources};
+use crate::{
+    args::StripArgs,
+    exit::Exit,
+    fault::Fault,
+    output::Console,
+    settings::{Environment, Flags, Settings},
+};
+
+/// Writes the picture where the arguments say.
+pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+    let file = args.output.as_deref().filter(|path| !emit::is_stdout(path));
+    if file.is_none() && console.is_watched() {
+        return Err(Fault::Usage {
+            message: "a picture is not for a terminal".to_owned(),
+            suggestion: Some("write it into a file: -o FILE".to_owned()),
+        });
+    }
+    emit::check(file)?;
+    let settings = Settings::read(Flags::default(), environment)?;
+    let rules = MediaRules { kinds: vec![Modality::Image], ..MediaRules::default() };
+    let Some(opened) = running::wait(sources::open(&args.source, &rules, &settings.media))? else {
+        return Ok(Exit::Interrupted);
+    };
+    let stripped = opened.and_then(|media| normalise(&media, &Takes::default(), &rules));
+    let bytes = stripped.and_then(|stripped| bytes_of(&stripped)).map_err(|error| ErrorBody::from(&error))?;
+    write(&bytes, file, console)?;
+    Ok(Exit::Ok)
+}
+
+fn bytes_of(stripped: &Prepared) -> Result<Vec<u8>, MediaError> {
+    let mut bytes = Vec::new();
+    stripped.stored.reader().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn write(bytes: &[u8], file: Option<&Path>, console: &Console) -> Result<(), Fault> {
+    match file {
+        Some(path) => emit::bytes(path, bytes, console),
+        None => {
+            let mut out = std::io::stdout().lock();
+            out.write_all(bytes)?;
+            Ok(out.flush()?)
+        }
+    }
+}
