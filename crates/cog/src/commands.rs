@@ -21,6 +21,7 @@ mod run;
 mod running;
 mod schema;
 mod serve;
+mod signals;
 mod streamed;
 mod targets;
 mod test;

@@ -19,7 +19,7 @@ pub(crate) use self::{
     live::{FRAME, Live},
     paint::Paint,
     plain::Plain,
-    progress::{Progress, TICK},
+    progress::Progress,
     table::Table,
     talk::Complaint,
     text::{width, wrap},

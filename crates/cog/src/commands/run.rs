@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use cog_answer::Folder;
 use cog_module::Module;
 use cog_run::{ChunkStream, RunInput, RunOptions, Runtime, Stop};
 use cog_spec::{Envelope, ErrorBody};
-use futures_util::StreamExt as _;
 
 use super::{
     asking::{self, Tape},
@@ -16,7 +14,7 @@ use crate::{
     args::{OutputArgs, RunArgs},
     exit::Exit,
     fault::Fault,
-    output::{Console, Layout, Progress, TICK, card},
+    output::{Console, Layout, card},
     settings::{Environment, Flags, Settings},
 };
 
@@ -59,8 +57,6 @@ enum Ended {
     Answered(Envelope),
     /// Chunks, which were all told, and the envelope that they give.
     Streamed(Envelope),
-    /// Somebody pressed Ctrl-C.
-    Interrupted,
 }
 
 impl Run<'_> {
@@ -80,13 +76,13 @@ impl Run<'_> {
 
     /// One envelope.
     fn answer(&self, ready: Ready) -> Result<Ended, Fault> {
-        let answered = async {
-            match self.begin(ready, Stop::new()) {
-                Ok(chunks) => follow(chunks, self.console).await,
+        let stop = Stop::new();
+        running::block_on(async {
+            Ok(Ended::Answered(match self.begin(ready, stop.clone()) {
+                Ok(chunks) => streamed::follow(chunks, &stop, streamed::View::waiting(self.console)).await?,
                 Err(refused) => *refused,
-            }
-        };
-        Ok(running::wait(answered)?.map_or(Ended::Interrupted, Ended::Answered))
+            }))
+        })?
     }
 
     /// Chunks, where the module streams; else one envelope that says so (supplement R55).
@@ -141,10 +137,10 @@ impl Run<'_> {
 
     /// Prints what was not yet told, and says how the program ends.
     fn close(&self, ended: Ended) -> Result<Exit, Fault> {
-        match ended {
+        let envelope = match ended {
             Ended::Answered(envelope) => {
                 self.print(&envelope)?;
-                Ok(running::exit(&envelope))
+                envelope
             }
             Ended::Streamed(envelope) => {
                 if self.is_shown() {
@@ -152,19 +148,14 @@ impl Run<'_> {
                 } else {
                     self.tell(&envelope);
                 }
-                Ok(if streamed::is_interrupted(&envelope) {
-                    self.interrupted()
-                } else {
-                    running::exit(&envelope)
-                })
+                envelope
             }
-            Ended::Interrupted => Ok(self.interrupted()),
+        };
+        if streamed::is_interrupted(&envelope) {
+            self.console.note("interrupted: the call to the provider was cancelled");
+            return Ok(Exit::Interrupted);
         }
-    }
-
-    fn interrupted(&self) -> Exit {
-        self.console.note("interrupted: the call to the provider was cancelled");
-        Exit::Interrupted
+        Ok(running::exit(&envelope))
     }
 
     /// A card for a person, JSON for a program; for a program what went wrong also on stderr.
@@ -202,22 +193,4 @@ impl Run<'_> {
         }
         written
     }
-}
-
-/// The envelope of the chunks, which the progress line shows as they come.
-async fn follow(mut chunks: ChunkStream, console: &Console) -> Envelope {
-    let mut progress = Progress::begin(console, "waiting for the first word");
-    let mut folder = Folder::new();
-    let mut ticks = tokio::time::interval(TICK);
-    loop {
-        tokio::select! {
-            chunk = chunks.next() => {
-                let Some(chunk) = chunk else { break };
-                progress.see(&chunk);
-                folder.push(chunk);
-            }
-            _ = ticks.tick(), if progress.is_shown() => progress.draw(),
-        }
-    }
-    folder.finish()
 }

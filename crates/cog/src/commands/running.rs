@@ -6,7 +6,7 @@ use cog_module::Module;
 use cog_run::{Builder, Providers, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::targets;
+use super::{signals::Signals, targets};
 use crate::{exit::Exit, output::Console, settings::Settings};
 
 /// A runtime over the settings' modules.
@@ -42,20 +42,21 @@ pub(super) fn load(
     loaded
 }
 
-/// Waits for some work; none where Ctrl-C came first, which drops and so cancels it.
+/// Waits for some work; none where a signal came first, which drops and so cancels it.
 ///
 /// # Errors
-/// E4000 where the system gives no event loop.
+/// E4000 where the system gives no event loop, or no signals.
 pub(super) fn wait<T>(work: impl Future<Output = T>) -> Result<Option<T>, ErrorBody> {
     block_on(async {
-        tokio::select! {
+        let mut signals = Signals::new()?;
+        Ok(tokio::select! {
             done = work => Some(done),
-            Ok(()) = tokio::signal::ctrl_c() => None,
-        }
-    })
+            () = signals.next() => None,
+        })
+    })?
 }
 
-/// Waits for some work, which looks after Ctrl-C itself.
+/// Waits for some work, which looks after signals itself.
 ///
 /// # Errors
 /// E4000 where the system gives no event loop.

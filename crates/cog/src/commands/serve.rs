@@ -7,7 +7,7 @@ use cog_server::{Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
-use super::{asking, running};
+use super::{asking, running, signals::Signals};
 use crate::{
     args::ServeArgs,
     exit::Exit,
@@ -18,7 +18,6 @@ use crate::{
 
 /// Serves until Ctrl-C or SIGTERM; at a second of them it ends at once.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    allow_many_files();
     let settings = Settings::read(args.model.flags(), environment)?;
     let (mut serving, _) = Serving::read(&settings, |flag| args.knobs.get(flag))?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
@@ -45,19 +44,6 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         until_told(server, listener, signals, console).await
     })
 }
-
-/// Lets the program hold as many connections as the system allows it: often the limit that it starts with is far lower.
-#[cfg(unix)]
-fn allow_many_files() {
-    use rustix::process::{Resource, getrlimit, setrlimit};
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // Where that is not allowed, connections beyond the limit wait.
-    let _ = setrlimit(Resource::Nofile, limit);
-}
-
-#[cfg(not(unix))]
-fn allow_many_files() {}
 
 /// The tokens of the file, where there is one.
 fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, Fault> {
@@ -126,39 +112,6 @@ fn events(workers: usize) -> Result<Events, ErrorBody> {
     builder.enable_all().build().map_err(|error| {
         ErrorBody::new(Code::InternalError, format!("the system gives no event loop: {error}"))
     })
-}
-
-/// Those who want the server to end.
-struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Self, ErrorBody> {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let terminate = signal(SignalKind::terminate()).map_err(|error| {
-                ErrorBody::new(Code::InternalError, format!("the system gives no signals: {error}"))
-            })?;
-            Ok(Self { terminate })
-        }
-        #[cfg(not(unix))]
-        Ok(Self {})
-    }
-
-    /// Ready at the next one: Ctrl-C, or SIGTERM where there is such a thing.
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        let terminate = self.terminate.recv();
-        #[cfg(not(unix))]
-        let terminate = std::future::pending::<()>();
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = terminate => {}
-        }
-    }
 }
 
 fn cannot_serve(error: &SetupError) -> Fault {

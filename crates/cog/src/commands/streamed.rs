@@ -4,7 +4,6 @@ use std::{
     fs::File,
     io::Write as _,
     path::{Path, PathBuf},
-    pin::pin,
 };
 
 use cog_answer::Folder;
@@ -12,10 +11,10 @@ use cog_json::ToJson as _;
 use cog_module::{Module, files};
 use cog_run::{ChunkStream, Stop, StopReason};
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, ResponseMode, Warning};
-use futures_util::{FutureExt as _, StreamExt as _};
+use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::emit;
+use super::{emit, signals::Signals};
 use crate::{
     args::OutputArgs,
     fault::Fault,
@@ -43,7 +42,7 @@ pub(super) fn fallback(module: &Module) -> Option<Warning> {
     (module.manifest.response.mode == ResponseMode::Sync).then(Warning::sync_instead_of_stream)
 }
 
-/// Whether the run was ended by [`follow`]'s Ctrl-C.
+/// Whether the run was ended by a signal that came to [`follow`].
 pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
     let reason = |error: &ErrorBody| {
         let reason = error.details.as_ref()?.get("reason")?.as_str()?;
@@ -52,8 +51,8 @@ pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
     envelope.error().and_then(reason) == Some(true)
 }
 
-/// Tells every chunk when it comes, and gives the envelope that they make. Ctrl-C ends the run; its error chunk is
-/// told too.
+/// Shows every chunk when it comes, and gives the envelope that they make. A signal ends the run; its error chunk is
+/// shown too.
 pub(super) async fn follow(
     mut chunks: ChunkStream,
     stop: &Stop,
@@ -62,12 +61,12 @@ pub(super) async fn follow(
     let mut folder = Folder::new();
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut interrupt = pin!(tokio::signal::ctrl_c().fuse());
+    let mut signals = Signals::new()?;
     loop {
         tokio::select! {
-            // In this order, so that Ctrl-C is listened to before the first chunk is told.
+            // In this order, so that signals are listened to before the first chunk is told.
             biased;
-            Ok(()) = &mut interrupt => stop.now(StopReason::Cancelled),
+            () = signals.next() => stop.now(StopReason::Cancelled),
             _ = frames.tick(), if view.is_drawn() => view.draw()?,
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { break };
@@ -80,8 +79,10 @@ pub(super) async fn follow(
     Ok(folder.finish())
 }
 
-/// Where chunks are told.
+/// Where chunks are shown.
 pub(super) enum View<'a> {
+    /// Only that they come, on stderr: the envelope is all that is asked for.
+    Waiting(Progress<'a>),
     /// A line of JSON for each, on stdout.
     Lines(&'a Console),
     /// The same in a file, and progress on stderr.
@@ -101,6 +102,11 @@ pub(super) struct ChunkFile<'a> {
 }
 
 impl<'a> View<'a> {
+    /// The view for who waits for one envelope.
+    pub(super) fn waiting(console: &'a Console) -> Self {
+        Self::Waiting(begin(console))
+    }
+
     /// The view for what stdout is, and for where the arguments say.
     pub(super) fn open(output: &OutputArgs, console: &'a Console, module: &Module) -> Result<Self, Fault> {
         let path = output.output.as_deref();
@@ -114,6 +120,10 @@ impl<'a> View<'a> {
 
     fn see(&mut self, chunk: &Chunk) -> Result<(), Fault> {
         match self {
+            Self::Waiting(progress) => {
+                progress.see(chunk);
+                Ok(())
+            }
             Self::Lines(console) => Ok(console.print(&line(chunk))?),
             Self::File(file) => file.see(chunk),
             Self::Plain(plain) => Ok(plain.see(chunk)?),
@@ -128,6 +138,7 @@ impl<'a> View<'a> {
     fn is_drawn(&self) -> bool {
         match self {
             Self::Live(_) => true,
+            Self::Waiting(progress) => progress.is_shown(),
             Self::File(file) => file.progress.is_shown(),
             Self::Lines(_) | Self::Plain(_) => false,
         }
@@ -135,13 +146,12 @@ impl<'a> View<'a> {
 
     fn draw(&mut self) -> Result<(), Fault> {
         match self {
-            Self::Live(live) => Ok(live.draw()?),
-            Self::File(file) => {
-                file.progress.draw();
-                Ok(())
-            }
-            Self::Lines(_) | Self::Plain(_) => Ok(()),
+            Self::Live(live) => return Ok(live.draw()?),
+            Self::Waiting(progress) => progress.draw(),
+            Self::File(file) => file.progress.draw(),
+            Self::Lines(_) | Self::Plain(_) => {}
         }
+        Ok(())
     }
 
     fn close(self) {
@@ -155,8 +165,7 @@ impl<'a> View<'a> {
 impl<'a> ChunkFile<'a> {
     fn create(path: &Path, console: &'a Console) -> Result<Self, Fault> {
         let file = files::create(path).map_err(|source| emit::unwritable(path, source))?;
-        let progress = Progress::begin(console, "waiting for the first word");
-        Ok(Self { console, path: path.to_owned(), file, progress })
+        Ok(Self { console, path: path.to_owned(), file, progress: begin(console) })
     }
 
     fn see(&mut self, chunk: &Chunk) -> Result<(), Fault> {
@@ -164,6 +173,10 @@ impl<'a> ChunkFile<'a> {
         let written = self.file.write_all(line(chunk).as_bytes());
         written.map_err(|error| emit::unwritable(&self.path, error.into()))
     }
+}
+
+fn begin(console: &Console) -> Progress<'_> {
+    Progress::begin(console, "waiting for the first word")
 }
 
 /// One line, written at once: who reads it never sees a part for long.

@@ -18,8 +18,8 @@ pub(crate) struct Progress<'a> {
     begun: Instant,
 }
 
-/// How often the line is drawn anew.
-pub(crate) const TICK: Duration = Duration::from_millis(100);
+/// How long a frame of the wheel lasts.
+const TICK: Duration = Duration::from_millis(100);
 
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 

@@ -273,21 +273,23 @@ fn a_fault_in_a_log_of_json() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_cancels_the_call() {
-    let place = Place::new();
-    let mock = Mock::start([Reply::text(REPLY).delay(Duration::from_secs(600))]);
-    let mut command = asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]);
-    let piped = std::process::Stdio::piped;
-    let child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
-    while mock.requests().is_empty() {
-        std::thread::yield_now();
+fn a_signal_cancels_the_call_and_leaves_an_envelope() {
+    for signal in ["-INT", "-TERM"] {
+        let place = Place::new();
+        let mock = Mock::start([Reply::text(REPLY).delay(Duration::from_secs(600))]);
+        let mut command = asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]);
+        let piped = std::process::Stdio::piped;
+        let child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
+        while mock.requests().is_empty() {
+            std::thread::yield_now();
+        }
+        let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+        let error = &json(&output)["error"];
+        assert_eq!((&error["code"], &error["details"]["reason"]), (&"E2010".into(), &"cancelled".into()));
     }
-    let interrupt =
-        std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(interrupt.success());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "");
 }
 
 #[test]
