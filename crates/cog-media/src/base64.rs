@@ -1,3 +1,5 @@
+use std::io::Read as _;
+
 use base64_simd::STANDARD;
 
 use crate::{MediaError, Store, Stored};
@@ -35,6 +37,31 @@ pub fn from_base64(text: &str, mut store: Store) -> Result<Stored, MediaError> {
     Ok(store.finish())
 }
 
+/// Writes bytes as base64, as `data:` URLs and the bodies of requests hold them.
+///
+/// # Errors
+/// A disk that cannot be read.
+pub fn to_base64(stored: &Stored) -> Result<String, MediaError> {
+    let capacity = stored.len().div_ceil(3) * 4;
+    let mut text = String::with_capacity(usize::try_from(capacity).unwrap_or_default());
+    let mut block = vec![0; BLOCK / 4 * 3];
+    let mut reader = stored.reader();
+    loop {
+        let mut filled = 0;
+        // Only the last block may be a part of one, because it alone ends in padding.
+        while let Some(rest) = block.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+            match reader.read(rest)? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        match block.get(..filled) {
+            Some(bytes) if !bytes.is_empty() => STANDARD.encode_append(bytes, &mut text),
+            _ => return Ok(text),
+        }
+    }
+}
+
 /// How many bytes so much padded base64 stands for.
 fn decoded_length(text: &str) -> u64 {
     let padding = text.bytes().rev().take(2).filter(|byte| *byte == b'=').count();
@@ -43,8 +70,6 @@ fn decoded_length(text: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read as _;
-
     use super::*;
 
     fn decode(text: &str) -> Result<Vec<u8>, MediaError> {
@@ -57,7 +82,10 @@ mod tests {
     fn base64_of_any_length_is_decoded() {
         for length in [1, 2, 3, BLOCK / 4 * 3 - 1, BLOCK / 4 * 3, BLOCK / 4 * 3 + 1, 200_000] {
             let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 256).unwrap()).collect();
-            assert!(decode(&STANDARD.encode_to_string(&bytes)).unwrap() == bytes, "{length} bytes");
+            let text = STANDARD.encode_to_string(&bytes);
+            assert!(decode(&text).unwrap() == bytes, "{length} bytes");
+            let stored = from_base64(&text, Store::within(1 << 24)).unwrap();
+            assert!(to_base64(&stored).unwrap() == text, "{length} bytes");
         }
     }
 

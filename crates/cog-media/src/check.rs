@@ -4,7 +4,7 @@ use cog_json::Writer;
 use cog_spec::Modality;
 
 use crate::{
-    Detail, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored,
+    Checksum, Detail, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored,
     checksum::hex,
     kind::{modality_of, sniff, type_of_name},
     picture,
@@ -31,6 +31,10 @@ pub struct Expected {
     pub detail: Option<Detail>,
     /// By how much it is turned before a model sees it.
     pub rotation: Rotation,
+    /// The `type` of its source.
+    pub source: Option<&'static str>,
+    /// What its bytes must hash to.
+    pub checksum: Option<Checksum>,
 }
 
 impl Expected {
@@ -40,7 +44,14 @@ impl Expected {
             Place::File(path) => type_of_name(path).map(str::to_owned),
             _ => None,
         };
-        Self { media_type: source.media_type.clone(), hint, detail: source.detail, rotation: source.rotation }
+        Self {
+            media_type: source.media_type.clone(),
+            hint,
+            detail: source.detail,
+            rotation: source.rotation,
+            source: Some(source.place.kind()),
+            checksum: source.checksum.clone(),
+        }
     }
 }
 
@@ -63,6 +74,16 @@ impl Media {
     /// What its header says.
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// The `type` of its source, where it came from one.
+    pub fn source(&self) -> Option<&'static str> {
+        self.said.source
+    }
+
+    /// What its bytes were held to, where the source said.
+    pub fn checksum(&self) -> Option<&Checksum> {
+        self.said.checksum.as_ref()
     }
 
     /// How closely a model is to look at it, where the source says.
@@ -91,11 +112,12 @@ impl Media {
     }
 }
 
-/// Checks bytes: their type by content, then size, then what their header says (SPEC 8.3, media validation).
+/// Checks bytes: the checksum that came with them, their type by content, then size, then what their header says (SPEC 8.3, media validation).
 ///
 /// # Errors
 /// The first thing that does not hold, each with its code.
 pub fn check(stored: Stored, expected: &Expected, rules: &MediaRules) -> Result<Media, MediaError> {
+    expected.checksum.iter().try_for_each(|checksum| checksum.hold(&stored))?;
     let (kind, media_type) = taken(&stored, expected, rules)?;
     let limit = rules.bytes_of(kind);
     if stored.len() > limit {

@@ -35,13 +35,14 @@ mod guard;
 mod kind;
 mod normalise;
 mod picture;
+mod report;
 mod rules;
 mod source;
 mod store;
 
 pub use crate::{
     access::{Access, Uploads},
-    base64::from_base64,
+    base64::{from_base64, to_base64},
     check::{Expected, Media, check},
     checksum::Checksum,
     collect::{Progress, collect, obtain},
@@ -51,7 +52,8 @@ pub use crate::{
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},
-    normalise::{Prepared, Step, Takes, normalise},
+    normalise::{Part, Prepared, Step, Takes, normalise},
+    report::{Processed, media_processed, media_validation},
     rules::MediaRules,
     source::{Detail, MediaSource, Place, Rotation},
     store::{Store, Stored},

@@ -8,6 +8,7 @@ mod png;
 mod remake;
 mod webp;
 
+use cog_json::Writer;
 use cog_spec::Modality;
 
 use crate::{Media, MediaError, MediaRules, Stored};
@@ -41,6 +42,44 @@ pub struct Prepared {
     pub stored: Stored,
     /// What was done to it.
     pub steps: Vec<Step>,
+    /// What it is of the medium.
+    pub part: Part,
+}
+
+/// What is sent of a medium.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// A frame of a video, so many milliseconds from its beginning.
+    Frame {
+        /// Milliseconds.
+        at_ms: u64,
+    },
+    /// The sound of a video.
+    Sound,
+    /// The text of a document.
+    Text,
+}
+
+impl Part {
+    /// Writes it into an object that is open; nothing where it is the whole.
+    pub(crate) fn write_fields(self, w: &mut Writer<'_>) {
+        match self {
+            Self::Whole => {}
+            Self::Frame { at_ms } => {
+                w.field("part", "frame").field("at_ms", &at_ms);
+            }
+            Self::Sound => {
+                w.field("part", "sound");
+            }
+            Self::Text => {
+                w.field("part", "text");
+            }
+        }
+    }
 }
 
 /// What is done to a picture.
@@ -103,7 +142,7 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Prepared, Media
     let (plan, step) = match media_type {
         "image/gif" => (gif::first_frame(&mut scan), Step::FirstFrame),
         _ if !rules.strip_metadata => {
-            return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new() });
+            return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new(), part: Part::Whole });
         }
         "image/jpeg" => (jpeg::strip(&mut scan), Step::Stripped),
         "image/png" => (png::strip(&mut scan), Step::Stripped),
@@ -123,9 +162,9 @@ fn carried_out(
 ) -> Result<Prepared, MediaError> {
     if plan.len() == stored.len() {
         // What keeps every byte keeps the file.
-        return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new() });
+        return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new(), part: Part::Whole });
     }
-    Ok(Prepared { media_type, stored: plan.carry_out(stored)?, steps: vec![step] })
+    Ok(Prepared { media_type, stored: plan.carry_out(stored)?, steps: vec![step], part: Part::Whole })
 }
 
 #[cfg(test)]

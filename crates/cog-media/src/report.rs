@@ -1,0 +1,122 @@
+//! What a run tells of its media: `meta.media_processed` and `meta.media_validation` (SPEC 6.2, supplement section 9).
+
+use cog_json::{Path, ToJson, Value, Writer};
+use cog_spec::Modality;
+
+use crate::{Media, Prepared};
+
+/// A medium of an input, and what the provider was sent of it.
+#[derive(Debug, Clone)]
+pub struct Processed {
+    /// Where it stands, from `input`.
+    pub path: Path,
+    /// What was checked.
+    pub media: Media,
+    /// What was sent.
+    pub sent: Vec<Prepared>,
+}
+
+/// `meta.media_processed`: what each medium is, and what was sent of it.
+pub fn media_processed(all: &[Processed]) -> Value {
+    told(all, |processed, w| {
+        w.optional("source", &processed.media.source());
+        processed.media.write_fields(w);
+        w.field("sent", &processed.sent);
+    })
+}
+
+/// `meta.media_validation`: what each medium was checked for; all have passed, else no provider was asked.
+pub fn media_validation(all: &[Processed]) -> Value {
+    told(all, |processed, w| {
+        w.field("valid", &true);
+        w.field("checks", checks(&processed.media).as_slice());
+        w.optional("warning", &warning(&processed.media));
+    })
+}
+
+fn told(all: &[Processed], write: impl Fn(&Processed, &mut Writer<'_>)) -> Value {
+    let mut text = String::new();
+    Writer::compact(&mut text).array(|w| {
+        for processed in all {
+            w.object(|w| {
+                w.field("path", &processed.path.to_string());
+                write(processed, w);
+            });
+        }
+    });
+    Value::parse(&text).unwrap_or_else(|_| Value::null())
+}
+
+fn checks(media: &Media) -> Vec<&'static str> {
+    let of_kind: &[&str] = match media.kind() {
+        Modality::Image => &["dimensions", "pixels"],
+        Modality::Audio => &["duration"],
+        Modality::Video => &["duration", "dimensions"],
+        Modality::Document => &["pages"],
+        _ => &[],
+    };
+    let checksum = media.checksum().map(|_| "checksum");
+    ["type", "size"].into_iter().chain(of_kind.iter().copied()).chain(checksum).collect()
+}
+
+/// The content decides over what a name or a server says (supplement R61).
+fn warning(media: &Media) -> Option<String> {
+    let hint = media.misleading_hint()?;
+    Some(format!("it seemed to be {hint}, and its content is {}", media.media_type()))
+}
+
+impl ToJson for Prepared {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("media_type", self.media_type);
+            w.field("size_bytes", &self.stored.len());
+            self.part.write_fields(w);
+            let steps: Vec<&str> = self.steps.iter().map(|step| step.as_str()).collect();
+            w.field("steps", steps.as_slice());
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Access, Expected, FileGuard, MediaRules, MediaSource, Place, Store, Takes, check, normalise, obtain,
+    };
+
+    const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+
+    fn processed(expected: &Expected) -> Processed {
+        let stored = crate::from_base64(PIXEL, Store::within(100)).unwrap();
+        let media = check(stored, expected, &MediaRules::default()).unwrap();
+        let sent = vec![normalise(&media, &Takes::default(), &MediaRules::default()).unwrap()];
+        Processed { path: "input.image".parse().unwrap(), media, sent }
+    }
+
+    #[test]
+    fn what_was_checked_and_sent_is_told() {
+        let all = [processed(&Expected::default())];
+        let told = media_processed(&all);
+        assert_eq!(told.pointer("/0/media_type").unwrap().as_str(), Some("image/gif"));
+        assert_eq!(told.pointer("/0/path").unwrap().as_str(), Some("input.image"));
+        assert_eq!(told.pointer("/0/sent/0/size_bytes").unwrap().as_u64(), Some(43));
+        let told = media_validation(&all).to_string();
+        let checks = r#"["type","size","dimensions","pixels"]"#;
+        assert_eq!(told, format!(r#"[{{"path":"input.image","valid":true,"checks":{checks}}}]"#));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_misleads_is_a_warning() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        let pixel = base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap();
+        #[expect(clippy::disallowed_methods, reason = "the file of the test")]
+        std::fs::write(&path, pixel).unwrap();
+        let access = Access { files: FileGuard::new([path.clone()]), ..Access::default() };
+        let media = obtain(MediaSource::new(Place::File(path)), MediaRules::default(), access).await.unwrap();
+        let all = [Processed { path: Path::root(), media, sent: Vec::new() }];
+        let warning = "it seemed to be image/png, and its content is image/gif";
+        assert_eq!(media_validation(&all).pointer("/0/warning").unwrap().as_str(), Some(warning));
+        assert_eq!(media_processed(&all).pointer("/0/source").unwrap().as_str(), Some("file"));
+    }
+}
