@@ -5,9 +5,10 @@
 
 mod cache;
 mod client;
+mod proxy;
 mod resolve;
 
-use std::time::Duration;
+use std::{error::Error, time::Duration};
 
 use reqwest::{Response, StatusCode, header};
 
@@ -18,7 +19,10 @@ use self::{
     client::Clients,
 };
 
-pub use self::resolve::{Addresses, Resolver, SystemResolver};
+pub use self::{
+    proxy::{Proxy, ProxyError},
+    resolve::{Addresses, Resolver, SystemResolver},
+};
 
 /// How long a fetch may take and how far it may lead.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +55,7 @@ pub struct Fetched {
 
 /// Fetches media. Needs a Tokio runtime with I/O and time.
 ///
-/// Redirects are followed by hand, each judged like the first address; no proxy is asked, no cookie kept, nothing sent
+/// Redirects are followed by hand, each judged like the first address; no proxy of the environment is asked, no cookie kept, nothing sent
 /// that tells of the caller. Content that was compressed on its way is refused: no medium gains by it, and a bomb would.
 pub struct Fetcher {
     guard: UrlGuard,
@@ -70,6 +74,13 @@ impl Fetcher {
     pub fn with_resolver(guard: UrlGuard, limits: FetchLimits, resolver: impl Resolver + 'static) -> Self {
         let clients = Clients::new(guard.clone(), limits.connect, resolver);
         Self { guard, cache: Cache::within(limits.cache), limits, clients }
+    }
+
+    /// The same by way of a proxy. No other is ever asked.
+    #[must_use]
+    pub fn through(mut self, proxy: Proxy) -> Self {
+        self.clients.proxy = Some(proxy);
+        self
     }
 
     /// The guard that judges its addresses.
@@ -123,10 +134,12 @@ impl Fetcher {
         if let Some((name, value)) = known.and_then(Known::condition) {
             request = request.header(name, value);
         }
-        request.send().await.map_err(|error| match client::refusal(&error) {
+        let told = |error: &(dyn Error + 'static)| match client::refusal(error) {
             Some(refusal) => MediaError::Refused { refusal, hop },
-            None => fault(target, client::told(&error), None),
-        })
+            None => fault(target, client::told(error), None),
+        };
+        self.clients.check(target).await.map_err(|error| told(&*error))?;
+        request.send().await.map_err(|error| told(&error))
     }
 
     /// Takes the bytes of an answer as they arrive.

@@ -130,6 +130,14 @@ impl Target {
         &self.url
     }
 
+    /// The name that is to be resolved; none where it has the address itself.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match form::host(&self.url) {
+            Ok(Host::Name(_)) => self.url.host_str(),
+            _ => None,
+        }
+    }
+
     /// The port that is dialled.
     pub(crate) fn port(&self) -> u16 {
         self.port

@@ -48,7 +48,7 @@ pub use crate::{
     collect::{Progress, collect, obtain},
     error::{Excess, MediaError},
     facts::{Facts, Orientation},
-    fetch::{Addresses, FetchLimits, Fetched, Fetcher, Resolver, SystemResolver},
+    fetch::{Addresses, FetchLimits, Fetched, Fetcher, Proxy, ProxyError, Resolver, SystemResolver},
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},

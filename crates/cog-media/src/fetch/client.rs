@@ -11,19 +11,23 @@ use reqwest::{Client, redirect};
 
 use crate::{Refusal, Target, UrlGuard};
 
-use super::resolve::{Guarded, Resolver};
+use super::{
+    Proxy,
+    resolve::{BoxError, Guarded, Resolver},
+};
 
 /// One client for each port, because what an operator allows may hold for one port alone.
 pub(super) struct Clients {
     guard: UrlGuard,
     connect: Duration,
     resolver: Arc<dyn Resolver>,
+    pub(super) proxy: Option<Proxy>,
     built: Mutex<HashMap<(bool, u16), Client>>,
 }
 
 impl Clients {
     pub(super) fn new(guard: UrlGuard, connect: Duration, resolver: impl Resolver + 'static) -> Self {
-        Self { guard, connect, resolver: Arc::new(resolver), built: Mutex::default() }
+        Self { guard, connect, resolver: Arc::new(resolver), proxy: None, built: Mutex::default() }
     }
 
     /// The client for a target, built when it is first needed: loading certificates takes long.
@@ -38,20 +42,34 @@ impl Clients {
         Ok(client)
     }
 
+    /// Judges the addresses of a target where a proxy, and not a client's own resolver, is to find them.
+    pub(super) async fn check(&self, target: &Target) -> Result<(), BoxError> {
+        match (&self.proxy, target.name()) {
+            (Some(_), Some(name)) => self.guarded(target.port()).admitted(name).await.map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn guarded(&self, port: u16) -> Guarded {
+        Guarded { guard: self.guard.clone(), port, resolver: Arc::clone(&self.resolver) }
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the one client for addresses of inputs and models"
     )]
     fn build(&self, is_plain: bool, port: u16) -> reqwest::Result<Client> {
-        let (guard, resolver) = (self.guard.clone(), Arc::clone(&self.resolver));
         let mut builder = Client::builder()
             .user_agent(concat!("cog/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(self.connect)
-            .dns_resolver(Guarded { guard, port, resolver })
             .redirect(redirect::Policy::none())
             .referer(false)
             .retry(reqwest::retry::never())
             .no_proxy();
+        builder = match &self.proxy {
+            Some(proxy) => builder.proxy(reqwest::Proxy::all(proxy.url().clone())?),
+            None => builder.dns_resolver(self.guarded(port)),
+        };
         if is_plain {
             builder = builder.tls_certs_only([]);
         }
@@ -60,12 +78,12 @@ impl Clients {
 }
 
 /// The guard's own word, where it was the guard that stopped a request.
-pub(super) fn refusal(error: &reqwest::Error) -> Option<Refusal> {
+pub(super) fn refusal(error: &(dyn Error + 'static)) -> Option<Refusal> {
     causes(error).find_map(|cause| cause.downcast_ref::<Refusal>()).cloned()
 }
 
 /// What went wrong: the last cause says it.
-pub(super) fn told(error: &reqwest::Error) -> String {
+pub(super) fn told(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(String::new, ToString::to_string)
 }
 

@@ -1,4 +1,5 @@
 use std::{
+    error::Error,
     io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
@@ -8,6 +9,8 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use crate::UrlGuard;
+
+pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// The addresses of a name, to come.
 pub type Addresses = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
@@ -36,17 +39,25 @@ pub(super) struct Guarded {
     pub(super) resolver: Arc<dyn Resolver>,
 }
 
+impl Guarded {
+    /// The addresses of a name, where the guard admits every one of them: a name that is honest has none that it does not.
+    pub(super) fn admitted(&self, name: &str) -> BoxFuture<'static, Result<Vec<IpAddr>, BoxError>> {
+        let (guard, port, name) = (self.guard.clone(), self.port, name.to_owned());
+        let found = self.resolver.resolve(&name);
+        async move {
+            let found = found.await?;
+            found.iter().try_for_each(|address| guard.admit(&name, port, *address))?;
+            Ok(found)
+        }
+        .boxed()
+    }
+}
+
 impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
-        let (guard, port) = (self.guard.clone(), self.port);
-        let found = self.resolver.resolve(name.as_str());
+        let (admitted, port) = (self.admitted(name.as_str()), self.port);
         Box::pin(async move {
-            let found = found.await?;
-            // One address that is not public spoils them all: a name that is honest has none.
-            for address in &found {
-                guard.admit(name.as_str(), port, *address)?;
-            }
-            let dialled = found.into_iter().map(move |address| SocketAddr::new(address, port));
+            let dialled = admitted.await?.into_iter().map(move |address| SocketAddr::new(address, port));
             Ok(Box::new(dialled) as Addrs)
         })
     }

@@ -186,6 +186,19 @@ async fn a_silent_server_is_left_in_time() {
 }
 
 #[tokio::test]
+async fn a_proxy_is_asked_where_the_operator_names_one_and_only_for_what_was_judged() {
+    let proxy = Site::at("127.0.0.3", |_| Some(response("200 OK", &[], b"by proxy")));
+    let dns = Dns::start(&[&["93.184.216.34"], &["127.0.0.1"]]);
+    let fetcher = fetcher(&[], dns).through(format!("http://{}", proxy.address()).parse().unwrap());
+    let url = "http://example.com/a.png";
+    assert_eq!(bytes(&fetch(&fetcher, url).await.unwrap()), b"by proxy");
+    assert!(complaint(&fetcher, url).await.contains("127.0.0.1 is not public"));
+    assert!(complaint(&fetcher, "http://10.0.0.1/").await.contains("not public"));
+    let [head] = &proxy.heads()[..] else { panic!("{:?}", proxy.heads()) };
+    assert!(head.starts_with("GET http://example.com/a.png HTTP/1.1"), "{head}");
+}
+
+#[tokio::test]
 async fn nothing_is_sent_that_tells_of_the_caller() {
     let site = Site::at("127.0.0.2", |head| {
         Some(match path(head) {
