@@ -82,7 +82,7 @@ pub enum MediaError {
         /// Why.
         refusal: Refusal,
         /// After how many redirects.
-        hop: usize,
+        hop: u32,
     },
     /// A URL that did not give the medium.
     #[error("{url}: {what}")]
@@ -261,6 +261,6 @@ impl MediaError {
     }
 }
 
-fn redirected(hop: usize) -> &'static str {
+fn redirected(hop: u32) -> &'static str {
     if hop == 0 { "" } else { "redirected: " }
 }

@@ -33,14 +33,19 @@ pub struct FetchLimits {
     /// The longest until a connection stands.
     pub connect: Duration,
     /// The most redirects.
-    pub hops: usize,
+    pub redirects: u32,
     /// The most bytes that are kept for the next time; 0 for none.
-    pub cache: u64,
+    pub cache: usize,
 }
 
 impl Default for FetchLimits {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), connect: Duration::from_secs(10), hops: 5, cache: 256 << 20 }
+        Self {
+            timeout: Duration::from_secs(30),
+            connect: Duration::from_secs(10),
+            redirects: 5,
+            cache: 256 << 20,
+        }
     }
 }
 
@@ -106,7 +111,7 @@ impl Fetcher {
 
     async fn follow(&self, first: Target, store: Store) -> Result<Fetched, MediaError> {
         let mut target = first;
-        for hop in 0..=self.limits.hops {
+        for hop in 0..=self.limits.redirects {
             let known = self.cache.get(target.url());
             if let Some(fetched) = known.as_ref().and_then(Known::fresh) {
                 store.expect(fetched.stored.len())?;
@@ -125,10 +130,10 @@ impl Fetcher {
                 (None, _) => return self.take(&target, reply, store).await,
             }
         }
-        Err(fault(&target, format!("more than {} redirects", self.limits.hops), None))
+        Err(fault(&target, format!("more than {} redirects", self.limits.redirects), None))
     }
 
-    async fn ask(&self, target: &Target, known: Option<&Known>, hop: usize) -> Result<Response, MediaError> {
+    async fn ask(&self, target: &Target, known: Option<&Known>, hop: u32) -> Result<Response, MediaError> {
         let client = self.clients.of(target).map_err(|what| fault(target, what, None))?;
         let mut request = client.get(target.url().clone()).header(header::ACCEPT_ENCODING, "identity");
         if let Some((name, value)) = known.and_then(Known::condition) {

@@ -53,8 +53,8 @@ impl Known {
 
 impl Cache {
     /// A cache of so many bytes.
-    pub(super) fn within(bytes: u64) -> Self {
-        Self { bytes, kept: Mutex::default() }
+    pub(super) fn within(bytes: usize) -> Self {
+        Self { bytes: bytes as u64, kept: Mutex::default() }
     }
 
     /// What is known of a URL.

@@ -56,7 +56,7 @@ pub(super) struct VendorContent {
 }
 
 /// A length of time, written `30s`.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Span(pub(super) Duration);
 

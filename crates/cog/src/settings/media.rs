@@ -1,14 +1,28 @@
 //! What a run may open of what inputs name: addresses and files. All of it is the operator's (supplement section 11).
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, RuleError, UrlGuard};
+use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, RuleError, UrlGuard};
 use serde::Deserialize;
 
-use super::{Layers, Names, Row, Setting, SettingsError, Source, at_home, table::row, yes_or_no};
+use super::{
+    Layers, Names, Row, Setting, SettingsError, Source, at_home, count, duration,
+    file::Span,
+    server::{bytes, show_bytes},
+    table::row,
+    yes_or_no,
+};
 
 const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
 const ALLOW: Names = Names { flag: "", variable: "COG_MEDIA_ALLOW" };
+const PROXY: Names = Names { flag: "", variable: "COG_MEDIA_PROXY" };
+const TIMEOUT: Names = Names { flag: "", variable: "COG_MEDIA_TIMEOUT" };
+const REDIRECTS: Names = Names { flag: "", variable: "COG_MEDIA_REDIRECTS" };
+const CACHE: Names = Names { flag: "", variable: "COG_MEDIA_CACHE" };
 const ROOTS: &str = "COG_MEDIA_ROOTS";
 
 /// What a run may open.
@@ -18,6 +32,14 @@ pub(crate) struct MediaSettings {
     pub(crate) fetch: Setting<bool>,
     /// What may be asked beside the public network.
     pub(crate) allow: Setting<Vec<AllowRule>>,
+    /// By way of which proxy; none where addresses are dialled.
+    pub(crate) proxy: Setting<Option<Proxy>>,
+    /// The longest that one fetch may take.
+    pub(crate) timeout: Setting<Duration>,
+    /// The most redirects of one fetch.
+    pub(crate) redirects: Setting<u32>,
+    /// The most bytes that are kept of what was fetched.
+    pub(crate) cache: Setting<usize>,
     /// Folders whose files may be read, beside those that a command adds.
     pub(crate) roots: Setting<Vec<PathBuf>>,
 }
@@ -28,6 +50,10 @@ pub(crate) struct MediaSettings {
 pub(super) struct MediaContent {
     fetch: Option<bool>,
     allow: Option<Vec<Rule>>,
+    proxy: Option<Way>,
+    timeout: Option<Span>,
+    redirects: Option<u32>,
+    cache: Option<Amount>,
     roots: Option<Vec<PathBuf>>,
 }
 
@@ -44,23 +70,51 @@ impl TryFrom<String> for Rule {
     }
 }
 
+/// A proxy, written as a text.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+struct Way(Proxy);
+
+impl TryFrom<String> for Way {
+    type Error = ProxyError;
+
+    fn try_from(text: String) -> Result<Self, ProxyError> {
+        text.parse().map(Way)
+    }
+}
+
+/// A size, written `256MiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+struct Amount(usize);
+
+impl TryFrom<String> for Amount {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        bytes(&text).map(Amount)
+    }
+}
+
 impl MediaSettings {
-    pub(super) fn read(layers: &Layers<'_>, home: Option<&std::path::Path>) -> Result<Self, SettingsError> {
-        let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
+    pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
+        let limits = FetchLimits::default();
         let of_file = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
+        let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
         let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(of_file))?;
-        let roots =
-            layers.environment.paths(ROOTS).map(|value| Setting { value, source: Source::Variable(ROOTS) });
-        let roots = roots.or_else(|| {
-            let file = layers.operator.as_ref()?;
-            let folders = file.content.media.roots.as_ref()?;
-            let value = folders.iter().map(|folder| file.folder().join(at_home(folder, home))).collect();
-            Some(Setting::of_file(value, &file.path))
-        });
+        let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
+        let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;
+        let timeout = layers.pick(TIMEOUT, None, duration::parse, |file| Some(file.media.timeout?.0))?;
+        let redirects = layers.pick(REDIRECTS, None, count, |file| file.media.redirects)?;
+        let cache = layers.pick(CACHE, None, bytes, |file| Some(file.media.cache?.0))?;
         Ok(Self {
             fetch: fetch.unwrap_or_else(|| Setting::default(true)),
             allow: allow.unwrap_or_else(|| Setting::default(Vec::new())),
-            roots: roots.unwrap_or_else(|| Setting::default(Vec::new())),
+            proxy: proxy.map_or_else(|| Setting::default(None), Setting::some),
+            timeout: timeout.unwrap_or_else(|| Setting::default(limits.timeout)),
+            redirects: redirects.unwrap_or_else(|| Setting::default(limits.redirects)),
+            cache: cache.unwrap_or_else(|| Setting::default(limits.cache)),
+            roots: roots(layers, home),
         })
     }
 
@@ -71,7 +125,15 @@ impl MediaSettings {
 
     /// What fetches addresses; none where that is off.
     pub(crate) fn fetcher(&self) -> Option<Arc<Fetcher>> {
-        self.fetch.value.then(|| Arc::new(Fetcher::new(self.guard(), FetchLimits::default())))
+        let mut limits = FetchLimits::default();
+        limits.timeout = self.timeout.value;
+        limits.redirects = self.redirects.value;
+        limits.cache = self.cache.value;
+        let fetcher = self.fetch.value.then(|| Fetcher::new(self.guard(), limits))?;
+        Some(Arc::new(match &self.proxy.value {
+            Some(proxy) => fetcher.through(proxy.clone()),
+            None => fetcher,
+        }))
     }
 
     /// What opens files: under the operator's roots, and these.
@@ -84,11 +146,28 @@ impl MediaSettings {
         vec![
             row("media.fetch", &self.fetch, bool::to_string),
             row("media.allow", &self.allow, |rules| listed(rules.iter().map(ToString::to_string))),
+            row("media.proxy", &self.proxy, |proxy| listed(proxy.iter().map(ToString::to_string))),
+            row("media.timeout", &self.timeout, |length| duration::show(*length)),
+            row("media.redirects", &self.redirects, u32::to_string),
+            row("media.cache", &self.cache, |size| show_bytes(*size)),
             row("media.roots", &self.roots, |roots| {
                 listed(roots.iter().map(|root| root.display().to_string()))
             }),
         ]
     }
+}
+
+fn roots(layers: &Layers<'_>, home: Option<&Path>) -> Setting<Vec<PathBuf>> {
+    if let Some(value) = layers.environment.paths(ROOTS) {
+        return Setting { value, source: Source::Variable(ROOTS) };
+    }
+    let of_file = || {
+        let file = layers.operator.as_ref()?;
+        let folders = file.content.media.roots.as_ref()?;
+        let value = folders.iter().map(|folder| file.folder().join(at_home(folder, home))).collect();
+        Some(Setting::of_file(value, &file.path))
+    };
+    of_file().unwrap_or_else(|| Setting::default(Vec::new()))
 }
 
 fn rules(text: &str) -> Result<Vec<AllowRule>, String> {
@@ -135,6 +214,27 @@ mod tests {
         assert!(read(&[], "").unwrap().media.fetcher().is_some());
         assert!(read(&[], "[media]\nfetch = false\n").unwrap().media.fetcher().is_none());
         assert!(read(&[("COG_MEDIA_FETCH", "off")], "").unwrap().media.fetcher().is_none());
+    }
+
+    #[test]
+    fn limits_are_the_documented_ones_unless_the_operator_sets_others() {
+        let shown = |settings: &Settings| {
+            let rows = settings.media.rows().into_iter();
+            rows.map(|row| format!("{} {}", row.name, row.value)).collect::<Vec<_>>().join("\n")
+        };
+        let documented = include_str!("../../../../docs/multimodal.md");
+        let settings = read(&[], "").unwrap();
+        for row in settings.media.rows() {
+            let (key, variable) = (&row.name, row.name.to_uppercase().replace('.', "_"));
+            assert!(documented.contains(&format!("| `{key}`, `COG_{variable}` |")), "{key}");
+        }
+        assert!(shown(&settings).contains("media.timeout 30s\nmedia.redirects 5\nmedia.cache 256MiB"));
+        let file = "[media]\ntimeout = \"2s\"\nredirects = 0\ncache = \"1MiB\"\nproxy = \"http://me:pw@proxy.lan:3128\"\n";
+        let settings = read(&[("COG_MEDIA_REDIRECTS", "1")], file).unwrap();
+        assert!(shown(&settings).ends_with(
+            "media.proxy http://proxy.lan:3128\nmedia.timeout 2s\nmedia.redirects 1\nmedia.cache 1MiB\nmedia.roots -"
+        ));
+        assert!(read(&[("COG_MEDIA_PROXY", "proxy.lan")], "").is_err());
     }
 
     #[test]

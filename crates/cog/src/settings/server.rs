@@ -13,6 +13,7 @@ use cog_server::ServerSettings;
 
 use super::{Row, Setting, Settings, SettingsError, SettingsFile, Source};
 
+pub(super) use self::amount::{bytes, show_bytes};
 pub(crate) use self::knob::{KNOBS, Knob};
 
 /// What a server is set up with.
