@@ -1,8 +1,11 @@
-//! The program together with others that its users have: shells, jq, git, curl, man.
+//! The program together with others that its users have: shells, jq, git, curl, man, exiftool, ImageMagick.
 
 #[cfg(unix)]
 #[cfg(test)]
 mod examples;
+#[cfg(unix)]
+#[cfg(test)]
+mod metadata;
 #[cfg(unix)]
 #[cfg(test)]
 mod shells;

@@ -1,0 +1,165 @@
+//! `cog media strip` on pictures that ImageMagick made and exiftool wrote metadata into: exiftool finds none of them
+//! afterwards, and ImageMagick no pixel that changed.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use tempfile::TempDir;
+
+/// What exiftool tells of any picture: its file, and how its pixels and their colours are coded.
+const OF_PIXELS: [&str; 15] = [
+    "ExifTool",
+    "System",
+    "File",
+    "Composite",
+    "JFIF",
+    "Adobe",
+    "PNG",
+    "PNG-pHYs",
+    "PNG-gAMA",
+    "PNG-cHRM",
+    "RIFF",
+    "GIF",
+    "ICC-header",
+    "ICC_Profile",
+    "ICC-view",
+];
+
+/// What cameras, editors and agencies write.
+const METADATA: [&str; 12] = [
+    "-GPSLatitude=51.5007",
+    "-GPSLatitudeRef=N",
+    "-GPSLongitude=0.1246",
+    "-GPSLongitudeRef=W",
+    "-EXIF:Artist=Jo Doe",
+    "-EXIF:SerialNumber=4711",
+    "-EXIF:DateTimeOriginal=2026:01:02 03:04:05",
+    "-XMP:Creator=Jo Doe",
+    "-XMP:Title=Home",
+    "-IPTC:Keywords=home",
+    "-IPTC:By-line=Jo Doe",
+    "-Comment=at home",
+];
+
+fn run(folder: &Path, program: &str, args: &[&str]) -> Output {
+    let output = Command::new(program).args(args).current_dir(folder).output();
+    output.unwrap_or_else(|error| panic!("{program}: {error}; `cargo xtask test` installs it"))
+}
+
+fn done(folder: &Path, program: &str, args: &[&str]) -> String {
+    let output = run(folder, program, args);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {args:?}: {told}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A folder with `whole.ENDING`, and what `cog media strip` makes of it as `clean.ENDING`.
+fn stripped(ending: &str, options: &[&str], metadata: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
+    done(folder.path(), "/usr/bin/convert", &[&["rose:"], options, &[whole.as_str()]].concat());
+    done(
+        folder.path(),
+        "exiftool",
+        &[&["-q", "-m", "-overwrite_original"], metadata, &[whole.as_str()]].concat(),
+    );
+    assert!(!metadata_of(folder.path(), &whole).is_empty(), "{ending}: exiftool wrote nothing");
+    done(folder.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
+    folder
+}
+
+/// What exiftool finds beside how pixels are coded, as `group:tag`.
+fn metadata_of(folder: &Path, file: &str) -> Vec<String> {
+    let told = done(folder, "exiftool", &["-j", "-G1", "-a", "-u", "-ee", file]);
+    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let tags = told[0].as_object().unwrap().keys();
+    let is_of_pixels = |tag: &&String| match tag.split_once(':') {
+        Some((group, name)) => OF_PIXELS.contains(&group) && !name.ends_with("Comment"),
+        None => *tag == "SourceFile",
+    };
+    tags.filter(|tag| !is_of_pixels(tag)).cloned().collect()
+}
+
+/// In how many pixels two pictures differ.
+fn pixels_that_differ(folder: &Path, one: &str, other: &str) -> String {
+    let output = run(folder, "compare", &["-quiet", "-metric", "AE", one, other, "null:"]);
+    String::from_utf8_lossy(&output.stderr).trim().to_owned()
+}
+
+#[test]
+fn exiftool_finds_nothing_and_pixels_are_equal() {
+    let cases: [(&str, &[&str]); 6] = [
+        ("jpg", &[]),
+        ("jpg", &["-interlace", "JPEG", "-sampling-factor", "4:2:0", "-resize", "640x480!"]),
+        ("jpg", &["-colorspace", "CMYK"]),
+        ("png", &["-depth", "16"]),
+        ("webp", &["-define", "webp:lossless=true"]),
+        ("webp", &["-quality", "80"]),
+    ];
+    for (ending, options) in cases {
+        let folder = stripped(ending, options, &METADATA);
+        let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
+        let found = metadata_of(folder.path(), &clean);
+        assert!(found.is_empty(), "{ending} {options:?}: {found:?}");
+        assert_eq!(pixels_that_differ(folder.path(), &whole, &clean), "0", "{ending} {options:?}");
+    }
+}
+
+#[test]
+fn of_a_gif_the_first_frame_is_left_without_its_comment() {
+    let options = ["-negate", "rose:", "-set", "comment", "at home"];
+    let folder = stripped("gif", &options, &["-Comment=at home", "-XMP:Creator=Jo Doe"]);
+    assert!(metadata_of(folder.path(), "clean.gif").is_empty());
+    assert_eq!(done(folder.path(), "identify", &["-format", "%n", "clean.gif"]), "1");
+    assert_eq!(pixels_that_differ(folder.path(), "whole.gif[0]", "clean.gif"), "0");
+}
+
+#[test]
+fn a_picture_that_exif_turns_is_turned_and_says_so_no_more() {
+    for orientation in 2..=8 {
+        let turn = format!("-Orientation#={orientation}");
+        let folder = stripped("jpg", &["-quality", "98"], &[&METADATA[..], &["-n", &turn]].concat());
+        let found = metadata_of(folder.path(), "clean.jpg");
+        assert!(found.is_empty(), "orientation {orientation}: {found:?}");
+        done(folder.path(), "/usr/bin/convert", &["whole.jpg", "-auto-orient", "upright.png"]);
+        let told = run(
+            folder.path(),
+            "compare",
+            &["-quiet", "-metric", "PSNR", "upright.png", "clean.jpg", "null:"],
+        );
+        let told = String::from_utf8_lossy(&told.stderr).into_owned();
+        assert!(told.trim().parse().is_ok_and(|likeness: f64| likeness > 30.0), "{orientation}: {told}");
+    }
+}
+
+#[test]
+fn a_profile_of_colours_stays() {
+    for ending in ["jpg", "png", "webp"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
+        done(folder.path(), "/usr/bin/convert", &["rose:", &whole]);
+        let profile = profile();
+        #[expect(clippy::disallowed_methods, reason = "the file of the test")]
+        std::fs::write(folder.path().join("p.icc"), &profile).unwrap();
+        done(
+            folder.path(),
+            "exiftool",
+            &["-q", "-overwrite_original", "-ICC_Profile<=p.icc", "-EXIF:Artist=Jo", &whole],
+        );
+        done(folder.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
+        let kept = run(folder.path(), "exiftool", &["-b", "-ICC_Profile", &clean]).stdout;
+        assert!(kept == profile, "{ending}: {} bytes", kept.len());
+    }
+}
+
+/// A profile with a header and no tags.
+fn profile() -> Vec<u8> {
+    let mut profile = vec![0; 132];
+    profile[..4].copy_from_slice(&132_u32.to_be_bytes());
+    profile[8] = 2;
+    profile[12..24].copy_from_slice(b"mntrRGB XYZ ");
+    profile[36..40].copy_from_slice(b"acsp");
+    profile
+}
