@@ -160,4 +160,6 @@ impl std::fmt::Display for Target {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;
