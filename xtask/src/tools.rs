@@ -13,6 +13,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("compare", "imagemagick"),
     ("curl", "curl"),
     ("exiftool", "libimage-exiftool-perl"),
+    ("ffmpeg", "ffmpeg"),
     ("fish", "fish"),
     ("git", "git"),
     ("jq", "jq"),

@@ -1,6 +1,6 @@
 use std::{path::PathBuf, sync::Arc};
 
-use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored};
+use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored, Tool};
 
 /// What a run may open. Nothing, unless it is given.
 #[derive(Clone, Default)]
@@ -13,6 +13,8 @@ pub struct Access {
     pub files: FileGuard,
     /// Uploads, where there is a server that takes them.
     pub uploads: Option<Arc<dyn Uploads>>,
+    /// What reads documents, sound and video; without it they are refused.
+    pub tool: Option<Arc<Tool>>,
     /// Whose uploads may be opened, where they have owners.
     pub owner: Option<String>,
 }

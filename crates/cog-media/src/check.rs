@@ -4,7 +4,7 @@ use cog_json::Writer;
 use cog_spec::Modality;
 
 use crate::{
-    Checksum, Detail, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored,
+    Checksum, Detail, Excess, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored, Tool,
     checksum::hex,
     kind::{modality_of, sniff, type_of_name},
     picture,
@@ -114,30 +114,47 @@ impl Media {
 
 /// Checks bytes: the checksum that came with them, their type by content, then size, then what their header says (SPEC 8.3, media validation).
 ///
+/// Pictures are read here. What else there is, is read by the tool, in a process of its own; dropping the future ends it.
+///
 /// # Errors
-/// The first thing that does not hold, each with its code.
-pub fn check(stored: Stored, expected: &Expected, rules: &MediaRules) -> Result<Media, MediaError> {
-    expected.checksum.iter().try_for_each(|checksum| checksum.hold(&stored))?;
-    let (kind, media_type) = taken(&stored, expected, rules)?;
-    let limit = rules.bytes_of(kind);
-    if stored.len() > limit {
-        return Err(MediaError::TooLarge { limit });
-    }
-    let facts = match kind {
-        Modality::Image => picture::facts(&stored, media_type)?,
-        _ => Facts::default(),
+/// The first thing that does not hold, each with its code; [`MediaError::NoReader`] where a tool is needed and there
+/// is none.
+pub async fn check(
+    stored: Stored,
+    expected: &Expected,
+    rules: &MediaRules,
+    tool: Option<&Tool>,
+) -> Result<Media, MediaError> {
+    hold(&stored, expected.checksum.as_ref()).await?;
+    let found = sniff(stored.head());
+    let (kind, likely) = taken(found, expected, rules).or_else(|refusal| {
+        let other = found.and_then(without_pictures);
+        taken(other, expected, rules).map_err(|_| refusal)
+    })?;
+    light_enough(&stored, kind, rules)?;
+    let facts = measure(&stored, likely, tool).await?;
+    let (kind, media_type) = match found.and_then(without_pictures) {
+        Some(other) if facts.width.is_none() => taken(Some(other), expected, rules)?,
+        _ => taken(found, expected, rules)?,
     };
-    fits(&facts, rules)?;
+    light_enough(&stored, kind, rules)?;
+    fits(&facts, kind, rules)?;
     Ok(Media { stored, kind, media_type, facts, said: expected.clone() })
+}
+
+/// Holds the bytes to the checksum that came with them, where reading them all over is no harm.
+async fn hold(stored: &Stored, checksum: Option<&Checksum>) -> Result<(), MediaError> {
+    let Some(checksum) = checksum.cloned() else { return Ok(()) };
+    let stored = stored.clone();
+    tokio::task::spawn_blocking(move || checksum.hold(&stored)).await.map_err(std::io::Error::other)?
 }
 
 /// The type of the content, where it is one that is taken and was not declared as another.
 fn taken(
-    stored: &Stored,
+    found: Option<&'static str>,
     expected: &Expected,
     rules: &MediaRules,
 ) -> Result<(Modality, &'static str), MediaError> {
-    let found = sniff(stored.head());
     let allowed = rules.media_types();
     let Some(media_type) = found.filter(|found| allowed.contains(found)) else {
         return Err(MediaError::unsupported(found, &allowed));
@@ -151,8 +168,43 @@ fn taken(
     Ok((kind, media_type))
 }
 
-fn fits(facts: &Facts, rules: &MediaRules) -> Result<(), MediaError> {
+/// What a container of video is where only sound is in it, which its first bytes do not tell.
+fn without_pictures(found: &'static str) -> Option<&'static str> {
+    match found {
+        "video/webm" => Some("audio/webm"),
+        "video/mp4" | "video/quicktime" => Some("audio/mp4"),
+        _ => None,
+    }
+}
+
+fn light_enough(stored: &Stored, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
+    let limit = rules.bytes_of(kind);
+    if stored.len() > limit { Err(MediaError::TooLarge { limit }) } else { Ok(()) }
+}
+
+async fn measure(
+    stored: &Stored,
+    media_type: &'static str,
+    tool: Option<&Tool>,
+) -> Result<Facts, MediaError> {
+    if modality_of(media_type) == Some(Modality::Image) {
+        return picture::facts(stored, media_type);
+    }
+    let tool =
+        tool.ok_or_else(|| MediaError::NoReader { what: "no program was given that reads them".to_owned() })?;
+    tool.probe(stored, media_type).await
+}
+
+fn fits(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
+    let bounded = |of, found: u64, limit: u64| {
+        if found > limit { Err(MediaError::TooMuch { of, found, limit }) } else { Ok(()) }
+    };
+    bounded(Excess::Duration, facts.duration_ms.unwrap_or_default(), rules.duration_of(kind))?;
+    bounded(Excess::Pages, facts.pages.unwrap_or_default().into(), rules.max_pages.into())?;
     let (Some(width), Some(height)) = (facts.width, facts.height) else { return Ok(()) };
+    if kind == Modality::Video && (width.max(height) > 3840 || width.min(height) > 2160) {
+        return Err(MediaError::FrameTooLarge { width, height });
+    }
     if width.max(height) > rules.max_dimension {
         return Err(MediaError::TooWide { width, height, limit: rules.max_dimension });
     }
@@ -166,8 +218,20 @@ fn fits(facts: &Facts, rules: &MediaRules) -> Result<(), MediaError> {
     Ok(())
 }
 
+/// Checks, without a tool, where a test has no runtime.
+#[cfg(test)]
+pub(crate) fn check_now(
+    stored: Stored,
+    expected: &Expected,
+    rules: &MediaRules,
+) -> Result<Media, MediaError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(check(stored, expected, rules, None))
+}
+
 #[cfg(test)]
 mod tests {
+    use cog_spec::Code;
     use image::{ExtendedColorType, ImageEncoder as _, codecs::png::PngEncoder};
 
     use super::*;
@@ -183,11 +247,8 @@ mod tests {
     fn checked(bytes: &[u8], declared: Option<&str>, rules: &MediaRules) -> Result<Media, MediaError> {
         let mut store = Store::within(1 << 30);
         store.push(bytes)?;
-        check(
-            store.finish(),
-            &Expected { media_type: declared.map(str::to_owned), ..Expected::default() },
-            rules,
-        )
+        let expected = Expected { media_type: declared.map(str::to_owned), ..Expected::default() };
+        check_now(store.finish(), &expected, rules)
     }
 
     #[test]
@@ -217,6 +278,30 @@ mod tests {
         assert!(matches!(checked(&png(1, 1), Some("image/jpeg"), &rules), Err(MediaError::OtherType { .. })));
         assert!(matches!(checked(b"hello", Some("image/png"), &rules), Err(MediaError::Unsupported { .. })));
         assert!(matches!(checked(b"", None, &rules), Err(MediaError::Unsupported { .. })));
+    }
+
+    #[test]
+    fn what_needs_a_reader_is_refused_where_there_is_none() {
+        let refused = checked(b"%PDF-1.7\n", None, &MediaRules::default()).unwrap_err();
+        assert_eq!(
+            (refused.code(), matches!(refused, MediaError::NoReader { .. })),
+            (Code::MultimodalNotSupported, true)
+        );
+    }
+
+    #[test]
+    fn duration_pages_and_frames_hold_at_the_limit_and_not_one_past_it() {
+        let rules = MediaRules { max_duration_ms: Some(1000), max_pages: 3, ..MediaRules::default() };
+        let fits = |facts, kind| fits(&facts, kind, &rules).map_err(|error| (error.code(), error.reason()));
+        let long = |duration_ms| Facts { duration_ms: Some(duration_ms), ..Facts::default() };
+        assert_eq!(fits(long(1000), Modality::Audio), Ok(()));
+        assert_eq!(fits(long(1001), Modality::Video), Err((Code::MediaTooLarge, Some("duration"))));
+        let thick = |pages| Facts { pages: Some(pages), ..Facts::default() };
+        assert_eq!(fits(thick(3), Modality::Document), Ok(()));
+        assert_eq!(fits(thick(4), Modality::Document), Err((Code::MediaTooLarge, Some("pages"))));
+        let frame = |width, height| Facts { width: Some(width), height: Some(height), ..Facts::default() };
+        assert_eq!(fits(frame(2160, 3840), Modality::Video), Ok(()));
+        assert_eq!(fits(frame(3000, 2161), Modality::Video), Err((Code::MediaDimensionExceeded, None)));
     }
 
     #[test]

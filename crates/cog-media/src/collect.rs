@@ -64,6 +64,7 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
         Place::Url(url) => Some(access.fetch(url, Store::within(rules.bytes_of_any())).await?),
         _ => None,
     };
+    let (tool, limits) = (access.tool.clone(), rules.clone());
     let work = move || {
         let mut expected = Expected::of(&source);
         let stored = match fetched {
@@ -71,11 +72,12 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
                 expected.hint = declared;
                 stored
             }
-            None => open(&source.place, &rules, &access)?,
+            None => open(&source.place, &limits, &access)?,
         };
-        check(stored, &expected, &rules)
+        Ok::<_, MediaError>((stored, expected))
     };
-    tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)?
+    let (stored, expected) = tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)??;
+    check(stored, &expected, &rules, tool.as_deref()).await
 }
 
 fn open(place: &Place, rules: &MediaRules, access: &Access) -> Result<Stored, MediaError> {

@@ -52,6 +52,14 @@ pub enum MediaError {
         /// The longest side allowed.
         limit: u32,
     },
+    /// A frame of video is too large, whichever way up it stands (supplement section 9).
+    #[error("{width}×{height} pixels; a frame of video may have 3840×2160, either way up")]
+    FrameTooLarge {
+        /// Its width.
+        width: u32,
+        /// Its height.
+        height: u32,
+    },
     /// A side is too short.
     #[error("{width}×{height} pixels; the shortest side must have {limit}")]
     TooSmall {
@@ -69,6 +77,12 @@ pub enum MediaError {
         pixels: u64,
         /// The most.
         limit: u64,
+    },
+    /// Nothing here can read it.
+    #[error("documents, sound and video cannot be read here: {what}")]
+    NoReader {
+        /// What is missing.
+        what: String,
     },
     /// The checksum that came with it is not that of its bytes.
     #[error("the {algorithm} of the bytes is not the one given")]
@@ -190,9 +204,10 @@ impl MediaError {
         match self {
             Self::Unsupported { .. } => Code::UnsupportedMediaType,
             Self::TooLarge { .. } | Self::TooMuch { .. } => Code::MediaTooLarge,
+            Self::NoReader { .. } => Code::MultimodalNotSupported,
             Self::NotBase64 { .. } | Self::Damaged { .. } => Code::MediaDecodeFailed,
             Self::OtherType { .. } => Code::MediaTypeMismatch,
-            Self::TooWide { .. } => Code::MediaDimensionExceeded,
+            Self::TooWide { .. } | Self::FrameTooLarge { .. } => Code::MediaDimensionExceeded,
             Self::TooSmall { .. } => Code::MediaDimensionTooSmall,
             Self::TooManyPixels { .. } => Code::MediaPixelLimit,
             Self::Checksum { .. } => Code::ChecksumMismatch,
@@ -226,12 +241,13 @@ impl MediaError {
             Self::TooLarge { .. } => {
                 "make it smaller, or raise `modalities.constraints.max_size_mb` up to the limit of its kind"
             }
+            Self::NoReader { .. } => "see what `cog doctor` says of the programs that read media",
             Self::NotBase64 { .. } => {
                 "use the alphabet of RFC 4648 section 4, with padding and without line breaks"
             }
             Self::Damaged { .. } => "open it in a viewer, and save it again",
             Self::OtherType { .. } => "leave `media_type` out, or name the type of the content",
-            Self::TooWide { .. } | Self::TooManyPixels { .. } => "scale it down",
+            Self::TooWide { .. } | Self::FrameTooLarge { .. } | Self::TooManyPixels { .. } => "scale it down",
             Self::TooSmall { .. } => "send it in a higher resolution",
             Self::Checksum { .. } => "send it again; it may have been cut or changed on its way",
             Self::Refused { .. } => {

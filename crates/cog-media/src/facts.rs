@@ -12,6 +12,10 @@ pub struct Facts {
     pub duration_ms: Option<u64>,
     /// Pages of a document.
     pub pages: Option<u32>,
+    /// Samples a second, of its sound; none where it has no sound.
+    pub sample_rate: Option<u32>,
+    /// Channels of its sound.
+    pub channels: Option<u32>,
     /// How a picture is to be turned to be shown; none where it stands upright.
     pub orientation: Option<Orientation>,
 }
@@ -23,6 +27,8 @@ impl Facts {
         w.optional("height", &self.height);
         w.optional("duration_ms", &self.duration_ms);
         w.optional("pages", &self.pages);
+        w.optional("sample_rate", &self.sample_rate);
+        w.optional("channels", &self.channels);
         w.optional("orientation", &self.orientation.map(|turn| u32::from(turn.exif())));
     }
 }

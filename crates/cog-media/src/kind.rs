@@ -17,7 +17,7 @@ pub fn sniff(head: &[u8]) -> Option<&'static str> {
         "audio/x-wav" => "audio/wav",
         "audio/m4a" => "audio/mp4",
         "video/x-m4v" => "video/mp4",
-        "application/ogg" | "video/ogg" => "audio/ogg",
+        "application/ogg" | "video/ogg" | "audio/opus" => "audio/ogg",
         found => found,
     })
 }

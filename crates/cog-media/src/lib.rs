@@ -1,25 +1,22 @@
 //! Media: from where they are to bytes that were checked (SPEC 4, supplement section 9).
 //!
-//! A source becomes [`Stored`] bytes, in memory or on disk by their size, with a limit while they are read and a hash on
-//! the way; [`check`] tells their type by content and reads their header, and nothing reaches a provider before it has
-//! passed:
-//!
+//! A source becomes [`Stored`] bytes, in memory or on disk by their size, limited and hashed while they are read;
+//! [`check`] tells their type by content and reads their header. Nothing reaches a provider before it has passed:
 //! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
 //! use cog_media::{Expected, MediaRules, Store, check, from_base64};
 //!
 //! let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 //! let stored = from_base64(pixel, Store::within(20 << 20))?;
-//! let media = check(stored, &Expected::default(), &MediaRules::default())?;
-//! assert_eq!(media.media_type(), "image/gif");
-//! assert_eq!((media.facts().width, media.facts().height), (Some(1), Some(1)));
-//! # Ok::<(), cog_media::MediaError>(())
+//! let media = check(stored, &Expected::default(), &MediaRules::default(), None).await?;
+//! assert_eq!((media.media_type(), media.facts().width), ("image/gif", Some(1)));
+//! # Ok(()) }
 //! ```
-//!
 //! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
 //! - [`collect`] takes the [`MediaSource`]s of an input, as far as its [`Access`] lets it, to [`Media`].
 //! - [`normalise`] makes of a picture what a provider takes, without metadata.
-//! - [`MediaError`] has a code for each way in which a medium can be refused.
-//! - [`MediaRules`] holds the limits; [`MediaRules::of`] takes those of a manifest.
+//! - A [`Tool`] reads documents, sound and video in a process of its own, whose side is [`internal_media`].
+//! - [`MediaError`] has a code for each way in which a medium can be refused; [`MediaRules`] holds the limits.
 
 mod access;
 mod base64;
@@ -39,6 +36,7 @@ mod report;
 mod rules;
 mod source;
 mod store;
+mod tool;
 
 pub use crate::{
     access::{Access, Uploads},
@@ -57,4 +55,5 @@ pub use crate::{
     rules::MediaRules,
     source::{Detail, MediaSource, Place, Rotation},
     store::{Store, Stored},
+    tool::{PageText, Tool, internal_media},
 };

@@ -81,14 +81,15 @@ impl ToJson for Prepared {
 mod tests {
     use super::*;
     use crate::{
-        Access, Expected, FileGuard, MediaRules, MediaSource, Place, Store, Takes, check, normalise, obtain,
+        Access, Expected, FileGuard, MediaRules, MediaSource, Place, Store, Takes, check::check_now,
+        normalise, obtain,
     };
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     fn processed(expected: &Expected) -> Processed {
         let stored = crate::from_base64(PIXEL, Store::within(100)).unwrap();
-        let media = check(stored, expected, &MediaRules::default()).unwrap();
+        let media = check_now(stored, expected, &MediaRules::default()).unwrap();
         let sent = vec![normalise(&media, &Takes::default(), &MediaRules::default()).unwrap()];
         Processed { path: "input.image".parse().unwrap(), media, sent }
     }

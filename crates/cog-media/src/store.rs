@@ -127,6 +127,23 @@ impl Stored {
         head.get(..HEAD).unwrap_or(head)
     }
 
+    /// The bytes as an open file without a name, for another process; what stands in memory is written to one.
+    ///
+    /// The place in it is shared by all handles: read it from places of your own.
+    ///
+    /// # Errors
+    /// A disk that takes no more, or a process that may open no more.
+    pub(crate) fn handle(&self) -> std::io::Result<File> {
+        match &self.place {
+            Place::Memory(bytes) => {
+                let mut file = tempfile::tempfile()?;
+                file.write_all(bytes)?;
+                Ok(file)
+            }
+            Place::Disk(_, file) => file.try_clone(),
+        }
+    }
+
     /// Reads the bytes from their beginning. Readers do not disturb each other.
     pub fn reader(&self) -> impl Read + std::io::Seek + use<> {
         Reader { stored: self.clone(), at: 0 }
@@ -155,25 +172,29 @@ impl Read for Reader {
 
 impl std::io::Seek for Reader {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        let (base, offset) = match to {
-            SeekFrom::Start(at) => (at, 0),
-            SeekFrom::End(offset) => (self.stored.length, offset),
-            SeekFrom::Current(offset) => (self.at, offset),
-        };
-        let at = base.checked_add_signed(offset);
-        self.at = at.ok_or_else(|| std::io::Error::from(std::io::ErrorKind::InvalidInput))?;
+        self.at = sought(self.at, self.stored.length, to)?;
         Ok(self.at)
     }
 }
 
+/// Where a reader that is at a place of so many bytes goes.
+pub(crate) fn sought(at: u64, length: u64, to: SeekFrom) -> std::io::Result<u64> {
+    let (base, offset) = match to {
+        SeekFrom::Start(at) => (at, 0),
+        SeekFrom::End(offset) => (length, offset),
+        SeekFrom::Current(offset) => (at, offset),
+    };
+    base.checked_add_signed(offset).ok_or_else(|| std::io::ErrorKind::InvalidInput.into())
+}
+
 /// Reads where no other reader's place is moved.
 #[cfg(unix)]
-fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<usize> {
+pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, into, at)
 }
 
 #[cfg(windows)]
-fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<usize> {
+pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, into, at)
 }
 

@@ -13,14 +13,20 @@ mod fault;
 mod output;
 mod settings;
 
-use std::{io, process::ExitCode};
+use std::{ffi::OsString, io, process::ExitCode};
 
 use clap::{CommandFactory as _, FromArgMatches as _, error::ErrorKind};
 
 use crate::{args::Cli, exit::Exit, output::Console, settings::Environment};
 
 /// Runs the program with the arguments and the environment of the process.
+///
+/// Called as `internal-media` it is the process that reads documents, sound and video, and reads nothing else: no
+/// settings, no environment.
 pub fn main() -> ExitCode {
+    if let Some(arguments) = of_internal_media() {
+        return cog_media::internal_media(&arguments);
+    }
     let cli = match parse() {
         Ok(cli) => cli,
         Err(told) => return told.into(),
@@ -29,6 +35,12 @@ pub fn main() -> ExitCode {
     let console = Console::new(&environment, &cli.global);
     output::log::start(&cli.global, &console);
     commands::dispatch(cli, environment, &console).unwrap_or_else(|fault| fault.report(&console)).into()
+}
+
+/// The arguments of the hidden command, where it is called.
+fn of_internal_media() -> Option<Vec<OsString>> {
+    let mut arguments = std::env::args_os().skip(1);
+    arguments.next().is_some_and(|command| command == "internal-media").then(|| arguments.collect())
 }
 
 /// The arguments; help, version and what clap refuses are told here.

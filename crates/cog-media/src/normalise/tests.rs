@@ -7,7 +7,7 @@ use image::{
 };
 
 use super::*;
-use crate::{Expected, MediaSource, Place, Store, check};
+use crate::{Expected, MediaSource, Place, Store, check::check_now};
 
 /// What must not come through.
 const SECRET: &[u8] = b"51.5007N 0.1246W";
@@ -101,7 +101,7 @@ fn media(bytes: &[u8]) -> Media {
 fn checked(bytes: &[u8], expected: &Expected) -> Media {
     let mut store = Store::within(1 << 30);
     store.push(bytes).unwrap();
-    check(store.finish(), expected, &MediaRules::default()).unwrap()
+    check_now(store.finish(), expected, &MediaRules::default()).unwrap()
 }
 
 fn bytes(prepared: &Prepared) -> Vec<u8> {
@@ -247,7 +247,7 @@ fn every_cut_and_every_changed_byte_is_an_answer() {
         for bytes in cuts.chain(changes) {
             let mut store = Store::within(1 << 20);
             store.push(&bytes).unwrap();
-            let Ok(media) = check(store.finish(), &Expected::default(), &MediaRules::default()) else {
+            let Ok(media) = check_now(store.finish(), &Expected::default(), &MediaRules::default()) else {
                 continue;
             };
             for takes in [&Takes::default(), &takes] {

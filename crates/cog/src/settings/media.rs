@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, RuleError, UrlGuard};
+use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, RuleError, Tool, UrlGuard};
 use serde::Deserialize;
 
 use super::{
@@ -24,6 +24,7 @@ const TIMEOUT: Names = Names { flag: "", variable: "COG_MEDIA_TIMEOUT" };
 const REDIRECTS: Names = Names { flag: "", variable: "COG_MEDIA_REDIRECTS" };
 const CACHE: Names = Names { flag: "", variable: "COG_MEDIA_CACHE" };
 const ROOTS: &str = "COG_MEDIA_ROOTS";
+const FFMPEG: &str = "COG_FFMPEG";
 
 /// What a run may open.
 #[derive(Debug)]
@@ -42,6 +43,10 @@ pub(crate) struct MediaSettings {
     pub(crate) cache: Setting<usize>,
     /// Folders whose files may be read, beside those that a command adds.
     pub(crate) roots: Setting<Vec<PathBuf>>,
+    /// The ffmpeg that takes frames and sound tracks, where one was named.
+    pub(crate) ffmpeg: Setting<Option<PathBuf>>,
+    /// Where else it is looked for.
+    path: Vec<PathBuf>,
 }
 
 /// `[media]` of a settings file.
@@ -55,6 +60,7 @@ pub(super) struct MediaContent {
     redirects: Option<u32>,
     cache: Option<Amount>,
     roots: Option<Vec<PathBuf>>,
+    ffmpeg: Option<PathBuf>,
 }
 
 /// A rule, written as a text.
@@ -99,8 +105,8 @@ impl TryFrom<String> for Amount {
 impl MediaSettings {
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
         let limits = FetchLimits::default();
-        let of_file = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
         let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
+        let of_file = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
         let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(of_file))?;
         let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
         let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;
@@ -115,7 +121,16 @@ impl MediaSettings {
             redirects: redirects.unwrap_or_else(|| Setting::default(limits.redirects)),
             cache: cache.unwrap_or_else(|| Setting::default(limits.cache)),
             roots: roots(layers, home),
+            ffmpeg: ffmpeg(layers, home).unwrap_or_else(|| Setting::default(None)),
+            path: layers.environment.paths("PATH").unwrap_or_default(),
         })
+    }
+
+    /// What reads documents, sound and video: this very program, started again.
+    pub(crate) fn tool(&self) -> Arc<Tool> {
+        let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog"));
+        let ffmpeg = self.ffmpeg.value.clone().or_else(|| found_in(&self.path));
+        Arc::new(Tool::new(program).with_ffmpeg(ffmpeg))
     }
 
     /// What judges addresses.
@@ -153,6 +168,9 @@ impl MediaSettings {
             row("media.roots", &self.roots, |roots| {
                 listed(roots.iter().map(|root| root.display().to_string()))
             }),
+            row("media.ffmpeg", &self.ffmpeg, |path| {
+                listed(path.iter().map(|path| path.display().to_string()))
+            }),
         ]
     }
 }
@@ -168,6 +186,24 @@ fn roots(layers: &Layers<'_>, home: Option<&Path>) -> Setting<Vec<PathBuf>> {
         Some(Setting::of_file(value, &file.path))
     };
     of_file().unwrap_or_else(|| Setting::default(Vec::new()))
+}
+
+fn ffmpeg(layers: &Layers<'_>, home: Option<&Path>) -> Option<Setting<Option<PathBuf>>> {
+    if let Some(path) = layers.environment.path(FFMPEG) {
+        return Some(Setting { value: Some(path), source: Source::Variable(FFMPEG) });
+    }
+    let file = layers.operator.as_ref()?;
+    let path = file.content.media.ffmpeg.as_ref()?;
+    Some(Setting::of_file(Some(file.folder().join(at_home(path, home))), &file.path))
+}
+
+/// The ffmpeg of the first folder that has one. A folder that is not absolute would depend on where the program runs.
+fn found_in(path: &[PathBuf]) -> Option<PathBuf> {
+    let name = format!("ffmpeg{}", std::env::consts::EXE_SUFFIX);
+    path.iter()
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(&name))
+        .find(|file| file.is_file())
 }
 
 fn rules(text: &str) -> Result<Vec<AllowRule>, String> {

@@ -90,6 +90,7 @@ impl Judge {
         let access = Access {
             fetcher: settings.fetcher().filter(|_| !is_by_form),
             files: settings.files([PathBuf::from(".")]),
+            tool: Some(settings.tool()),
             ..Access::default()
         };
         Self { guard: settings.guard(), access, rules: MediaRules::default(), is_by_form }

@@ -16,7 +16,7 @@ pub(super) async fn open(
     settings: &MediaSettings,
 ) -> Result<Media, MediaError> {
     if word == "-" {
-        return stdin(rules);
+        return stdin(rules, settings).await;
     }
     obtain(MediaSource::new(place(word)), rules.clone(), access(word, settings)).await
 }
@@ -33,13 +33,18 @@ pub(super) fn place(word: &str) -> Place {
 
 /// The one file that was named, and the addresses that the operator lets be fetched.
 fn access(word: &str, settings: &MediaSettings) -> Access {
-    Access { fetcher: settings.fetcher(), files: settings.files([PathBuf::from(word)]), ..Access::default() }
+    Access {
+        fetcher: settings.fetcher(),
+        files: settings.files([PathBuf::from(word)]),
+        tool: Some(settings.tool()),
+        ..Access::default()
+    }
 }
 
-fn stdin(rules: &MediaRules) -> Result<Media, MediaError> {
+async fn stdin(rules: &MediaRules, settings: &MediaSettings) -> Result<Media, MediaError> {
     let mut store = Store::within(rules.bytes_of_any());
     store.push_all(std::io::stdin().lock())?;
-    check(store.finish(), &Expected::default(), rules)
+    check(store.finish(), &Expected::default(), rules, Some(&settings.tool())).await
 }
 
 #[cfg(test)]

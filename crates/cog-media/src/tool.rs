@@ -1,0 +1,112 @@
+//! Documents, sound and video are read in a process of their own (DESIGN.md decision 8).
+//!
+//! [`Tool`] starts it, hands it the bytes as an open file, and takes JSON or media from its standard output, all of it
+//! bounded; [`internal_media`] is what runs in it. Containers and PDF are read there by Rust alone; frames and sound
+//! tracks are taken by ffmpeg, which gets no address, no name and no file but the one it is to read.
+
+mod child;
+mod container;
+mod handle;
+mod limits;
+mod pdf;
+mod reader;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use tokio::sync::Semaphore;
+
+use self::{
+    child::{Child, Failure},
+    report::Report,
+};
+use crate::{Facts, MediaError, Stored};
+
+pub use self::{pdf::PageText, reader::internal_media};
+
+/// How many processes one tool keeps at a time; more wait for their turn.
+const AT_ONCE: usize = 4;
+
+/// The most bytes of what was read, as JSON.
+const MOST_JSON: u64 = 32 << 20;
+
+/// Starts the processes that read documents, sound and video.
+///
+/// The program is this program's own binary, or any that calls [`internal_media`] where its first argument is
+/// `internal-media`. It is started with an empty environment and killed where it takes too long, and where the future
+/// that waits for it is dropped.
+#[derive(Debug)]
+pub struct Tool {
+    program: PathBuf,
+    ffmpeg: Option<PathBuf>,
+    places: Semaphore,
+}
+
+impl Tool {
+    /// A tool that runs this program as its reader, and has no ffmpeg.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self { program: program.into(), ffmpeg: None, places: Semaphore::new(AT_ONCE) }
+    }
+
+    /// The same with this ffmpeg, where there is one.
+    #[must_use]
+    pub fn with_ffmpeg(self, ffmpeg: Option<PathBuf>) -> Self {
+        Self { ffmpeg, ..self }
+    }
+
+    /// The ffmpeg that takes frames and sound tracks.
+    pub fn ffmpeg(&self) -> Option<&Path> {
+        self.ffmpeg.as_deref()
+    }
+
+    /// What a container or document says of itself: duration, sides, tracks, pages.
+    ///
+    /// # Errors
+    /// [`MediaError::Damaged`] where it cannot be read, within the time and memory that it may take.
+    pub async fn probe(&self, stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
+        match self.read(stored, media_type, &["probe", media_type]).await? {
+            Report::Facts(facts) => Ok(facts),
+            other => Err(unreadable(media_type, other)),
+        }
+    }
+
+    /// The text of a PDF, page by page.
+    ///
+    /// # Errors
+    /// As [`Tool::probe`].
+    pub async fn text(&self, stored: &Stored) -> Result<Vec<PageText>, MediaError> {
+        match self.read(stored, pdf::MEDIA_TYPE, &["text"]).await? {
+            Report::Pages(pages) => Ok(pages),
+            other => Err(unreadable(pdf::MEDIA_TYPE, other)),
+        }
+    }
+
+    async fn read(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+        arguments: &[&str],
+    ) -> Result<Report, MediaError> {
+        let damaged = |what| MediaError::Damaged { media_type, what };
+        let child = Child { program: &self.program, patience: limits::READING, most_bytes: MOST_JSON };
+        let _place = self.places.acquire().await;
+        let told = child.run(stored, arguments).await.map_err(|failure| match failure {
+            Failure::Start(error) => {
+                MediaError::NoReader { what: format!("its reader does not start: {error}") }
+            }
+            Failure::Late => damaged("reading it takes too long"),
+            Failure::TooMuch => damaged("it says more than a document or medium may"),
+            Failure::Died => damaged("it cannot be read within the memory and time allowed"),
+            Failure::Storage(error) => error,
+        })?;
+        Report::of(&told)?.ok_or_else(|| damaged("what its reader says cannot be understood"))
+    }
+}
+
+fn unreadable(media_type: &'static str, report: Report) -> MediaError {
+    let what = match report {
+        Report::Fault(fault) => fault.what(),
+        Report::Facts(_) | Report::Pages(_) => "its reader says something else than it was asked",
+    };
+    MediaError::Damaged { media_type, what }
+}

@@ -1,0 +1,117 @@
+//! Sound and video: how long, how large, and what a container holds.
+
+use std::io::ErrorKind;
+
+use symphonia::{
+    core::{
+        codecs::CodecParameters,
+        common::Limit,
+        errors::Error,
+        formats::{
+            FormatOptions, FormatReader, Track,
+            probe::{Hint, Probe},
+        },
+        io::{MediaSourceStream, MediaSourceStreamOptions},
+        meta::MetadataOptions,
+        packet::Packet,
+        units::{Duration, TimeBase},
+    },
+    default::{
+        formats::{FlacReader, IsoMp4Reader, MkvReader, MpaReader, OggReader, WavReader},
+        meta::Id3v2Reader,
+    },
+};
+
+use super::{handle::Handle, report::Fault};
+use crate::Facts;
+
+/// The most bytes of a tag or cover, none of which is used.
+const MOST_TAG: usize = 1 << 20;
+
+/// Reads a container of this type, and nothing as another type than this.
+pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, Fault> {
+    let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
+    let tags = MetadataOptions::default()
+        .limit_tag_bytes(Limit::Maximum(MOST_TAG))
+        .limit_visual_bytes(Limit::Maximum(MOST_TAG));
+    let mut reader = readers(media_type)
+        .probe(&Hint::new(), stream, FormatOptions::default(), tags)
+        .map_err(|_| Fault::Broken)?;
+    let tracks = reader.tracks().to_vec();
+    let facts = tracks.iter().fold(Facts::default(), with_track);
+    if facts.sample_rate.is_none() && facts.width.is_none() {
+        return Err(Fault::NoTracks);
+    }
+    let end = end_of_packets(&mut *reader, &tracks, media_type)?;
+    let duration_ms = told_duration(&*reader, &tracks).max(end);
+    Ok(Facts { duration_ms: Some(duration_ms), ..facts })
+}
+
+fn readers(media_type: &str) -> Probe {
+    let mut probe = Probe::new();
+    match media_type {
+        "audio/mpeg" => probe.register_format::<MpaReader<'_>>(),
+        "audio/wav" => probe.register_format::<WavReader<'_>>(),
+        "audio/ogg" => probe.register_format::<OggReader<'_>>(),
+        "audio/flac" => probe.register_format::<FlacReader<'_>>(),
+        "video/webm" | "audio/webm" => probe.register_format::<MkvReader<'_>>(),
+        _ => probe.register_format::<IsoMp4Reader<'_>>(),
+    }
+    if matches!(media_type, "audio/mpeg" | "audio/flac") {
+        probe.register_metadata::<Id3v2Reader<'_>>();
+    }
+    probe
+}
+
+/// The first track of sound and the first of pictures are what is told.
+fn with_track(facts: Facts, track: &Track) -> Facts {
+    match &track.codec_params {
+        Some(CodecParameters::Audio(sound)) if facts.sample_rate.is_none() => Facts {
+            sample_rate: sound.sample_rate,
+            channels: sound.channels.as_ref().and_then(|channels| u32::try_from(channels.count()).ok()),
+            ..facts
+        },
+        Some(CodecParameters::Video(pictures)) if facts.width.is_none() => Facts {
+            width: Some(pictures.width.unwrap_or_default().into()),
+            height: Some(pictures.height.unwrap_or_default().into()),
+            ..facts
+        },
+        _ => facts,
+    }
+}
+
+/// The longest duration that a header gives, in milliseconds.
+fn told_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
+    let info = reader.media_info();
+    let of_tracks = tracks.iter().map(|track| (track.time_base, track.duration));
+    let told = of_tracks.chain([(info.time_base, info.duration)]);
+    told.filter_map(|(base, duration)| Some(milliseconds(base?, duration?))).max().unwrap_or_default()
+}
+
+/// Where the last packet ends, in milliseconds: what streams were recorded have no header that tells it, and a header
+/// may lie.
+fn end_of_packets(reader: &mut dyn FormatReader, tracks: &[Track], media_type: &str) -> Result<u64, Fault> {
+    let mut end = 0;
+    loop {
+        match reader.next_packet() {
+            Ok(Some(packet)) => end = end.max(end_of(&packet, tracks)),
+            Ok(None) => return Ok(end),
+            // What is written as it is recorded may end anywhere; what has an index has it all.
+            Err(Error::IoError(error)) if error.kind() == ErrorKind::UnexpectedEof => {
+                let is_indexed = matches!(media_type, "video/mp4" | "video/quicktime");
+                return if is_indexed || end == 0 { Err(Fault::Cut) } else { Ok(end) };
+            }
+            Err(_) => return Err(Fault::Broken),
+        }
+    }
+}
+
+fn end_of(packet: &Packet, tracks: &[Track]) -> u64 {
+    let base = tracks.iter().find(|track| track.id == packet.track_id).and_then(|track| track.time_base);
+    let begin = u64::try_from(packet.pts.get()).unwrap_or_default();
+    base.map_or(0, |base| milliseconds(base, Duration::new(begin.saturating_add(packet.dur.get()))))
+}
+
+fn milliseconds(base: TimeBase, duration: Duration) -> u64 {
+    u64::try_from(base.calc_duration_saturating(duration).as_millis()).unwrap_or_default()
+}

@@ -1,0 +1,55 @@
+use std::{
+    fs::File,
+    io::{self, Read, Seek, SeekFrom},
+};
+
+use symphonia::core::io::MediaSource;
+
+use crate::store::read_at;
+
+/// An open file, read from its beginning without moving the place of others that share the handle.
+pub(super) struct Handle {
+    file: File,
+    length: u64,
+    at: u64,
+}
+
+impl Handle {
+    /// Begins to read a file.
+    pub(super) fn new(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        Ok(Self { file, length, at: 0 })
+    }
+
+    /// All of it.
+    pub(super) fn bytes(mut self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+impl Read for Handle {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let length = read_at(&self.file, into, self.at)?;
+        self.at += length as u64;
+        Ok(length)
+    }
+}
+
+impl Seek for Handle {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.at = crate::store::sought(self.at, self.length, to)?;
+        Ok(self.at)
+    }
+}
+
+impl MediaSource for Handle {
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn byte_len(&self) -> Option<u64> {
+        Some(self.length)
+    }
+}

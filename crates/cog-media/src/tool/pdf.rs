@@ -1,0 +1,84 @@
+//! Portable documents: how many pages, and the text of each.
+
+use cog_json::{ToJson, Writer};
+use lopdf::{Document, LoadOptions};
+
+use super::{handle::Handle, report::Fault};
+use crate::Facts;
+
+/// The type of a PDF.
+pub(super) const MEDIA_TYPE: &str = "application/pdf";
+
+/// What one compressed part may grow to.
+const MOST_INFLATED: usize = 64 << 20;
+
+/// The most bytes of text of a whole document.
+const MOST_TEXT: usize = 8 << 20;
+
+/// The text of one page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageText {
+    /// The page, from 1.
+    pub number: u32,
+    /// Its text, line by line, without space around it; empty where the page has none, as where it is a scan.
+    pub text: String,
+}
+
+impl PageText {
+    /// The pages as one text, each under a line that names it, for a model that reads no PDF.
+    ///
+    /// A page without text has its line too, so that numbers hold.
+    pub fn marked(pages: &[Self]) -> String {
+        let page = |page: &Self| {
+            let text = if page.text.is_empty() { "(no text)" } else { &page.text };
+            format!("[page {}]\n{text}\n", page.number)
+        };
+        pages.iter().map(page).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl ToJson for PageText {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("page", &self.number);
+            w.field("text", &self.text);
+        });
+    }
+}
+
+/// How many pages a document has.
+pub(super) fn facts(input: Handle) -> Result<Facts, Fault> {
+    let pages = open(input)?.page_iter().count();
+    let pages = u32::try_from(pages).ok().filter(|pages| *pages > 0).ok_or(Fault::NoPages)?;
+    Ok(Facts { pages: Some(pages), ..Facts::default() })
+}
+
+/// The text of every page.
+pub(super) fn text(input: Handle) -> Result<Vec<PageText>, Fault> {
+    let document = open(input)?;
+    let mut left = MOST_TEXT;
+    let mut pages = Vec::new();
+    for number in document.get_pages().into_keys() {
+        let page = PageText { number, text: text_of(&document, number) };
+        left = left.checked_sub(page.text.len()).ok_or(Fault::TooMuchText)?;
+        pages.push(page);
+    }
+    if pages.is_empty() { Err(Fault::NoPages) } else { Ok(pages) }
+}
+
+fn open(input: Handle) -> Result<Document, Fault> {
+    let bytes = input.bytes().map_err(|_| Fault::Broken)?;
+    let options = LoadOptions::with_max_decompressed_size(MOST_INFLATED);
+    let document = Document::load_mem_with_options(&bytes, options).map_err(|error| match error {
+        lopdf::Error::InvalidPassword => Fault::Encrypted,
+        _ => Fault::Broken,
+    })?;
+    if document.is_encrypted() { Err(Fault::Encrypted) } else { Ok(document) }
+}
+
+/// What can be read of a page. What cannot is left out: a font without a table says nothing of the next.
+fn text_of(document: &Document, number: u32) -> String {
+    let pieces = document.extract_text_chunks_with_limit(&[number], MOST_INFLATED);
+    let text: String = pieces.into_iter().filter_map(Result::ok).collect();
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
+}

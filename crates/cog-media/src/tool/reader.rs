@@ -1,0 +1,79 @@
+//! What runs in the process: bytes on standard input, JSON on standard output.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Write as _},
+    process::{Command, ExitCode},
+};
+
+use cog_json::{ToJson as _, Writer};
+
+use super::{
+    container,
+    handle::Handle,
+    limits::{Purpose, confine},
+    pdf,
+    report::{Fault, Report},
+};
+
+/// Does what a [`Tool`](crate::Tool) started this process for, with the arguments after `internal-media`.
+///
+/// It limits itself, reads its standard input and ends; nothing it says is for people.
+pub fn internal_media(arguments: &[OsString]) -> ExitCode {
+    if let [command, program, arguments @ ..] = arguments
+        && command == "ffmpeg"
+    {
+        return become_ffmpeg(program, arguments);
+    }
+    let words: Vec<&str> = arguments.iter().map_while(|argument| argument.to_str()).collect();
+    let done = match *words.as_slice() {
+        ["probe", media_type] => confined(|input| facts(input, media_type)),
+        ["text"] => confined(|input| pdf::text(input).map(Report::Pages)),
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    };
+    if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a document or container of this type says of itself.
+pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, Fault> {
+    let facts = match media_type {
+        pdf::MEDIA_TYPE => pdf::facts(input),
+        _ => container::facts(input, media_type),
+    };
+    facts.map(Report::Facts)
+}
+
+fn confined(read: impl FnOnce(Handle) -> Result<Report, Fault>) -> io::Result<()> {
+    let input = Handle::new(input()?)?;
+    confine(Purpose::Read)?;
+    let report = read(input).unwrap_or_else(Report::Fault);
+    let mut json = String::new();
+    report.write_json(&mut Writer::compact(&mut json));
+    io::stdout().write_all(json.as_bytes())
+}
+
+/// Limits this process and lets it become ffmpeg, which inherits the limits. Returns only where that fails.
+#[cfg(unix)]
+fn become_ffmpeg(program: &OsStr, arguments: &[OsString]) -> ExitCode {
+    if confine(Purpose::Ffmpeg).is_ok() {
+        let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments));
+    }
+    ExitCode::FAILURE
+}
+
+/// Runs ffmpeg; where the system has no limits, time and the size of its answer bound it.
+#[cfg(not(unix))]
+fn become_ffmpeg(program: &OsStr, arguments: &[OsString]) -> ExitCode {
+    let done = Command::new(program).args(arguments).status();
+    if done.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Standard input as the file that it is.
+fn input() -> io::Result<File> {
+    #[cfg(unix)]
+    let handle = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned()?;
+    #[cfg(windows)]
+    let handle = std::os::windows::io::AsHandle::as_handle(&io::stdin()).try_clone_to_owned()?;
+    Ok(File::from(handle))
+}

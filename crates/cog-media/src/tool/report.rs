@@ -1,0 +1,123 @@
+//! What a reading process says, as JSON.
+
+use std::io::Read as _;
+
+use cog_json::{Limits, Node, ToJson, Value, Writer};
+
+use super::PageText;
+use crate::{Facts, MediaError, Stored};
+
+/// The answer of a reading process.
+#[derive(Debug)]
+pub(super) enum Report {
+    /// What a header says.
+    Facts(Facts),
+    /// The text of a document.
+    Pages(Vec<PageText>),
+    /// Why it cannot be read.
+    Fault(Fault),
+}
+
+/// Why a document or container cannot be read, in words of our own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Its structure does not hold.
+    Broken,
+    /// It ends before what its index says.
+    Cut,
+    /// No sound and no pictures.
+    NoTracks,
+    /// No pages.
+    NoPages,
+    /// It asks for a password.
+    Encrypted,
+    /// More text than is taken.
+    TooMuchText,
+}
+
+impl Fault {
+    const ALL: [Self; 6] =
+        [Self::Broken, Self::Cut, Self::NoTracks, Self::NoPages, Self::Encrypted, Self::TooMuchText];
+
+    /// What is wrong.
+    pub(super) fn what(self) -> &'static str {
+        match self {
+            Self::Broken => "its structure is broken",
+            Self::Cut => "it ends too early",
+            Self::NoTracks => "it holds no sound and no pictures",
+            Self::NoPages => "it has no pages",
+            Self::Encrypted => "it is encrypted with a password",
+            Self::TooMuchText => "it holds more text than is taken",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::Cut => "cut",
+            Self::NoTracks => "no_tracks",
+            Self::NoPages => "no_pages",
+            Self::Encrypted => "encrypted",
+            Self::TooMuchText => "too_much_text",
+        }
+    }
+}
+
+impl Report {
+    /// Reads what a process wrote; nothing where that is no report.
+    ///
+    /// # Errors
+    /// Where what was kept of it cannot be read back.
+    pub(super) fn of(written: &Stored) -> Result<Option<Self>, MediaError> {
+        let mut bytes = Vec::new();
+        written.reader().read_to_end(&mut bytes)?;
+        let limits = Limits::model_output().with_bytes(written.len());
+        Ok(Value::parse_within(&bytes, limits).ok().and_then(|value| Self::read(value.node())))
+    }
+
+    fn read(node: Node<'_>) -> Option<Self> {
+        if let Some(facts) = node.get("facts") {
+            return Some(Self::Facts(facts_of(facts)));
+        }
+        if let Some(pages) = node.get("pages") {
+            return pages.elements().map(page_of).collect::<Option<_>>().map(Self::Pages);
+        }
+        let name = node.get("fault")?.as_str()?;
+        Fault::ALL.into_iter().find(|fault| fault.name() == name).map(Self::Fault)
+    }
+}
+
+fn facts_of(node: Node<'_>) -> Facts {
+    let number = |key| node.get(key).and_then(Node::as_u64);
+    let small = |key| number(key).and_then(|number| u32::try_from(number).ok());
+    Facts {
+        width: small("width"),
+        height: small("height"),
+        duration_ms: number("duration_ms"),
+        pages: small("pages"),
+        sample_rate: small("sample_rate"),
+        channels: small("channels"),
+        ..Facts::default()
+    }
+}
+
+fn page_of(node: Node<'_>) -> Option<PageText> {
+    let number = u32::try_from(node.get("page")?.as_u64()?).ok()?;
+    Some(PageText { number, text: node.get("text")?.as_str()?.to_owned() })
+}
+
+impl ToJson for Report {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| match self {
+            Self::Facts(facts) => {
+                w.key("facts").object(|w| facts.write_fields(w));
+            }
+            Self::Pages(pages) => {
+                w.field("pages", pages);
+            }
+            Self::Fault(fault) => {
+                w.field("fault", fault.name());
+            }
+        });
+    }
+}

@@ -1,0 +1,34 @@
+//! Documents, sound and video are read by a process of its own: this very binary, started again.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    reason = "a test with a harness of its own, which is not told to be one"
+)]
+
+mod files;
+mod probe;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match arguments.split_first() {
+        Some((command, rest)) if command == "internal-media" => cog_media::internal_media(rest),
+        _ => libtest_mimic::run(&Arguments::from_args(), trials()).exit_code(),
+    }
+}
+
+fn trials() -> Vec<Trial> {
+    let trial = |(name, test): &(&'static str, fn())| {
+        let test = *test;
+        Trial::test(*name, move || {
+            test();
+            Ok(())
+        })
+    };
+    probe::TESTS.iter().map(trial).collect()
+}

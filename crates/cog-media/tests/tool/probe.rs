@@ -1,0 +1,102 @@
+//! What containers and documents say of themselves.
+
+use cog_media::{Expected, Facts, MediaRules, PageText, Tool, check, sniff};
+
+use crate::files::{film, pdf, refusal, stored, tool, wait};
+
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("sound_is_told_with_its_length_rate_and_channels", sound_is_told_with_its_length_rate_and_channels),
+    ("video_is_told_with_its_length_and_sides", video_is_told_with_its_length_and_sides),
+    ("the_tracks_of_webm_decide_between_sound_and_video", the_tracks_of_webm_decide_between_sound_and_video),
+    ("a_length_is_told_where_no_header_tells_it", a_length_is_told_where_no_header_tells_it),
+    ("a_document_is_told_with_its_pages_and_their_text", a_document_is_told_with_its_pages_and_their_text),
+    ("what_is_too_long_is_refused_with_the_reason", what_is_too_long_is_refused_with_the_reason),
+    ("a_program_that_is_not_there_is_told", a_program_that_is_not_there_is_told),
+];
+
+fn facts(bytes: &[u8]) -> Facts {
+    let media = wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
+    *media.unwrap().facts()
+}
+
+/// Whether a medium is as long as the films of these tests, to what a codec adds.
+fn is_four_seconds(facts: &Facts) -> bool {
+    facts.duration_ms.is_some_and(|length| (3_900..4_300).contains(&length))
+}
+
+fn sound_is_told_with_its_length_rate_and_channels() {
+    for arguments in
+        ["-map 1 a.mp3", "-map 1 -write_xing 0 b.mp3", "-map 1 a.wav", "-map 1 -c:a libvorbis a.ogg"]
+    {
+        let facts = facts(&film(arguments));
+        assert!(is_four_seconds(&facts), "{arguments}: {facts:?}");
+        let rate = if arguments.contains("opus") { 48_000 } else { 44_100 };
+        let sound = (facts.sample_rate, facts.channels, facts.width);
+        assert_eq!(sound, (Some(rate), Some(1), None), "{arguments}");
+    }
+}
+
+fn video_is_told_with_its_length_and_sides() {
+    for arguments in ["a.mp4", "-an b.mp4", "a.mov", "-c:v libvpx -c:a libopus a.webm"] {
+        let facts = facts(&film(arguments));
+        assert!(is_four_seconds(&facts), "{arguments}: {facts:?}");
+        assert_eq!((facts.width, facts.height), (Some(320), Some(240)), "{arguments}");
+        assert_eq!(facts.sample_rate.is_some(), !arguments.contains("-an"), "{arguments}");
+    }
+}
+
+fn the_tracks_of_webm_decide_between_sound_and_video() {
+    let sound = film("-map 1 -c:a libopus a.webm");
+    assert_eq!(sniff(&sound), Some("video/webm"));
+    let declared = Expected { media_type: Some("audio/webm".to_owned()), ..Expected::default() };
+    let media = wait(check(stored(&sound), &declared, &MediaRules::default(), Some(&tool()))).unwrap();
+    assert_eq!(media.media_type(), "audio/webm");
+    let declared = Expected { media_type: Some("video/webm".to_owned()), ..Expected::default() };
+    let outcome = wait(check(stored(&sound), &declared, &MediaRules::default(), Some(&tool())));
+    assert_eq!(refusal(outcome), "E1014 declared as video/webm, and the content is audio/webm");
+    let sound = film("-map 1 -c:a aac -f mp4 a.mp4");
+    let outcome = wait(check(stored(&sound), &Expected::default(), &MediaRules::default(), Some(&tool())));
+    assert!(refusal(outcome).starts_with("E1010 audio/mp4 is not taken here"));
+}
+
+fn a_length_is_told_where_no_header_tells_it() {
+    let streamed_wav = {
+        let mut bytes = film("-map 1 -bitexact a.wav");
+        for size in [4..8, 40..44] {
+            bytes[size].fill(0xff);
+        }
+        bytes
+    };
+    let films = ["-movflags frag_keyframe+empty_moov a.mp4", "-c:v libvpx -c:a libopus -live 1 a.webm"];
+    for bytes in films.map(film).into_iter().chain([streamed_wav]) {
+        assert!(is_four_seconds(&facts(&bytes)), "{:?} {:?}", sniff(&bytes), facts(&bytes));
+    }
+}
+
+fn a_document_is_told_with_its_pages_and_their_text() {
+    let document = pdf(&["One\nand two", "", "Three"]);
+    assert_eq!(facts(&document).pages, Some(3));
+    let pages = wait(tool().text(&stored(&document))).unwrap();
+    let texts: Vec<_> = pages.iter().map(|page| (page.number, page.text.as_str())).collect();
+    assert_eq!(texts, [(1, "One\nand two"), (2, ""), (3, "Three")]);
+    let marked = "[page 1]\nOne\nand two\n\n[page 2]\n(no text)\n\n[page 3]\nThree\n";
+    assert_eq!(PageText::marked(&pages), marked);
+}
+
+fn what_is_too_long_is_refused_with_the_reason() {
+    let rules = MediaRules { max_duration_ms: Some(3_000), max_pages: 2, ..MediaRules::default() };
+    for (bytes, reason) in [(film("a.mp4"), "duration"), (pdf(&["1", "2", "3"]), "pages")] {
+        let outcome = wait(check(stored(&bytes), &Expected::default(), &rules, Some(&tool())));
+        let error = outcome.unwrap_err();
+        assert_eq!((error.code().as_str(), error.reason()), ("E1011", Some(reason)));
+    }
+}
+
+fn a_program_that_is_not_there_is_told() {
+    let outcome = wait(Tool::new("/nowhere/cog").probe(&stored(b"%PDF-1.7"), "application/pdf"));
+    let told = refusal(outcome);
+    assert!(
+        told.starts_with("E4011 documents, sound and video cannot be read here: its reader does not"),
+        "{told}"
+    );
+}
