@@ -60,8 +60,9 @@ pub struct Fetched {
 
 /// Fetches media. Needs a Tokio runtime with I/O and time.
 ///
-/// Redirects are followed by hand, each judged like the first address; no proxy of the environment is asked, no cookie kept, nothing sent
-/// that tells of the caller. Content that was compressed on its way is refused: no medium gains by it, and a bomb would.
+/// Redirects are followed by hand, each judged like the first address; no proxy of the environment is asked, no cookie
+/// kept, nothing sent that tells of the caller. Content that was compressed on its way is refused: no medium gains by it,
+/// and a bomb would.
 pub struct Fetcher {
     guard: UrlGuard,
     limits: FetchLimits,
@@ -144,7 +145,8 @@ impl Fetcher {
             None => fault(target, client::told(error), None),
         };
         self.clients.check(target).await.map_err(|error| told(&*error))?;
-        request.send().await.map_err(|error| told(&error))
+        // What a library says of a URL has its query.
+        request.send().await.map_err(|error| told(&error.without_url()))
     }
 
     /// Takes the bytes of an answer as they arrive.
@@ -165,9 +167,8 @@ impl Fetcher {
         if let Some(length) = reply.content_length() {
             store.expect(length)?;
         }
-        while let Some(bytes) =
-            reply.chunk().await.map_err(|error| fault(target, client::told(&error), None))?
-        {
+        let broken = |error: reqwest::Error| fault(target, client::told(&error.without_url()), None);
+        while let Some(bytes) = reply.chunk().await.map_err(broken)? {
             store.push(&bytes)?;
         }
         let declared = reply.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
