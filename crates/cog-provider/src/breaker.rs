@@ -132,6 +132,7 @@ const fn counts(error: &ProviderError) -> bool {
     matches!(
         error,
         ProviderError::Unavailable { .. }
+            | ProviderError::Barred { .. }
             | ProviderError::RateLimited { .. }
             | ProviderError::Interrupted { .. }
             | ProviderError::Timeout { deadline: Deadline::FirstToken, .. }

@@ -6,7 +6,7 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use crate::{RequestError, vendors::BadAddress};
+use crate::{Obstacle, RequestError, vendors::BadAddress};
 
 /// Why a provider gave no answer, or not all of it.
 ///
@@ -100,6 +100,16 @@ pub enum ProviderError {
         message: String,
         /// How long the vendor asks to wait.
         retry_after: Option<Duration>,
+    },
+    /// No connection can stand as things are set up here: certificates, TLS, a proxy.
+    #[error("{vendor} cannot be reached: {message}")]
+    Barred {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// What is in the way.
+        obstacle: Obstacle,
+        /// What went wrong.
+        message: String,
     },
     /// It failed several times in a row and is left alone for a while; nothing was sent.
     #[error("{provider} failed several times in a row: its circuit is open")]
@@ -239,6 +249,7 @@ impl ProviderError {
             | Self::UnknownModel { .. }
             | Self::Refused { .. }
             | Self::Unavailable { .. }
+            | Self::Barred { .. }
             | Self::CircuitOpen { .. }
             | Self::WrongInterface { .. }
             | Self::NoRecording { .. }
@@ -262,6 +273,7 @@ impl ProviderError {
             | Self::BadKey { .. }
             | Self::KeyRefused { .. }
             | Self::Refused { .. }
+            | Self::Barred { .. }
             | Self::WrongInterface { .. }
             | Self::Malformed { .. }
             | Self::TooLarge { .. }
@@ -282,6 +294,7 @@ impl ProviderError {
             | Self::UnknownModel { .. }
             | Self::RateLimited { .. }
             | Self::Unavailable { .. }
+            | Self::Barred { .. }
             | Self::CircuitOpen { .. }
             | Self::WrongInterface { .. }
             | Self::Malformed { .. }
@@ -342,6 +355,7 @@ impl ProviderError {
             Self::Unavailable { .. } => {
                 "Try again later; `cog doctor` tells who answers, and at which address.".to_owned()
             }
+            Self::Barred { obstacle, .. } => obstacle.suggestion().to_owned(),
             Self::Interrupted { .. } => "Try again; if it stays so, look at it with -vv.".to_owned(),
             Self::Refused { .. } => "Look at what is sent with `cog render`.".to_owned(),
             Self::Malformed { .. } => "Check the address, and look at the reply with --record.".to_owned(),

@@ -4,6 +4,7 @@ mod backoff;
 mod call;
 mod client;
 mod fault;
+mod obstacle;
 mod redact;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -18,6 +19,7 @@ use crate::{
     vendors::{KeyNeed, ProviderSettings, Vendor, normal_base_url},
 };
 
+pub use self::obstacle::Obstacle;
 use self::{call::Call, client::Client, redact::Redactor};
 
 /// How long a vendor may take to list its models.

@@ -47,6 +47,6 @@ pub use breaker::{Breaker, BreakerSettings};
 pub use cassette::{Pace, Recording};
 pub use choose::{BadChoice, Choice, OFFLINE, choose, known};
 pub use error::{Deadline, Interruption, ProviderError};
-pub use http::HttpProvider;
+pub use http::{HttpProvider, Obstacle};
 pub use provider::{Asking, ModelStream, Provider};
 pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use futures_core::Stream;
 
-use crate::{ProviderError, WireRequest};
+use crate::{Obstacle, ProviderError, WireRequest};
 
 /// The body of a reply, piece by piece as it arrives.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
@@ -40,8 +40,8 @@ impl WireReply {
 /// Why bytes did not get through.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TransportError {
-    /// No connection stood.
-    Connect(String),
+    /// No connection stood, and perhaps cannot as things are set up.
+    Connect { message: String, obstacle: Option<Obstacle> },
     /// A connection that stood broke.
     Broken(String),
     /// The key holds characters that no header can carry.

@@ -6,6 +6,7 @@ use cog_spec::Secret;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Url, header::HeaderValue, redirect};
 
+use super::Obstacle;
 use crate::{
     WireRequest,
     transport::{KEPT_HEADERS, Sending, Transport, TransportError, WireReply},
@@ -18,7 +19,7 @@ pub(super) struct Client {
     connect: Duration,
     plain: bool,
     local: bool,
-    http: OnceLock<Result<reqwest::Client, String>>,
+    http: OnceLock<Result<reqwest::Client, TransportError>>,
 }
 
 impl Client {
@@ -32,8 +33,8 @@ impl Client {
     /// Built at the first question: loading certificates takes longer than all the rest of a short run,
     /// so plain addresses do without them.
     fn http(&self) -> Result<&reqwest::Client, TransportError> {
-        let built = self.http.get_or_init(|| self.build().map_err(|error| root_cause(&error)));
-        built.as_ref().map_err(|message| TransportError::Connect(message.clone()))
+        let built = self.http.get_or_init(|| self.build().map_err(|error| failed(&error)));
+        built.as_ref().map_err(Clone::clone)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the one client for addresses of the operator")]
@@ -91,7 +92,7 @@ impl Transport for Client {
 fn failed(error: &reqwest::Error) -> TransportError {
     let message = root_cause(error);
     if error.is_connect() || error.is_builder() {
-        TransportError::Connect(message)
+        TransportError::Connect { message, obstacle: Obstacle::among(error) }
     } else {
         TransportError::Broken(message)
     }

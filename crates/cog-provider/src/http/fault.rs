@@ -6,7 +6,7 @@ use cog_json::Value;
 
 use super::{backoff::retry_after, redact::Redactor};
 use crate::{
-    Interruption, ProviderError,
+    Interruption, Obstacle, ProviderError,
     protocol::{DecodeError, VendorFault, reply::fault_in},
     transport::{TransportError, WireReply},
     vendors::Vendor,
@@ -118,9 +118,18 @@ impl Context<'_> {
     pub(super) fn of_transport(&self, error: TransportError) -> Failure {
         let vendor = self.vendor.title;
         match error {
-            TransportError::Connect(message) => {
+            TransportError::Connect { message, obstacle } => {
                 let message = format!("no connection to {}: {}", self.url, self.redactor.clean(&message));
-                Failure::passing(ProviderError::Unavailable { vendor, message, retry_after: None })
+                match obstacle {
+                    // A proxy may come back; a certificate does not change.
+                    Some(obstacle) => Failure {
+                        again: obstacle == Obstacle::Proxy,
+                        error: ProviderError::Barred { vendor, obstacle, message },
+                    },
+                    None => {
+                        Failure::passing(ProviderError::Unavailable { vendor, message, retry_after: None })
+                    }
+                }
             }
             TransportError::Broken(message) => {
                 let message = self.redactor.clean(&message);

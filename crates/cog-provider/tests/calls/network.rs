@@ -1,4 +1,4 @@
-//! What the HTTP client takes from the environment by itself: proxies.
+//! What the HTTP client takes from the environment by itself: proxies and authorities.
 //!
 //! The environment belongs to a process, so each question is asked by this test binary started anew.
 
@@ -8,10 +8,11 @@ use std::{
     process::Command,
 };
 
-use cog_provider::HttpProvider;
+use cog_provider::{HttpProvider, Obstacle, ProviderError};
+use cog_spec::ModelEvent;
 
 use crate::support::{ask, question, settings, vendor};
-use cog_testkit::Wire;
+use cog_testkit::{Mock, Wire};
 
 #[test]
 fn https_proxy_is_used_for_https() {
@@ -28,35 +29,57 @@ fn http_proxy_is_used_for_http() {
 #[tokio::test]
 #[ignore = "started by https_proxy_is_used_for_https"]
 async fn asks_over_https() {
-    ask_at("https://vendor.invalid/v1").await;
+    let refused = ask_at("https://vendor.invalid/v1").await.unwrap_err();
+    assert!(matches!(refused, ProviderError::Barred { obstacle: Obstacle::Proxy, .. }), "{refused}");
+    assert!(refused.suggestion().unwrap().contains("HTTPS_PROXY"));
 }
 
 #[tokio::test]
 #[ignore = "started by http_proxy_is_used_for_http"]
 async fn asks_over_http() {
-    ask_at("http://vendor.invalid/v1").await;
+    ask_at("http://vendor.invalid/v1").await.unwrap_err();
 }
 
-async fn ask_at(base_url: &str) {
+#[test]
+fn a_list_of_authorities_that_is_not_there_is_told() {
+    let child = again("network::asks_without_authorities").env("SSL_CERT_FILE", "/no/such/file").status();
+    assert!(child.unwrap().success());
+}
+
+#[tokio::test]
+#[ignore = "started by a_list_of_authorities_that_is_not_there_is_told"]
+async fn asks_without_authorities() {
+    let barred = ask_at("https://vendor.invalid/v1").await.unwrap_err();
+    assert!(matches!(barred, ProviderError::Barred { obstacle: Obstacle::Certificate, .. }), "{barred}");
+    assert!(barred.suggestion().unwrap().contains("SSL_CERT_FILE"));
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_told_apart_and_asked_once() {
+    let mock = Mock::start([]);
+    let address = mock.base_url(Wire::OpenAi).replace("http:", "https:");
+    let provider = HttpProvider::new(vendor(Wire::OpenAi), settings(&address)).unwrap();
+    let barred = ask(&provider, &question()).await.unwrap_err();
+    assert!(matches!(barred, ProviderError::Barred { obstacle: Obstacle::Tls, .. }), "{barred}");
+    assert!(!barred.recoverable());
+}
+
+async fn ask_at(base_url: &str) -> Result<Vec<ModelEvent>, ProviderError> {
     let settings = cog_provider::vendors::ProviderSettings { retries: 0, ..settings(base_url) };
     let provider = HttpProvider::new(vendor(Wire::OpenAi), settings).unwrap();
-    let _ = ask(&provider, &question()).await;
+    ask(&provider, &question()).await
 }
 
 /// The first line that a proxy gets to see when the test of this name runs with the variable set to it.
 fn seen_by_proxy(variable: &str, test: &str) -> String {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = proxy.local_addr().unwrap();
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored"])
-        .env_clear()
-        .env(variable, format!("http://{port}"))
-        .spawn()
-        .unwrap();
+    let mut child = again(test).env(variable, format!("http://{port}")).spawn().unwrap();
     // A child that asks nobody must not leave the proxy waiting.
     let ended = std::thread::spawn(move || {
-        child.wait().unwrap();
+        let ended = child.wait().unwrap();
         drop(TcpStream::connect(port));
+        assert!(ended.success());
     });
     let (mut client, _) = proxy.accept().unwrap();
     let mut start = [0; 1024];
@@ -65,4 +88,11 @@ fn seen_by_proxy(variable: &str, test: &str) -> String {
     drop(client);
     ended.join().unwrap();
     String::from_utf8_lossy(&start[..length]).lines().next().unwrap_or_default().to_owned()
+}
+
+/// This test binary, to run one test in an environment of its own.
+fn again(test: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored"]).env_clear();
+    command
 }

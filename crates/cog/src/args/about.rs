@@ -41,7 +41,10 @@ impl ListFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Strongest first: a flag, the environment, ./cog.toml, ~/.config/cog/config.toml, the default. A file in the working \
-directory may not set keys, addresses, media or folders of modules. A settings file:
+directory may not set keys, addresses, media or folders of modules. A variable is COG_ and the setting's name, as in \
+COG_FIRST_TOKEN, COG_MEDIA_FETCH and, for server.port, COG_SERVE_PORT; but LLM_PROVIDER, LLM_MODEL and \
+COGNITIVE_MODULES_PATH. HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR count wherever a provider is asked. A \
+settings file:
 
   provider = \"ollama\"
   model = \"qwen3\"

@@ -1,0 +1,83 @@
+//! What is set up so that no connection can stand.
+
+use std::{error::Error, io};
+
+/// What on this side keeps a connection from standing, in contrast to a server that does not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// The server's certificate is signed by nobody who is trusted here, or there is no list of those.
+    Certificate,
+    /// What answers does not speak TLS, or no kind of it that can be spoken here.
+    Tls,
+    /// The proxy refuses, fails, or is of a kind that cannot be used.
+    Proxy,
+}
+
+impl Obstacle {
+    /// Finds it among the causes of a fault; none where the fault is of another kind.
+    pub(super) fn among(error: &(dyn Error + 'static)) -> Option<Self> {
+        let mut next = Some(error);
+        while let Some(cause) = next {
+            if let Some(obstacle) = Self::of(cause) {
+                return Some(obstacle);
+            }
+            // An `io::Error` passes over what it wraps when it is asked for its source.
+            let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            next = wrapped.map(|cause| cause as _).or_else(|| cause.source());
+        }
+        None
+    }
+
+    fn of(cause: &(dyn Error + 'static)) -> Option<Self> {
+        match cause.downcast_ref() {
+            Some(rustls::Error::InvalidCertificate(_) | rustls::Error::General(_)) => Some(Self::Certificate),
+            Some(_) => Some(Self::Tls),
+            None => is_of_proxy(&cause.to_string()).then_some(Self::Proxy),
+        }
+    }
+
+    /// What to do about it.
+    pub(crate) const fn suggestion(self) -> &'static str {
+        match self {
+            Self::Certificate => {
+                "Name the file of the authorities to trust in SSL_CERT_FILE, where a company or a test has its own."
+            }
+            Self::Tls => "Check the address: does that port speak http, and not https?",
+            Self::Proxy => {
+                "Check HTTPS_PROXY (http:// or https://, with its password); NO_PROXY names hosts to ask without it."
+            }
+        }
+    }
+}
+
+/// The client tells of its proxies only in words.
+fn is_of_proxy(words: &str) -> bool {
+    words.starts_with("tunnel error") || words.starts_with("unsupported scheme socks")
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::CertificateError;
+
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_found_under_wrappings() {
+        let error = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let error = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, error));
+        assert_eq!(Obstacle::among(&error), Some(Obstacle::Certificate));
+    }
+
+    #[test]
+    fn other_words_of_tls_are_told_apart() {
+        let error = io::Error::other(rustls::Error::HandshakeNotComplete);
+        assert_eq!(Obstacle::among(&error), Some(Obstacle::Tls));
+    }
+
+    #[test]
+    fn a_server_that_does_not_answer_is_no_obstacle() {
+        let error = io::Error::from(io::ErrorKind::ConnectionRefused);
+        assert_eq!(Obstacle::among(&error), None);
+    }
+}
