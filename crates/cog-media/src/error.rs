@@ -79,7 +79,7 @@ pub enum MediaError {
         limit: u64,
     },
     /// Nothing here can read it.
-    #[error("documents, sound and video cannot be read here: {what}")]
+    #[error("the medium cannot be read here: {what}")]
     NoReader {
         /// What is missing.
         what: String,
@@ -241,7 +241,9 @@ impl MediaError {
             Self::TooLarge { .. } => {
                 "make it smaller, or raise `modalities.constraints.max_size_mb` up to the limit of its kind"
             }
-            Self::NoReader { .. } => "see what `cog doctor` says of the programs that read media",
+            Self::NoReader { .. } => {
+                "see what `cog doctor` finds; ffmpeg is found on PATH, or named by COG_FFMPEG"
+            }
             Self::NotBase64 { .. } => {
                 "use the alphabet of RFC 4648 section 4, with padding and without line breaks"
             }

@@ -55,5 +55,5 @@ pub use crate::{
     rules::MediaRules,
     source::{Detail, MediaSource, Place, Rotation},
     store::{Store, Stored},
-    tool::{PageText, Tool, internal_media},
+    tool::{Frame, FramePlan, PageText, Pick, Tool, internal_media},
 };

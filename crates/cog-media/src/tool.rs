@@ -6,6 +6,7 @@
 
 mod child;
 mod container;
+mod ffmpeg;
 mod handle;
 mod limits;
 mod pdf;
@@ -14,7 +15,7 @@ mod report;
 
 use std::path::{Path, PathBuf};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use self::{
     child::{Child, Failure},
@@ -22,7 +23,11 @@ use self::{
 };
 use crate::{Facts, MediaError, Stored};
 
-pub use self::{pdf::PageText, reader::internal_media};
+pub use self::{
+    ffmpeg::{Frame, FramePlan, Pick},
+    pdf::PageText,
+    reader::internal_media,
+};
 
 /// How many processes one tool keeps at a time; more wait for their turn.
 const AT_ONCE: usize = 4;
@@ -87,19 +92,32 @@ impl Tool {
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Report, MediaError> {
-        let damaged = |what| MediaError::Damaged { media_type, what };
         let child = Child { program: &self.program, patience: limits::READING, most_bytes: MOST_JSON };
-        let _place = self.places.acquire().await;
-        let told = child.run(stored, arguments).await.map_err(|failure| match failure {
-            Failure::Start(error) => {
-                MediaError::NoReader { what: format!("its reader does not start: {error}") }
-            }
-            Failure::Late => damaged("reading it takes too long"),
-            Failure::TooMuch => damaged("it says more than a document or medium may"),
-            Failure::Died => damaged("it cannot be read within the memory and time allowed"),
-            Failure::Storage(error) => error,
-        })?;
-        Report::of(&told)?.ok_or_else(|| damaged("what its reader says cannot be understood"))
+        let _place = self.place().await;
+        let written = child.run(stored, arguments).await.map_err(|failure| failed(failure, media_type))?;
+        let what = "what its reader says cannot be understood";
+        Report::of(&written.bytes)?.ok_or(MediaError::Damaged { media_type, what })
+    }
+
+    fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Waits until a process may be started.
+    async fn place(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.places.acquire().await
+    }
+}
+
+/// What a process that gave nothing says of the medium, in words of our own.
+fn failed(failure: Failure, media_type: &'static str) -> MediaError {
+    let damaged = |what| MediaError::Damaged { media_type, what };
+    match failure {
+        Failure::Start(error) => MediaError::NoReader { what: format!("its reader does not start: {error}") },
+        Failure::Late => damaged("reading it takes too long"),
+        Failure::TooMuch => damaged("it gives more than a document or medium may"),
+        Failure::Died => damaged("it cannot be read within the memory and time allowed"),
+        Failure::Storage(error) => error,
     }
 }
 

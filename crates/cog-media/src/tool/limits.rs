@@ -5,6 +5,9 @@ use std::time::Duration;
 /// How long a document or container may be read.
 pub(super) const READING: Duration = Duration::from_secs(30);
 
+/// How long ffmpeg may work on one medium.
+pub(super) const CONVERTING: Duration = Duration::from_secs(120);
+
 /// What a process is for, which decides what it may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {

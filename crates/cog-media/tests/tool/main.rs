@@ -7,6 +7,7 @@
     reason = "a test with a harness of its own, which is not told to be one"
 )]
 
+mod convert;
 mod files;
 mod probe;
 
@@ -30,5 +31,5 @@ fn trials() -> Vec<Trial> {
             Ok(())
         })
     };
-    probe::TESTS.iter().map(trial).collect()
+    [probe::TESTS, convert::TESTS].concat().iter().map(trial).collect()
 }

@@ -1,0 +1,241 @@
+//! Frames and sound tracks, taken by ffmpeg.
+
+use std::{
+    ffi::OsString,
+    io::{BufRead, BufReader, Read, Write as _},
+    time::Duration,
+};
+
+use super::{
+    Tool,
+    child::{Child, Written},
+    failed, limits,
+};
+use crate::{Media, MediaError, Store, Stored, sniff};
+
+/// The most bytes of all frames of a video, and of a sound track: ten minutes are 19 MB.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Samples a second of a sound track: speech needs no more, and every model takes it.
+const RATE: u32 = 16_000;
+
+/// The longest that is read, whatever a header says of the length.
+const LONGEST: &str = "600";
+
+/// Where the medium is: standard input, as a file that can be sought in where the system has a name for it.
+const INPUT: &str = if cfg!(unix) { "file:/dev/fd/0" } else { "pipe:0" };
+
+/// Which frames of a video are taken (SPEC appendix A.1.2: timed pictures stand for a video).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FramePlan {
+    /// How they are chosen.
+    pub pick: Pick,
+    /// The most of them; a video for which that is too few gives them further apart.
+    pub most: u32,
+    /// The longest side in pixels, to which they are scaled down.
+    pub longest_side: u32,
+}
+
+/// How frames are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pick {
+    /// One for each such time.
+    Every(Duration),
+    /// So many, the same time apart.
+    Count(u32),
+}
+
+/// A picture out of a video.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// When it is shown, in milliseconds after the first.
+    pub at_ms: u64,
+    /// A JPEG.
+    pub picture: Stored,
+}
+
+impl Default for FramePlan {
+    fn default() -> Self {
+        Self { pick: Pick::Every(Duration::from_secs(1)), most: 60, longest_side: 1024 }
+    }
+}
+
+impl FramePlan {
+    /// How far apart the frames of a video of this length are, in milliseconds.
+    fn interval(&self, duration_ms: u64) -> u64 {
+        let apart = |count: u32| duration_ms.div_ceil(count.max(1).into());
+        let wanted = match self.pick {
+            Pick::Every(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+            Pick::Count(count) => apart(count),
+        };
+        wanted.max(apart(self.most)).max(1)
+    }
+
+    /// Takes the first frame of each interval, scaled down, and logs when it is shown.
+    fn filter(&self, duration_ms: u64) -> String {
+        let interval = Duration::from_millis(self.interval(duration_ms)).as_secs_f64();
+        let side = self.longest_side.max(1);
+        // What is off by less than a thousandth of an interval is rounding.
+        let slot = |time: &str| format!("floor(({time}-start_t)/{interval}+0.001)");
+        format!(
+            "select='isnan(prev_selected_t)+gt({},{})',\
+             scale=w='min(iw,{side})':h='min(ih,{side})':force_original_aspect_ratio=decrease,\
+             showinfo,setpts=N/TB",
+            slot("t"),
+            slot("prev_selected_t"),
+        )
+    }
+}
+
+impl Tool {
+    /// The frames of a video, in their order.
+    ///
+    /// # Errors
+    /// [`MediaError::NoReader`] without ffmpeg; [`MediaError::Damaged`] where it finds no frame within the time and
+    /// memory that it may take.
+    pub async fn frames(&self, video: &Media, plan: &FramePlan) -> Result<Vec<Frame>, MediaError> {
+        let duration_ms = video.facts().duration_ms.unwrap_or_default();
+        let (filter, most) = (plan.filter(duration_ms), plan.most.max(1).to_string());
+        // The frames are a second apart when they are written, so that none is doubled or left out.
+        let arguments =
+            ["-map", "0:v:0", "-vf", &filter, "-r", "1", "-frames:v", &most, "-pix_fmt", "yuvj420p"];
+        let output = ["-q:v", "4", "-c:v", "mjpeg", "-f", "mpjpeg", "pipe:1"];
+        let written = self.ffmpeg_of(video, &[&arguments[..], &output[..]].concat()).await?;
+        let frames = frames_of(&written)?;
+        if frames.is_empty() {
+            return Err(damaged(video, "no frame of it can be shown"));
+        }
+        Ok(frames)
+    }
+
+    /// The sound of a video, or sound of any kind, as WAV: one channel, 16 bits, 16,000 samples a second; none where
+    /// there is no sound.
+    ///
+    /// # Errors
+    /// As [`Tool::frames`].
+    pub async fn sound(&self, medium: &Media) -> Result<Option<Stored>, MediaError> {
+        if medium.facts().sample_rate.is_none() {
+            return Ok(None);
+        }
+        let rate = RATE.to_string();
+        let arguments = ["-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "pipe:1"];
+        let written = self.ffmpeg_of(medium, &arguments).await?;
+        wav(&written.bytes).map(Some)
+    }
+
+    async fn ffmpeg_of(&self, medium: &Media, arguments: &[&str]) -> Result<Written, MediaError> {
+        let ffmpeg = self.ffmpeg().ok_or_else(|| MediaError::NoReader {
+            what: "frames and sound tracks need ffmpeg, and there is none".to_owned(),
+        })?;
+        let mut command: Vec<OsString> = vec!["ffmpeg".into(), ffmpeg.into()];
+        command.extend(reading(medium.media_type()).iter().chain(arguments).map(OsString::from));
+        let child = Child { program: self.program(), patience: limits::CONVERTING, most_bytes: MOST_BYTES };
+        let _place = self.place().await;
+        let written = child.run(medium.bytes(), &command).await;
+        written.map_err(|failure| failed(failure, medium.media_type()))
+    }
+}
+
+/// How ffmpeg is to read: this file, as this container and no other, and nothing that the file names.
+fn reading(media_type: &str) -> [&str; 17] {
+    let container = match media_type {
+        "audio/mpeg" => "mp3",
+        "audio/wav" => "wav",
+        "audio/ogg" => "ogg",
+        "audio/webm" | "video/webm" => "matroska",
+        _ => "mov",
+    };
+    [
+        "-hide_banner",
+        "-nostdin",
+        "-nostats",
+        "-loglevel",
+        "info",
+        "-threads",
+        "2",
+        "-max_alloc",
+        "268435456",
+        "-protocol_whitelist",
+        "file,pipe",
+        "-f",
+        container,
+        "-t",
+        LONGEST,
+        "-i",
+        INPUT,
+    ]
+}
+
+/// The pictures, each with the time that the log gives it.
+fn frames_of(written: &Written) -> Result<Vec<Frame>, MediaError> {
+    let times = times_of(&String::from_utf8_lossy(&written.log));
+    let first = times.first().copied().unwrap_or_default();
+    let pictures = pictures_of(BufReader::new(written.bytes.reader()))?;
+    let frame = |(picture, at): (Stored, u64)| Frame { at_ms: at.saturating_sub(first), picture };
+    Ok(pictures.into_iter().zip(times).map(frame).collect())
+}
+
+/// When each frame is shown, in milliseconds, as ffmpeg's `showinfo` logs it.
+fn times_of(log: &str) -> Vec<u64> {
+    let time = |line: &str| {
+        let (_, rest) = line.split_once("showinfo")?.1.split_once("pts_time:")?;
+        rest.split_whitespace().next()?.parse().ok().map(Duration::try_from_secs_f64)
+    };
+    let times = log.lines().filter_map(time).filter_map(Result::ok);
+    times.filter_map(|time| u64::try_from(time.as_millis()).ok()).collect()
+}
+
+/// The JPEGs of a stream of parts with headers, each of which gives its length.
+fn pictures_of(mut stream: impl BufRead) -> Result<Vec<Stored>, MediaError> {
+    let mut pictures = Vec::new();
+    while let Some(length) = next_part(&mut stream)? {
+        let mut store = Store::within(length);
+        store.push_all((&mut stream).take(length))?;
+        let picture = store.finish();
+        if picture.len() == length && sniff(picture.head()) == Some("image/jpeg") {
+            pictures.push(picture);
+        }
+    }
+    Ok(pictures)
+}
+
+/// Reads up to the content of the next part; gives its length.
+fn next_part(stream: &mut impl BufRead) -> Result<Option<u64>, MediaError> {
+    const LONGEST_LINE: u64 = 1000;
+    let mut length = None;
+    loop {
+        let mut line = Vec::new();
+        if stream.take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        let line = String::from_utf8_lossy(&line);
+        match line.trim_end().split_once(':') {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().ok();
+            }
+            None if line.trim_end().is_empty() && length.is_some() => return Ok(length),
+            _ => {}
+        }
+    }
+}
+
+/// These samples as a WAV file.
+fn wav(samples: &Stored) -> Result<Stored, MediaError> {
+    let length = u32::try_from(samples.len()).unwrap_or(u32::MAX);
+    let mut header = Vec::with_capacity(44);
+    header.write_all(b"RIFF")?;
+    header.write_all(&length.saturating_add(36).to_le_bytes())?;
+    header.write_all(b"WAVEfmt \x10\0\0\0\x01\0\x01\0")?;
+    header.write_all(&RATE.to_le_bytes())?;
+    header.write_all(&(RATE * 2).to_le_bytes())?;
+    header.write_all(b"\x02\0\x10\0data")?;
+    header.write_all(&length.to_le_bytes())?;
+    let mut store = Store::within(MOST_BYTES + 44);
+    store.push(&header)?;
+    store.push_all(samples.reader())?;
+    Ok(store.finish())
+}
+
+fn damaged(medium: &Media, what: &'static str) -> MediaError {
+    MediaError::Damaged { media_type: medium.media_type(), what }
+}

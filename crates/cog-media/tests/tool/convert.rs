@@ -1,0 +1,92 @@
+//! Frames and sound tracks.
+
+use std::{io::Read as _, time::Duration};
+
+use cog_media::{Expected, Frame, FramePlan, Media, MediaRules, Pick, Tool, check, sniff};
+
+use crate::files::{film, refusal, stored, tool, wait};
+
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("a_frame_is_taken_for_each_second", a_frame_is_taken_for_each_second),
+    ("frames_are_as_many_as_are_asked_for", frames_are_as_many_as_are_asked_for),
+    ("frames_are_scaled_down_and_never_up", frames_are_scaled_down_and_never_up),
+    ("frames_far_apart_are_told_with_their_own_times", frames_far_apart_are_told_with_their_own_times),
+    ("sound_of_any_kind_becomes_wav", sound_of_any_kind_becomes_wav),
+    ("without_ffmpeg_it_is_said_what_is_missing", without_ffmpeg_it_is_said_what_is_missing),
+];
+
+fn converter() -> Tool {
+    let path = std::env::var_os("PATH").unwrap();
+    let ffmpeg = std::env::split_paths(&path).map(|folder| folder.join("ffmpeg")).find(|file| file.is_file());
+    tool().with_ffmpeg(ffmpeg)
+}
+
+fn media(arguments: &str) -> Media {
+    let stored = stored(&film(arguments));
+    wait(check(stored, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap()
+}
+
+fn frames(video: &Media, plan: FramePlan) -> Vec<Frame> {
+    let frames = wait(converter().frames(video, &plan)).unwrap();
+    assert!(frames.iter().all(|frame| sniff(frame.picture.head()) == Some("image/jpeg")));
+    frames
+}
+
+fn times(frames: &[Frame]) -> Vec<u64> {
+    frames.iter().map(|frame| frame.at_ms).collect()
+}
+
+fn a_frame_is_taken_for_each_second() {
+    for arguments in ["a.mp4", "a.mov", "-c:v libvpx -c:a libopus a.webm"] {
+        let frames = frames(&media(arguments), FramePlan::default());
+        assert_eq!(times(&frames), [0, 1000, 2000, 3000], "{arguments}");
+    }
+}
+
+fn frames_are_as_many_as_are_asked_for() {
+    let video = media("-an a.mp4");
+    let plan = |pick, most| FramePlan { pick, most, ..FramePlan::default() };
+    assert_eq!(times(&frames(&video, plan(Pick::Count(2), 60))), [0, 2000]);
+    assert_eq!(times(&frames(&video, plan(Pick::Count(1), 60))), [0]);
+    assert_eq!(times(&frames(&video, plan(Pick::Every(Duration::from_millis(500)), 2))), [0, 2000]);
+    assert_eq!(times(&frames(&video, plan(Pick::Every(Duration::from_millis(500)), 60))).len(), 8);
+    assert_eq!(times(&frames(&video, plan(Pick::Every(Duration::from_secs(3600)), 60))), [0]);
+}
+
+fn frames_are_scaled_down_and_never_up() {
+    let video = media("-an a.mp4");
+    for (longest_side, sides) in [(160, (160, 120)), (1000, (320, 240))] {
+        let plan = FramePlan { pick: Pick::Count(1), longest_side, ..FramePlan::default() };
+        let picture = frames(&video, plan).remove(0).picture;
+        let facts =
+            *wait(check(picture, &Expected::default(), &MediaRules::default(), None)).unwrap().facts();
+        assert_eq!((facts.width.unwrap(), facts.height.unwrap()), sides);
+    }
+}
+
+fn frames_far_apart_are_told_with_their_own_times() {
+    // Nothing is shown between the first half second and the last second.
+    let video = media("-an -vf select='lt(t,0.45)+gte(t,2.85)' -vsync vfr a.mp4");
+    let times = times(&frames(&video, FramePlan::default()));
+    assert_eq!(times, [0, 2900, 3000]);
+}
+
+fn sound_of_any_kind_becomes_wav() {
+    for arguments in ["a.mp4", "-map 1 a.mp3", "-map 1 -c:a libopus a.webm", "-map 1 -c:a libvorbis a.ogg"] {
+        let sound = wait(converter().sound(&media(arguments))).unwrap().unwrap();
+        let mut bytes = Vec::new();
+        sound.reader().read_to_end(&mut bytes).unwrap();
+        assert!(bytes[44..].iter().any(|sample| *sample != 0), "{arguments}: silence");
+        let wav = wait(check(sound, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap();
+        assert_eq!((wav.media_type(), wav.facts().sample_rate), ("audio/wav", Some(16_000)), "{arguments}");
+        assert!(wav.facts().duration_ms.is_some_and(|length| (3_900..4_300).contains(&length)));
+    }
+    assert!(wait(converter().sound(&media("-an a.mp4"))).unwrap().is_none());
+}
+
+fn without_ffmpeg_it_is_said_what_is_missing() {
+    let outcome = wait(tool().frames(&media("a.mp4"), &FramePlan::default()));
+    let missing =
+        "E4011 the medium cannot be read here: frames and sound tracks need ffmpeg, and there is none";
+    assert_eq!(refusal(outcome), missing);
+}
