@@ -102,7 +102,7 @@ impl Media {
         w.field("kind", self.kind.as_str());
         w.field("media_type", self.media_type);
         w.field("size_bytes", &self.stored.len());
-        w.field("sha256", &hex(self.stored.sha256()));
+        w.optional("sha256", &self.stored.sha256().map(|hash| hex(hash)));
         self.facts.write_fields(w);
     }
 
@@ -112,7 +112,8 @@ impl Media {
     }
 }
 
-/// Checks bytes: the checksum that came with them, their type by content, then size, then what their header says (SPEC 8.3, media validation).
+/// Checks bytes: the checksum that came with them, their type by content, then size, then what their header says (SPEC
+/// 8.3, media validation).
 ///
 /// Pictures are read here. What else there is, is read by the tool, in a process of its own; dropping the future ends it.
 ///

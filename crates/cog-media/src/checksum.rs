@@ -1,7 +1,8 @@
 use std::io::Read;
 
 use cog_json::Node;
-use md5::{Digest as _, Md5};
+use md5::{Digest, Md5};
+use sha2::Sha256;
 
 use crate::{MediaError, Stored};
 
@@ -57,14 +58,17 @@ impl Checksum {
         }
     }
 
-    /// Holds bytes to it. SHA-256 costs nothing, the others read the bytes once.
+    /// Holds bytes to it. SHA-256 is known of bytes that came from outside; the others read them once.
     ///
     /// # Errors
     /// [`MediaError::Checksum`]; a disk that cannot be read.
     pub fn hold(&self, stored: &Stored) -> Result<(), MediaError> {
         let found = match self.algorithm {
-            Algorithm::Sha256 => hex(stored.sha256()),
-            Algorithm::Md5 => md5_of(stored.reader())?,
+            Algorithm::Sha256 => match stored.sha256() {
+                Some(known) => hex(known),
+                None => hash_of::<Sha256>(stored.reader())?,
+            },
+            Algorithm::Md5 => hash_of::<Md5>(stored.reader())?,
             Algorithm::Crc32 => crc32_of(stored.reader())?,
         };
         if found == self.value { Ok(()) } else { Err(MediaError::Checksum { algorithm: self.algorithm() }) }
@@ -76,8 +80,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn md5_of(reader: impl Read) -> Result<String, MediaError> {
-    let mut hash = Md5::new();
+fn hash_of<H: Digest>(reader: impl Read) -> Result<String, MediaError> {
+    let mut hash = H::new();
     each_block(reader, |block| hash.update(block))?;
     Ok(hex(&hash.finalize()))
 }

@@ -14,7 +14,7 @@
 //! ```
 //! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
 //! - [`collect`] takes the [`MediaSource`]s of an input, as far as its [`Access`] lets it, to [`Media`].
-//! - [`normalise`] makes of a picture what a provider takes, without metadata.
+//! - [`prepare`] makes of a medium what a provider takes; [`normalise`] does so for pictures, without metadata.
 //! - A [`Tool`] reads documents, sound and video in a process of its own, whose side is [`internal_media`].
 //! - [`MediaError`] has a code for each way in which a medium can be refused; [`MediaRules`] holds the limits.
 
@@ -32,6 +32,7 @@ mod guard;
 mod kind;
 mod normalise;
 mod picture;
+mod prepare;
 mod report;
 mod rules;
 mod source;
@@ -51,6 +52,7 @@ pub use crate::{
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},
     normalise::{Part, Prepared, Step, Takes, normalise},
+    prepare::prepare,
     report::{Processed, media_processed, media_validation},
     rules::MediaRules,
     source::{Detail, MediaSource, Place, Rotation},

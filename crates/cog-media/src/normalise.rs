@@ -13,21 +13,21 @@ use cog_spec::Modality;
 
 use crate::{Media, MediaError, MediaRules, Stored};
 
-use self::plan::{Broken, Plan, Scan};
+use self::plan::{Broken, Scan};
 
-/// What a provider takes of pictures.
+/// What a provider takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Takes {
-    /// Their types.
+    /// The types, of all kinds.
     pub media_types: Vec<&'static str>,
-    /// The longest side, in pixels.
+    /// The longest side of a picture, in pixels.
     pub max_dimension: Option<u32>,
-    /// The most bytes.
+    /// The most bytes of a picture.
     pub max_bytes: Option<u64>,
 }
 
 impl Default for Takes {
-    /// Every picture, as it is.
+    /// Pictures of every type, however large.
     fn default() -> Self {
         Self { media_types: Modality::Image.media_types().to_vec(), max_dimension: None, max_bytes: None }
     }
@@ -44,6 +44,20 @@ pub struct Prepared {
     pub steps: Vec<Step>,
     /// What it is of the medium.
     pub part: Part,
+    /// What of the medium a model will not see, for a person.
+    pub warning: Option<String>,
+}
+
+impl Prepared {
+    /// A medium as it is.
+    pub(crate) fn whole(media: &Media) -> Self {
+        Self::made(media.media_type(), media.bytes().clone(), Vec::new())
+    }
+
+    /// A medium to which this was done.
+    fn made(media_type: &'static str, stored: Stored, steps: Vec<Step>) -> Self {
+        Self { media_type, stored, steps, part: Part::Whole, warning: None }
+    }
 }
 
 /// What is sent of a medium.
@@ -142,7 +156,7 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Prepared, Media
     let (plan, step) = match media_type {
         "image/gif" => (gif::first_frame(&mut scan), Step::FirstFrame),
         _ if !rules.strip_metadata => {
-            return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new(), part: Part::Whole });
+            return Ok(Prepared::whole(media));
         }
         "image/jpeg" => (jpeg::strip(&mut scan), Step::Stripped),
         "image/png" => (png::strip(&mut scan), Step::Stripped),
@@ -151,20 +165,11 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Prepared, Media
     };
     let plan =
         plan.map_err(|Broken| MediaError::Damaged { media_type, what: "its parts are broken or cut" })?;
-    carried_out(&plan, media_type, stored, step)
-}
-
-fn carried_out(
-    plan: &Plan,
-    media_type: &'static str,
-    stored: &Stored,
-    step: Step,
-) -> Result<Prepared, MediaError> {
-    if plan.len() == stored.len() {
-        // What keeps every byte keeps the file.
-        return Ok(Prepared { media_type, stored: stored.clone(), steps: Vec::new(), part: Part::Whole });
+    // What keeps as many bytes keeps all of them.
+    match plan.len() == stored.len() {
+        true => Ok(Prepared::whole(media)),
+        false => Ok(Prepared::made(media_type, plan.carry_out(stored)?, vec![step])),
     }
-    Ok(Prepared { media_type, stored: plan.carry_out(stored)?, steps: vec![step], part: Part::Whole })
 }
 
 #[cfg(test)]

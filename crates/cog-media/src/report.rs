@@ -73,6 +73,7 @@ impl ToJson for Prepared {
             self.part.write_fields(w);
             let steps: Vec<&str> = self.steps.iter().map(|step| step.as_str()).collect();
             w.field("steps", steps.as_slice());
+            w.optional("warning", &self.warning);
         });
     }
 }

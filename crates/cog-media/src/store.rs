@@ -21,7 +21,7 @@ const IN_MEMORY: usize = 1 << 20;
 pub struct Store {
     limit: u64,
     length: u64,
-    hash: Sha256,
+    hash: Option<Sha256>,
     head: Vec<u8>,
     file: Option<File>,
 }
@@ -31,7 +31,7 @@ pub struct Store {
 pub struct Stored {
     place: Place,
     length: u64,
-    sha256: [u8; 32],
+    sha256: Option<[u8; 32]>,
 }
 
 #[derive(Debug, Clone)]
@@ -44,7 +44,12 @@ enum Place {
 impl Store {
     /// A store that refuses more than so many bytes while they are read (SPEC 11.1).
     pub fn within(limit: u64) -> Self {
-        Self { limit, length: 0, hash: Sha256::new(), head: Vec::new(), file: None }
+        Self { hash: Some(Sha256::new()), ..Self::unhashed(limit) }
+    }
+
+    /// The same for bytes that are made here, which nobody asks for their hash.
+    pub(crate) fn unhashed(limit: u64) -> Self {
+        Self { limit, length: 0, hash: None, head: Vec::new(), file: None }
     }
 
     /// Refuses at once what is said to be too large, before any of it is taken.
@@ -64,7 +69,9 @@ impl Store {
         if self.length > self.limit {
             return Err(MediaError::TooLarge { limit: self.limit });
         }
-        self.hash.update(bytes);
+        if let Some(hash) = &mut self.hash {
+            hash.update(bytes);
+        }
         if self.file.is_none() && self.head.len() + bytes.len() > IN_MEMORY {
             let mut file = tempfile::tempfile()?;
             file.write_all(&self.head)?;
@@ -101,7 +108,7 @@ impl Store {
             Some(file) => Place::Disk(head, Arc::new(file)),
             None => Place::Memory(head),
         };
-        Stored { place, length: self.length, sha256: self.hash.finalize().into() }
+        Stored { place, length: self.length, sha256: self.hash.map(|hash| hash.finalize().into()) }
     }
 }
 
@@ -116,9 +123,9 @@ impl Stored {
         self.length == 0
     }
 
-    /// The SHA-256 of all bytes.
-    pub fn sha256(&self) -> &[u8; 32] {
-        &self.sha256
+    /// The SHA-256 of all bytes, where they came from outside.
+    pub fn sha256(&self) -> Option<&[u8; 32]> {
+        self.sha256.as_ref()
     }
 
     /// The first bytes, which tell the type.
@@ -223,7 +230,7 @@ mod tests {
             let stored = stored(&bytes);
             assert_eq!(stored.len(), length as u64);
             assert!(read(&stored) == bytes && read(&stored) == bytes, "{length} bytes");
-            assert_eq!(stored.sha256()[..], Sha256::digest(&bytes)[..]);
+            assert_eq!(stored.sha256().unwrap()[..], Sha256::digest(&bytes)[..]);
             assert!(bytes.starts_with(stored.head()));
         }
     }

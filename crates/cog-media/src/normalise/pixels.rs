@@ -79,7 +79,7 @@ impl Pixels {
             _ => self.write(&self.image, PngEncoder::new(&mut bytes)),
         }?;
         let bytes = bytes.into_inner();
-        let mut store = Store::within(bytes.len() as u64);
+        let mut store = Store::unhashed(bytes.len() as u64);
         store.push(&bytes)?;
         Ok(store.finish())
     }

@@ -45,7 +45,7 @@ impl Plan {
     /// # Errors
     /// A disk that cannot be read, or takes no more.
     pub(super) fn carry_out(&self, stored: &Stored) -> Result<Stored, MediaError> {
-        let mut store = Store::within(self.len());
+        let mut store = Store::unhashed(self.len());
         let mut reader = stored.reader();
         for piece in &self.pieces {
             match piece {

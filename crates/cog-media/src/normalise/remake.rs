@@ -2,7 +2,7 @@
 
 use crate::{Media, MediaError, MediaRules, Stored};
 
-use super::{Part, Prepared, Step, Takes, pixels::Pixels};
+use super::{Prepared, Step, Takes, pixels::Pixels};
 
 const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
@@ -46,7 +46,7 @@ pub(super) fn remake(
         (Step::Converted, media_type != media.media_type() && !steps.contains(&Step::Converted)),
     ];
     steps.extend(done.into_iter().filter_map(|(step, is_done)| is_done.then_some(step)));
-    Ok(Prepared { media_type, stored, steps, part: Part::Whole })
+    Ok(Prepared::made(media_type, stored, steps))
 }
 
 /// The type that it is made: photographs JPEG, drawings and what can be seen through PNG, as far as the provider takes
