@@ -18,7 +18,7 @@ pub struct Finder {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FindError {
-    /// No module has this name, and nothing is at this path.
+    /// No module has this name.
     #[error("there is no module `{name}`")]
     NotFound {
         /// What was asked for.
@@ -27,6 +27,16 @@ pub enum FindError {
         nearest: Option<String>,
         /// Where it was looked for.
         looked_in: Vec<PathBuf>,
+    },
+    /// A path that leads to no folder.
+    #[error("`{path}` is {}", if *.is_file { "a file, and no manifest" } else { "no folder" })]
+    NoFolder {
+        /// What was asked for.
+        path: String,
+        /// Something else is there.
+        is_file: bool,
+        /// It leads upwards, which no name may.
+        leads_up: bool,
     },
     /// A name that leads out of the folders in which modules are looked for.
     #[error("`{name}` is no module name: it leads out of the folders of modules")]
@@ -40,8 +50,8 @@ impl FindError {
     /// The code of the envelope: E4006 or E4007.
     pub const fn code(&self) -> Code {
         match self {
-            FindError::NotFound { .. } => Code::ModuleNotFound,
-            FindError::Outside { .. } => Code::PermissionDenied,
+            FindError::NotFound { .. } | FindError::NoFolder { leads_up: false, .. } => Code::ModuleNotFound,
+            FindError::NoFolder { leads_up: true, .. } | FindError::Outside { .. } => Code::PermissionDenied,
         }
     }
 
@@ -50,6 +60,9 @@ impl FindError {
         match self {
             FindError::NotFound { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
             FindError::NotFound { .. } => "`cog list` shows every module that is found".to_owned(),
+            FindError::NoFolder { .. } => {
+                "give the folder that holds the manifest; or a name, as `cog list` shows them".to_owned()
+            }
             FindError::Outside { .. } => "a name is lower case letters, digits and hyphens".to_owned(),
         }
     }
@@ -100,6 +113,11 @@ impl Finder {
             Err(FindError::NotFound { .. }) if !name_or_path.is_empty() && folder.is_dir() => {
                 Ok(Origin::Folder(folder))
             }
+            Err(error) if is_path(name_or_path) => Err(FindError::NoFolder {
+                path: shown(name_or_path),
+                is_file: folder.is_file(),
+                leads_up: matches!(error, FindError::Outside { .. }),
+            }),
             found => found,
         }
     }
@@ -150,20 +168,18 @@ impl Finder {
             return None;
         }
         let full = self.working_folder.join(path);
-        let is_path = path.contains(['/', '\\']) || matches!(path, "." | "..");
         if full.is_dir() {
-            return (is_path || holds_module(&full)).then_some(full);
+            return (is_path(path) || holds_module(&full)).then_some(full);
         }
         let name = full.file_name()?.to_str()?.to_owned();
-        let is_manifest = is_path && full.is_file() && layout::is_module(&[name]);
+        let is_manifest = is_path(path) && full.is_file() && layout::is_module(&[name]);
         is_manifest.then(|| full.parent().map(Path::to_owned)).flatten()
     }
 
     fn not_found(&self, name: &str) -> FindError {
         let known = self.origins();
         let nearest = nearest(name, known.iter().map(|(known, _)| known.as_str())).map(str::to_owned);
-        let name = name.chars().take(200).collect::<String>().escape_debug().to_string();
-        FindError::NotFound { name, nearest, looked_in: self.roots.clone() }
+        FindError::NotFound { name: shown(name), nearest, looked_in: self.roots.clone() }
     }
 }
 
@@ -172,6 +188,15 @@ impl Listed {
         let manifest = load_manifest(&origin);
         Self { name, origin, manifest }
     }
+}
+
+fn is_path(text: &str) -> bool {
+    text.contains(['/', '\\']) || matches!(text, "." | "..")
+}
+
+/// What was asked for, fit to be told.
+fn shown(asked: &str) -> String {
+    asked.chars().take(200).collect::<String>().escape_debug().to_string()
 }
 
 fn holds_module(folder: &Path) -> bool {

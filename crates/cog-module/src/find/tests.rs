@@ -72,6 +72,19 @@ fn a_name_that_leads_out_is_refused() {
 }
 
 #[test]
+fn a_path_that_leads_to_no_folder_is_told_as_a_path() {
+    let (place, finder) = place();
+    fs::write(place.path().join("notes.txt"), "x").unwrap();
+    for (path, told) in [
+        ("./nothing", "`./nothing` is no folder"),
+        ("../nothing", "`../nothing` is no folder"),
+        ("./notes.txt", "`./notes.txt` is a file, and no manifest"),
+    ] {
+        assert_eq!(finder.find(path).unwrap_err().to_string(), told);
+    }
+}
+
+#[test]
 fn a_name_nobody_has_is_not_found() {
     let (_place, finder) = place();
     let long = "x".repeat(10_000);
