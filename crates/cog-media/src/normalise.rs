@@ -11,7 +11,7 @@ mod webp;
 use cog_json::Writer;
 use cog_spec::Modality;
 
-use crate::{Media, MediaError, MediaRules, Stored};
+use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 
 use self::plan::{Broken, Scan};
 
@@ -24,12 +24,19 @@ pub struct Takes {
     pub max_dimension: Option<u32>,
     /// The most bytes of a picture.
     pub max_bytes: Option<u64>,
+    /// Which frames stand for a video.
+    pub frames: FramePlan,
 }
 
 impl Default for Takes {
     /// Pictures of every type, however large.
     fn default() -> Self {
-        Self { media_types: Modality::Image.media_types().to_vec(), max_dimension: None, max_bytes: None }
+        Self {
+            media_types: Modality::Image.media_types().to_vec(),
+            max_dimension: None,
+            max_bytes: None,
+            frames: FramePlan::default(),
+        }
     }
 }
 

@@ -2,13 +2,18 @@
 
 use cog_spec::Modality;
 
-use crate::{Media, MediaError, MediaRules, PageText, Part, Prepared, Store, Stored, Takes, Tool, normalise};
+use crate::{
+    Frame, Media, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored, Takes, Tool,
+    normalise,
+};
 
-/// What the text of a document is sent as.
+/// What the text of a document is sent as, a frame of a video, and sound that was taken out of another container.
 const TEXT: &str = "text/plain";
+const FRAME: &str = "image/jpeg";
+const SOUND: &str = "audio/wav";
 
 /// Makes of a medium what a provider takes. Pictures are normalised, a document that the provider does not read becomes
-/// its text, and what is left goes as it is.
+/// its text, a video frames and sound, sound of other types WAV, and what is taken goes as it is.
 ///
 /// Decoding is left to threads that may wait, documents to the tool.
 ///
@@ -28,25 +33,61 @@ pub async fn prepare(
     if takes.media_types.contains(&media.media_type()) {
         return Ok(vec![Prepared::whole(media)]);
     }
-    match (media.kind(), tool) {
-        (Modality::Document, Some(tool)) => Ok(vec![text_of(media, tool).await?]),
-        _ => Err(MediaError::NotTaken { media_type: media.media_type() }),
+    let tool = tool.ok_or_else(|| not_taken_of(media))?;
+    match media.kind() {
+        Modality::Document => Ok(vec![text_of(media, tool).await?]),
+        Modality::Video => frames_of(media, takes, tool).await,
+        _ => Ok(vec![sound_of(media, takes, tool).await?.ok_or_else(|| not_taken_of(media))?]),
     }
+}
+
+fn not_taken_of(media: &Media) -> MediaError {
+    MediaError::NotTaken { media_type: media.media_type() }
+}
+
+/// Frames of a video in their order, then what is heard in it.
+async fn frames_of(media: &Media, takes: &Takes, tool: &Tool) -> Result<Vec<Prepared>, MediaError> {
+    if !takes.media_types.contains(&FRAME) {
+        return Err(not_taken_of(media));
+    }
+    let mut plan = takes.frames;
+    plan.longest_side = takes.max_dimension.map_or(plan.longest_side, |limit| limit.min(plan.longest_side));
+    let frames = tool.frames(media, &plan).await?;
+    let frame = |Frame { at_ms, picture }| Prepared { part: Part::Frame { at_ms }, ..made(FRAME, picture) };
+    let mut parts: Vec<_> = frames.into_iter().map(frame).collect();
+    match sound_of(media, takes, tool).await? {
+        Some(sound) => parts.push(Prepared { part: Part::Sound, ..sound }),
+        None if media.facts().sample_rate.is_some() => {
+            let warning = "it has sound, and the model does not hear it".to_owned();
+            parts.iter_mut().take(1).for_each(|first| first.warning = Some(warning.clone()));
+        }
+        None => {}
+    }
+    Ok(parts)
+}
+
+/// What is heard in a medium, for a provider that takes sound.
+async fn sound_of(media: &Media, takes: &Takes, tool: &Tool) -> Result<Option<Prepared>, MediaError> {
+    if !takes.media_types.contains(&SOUND) {
+        return Ok(None);
+    }
+    Ok(tool.sound(media).await?.map(|sound| made(SOUND, sound)))
+}
+
+/// Something that was made another type.
+fn made(media_type: &'static str, stored: Stored) -> Prepared {
+    Prepared { media_type, stored, steps: vec![Step::Converted], part: Part::Whole, warning: None }
 }
 
 /// The text of a document, under marks of its pages.
 async fn text_of(media: &Media, tool: &Tool) -> Result<Prepared, MediaError> {
     let pages = tool.text(media.bytes()).await?;
     if pages.iter().all(|page| page.text.is_empty()) {
-        return Err(MediaError::NotTaken { media_type: media.media_type() });
+        return Err(not_taken_of(media));
     }
     let mut store = Store::unhashed(u64::MAX);
     store.push(PageText::marked(&pages).as_bytes())?;
-    Ok(as_text(store.finish(), without_text(&pages)))
-}
-
-fn as_text(stored: Stored, warning: Option<String>) -> Prepared {
-    Prepared { media_type: TEXT, stored, steps: Vec::new(), part: Part::Text, warning }
+    Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..made(TEXT, store.finish()) })
 }
 
 /// Which pages a model will not see, because they are pictures.

@@ -15,7 +15,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("without_ffmpeg_it_is_said_what_is_missing", without_ffmpeg_it_is_said_what_is_missing),
 ];
 
-fn converter() -> Tool {
+pub(crate) fn converter() -> Tool {
     let path = std::env::var_os("PATH").unwrap();
     let ffmpeg = std::env::split_paths(&path).map(|folder| folder.join("ffmpeg")).find(|file| file.is_file());
     tool().with_ffmpeg(ffmpeg)

@@ -9,6 +9,7 @@
 
 mod convert;
 mod files;
+mod prepare;
 mod probe;
 
 use std::{ffi::OsString, process::ExitCode};
@@ -31,5 +32,5 @@ fn trials() -> Vec<Trial> {
             Ok(())
         })
     };
-    [probe::TESTS, convert::TESTS].concat().iter().map(trial).collect()
+    [probe::TESTS, convert::TESTS, prepare::TESTS].concat().iter().map(trial).collect()
 }
