@@ -14,7 +14,7 @@ pub(crate) use self::{
         CapabilitiesArgs, CompletionsArgs, ConfigArgs, DoctorArgs, ErrorsArgs, ListFormat, ManArgs,
         SchemaArgs, SchemaName,
     },
-    media::{CheckArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs},
+    media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     model::{GenerationArgs, ModelArgs},
     module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs, VerifyArgs},
     run::{InputArgs, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},

@@ -78,7 +78,8 @@ pub(crate) struct CapabilitiesArgs {
 /// `cog doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks each provider that is set up for its models; that costs nothing. Exit code 1 where one does not answer.
+Asks each provider that is set up for its models; that costs nothing. Exit code 1 where one does not answer. \
+Tells besides which ffmpeg takes frames and sound tracks out of media.
 
 Examples:
   cog doctor

@@ -1,10 +1,11 @@
 //! `media`: what runs do with media, one step at a time.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 
 use super::ListFormat;
+use crate::settings::parse_duration;
 
 /// `cog media`.
 #[derive(Debug, Args)]
@@ -22,6 +23,10 @@ pub(crate) enum MediaCommand {
     Probe(ProbeArgs),
     /// Take out of a picture what is not its pixels and their colours
     Strip(StripArgs),
+    /// Take pictures out of a video, each with its time, and its sound
+    Frames(FramesArgs),
+    /// Print the text of a PDF, page by page
+    Text(TextArgs),
 }
 
 /// `cog media check`.
@@ -82,4 +87,56 @@ pub(crate) struct StripArgs {
     /// Write it into a file instead of to stdout; it may be the one that it was read from
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// `cog media frames`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs ffmpeg, which is found on PATH or named by `media.ffmpeg`; `cog doctor` tells which. It gets the bytes alone, no address \
+and no name, and limits on memory, time and what it may open.
+
+Prints {\"at_ms\", \"file\"}, one line for each picture. Exit code 1 where there is none.
+
+Examples:
+  cog media frames talk.mp4 -o frames
+  cog media frames talk.mp4 -o frames --count 8 --sound")]
+pub(crate) struct FramesArgs {
+    /// The video: a file, an http(s) address, or `-` for stdin
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+    /// Write them into a folder, which is new or empty, as frame-0001.jpg and so on
+    #[arg(long, short, value_name = "FOLDER")]
+    pub(crate) output: PathBuf,
+    /// One for each such time [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "count")]
+    pub(crate) every: Option<Duration>,
+    /// So many, the same time apart
+    #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
+    pub(crate) count: Option<u32>,
+    /// The most of them; where that is too few they are further apart [default: 60, or what --count says]
+    #[arg(long, value_name = "NUMBER", value_parser = value_parser!(u32).range(1..=500))]
+    pub(crate) most: Option<u32>,
+    /// The longest side in pixels, to which they are scaled down
+    #[arg(long, value_name = "PIXELS", default_value = "1024", value_parser = value_parser!(u32).range(16..=3840))]
+    pub(crate) longest_side: u32,
+    /// Write the sound as well, as sound.wav
+    #[arg(long)]
+    pub(crate) sound: bool,
+}
+
+/// `cog media text`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What a model reads that takes no PDF. Each page stands under a line `[page 1]`. Pages without text, as scans have them, are told on \
+stderr. Exit code 1 where no page has any.
+
+Examples:
+  cog media text report.pdf
+  cog media text report.pdf --format json | jq -r '.pages[] | select(.page == 3) | .text'")]
+pub(crate) struct TextArgs {
+    /// The PDF: a file, an http(s) address, or `-` for stdin
+    #[arg(value_name = "SOURCE")]
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
 }

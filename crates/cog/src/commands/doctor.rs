@@ -1,4 +1,6 @@
-//! `cog doctor`: which providers are set up and answer, and what each can do.
+//! `cog doctor`: which providers are set up and answer, and what each can do; which ffmpeg there is.
+
+mod ffmpeg;
 
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use cog_provider::{
 use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
 
+use self::ffmpeg::Ffmpeg;
 use super::{
     asking::{self, Rank},
     running,
@@ -35,10 +38,11 @@ pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Cons
     let done = running::wait(join_all(probes));
     drop(progress);
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
+    let ffmpeg = Ffmpeg::find(&settings.media);
     if args.format.is_json() {
-        console.print_json(&Report { chosen: &chosen, found: &found })?;
+        console.print_json(&Report { chosen: &chosen, found: &found, ffmpeg: &ffmpeg })?;
     } else {
-        console.print(&describe(&chosen, args, &found, console))?;
+        console.print(&(describe(&chosen, args, &found, console) + &ffmpeg.described()))?;
     }
     Ok(if found.iter().any(Finding::is_ill) { Exit::Failed } else { Exit::Ok })
 }
@@ -176,6 +180,7 @@ impl Finding {
 struct Report<'a> {
     chosen: &'a str,
     found: &'a [Finding],
+    ffmpeg: &'a Ffmpeg,
 }
 
 impl ToJson for Report<'_> {
@@ -183,6 +188,7 @@ impl ToJson for Report<'_> {
         w.object(|w| {
             w.field("chosen", self.chosen);
             w.field("providers", self.found);
+            w.field("ffmpeg", self.ffmpeg);
         });
     }
 }

@@ -1,9 +1,11 @@
 //! `cog media`: what runs do with media, one step at a time.
 
 mod check;
+mod frames;
 mod probe;
 mod sources;
 mod strip;
+mod text;
 
 use crate::{
     args::{MediaArgs, MediaCommand},
@@ -19,5 +21,7 @@ pub(crate) fn media(args: MediaArgs, environment: Environment, console: &Console
         MediaCommand::Check(args) => check::check(&args, environment, console),
         MediaCommand::Probe(args) => probe::probe(&args, environment, console),
         MediaCommand::Strip(args) => strip::strip(&args, environment, console),
+        MediaCommand::Frames(args) => frames::frames(&args, environment, console),
+        MediaCommand::Text(args) => text::text(&args, environment, console),
     }
 }

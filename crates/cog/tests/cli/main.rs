@@ -9,6 +9,7 @@ mod hostile;
 mod media;
 #[cfg(test)]
 mod media_check;
+mod media_read;
 #[cfg(test)]
 mod modules;
 #[cfg(test)]

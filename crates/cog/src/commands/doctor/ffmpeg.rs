@@ -1,0 +1,50 @@
+use std::{path::PathBuf, process::Command};
+
+use cog_json::{ToJson, Writer};
+
+use crate::settings::MediaSettings;
+
+/// The ffmpeg that runs use.
+pub(super) struct Ffmpeg {
+    /// Where it is.
+    path: Option<PathBuf>,
+    /// What it says of itself; none where it does not run.
+    version: Option<String>,
+}
+
+impl Ffmpeg {
+    /// Looks where runs do, and asks what it finds.
+    pub(super) fn find(settings: &MediaSettings) -> Self {
+        let path = settings.tool().ffmpeg().map(PathBuf::from);
+        let version = path.as_ref().and_then(|path| {
+            let output = Command::new(path).arg("-version").env_clear().output().ok()?;
+            // `ffmpeg version 5.1.9 Copyright …`
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            text.strip_prefix("ffmpeg version ")?.split_whitespace().next().map(str::to_owned)
+        });
+        Self { path, version }
+    }
+
+    /// A line for a person.
+    pub(super) fn described(&self) -> String {
+        match (&self.path, &self.version) {
+            (Some(path), Some(version)) => format!("\nffmpeg {version}: {}\n", path.display()),
+            (Some(path), None) => format!("\nffmpeg: {} does not run\n", path.display()),
+            (None, _) => {
+                "\nffmpeg: not found; without it videos have no frames and no sound for models\n".to_owned()
+            }
+        }
+    }
+}
+
+impl ToJson for Ffmpeg {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        match &self.path {
+            None => w.null(),
+            Some(path) => w.object(|w| {
+                w.field("path", &*path.to_string_lossy());
+                w.optional("version", &self.version.as_deref());
+            }),
+        }
+    }
+}
