@@ -10,11 +10,13 @@ mod file;
 mod follower;
 mod journal;
 mod log;
+mod partial;
 mod pump;
 mod resume;
 mod session;
 mod shared;
 mod shelf;
+mod unasked;
 
 use std::{
     any::Any,
@@ -28,12 +30,12 @@ use cog_module::Module;
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio::{runtime::Handle, task::JoinSet};
 
+use self::{file::Header, pump::Pump, shared::Shared, shelf::Shelf};
 pub use self::{
     follower::{After, Batch, Entry, Follower},
     resume::{ResumeError, ResumeFrom},
     session::{Session, SessionInfo, SessionState},
 };
-use self::{pump::Pump, shared::Shared, shelf::Shelf};
 use crate::{ChunkStream, RecoveryOffer, RunInput, RunOptions, Runtime, StopReason, session::fresh_id};
 
 /// The sessions of a program, bounded in number, time and memory. Clones share them.
@@ -163,9 +165,12 @@ impl Sessions {
             ..spec.options.clone()
         };
         let chunks = runtime.execute_stream(module, RunInput::Json(spec.input.clone()), options)?;
-        let session = Arc::new(Shared::new(id, start.owner, start.detached, now_ms(), spec));
+        let Start { owner, detached, slot } = start;
+        let partial_allowed = module.manifest.failure.partial_allowed;
+        let header = Header { id, owner, detached, created_ms: now_ms(), partial_allowed, spec };
+        let session = Arc::new(Shared::new(header));
         self.0.shelf.add(&session);
-        self.pump(&session, chunks, start.slot);
+        self.pump(&session, chunks, slot);
         Ok(Session::new(session))
     }
 

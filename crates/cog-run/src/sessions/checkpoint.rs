@@ -61,7 +61,7 @@ fn chunks(log: &Log, last_seq: u64) -> impl Iterator<Item = &str> {
 
 /// The entries up to this number, newest first.
 fn upto(log: &Log, last_seq: u64) -> impl Iterator<Item = (Mark, &str)> {
-    log.backwards().skip_while(move |(mark, _)| mark.seq > last_seq)
+    log.entries().rev().skip_while(move |(mark, _)| mark.seq > last_seq)
 }
 
 /// Whether a snapshot replaces what stood at this path.

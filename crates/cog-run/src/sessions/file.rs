@@ -13,6 +13,7 @@ use super::{
     RunSpec, SessionState,
     log::{Event, Log},
     shared::Shared,
+    unasked,
 };
 use crate::RunOptions;
 
@@ -30,12 +31,13 @@ pub(crate) struct Found {
     pub(crate) age: Duration,
 }
 
-/// The first line.
+/// What stands in the first line: what a session is, before it has told anything.
 pub(crate) struct Header {
     pub(crate) id: String,
     pub(crate) owner: String,
     pub(crate) detached: bool,
     pub(crate) created_ms: u64,
+    pub(crate) partial_allowed: bool,
     pub(crate) spec: RunSpec,
 }
 
@@ -48,8 +50,10 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
         w.field("owner", &session.owner);
         w.field("detached", &session.detached);
         w.field("created_ms", &session.created_ms);
+        w.field("partial_allowed", &session.partial_allowed);
         w.field("module", &spec.module);
         w.field("options", &spec.options);
+        unasked::write(w.key("unasked"), &spec.options);
         w.field("input", &spec.input);
     });
     line.push('\n');
@@ -142,17 +146,20 @@ impl Header {
     fn read(line: &str) -> Option<Self> {
         let value = Value::parse(line).ok().filter(|value| value.get("cog_session").is_some())?;
         let text = |key| Some(value.get(key)?.as_str()?.to_owned());
-        let spec = RunSpec {
-            module: text("module")?,
-            input: value.child(value.get("input")?),
-            options: RunOptions::read(value.get("options")?, &[]).ok()?,
-        };
+        let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
+        if let Some(unasked) = value.get("unasked") {
+            unasked::read(unasked, &mut options)?;
+        }
+        let input = value.child(value.get("input")?);
         Some(Self {
             id: text("session_id")?,
             owner: text("owner")?,
             detached: value.get("detached")?.as_bool()?,
             created_ms: value.get("created_ms")?.as_u64()?,
-            spec,
+            partial_allowed: value
+                .get("partial_allowed")
+                .is_none_or(|allowed| allowed.as_bool() == Some(true)),
+            spec: RunSpec { module: text("module")?, input, options },
         })
     }
 }

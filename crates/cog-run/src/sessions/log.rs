@@ -118,9 +118,9 @@ impl Log {
         index.checked_sub(1).and_then(|before| self.marks.get(before)).map_or(0, |mark| mark.end as usize)
     }
 
-    /// The entries still there, newest first, each with its mark.
-    pub(crate) fn backwards(&self) -> impl Iterator<Item = (Mark, &str)> {
-        self.marks.iter().enumerate().rev().map(|(index, mark)| {
+    /// The entries still there, each with its mark.
+    pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = (Mark, &str)> {
+        self.marks.iter().enumerate().map(|(index, mark)| {
             let line = self.text.get(self.end_before(index)..mark.end as usize).unwrap_or_default();
             (*mark, line.trim_end())
         })

@@ -32,7 +32,13 @@ impl Pump {
             }
             self.shelf.write(&self.session, &chunk);
         }
-        self.end(&self.session.error(defect("the run ended without an end")));
+        self.fail(defect("the run ended without an end"));
+    }
+
+    /// Ends a session whose run did not.
+    fn fail(&mut self, error: ErrorBody) {
+        let end = self.session.end(&self.session.lock().log, error);
+        self.end(&end);
     }
 
     fn end(&mut self, end: &Chunk) {
@@ -50,7 +56,7 @@ impl Drop for Pump {
             } else {
                 StopReason::Shutdown.error()
             };
-            self.end(&self.session.error(error));
+            self.fail(error);
         }
     }
 }

@@ -6,7 +6,12 @@ use cog_json::Value;
 use cog_spec::{Chunk, Code, ErrorBody, Recovery};
 use tokio::sync::Notify;
 
-use super::{RunSpec, SessionInfo, SessionState, checkpoint, file::Found, log::Log};
+use super::{
+    RunSpec, SessionInfo, SessionState, checkpoint,
+    file::{Found, Header},
+    log::Log,
+    partial,
+};
 use crate::{RecoveryOffer, Stop, StopReason};
 
 /// One session. Its run writes, its followers read, the store keeps it.
@@ -18,6 +23,8 @@ pub(crate) struct Shared {
     pub(crate) detached: bool,
     /// Milliseconds since 1970.
     pub(crate) created_ms: u64,
+    /// The module has its failures tell what there is of an answer (`failure.partial_allowed`).
+    pub(crate) partial_allowed: bool,
     /// Told when there is more to read, and when the session has ended.
     told: Notify,
     state: Mutex<State>,
@@ -68,7 +75,8 @@ pub(crate) enum Told {
 
 impl Shared {
     /// A session whose run begins.
-    pub(crate) fn new(id: String, owner: String, detached: bool, created_ms: u64, spec: RunSpec) -> Self {
+    pub(crate) fn new(header: Header) -> Self {
+        let Header { id, owner, detached, created_ms, partial_allowed, spec } = header;
         let state = State {
             log: Log::default(),
             stage: SessionState::Running,
@@ -88,6 +96,7 @@ impl Shared {
             owner,
             detached,
             created_ms,
+            partial_allowed,
             told: Notify::new(),
             state: Mutex::new(state),
         }
@@ -96,7 +105,7 @@ impl Shared {
     /// A session as its file tells it. Where it did not end, it ends now, as one that was cut.
     pub(crate) fn restored(found: Found, recovery: Option<RecoveryOffer>) -> Self {
         let Found { header, log, state: stage, .. } = found;
-        let session = Self::new(header.id, header.owner, header.detached, header.created_ms, header.spec);
+        let session = Self::new(header);
         let mut state = session.lock();
         let written = log.end();
         state.kept = Some(Kept { written, shown: written, bytes: log.bytes(), ..Kept::new(String::new()) });
@@ -121,7 +130,7 @@ impl Shared {
             retry_after_ms: Some(offer.retry_after_ms),
             max_retries: Some(offer.max_retries),
         });
-        let mut end = self.error(StopReason::Shutdown.error());
+        let mut end = self.end(log, StopReason::Shutdown.error());
         if let Chunk::Error { recovery: offered, .. } = &mut end {
             *offered = recovery;
         }
@@ -201,8 +210,17 @@ impl Shared {
         }
     }
 
-    /// The error chunk with which this session ends.
-    pub(crate) fn error(&self, error: ErrorBody) -> Chunk {
+    /// The error chunk with which the store ends this session: with what the log gives of the answer (supplement R43).
+    pub(crate) fn end(&self, log: &Log, error: ErrorBody) -> Chunk {
+        let mut end = self.error(error);
+        if let Chunk::Error { partial_data, .. } = &mut end {
+            *partial_data = self.partial_allowed.then(|| partial::of(log)).flatten();
+        }
+        end
+    }
+
+    /// An error chunk of this session, without data.
+    fn error(&self, error: ErrorBody) -> Chunk {
         Chunk::Error {
             session_id: self.id.clone(),
             error: Box::new(error),

@@ -140,7 +140,11 @@ impl Shelf {
         let mut state = session.lock();
         let stage = SessionState::after(end);
         if stage == SessionState::Interrupted && state.is_cancelled {
-            state.log.push(&session.error(StopReason::Cancelled.error()));
+            let mut end = end.clone();
+            if let Chunk::Error { error, recovery, .. } = &mut end {
+                (**error, *recovery) = (StopReason::Cancelled.error(), None);
+            }
+            state.log.push(&end);
             state.close(SessionState::Cancelled);
         } else {
             state.log.push(end);
@@ -167,8 +171,9 @@ impl Shelf {
         state.is_cancelled = true;
         state.stop.now(StopReason::Cancelled);
         if state.stage == SessionState::Interrupted {
+            let end = session.end(&state.log, StopReason::Cancelled.error());
             state.reopen();
-            state.log.push(&session.error(StopReason::Cancelled.error()));
+            state.log.push(&end);
             state.close(SessionState::Cancelled);
             let told = state.told();
             drop(state);

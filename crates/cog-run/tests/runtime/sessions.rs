@@ -171,6 +171,12 @@ fn error_of(lines: &[Line]) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(line).unwrap()["error"].take()
 }
 
+/// What the end tells of the answer.
+fn partial_of(lines: &[Line]) -> serde_json::Value {
+    let (_, _, line) = lines.last().unwrap();
+    serde_json::from_str::<serde_json::Value>(line).unwrap()["partial_data"].take()
+}
+
 /// A slot that counts those that are held.
 struct Slot(Arc<AtomicUsize>);
 

@@ -9,7 +9,9 @@ use std::{
 use cog_run::sessions::{After, SessionError, SessionSettings, SessionState, Sessions};
 use tempfile::TempDir;
 
-use super::{Bench, Random, answer, applied, detached, error_of, final_data, pieces, read, read_some};
+use super::{
+    Bench, Random, answer, applied, detached, error_of, final_data, partial_of, pieces, read, read_some,
+};
 use crate::support::{ANSWER, Scripted};
 
 /// The file of a session that has told its meta chunk alone.
@@ -120,6 +122,25 @@ async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
     let end = error_of(&log);
     assert_eq!((&end["code"], &end["details"]["reason"]), (&"E2010".into(), &"shutdown".into()));
     assert_eq!(end["recovery"]["last_seq"], log.last().unwrap().1);
+    assert_eq!(partial_of(&log), serde_json::json!({ "result": "fine", "rationale": "be" }));
+}
+
+#[tokio::test]
+async fn a_run_is_asked_again_as_it_was_begun_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(folder.path()));
+    let mut spec = bench.spec();
+    spec.options.trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
+    spec.options.generation.temperature = Some(0.25);
+    let session = bench.sessions.start(&bench.runtime, &bench.module, spec, detached()).unwrap();
+    read_some(&mut session.follow(After::Start)).await;
+    let name = format!("{}.ndjson", session.id());
+    let killed = left_behind(&name, &bytes(&folder.path().join("sessions").join(&name)));
+    let after = Bench::new(Scripted::saying(ANSWER), on(killed.path()));
+    let lines = read(after.resume(session.id(), 0).await.unwrap()).await;
+    let end: serde_json::Value = serde_json::from_str(&lines.last().unwrap().2).unwrap();
+    assert_eq!(end["meta"]["trace_id"], "0af7651916cd43dd8448eb211c80319c", "{end}");
+    assert_eq!(after.provider.requests()[0].generation.temperature, Some(0.25));
 }
 
 #[tokio::test]
@@ -133,7 +154,9 @@ async fn a_cancelled_session_stays_over_after_a_restart() {
     bench.sessions.cancel(session.id(), "alice").unwrap();
     let bench = bench.restarted(on(folder.path())).await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Cancelled));
-    assert_eq!(error_of(&bench.log(session.id()).await)["details"]["reason"], "cancelled");
+    let log = bench.log(session.id()).await;
+    assert_eq!(error_of(&log)["details"]["reason"], "cancelled");
+    assert_eq!(partial_of(&log), serde_json::json!({ "result": "fi" }));
 }
 
 #[tokio::test]

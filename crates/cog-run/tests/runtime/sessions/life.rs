@@ -12,7 +12,8 @@ use cog_run::{
 };
 
 use super::{
-    Bench, Slot, answer, applied, detached, error_of, final_data, of, pieces, read, read_batch, read_some,
+    Bench, Slot, answer, applied, detached, error_of, final_data, of, partial_of, pieces, read, read_batch,
+    read_some,
 };
 use crate::support::{ANSWER, Scripted};
 
@@ -109,6 +110,7 @@ async fn a_cancelled_session_is_over() {
         assert_eq!(bench.state(id), Some(SessionState::Cancelled));
         let lines = read(bench.resume(id, 0).await.unwrap()).await;
         assert_eq!(error_of(&lines)["details"]["reason"], "cancelled");
+        assert_eq!(partial_of(&lines), serde_json::json!({ "result": "fi" }));
     }
     assert_eq!(bench.provider.requests().len(), 2);
 }
@@ -152,12 +154,15 @@ async fn at_shutdown_every_run_ends_and_may_be_resumed() {
 
 #[tokio::test]
 async fn a_run_that_its_program_drops_has_an_end_all_the_same() {
-    let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
+    let bench =
+        Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let session = bench.start();
     let mut follower = session.follow(After::Start);
-    assert!(read_batch(&mut follower, &mut Vec::new()).await);
+    read_some(&mut follower).await;
     drop(bench);
-    assert_eq!(error_of(&read(follower).await)["details"]["reason"], "shutdown");
+    let lines = read(follower).await;
+    assert_eq!(error_of(&lines)["details"]["reason"], "shutdown");
+    assert_eq!(partial_of(&lines), serde_json::json!({ "result": "fi" }));
 }
 
 #[tokio::test]

@@ -1,0 +1,92 @@
+//! What a run was given beside the options of its request, so that it is asked again alike after a restart.
+
+use cog_json::{Node, Writer};
+use cog_spec::{Generation, Warning};
+
+use crate::{Caller, RunOptions};
+
+/// Writes what is set, as an object.
+pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
+    let Generation { temperature, max_tokens, seed, stop } = &options.generation;
+    w.object(|w| {
+        w.optional("trace_id", &options.trace_id);
+        w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
+        w.optional("buffer_size", &options.buffer_size);
+        w.optional("temperature", temperature);
+        w.optional("max_tokens", max_tokens);
+        w.optional("seed", seed);
+        w.field("stop", stop);
+        w.field("warnings", &options.warnings);
+    });
+}
+
+/// Reads it back into the options; none where it is nothing of ours.
+pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
+    let text = |node: Node<'_>| node.as_str().map(str::to_owned);
+    options.trace_id = node.get("trace_id").and_then(text);
+    if node.get("by_agent").is_some() {
+        options.caller = Caller::Agent;
+    }
+    options.buffer_size = node.get("buffer_size").and_then(|size| size.as_u64());
+    options.generation = Generation {
+        temperature: node.get("temperature").and_then(|it| it.as_f64()),
+        max_tokens: node.get("max_tokens").and_then(|it| it.as_u64()),
+        seed: node.get("seed").and_then(|it| it.as_i64()),
+        stop: node.get("stop")?.elements().map(text).collect::<Option<_>>()?,
+    };
+    options.warnings = node.get("warnings")?.elements().map(warning).collect::<Option<_>>()?;
+    Some(())
+}
+
+fn warning(node: Node<'_>) -> Option<Warning> {
+    Some(Warning {
+        code: node.get("code")?.as_str()?.parse().ok()?,
+        message: node.get("message")?.as_str()?.to_owned(),
+        fallback_used: node.get("fallback_used").and_then(|it| it.as_str()).map(str::to_owned),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+    use cog_spec::WarningCode;
+
+    use super::*;
+
+    fn again(options: &RunOptions) -> RunOptions {
+        let mut text = String::new();
+        write(&mut Writer::compact(&mut text), options);
+        let mut read_back = RunOptions::default();
+        read(Value::parse(&text).unwrap().node(), &mut read_back).unwrap();
+        read_back
+    }
+
+    #[test]
+    fn what_is_written_reads_back() {
+        let generation = Generation {
+            temperature: Some(0.25),
+            max_tokens: Some(100),
+            seed: Some(-7),
+            stop: vec!["END".to_owned()],
+        };
+        let options = RunOptions {
+            trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),
+            caller: Caller::Agent,
+            buffer_size: Some(64),
+            generation,
+            warnings: vec![Warning::new(WarningCode::SessionAfresh, "a new run")],
+            ..RunOptions::default()
+        };
+        let read_back = again(&options);
+        assert_eq!(read_back.trace_id, options.trace_id);
+        assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
+        assert_eq!((read_back.generation, read_back.warnings), (options.generation, options.warnings));
+    }
+
+    #[test]
+    fn what_is_not_set_stays_so() {
+        let read_back = again(&RunOptions::default());
+        assert_eq!((read_back.trace_id, read_back.caller), (None, Caller::User));
+        assert_eq!((read_back.generation, read_back.warnings), (Generation::default(), Vec::new()));
+    }
+}
