@@ -20,6 +20,6 @@ mod read;
 mod tool;
 
 pub use message::{Conversation, Message, Role};
-pub use part::{AudioPart, Detail, ImagePart, Part, TextPart, VideoFrame};
+pub use part::{AudioPart, Detail, FilePart, ImagePart, Part, TextPart, VideoFrame};
 pub use read::Problem;
 pub use tool::ToolCall;

@@ -10,6 +10,9 @@ pub enum Part {
     Image(ImagePart),
     /// `{type: input_audio, input_audio: {…}}`.
     Audio(AudioPart),
+    /// `{type: file, file: {…}}`: a document or a video as it is. The appendix has no such part; it is sent to
+    /// providers that take one, and never read from outside.
+    File(FilePart),
 }
 
 impl Part {
@@ -18,11 +21,28 @@ impl Part {
         Self::Text(TextPart { text: text.into(), index: None })
     }
 
+    /// A medium by its type: a picture, a sound, else a file. `data` is base64.
+    pub fn media(media_type: &str, data: String) -> Self {
+        match media_type.split_once('/') {
+            Some(("image", _)) => Self::Image(ImagePart {
+                url: format!("data:{media_type};base64,{data}"),
+                detail: None,
+                rotation: None,
+                video: None,
+            }),
+            Some(("audio", format)) => {
+                let format = if format == "mpeg" { "mp3" } else { format };
+                Self::Audio(AudioPart { data, format: format.to_owned(), sample_rate: None })
+            }
+            _ => Self::File(FilePart { media_type: media_type.to_owned(), data }),
+        }
+    }
+
     /// The text of a text part.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(part) => Some(&part.text),
-            Self::Image(_) | Self::Audio(_) => None,
+            Self::Image(_) | Self::Audio(_) | Self::File(_) => None,
         }
     }
 }
@@ -96,6 +116,15 @@ pub struct AudioPart {
     pub sample_rate: Option<u64>,
 }
 
+/// A file, with its bytes in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilePart {
+    /// What it is, `application/pdf`.
+    pub media_type: String,
+    /// The bytes, base64.
+    pub data: String,
+}
+
 impl ToJson for Part {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| match self {
@@ -112,6 +141,10 @@ impl ToJson for Part {
             Self::Audio(part) => {
                 w.field("type", "input_audio");
                 w.field("input_audio", part);
+            }
+            Self::File(part) => {
+                w.field("type", "file");
+                w.field("file", part);
             }
         });
     }
@@ -146,5 +179,30 @@ impl ToJson for AudioPart {
             w.field("format", &self.format);
             w.optional("sample_rate", &self.sample_rate);
         });
+    }
+}
+
+impl ToJson for FilePart {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            w.field("media_type", &self.media_type);
+            w.field("data", &self.data);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_medium_becomes_the_part_of_its_type() {
+        for (media_type, expected) in [
+            ("image/png", r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,QQ=="}}"#),
+            ("audio/mpeg", r#"{"type":"input_audio","input_audio":{"data":"QQ==","format":"mp3"}}"#),
+            ("application/pdf", r#"{"type":"file","file":{"media_type":"application/pdf","data":"QQ=="}}"#),
+        ] {
+            assert_eq!(Part::media(media_type, "QQ==".to_owned()).to_json(), expected);
+        }
     }
 }

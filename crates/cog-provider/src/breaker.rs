@@ -8,7 +8,7 @@ use std::{
 use cog_spec::{Dialect, Modality, Secret};
 use tokio::time::Instant;
 
-use crate::{Asking, Deadline, ModelRequest, Provider, ProviderError, WireRequest};
+use crate::{Asking, Deadline, Formats, ModelRequest, Provider, ProviderError, WireRequest};
 
 /// The longest that a vendor's own `Retry-After` keeps the circuit open.
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
@@ -163,6 +163,10 @@ impl Provider for Breaker {
 
     fn modalities(&self) -> &[Modality] {
         self.provider.modalities()
+    }
+
+    fn formats(&self) -> Formats {
+        self.provider.formats()
     }
 
     fn key(&self) -> Option<&Secret> {

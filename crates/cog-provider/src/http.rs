@@ -12,7 +12,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use cog_spec::{Dialect, Modality, Secret};
 
 use crate::{
-    Asking, ModelRequest, Pace, Provider, ProviderError, RequestError, WireRequest,
+    Asking, Formats, ModelRequest, Pace, Provider, ProviderError, RequestError, WireRequest,
     cassette::{Recorder, Recording, Replayer},
     protocol::Ask,
     transport::Transport,
@@ -183,6 +183,10 @@ impl Provider for HttpProvider {
 
     fn modalities(&self) -> &[Modality] {
         self.vendor.input
+    }
+
+    fn formats(&self) -> Formats {
+        self.vendor.formats
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

@@ -48,5 +48,5 @@ pub use cassette::{Pace, Recording};
 pub use choose::{BadChoice, Choice, OFFLINE, choose, known};
 pub use error::{Deadline, Interruption, ProviderError};
 pub use http::{HttpProvider, Obstacle};
-pub use provider::{Asking, ModelStream, Provider};
+pub use provider::{Asking, Formats, ModelStream, Provider};
 pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};

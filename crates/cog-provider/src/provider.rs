@@ -40,6 +40,11 @@ pub trait Provider: Send + Sync {
     /// What it takes; text is always among them (supplement R12).
     fn modalities(&self) -> &[Modality];
 
+    /// How it takes the media among them.
+    fn formats(&self) -> Formats {
+        Formats::ANY
+    }
+
     /// The request as it would be sent, without sending it; none for a provider without a wire form.
     ///
     /// # Errors
@@ -56,4 +61,37 @@ pub trait Provider: Send + Sync {
 
     /// Asks. Resolves when the first event is there, after the retries; the stream brings the rest.
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a>;
+}
+
+/// How a provider takes media (SPEC 8.3). A medium of another form is made one of these before it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Formats {
+    /// The types. Only those of a kind that is among [`Provider::modalities`] count.
+    pub types: &'static [&'static str],
+    /// The longest side of a picture, in pixels.
+    pub longest_side: Option<u32>,
+    /// The most bytes of a picture, before base64.
+    pub picture_bytes: Option<u64>,
+}
+
+impl Formats {
+    /// Every type of SPEC 4.1.1, however large.
+    pub const ANY: Self = Self {
+        types: &[
+            "image/jpeg",
+            "image/png",
+            "image/webp",
+            "image/gif",
+            "audio/mpeg",
+            "audio/wav",
+            "audio/ogg",
+            "audio/webm",
+            "video/mp4",
+            "video/webm",
+            "video/quicktime",
+            "application/pdf",
+        ],
+        longest_side: None,
+        picture_bytes: None,
+    };
 }

@@ -7,7 +7,7 @@ mod table;
 
 use cog_spec::{Dialect, Modality};
 
-use crate::protocol::ProtocolKind;
+use crate::{Formats, protocol::ProtocolKind};
 
 pub use settings::{BadAddress, ProviderSettings, normal_base_url};
 pub use table::VENDORS;
@@ -41,6 +41,8 @@ pub struct Vendor {
     pub dialect: Dialect,
     /// What its models can take.
     pub input: &'static [Modality],
+    /// How it takes media.
+    pub formats: Formats,
     /// Where it differs from its protocol.
     pub quirks: Quirks,
 }

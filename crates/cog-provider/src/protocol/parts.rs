@@ -90,6 +90,8 @@ fn modality(part: &Part) -> Modality {
     match part {
         Part::Image(_) => Modality::Image,
         Part::Audio(_) => Modality::Audio,
+        Part::File(file) if file.media_type.starts_with("video/") => Modality::Video,
+        Part::File(_) => Modality::Document,
         _ => Modality::Text,
     }
 }

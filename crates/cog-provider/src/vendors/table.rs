@@ -8,7 +8,7 @@ use cog_spec::{
 };
 
 use super::{Auth, KeyNeed, Quirks, Vendor};
-use crate::protocol::ProtocolKind;
+use crate::{Formats, protocol::ProtocolKind};
 
 /// Every vendor, in the order in which a key is looked for (supplement section 11).
 pub static VENDORS: &[Vendor] = &[
@@ -18,6 +18,21 @@ pub static VENDORS: &[Vendor] = &[
 
 const TEXT: &[Modality] = &[Text];
 const PICTURES: &[Modality] = &[Text, Image];
+
+/// What the OpenAI protocol has words for.
+const OPENAI_FORMATS: Formats = Formats {
+    types: &[
+        "image/jpeg",
+        "image/png",
+        "image/webp",
+        "image/gif",
+        "audio/wav",
+        "audio/mpeg",
+        "application/pdf",
+    ],
+    longest_side: None,
+    picture_bytes: Some(20 << 20),
+};
 
 /// What rows of the OpenAI protocol have in common.
 const OPENAI_LIKE: Vendor = Vendor {
@@ -34,6 +49,7 @@ const OPENAI_LIKE: Vendor = Vendor {
     default_model: None,
     dialect: Dialect::OpenAiStrict,
     input: PICTURES,
+    formats: OPENAI_FORMATS,
     quirks: Quirks::NONE,
 };
 
@@ -47,10 +63,13 @@ const OPENAI: Vendor = Vendor {
     base_url_vars: &["OPENAI_BASE_URL"],
     key_vars: &["OPENAI_API_KEY"],
     default_model: Some("gpt-6-luna"),
-    input: &[Text, Image, Audio],
+    input: &[Text, Image, Audio, Document],
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
+
+/// 5 MB of base64.
+const ANTHROPIC_PICTURE: u64 = (5 << 20) / 4 * 3;
 
 /// Version 2026-10-21 of the interface has no sampling parameters.
 const ANTHROPIC: Vendor = Vendor {
@@ -64,6 +83,7 @@ const ANTHROPIC: Vendor = Vendor {
     default_model: Some("claude-sonnet-5-5"),
     dialect: Dialect::Anthropic,
     input: &[Text, Image, Document],
+    formats: Formats { longest_side: Some(8000), picture_bytes: Some(ANTHROPIC_PICTURE), ..OPENAI_FORMATS },
     quirks: Quirks { temperature: false, seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -79,6 +99,22 @@ const GEMINI: Vendor = Vendor {
     default_model: Some("gemini-3.8-flash"),
     dialect: Dialect::Gemini,
     input: &[Text, Image, Audio, Video, Document],
+    formats: Formats {
+        types: &[
+            "image/jpeg",
+            "image/png",
+            "image/webp",
+            "audio/wav",
+            "audio/mpeg",
+            "audio/ogg",
+            "video/mp4",
+            "video/webm",
+            "video/quicktime",
+            "application/pdf",
+        ],
+        longest_side: None,
+        picture_bytes: Some(20 << 20),
+    },
     ..OPENAI_LIKE
 };
 
@@ -92,6 +128,7 @@ const OLLAMA: Vendor = Vendor {
     key_vars: &["OLLAMA_API_KEY"],
     default_model: Some("qwen3"),
     dialect: Dialect::Ollama,
+    formats: Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS },
     ..LOCAL
 };
 

@@ -27,6 +27,16 @@ fn every_row_can_be_configured() {
 }
 
 #[test]
+fn every_kind_that_a_row_takes_has_a_format() {
+    for vendor in VENDORS {
+        for modality in vendor.input.iter().filter(|modality| **modality != Modality::Text) {
+            let has_one = modality.media_types().iter().any(|kind| vendor.formats.types.contains(kind));
+            assert!(has_one, "{} takes {modality} in no format", vendor.name);
+        }
+    }
+}
+
+#[test]
 fn every_address_of_a_row_is_normal() {
     for vendor in VENDORS.iter().filter(|vendor| !vendor.base_url.is_empty()) {
         assert_eq!(normal_base_url(vendor, None).as_deref(), Ok(vendor.base_url));

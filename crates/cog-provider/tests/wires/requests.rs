@@ -106,14 +106,22 @@ fn pictures_and_sound_travel_in_each_vendors_form() {
         ..question(Dialect::Prompt)
     };
     let words = Part::text("What is this?");
+    let document = Part::media("application/pdf", "JVBERi0=".to_owned());
+    let film = Part::media("video/mp4", "AAAAGGZ0eXA=".to_owned());
     let linked = picture("https://pictures.example/a.jpg");
     for (folder, parts) in [
-        ("openai", vec![words.clone(), inline.clone(), linked.clone(), sound.clone()]),
-        ("anthropic", vec![words.clone(), inline.clone(), linked.clone()]),
-        ("gemini", vec![words.clone(), inline.clone(), sound.clone()]),
+        ("openai", vec![words.clone(), inline.clone(), linked.clone(), sound.clone(), document.clone()]),
+        ("anthropic", vec![words.clone(), inline.clone(), linked.clone(), document.clone()]),
+        ("gemini", vec![words.clone(), inline.clone(), sound.clone(), document.clone(), film.clone()]),
         ("ollama", vec![words.clone(), inline.clone()]),
     ] {
         snapshot(folder, &format!("{folder}-media"), &rendered(folder, &ask(parts)).unwrap());
+    }
+    for (vendor, part) in
+        [("ollama", &document), ("anthropic", &film), ("openai", &film), ("mistral", &document)]
+    {
+        let error = rendered(vendor, &ask(vec![part.clone()])).unwrap_err();
+        assert_eq!(error.code(), Code::MultimodalNotSupported, "{vendor}: {error}");
     }
     for vendor in ["gemini", "ollama"] {
         let error = rendered(vendor, &ask(vec![linked.clone()])).unwrap_err();

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{Asking, Formats, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
 use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_core::Stream;
 use tokio::time::Instant;
@@ -45,6 +45,10 @@ impl Provider for Observed {
 
     fn modalities(&self) -> &[Modality] {
         self.provider.modalities()
+    }
+
+    fn formats(&self) -> Formats {
+        self.provider.formats()
     }
 
     fn key(&self) -> Option<&Secret> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{Asking, Formats, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
 use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_util::StreamExt as _;
 use tracing::{Level, debug, enabled, info};
@@ -40,6 +40,10 @@ impl Provider for Logged {
 
     fn modalities(&self) -> &[Modality] {
         self.0.modalities()
+    }
+
+    fn formats(&self) -> Formats {
+        self.0.formats()
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

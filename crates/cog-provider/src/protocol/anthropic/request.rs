@@ -71,17 +71,22 @@ fn block(w: &mut Writer<'_>, part: &Part) {
             w.field("type", "image");
             source(w.key("source"), image);
         }),
+        Part::File(file) => w.object(|w| {
+            w.field("type", "document").key("source").object(|w| base64(w, &file.media_type, &file.data));
+        }),
         _ => {}
     }
 }
 
 fn source(w: &mut Writer<'_>, image: &ImagePart) {
-    w.object(|w| {
-        match inline(image) {
-            Some((media_type, data)) => {
-                w.field("type", "base64").field("media_type", media_type).field("data", data)
-            }
-            None => w.field("type", "url").field("url", &image.url),
-        };
+    w.object(|w| match inline(image) {
+        Some((media_type, data)) => base64(w, media_type, data),
+        None => {
+            w.field("type", "url").field("url", &image.url);
+        }
     });
+}
+
+fn base64(w: &mut Writer<'_>, media_type: &str, data: &str) {
+    w.field("type", "base64").field("media_type", media_type).field("data", data);
 }

@@ -83,6 +83,7 @@ fn write_part(w: &mut Writer<'_>, part: &Part) {
             }
         }
         Part::Audio(audio) => inline_data(w, &format!("audio/{}", audio.format), &audio.data),
+        Part::File(file) => inline_data(w, &file.media_type, &file.data),
         other => text_part(w, other.as_text().unwrap_or_default()),
     }
 }

@@ -1,4 +1,4 @@
-use cog_harmony::{ImagePart, Message, Part, Role};
+use cog_harmony::{FilePart, ImagePart, Message, Part, Role};
 use cog_json::{Value, Writer};
 use cog_spec::Dialect;
 
@@ -82,6 +82,7 @@ fn block(w: &mut Writer<'_>, part: &Part, role: Role) {
                 w.field("data", &audio.data).field("format", &audio.format);
             });
         }),
+        Part::File(file) if role == Role::User => file_block(w, file),
         _ => {}
     }
 }
@@ -91,6 +92,17 @@ fn image_block(w: &mut Writer<'_>, image: &ImagePart) {
         w.field("type", "image_url").key("image_url").object(|w| {
             w.field("url", &image.url);
             w.optional("detail", &image.detail.map(cog_harmony::Detail::as_str));
+        });
+    });
+}
+
+/// The interface wants a name, and tells the type by its ending.
+fn file_block(w: &mut Writer<'_>, file: &FilePart) {
+    let ending = file.media_type.rsplit('/').next().unwrap_or_default();
+    w.object(|w| {
+        w.field("type", "file").key("file").object(|w| {
+            w.field("filename", &format!("file.{ending}"));
+            w.field("file_data", &format!("data:{};base64,{}", file.media_type, file.data));
         });
     });
 }
