@@ -1,6 +1,6 @@
 //! What can be wrong with a reply, as the `error` of an envelope.
 
-use cog_json::{Kind, Node, SyntaxError, Value, Writer};
+use cog_json::{Kind, Node, SyntaxError, SyntaxKind, Value, Writer};
 use cog_schema::{MOST_FAULTS, Violation};
 use cog_spec::{Code, ErrorBody, Repair, ViolationNote};
 
@@ -13,7 +13,11 @@ pub(crate) fn nothing() -> ErrorBody {
 
 /// The reply is no JSON (E1000).
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
-    ErrorBody::new(Code::ParseError, format!("The reply is not JSON: {error}"))
+    let message = match error.kind() {
+        SyntaxKind::Nothing => "The reply holds no JSON object".to_owned(),
+        _ => format!("The reply is not JSON: {error}"),
+    };
+    ErrorBody::new(Code::ParseError, message)
         .suggest("Look at the reply with `-v`; structured output or a stronger model helps.")
 }
 

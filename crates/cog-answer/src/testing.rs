@@ -141,7 +141,7 @@ pub(crate) fn check_stream(chunks: &[Chunk]) {
         chunks.iter().for_each(|chunk| picture.apply(chunk));
         assert_eq!(picture.into_data(), Some(data.to_serde()));
     }
-    let lines: Vec<String> = chunks.iter().map(|chunk| cog_json::ToJson::to_json(chunk)).collect();
+    let lines: Vec<String> = chunks.iter().map(cog_json::ToJson::to_json).collect();
     let verdict = crate::verify::verify(&lines.join("\n"), None, None);
     assert!(verdict.valid, "{:?}\n{}", verdict.violations, lines.join("\n"));
 }

@@ -74,7 +74,7 @@ fn a_name_that_leads_out_is_refused() {
 #[test]
 fn a_path_that_leads_to_no_folder_is_told_as_a_path() {
     let (place, finder) = place();
-    fs::write(place.path().join("notes.txt"), "x").unwrap();
+    files::write_atomic(&place.path().join("notes.txt"), "x").unwrap();
     for (path, told) in [
         ("./nothing", "`./nothing` is no folder"),
         ("../nothing", "`../nothing` is no folder"),
