@@ -83,16 +83,25 @@ fn failure(error: &ErrorBody, layout: Layout) -> String {
     let paint = layout.paint;
     let name = error.code.as_str().parse::<Code>().map(Code::name).unwrap_or_default();
     let mut text = format!("{} {}\n", paint.bad(error.code.as_str()), paint.bold(name));
-    for line in wrap(&error.message, layout.width) {
+    let violations = violations(error);
+    for line in wrap(without(&violations, &error.message), layout.width) {
         text += &format!("{line}\n");
     }
-    for violation in violations(error) {
-        text += &format!("  {} {violation}\n", paint.dim("-"));
+    for violation in violations {
+        let lines = wrap(&violation, layout.width.saturating_sub(4));
+        text += &format!("  {} {}\n", paint.dim("-"), lines.join("\n    "));
     }
     if let Some(suggestion) = &error.suggestion {
         text += &format!("{} {}\n", paint.name("help:"), printable_lines(suggestion));
     }
     text
+}
+
+/// The message without the violations that are listed below it.
+fn without<'a>(violations: &[String], message: &'a str) -> &'a str {
+    let listed = violations.first().and_then(|first| message.split_once(first.as_str()));
+    let head = listed.map_or("", |(head, _)| head.trim_end_matches([':', ' ']));
+    if head.is_empty() { message } else { head }
 }
 
 /// `details.violations`, where there are several; one is in the message already.
