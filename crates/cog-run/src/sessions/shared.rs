@@ -156,6 +156,8 @@ impl Shared {
                 return found;
             }
             told.await;
+            // Under load more is ready by now; what else can run writes it first, and one batch carries it all.
+            tokio::task::yield_now().await;
         }
     }
 
