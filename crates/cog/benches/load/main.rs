@@ -41,15 +41,14 @@ fn main() -> ExitCode {
     runtime.block_on(run(wanted.as_deref().unwrap_or("")))
 }
 
-/// Runs the scenarios whose name holds this word.
+/// Runs the scenarios whose name holds this word, each with a server of its own.
 async fn run(wanted: &str) -> ExitCode {
     cores::allow_many_files();
-    let world = World::start();
     let mut report = Report::default();
     for (name, scenario) in scenarios() {
         if name.contains(wanted) {
             println!("{name}");
-            scenario(&world, &mut report).await;
+            scenario(&World::start(), &mut report).await;
         }
     }
     report.end()
@@ -57,7 +56,7 @@ async fn run(wanted: &str) -> ExitCode {
 
 type Scenario = for<'a> fn(&'a World, &'a mut Report) -> futures_util::future::LocalBoxFuture<'a, ()>;
 
-fn scenarios() -> [(&'static str, Scenario); 9] {
+fn scenarios() -> [(&'static str, Scenario); 10] {
     [
         ("whole answers, 32 clients", |world, report| Box::pin(whole::rate(world, report))),
         ("whole answers, one client", |world, report| Box::pin(whole::one(world, report))),
@@ -65,7 +64,8 @@ fn scenarios() -> [(&'static str, Scenario); 9] {
         ("whole answers, 256 clients", |world, report| Box::pin(whole::crowd(world, report))),
         ("memory after 5,000 requests", |world, report| Box::pin(whole::memory(world, report))),
         ("first chunk", |world, report| Box::pin(paced::first_chunk(world, report))),
-        ("500 paced streams", |world, report| Box::pin(paced::streams(world, report))),
+        ("500 slow streams", |world, report| Box::pin(paced::slow(world, report))),
+        ("500 streams of 50 chunks a second", |world, report| Box::pin(paced::quick(world, report))),
         ("a megabyte in deltas of sixteen bytes", |world, report| Box::pin(streams::flood(world, report))),
         ("5,000 idle streams", |world, report| Box::pin(streams::idle(world, report))),
     ]

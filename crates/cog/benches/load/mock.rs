@@ -6,7 +6,7 @@
 //! - `idle`: one delta, then nothing until the client goes.
 
 use std::{
-    io::Result,
+    io::{Error, Result},
     net::{Ipv4Addr, SocketAddr},
     sync::{
         Arc,
@@ -44,16 +44,20 @@ pub(crate) struct Mock {
 impl Mock {
     /// Starts it; `pin` is called in its thread.
     pub(crate) fn start(pin: impl FnOnce() + Send + 'static) -> Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let mock = Self { address: listener.local_addr()?, calls: Arc::default(), started: Instant::now() };
+        let (tell, told) = std::sync::mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let served = mock.clone();
         std::thread::spawn(move || {
             pin();
-            runtime.block_on(served.serve(listener))
+            runtime.block_on(async {
+                // Tokio's listener takes a crowd that comes at once; the standard library's keeps most of it waiting.
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+                let address = listener.local_addr()?;
+                let mock = Self { address, calls: Arc::default(), started: Instant::now() };
+                tell.send(mock.clone()).map_err(Error::other)?;
+                mock.serve(listener).await
+            })
         });
-        Ok(mock)
+        told.recv().map_err(Error::other)
     }
 
     /// How often it was asked.
@@ -66,8 +70,7 @@ impl Mock {
         u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
-    async fn serve(self, listener: std::net::TcpListener) -> Result<()> {
-        let listener = TcpListener::from_std(listener)?;
+    async fn serve(self, listener: TcpListener) -> Result<()> {
         let mut connections = tokio::task::JoinSet::new();
         loop {
             let (stream, _) = listener.accept().await?;

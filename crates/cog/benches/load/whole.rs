@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::{
     client::{Load, Measured, Pace, count, hammer},
+    cores::Awake,
     http::find,
     mock::{DATA, Mock},
     report::Report,
@@ -24,6 +25,7 @@ pub(crate) async fn rate(world: &World, report: &mut Report) {
 
 /// What the server adds to one client's answers.
 pub(crate) async fn one(world: &World, report: &mut Report) {
+    let _awake = Awake::keep();
     let mut raw = raw(&world.mock, 1, Pace::AtOnce).await;
     let mut ours = ours(world, 1, Pace::AtOnce, LENGTH).await;
     report.at_most("p50 added", ours.percentile(0.5) - raw.percentile(0.5), "ms", 0.25);
@@ -31,6 +33,7 @@ pub(crate) async fn one(world: &World, report: &mut Report) {
 
 /// What the server adds at a steady rate.
 pub(crate) async fn thousand_a_second(world: &World, report: &mut Report) {
+    let _awake = Awake::keep();
     let pace = Pace::Every(Duration::from_millis(32));
     let mut raw = raw(&world.mock, 32, pace).await;
     let mut ours = ours(world, 32, pace, LENGTH).await;
