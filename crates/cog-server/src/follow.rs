@@ -20,7 +20,7 @@ pub(crate) async fn follow(app: &App, mut order: Order) -> Result<Followed, Faul
     let Some((id, from)) = order.body.recovery.take() else {
         return Ok(Followed { follower: begin(app, order)?.follow(After::Start), is_afresh: false });
     };
-    let error = match resume(app, &id, &order.client, from).await? {
+    let error = match resume_run(app, &id, &order, from).await? {
         Ok(follower) => return Ok(Followed { follower, is_afresh: false }),
         Err(error) => error,
     };
@@ -29,7 +29,7 @@ pub(crate) async fn follow(app: &App, mut order: Order) -> Result<Followed, Faul
         return Err(error.into_envelope().into());
     }
     // The session may be there, and only what the client has of it not right: then all of it, from its first chunk.
-    let follower = match resume(app, &id, &order.client, ResumeFrom::default()).await? {
+    let follower = match resume_run(app, &id, &order, ResumeFrom::default()).await? {
         Ok(follower) => follower,
         Err(_) => {
             order.body.options.run.warnings.push(afresh());
@@ -73,6 +73,20 @@ pub(crate) fn begin(app: &App, order: Order) -> Result<Session, Fault> {
     let spec = RunSpec { module: order.name, input, options: order.body.options.run };
     let start = Start { owner: order.client.owner(), detached, slot };
     Ok(app.sessions.start(&app.runtime, &order.module, spec, start)?)
+}
+
+/// Goes on with a session of the module that is asked for; for another module it does not exist.
+async fn resume_run(
+    app: &App,
+    id: &str,
+    order: &Order,
+    from: ResumeFrom,
+) -> Result<Result<Follower, ResumeError>, Fault> {
+    let session = app.sessions.get(id, &order.client.owner());
+    match session.is_some_and(|session| session.module != order.name) {
+        true => Ok(Err(ResumeError::Unknown)),
+        false => resume(app, id, &order.client, from).await,
+    }
 }
 
 /// Goes on with a session; a fault where there is no place for one more stream.

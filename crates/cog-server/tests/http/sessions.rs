@@ -94,6 +94,23 @@ async fn a_session_that_is_gone_is_begun_afresh_where_there_is_an_input() {
 }
 
 #[tokio::test]
+async fn a_session_of_another_module_is_not_resumed() {
+    let stage = Stage::answering().await;
+    let response = stage.execute("live", BODY).send().await.unwrap();
+    let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
+    response.text().await.unwrap();
+    let recovery = format!(r#""_recovery": {{"session_id": "{id}", "last_seq": 2}}"#);
+    let refused = stage.execute("either", &format!("{{{recovery}}}"));
+    assert_eq!(failure(refused).await, (410, "E4013".to_owned()));
+    let afresh = stage.execute("either", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
+    let response = afresh.send().await.unwrap();
+    assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_AFRESH"));
+    assert_ne!(response.headers()["x-session-id"], id.as_str());
+    response.text().await.unwrap();
+    assert_eq!(stage.mock.requests().len(), 2);
+}
+
+#[tokio::test]
 async fn a_wrong_checkpoint_or_a_forged_number_gives_the_whole_stream_or_is_refused() {
     let stage = Stage::answering().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
