@@ -81,6 +81,7 @@ impl Conversation {
                 Heard::Fault(fault) => self.tell(&fault.into_envelope()).await?,
                 Heard::Nothing => {}
                 Heard::TooLarge => return self.too_large().await,
+                Heard::Broken(code) => return self.close(code, "").await,
                 Heard::Gone => return Break(Gone),
             }
         }
@@ -175,6 +176,7 @@ impl Conversation {
             Heard::Frame(Frame::Close) => self.close(close_code::NORMAL, "").await,
             Heard::Fault(fault) => self.tell(&fault.into_envelope()).await,
             Heard::TooLarge => self.too_large().await,
+            Heard::Broken(code) => self.close(code, "").await,
             Heard::Gone => Break(Gone),
             Heard::Frame(Frame::Cancel) | Heard::Nothing => Continue(()),
         }

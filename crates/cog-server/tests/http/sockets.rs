@@ -145,6 +145,17 @@ async fn a_huge_message_is_refused_and_the_connection_closed() {
 }
 
 #[tokio::test]
+async fn what_breaks_the_protocol_is_told_when_the_connection_is_closed() {
+    let stage = Stage::answering().await;
+    for (data, text, expected) in [(Data::Continue, &b"{}"[..], 1002), (Data::Text, b"{\xff}", 1007)] {
+        let mut socket = open(&stage, "live").await;
+        let frame = Frame::message(text.to_owned(), OpCode::Data(data), true);
+        socket.send(Message::Frame(frame)).await.unwrap();
+        assert_eq!(closed(&mut socket).await, expected);
+    }
+}
+
+#[tokio::test]
 async fn an_idle_connection_is_closed() {
     let idle = std::time::Duration::from_millis(30);
     let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.socket_idle = idle).await;

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use axum::{
-    extract::ws::Message,
+    extract::ws::{CloseCode, Message, close_code},
     http::{HeaderMap, HeaderValue, header},
 };
 use cog_spec::Code;
@@ -38,6 +38,8 @@ pub(super) enum Heard {
     Nothing,
     /// More than a message may hold. Nothing can be read any more.
     TooLarge,
+    /// What is no WebSocket: the code to close with. Nothing can be read any more.
+    Broken(CloseCode),
     /// The other end closed, or broke off.
     Gone,
 }
@@ -51,9 +53,19 @@ pub(super) fn hear(message: Option<Result<Message, axum::Error>>) -> Heard {
                 .suggest("send the body as a text frame"),
         ),
         Some(Ok(Message::Ping(_) | Message::Pong(_))) => Heard::Nothing,
-        // The library tells its limits in words alone.
-        Some(Err(error)) if error.to_string().contains("too long") => Heard::TooLarge,
-        Some(Ok(Message::Close(_)) | Err(_)) | None => Heard::Gone,
+        Some(Err(error)) => unreadable(&error.to_string()),
+        Some(Ok(Message::Close(_))) | None => Heard::Gone,
+    }
+}
+
+/// Why nothing can be read any more. The library tells that in words alone.
+fn unreadable(error: &str) -> Heard {
+    let says = |words| error.contains(words);
+    match () {
+        () if says("too long") => Heard::TooLarge,
+        () if says("UTF-8") => Heard::Broken(close_code::INVALID),
+        () if says("protocol error") => Heard::Broken(close_code::PROTOCOL),
+        () => Heard::Gone,
     }
 }
 
