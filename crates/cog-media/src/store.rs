@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read, SeekFrom, Write as _},
+    io::{Read, Seek as _, SeekFrom, Write as _},
     sync::Arc,
 };
 
@@ -75,6 +75,8 @@ impl Store {
         if self.file.is_none() && self.head.len() + bytes.len() > IN_MEMORY {
             let mut file = tempfile::tempfile()?;
             file.write_all(&self.head)?;
+            let missing = HEAD.saturating_sub(self.head.len()).min(bytes.len());
+            self.head.extend_from_slice(bytes.get(..missing).unwrap_or_default());
             self.head.truncate(HEAD);
             self.head.shrink_to_fit();
             self.file = Some(file);
@@ -141,14 +143,16 @@ impl Stored {
     /// # Errors
     /// A disk that takes no more, or a process that may open no more.
     pub(crate) fn handle(&self) -> std::io::Result<File> {
-        match &self.place {
+        let mut file = match &self.place {
             Place::Memory(bytes) => {
                 let mut file = tempfile::tempfile()?;
                 file.write_all(bytes)?;
-                Ok(file)
+                file
             }
-            Place::Disk(_, file) => file.try_clone(),
-        }
+            Place::Disk(_, file) => file.try_clone()?,
+        };
+        file.rewind()?;
+        Ok(file)
     }
 
     /// Reads the bytes from their beginning. Readers do not disturb each other.
@@ -207,8 +211,6 @@ pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<
 
 #[cfg(test)]
 mod tests {
-    use std::io::Seek as _;
-
     use super::*;
 
     fn stored(bytes: &[u8]) -> Stored {
@@ -239,6 +241,18 @@ mod tests {
     fn many_bytes_do_not_stand_in_memory() {
         let stored = stored(&vec![7; 3 * IN_MEMORY]);
         assert!(matches!(&stored.place, Place::Disk(head, _) if head.len() <= HEAD));
+    }
+
+    #[test]
+    fn the_beginning_is_kept_in_whatever_pieces_it_comes() {
+        let bytes: Vec<u8> = (0..IN_MEMORY + 9).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        for first in [0, 1, HEAD - 1, HEAD, IN_MEMORY] {
+            let mut store = Store::within(u64::MAX);
+            store.push(&bytes[..first]).unwrap();
+            store.push(&bytes[first..]).unwrap();
+            let stored = store.finish();
+            assert!(stored.head() == &bytes[..HEAD] && read(&stored) == bytes, "first {first}");
+        }
     }
 
     #[test]
