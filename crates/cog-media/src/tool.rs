@@ -12,6 +12,8 @@ mod limits;
 mod pdf;
 mod reader;
 mod report;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 

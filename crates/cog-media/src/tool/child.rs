@@ -114,3 +114,87 @@ async fn pour(
         }
     }
 }
+
+#[cfg(unix)]
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the program that these tests start")]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+
+    use super::*;
+
+    /// A program that writes its number where it can be found, and does this.
+    fn program(folder: &Path, does: &str) -> PathBuf {
+        let path = folder.join("program");
+        let number = folder.join("number");
+        fs::write(&path, format!("#!/bin/sh\necho $$ > {}\n{does}\n", number.display())).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    async fn run(program: &Path, patience: Duration) -> Result<Written, Failure> {
+        let child = Child { program, patience, most_bytes: 1000 };
+        let mut store = Store::within(100);
+        store.push(b"bytes").unwrap();
+        child.run(&store.finish(), &["word"]).await
+    }
+
+    /// Whether the program has gone, which may take a moment after it was killed.
+    async fn has_gone(folder: &Path) -> bool {
+        let number = fs::read_to_string(folder.join("number")).unwrap();
+        let process = Path::new("/proc").join(number.trim());
+        let is_gone = || !fs::read_to_string(process.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        for _ in 0..500 {
+            if is_gone() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
+    }
+
+    #[tokio::test]
+    async fn bytes_go_in_and_bytes_and_a_log_come_out() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = program(folder.path(), "cat; echo log $1 $2 $HOME >&2");
+        let written = run(&program, Duration::from_secs(10)).await.unwrap();
+        assert_eq!(
+            (written.bytes.head(), &written.log[..]),
+            (&b"bytes"[..], &b"log internal-media word\n"[..])
+        );
+    }
+
+    #[tokio::test]
+    async fn what_fails_or_says_too_much_gives_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let fails = program(folder.path(), "echo half; exit 3");
+        assert!(matches!(run(&fails, Duration::from_secs(10)).await, Err(Failure::Died)));
+        let endless = program(folder.path(), "while :; do echo more; done");
+        assert!(matches!(run(&endless, Duration::from_secs(10)).await, Err(Failure::TooMuch)));
+        assert!(has_gone(folder.path()).await);
+    }
+
+    #[tokio::test]
+    async fn what_is_late_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let sleeps = program(folder.path(), "exec sleep 600");
+        assert!(matches!(run(&sleeps, Duration::from_millis(500)).await, Err(Failure::Late)));
+        assert!(has_gone(folder.path()).await);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let sleeps = program(folder.path(), "exec sleep 600");
+        let begun = async {
+            while fs::read_to_string(folder.path().join("number")).map_or(true, |number| number.is_empty()) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::select! {
+            _ = run(&sleeps, Duration::from_secs(600)) => panic!("it sleeps"),
+            () = begun => {}
+        }
+        assert!(has_gone(folder.path()).await);
+    }
+}

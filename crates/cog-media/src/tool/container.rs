@@ -17,7 +17,7 @@ use symphonia::{
         units::{Duration, TimeBase},
     },
     default::{
-        formats::{FlacReader, IsoMp4Reader, MkvReader, MpaReader, OggReader, WavReader},
+        formats::{IsoMp4Reader, MkvReader, MpaReader, OggReader, WavReader},
         meta::Id3v2Reader,
     },
 };
@@ -42,6 +42,9 @@ pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, Fault> {
     if facts.sample_rate.is_none() && facts.width.is_none() {
         return Err(Fault::NoTracks);
     }
+    if [facts.sample_rate, facts.channels, facts.width, facts.height].contains(&Some(0)) {
+        return Err(Fault::Broken);
+    }
     let end = end_of_packets(&mut *reader, &tracks, media_type)?;
     let duration_ms = told_duration(&*reader, &tracks).max(end);
     Ok(Facts { duration_ms: Some(duration_ms), ..facts })
@@ -53,11 +56,10 @@ fn readers(media_type: &str) -> Probe {
         "audio/mpeg" => probe.register_format::<MpaReader<'_>>(),
         "audio/wav" => probe.register_format::<WavReader<'_>>(),
         "audio/ogg" => probe.register_format::<OggReader<'_>>(),
-        "audio/flac" => probe.register_format::<FlacReader<'_>>(),
         "video/webm" | "audio/webm" => probe.register_format::<MkvReader<'_>>(),
         _ => probe.register_format::<IsoMp4Reader<'_>>(),
     }
-    if matches!(media_type, "audio/mpeg" | "audio/flac") {
+    if media_type == "audio/mpeg" {
         probe.register_metadata::<Id3v2Reader<'_>>();
     }
     probe

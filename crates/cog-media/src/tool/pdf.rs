@@ -1,7 +1,7 @@
 //! Portable documents: how many pages, and the text of each.
 
 use cog_json::{ToJson, Writer};
-use lopdf::{Document, LoadOptions};
+use lopdf::{Document, LoadOptions, Object};
 
 use super::{handle::Handle, report::Fault};
 use crate::Facts;
@@ -48,9 +48,20 @@ impl ToJson for PageText {
 
 /// How many pages a document has.
 pub(super) fn facts(input: Handle) -> Result<Facts, Fault> {
-    let pages = open(input)?.page_iter().count();
-    let pages = u32::try_from(pages).ok().filter(|pages| *pages > 0).ok_or(Fault::NoPages)?;
-    Ok(Facts { pages: Some(pages), ..Facts::default() })
+    let document = open(input)?;
+    let found = document.page_iter().count();
+    if found == 0 {
+        return Err(Fault::NoPages);
+    }
+    let pages = found.max(told_pages(&document));
+    Ok(Facts { pages: Some(u32::try_from(pages).unwrap_or(u32::MAX)), ..Facts::default() })
+}
+
+/// How many pages the document itself says it has: other readers may find more of them than this one.
+fn told_pages(document: &Document) -> usize {
+    let root = document.catalog().and_then(|catalog| catalog.get_deref(b"Pages", document));
+    let count = root.and_then(Object::as_dict).and_then(|root| root.get_deref(b"Count", document));
+    count.and_then(Object::as_i64).ok().and_then(|count| usize::try_from(count).ok()).unwrap_or_default()
 }
 
 /// The text of every page.

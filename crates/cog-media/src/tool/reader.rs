@@ -4,6 +4,7 @@ use std::{
     ffi::{OsStr, OsString},
     fs::File,
     io::{self, Write as _},
+    panic::{AssertUnwindSafe, catch_unwind},
     process::{Command, ExitCode},
 };
 
@@ -29,7 +30,7 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map_while(|argument| argument.to_str()).collect();
     let done = match *words.as_slice() {
         ["probe", media_type] => confined(|input| facts(input, media_type)),
-        ["text"] => confined(|input| pdf::text(input).map(Report::Pages)),
+        ["text"] => confined(text),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     };
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -37,11 +38,21 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
 
 /// What a document or container of this type says of itself.
 pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, Fault> {
-    let facts = match media_type {
+    let read = || match media_type {
         pdf::MEDIA_TYPE => pdf::facts(input),
         _ => container::facts(input, media_type),
     };
-    facts.map(Report::Facts)
+    caught(read).map(Report::Facts)
+}
+
+/// The text of a document.
+pub(super) fn text(input: Handle) -> Result<Report, Fault> {
+    caught(|| pdf::text(input)).map(Report::Pages)
+}
+
+/// Reads; a reader that is not prepared for what it finds, and gives up, has found it broken.
+fn caught<T>(read: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or(Err(Fault::Broken))
 }
 
 fn confined(read: impl FnOnce(Handle) -> Result<Report, Fault>) -> io::Result<()> {

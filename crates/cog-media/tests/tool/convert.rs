@@ -4,7 +4,10 @@ use std::{io::Read as _, time::Duration};
 
 use cog_media::{Expected, Frame, FramePlan, Media, MediaRules, Pick, Tool, check, sniff};
 
-use crate::files::{film, refusal, stored, tool, wait};
+use crate::{
+    files::{refusal, stored, tool, wait},
+    made::film,
+};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("a_frame_is_taken_for_each_second", a_frame_is_taken_for_each_second),

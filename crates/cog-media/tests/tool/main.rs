@@ -9,6 +9,9 @@
 
 mod convert;
 mod files;
+mod hostile;
+mod made;
+mod mutate;
 mod prepare;
 mod probe;
 
@@ -32,5 +35,5 @@ fn trials() -> Vec<Trial> {
             Ok(())
         })
     };
-    [probe::TESTS, convert::TESTS, prepare::TESTS].concat().iter().map(trial).collect()
+    [probe::TESTS, convert::TESTS, prepare::TESTS, hostile::TESTS].concat().iter().map(trial).collect()
 }

@@ -6,7 +6,8 @@ use cog_media::{Expected, Media, MediaRules, Part, Prepared, Takes, check, prepa
 
 use crate::{
     convert::converter,
-    files::{film, pdf, refusal, stored, tool, wait},
+    files::{refusal, stored, tool, wait},
+    made::{film, pdf},
 };
 
 pub(crate) const TESTS: &[(&str, fn())] = &[

@@ -2,7 +2,10 @@
 
 use cog_media::{Expected, Facts, MediaRules, PageText, Tool, check, sniff};
 
-use crate::files::{film, pdf, refusal, stored, tool, wait};
+use crate::{
+    files::{refusal, stored, tool, wait},
+    made::{film, pdf},
+};
 
 pub(crate) const TESTS: &[(&str, fn())] = &[
     ("sound_is_told_with_its_length_rate_and_channels", sound_is_told_with_its_length_rate_and_channels),

@@ -1,0 +1,294 @@
+//! Files that mean harm, made by hand: each is refused with its code, or read for what it is, in time.
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use cog_media::{Expected, FramePlan, MediaError, MediaRules, Pick, check};
+
+use crate::{
+    convert::converter,
+    files::{stored, tool, wait},
+    made::{corpus, document, film, pdf},
+    mutate::mutated,
+};
+
+pub(crate) const TESTS: &[(&str, fn())] = &[
+    ("nothing_and_next_to_nothing_are_no_media", nothing_and_next_to_nothing_are_no_media),
+    ("beginnings_without_more_are_damaged", beginnings_without_more_are_damaged),
+    ("pictures_of_absurd_sides_are_refused_unread", pictures_of_absurd_sides_are_refused_unread),
+    ("endless_gifs_are_read_for_their_header", endless_gifs_are_read_for_their_header),
+    ("boxes_of_absurd_lengths_are_damaged", boxes_of_absurd_lengths_are_damaged),
+    ("elements_of_absurd_lengths_come_to_an_end", elements_of_absurd_lengths_come_to_an_end),
+    ("sound_without_frames_is_damaged", sound_without_frames_is_damaged),
+    ("documents_that_loop_come_to_an_end", documents_that_loop_come_to_an_end),
+    ("documents_that_grow_are_bounded", documents_that_grow_are_bounded),
+    ("pages_are_held_to_the_limit_and_not_one_past_it", pages_are_held_to_the_limit_and_not_one_past_it),
+    ("two_types_in_one_file_are_the_first", two_types_in_one_file_are_the_first),
+    ("scripts_for_players_are_no_media", scripts_for_players_are_no_media),
+    ("changed_files_are_answers_of_the_process_too", changed_files_are_answers_of_the_process_too),
+    ("frames_of_changed_videos_are_answers", frames_of_changed_videos_are_answers),
+    ("ffmpeg_has_limits_and_no_environment", ffmpeg_has_limits_and_no_environment),
+];
+
+/// The code of a refusal, or the type; within two seconds.
+fn told(bytes: &[u8]) -> String {
+    let begin = Instant::now();
+    let outcome = wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
+    let took = begin.elapsed();
+    assert!(
+        took < Duration::from_secs(2),
+        "{took:?} for {}",
+        String::from_utf8_lossy(&bytes[..bytes.len().min(60)])
+    );
+    outcome.map_or_else(|error| error.code().to_string(), |media| media.media_type().to_owned())
+}
+
+fn nothing_and_next_to_nothing_are_no_media() {
+    assert_eq!(told(b""), "E1010");
+    for byte in 0..=255 {
+        assert_eq!(told(&[byte]), "E1010", "{byte}");
+    }
+}
+
+fn beginnings_without_more_are_damaged() {
+    // The header of a picture is at its beginning, and a beginning of sound is sound.
+    let whole = ["png", "gif", "webp", "jpeg", "wav", "mp3"];
+    for (kind, bytes) in corpus() {
+        for length in [16, 40, 100] {
+            let told = told(&bytes[..length]);
+            let is_refused = ["E1010", "E1013"].contains(&told.as_str());
+            assert!(is_refused || whole.contains(&kind), "{length} bytes of {kind}: {told}");
+        }
+    }
+}
+
+/// A PNG that says to be so wide and high, with so much after its header.
+fn png(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
+    let mut header = b"IHDR".to_vec();
+    header.extend([width.to_be_bytes(), height.to_be_bytes()].concat());
+    header.extend([8, 6, 0, 0, 0]);
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\r".to_vec();
+    bytes.extend(&header);
+    bytes.extend(crc32fast::hash(&header).to_be_bytes());
+    bytes.extend(b"\0\0\0\0IDAT\x35\xaf\x06\x1e");
+    bytes.extend(rest);
+    bytes
+}
+
+fn pictures_of_absurd_sides_are_refused_unread() {
+    assert_eq!(told(&png(8192, 8192, b"")), "image/png");
+    assert_eq!(told(&png(8193, 1, b"")), "E1015");
+    assert_eq!(told(&png(60_000, 60_000, b"")), "E1015");
+    assert_eq!(told(&png(u32::MAX, u32::MAX, b"")), "E1013");
+    assert_eq!(told(&png(0, 10, b"")), "E1013");
+    assert_eq!(told(&png(1, 1, &vec![0; 5_000_000])), "image/png");
+    let webp = b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff";
+    assert!(["E1013", "E1015"].contains(&told(webp).as_str()));
+}
+
+fn endless_gifs_are_read_for_their_header() {
+    let frame = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0";
+    let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0".to_vec();
+    gif.extend(frame.repeat(300_000));
+    assert_eq!(told(&gif), "image/gif");
+}
+
+fn boxes_of_absurd_lengths_are_damaged() {
+    let head = b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2";
+    let inner = |name: &[u8; 4], size: u32, rest: &[u8]| [&size.to_be_bytes(), &name[..], rest].concat();
+    let deep = (0..20_000).fold(Vec::new(), |inside: Vec<u8>, _| {
+        let size = u32::try_from(inside.len() + 8).unwrap();
+        if inside.len() > 100_000 { inside } else { inner(b"moov", size, &inside) }
+    });
+    let boxes = [
+        inner(b"moov", u32::MAX, b""),
+        inner(b"moov", 0, b""),
+        inner(b"moov", 7, b"abcdef"),
+        inner(b"moov", 1, &u64::MAX.to_be_bytes()),
+        inner(b"mdat", 1, &(u64::MAX - 1).to_be_bytes()),
+        inner(b"moov", 1, &0_u64.to_be_bytes()),
+        inner(b"stsz", 20, &[0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
+        deep,
+    ];
+    for (at, absurd) in boxes.iter().enumerate() {
+        assert_eq!(told(&[&head[..], absurd].concat()), "E1013", "box {at}");
+    }
+    // Each length in the index of a film says that there are four thousand million of something.
+    let film = film("-an -t 1 -s 48x32 a.mp4");
+    for name in [b"stsz", b"stts", b"stsc", b"stco", b"stsd"] {
+        let at = film.windows(4).position(|window| window == name).unwrap();
+        let mut lying = film.clone();
+        lying[at + 8..at + 16].fill(0xff);
+        let code = told(&lying);
+        assert!(["E1010", "E1011", "E1013"].contains(&code.as_str()), "{code}");
+    }
+}
+
+fn elements_of_absurd_lengths_come_to_an_end() {
+    let film = film("-an -t 1 -s 48x32 -c:v libvpx a.webm");
+    for element in [&b"\x16\x54\xae\x6b"[..], b"\x1f\x43\xb6\x75", b"\x15\x49\xa9\x66"] {
+        let at = film.windows(4).position(|window| window == element).unwrap() + 4;
+        let mut lying = film.clone();
+        lying[at..at + 8].copy_from_slice(&[0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe]);
+        assert!(["E1013", "video/webm"].contains(&told(&lying).as_str()));
+    }
+}
+
+fn sound_without_frames_is_damaged() {
+    let tag = |size: [u8; 4]| [&b"ID3\x04\0\0"[..], &size, &[0; 2000]].concat();
+    for bytes in
+        [tag([0, 0, 7, 0x76]), tag([0x7f; 4]), tag([0; 4]), [&b"\xff\xfb\x90\x64"[..], &[0; 3]].concat()]
+    {
+        assert_eq!(told(&bytes), "E1013");
+    }
+    let wav = |channels: u16, rate: u32, length: u32| {
+        let mut bytes = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0".to_vec();
+        bytes.extend(channels.to_le_bytes());
+        bytes.extend(rate.to_le_bytes());
+        bytes.extend([0, 0, 0, 0, 2, 0, 16, 0]);
+        bytes.extend(b"data");
+        bytes.extend(length.to_le_bytes());
+        [bytes, vec![0; 1000]].concat()
+    };
+    for (channels, rate, length) in [(0, 8000, 1000), (1, 0, 1000), (u16::MAX, u32::MAX, u32::MAX)] {
+        assert_eq!(told(&wav(channels, rate, length)), "E1013", "{channels} channels at {rate}");
+    }
+    assert_eq!(told(&[&b"OggS\0\x02"[..], &[0xff; 4000]].concat()), "E1013");
+}
+
+/// A document with this page tree and these further objects, from the third on.
+fn tree(pages: &str, more: &[&str]) -> Vec<u8> {
+    let first = ["<< /Type /Catalog /Pages 2 0 R >>", pages];
+    document(&first.iter().chain(more).map(|object| (*object).to_owned()).collect::<Vec<_>>())
+}
+
+fn documents_that_loop_come_to_an_end() {
+    let itself = tree("<< /Type /Pages /Kids [2 0 R] /Count 1 >>", &[]);
+    let parents = tree(
+        "<< /Type /Pages /Kids [3 0 R] /Parent 3 0 R /Count 2147483647 >>",
+        &["<< /Type /Pages /Kids [2 0 R 2 0 R] /Parent 2 0 R /Count -1 >>"],
+    );
+    let contents = tree(
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        &["<< /Type /Page /Parent 3 0 R /Contents 4 0 R /Resources 4 0 R >>", "4 0 R"],
+    );
+    let lengths = tree(
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        &["<< /Type /Page /Contents 4 0 R >>", "<< /Length 4 0 R >>\nstream\nBT ET\nendstream"],
+    );
+    let before = String::from_utf8(pdf(&["One"])).unwrap();
+    let table = before.rfind("\nxref").unwrap() + 1;
+    let previous = before.replace("/Root 1 0 R", &format!("/Root 1 0 R /Prev {table}"));
+    for (at, bytes) in [itself, parents, contents, lengths, previous.into_bytes()].iter().enumerate() {
+        let code = told(bytes);
+        assert!(["E1013", "E1011", "application/pdf"].contains(&code.as_str()), "{at}: {code}");
+        in_time(bytes);
+    }
+}
+
+/// Reads the text, whatever comes of it.
+fn in_time(bytes: &[u8]) {
+    let begin = Instant::now();
+    let text = wait(tool().text(&stored(bytes)));
+    assert!(matches!(text, Ok(_) | Err(MediaError::Damaged { .. })));
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+}
+
+fn documents_that_grow_are_bounded() {
+    let deep = tree(&format!("<< /Type /Pages /Kids {} >>", "[".repeat(200_000)), &[]);
+    assert_eq!(told(&deep), "E1013");
+    // Each `<00>` of ASCIIHex would be the code of the next; run-lengths make a hundred bytes of two.
+    let filters = "[/RunLengthDecode /RunLengthDecode /RunLengthDecode /RunLengthDecode /ASCIIHexDecode]";
+    let bomb = format!("<< /Filter {filters} /Length 40000 >>\nstream\n{}\nendstream", "81 20".repeat(8000));
+    let page = "<< /Type /Page /Parent 2 0 R /Contents [4 0 R 4 0 R 4 0 R 4 0 R] >>";
+    in_time(&tree("<< /Type /Pages /Kids [3 0 R] /Count 1 >>", &[page, &bomb]));
+    let kids = "3 0 R ".repeat(200_000);
+    let many = tree(&format!("<< /Type /Pages /Kids [{kids}] /Count 200000 >>"), &["<< /Type /Page >>"]);
+    assert_eq!(told(&many), "E1011");
+}
+
+fn pages_are_held_to_the_limit_and_not_one_past_it() {
+    assert_eq!(told(&pdf(&["a"; 500])), "application/pdf");
+    assert_eq!(told(&pdf(&["a"; 501])), "E1011");
+}
+
+fn two_types_in_one_file_are_the_first() {
+    let document = pdf(&["One"]);
+    let gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    assert_eq!(told(&[&gif[..], &document].concat()), "image/gif");
+    assert_eq!(told(&[&b"GIF89a/*"[..], b"*/=1;alert(1)", &document].concat()), "E1015");
+    assert_eq!(told(&[&document[..], &gif[..]].concat()), "application/pdf");
+    assert_eq!(told(&[&document[..], b"PK\x03\x04 and more"].concat()), "application/pdf");
+    let declared = Expected { media_type: Some("application/pdf".to_owned()), ..Expected::default() };
+    let polyglot = stored(&[&gif[..], &document].concat());
+    let outcome = wait(check(polyglot, &declared, &MediaRules::default(), Some(&tool())));
+    assert_eq!(outcome.unwrap_err().code().as_str(), "E1014");
+}
+
+fn scripts_for_players_are_no_media() {
+    for text in [
+        "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n",
+        "ffconcat version 1.0\nfile /etc/passwd\n",
+        "<svg xmlns=\"http://www.w3.org/2000/svg\"><image href=\"file:///etc/passwd\"/></svg>",
+        "push graphic-context\nimage over 0,0 1,1 'url(https://example.com/x)'\n",
+        "%!PS\n(/etc/passwd) run\n",
+    ] {
+        assert_eq!(told(text.as_bytes()), "E1010", "{text}");
+    }
+}
+
+fn changed_files_are_answers_of_the_process_too() {
+    let corpus = corpus();
+    let mut rng = fastrand::Rng::with_seed(1);
+    for (kind, original) in &corpus {
+        for _ in 0..25 {
+            let other = &corpus[rng.usize(..corpus.len())].1;
+            let told = told(&mutated(original, other, &mut rng));
+            let is_code = ["E1010", "E1011", "E1013", "E1015", "E4011"].contains(&told.as_str());
+            assert!(is_code || told.contains('/'), "{kind}: {told}");
+        }
+    }
+}
+
+fn frames_of_changed_videos_are_answers() {
+    let original = film("-t 1 -s 48x32 a.mp4");
+    let picture = original.windows(4).position(|window| window == b"mdat").unwrap() + 8;
+    let mut rng = fastrand::Rng::with_seed(2);
+    let plan = FramePlan { pick: Pick::Count(3), ..FramePlan::default() };
+    for _ in 0..10 {
+        let mut bytes = original.clone();
+        (0..20).for_each(|_| bytes[picture + rng.usize(..1500)] = rng.u8(..));
+        let video = wait(check(stored(&bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
+        let frames = wait(converter().frames(&video.unwrap(), &plan));
+        assert!(matches!(frames, Ok(_) | Err(MediaError::Damaged { .. })));
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ffmpeg_has_limits_and_no_environment() {}
+
+/// In the place of ffmpeg stands `cat`, which tells what it was left with.
+#[cfg(target_os = "linux")]
+fn ffmpeg_has_limits_and_no_environment() {
+    let cat = ["internal-media", "ffmpeg", "/bin/cat", "/proc/self/limits", "/proc/self/environ"];
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(cat)
+        .env_clear()
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    for (limit, most) in [
+        ("Max cpu time", "120"),
+        ("Max file size", "0"),
+        ("Max core file size", "0"),
+        ("Max open files", "32"),
+        ("Max address space", "2147483648"),
+    ] {
+        let line = told.lines().find(|line| line.starts_with(limit)).unwrap();
+        let values: Vec<_> = line[limit.len()..].split_whitespace().take(2).collect();
+        assert_eq!(values, [most, most], "{limit}");
+    }
+}
