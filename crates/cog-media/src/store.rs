@@ -20,6 +20,7 @@ const IN_MEMORY: usize = 1 << 20;
 /// that holds it, even where the program is killed.
 pub struct Store {
     limit: u64,
+    in_memory: usize,
     length: u64,
     hash: Option<Sha256>,
     head: Vec<u8>,
@@ -49,7 +50,14 @@ impl Store {
 
     /// The same for bytes that are made here, which nobody asks for their hash.
     pub(crate) fn unhashed(limit: u64) -> Self {
-        Self { limit, length: 0, hash: None, head: Vec::new(), file: None }
+        Self { limit, in_memory: IN_MEMORY, length: 0, hash: None, head: Vec::new(), file: None }
+    }
+
+    /// The same with so many bytes at most in memory, for who keeps many; the beginning, which tells the type, always
+    /// stands there.
+    #[must_use]
+    pub fn in_memory(self, most: usize) -> Self {
+        Self { in_memory: most.max(HEAD), ..self }
     }
 
     /// Refuses at once what is said to be too large, before any of it is taken.
@@ -72,7 +80,7 @@ impl Store {
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
         }
-        if self.file.is_none() && self.head.len() + bytes.len() > IN_MEMORY {
+        if self.file.is_none() && self.head.len() + bytes.len() > self.in_memory {
             let mut file = tempfile::tempfile()?;
             file.write_all(&self.head)?;
             let missing = HEAD.saturating_sub(self.head.len()).min(bytes.len());
@@ -246,8 +254,10 @@ mod tests {
     #[test]
     fn the_beginning_is_kept_in_whatever_pieces_it_comes() {
         let bytes: Vec<u8> = (0..IN_MEMORY + 9).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        for first in [0, 1, HEAD - 1, HEAD, IN_MEMORY] {
-            let mut store = Store::within(u64::MAX);
+        for (first, in_memory) in
+            [(0, 0), (1, 0), (HEAD - 1, 0), (0, IN_MEMORY), (HEAD, IN_MEMORY), (IN_MEMORY, IN_MEMORY)]
+        {
+            let mut store = Store::within(u64::MAX).in_memory(in_memory);
             store.push(&bytes[..first]).unwrap();
             store.push(&bytes[first..]).unwrap();
             let stored = store.finish();
