@@ -41,7 +41,10 @@ impl Checksum {
     }
 
     /// Reads `{algorithm, value}`.
-    pub(crate) fn read(node: Node<'_>) -> Result<Self, MediaError> {
+    ///
+    /// # Errors
+    /// As [`Checksum::new`]; a member that is missing.
+    pub fn read(node: Node<'_>) -> Result<Self, MediaError> {
         let text = |key| node.get(key).and_then(Node::as_str);
         let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
             return Err(wrong("`checksum` needs an `algorithm` and a `value`"));

@@ -7,6 +7,7 @@
 //! * `router`: which path leads where; `routes`: one file for each family;
 //! * `request`: what is asked for; `negotiate`: one envelope or a stream; `deliver` and `follow`: from the one to the other;
 //! * `transport`: server-sent events, NDJSON, WebSocket; `answer` and `fault`: envelopes as responses;
+//! * `media`: uploads, and what runs have made;
 //! * `openapi`: what the routes are, for programs;
 //! * `serve`: from a listener to connections; `guard`: who may ask, and how much.
 
@@ -16,6 +17,7 @@ mod deliver;
 mod fault;
 mod follow;
 mod guard;
+mod media;
 mod metrics;
 mod negotiate;
 mod openapi;
@@ -32,6 +34,7 @@ mod transport;
 pub use crate::{
     capability::capabilities,
     guard::{NoOrigin, TokenFileError, Tokens, Unguarded},
+    media::{MediaStore, Published, UploadSettings},
     metrics::Metrics,
     openapi::openapi,
     server::Server,

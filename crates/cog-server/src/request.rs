@@ -5,7 +5,7 @@ mod options;
 mod recovery;
 
 pub(crate) use self::{
-    body::{ExecuteBody, RunBody, object, read},
+    body::{ExecuteBody, RunBody, object, only, read},
     options::{Mode, Options},
     recovery::of_headers,
 };

@@ -16,7 +16,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use crate::{
     fault::Fault,
     guard,
-    routes::{about, execute, legacy, modules, pages, sessions, socket},
+    routes::{about, execute, legacy, media, modules, pages, sessions, socket},
     state::App,
 };
 
@@ -52,6 +52,9 @@ pub(crate) fn described() -> OpenApiRouter<App> {
         .routes(routes!(socket::socket))
         .routes(routes!(sessions::show, sessions::cancel))
         .routes(routes!(sessions::events))
+        .routes(routes!(media::create))
+        .routes(routes!(media::upload))
+        .routes(routes!(media::show))
         .routes(routes!(legacy::run))
         .routes(routes!(legacy::list))
         .routes(routes!(legacy::show))

@@ -5,6 +5,7 @@ mod describe;
 pub(crate) mod execute;
 mod extract;
 pub(crate) mod legacy;
+pub(crate) mod media;
 pub(crate) mod modules;
 pub(crate) mod pages;
 pub(crate) mod sessions;

@@ -5,10 +5,10 @@ use cog_run::{Runtime, StopReason, sessions::Sessions};
 use tokio::net::TcpListener;
 
 use crate::{
-    Metrics, ServerSettings, SetupError,
+    MediaStore, Metrics, ServerSettings, SetupError,
     guard::{Drain, Guard, Guards, Hosts, Rates, Slots},
     router, serve,
-    state::App,
+    state::{App, Shared},
 };
 
 /// Runs modules for whoever asks over HTTP.
@@ -17,18 +17,26 @@ pub struct Server {
     runtime: Runtime,
     sessions: Sessions,
     metrics: Metrics,
+    media: MediaStore,
 }
 
 impl Server {
     /// A server over these modules and sessions.
     pub fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
-        Self { settings, runtime, sessions, metrics: Metrics::new() }
+        let media = MediaStore::new(settings.uploads.clone());
+        Self { settings, runtime, sessions, metrics: Metrics::new(), media }
     }
 
     /// The same, with counters that the runtime tells of its runs ([`cog_run::Builder::observer`]).
     #[must_use]
     pub fn with_metrics(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
+    }
+
+    /// The same with the store that the runtime opens uploads from, and leaves there what runs have made.
+    #[must_use]
+    pub fn with_media(self, media: MediaStore) -> Self {
+        Self { media, ..self }
     }
 
     /// Its routes and their guards, for a program that has a listener of its own at this address. The other end of each
@@ -70,6 +78,12 @@ impl Server {
             drain,
             metrics: self.metrics.clone(),
         });
-        Ok(App::new(settings.clone(), self.runtime.clone(), self.sessions.clone(), guard))
+        Ok(App::new(Shared {
+            settings: settings.clone(),
+            runtime: self.runtime.clone(),
+            sessions: self.sessions.clone(),
+            guard,
+            media: self.media.clone(),
+        }))
     }
 }

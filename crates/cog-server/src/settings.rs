@@ -2,7 +2,10 @@ use std::{net::SocketAddr, time::Duration};
 
 use thiserror::Error;
 
-use crate::guard::{Access, NoOrigin, Origins, Tokens, Unguarded};
+use crate::{
+    UploadSettings,
+    guard::{Access, NoOrigin, Origins, Tokens, Unguarded},
+};
 
 /// Every limit of a server, each with its default (docs/server.md).
 #[derive(Debug, Clone)]
@@ -36,6 +39,8 @@ pub struct ServerSettings {
     pub socket_idle: Duration,
     /// How long a reader may take nothing of what is there for it: 30 s.
     pub slow_reader: Duration,
+    /// What is kept of uploads, and of what runs have made.
+    pub uploads: UploadSettings,
     /// How long what is under way may go on once the server is told to end: 10 s.
     pub drain: Duration,
 }
@@ -57,6 +62,7 @@ impl Default for ServerSettings {
             heartbeat: Duration::from_secs(15),
             socket_idle: Duration::from_secs(60),
             slow_reader: Duration::from_secs(30),
+            uploads: UploadSettings::default(),
             drain: Duration::from_secs(10),
         }
     }

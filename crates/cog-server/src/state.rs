@@ -6,7 +6,7 @@ use axum::http::Extensions;
 use cog_run::{Runtime, sessions::Sessions};
 
 use crate::{
-    ServerSettings,
+    MediaStore, ServerSettings,
     fault::Fault,
     guard::{Client, Guard},
 };
@@ -21,11 +21,12 @@ pub(crate) struct Shared {
     pub(crate) runtime: Runtime,
     pub(crate) sessions: Sessions,
     pub(crate) guard: Guard,
+    pub(crate) media: MediaStore,
 }
 
 impl App {
-    pub(crate) fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions, guard: Guard) -> Self {
-        Self(Arc::new(Shared { settings, runtime, sessions, guard }))
+    pub(crate) fn new(shared: Shared) -> Self {
+        Self(Arc::new(shared))
     }
 
     /// A place for one more stream, held as long as its run goes on.

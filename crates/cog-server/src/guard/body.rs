@@ -33,7 +33,7 @@ pub(crate) async fn read(mut body: Body, largest: usize, longest: Duration) -> R
 
 /// Reads on without keeping anything, up to a point: a client that is still sending when the connection is closed loses
 /// the answer with it.
-async fn pass_over(body: &mut Body) {
+pub(crate) async fn pass_over(body: &mut Body) {
     const MOST: usize = 4 << 20;
     const LONGEST: Duration = Duration::from_secs(1);
     let reading = async {

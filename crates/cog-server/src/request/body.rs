@@ -95,7 +95,7 @@ impl RunBody {
 }
 
 /// E1001 for a member that is none of these; `place` stands before its name.
-pub(super) fn only(node: Node<'_>, place: &str, keys: &[&str]) -> Result<(), ErrorBody> {
+pub(crate) fn only(node: Node<'_>, place: &str, keys: &[&str]) -> Result<(), ErrorBody> {
     let Some((unknown, _)) = node.members().find(|(key, _)| !keys.contains(key)) else { return Ok(()) };
     let shown: String = unknown.chars().take(60).collect();
     let message = format!("{place}{shown}: not known; allowed: {}", keys.join(", "));

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod drain;
+mod media;
 mod negotiation;
 mod routes;
 mod sessions;

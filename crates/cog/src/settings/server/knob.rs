@@ -95,6 +95,16 @@ knobs! {
         "How long a client may take nothing of what is there for it";
     "drain" "COG_SERVE_DRAIN" "drain" Time |it| &mut it.server.drain,
         "How long streams may go on once the server is told to end";
+    "uploads" "COG_SERVE_UPLOADS" "uploads" Count |it| &mut it.server.uploads.count,
+        "How many uploads are kept, of all clients";
+    "uploads-per-client" "COG_SERVE_UPLOADS_PER_CLIENT" "uploads_per_client" Count |it| &mut it.server.uploads.per_client,
+        "How many uploads of one client are kept";
+    "uploads-bytes" "COG_SERVE_UPLOADS_BYTES" "uploads_bytes" Bytes |it| &mut it.server.uploads.bytes,
+        "What all uploads may hold together, on disk";
+    "uploads-bytes-per-client" "COG_SERVE_UPLOADS_BYTES_PER_CLIENT" "uploads_bytes_per_client" Bytes |it| &mut it.server.uploads.bytes_per_client,
+        "What the uploads of one client may hold";
+    "upload-keep" "COG_SERVE_UPLOAD_KEEP" "upload_keep" Time |it| &mut it.server.uploads.keep,
+        "How long an upload is kept";
     "recovery" "COG_SERVE_RECOVERY" "recovery" Switch |it| &mut it.recovery,
         "Let streams that were cut be resumed";
     "session-keep" "COG_SERVE_SESSION_KEEP" "session_keep" Time |it| &mut it.sessions.keep,

@@ -1,0 +1,28 @@
+//! Media that are kept for a while: uploads before a run, and what a run has made (supplement section 9).
+//!
+//! * `store`: what there is, whose it is, and until when; `entry`: one of them;
+//! * `receive`: from a request's body to the store, block by block; `span`: which part of an upload a body is;
+//! * `serve`: from the store to a response; `ticket`: what a client is told of an upload;
+//! * `error`: why not.
+
+mod entry;
+mod error;
+mod receive;
+mod serve;
+mod settings;
+mod span;
+mod store;
+mod ticket;
+mod time;
+
+pub(crate) use self::{
+    error::UploadError,
+    receive::receive,
+    serve::serve,
+    span::Span,
+    ticket::{Progress, Ticket, Wanted},
+};
+pub use self::{
+    settings::UploadSettings,
+    store::{MediaStore, Published},
+};

@@ -1,0 +1,146 @@
+use std::{io::Read as _, time::Duration};
+
+use cog_json::Value;
+
+use super::*;
+
+const PIXEL: &[u8] =
+    b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+
+fn store(set: impl FnOnce(&mut UploadSettings)) -> MediaStore {
+    let mut settings = UploadSettings::default();
+    set(&mut settings);
+    MediaStore::new(settings)
+}
+
+fn wanted(text: &str) -> Wanted {
+    Wanted::read(&Value::parse(text).unwrap()).unwrap()
+}
+
+fn created(store: &MediaStore, owner: &str) -> String {
+    store.create(owner, Wanted::default()).unwrap().id
+}
+
+fn sent(store: &MediaStore, id: &str, bytes: &[u8]) -> Result<Progress, UploadError> {
+    let mut upload = store.begin(id, "me", None)?;
+    upload.push(bytes)?;
+    upload.finish()
+}
+
+fn code(error: &UploadError) -> String {
+    cog_spec::ErrorBody::from(error).code.as_str().to_owned()
+}
+
+fn bytes(store: &MediaStore, id: &str, owner: Option<&str>) -> Result<Vec<u8>, MediaError> {
+    let mut bytes = Vec::new();
+    store.open(id, owner)?.reader().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+#[tokio::test]
+async fn an_upload_is_opened_by_who_owns_it_and_by_nobody_else() {
+    let store = store(|_| {});
+    let id = created(&store, "me");
+    let progress = sent(&store, &id, PIXEL).unwrap();
+    assert_eq!((progress.is_complete(), progress.received), (true, 35));
+    assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
+    for owner in [None, Some(""), Some("you")] {
+        let error = bytes(&store, &id, owner).unwrap_err();
+        assert!(matches!(error, MediaError::Upload { expired: false }), "{owner:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_cut_goes_on_where_it_was_and_nowhere_else() {
+    let store = store(|_| {});
+    let id = created(&store, "me");
+    let mut upload = store.begin(&id, "me", None).unwrap();
+    upload.push(&PIXEL[..20]).unwrap();
+    assert!(matches!(store.begin(&id, "me", None), Err(UploadError::Busy)));
+    drop(upload);
+    assert_eq!(store.progress(&id, "me").unwrap().received, 20);
+    assert!(matches!(
+        store.begin(&id, "me", Some(19)),
+        Err(UploadError::Elsewhere { first: 19, received: 20 })
+    ));
+    assert!(bytes(&store, &id, Some("me")).is_err(), "not all of it is there");
+    let mut upload = store.begin(&id, "me", Some(20)).unwrap();
+    upload.push(&PIXEL[20..]).unwrap();
+    upload.finish().unwrap();
+    assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
+    assert!(matches!(store.begin(&id, "me", None), Err(UploadError::Complete)));
+}
+
+#[tokio::test]
+async fn an_upload_is_held_to_what_was_said_of_it_and_can_be_sent_anew() {
+    let store = store(|_| {});
+    for (said, expected) in [
+        (r#"{"media_type": "image/png"}"#, "E1014"),
+        (r#"{"size_bytes": 34}"#, "E1011"),
+        (r#"{"size_bytes": 36}"#, "E1001"),
+        (r#"{"checksum": {"algorithm": "crc32", "value": "00000000"}}"#, "E1020"),
+    ] {
+        let id = store.create("me", wanted(said)).unwrap().id;
+        assert_eq!(code(&sent(&store, &id, PIXEL).unwrap_err()), expected, "{said}");
+        assert_eq!(code(&sent(&store, &id, PIXEL).unwrap_err()), expected, "{said}");
+    }
+    let id = store.create("me", wanted(r#"{"media_type": "IMAGE/GIF", "size_bytes": 35}"#)).unwrap().id;
+    assert_eq!(code(&sent(&store, &id, b"no medium").unwrap_err()), "E1001");
+    assert!(sent(&store, &id, PIXEL).is_ok());
+    assert_eq!(code(&store.create("me", wanted(r#"{"media_type": "text/html"}"#)).unwrap_err()), "E1010");
+    let large = r#"{"media_type": "image/png", "size_bytes": 20971521}"#;
+    assert_eq!(code(&store.create("me", wanted(large)).unwrap_err()), "E1011");
+}
+
+#[tokio::test]
+async fn there_is_room_for_so_many_uploads_and_bytes_and_not_for_more() {
+    let store = store(|settings| {
+        settings.count = 3;
+        settings.per_client = 2;
+        settings.bytes = 100;
+        settings.bytes_per_client = 50;
+    });
+    let (first, second) = (created(&store, "me"), created(&store, "me"));
+    assert_eq!(code(&store.create("me", Wanted::default()).unwrap_err()), "E4002");
+    created(&store, "you");
+    assert_eq!(code(&store.create("others", Wanted::default()).unwrap_err()), "E4002");
+    sent(&store, &first, PIXEL).unwrap();
+    let error = sent(&store, &second, PIXEL).unwrap_err();
+    assert!(matches!(error, UploadError::Full { limit: "uploads_bytes_per_client", max: 50, .. }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_used_in_time_is_told_to_its_owner_and_gone() {
+    let store = store(|settings| settings.keep = Duration::ZERO);
+    let id = created(&store, "me");
+    assert!(matches!(
+        store.begin(&id, "me", None),
+        Err(UploadError::Media(MediaError::Upload { expired: true }))
+    ));
+    assert_eq!(code(&store.progress(&id, "me").unwrap_err()), "E1018");
+    assert_eq!(code(&store.progress(&id, "you").unwrap_err()), "E1019");
+    assert!(store.lock().entries.is_empty());
+}
+
+#[tokio::test]
+async fn what_expires_while_it_is_sent_leaves_nothing() {
+    let store = store(|_| {});
+    let id = created(&store, "me");
+    let mut upload = store.begin(&id, "me", None).unwrap();
+    store.lock().entries.get_mut(&id).unwrap().until = Instant::now();
+    assert_eq!(code(&upload.push(PIXEL).unwrap_err()), "E1018");
+    drop(upload);
+    assert!(store.lock().entries.is_empty());
+}
+
+#[tokio::test]
+async fn what_a_run_has_made_can_be_fetched_until_it_expires() {
+    let store = store(|_| {});
+    let id = created(&store, "me");
+    sent(&store, &id, PIXEL).unwrap();
+    let (media, _) = store.media(&id, "me").unwrap();
+    let published = store.publish("me", media).unwrap();
+    let id = published.url.strip_prefix("/v1/media/").unwrap();
+    assert!(id.starts_with("med_") && published.expires_at.ends_with('Z'));
+    assert_eq!(bytes(&store, id, Some("me")).unwrap(), PIXEL);
+}

@@ -1,0 +1,137 @@
+//! Uploads over HTTP: all at once, in parts, cut, wrong, and served again.
+
+use std::time::Duration;
+
+use cog_json::Value;
+use futures_util::{StreamExt as _, stream};
+use reqwest::Response;
+
+use crate::support::{Stage, envelope, failure};
+
+const PIXEL: &[u8] =
+    b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+
+async fn created(stage: &Stage, said: &str) -> Value {
+    let url = stage.url("/v1/media/upload-url");
+    let request = stage.client.post(url).header("content-type", "application/json").body(said.to_owned());
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 201);
+    envelope(response).await
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(|it| it.as_str()).unwrap_or_else(|| panic!("no {key}"))
+}
+
+/// The address of a new upload, and its id.
+async fn place(stage: &Stage) -> (String, String) {
+    let ticket = created(stage, "{}").await;
+    (stage.url(text(&ticket, "upload_url")), text(&ticket, "upload_id").to_owned())
+}
+
+async fn part(stage: &Stage, url: &str, range: &str, bytes: &[u8]) -> Response {
+    let request = stage.client.put(url).header("content-range", range).body(bytes.to_vec());
+    request.send().await.unwrap()
+}
+
+#[tokio::test]
+async fn an_upload_is_taken_checked_and_given_back_to_be_saved() {
+    let stage = Stage::answering().await;
+    let ticket = created(&stage, r#"{"media_type": "image/gif", "size_bytes": 35}"#).await;
+    assert_eq!((text(&ticket, "method"), ticket.get("max_size_bytes").unwrap().as_u64()), ("PUT", Some(35)));
+    let url = stage.url(text(&ticket, "upload_url"));
+    let response = stage.client.put(url).body(PIXEL).send().await.unwrap();
+    assert_eq!(
+        (response.status().as_u16(), &response.headers()["range"]),
+        (200, &"bytes=0-34".parse().unwrap())
+    );
+    let told = envelope(response).await;
+    assert_eq!((text(&told, "media_type"), text(&told, "sha256").len()), ("image/gif", 64));
+    let response = stage.get(&format!("/v1/media/{}", text(&ticket, "upload_id"))).await;
+    let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!((header("content-type").as_str(), header("content-length").as_str()), ("image/gif", "35"));
+    assert_eq!(header("x-content-type-options"), "nosniff");
+    assert!(header("content-disposition").starts_with("attachment; filename=\"upl_"));
+    assert!(header("content-security-policy").contains("sandbox"));
+    assert!(header("cache-control").starts_with("private, max-age="));
+    assert_eq!(response.bytes().await.unwrap(), PIXEL);
+}
+
+#[tokio::test]
+async fn parts_follow_each_other_and_how_much_is_there_can_be_asked() {
+    let stage = Stage::answering().await;
+    let (url, _) = place(&stage).await;
+    assert_eq!(part(&stage, &url, "bytes 0-9/35", &PIXEL[..10]).await.status(), 202);
+    let response = part(&stage, &url, "bytes 12-34/35", &PIXEL[12..]).await;
+    assert_eq!(response.status(), 416);
+    let told = envelope(response).await;
+    assert_eq!(told.pointer("/error/details/received_bytes").unwrap().as_u64(), Some(10));
+    let asked = part(&stage, &url, "bytes */35", &[]).await;
+    assert_eq!((asked.status().as_u16(), &asked.headers()["range"]), (202, &"bytes=0-9".parse().unwrap()));
+    assert_eq!(part(&stage, &url, "bytes 10-34/35", &PIXEL[10..]).await.status(), 200);
+    assert_eq!(part(&stage, &url, "bytes */35", &[]).await.status(), 200);
+    assert_eq!(part(&stage, &url, "bytes 0-34/35", PIXEL).await.status(), 409);
+}
+
+#[tokio::test]
+async fn what_came_before_a_cut_is_kept() {
+    let stage = Stage::answering().await;
+    let (url, _) = place(&stage).await;
+    let cut = stream::iter([Ok(PIXEL[..20].to_vec()), Err(std::io::Error::other("gone"))]);
+    let cut = stage.client.put(&url).body(reqwest::Body::wrap_stream(cut)).send().await;
+    assert!(cut.is_err() || cut.unwrap().status() == 408);
+    let mut received = None;
+    while received != Some(20) {
+        let asked = part(&stage, &url, "bytes */*", &[]).await;
+        received = envelope(asked).await.get("received_bytes").unwrap().as_u64();
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(part(&stage, &url, "bytes 20-34/35", &PIXEL[20..]).await.status(), 200);
+}
+
+#[tokio::test]
+async fn what_is_wrong_has_its_code_and_its_status() {
+    let stage = Stage::answering().await;
+    let unknown = stage.url("/v1/media/uploads/upl_0");
+    let put = |url: &str, bytes: &'static [u8]| stage.client.put(url).body(bytes);
+    assert_eq!(failure(put(&unknown, PIXEL)).await, (404, "E1019".to_owned()));
+    assert_eq!(failure(stage.client.get(stage.url("/v1/media/med_0"))).await, (404, "E1019".to_owned()));
+    let (url, id) = place(&stage).await;
+    let get = stage.client.get(stage.url(&format!("/v1/media/{id}")));
+    assert_eq!(failure(get).await, (404, "E1019".to_owned()), "it has no bytes yet");
+    assert_eq!(failure(put(&url, b"<script>alert(1)</script>")).await, (415, "E1010".to_owned()));
+    assert_eq!(failure(put(&url, b"")).await, (415, "E1010".to_owned()));
+    assert_eq!(failure(put(&url, &PIXEL[..9])).await, (422, "E1013".to_owned()));
+    for range in ["bytes 9-0/35", "0-9", "bytes 0-9"] {
+        let request = put(&url, PIXEL).header("content-range", range);
+        assert_eq!(failure(request).await, (400, "E1001".to_owned()), "{range}");
+    }
+    let request = put(&url, PIXEL).header("content-range", "bytes 0-9/35");
+    assert_eq!(failure(request).await, (400, "E1001".to_owned()), "more than the range says");
+    let small = created(&stage, r#"{"size_bytes": 34}"#).await;
+    let small = stage.url(text(&small, "upload_url"));
+    assert_eq!(failure(put(&small, PIXEL)).await, (413, "E1011".to_owned()));
+    let streamed = stream::iter([PIXEL, PIXEL]).map(Ok::<_, std::io::Error>);
+    let request = stage.client.put(&small).body(reqwest::Body::wrap_stream(streamed));
+    assert_eq!(failure(request).await, (413, "E1011".to_owned()));
+    let sum = format!(r#"{{"checksum": {{"algorithm": "sha256", "value": "{}"}}}}"#, "0".repeat(64));
+    let held = created(&stage, &sum).await;
+    let held = stage.url(text(&held, "upload_url"));
+    assert_eq!(failure(put(&held, PIXEL)).await, (422, "E1020".to_owned()));
+}
+
+#[tokio::test]
+async fn an_upload_that_was_not_used_in_time_is_gone() {
+    let stage = Stage::with([], |settings| settings.uploads.keep = Duration::ZERO).await;
+    let (url, _) = place(&stage).await;
+    assert_eq!(failure(stage.client.put(url).body(PIXEL)).await, (410, "E1018".to_owned()));
+}
+
+#[tokio::test]
+async fn a_client_has_so_many_uploads_and_no_more() {
+    let stage = Stage::with([], |settings| settings.uploads.per_client = 1).await;
+    place(&stage).await;
+    let url = stage.url("/v1/media/upload-url");
+    let request = stage.client.post(url).header("content-type", "application/json").body("{}");
+    assert_eq!(failure(request).await, (429, "E4002".to_owned()));
+}
