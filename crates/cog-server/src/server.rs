@@ -23,7 +23,7 @@ pub struct Server {
 impl Server {
     /// A server over these modules and sessions.
     pub fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
-        let media = MediaStore::new(settings.uploads.clone());
+        let media = MediaStore::new(settings.uploads.clone(), None);
         Self { settings, runtime, sessions, metrics: Metrics::new(), media }
     }
 

@@ -39,7 +39,7 @@ pub(crate) async fn receive(
     }
     let upload = received?;
     if span.is_last() {
-        return blocking(move || upload.finish()).await;
+        return upload.finish().await;
     }
     drop(upload);
     store.progress(id, owner)

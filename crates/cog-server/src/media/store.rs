@@ -5,12 +5,13 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use cog_media::{Media, MediaError, MediaRules, Store, Stored, Uploads, check};
+use cog_media::{Media, MediaError, MediaRules, Store, Stored, Tool, Uploads, check};
+use tokio::task::JoinSet;
 
 use super::{
     Progress, Ticket, UploadError, UploadSettings, Wanted,
     entry::{Entry, Said, State},
-    time::rfc3339,
+    time::{self, rfc3339},
 };
 
 /// Media that are kept on disk for their owners, each for a while: uploads, and what runs have made.
@@ -22,6 +23,7 @@ pub struct MediaStore(Arc<Shared>);
 
 struct Shared {
     settings: UploadSettings,
+    tool: Option<Arc<Tool>>,
     kept: Mutex<Kept>,
 }
 
@@ -30,6 +32,8 @@ struct Kept {
     entries: HashMap<String, Entry>,
     /// Those that were not used in time, with their owners; no more than there may be entries.
     expired: VecDeque<(String, String)>,
+    /// What frees the disk in time.
+    timers: JoinSet<()>,
 }
 
 /// Where what a run has made can be fetched.
@@ -52,9 +56,9 @@ pub(super) struct Receiving {
 }
 
 impl MediaStore {
-    /// A store that is empty.
-    pub fn new(settings: UploadSettings) -> Self {
-        Self(Arc::new(Shared { settings, kept: Mutex::default() }))
+    /// A store that is empty. The tool reads sound, video and documents; without it pictures alone are taken.
+    pub fn new(settings: UploadSettings, tool: Option<Arc<Tool>>) -> Self {
+        Self(Arc::new(Shared { settings, tool, kept: Mutex::default() }))
     }
 
     /// Keeps what a run has made, for who asked for the run. Call it inside a Tokio runtime.
@@ -132,17 +136,18 @@ impl MediaStore {
         kept.has_place(owner, settings)?;
         kept.has_room(owner, length, settings)?;
         let id = fresh_id(prefix)?;
-        let (until, expires_at) = (Instant::now() + settings.keep, SystemTime::now() + settings.keep);
+        let (until, expires_at) = (Instant::now() + settings.keep, time::now() + settings.keep);
         let entry = Entry { owner: owner.to_owned(), until, expires_at, said, received: length, state };
         kept.entries.insert(id.clone(), entry);
-        self.forget_at(until);
+        self.forget_at(until, &mut kept.timers);
         Ok((id, expires_at))
     }
 
     /// Has the disk freed in time, also where nobody asks for anything more.
-    fn forget_at(&self, until: Instant) {
+    fn forget_at(&self, until: Instant, timers: &mut JoinSet<()>) {
+        while timers.try_join_next().is_some() {}
         let shared = Arc::downgrade(&self.0);
-        tokio::spawn(async move {
+        timers.spawn(async move {
             tokio::time::sleep_until(until.into()).await;
             if let Some(shared) = shared.upgrade() {
                 drop(Self(shared).lock());
@@ -248,17 +253,21 @@ impl Receiving {
         pushed.inspect_err(|_| self.start_over()).map_err(UploadError::from)
     }
 
-    /// All bytes have come: checks them. What does not hold can be sent anew. Waits for the disk.
-    pub(super) fn finish(mut self) -> Result<Progress, UploadError> {
+    /// All bytes have come: checks them. What does not hold can be sent anew.
+    pub(super) async fn finish(mut self) -> Result<Progress, UploadError> {
         if let Some(said) = self.said.length.filter(|said| *said != self.received) {
             return Err(UploadError::OtherLength { found: self.received, said });
         }
         let Some(store) = self.bytes.take() else { return Err(UploadError::unknown()) };
-        let checked = check(store.finish(), &self.said.expected, &MediaRules::default());
-        let media = checked.inspect_err(|_| self.start_over())?;
+        let (stored, received) = (store.finish(), self.received);
+        // Where it does not pass, or nobody waits any more, it can be sent anew.
+        self.start_over();
+        let tool = self.store.0.tool.as_deref();
+        let media = check(stored, &self.said.expected, &MediaRules::default(), tool).await?;
+        self.bytes = None;
         let mut kept = self.store.lock();
         let entry = kept.of(&self.id, &self.owner)?;
-        entry.state = State::Complete(media);
+        (entry.received, entry.state) = (received, State::Complete(media));
         Ok(entry.progress(&self.id))
     }
 

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
 
 use cog_run::sessions::{SessionError, SessionSettings, Sessions};
-use cog_server::{Metrics, Server, SetupError, Tokens};
+use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
@@ -24,6 +24,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     serving.server.access.check(serving.address()).map_err(|error| cannot_serve(&error))?;
     let asked = asking::asked(&settings, asking::Tape::Off)?;
     let metrics = Metrics::new();
+    let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
     let runtime = running::builder(&settings, asked.providers).observer(Arc::new(metrics.clone())).build();
     let kept = SessionSettings {
         state_dir: serving.state_dir.clone(),
@@ -40,7 +41,8 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         let signals = Signals::new()?;
         console.note(&asked.told);
         console.note(&format!("{modules} modules at http://{address} (Ctrl-C ends it)"));
-        let server = Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics);
+        let server =
+            Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
         until_told(server, listener, signals, console).await
     })
 }

@@ -10,7 +10,7 @@ const PIXEL: &[u8] =
 fn store(set: impl FnOnce(&mut UploadSettings)) -> MediaStore {
     let mut settings = UploadSettings::default();
     set(&mut settings);
-    MediaStore::new(settings)
+    MediaStore::new(settings, None)
 }
 
 fn wanted(text: &str) -> Wanted {
@@ -21,10 +21,10 @@ fn created(store: &MediaStore, owner: &str) -> String {
     store.create(owner, Wanted::default()).unwrap().id
 }
 
-fn sent(store: &MediaStore, id: &str, bytes: &[u8]) -> Result<Progress, UploadError> {
+async fn sent(store: &MediaStore, id: &str, bytes: &[u8]) -> Result<Progress, UploadError> {
     let mut upload = store.begin(id, "me", None)?;
     upload.push(bytes)?;
-    upload.finish()
+    upload.finish().await
 }
 
 fn code(error: &UploadError) -> String {
@@ -41,7 +41,7 @@ fn bytes(store: &MediaStore, id: &str, owner: Option<&str>) -> Result<Vec<u8>, M
 async fn an_upload_is_opened_by_who_owns_it_and_by_nobody_else() {
     let store = store(|_| {});
     let id = created(&store, "me");
-    let progress = sent(&store, &id, PIXEL).unwrap();
+    let progress = sent(&store, &id, PIXEL).await.unwrap();
     assert_eq!((progress.is_complete(), progress.received), (true, 35));
     assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
     for owner in [None, Some(""), Some("you")] {
@@ -66,7 +66,7 @@ async fn what_was_cut_goes_on_where_it_was_and_nowhere_else() {
     assert!(bytes(&store, &id, Some("me")).is_err(), "not all of it is there");
     let mut upload = store.begin(&id, "me", Some(20)).unwrap();
     upload.push(&PIXEL[20..]).unwrap();
-    upload.finish().unwrap();
+    upload.finish().await.unwrap();
     assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
     assert!(matches!(store.begin(&id, "me", None), Err(UploadError::Complete)));
 }
@@ -81,12 +81,12 @@ async fn an_upload_is_held_to_what_was_said_of_it_and_can_be_sent_anew() {
         (r#"{"checksum": {"algorithm": "crc32", "value": "00000000"}}"#, "E1020"),
     ] {
         let id = store.create("me", wanted(said)).unwrap().id;
-        assert_eq!(code(&sent(&store, &id, PIXEL).unwrap_err()), expected, "{said}");
-        assert_eq!(code(&sent(&store, &id, PIXEL).unwrap_err()), expected, "{said}");
+        assert_eq!(code(&sent(&store, &id, PIXEL).await.unwrap_err()), expected, "{said}");
+        assert_eq!(code(&sent(&store, &id, PIXEL).await.unwrap_err()), expected, "{said}");
     }
     let id = store.create("me", wanted(r#"{"media_type": "IMAGE/GIF", "size_bytes": 35}"#)).unwrap().id;
-    assert_eq!(code(&sent(&store, &id, b"no medium").unwrap_err()), "E1001");
-    assert!(sent(&store, &id, PIXEL).is_ok());
+    assert_eq!(code(&sent(&store, &id, b"no medium").await.unwrap_err()), "E1001");
+    assert!(sent(&store, &id, PIXEL).await.is_ok());
     assert_eq!(code(&store.create("me", wanted(r#"{"media_type": "text/html"}"#)).unwrap_err()), "E1010");
     let large = r#"{"media_type": "image/png", "size_bytes": 20971521}"#;
     assert_eq!(code(&store.create("me", wanted(large)).unwrap_err()), "E1011");
@@ -104,8 +104,8 @@ async fn there_is_room_for_so_many_uploads_and_bytes_and_not_for_more() {
     assert_eq!(code(&store.create("me", Wanted::default()).unwrap_err()), "E4002");
     created(&store, "you");
     assert_eq!(code(&store.create("others", Wanted::default()).unwrap_err()), "E4002");
-    sent(&store, &first, PIXEL).unwrap();
-    let error = sent(&store, &second, PIXEL).unwrap_err();
+    sent(&store, &first, PIXEL).await.unwrap();
+    let error = sent(&store, &second, PIXEL).await.unwrap_err();
     assert!(matches!(error, UploadError::Full { limit: "uploads_bytes_per_client", max: 50, .. }));
 }
 
@@ -137,7 +137,7 @@ async fn what_expires_while_it_is_sent_leaves_nothing() {
 async fn what_a_run_has_made_can_be_fetched_until_it_expires() {
     let store = store(|_| {});
     let id = created(&store, "me");
-    sent(&store, &id, PIXEL).unwrap();
+    sent(&store, &id, PIXEL).await.unwrap();
     let (media, _) = store.media(&id, "me").unwrap();
     let published = store.publish("me", media).unwrap();
     let id = published.url.strip_prefix("/v1/media/").unwrap();
