@@ -141,6 +141,49 @@ impl Runtime {
 
 impl Builder {
     /// Who is asked; without one the runtime is offline.
+    ///
+    /// A provider of one's own gives events; everything behind them, the checks among it, is as with a vendor:
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+    /// use cog_run::{RunInput, RunOptions, Runtime};
+    /// use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
+    /// use futures_util::stream;
+    ///
+    /// /// Approves whatever it is shown.
+    /// struct Yes;
+    ///
+    /// const ANSWER: &str = r#"{"ok": true,
+    ///     "meta": {"confidence": 0.95, "risk": "none", "explain": "It is fine."},
+    ///     "data": {"verdict": "approve", "issues": [], "rationale": "I like it."}}"#;
+    ///
+    /// impl Provider for Yes {
+    ///     fn name(&self) -> &str { "yes" }
+    ///     fn model(&self) -> &str { "yes-1" }
+    ///     fn dialect(&self) -> Dialect { Dialect::Prompt }
+    ///     fn modalities(&self) -> &[Modality] { &[Modality::Text] }
+    ///     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> { Ok(None) }
+    ///     fn ask<'a>(&'a self, _: &'a ModelRequest) -> Asking<'a> {
+    ///         let events =
+    ///             [Ok(ModelEvent::Text(ANSWER.to_owned())), Ok(ModelEvent::Finished(FinishReason::Stop))];
+    ///         let reply: ModelStream = Box::pin(stream::iter(events));
+    ///         Box::pin(async { Ok(reply) })
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder().provider(Arc::new(Yes)).build();
+    /// let module = runtime.load("code-reviewer").map_err(|error| error.message)?;
+    /// let input = RunInput::Args("fn main() {}".to_owned());
+    /// let envelope = runtime.execute(&module, input, RunOptions::default()).await;
+    /// assert!(envelope.is_ok());
+    /// assert_eq!(envelope.meta.runtime.model.as_deref(), Some("yes/yes-1"));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn provider(self, provider: Arc<dyn Provider>) -> Self {
         self.providers(Providers::one(provider))
     }
