@@ -176,7 +176,8 @@ pub(crate) struct TestArgs {
     /// Ask the provider and write a recording of each case
     #[arg(long, requires = "provider")]
     pub(crate) record: bool,
-    /// Ask, or replay, and write each answer that differs as the new expected file
+    /// Ask, or replay, and write each answer that differs as the new expected file; not where the file says what an
+    /// answer must fulfil
     #[arg(long)]
     pub(crate) update: bool,
     /// How the report is written

@@ -76,6 +76,15 @@ fn update_writes_the_answer_as_expected() {
 }
 
 #[test]
+fn update_leaves_alone_what_an_answer_must_fulfil() {
+    let expected = r#"{"_validate": {"answer_contains": "ten"}, "$example": {"ok": true}}"#;
+    let (place, mock) = (place(expected), Mock::start([reply(r#"{"answer": "nine", "rationale": "r"}"#)]));
+    let output = asking(&place, &mock, &["--provider", "openai", "--update"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    assert_eq!(place.read("m/tests/case1.expected.json"), expected);
+}
+
+#[test]
 fn only_the_cases_that_are_wanted() {
     let output = place(DATA).cog(["test", "./m", "--case", "nothing"]).output().unwrap();
     assert!(stdout(&output).contains("no golden tests"));
