@@ -24,6 +24,7 @@ pub(crate) const TESTS: &[(&str, fn())] = &[
     ("sound_without_frames_is_damaged", sound_without_frames_is_damaged),
     ("documents_that_loop_come_to_an_end", documents_that_loop_come_to_an_end),
     ("documents_that_grow_are_bounded", documents_that_grow_are_bounded),
+    ("compressed_bombs_are_bounded", compressed_bombs_are_bounded),
     ("pages_are_held_to_the_limit_and_not_one_past_it", pages_are_held_to_the_limit_and_not_one_past_it),
     ("two_types_in_one_file_are_the_first", two_types_in_one_file_are_the_first),
     ("scripts_for_players_are_no_media", scripts_for_players_are_no_media),
@@ -290,5 +291,40 @@ fn ffmpeg_has_limits_and_no_environment() {
         let line = told.lines().find(|line| line.starts_with(limit)).unwrap();
         let values: Vec<_> = line[limit.len()..].split_whitespace().take(2).collect();
         assert_eq!(values, [most, most], "{limit}");
+    }
+}
+
+/// So many zeros, or whatever byte, as zlib writes them.
+fn deflated(bytes: Vec<u8>) -> Vec<u8> {
+    let mut stream = lopdf::Stream::new(lopdf::Dictionary::new(), bytes);
+    stream.compress().unwrap();
+    stream.content
+}
+
+fn compressed_bombs_are_bounded() {
+    // A profile of colours that grows to seventy megabytes, before a pixel is read.
+    let profile = deflated(vec![0; 70 << 20]);
+    let mut chunk = b"iCCPname\0\0".to_vec();
+    chunk.extend(&profile);
+    let mut bytes = png(1, 1, b"");
+    let at = bytes.windows(8).position(|window| window == b"\0\0\0\0IDAT").unwrap();
+    let length = u32::try_from(chunk.len() - 4).unwrap().to_be_bytes();
+    let crc = crc32fast::hash(&chunk).to_be_bytes();
+    bytes.splice(at..at, [&length[..], &chunk, &crc].concat());
+    assert!(["image/png", "E1013"].contains(&told(&bytes).as_str()));
+    // The content of a page, compressed twice.
+    for text in [&b" "[..], b"BT ET "] {
+        let content = deflated(deflated(text.repeat((70 << 20) / text.len())));
+        let filters = "/Filter [/FlateDecode /FlateDecode]";
+        let stream = format!("<< {filters} /Length {} >>\nstream\n", content.len());
+        let page = "<< /Type /Page /Parent 2 0 R /Contents 4 0 R >>";
+        let mark = "CONTENT";
+        let document =
+            tree("<< /Type /Pages /Kids [3 0 R] /Count 1 >>", &[page, &format!("{stream}{mark}\nendstream")]);
+        let at = document.windows(mark.len()).position(|window| window == mark.as_bytes()).unwrap();
+        let mut document = document;
+        document.splice(at..at + mark.len(), content);
+        assert_eq!(told(&document), "application/pdf");
+        in_time(&document);
     }
 }
