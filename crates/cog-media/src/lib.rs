@@ -1,11 +1,10 @@
 //! Media: from where they are to bytes that were checked (SPEC 4, supplement section 9).
 //!
-//! A source becomes [`Stored`] bytes, in memory or on disk by their size, limited and hashed while they are read;
-//! [`check`] tells their type by content and reads their header. Nothing reaches a provider before it has passed:
+//! A source becomes [`Stored`] bytes, limited and hashed while they are read. [`check`] tells their type by content and
+//! reads their header, and nothing reaches a provider before it has passed:
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
 //! use cog_media::{Expected, MediaRules, Store, check, from_base64};
-//!
 //! let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 //! let stored = from_base64(pixel, Store::within(20 << 20))?;
 //! let media = check(stored, &Expected::default(), &MediaRules::default(), None).await?;
