@@ -92,6 +92,13 @@ impl Assembler {
         self.reply = Reply::new(&self.rules);
     }
 
+    /// The model gets media, of which this is told.
+    pub fn saw(&mut self, processed: Value, validation: Value, warnings: Vec<Warning>) {
+        self.rules.runtime.media_processed = Some(processed);
+        self.rules.runtime.media_validation = Some(validation);
+        self.rules.warnings.extend(warnings);
+    }
+
     /// Gives what was held back long enough (supplement R47).
     pub fn tick(&mut self, now: Duration, out: &mut impl Extend<Chunk>) {
         self.reply.settle(now, &mut self.outbox);

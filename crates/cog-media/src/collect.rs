@@ -60,6 +60,7 @@ fn few_enough(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(),
 /// # Errors
 /// Why it is refused.
 pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
+    source.check(&rules)?;
     let fetched = match &source.place {
         Place::Url(url) => Some(access.fetch(url, Store::within(rules.bytes_of_any())).await?),
         _ => None,

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use cog_json::{Node, Value};
 
-use crate::{Checksum, MediaError};
+use crate::{Checksum, MediaError, MediaRules};
 
 /// Where a medium comes from, and what was said of it (SPEC 4.2, supplement section 9).
 #[derive(Debug, Clone)]
@@ -73,6 +73,22 @@ impl MediaSource {
             rotation: node.get("rotation").map(Rotation::read).transpose()?.unwrap_or_default(),
             ..Self::new(place)
         })
+    }
+}
+
+impl MediaSource {
+    /// Whether it is said to be something that the rules take, as far as something is said; nothing is opened.
+    ///
+    /// # Errors
+    /// [`MediaError::Unsupported`].
+    pub fn check(&self, rules: &MediaRules) -> Result<(), MediaError> {
+        let allowed = rules.media_types();
+        match &self.media_type {
+            Some(said) if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(said)) => {
+                Err(MediaError::unsupported(Some(said), &allowed))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -3,13 +3,16 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
+use cog_media::{Media, Processed, media_processed, media_validation};
 use cog_provider::{ModelRequest, ModelStream, Provider, ProviderError};
-use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent};
+use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent, Progress};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Stop,
+    media::{self, Sources},
+    prompt,
     question::{self, Question},
 };
 
@@ -22,6 +25,8 @@ pub(crate) struct Plan {
     pub(crate) question: Question,
     /// The question, as the provider is asked it.
     pub(crate) request: ModelRequest,
+    /// What is to be opened before anybody is asked.
+    pub(crate) media: Option<Sources>,
     pub(crate) timeout: Duration,
     pub(crate) stop: Stop,
 }
@@ -37,6 +42,10 @@ pub(crate) struct Driver {
 }
 
 enum State {
+    /// The media of the input are to be opened and checked.
+    Collecting(Box<Assembler>, Sources),
+    /// They are to be made what the provider takes.
+    Preparing(Box<Assembler>, Sources, Vec<Media>),
     /// The provider is to be asked.
     Asking(Box<Assembler>),
     /// The reply arrives.
@@ -57,13 +66,34 @@ enum Arrived {
     Late,
 }
 
+impl Plan {
+    /// Puts the media of the input into the question.
+    ///
+    /// # Errors
+    /// What the provider cannot take.
+    pub(crate) fn show(&mut self, sources: &Sources, all: &[Processed]) -> Result<(), ErrorBody> {
+        let parts = media::parts_of(all).map_err(|error| ErrorBody::from(&error))?;
+        let Question { module, compiled, .. } = &self.question;
+        self.request.messages = prompt::conversation(module, compiled, &sources.input, parts)?;
+        self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))
+    }
+}
+
 impl Driver {
-    pub(crate) fn new(run: Plan, rules: AnswerRules) -> Self {
+    pub(crate) fn new(mut run: Plan, rules: AnswerRules) -> Self {
         let (mut assembler, first) = Assembler::new(rules);
         let mut ready = VecDeque::from([first]);
         assembler.tick(Duration::ZERO, &mut ready);
         let asked = run.request.messages.messages().len();
-        Self { run, asked, state: State::Asking(Box::new(assembler)), ready, started: Instant::now() }
+        let assembler = Box::new(assembler);
+        let state = match run.media.take() {
+            Some(sources) => {
+                ready.push_back(progress("media_fetch", 0));
+                State::Collecting(assembler, sources)
+            }
+            None => State::Asking(assembler),
+        };
+        Self { run, asked, state, ready, started: Instant::now() }
     }
 
     /// The next chunk; none after the last.
@@ -73,10 +103,43 @@ impl Driver {
                 return Some((chunk, self));
             }
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
+                State::Collecting(assembler, sources) => self.collect(assembler, sources).await,
+                State::Preparing(assembler, sources, media) => self.prepare(assembler, sources, media).await,
                 State::Asking(assembler) => self.ask(assembler).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
                 State::Ended => return None,
             };
+        }
+    }
+
+    async fn collect(&mut self, assembler: Box<Assembler>, sources: Sources) -> State {
+        match self.in_time(sources.collect()).await {
+            Ok(media) => {
+                self.ready.push_back(progress("media_convert", 5));
+                State::Preparing(assembler, sources, media)
+            }
+            Err(error) => self.fail(assembler, error),
+        }
+    }
+
+    async fn prepare(&mut self, mut assembler: Box<Assembler>, sources: Sources, media: Vec<Media>) -> State {
+        let prepared = self.in_time(sources.prepare(media)).await;
+        let shown = prepared.and_then(|all| self.run.show(&sources, &all).map(|()| all));
+        match shown {
+            Ok(all) => {
+                assembler.saw(media_processed(&all), media_validation(&all), media::warnings(&all));
+                State::Asking(assembler)
+            }
+            Err(error) => self.fail(assembler, error),
+        }
+    }
+
+    /// Waits for work that may fail, unless the run is ended or late before.
+    async fn in_time<T>(&mut self, work: impl Future<Output = Result<T, ErrorBody>>) -> Result<T, ErrorBody> {
+        tokio::select! {
+            biased;
+            reason = self.run.stop.wait() => Err(reason.error()),
+            done = timeout_at(self.deadline(), work) => done.unwrap_or_else(|_| Err(self.lateness())),
         }
     }
 
@@ -162,10 +225,12 @@ impl Driver {
     }
 
     fn too_late(&mut self, assembler: Box<Assembler>) -> State {
+        self.fail(assembler, self.lateness())
+    }
+
+    fn lateness(&self) -> ErrorBody {
         let message = format!("the run took longer than {:?}", self.run.timeout);
-        let error = ErrorBody::new(Code::StreamTimeout, message)
-            .suggest("allow more time (--timeout), or ask for less");
-        self.fail(assembler, error)
+        ErrorBody::new(Code::StreamTimeout, message).suggest("allow more time (--timeout), or ask for less")
     }
 
     /// How long the run may still take.
@@ -182,6 +247,11 @@ impl Driver {
         const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
         self.started.checked_add(elapsed).unwrap_or_else(|| self.started + FAR)
     }
+}
+
+/// Tells what is done before anybody is asked.
+fn progress(stage: &str, percent: u8) -> Chunk {
+    Chunk::Progress(Progress { percent, stage: Some(stage.to_owned()), ..Progress::default() })
 }
 
 /// Waits for the reply, no longer than what is held back may wait, nor than the run may take.

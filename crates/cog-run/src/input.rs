@@ -1,9 +1,12 @@
 //! From what the caller gives to an input that fits the module's contract.
 
-use cog_json::{Node, ToJson, Value, Writer};
+use cog_json::{Node, Path, ToJson, Value, Writer};
+use cog_media::MediaSource;
 use cog_module::Module;
 use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody};
+
+use crate::media;
 
 /// What a run is given.
 #[derive(Debug, Clone)]
@@ -19,6 +22,10 @@ pub enum RunInput {
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedInput {
     value: Value,
+    /// The same as the prompt tells it: in the place of each medium stands its number.
+    told: Value,
+    /// Its media, and where they stand.
+    media: Vec<(Path, MediaSource)>,
     /// What `$ARGUMENTS` stands for, and the field of the input that holds it.
     arguments: Option<Arguments>,
 }
@@ -36,27 +43,24 @@ impl CheckedInput {
     /// E1001 to E1004, with every violation in `details.violations`; E1005 where the input is longer
     /// than `runtime_requirements.max_input_tokens`.
     pub(crate) fn new(module: &Module, input: RunInput) -> Result<Self, ErrorBody> {
-        let checked = match input {
-            RunInput::Json(value) => Self { arguments: arguments_of(&value), value },
-            RunInput::Args(text) => Self::from_args(module, text)?,
+        let (value, arguments) = match input {
+            RunInput::Json(value) => (value.clone(), arguments_of(&value)),
+            RunInput::Args(text) => from_args(module, text)?,
         };
-        let violations = module.contract.check_input(checked.value.node());
+        let violations = module.contract.check_input(value.node());
         if !violations.is_empty() {
             return Err(violated(&violations));
         }
+        let media = media_of(module, &value)?;
+        let told = if media.is_empty() { value.clone() } else { numbered(&value, &media) };
+        let checked = Self { value, told, media, arguments };
         checked.fits_in(module.manifest.requirements.max_input_tokens)?;
         Ok(checked)
     }
 
-    fn from_args(module: &Module, text: String) -> Result<Self, ErrorBody> {
-        let field = module.contract.args_target().map_err(|candidates| ambiguous(&candidates))?;
-        let value = Value::from(serde_json::json!({ field: text }));
-        Ok(Self { value, arguments: Some(Arguments { text, field: field.to_owned() }) })
-    }
-
     fn fits_in(&self, limit: Option<u64>) -> Result<(), ErrorBody> {
         let Some(limit) = limit else { return Ok(()) };
-        let tokens = estimate_tokens(&self.value.to_string());
+        let tokens = estimate_tokens(&self.told.to_string());
         if tokens <= limit {
             return Ok(());
         }
@@ -71,8 +75,14 @@ impl CheckedInput {
         self.value.node()
     }
 
-    pub(crate) fn value(&self) -> &Value {
-        &self.value
+    /// The input as the prompt tells it.
+    pub(crate) fn told(&self) -> &Value {
+        &self.told
+    }
+
+    /// Its media, and where they stand, from `input`.
+    pub(crate) fn media(&self) -> &[(Path, MediaSource)] {
+        &self.media
     }
 
     /// What `$ARGUMENTS` stands for; empty where the input has no such text.
@@ -82,10 +92,45 @@ impl CheckedInput {
 
     /// The input as JSON without the field that `$ARGUMENTS` took up; none where nothing is left.
     pub(crate) fn without_arguments(&self) -> Option<String> {
-        let Some(Arguments { field, .. }) = &self.arguments else { return Some(self.value.to_string()) };
-        let rest: Vec<_> = self.value.members().filter(|(key, _)| *key != field.as_str()).collect();
+        let Some(Arguments { field, .. }) = &self.arguments else { return Some(self.told.to_string()) };
+        let rest: Vec<_> = self.told.members().filter(|(key, _)| *key != field.as_str()).collect();
         (!rest.is_empty()).then(|| Members(rest).to_json())
     }
+}
+
+fn from_args(module: &Module, text: String) -> Result<(Value, Option<Arguments>), ErrorBody> {
+    let field = module.contract.args_target().map_err(|candidates| ambiguous(&candidates))?;
+    let value = Value::from(serde_json::json!({ field: text }));
+    Ok((value, Some(Arguments { text, field: field.to_owned() })))
+}
+
+/// The media that an input names, in its order.
+fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, ErrorBody> {
+    let places = module.contract.media_paths(input.node()).into_iter();
+    let source = |path: Path| {
+        let node = input.pointer(pointer_in_input(&path.pointer())).unwrap_or(input.node());
+        match MediaSource::read(input, node) {
+            Ok(source) => Ok((path, source)),
+            Err(error) => Err(media::refused(&[(path, error)])),
+        }
+    };
+    places.map(source).collect()
+}
+
+/// The input with a number in the place of each medium, from 1, by which the parts of the question name it.
+fn numbered(input: &Value, media: &[(Path, MediaSource)]) -> Value {
+    let mut told = input.to_serde();
+    for (at, (path, _)) in media.iter().enumerate() {
+        if let Some(place) = told.pointer_mut(pointer_in_input(&path.pointer())) {
+            *place = serde_json::json!({ "media": at + 1 });
+        }
+    }
+    Value::from(told)
+}
+
+/// A pointer that begins at `input`, from the input itself.
+fn pointer_in_input(pointer: &str) -> &str {
+    pointer.strip_prefix("/input").unwrap_or(pointer)
 }
 
 struct Members<'a>(Vec<(&'a str, Node<'a>)>);

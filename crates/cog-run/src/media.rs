@@ -1,82 +1,112 @@
-//! Media in an input, as far as they can be judged by what is said of them (SPEC 4.2).
+//! The media of an input: collected and checked before anybody is asked, then made parts of the question (SPEC 4.4,
+//! 8.3).
 
-use cog_json::{Node, Path, Segment};
+mod parts;
+
+use cog_json::Path;
+use cog_media::{Access, Media, MediaError, MediaRules, Processed, Takes, collect, modality_of, prepare};
 use cog_module::Module;
-use cog_spec::{Code, ErrorBody, Manifest, MediaSource};
+use cog_provider::Provider;
+use cog_spec::{ErrorBody, Warning, WarningCode};
 
-use crate::input::CheckedInput;
+use crate::{RunOptions, input::CheckedInput, runtime::Shared};
 
-/// Refuses an input with media: those that the module does not take, those that cannot be decoded, and, for now,
-/// every other, because this runtime sends text alone (SPEC 8.2).
-pub(crate) fn refuse(module: &Module, input: &CheckedInput) -> Result<(), ErrorBody> {
-    let places = module.contract.media_paths(input.node());
-    for place in &places {
-        if let Some(source) = source(input.node(), place) {
-            check(&module.manifest, place, &source)?;
+pub(crate) use self::parts::parts_of;
+
+/// Media that are still to be opened.
+pub(crate) struct Sources {
+    /// The input that names them.
+    pub(crate) input: CheckedInput,
+    rules: MediaRules,
+    access: Access,
+    takes: Takes,
+}
+
+impl Sources {
+    /// The media that an input names; none where it names none.
+    ///
+    /// # Errors
+    /// E1010 for what is said to be of a type that the module does not take.
+    pub(crate) fn of(
+        shared: &Shared,
+        module: &Module,
+        input: &CheckedInput,
+        provider: &dyn Provider,
+        options: &RunOptions,
+    ) -> Result<Option<Self>, ErrorBody> {
+        if input.media().is_empty() {
+            return Ok(None);
         }
-    }
-    let Some(first) = places.first() else { return Ok(()) };
-    let message = format!("{first} is a medium, and this runtime takes text alone");
-    Err(ErrorBody::new(Code::MultimodalNotSupported, message)
-        .suggest("this version does not send media to models yet"))
-}
-
-/// The source at a place; places start at `input`.
-fn source(input: Node<'_>, place: &Path) -> Option<MediaSource> {
-    let mut segments = place.segments().skip(1);
-    let node = segments.try_fold(input, |node, segment| match segment {
-        Segment::Key(key) => node.get(key),
-        Segment::Index(index) => node.at(index),
-    })?;
-    MediaSource::read(node)
-}
-
-fn check(manifest: &Manifest, place: &Path, source: &MediaSource) -> Result<(), ErrorBody> {
-    match source {
-        MediaSource::Base64 { media_type, data } => {
-            supported(manifest, place, media_type)?;
-            decodable(place, data)
+        let rules = MediaRules::of(&module.manifest);
+        for (path, source) in input.media() {
+            source.check(&rules).map_err(|error| refused(&[(path.clone(), error)]))?;
         }
-        MediaSource::Url { media_type: Some(media_type), .. } => supported(manifest, place, media_type),
-        _ => Ok(()),
+        let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
+        access.owner = options.owner.clone();
+        Ok(Some(Self { input: input.clone(), rules, access, takes: taken_by(provider) }))
     }
-}
 
-fn supported(manifest: &Manifest, place: &Path, media_type: &str) -> Result<(), ErrorBody> {
-    let types = manifest.modalities.input.iter().flat_map(|modality| modality.media_types());
-    let types: Vec<&str> = types.copied().collect();
-    if types.contains(&media_type.to_ascii_lowercase().as_str()) {
-        return Ok(());
+    /// Opens and checks all of them.
+    ///
+    /// # Errors
+    /// The code of the first that is refused; the message tells all.
+    pub(crate) async fn collect(&self) -> Result<Vec<Media>, ErrorBody> {
+        let sources = self.input.media().to_vec();
+        collect(sources, &self.rules, &self.access, |_| {}).await.map_err(|faults| refused(&faults))
     }
-    let allowed = if types.is_empty() { "text alone".to_owned() } else { types.join(", ") };
-    let message = format!("{place}.media_type: {} takes no {media_type}; allowed: {allowed}", manifest.name);
-    Err(ErrorBody::new(Code::UnsupportedMediaType, message).suggest("convert it to one of the allowed types"))
-}
 
-/// Whether text is base64 (RFC 4648 section 4): its alphabet, padded, without line breaks.
-fn decodable(place: &Path, data: &str) -> Result<(), ErrorBody> {
-    let digits = data.trim_end_matches('=');
-    let is_padded = data.len().is_multiple_of(4) && data.len() - digits.len() <= 2;
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
-    if is_padded && !digits.is_empty() && digits.bytes().all(is_digit) {
-        return Ok(());
-    }
-    let message = format!("{place}.data is no base64");
-    Err(ErrorBody::new(Code::MediaDecodeFailed, message)
-        .suggest("use the alphabet of RFC 4648 section 4, with padding and without line breaks"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_told_from_what_is_none() {
-        for good in ["QQ==", "QUI=", "QUJD", "+/+/"] {
-            assert!(decodable(&Path::root(), good).is_ok(), "{good}");
+    /// Makes of them what the provider takes.
+    ///
+    /// # Errors
+    /// E4011 where it takes nothing that a medium could be made.
+    pub(crate) async fn prepare(&self, media: Vec<Media>) -> Result<Vec<Processed>, ErrorBody> {
+        let mut all = Vec::with_capacity(media.len());
+        for (media, (path, _)) in media.into_iter().zip(self.input.media()) {
+            let sent = prepare(&media, &self.takes, &self.rules, self.access.tool.as_deref()).await;
+            let sent = sent.map_err(|error| refused(&[(path.clone(), error)]))?;
+            all.push(Processed { path: path.clone(), media, sent });
         }
-        for bad in ["", "QQ", "QQ=", "Q===", "QU=J", "QQ==\n", "-_-_", "***="] {
-            assert!(decodable(&Path::root(), bad).is_err(), "{bad}");
-        }
+        Ok(all)
     }
+}
+
+/// What a provider takes; one that asks no model takes everything.
+fn taken_by(provider: &dyn Provider) -> Takes {
+    let formats = provider.formats();
+    let kinds = provider.modalities();
+    let is_taken = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
+    Takes {
+        media_types: formats.types.iter().copied().filter(is_taken).collect(),
+        max_dimension: formats.longest_side,
+        max_bytes: formats.picture_bytes,
+        ..Takes::default()
+    }
+}
+
+/// What is to be said of media that the model gets.
+pub(crate) fn warnings(all: &[Processed]) -> Vec<Warning> {
+    let hints = all.iter().filter_map(|one| {
+        let hint = one.media.misleading_hint()?;
+        let found = one.media.media_type();
+        Some((
+            WarningCode::ContentHint,
+            format!("{}: it seemed to be {hint}, and its content is {found}", one.path),
+        ))
+    });
+    let unseen = all.iter().flat_map(|one| {
+        let told = one.sent.iter().filter_map(|part| part.warning.as_ref());
+        told.map(|told| (WarningCode::MediaInPart, format!("{}: {told}", one.path)))
+    });
+    hints.chain(unseen).map(|(code, message)| Warning::new(code, message)).collect()
+}
+
+/// The error of a run whose media are refused.
+pub(crate) fn refused(faults: &[(Path, MediaError)]) -> ErrorBody {
+    let told: Vec<String> = faults.iter().map(|(path, error)| format!("{path}: {error}")).collect();
+    let mut body = match faults.first() {
+        Some((_, first)) => ErrorBody::from(first),
+        None => ErrorBody::new(cog_spec::Code::InternalError, ""),
+    };
+    body.message = told.join("; ");
+    body
 }

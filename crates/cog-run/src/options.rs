@@ -4,6 +4,7 @@ mod json;
 
 use std::time::Duration;
 
+use cog_media::Access;
 use cog_spec::{ChunkType, Generation, OnViolation, Warning};
 
 use crate::Stop;
@@ -31,6 +32,10 @@ pub struct RunOptions {
     pub chunk_type: Option<ChunkType>,
     /// How many bytes are held back before they leave (supplement R47); none for the manifest's number.
     pub buffer_size: Option<u64>,
+    /// What this run may open of what its input names; none for what the runtime's runs may.
+    pub media: Option<Access>,
+    /// Whose uploads it may open, where they have owners.
+    pub owner: Option<String>,
     /// Who asks (supplement section 3, `invocation`).
     pub caller: Caller,
     /// Stands in `meta.trace_id`.

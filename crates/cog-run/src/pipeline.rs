@@ -20,7 +20,7 @@ use crate::{
     ChunkStream, RunInput, RunOptions,
     drive::{Driver, Plan},
     input::CheckedInput,
-    media,
+    media::Sources,
     offline::Offline,
     options, permit, prompt,
     question::{self, Question},
@@ -50,14 +50,14 @@ pub(crate) fn prepare(
     permit::prompt(module)?;
     let input = CheckedInput::new(module, input)?;
     permit::context(&module.manifest, &input)?;
-    media::refuse(module, &input)?;
     let asked = shared.providers.choose(options.provider.as_deref())?;
     let (provider, others, warnings) = answering(asked, module, &input)?;
     for candidate in others.iter().chain([&provider]) {
         permit::structured_output(&module.manifest, candidate.as_ref())?;
     }
     let compiled = shared.compilations.of(module);
-    let messages = prompt::conversation(module, &compiled, &input)?;
+    let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
+    let media = Sources::of(shared, module, &input, provider.as_ref(), options)?;
     let generation = options::merge(&module.manifest.generation, &options.generation);
     let question = Question { module: Arc::clone(module), compiled, generation };
     let timeout = options.timeout.unwrap_or(shared.timeout);
@@ -67,7 +67,7 @@ pub(crate) fn prepare(
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.key().cloned()).collect();
     let stop = options.stop.clone();
-    Ok(Prepared { plan: Plan { provider, others, question, request, timeout, stop }, rules })
+    Ok(Prepared { plan: Plan { provider, others, question, request, media, timeout, stop }, rules })
 }
 
 /// Asks, and tells the answer as it comes.

@@ -23,8 +23,13 @@ pub struct Rendered {
 
 impl Prepared {
     /// What this run would send.
-    pub(crate) fn render(self) -> Result<Rendered, ErrorBody> {
-        let Plan { provider, question, request, .. } = self.plan;
+    pub(crate) async fn render(self) -> Result<Rendered, ErrorBody> {
+        let mut plan = self.plan;
+        if let Some(sources) = plan.media.take() {
+            let media = sources.collect().await?;
+            plan.show(&sources, &sources.prepare(media).await?)?;
+        }
+        let Plan { provider, question, request, .. } = plan;
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
             provider: provider.name().to_owned(),

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use cog_media::Access;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_spec::{Envelope, ErrorBody};
@@ -27,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) compilations: Compilations,
     /// How long a run may take that sets no timeout of its own.
     pub(crate) timeout: Duration,
+    /// What runs may open of what inputs name.
+    pub(crate) media: Access,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -37,6 +40,7 @@ pub struct Builder {
     finder: Finder,
     timeout: Duration,
     recheck: Duration,
+    media: Access,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -54,6 +58,7 @@ impl Runtime {
             finder: Finder::new(".", Vec::new(), None),
             timeout: Self::DEFAULT_TIMEOUT,
             recheck: Self::DEFAULT_RECHECK,
+            media: Access::default(),
             observer: None,
         }
     }
@@ -117,13 +122,13 @@ impl Runtime {
     ///
     /// # Errors
     /// As [`Runtime::execute_stream`].
-    pub fn render(
+    pub async fn render(
         &self,
         module: &Arc<Module>,
         input: RunInput,
         options: RunOptions,
     ) -> Result<Rendered, ErrorBody> {
-        pipeline::prepare(&self.shared, module, input, &options)?.render()
+        pipeline::prepare(&self.shared, module, input, &options)?.render().await
     }
 
     fn begin(
@@ -206,6 +211,12 @@ impl Builder {
         self
     }
 
+    /// What runs may open of what inputs name: files, addresses, uploads; nothing, until they are told otherwise.
+    pub fn media(mut self, access: Access) -> Self {
+        self.media = access;
+        self
+    }
+
     /// Who is told how calls and runs end.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
@@ -221,13 +232,13 @@ impl Builder {
 
     /// The runtime.
     pub fn build(self) -> Runtime {
-        let Self { providers, finder, timeout, recheck, observer } = self;
+        let Self { providers, finder, timeout, recheck, media, observer } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
             None => providers,
         };
         let modules = Modules::new(finder, recheck);
         let compilations = Compilations::default();
-        Runtime { shared: Arc::new(Shared { providers, modules, compilations, timeout, observer }) }
+        Runtime { shared: Arc::new(Shared { providers, modules, compilations, timeout, media, observer }) }
     }
 }

@@ -21,6 +21,8 @@ words! {
         NoModelAsked = "W4001",
         /// One envelope instead of a stream.
         SyncInsteadOfStream = "W4010",
+        /// The model gets a part of a medium alone, because it takes no more of it.
+        MediaInPart = "W4011",
         /// The session was begun afresh.
         SessionAfresh = "W4013",
     }

@@ -203,7 +203,8 @@ async fn offline_a_sample_says_that_no_model_was_asked() {
 async fn rendering_sends_nothing() {
     let folder = folder("Answer.", &[]);
     let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
-    let rendered = runtime.render(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).unwrap();
+    let rendered =
+        runtime.render(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await.unwrap();
     assert_eq!(rendered.messages.messages().len(), 2);
     assert_eq!(provider.requests(), []);
 }

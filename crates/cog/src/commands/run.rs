@@ -108,7 +108,7 @@ impl Run<'_> {
 
     fn begin(&self, ready: Ready, stop: Stop) -> Result<ChunkStream, Box<Envelope>> {
         let Ready { runtime, module, input } = ready;
-        let started = runtime.execute_stream(&module, input, self.options(stop));
+        let started = runtime.execute_stream(&module, input, self.options(&module, stop));
         started.map_err(|refused| Box::new(example::advised(*refused, &self.args.input, &module)))
     }
 
@@ -120,9 +120,10 @@ impl Run<'_> {
         }
     }
 
-    fn options(&self, stop: Stop) -> RunOptions {
+    fn options(&self, module: &Module, stop: Stop) -> RunOptions {
         let RunArgs { stream, check, .. } = self.args;
         RunOptions {
+            media: Some(running::access(module, &self.settings)),
             strict: self.settings.strict.value,
             timeout: Some(self.settings.timeout.value),
             generation: self.args.generation.generation(),

@@ -1,8 +1,9 @@
 //! What `run`, `render` and `test` have in common: a runtime, a loaded module, waiting.
 
-use std::{future::Future, sync::Arc};
+use std::{future::Future, path::PathBuf, sync::Arc};
 
-use cog_module::Module;
+use cog_media::Access;
+use cog_module::{Module, Origin};
 use cog_run::{Builder, Providers, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
@@ -40,6 +41,23 @@ pub(super) fn load(
         Err(_) => {}
     }
     loaded
+}
+
+/// What a run of this module may open: files in its folder, in the working directory and under the operator's roots, and
+/// the addresses that the operator lets be fetched (supplement section 9).
+pub(super) fn access(module: &Module, settings: &Settings) -> Access {
+    let folder = match &module.origin {
+        Origin::Folder(folder) => folder.canonicalize().ok(),
+        _ => None,
+    };
+    let roots = [Some(PathBuf::from(".")), folder.clone()];
+    Access {
+        folder,
+        fetcher: settings.media.fetcher(),
+        files: settings.media.files(roots.into_iter().flatten()),
+        tool: Some(settings.media.tool()),
+        ..Access::default()
+    }
 }
 
 /// Waits for some work; none where a signal came first, which drops and so cancels it.

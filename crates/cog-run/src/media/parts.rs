@@ -1,0 +1,58 @@
+//! Prepared media as parts of a message.
+
+use std::io::Read as _;
+
+use cog_harmony::{Detail, Part, VideoFrame};
+use cog_media::{MediaError, Part as Piece, Prepared, Processed, to_base64};
+
+/// The parts of all media, each medium under a line with the number by which the input names it.
+///
+/// # Errors
+/// A disk that cannot be read.
+pub(crate) fn parts_of(all: &[Processed]) -> Result<Vec<Part>, MediaError> {
+    let mut parts = Vec::new();
+    for (at, processed) in all.iter().enumerate() {
+        for prepared in &processed.sent {
+            parts.push(Part::text(label(at + 1, processed, prepared)));
+            parts.push(part(at + 1, processed, prepared)?);
+        }
+    }
+    Ok(parts)
+}
+
+fn label(number: usize, processed: &Processed, prepared: &Prepared) -> String {
+    let media_type = processed.media.media_type();
+    match prepared.part {
+        Piece::Frame { at_ms } => {
+            format!("[media {number}: {media_type}, frame at {}.{:03} s]", at_ms / 1000, at_ms % 1000)
+        }
+        Piece::Sound => format!("[media {number}: {media_type}, its sound]"),
+        Piece::Text => format!("[media {number}: {media_type}, its text]"),
+        _ => format!("[media {number}: {media_type}]"),
+    }
+}
+
+fn part(number: usize, processed: &Processed, prepared: &Prepared) -> Result<Part, MediaError> {
+    if prepared.part == Piece::Text {
+        let mut text = String::new();
+        prepared.stored.reader().read_to_string(&mut text)?;
+        return Ok(Part::text(text));
+    }
+    let mut part = Part::media(prepared.media_type, to_base64(&prepared.stored)?);
+    if let Part::Image(image) = &mut part {
+        image.detail = processed.media.detail().and_then(detail);
+        image.video = frame(number, prepared.part);
+    }
+    Ok(part)
+}
+
+fn detail(detail: cog_media::Detail) -> Option<Detail> {
+    Detail::ALL.into_iter().find(|word| word.as_str() == detail.as_str())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a video takes minutes")]
+fn frame(number: usize, piece: Piece) -> Option<VideoFrame> {
+    let Piece::Frame { at_ms } = piece else { return None };
+    let timestamp_sec = at_ms as f64 / 1000.0;
+    Some(VideoFrame { video_id: Some(format!("media {number}")), timestamp_sec, frame_index: None })
+}
