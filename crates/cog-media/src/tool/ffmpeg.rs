@@ -239,3 +239,48 @@ fn wav(samples: &Stored) -> Result<Stored, MediaError> {
 fn damaged(medium: &Media, what: &'static str) -> MediaError {
     MediaError::Damaged { media_type: medium.media_type(), what }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_further_apart_where_they_would_be_too_many() {
+        let plan = |pick, most| FramePlan { pick, most, ..FramePlan::default() };
+        let second = Pick::Every(Duration::from_secs(1));
+        assert_eq!(plan(second, 60).interval(30_000), 1000);
+        assert_eq!(plan(second, 60).interval(300_000), 5000);
+        assert_eq!(plan(Pick::Count(8), 60).interval(4_001), 501);
+        assert_eq!(plan(Pick::Count(0), 0).interval(0), 1);
+        assert_eq!(plan(Pick::Every(Duration::MAX), 1).interval(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn only_the_times_of_frames_are_heard_in_a_log() {
+        let log = "[mov @ 0x1] pts_time:9 is no frame\n\
+                   [Parsed_showinfo_2 @ 0x2] n:   0 pts:  0 pts_time:0       duration:1\n\
+                   [Parsed_showinfo_2 @ 0x2] n:   1 pts: 12 pts_time:1.25 pos:7\n\
+                   [Parsed_showinfo_2 @ 0x2] pts_time:-1\n[Parsed_showinfo_2 @ 0x2] pts_time:NOPTS";
+        assert_eq!(times_of(log), [0, 1250]);
+    }
+
+    #[test]
+    fn parts_are_pictures_of_the_length_that_they_tell() {
+        let jpeg = b"\xff\xd8\xff\xe0 and so on";
+        let part = |length: &str, content: &[u8]| {
+            [
+                b"--ffmpeg\r\nContent-type: image/jpeg\r\nContent-length: ",
+                length.as_bytes(),
+                b"\r\n\r\n",
+                content,
+            ]
+            .concat()
+        };
+        let lengths =
+            |stream: &[u8]| -> Vec<u64> { pictures_of(stream).unwrap().iter().map(Stored::len).collect() };
+        assert_eq!(lengths(&[part("14", jpeg), b"\r\n".to_vec(), part("14", jpeg)].concat()), [14, 14]);
+        let bad =
+            [part("18446744073709551615", jpeg), part("-1", jpeg), part("5", b"Hello"), vec![b'x'; 5000]];
+        assert!(bad.iter().all(|stream| lengths(stream).is_empty()));
+    }
+}

@@ -9,13 +9,13 @@ use crate::{
     made::film,
 };
 
-pub(crate) const TESTS: &[(&str, fn())] = &[
-    ("a_frame_is_taken_for_each_second", a_frame_is_taken_for_each_second),
-    ("frames_are_as_many_as_are_asked_for", frames_are_as_many_as_are_asked_for),
-    ("frames_are_scaled_down_and_never_up", frames_are_scaled_down_and_never_up),
-    ("frames_far_apart_are_told_with_their_own_times", frames_far_apart_are_told_with_their_own_times),
-    ("sound_of_any_kind_becomes_wav", sound_of_any_kind_becomes_wav),
-    ("without_ffmpeg_it_is_said_what_is_missing", without_ffmpeg_it_is_said_what_is_missing),
+pub(crate) const TESTS: &[(&str, fn())] = tests![
+    a_frame_is_taken_for_each_second,
+    frames_are_as_many_as_are_asked_for,
+    frames_are_scaled_down_and_never_up,
+    frames_far_apart_are_told_with_their_own_times,
+    sound_of_any_kind_becomes_wav,
+    without_ffmpeg_it_is_said_what_is_missing,
 ];
 
 pub(crate) fn converter() -> Tool {

@@ -14,23 +14,23 @@ use crate::{
     mutate::mutated,
 };
 
-pub(crate) const TESTS: &[(&str, fn())] = &[
-    ("nothing_and_next_to_nothing_are_no_media", nothing_and_next_to_nothing_are_no_media),
-    ("beginnings_without_more_are_damaged", beginnings_without_more_are_damaged),
-    ("pictures_of_absurd_sides_are_refused_unread", pictures_of_absurd_sides_are_refused_unread),
-    ("endless_gifs_are_read_for_their_header", endless_gifs_are_read_for_their_header),
-    ("boxes_of_absurd_lengths_are_damaged", boxes_of_absurd_lengths_are_damaged),
-    ("elements_of_absurd_lengths_come_to_an_end", elements_of_absurd_lengths_come_to_an_end),
-    ("sound_without_frames_is_damaged", sound_without_frames_is_damaged),
-    ("documents_that_loop_come_to_an_end", documents_that_loop_come_to_an_end),
-    ("documents_that_grow_are_bounded", documents_that_grow_are_bounded),
-    ("compressed_bombs_are_bounded", compressed_bombs_are_bounded),
-    ("pages_are_held_to_the_limit_and_not_one_past_it", pages_are_held_to_the_limit_and_not_one_past_it),
-    ("two_types_in_one_file_are_the_first", two_types_in_one_file_are_the_first),
-    ("scripts_for_players_are_no_media", scripts_for_players_are_no_media),
-    ("changed_files_are_answers_of_the_process_too", changed_files_are_answers_of_the_process_too),
-    ("frames_of_changed_videos_are_answers", frames_of_changed_videos_are_answers),
-    ("ffmpeg_has_limits_and_no_environment", ffmpeg_has_limits_and_no_environment),
+pub(crate) const TESTS: &[(&str, fn())] = tests![
+    nothing_and_next_to_nothing_are_no_media,
+    beginnings_without_more_are_damaged,
+    pictures_of_absurd_sides_are_refused_unread,
+    endless_gifs_are_read_for_their_header,
+    boxes_of_absurd_lengths_are_damaged,
+    elements_of_absurd_lengths_come_to_an_end,
+    sound_without_frames_is_damaged,
+    documents_that_loop_come_to_an_end,
+    documents_that_grow_are_bounded,
+    compressed_bombs_are_bounded,
+    pages_are_held_to_the_limit_and_not_one_past_it,
+    two_types_in_one_file_are_the_first,
+    scripts_for_players_are_no_media,
+    changed_files_are_answers_of_the_process_too,
+    frames_of_changed_videos_are_answers,
+    ffmpeg_has_limits_and_no_environment,
 ];
 
 /// The code of a refusal, or the type; within two seconds.

@@ -7,6 +7,11 @@
     reason = "a test with a harness of its own, which is not told to be one"
 )]
 
+/// Functions as tests, each under its own name.
+macro_rules! tests {
+    ($($name:ident,)*) => { &[$((stringify!($name), $name)),*] };
+}
+
 mod convert;
 mod files;
 mod hostile;

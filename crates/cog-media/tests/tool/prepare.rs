@@ -10,13 +10,13 @@ use crate::{
     made::{film, pdf},
 };
 
-pub(crate) const TESTS: &[(&str, fn())] = &[
-    ("what_a_provider_takes_goes_as_it_is", what_a_provider_takes_goes_as_it_is),
-    ("a_document_becomes_its_text", a_document_becomes_its_text),
-    ("a_document_without_text_is_not_taken", a_document_without_text_is_not_taken),
-    ("a_video_becomes_frames_and_sound", a_video_becomes_frames_and_sound),
-    ("sound_that_is_not_heard_is_told", sound_that_is_not_heard_is_told),
-    ("sound_becomes_wav", sound_becomes_wav),
+pub(crate) const TESTS: &[(&str, fn())] = tests![
+    what_a_provider_takes_goes_as_it_is,
+    a_document_becomes_its_text,
+    a_document_without_text_is_not_taken,
+    a_video_becomes_frames_and_sound,
+    sound_that_is_not_heard_is_told,
+    sound_becomes_wav,
 ];
 
 fn media(bytes: &[u8]) -> Media {

@@ -7,14 +7,14 @@ use crate::{
     made::{film, pdf},
 };
 
-pub(crate) const TESTS: &[(&str, fn())] = &[
-    ("sound_is_told_with_its_length_rate_and_channels", sound_is_told_with_its_length_rate_and_channels),
-    ("video_is_told_with_its_length_and_sides", video_is_told_with_its_length_and_sides),
-    ("the_tracks_of_webm_decide_between_sound_and_video", the_tracks_of_webm_decide_between_sound_and_video),
-    ("a_length_is_told_where_no_header_tells_it", a_length_is_told_where_no_header_tells_it),
-    ("a_document_is_told_with_its_pages_and_their_text", a_document_is_told_with_its_pages_and_their_text),
-    ("what_is_too_long_is_refused_with_the_reason", what_is_too_long_is_refused_with_the_reason),
-    ("a_program_that_is_not_there_is_told", a_program_that_is_not_there_is_told),
+pub(crate) const TESTS: &[(&str, fn())] = tests![
+    sound_is_told_with_its_length_rate_and_channels,
+    video_is_told_with_its_length_and_sides,
+    the_tracks_of_webm_decide_between_sound_and_video,
+    a_length_is_told_where_no_header_tells_it,
+    a_document_is_told_with_its_pages_and_their_text,
+    what_is_too_long_is_refused_with_the_reason,
+    a_program_that_is_not_there_is_told,
 ];
 
 fn facts(bytes: &[u8]) -> Facts {
