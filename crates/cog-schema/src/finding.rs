@@ -274,9 +274,10 @@ fn bounded(node: Option<Node<'_>>, found: &str, bound: &Bound) -> String {
         "items" | "members" => Some(node.len()),
         _ => None,
     });
-    let unit = if limit == "1" { unit.trim_end_matches('s') } else { unit };
     match size {
-        Some(size) => format!("found {size}; allowed: {relation} {limit} {unit}"),
+        Some(size) => {
+            format!("found {}; allowed: {relation} {limit}", counted(size, unit.trim_end_matches('s')))
+        }
         None => format!("found {found}; allowed: {relation} {limit}"),
     }
 }

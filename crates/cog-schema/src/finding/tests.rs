@@ -50,9 +50,9 @@ fn a_value_that_fits_too_much_is_told_so() {
 fn sizes_are_told_with_their_units() {
     assert_eq!(
         told(json!({ "maxLength": 1 }), json!("a b")),
-        [" maxLength: found 3; allowed: at most 1 character"]
+        [" maxLength: found 3 characters; allowed: at most 1"]
     );
-    assert_eq!(told(json!({ "minItems": 2 }), json!([1])), [" minItems: found 1; allowed: at least 2 items"]);
+    assert_eq!(told(json!({ "minItems": 2 }), json!([1])), [" minItems: found 1 item; allowed: at least 2"]);
     assert_eq!(
         told(json!({ "multipleOf": 0.5 }), json!(0.7)),
         [" multipleOf: found 0.7; allowed: a multiple of 0.5"]

@@ -102,10 +102,13 @@ fn vendors() -> PossibleValuesParser {
 
 /// `cog schema`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
 Examples:
   cog schema envelope
-  cog schema manifest -o module.schema.json")]
+  cog schema manifest -o module.schema.json"
+)]
 pub(crate) struct SchemaArgs {
     /// Which schema
     #[arg(value_name = "NAME")]
@@ -158,13 +161,16 @@ fn code(text: &str) -> Result<Code, String> {
 
 /// `cog completions`.
 #[derive(Debug, Args)]
-#[command(after_help = "\
+#[command(
+    arg_required_else_help = true,
+    after_help = "\
 zsh looks into ~/.zfunc where ~/.zshrc has `fpath+=~/.zfunc` before `compinit`.
 
 Examples:
   cog completions bash >> ~/.bash_completion
   mkdir -p ~/.zfunc && cog completions zsh > ~/.zfunc/_cog
-  mkdir -p ~/.config/fish/completions && cog completions fish > ~/.config/fish/completions/cog.fish")]
+  mkdir -p ~/.config/fish/completions && cog completions fish > ~/.config/fish/completions/cog.fish"
+)]
 pub(crate) struct CompletionsArgs {
     /// The shell
     pub(crate) shell: clap_complete::Shell,

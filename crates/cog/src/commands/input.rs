@@ -1,6 +1,6 @@
 //! The input of a run: text, JSON, a file, or stdin.
 
-use std::{io::Read as _, path::Path};
+use std::{borrow::Cow, io::Read as _, path::Path};
 
 use cog_json::{Limits, SyntaxKind, Value};
 use cog_module::files::{self, FileError};
@@ -23,7 +23,7 @@ pub(super) fn read(args: &InputArgs) -> Result<RunInput, ErrorBody> {
     let (text, name) = match args {
         InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(text.clone())),
         InputArgs { input_json: Some(text), .. } => (text.clone(), "--input-json"),
-        InputArgs { input: Some(file), .. } => (text_of(file)?, &*file.to_string_lossy()),
+        InputArgs { input: Some(file), .. } => (text_of(file)?, &*name_of(file)),
         _ => ("{}".to_owned(), ""),
     };
     parse(&text, name).map(RunInput::Json)
@@ -52,6 +52,11 @@ fn read_text(file: &Path) -> Result<String, FileError> {
     if is_stdin(file) { read_stdin() } else { files::read_text(file, LIMIT) }
 }
 
+/// What it is called in a message.
+fn name_of(file: &Path) -> Cow<'_, str> {
+    if is_stdin(file) { "stdin".into() } else { file.to_string_lossy() }
+}
+
 fn is_stdin(file: &Path) -> bool {
     file.as_os_str() == "-"
 }
@@ -73,7 +78,7 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
         }
         _ => Code::InvalidReference,
     };
-    let name = if is_stdin(file) { "stdin".into() } else { file.to_string_lossy() };
+    let name = name_of(file);
     let suggestion = match error {
         FileError::Missing if looks_like_json(&name) => {
             "INPUT is the name of a file; JSON goes in with --input-json"
