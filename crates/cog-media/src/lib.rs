@@ -12,8 +12,7 @@
 //! # Ok(()) }
 //! ```
 //! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
-//! - [`collect`] takes the [`MediaSource`]s of an input, as far as its [`Access`] lets it, to [`Media`].
-//! - [`prepare`] makes of a medium what a provider takes; [`normalise`] does so for pictures, without metadata.
+//! - [`collect`] opens [`MediaSource`]s, as far as [`Access`] lets it; [`prepare`] makes of [`Media`] what a provider takes.
 //! - A [`Tool`] reads documents, sound and video in a process of its own, whose side is [`internal_media`].
 //! - [`MediaError`] has a code for each way in which a medium can be refused; [`MediaRules`] holds the limits.
 
