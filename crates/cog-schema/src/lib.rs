@@ -36,6 +36,7 @@ pub use check::{CustomWord, DataCheck, ExcessInsights};
 pub use contract::Contract;
 pub use engine::MOST_FAULTS;
 pub use join::join;
+pub use media::MediaField;
 pub use problem::SchemaProblem;
 pub use project::{Fate, Loss, Projection};
 pub use rules::Rules;

@@ -150,6 +150,11 @@ impl Shape {
         self.properties.find(key, &mut 0)
     }
 
+    /// The schema of the items of a list.
+    pub(crate) fn list_items(&self) -> Option<Id> {
+        self.further_items
+    }
+
     /// Whether it names any member at all; one that does not leaves the object open.
     fn names_members(&self) -> bool {
         !self.properties.is_empty() || !self.patterns.is_empty()

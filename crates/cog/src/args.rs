@@ -17,7 +17,7 @@ pub(crate) use self::{
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     model::{GenerationArgs, ModelArgs},
     module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs, VerifyArgs},
-    run::{InputArgs, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
+    run::{InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
     serve::ServeArgs,
 };
 

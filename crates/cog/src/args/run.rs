@@ -1,6 +1,6 @@
 //! `run`, `render`, `test`.
 
-use std::{path::PathBuf, str::FromStr};
+use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
 use cog_spec::{ChunkType, OnViolation, UnknownWord};
@@ -21,12 +21,61 @@ pub(crate) struct InputArgs {
     /// The input as JSON
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) input_json: Option<String>,
+    #[command(flatten)]
+    pub(crate) media: MediaFlags,
+}
+
+/// Media that go in beside the rest of the input.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Media")]
+pub(crate) struct MediaFlags {
+    /// A picture: a file, or an http(s) address; it goes into the field of the input that takes pictures
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image: Vec<OsString>,
+    /// A sound
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audio: Vec<OsString>,
+    /// A video
+    #[arg(long, value_name = "FILE")]
+    pub(crate) video: Vec<OsString>,
+    /// A PDF
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pdf: Vec<OsString>,
+    /// A medium for a field of the input by its name
+    #[arg(long, value_name = "FIELD=FILE", value_parser = named_file)]
+    pub(crate) file: Vec<NamedFile>,
+}
+
+/// What `--file` names.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedFile {
+    /// The field of the input.
+    pub(crate) field: String,
+    /// A file, or an address.
+    pub(crate) source: OsString,
+}
+
+fn named_file(text: &str) -> Result<NamedFile, &'static str> {
+    match text.split_once('=') {
+        Some((field, source)) if !field.is_empty() && !source.is_empty() => {
+            Ok(NamedFile { field: field.to_owned(), source: source.into() })
+        }
+        _ => Err("write FIELD=FILE, such as photo=a.png"),
+    }
+}
+
+impl MediaFlags {
+    /// Whether none was given.
+    pub(crate) fn is_empty(&self) -> bool {
+        let Self { image, audio, video, pdf, file } = self;
+        [image, audio, video, pdf].iter().all(|list| list.is_empty()) && file.is_empty()
+    }
 }
 
 impl InputArgs {
     /// Whether no input was given at all.
     pub(crate) fn is_empty(&self) -> bool {
-        self.input.is_none() && self.args.is_none() && self.input_json.is_none()
+        self.input.is_none() && self.args.is_none() && self.input_json.is_none() && self.media.is_empty()
     }
 }
 
@@ -96,6 +145,7 @@ Examples:
   cog run code-reviewer input.json | jq .data.issues
   git diff | jq -Rs '{code: .}' | cog run code-reviewer - --provider anthropic
   cog run ./my-module --input-json '{\"query\": \"…\"}' --strict -o answer.json
+  cog run image-analyzer --image photo.jpg --args \"What is this?\"
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
   cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {

@@ -3,11 +3,18 @@
 use std::{borrow::Cow, io::Read as _, path::Path};
 
 use cog_json::{Limits, SyntaxKind, Value};
-use cog_module::files::{self, FileError};
+use cog_module::{
+    Module,
+    files::{self, FileError},
+};
 use cog_run::RunInput;
 use cog_spec::{Code, ErrorBody};
 
 use crate::args::InputArgs;
+
+mod media;
+
+pub(super) use self::media::files as media_files;
 
 /// The largest input: 30 MB.
 const LIMIT: u64 = 30 * 1024 * 1024;
@@ -15,11 +22,17 @@ const LIMIT: u64 = 30 * 1024 * 1024;
 /// The most of a file's name that is told, in characters: it may be the input itself.
 const LONGEST_NAME: usize = 100;
 
-/// Reads the input that was given; an empty object where none was.
+/// Reads the input that was given, with the media of the flags in their fields; an empty object where none was.
 ///
 /// # Errors
-/// E1006 where a file cannot be read, E1005 where it is too large, E1000 where it is not JSON.
-pub(super) fn read(args: &InputArgs) -> Result<RunInput, ErrorBody> {
+/// E1006 where a file cannot be read, E1005 where it is too large, E1000 where it is not JSON, E1001 where a medium has
+/// no field to go into.
+pub(super) fn read(args: &InputArgs, module: &Module) -> Result<RunInput, ErrorBody> {
+    let input = without_media(args)?;
+    if args.media.is_empty() { Ok(input) } else { media::add(input, &args.media, module) }
+}
+
+fn without_media(args: &InputArgs) -> Result<RunInput, ErrorBody> {
     let (text, name) = match args {
         InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(text.clone())),
         InputArgs { input_json: Some(text), .. } => (text.clone(), "--input-json"),
@@ -115,6 +128,7 @@ fn looks_like_json(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::MediaFlags;
 
     fn args(input: Option<&str>, input_json: Option<&str>) -> InputArgs {
         InputArgs {
@@ -122,25 +136,26 @@ mod tests {
             input: input.map(Into::into),
             args: None,
             input_json: input_json.map(str::to_owned),
+            media: MediaFlags::default(),
         }
     }
 
     #[test]
     fn no_input_is_an_empty_object() {
-        let Ok(RunInput::Json(value)) = read(&args(None, None)) else { panic!("no input") };
+        let Ok(RunInput::Json(value)) = without_media(&args(None, None)) else { panic!("no input") };
         assert_eq!(value.to_string(), "{}");
     }
 
     #[test]
     fn what_is_no_json_is_told_with_its_place() {
-        let error = read(&args(None, Some("{\n \"a\": why}"))).unwrap_err();
+        let error = without_media(&args(None, Some("{\n \"a\": why}"))).unwrap_err();
         assert_eq!(error.code, Code::ParseError.into());
         assert_eq!(error.message, "--input-json is not JSON: line 2, column 7: expected a value");
     }
 
     #[test]
     fn a_file_that_is_not_there_is_an_invalid_reference() {
-        let error = read(&args(Some("/nowhere/input.json"), None)).unwrap_err();
+        let error = without_media(&args(Some("/nowhere/input.json"), None)).unwrap_err();
         assert_eq!(error.code, Code::InvalidReference.into());
         assert_eq!(error.message, "the input /nowhere/input.json cannot be read: there is no such file");
     }

@@ -34,7 +34,7 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
     let asked = asking::asked(settings, Tape::Off)?;
     let runtime = running::runtime(settings, asked.providers);
     let module = running::load(&runtime, &args.input.module, settings, console)?;
-    let input = input::read(&args.input)?;
+    let input = input::read(&args.input, &module)?;
     let generation = args.generation.generation();
     let options =
         RunOptions { generation, media: Some(running::access(&module, settings)), ..RunOptions::default() };

@@ -69,7 +69,7 @@ impl Run<'_> {
         if self.args.stream.require_streaming {
             streamed::require(&module)?;
         }
-        let input = input::read(&self.args.input)?;
+        let input = input::read(&self.args.input, &module)?;
         self.console.note(&asked.told);
         Ok(Ready { runtime, module, input })
     }

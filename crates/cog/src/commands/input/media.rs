@@ -1,0 +1,186 @@
+//! Media of the flags `--image`, `--audio`, `--video`, `--pdf` and `--file`: each goes into a field of the input that
+//! takes media by the module's schema.
+
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+};
+
+use cog_json::Value;
+use cog_module::Module;
+use cog_run::RunInput;
+use cog_schema::{Contract, MediaField};
+use cog_spec::{Code, ErrorBody};
+use serde_json::{Map, json};
+
+use crate::args::MediaFlags;
+
+/// A kind of medium: its flag, and the words by which a field says that it takes it.
+struct Kind {
+    flag: &'static str,
+    words: &'static [&'static str],
+}
+
+const IMAGE: Kind = Kind { flag: "--image", words: &["image", "picture", "photo", "screenshot"] };
+const AUDIO: Kind = Kind { flag: "--audio", words: &["audio", "sound", "speech", "voice", "recording"] };
+const VIDEO: Kind = Kind { flag: "--video", words: &["video", "film", "movie", "clip"] };
+const PDF: Kind = Kind { flag: "--pdf", words: &["pdf", "document"] };
+
+/// Puts the media into the input.
+///
+/// # Errors
+/// E1001 where there is no field for one, or more than one; E1006 where a path is no text.
+pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Result<RunInput, ErrorBody> {
+    let contract = &module.contract;
+    let mut object = object_of(input, contract)?;
+    let fields = contract.media_fields();
+    for (kind, sources) in
+        [(IMAGE, &flags.image), (AUDIO, &flags.audio), (VIDEO, &flags.video), (PDF, &flags.pdf)]
+    {
+        if !sources.is_empty() {
+            let field = field_of(&kind, &fields)?;
+            sources.iter().try_for_each(|source| put(&mut object, field, source))?;
+        }
+    }
+    for named in &flags.file {
+        let field = fields.iter().find(|field| field.name == named.field);
+        let field = field.ok_or_else(|| no_field(&format!("--file {}=…", named.field), &fields))?;
+        put(&mut object, *field, &named.source)?;
+    }
+    Ok(RunInput::Json(Value::from(serde_json::Value::Object(object))))
+}
+
+/// The files that the flags name: whoever starts the program may read them.
+pub(in crate::commands) fn files(flags: &MediaFlags) -> impl Iterator<Item = PathBuf> {
+    let MediaFlags { image, audio, video, pdf, file } = flags;
+    let sources =
+        [image, audio, video, pdf].into_iter().flatten().chain(file.iter().map(|named| &named.source));
+    sources.filter(|source| !is_address(source)).map(PathBuf::from)
+}
+
+fn object_of(input: RunInput, contract: &Contract) -> Result<Map<String, serde_json::Value>, ErrorBody> {
+    let value = match input {
+        RunInput::Args(text) => {
+            let field = contract.args_target().map_err(|_| {
+                let message = "--args has no single text field of the input to go into";
+                ErrorBody::new(Code::InvalidInput, message).suggest("give the text with --input-json")
+            })?;
+            json!({ field: text })
+        }
+        RunInput::Json(value) => value.to_serde(),
+        _ => json!({}),
+    };
+    match value {
+        serde_json::Value::Object(object) => Ok(object),
+        _ => Err(ErrorBody::new(Code::InvalidInput, "media need an input that is an object")),
+    }
+}
+
+/// The one field that says it takes this kind; else the only one that takes media; else the only one that says nothing.
+fn field_of<'a>(kind: &Kind, fields: &[MediaField<'a>]) -> Result<MediaField<'a>, ErrorBody> {
+    let says = |field: &MediaField<'_>, kind: &Kind| {
+        let name = field.name.to_lowercase();
+        kind.words.iter().any(|word| name.contains(word))
+    };
+    let says_any = |field: &MediaField<'_>| [IMAGE, AUDIO, VIDEO, PDF].iter().any(|kind| says(field, kind));
+    let saying: Vec<_> = fields.iter().copied().filter(|field| says(field, kind)).collect();
+    let silent: Vec<_> = fields.iter().copied().filter(|field| !says_any(field)).collect();
+    match (saying.as_slice(), fields, silent.as_slice()) {
+        ([only], _, _) | ([], [only], _) | ([], _, [only]) => Ok(*only),
+        _ => Err(no_field(kind.flag, fields)),
+    }
+}
+
+fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
+    let names: Vec<_> = fields.iter().map(|field| field.name).collect();
+    match names.first() {
+        None => ErrorBody::new(Code::InvalidInput, format!("{flag}: the module's input takes no media")),
+        Some(first) => {
+            let message = format!("{flag}: which field is meant? These take media: {}", names.join(", "));
+            ErrorBody::new(Code::InvalidInput, message).suggest(format!("name it: --file {first}=FILE"))
+        }
+    }
+}
+
+fn put(
+    object: &mut Map<String, serde_json::Value>,
+    field: MediaField<'_>,
+    source: &OsStr,
+) -> Result<(), ErrorBody> {
+    let medium = source_of(source)?;
+    let place = object.entry(field.name).or_insert(serde_json::Value::Null);
+    match place {
+        serde_json::Value::Null if field.is_list => *place = json!([medium]),
+        serde_json::Value::Null => *place = medium,
+        serde_json::Value::Array(list) if field.is_list => list.push(medium),
+        _ => {
+            let message = format!("input.{} takes one medium, and has one already", field.name);
+            return Err(ErrorBody::new(Code::InvalidInput, message));
+        }
+    }
+    Ok(())
+}
+
+/// A `MediaInput` (SPEC 4.2). Its paths would belong to the module's folder, so the file is named in full.
+fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
+    if is_address(source) {
+        return Ok(json!({ "type": "url", "url": source.to_string_lossy() }));
+    }
+    let path = std::path::absolute(Path::new(source)).ok().and_then(|path| path.to_str().map(str::to_owned));
+    match path {
+        Some(path) => Ok(json!({ "type": "file", "path": path })),
+        None => {
+            let message = format!("the name {} is no text", source.to_string_lossy());
+            Err(ErrorBody::new(Code::InvalidReference, message).suggest("rename the file"))
+        }
+    }
+}
+
+fn is_address(source: &OsStr) -> bool {
+    source.to_str().is_some_and(|text| text.starts_with("https://") || text.starts_with("http://"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, is_list: bool) -> MediaField<'_> {
+        MediaField { name, is_list }
+    }
+
+    fn chosen<'a>(kind: &Kind, fields: &[MediaField<'a>]) -> Option<&'a str> {
+        field_of(kind, fields).ok().map(|field| field.name)
+    }
+
+    #[test]
+    fn a_medium_goes_into_the_field_that_says_it_takes_its_kind() {
+        let both = [field("coverImage", false), field("voice", false)];
+        assert_eq!(chosen(&IMAGE, &both), Some("coverImage"));
+        assert_eq!(chosen(&AUDIO, &both), Some("voice"));
+        assert_eq!(chosen(&PDF, &both), None);
+        assert_eq!(chosen(&VIDEO, &[field("images", true)]), Some("images"), "the only one");
+        assert_eq!(chosen(&PDF, &[field("images", true), field("source", false)]), Some("source"));
+        assert_eq!(chosen(&IMAGE, &[field("image_a", false), field("image_b", false)]), None);
+        assert_eq!(chosen(&IMAGE, &[]), None);
+    }
+
+    #[test]
+    fn a_list_takes_several_and_a_field_one() {
+        let mut object = Map::new();
+        let source = OsStr::new("https://x.test/a.png");
+        for _ in 0..2 {
+            put(&mut object, field("images", true), source).unwrap();
+        }
+        put(&mut object, field("audio", false), source).unwrap();
+        assert_eq!(object["images"].as_array().unwrap().len(), 2);
+        assert_eq!(object["audio"], json!({"type": "url", "url": "https://x.test/a.png"}));
+        let error = put(&mut object, field("audio", false), source).unwrap_err();
+        assert_eq!(error.message, "input.audio takes one medium, and has one already");
+    }
+
+    #[test]
+    fn a_file_is_named_in_full() {
+        let path = source_of(OsStr::new("a.png")).unwrap()["path"].as_str().unwrap().to_owned();
+        assert!(Path::new(&path).is_absolute() && path.ends_with("a.png"), "{path}");
+    }
+}
