@@ -1,0 +1,146 @@
+//! The example modules of the specification (section 12) on pictures and sound that ImageMagick and ffmpeg made,
+//! against a mock of each vendor: what arrives there, and what comes back.
+
+use std::{
+    path::Path,
+    process::{Command, Output},
+};
+
+use cog_testkit::{Mock, Reply, Wire};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+fn made(folder: &Path, program: &str, arguments: &str) {
+    let output = Command::new(program).args(arguments.split(' ')).current_dir(folder).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}; `cargo xtask test` installs it"));
+    assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A folder with two pictures and a second of sound.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    made(folder.path(), "convert", "-size 64x48 plasma:red-blue a.jpg");
+    made(folder.path(), "convert", "-size 32x32 gradient:white-black b.png");
+    made(folder.path(), "ffmpeg", "-loglevel error -f lavfi -i sine=d=1 a.wav");
+    folder
+}
+
+/// The answer that a module's golden test shows.
+fn golden(module: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules").join(module).join("tests");
+    #[expect(clippy::disallowed_methods, reason = "the module's golden answer")]
+    let text = std::fs::read_to_string(path.join("case1.expected.json")).unwrap();
+    let expected: Value = serde_json::from_str(&text).unwrap();
+    expected.get("$example").unwrap_or(&expected).to_string()
+}
+
+/// Runs a module against a mock of a vendor; gives what was printed and what was asked.
+fn run(wire: Wire, folder: &Path, module: &str, arguments: &[&str]) -> (Output, Vec<Value>) {
+    let mock = Mock::start([Reply::text(golden(module))]);
+    let variable = |what: &str| format!("{}_{what}", wire.name().to_uppercase());
+    let output = Command::new(env!("CARGO_BIN_EXE_cog"))
+        .args(["run", module, "--provider", wire.name()])
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .env("HOME", folder)
+        .env(variable("API_KEY"), "a-key-of-a-mock")
+        .env(variable("BASE_URL"), mock.base_url(wire))
+        .output()
+        .unwrap();
+    (output, mock.requests().into_iter().map(|request| request.body).collect())
+}
+
+fn envelope(output: &Output) -> Value {
+    let told = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}"))
+}
+
+/// The types of the media in a request, in their order, in whatever form the vendor has for them.
+fn media_in(wire: Wire, body: &Value) -> Vec<String> {
+    let key = if wire == Wire::Gemini { "contents" } else { "messages" };
+    let messages = body[key].as_array().unwrap();
+    let parts = |message: &Value| match wire {
+        Wire::Gemini => message["parts"].as_array().cloned(),
+        Wire::Ollama => message["images"].as_array().cloned(),
+        _ => message["content"].as_array().cloned(),
+    };
+    let parts = messages.iter().filter_map(parts).flatten();
+    parts.filter_map(|part| medium(&part)).collect()
+}
+
+fn medium(part: &Value) -> Option<String> {
+    let base64 = [
+        part.as_str(),
+        part["source"]["data"].as_str(),
+        part["inlineData"]["data"].as_str(),
+        part["input_audio"]["data"].as_str(),
+        part["image_url"]["url"].as_str().and_then(|url| url.split_once(";base64,")).map(|(_, data)| data),
+    ];
+    let data = base64.into_iter().flatten().next()?;
+    Some(match data.get(..4)? {
+        "/9j/" => "jpeg".to_owned(),
+        "iVBO" => "png".to_owned(),
+        "UklG" => "wav".to_owned(),
+        other => other.to_owned(),
+    })
+}
+
+#[test]
+fn pictures_reach_every_vendor_in_its_form() {
+    let folder = folder();
+    let arguments = ["--image", "a.jpg", "--image", "b.png", "--args", "What is this?"];
+    for wire in Wire::ALL {
+        let (output, asked) = run(wire, folder.path(), "image-analyzer", &arguments);
+        let envelope = envelope(&output);
+        assert_eq!(envelope["ok"], true, "{}: {envelope}", wire.name());
+        let [body] = asked.as_slice() else { panic!("{} was asked {} times", wire.name(), asked.len()) };
+        assert_eq!(media_in(wire, body), ["jpeg", "png"], "{}", wire.name());
+        assert!(!body.to_string().contains("a.jpg"), "a path of this machine was sent");
+        let processed = envelope["meta"]["media_processed"].to_string();
+        assert!(processed.contains("image/jpeg") && processed.contains("image/png"), "{processed}");
+    }
+}
+
+#[test]
+fn sound_reaches_those_that_hear_and_nobody_else_is_asked() {
+    let folder = folder();
+    for wire in Wire::ALL {
+        let (output, asked) = run(wire, folder.path(), "audio-transcriber", &["--audio", "a.wav"]);
+        let envelope = envelope(&output);
+        if matches!(wire, Wire::OpenAi | Wire::Gemini) {
+            assert_eq!(envelope["ok"], true, "{}: {envelope}", wire.name());
+            assert_eq!(media_in(wire, &asked[0]), ["wav"], "{}", wire.name());
+        } else {
+            assert_eq!(envelope["error"]["code"], "E4011", "{}: {envelope}", wire.name());
+            assert_eq!(asked, Vec::<Value>::new(), "{}", wire.name());
+        }
+    }
+}
+
+#[test]
+fn a_picture_comes_back_from_every_vendor() {
+    let folder = folder();
+    for wire in Wire::ALL {
+        let (output, _) = run(wire, folder.path(), "image-generator", &["--args", "a red square"]);
+        let envelope = envelope(&output);
+        assert_eq!(envelope["ok"], true, "{}: {envelope}", wire.name());
+        assert_eq!(envelope["data"]["image"]["media_type"], json!("image/png"), "{}", wire.name());
+    }
+}
+
+#[test]
+fn a_medium_without_a_field_is_told_before_anybody_is_asked() {
+    let folder = folder();
+    for (module, arguments, said) in [
+        ("code-reviewer", ["--image", "a.jpg"], "--image: the module's input takes no media"),
+        ("image-analyzer", ["--file", "photo=a.jpg"], "--file photo=…: which field is meant? These take media: images"),
+        ("image-analyzer", ["--image", "gone.jpg"], "no such file"),
+    ] {
+        let (output, asked) = run(Wire::OpenAi, folder.path(), module, &arguments);
+        let envelope = envelope(&output);
+        let message = envelope["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(said), "{envelope}");
+        assert_eq!(asked, Vec::<Value>::new());
+    }
+}
