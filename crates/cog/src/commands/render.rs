@@ -36,8 +36,11 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
     let module = running::load(&runtime, &args.input.module, settings, console)?;
     let input = input::read(&args.input, &module)?;
     let generation = args.generation.generation();
-    let options =
-        RunOptions { generation, media: Some(running::access(&module, settings)), ..RunOptions::default() };
+    let options = RunOptions {
+        generation,
+        media: Some(running::access(&module, settings, &args.input.media)),
+        ..RunOptions::default()
+    };
     let rendered = running::block_on(runtime.render(&module, input, options))?;
     rendered.map_err(|refused| example::advise(refused, &args.input, &module))
 }

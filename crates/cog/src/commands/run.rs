@@ -123,7 +123,7 @@ impl Run<'_> {
     fn options(&self, module: &Module, stop: Stop) -> RunOptions {
         let RunArgs { stream, check, .. } = self.args;
         RunOptions {
-            media: Some(running::access(module, &self.settings)),
+            media: Some(running::access(module, &self.settings, &self.args.input.media)),
             strict: self.settings.strict.value,
             timeout: Some(self.settings.timeout.value),
             generation: self.args.generation.generation(),

@@ -7,8 +7,8 @@ use cog_module::{Module, Origin};
 use cog_run::{Builder, Providers, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::{signals::Signals, targets};
-use crate::{exit::Exit, output::Console, settings::Settings};
+use super::{input, signals::Signals, targets};
+use crate::{args::MediaFlags, exit::Exit, output::Console, settings::Settings};
 
 /// A runtime over the settings' modules.
 pub(super) fn runtime(settings: &Settings, providers: Providers) -> Runtime {
@@ -43,9 +43,9 @@ pub(super) fn load(
     loaded
 }
 
-/// What a run of this module may open: files in its folder, in the working directory and under the operator's roots, and
-/// the addresses that the operator lets be fetched (supplement section 9).
-pub(super) fn access(module: &Module, settings: &Settings) -> Access {
+/// What a run of this module may open: files in its folder, in the working directory and under the operator's roots, those
+/// that flags name, and the addresses that the operator lets be fetched (supplement section 9).
+pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -> Access {
     let folder = match &module.origin {
         Origin::Folder(folder) => folder.canonicalize().ok(),
         _ => None,
@@ -54,7 +54,7 @@ pub(super) fn access(module: &Module, settings: &Settings) -> Access {
     Access {
         folder,
         fetcher: settings.media.fetcher(),
-        files: settings.media.files(roots.into_iter().flatten()),
+        files: settings.media.files(roots.into_iter().flatten().chain(input::media_files(flags))),
         tool: Some(settings.media.tool()),
         ..Access::default()
     }

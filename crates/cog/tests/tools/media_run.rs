@@ -134,7 +134,11 @@ fn a_medium_without_a_field_is_told_before_anybody_is_asked() {
     let folder = folder();
     for (module, arguments, said) in [
         ("code-reviewer", ["--image", "a.jpg"], "--image: the module's input takes no media"),
-        ("image-analyzer", ["--file", "photo=a.jpg"], "--file photo=…: which field is meant? These take media: images"),
+        (
+            "image-analyzer",
+            ["--file", "photo=a.jpg"],
+            "--file photo=…: which field is meant? These take media: images",
+        ),
         ("image-analyzer", ["--image", "gone.jpg"], "no such file"),
     ] {
         let (output, asked) = run(Wire::OpenAi, folder.path(), module, &arguments);
