@@ -16,6 +16,7 @@ use crate::{
     fault::Fault,
     follow::{begin, follow},
     guard::Client,
+    media::Lent,
     negotiate::Delivery,
     request::{ExecuteBody, Options},
     state::App,
@@ -35,6 +36,8 @@ pub(crate) struct Order {
     pub(crate) name: String,
     pub(crate) body: ExecuteBody,
     pub(crate) client: Client,
+    /// The files that came with it, kept until it has run.
+    pub(crate) files: Vec<Lent>,
 }
 
 /// Answers an execute request.
@@ -54,7 +57,7 @@ pub(crate) async fn deliver(app: &App, order: Order, delivery: Delivery) -> Resu
 
 /// One envelope.
 async fn whole(app: &App, order: Order, delivery: Delivery) -> Response {
-    let Order { module, body, .. } = order;
+    let Order { module, body, files: _files, .. } = order;
     let mut options = body.options;
     options.run.warnings.extend(delivery.warning());
     let input = RunInput::Json(body.input.unwrap_or_else(Value::null));

@@ -65,7 +65,7 @@ pub(crate) async fn reread(
 /// # Errors
 /// What is known before the provider is asked.
 pub(crate) fn begin(app: &App, order: Order) -> Result<Session, Fault> {
-    let slot = app.slot(&order.client)?;
+    let slot = Box::new((app.slot(&order.client)?, order.files));
     let Some(input) = order.body.input else {
         return Err(Fault::new(Code::MissingRequiredField, "the body has no `input`"));
     };

@@ -20,6 +20,7 @@ pub(crate) use self::{
     receive::receive,
     serve::serve,
     span::Span,
+    store::Lent,
     ticket::{Progress, Ticket, Wanted},
 };
 pub use self::{

@@ -1,11 +1,13 @@
 //! What a request asks for: body, options, recovery.
 
 mod body;
+mod form;
 mod options;
 mod recovery;
 
 pub(crate) use self::{
     body::{ExecuteBody, RunBody, object, only, read},
+    form::{is_form, read_form},
     options::{Mode, Options},
     recovery::of_headers,
 };

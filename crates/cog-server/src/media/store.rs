@@ -45,6 +45,18 @@ pub struct Published {
     pub expires_at: String,
 }
 
+/// An upload that is kept no longer than this: a file that came with the request that it is for.
+pub(crate) struct Lent {
+    store: MediaStore,
+    id: String,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        self.store.lock().entries.remove(&self.id);
+    }
+}
+
 /// An upload whose bytes are coming. When it is dropped, what has come is there to go on from.
 pub(super) struct Receiving {
     store: MediaStore,
@@ -78,6 +90,11 @@ impl MediaStore {
         let state = State::Open(said.store());
         let (id, expires_at) = self.add("upl_", owner, 0, said, state)?;
         Ok(Ticket { id, media_type, expires_at, most })
+    }
+
+    /// Binds an upload to what is returned.
+    pub(crate) fn lend(&self, id: &str) -> Lent {
+        Lent { store: self.clone(), id: id.to_owned() }
     }
 
     /// How far an upload is.

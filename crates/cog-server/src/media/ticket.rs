@@ -103,6 +103,11 @@ impl ToJson for Ticket {
 }
 
 impl Ticket {
+    /// What an input calls it.
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
     /// Where the bytes go, below the server's own address.
     pub(crate) fn url(&self) -> String {
         format!("/v1/media/uploads/{}", self.id)

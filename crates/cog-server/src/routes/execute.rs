@@ -26,7 +26,10 @@ use crate::{
         ModeHeader,
         RecoveryHeaders,
     ),
-    request_body(content = ref("#/components/schemas/ExecuteRequest")),
+    request_body(content(
+        (ref("#/components/schemas/ExecuteRequest") = "application/json"),
+        (ref("#/components/schemas/ExecuteForm") = "multipart/form-data"),
+    )),
     responses(Executed, (status = 202, description = "A detached run has begun", body = ref("#/components/schemas/Accepted")), RunFailed)
 )]
 pub(crate) async fn execute(
@@ -36,11 +39,17 @@ pub(crate) async fn execute(
     request: Request,
 ) -> Result<Response, Fault> {
     let (parts, body) = request.into_parts();
-    let body = request::read(&parts.headers, body, &app.settings).await?;
-    let mut body = ExecuteBody::parse(&body, request::of_headers(&parts.headers)?)?;
+    let recovery = request::of_headers(&parts.headers)?;
+    let (mut body, files) = if request::is_form(&parts.headers) {
+        let form = request::read_form(&app, &client.owner(), &parts.headers, body).await?;
+        (ExecuteBody::of(&form.body, recovery)?, form.files)
+    } else {
+        let body = request::read(&parts.headers, body, &app.settings).await?;
+        (ExecuteBody::parse(&body, recovery)?, Vec::new())
+    };
     body.options.run.trace_id = trace_id(&parts.extensions);
     let module = app.runtime.load_name(&name)?;
     let wishes = Wishes { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = wishes.delivery(module.manifest.response.mode)?;
-    deliver(&app, Order { module, name, body, client }, delivery).await
+    deliver(&app, Order { module, name, body, client, files }, delivery).await
 }

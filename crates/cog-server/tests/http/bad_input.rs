@@ -55,7 +55,7 @@ async fn bytes_that_are_no_text_are_refused() {
 async fn another_content_type_is_refused() {
     let stage = Stage::answering().await;
     let url = stage.url("/v1/modules/live/execute");
-    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""] {
+    for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
         let request = stage.client.post(&url).header("content-type", kind).body(BODY);
         assert_eq!(failure(request).await, (415, "E1001".to_owned()), "{kind}");
     }

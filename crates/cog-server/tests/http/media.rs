@@ -138,3 +138,61 @@ async fn a_client_has_so_many_uploads_and_no_more() {
     let request = stage.client.post(url).header("content-type", "application/json").body("{}");
     assert_eq!(failure(request).await, (429, "E4002".to_owned()));
 }
+
+/// A form of these parts; those with a content type are files.
+fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (head, bytes) in parts {
+        body.extend_from_slice(
+            format!("--b\r\nContent-Disposition: form-data; name={head}\r\n\r\n").as_bytes(),
+        );
+        body.extend_from_slice(bytes);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"--b--\r\n");
+    body
+}
+
+fn post_form(stage: &Stage, parts: &[(&str, &[u8])]) -> reqwest::RequestBuilder {
+    let url = stage.url("/v1/modules/either/execute");
+    let request = stage.client.post(url).header("content-type", "multipart/form-data; boundary=b");
+    request.body(form(parts))
+}
+
+const INPUT: (&str, &[u8]) = ("input", br#"{"query": "why?"}"#);
+const FILE: (&str, &[u8]) = ("\"photo\"; filename=\"a.gif\"", PIXEL);
+
+#[tokio::test]
+async fn a_form_runs_a_module_and_its_files_are_gone_with_the_run() {
+    let stage = Stage::with([cog_testkit::Reply::text(crate::support::ANSWER)], |settings| {
+        settings.uploads.count = 1;
+    });
+    let stage = stage.await;
+    for accept in ["application/json", "application/x-ndjson"] {
+        for _ in 0..3 {
+            let request = post_form(&stage, &[INPUT, FILE]).header("accept", accept);
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), 200, "{accept}");
+            response.bytes().await.unwrap();
+        }
+    }
+    let sent = stage.mock.requests()[0].body.to_string();
+    assert!(sent.contains("upl_") && sent.contains("why?"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_form_that_is_none_or_has_a_part_without_a_place_is_refused() {
+    let stage = Stage::answering().await;
+    let taken = ("\"query\"; filename=\"a.gif\"", PIXEL);
+    for parts in
+        [&[][..], &[("input", b"{" as &[u8])], &[INPUT, INPUT], &[INPUT, taken], &[INPUT, FILE, FILE]]
+    {
+        let (status, code) = failure(post_form(&stage, parts)).await;
+        assert!(status == 400 && code.starts_with("E100"), "{status} {code} {parts:?}");
+    }
+    let damaged = ("\"photo\"; filename=\"a.gif\"", &PIXEL[..9]);
+    assert_eq!(failure(post_form(&stage, &[INPUT, damaged])).await, (422, "E1013".to_owned()));
+    let cut = post_form(&stage, &[]).body("--b\r\nContent-Disp");
+    assert_eq!(failure(cut).await, (400, "E1001".to_owned()));
+    assert!(stage.mock.requests().is_empty());
+}
