@@ -48,6 +48,7 @@ pub(crate) async fn execute(
         (ExecuteBody::parse(&body, recovery)?, Vec::new())
     };
     body.options.run.trace_id = trace_id(&parts.extensions);
+    body.options.run.owner = Some(client.owner());
     let module = app.runtime.load_name(&name)?;
     let wishes = Wishes { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = wishes.delivery(module.manifest.response.mode)?;

@@ -65,9 +65,9 @@ pub(crate) async fn create(
         (status = 409, description = "It is complete, or another request is sending it", body = ref("#/components/schemas/Envelope")),
         (status = 410, description = "E1018: it was not used in time", body = ref("#/components/schemas/Envelope")),
         (status = 413, description = "E1011: more bytes than it may have", body = ref("#/components/schemas/Envelope")),
-        (status = 415, description = "E1010, E1014: no medium of a type that is taken, or of another than was said", body = ref("#/components/schemas/Envelope")),
+        (status = 415, description = "E1010: no medium of a type that is taken", body = ref("#/components/schemas/Envelope")),
         (status = 416, description = "The part begins elsewhere than where the last one ended", body = ref("#/components/schemas/Envelope")),
-        (status = 422, description = "E1020: the checksum is another; E1013 and E1015 to E1017: the content does not pass", body = ref("#/components/schemas/Envelope")),
+        (status = 422, description = "E1020: the checksum is another; E1013 to E1017: the content does not pass", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]

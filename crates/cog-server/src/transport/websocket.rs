@@ -118,6 +118,7 @@ impl Conversation {
         let wishes = Wishes { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = wishes.delivery(module.manifest.response.mode)?;
         body.options.run.trace_id.clone_from(&self.trace_id);
+        body.options.run.owner = Some(self.client.owner());
         let order =
             Order { module, name: self.name.clone(), body, client: self.client.clone(), files: Vec::new() };
         Ok((order, delivery))

@@ -22,6 +22,7 @@ mod paced;
 mod process;
 mod report;
 mod streams;
+mod uploads;
 mod whole;
 mod world;
 
@@ -56,7 +57,7 @@ async fn run(wanted: &str) -> ExitCode {
 
 type Scenario = for<'a> fn(&'a World, &'a mut Report) -> futures_util::future::LocalBoxFuture<'a, ()>;
 
-fn scenarios() -> [(&'static str, Scenario); 10] {
+fn scenarios() -> [(&'static str, Scenario); 11] {
     [
         ("whole answers, 32 clients", |world, report| Box::pin(whole::rate(world, report))),
         ("whole answers, one client", |world, report| Box::pin(whole::one(world, report))),
@@ -67,6 +68,7 @@ fn scenarios() -> [(&'static str, Scenario); 10] {
         ("500 slow streams", |world, report| Box::pin(paced::slow(world, report))),
         ("500 streams of 50 chunks a second", |world, report| Box::pin(paced::quick(world, report))),
         ("a megabyte in deltas of sixteen bytes", |world, report| Box::pin(streams::flood(world, report))),
+        ("an upload of 100 MB", |world, report| Box::pin(uploads::large(world, report))),
         ("5,000 idle streams", |world, report| Box::pin(streams::idle(world, report))),
     ]
 }

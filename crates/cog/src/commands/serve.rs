@@ -2,6 +2,7 @@
 
 use std::{io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
 
+use cog_media::Access;
 use cog_run::sessions::{SessionError, SessionSettings, Sessions};
 use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
@@ -25,7 +26,10 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let asked = asking::asked(&settings, asking::Tape::Off)?;
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
-    let runtime = running::builder(&settings, asked.providers).observer(Arc::new(metrics.clone())).build();
+    let runtime = running::builder(&settings, asked.providers)
+        .media(access(&settings, &media))
+        .observer(Arc::new(metrics.clone()))
+        .build();
     let kept = SessionSettings {
         state_dir: serving.state_dir.clone(),
         recovery: serving.sessions.recovery.filter(|_| serving.recovery),
@@ -45,6 +49,17 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
         until_told(server, listener, signals, console).await
     })
+}
+
+/// What remote callers may open: addresses, uploads of their own, and files under the operator's roots alone.
+fn access(settings: &Settings, uploads: &MediaStore) -> Access {
+    Access {
+        fetcher: settings.media.fetcher(),
+        files: settings.media.files([]),
+        uploads: Some(Arc::new(uploads.clone())),
+        tool: Some(settings.media.tool()),
+        ..Access::default()
+    }
 }
 
 /// The tokens of the file, where there is one.
