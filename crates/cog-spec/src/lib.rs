@@ -16,7 +16,6 @@ mod code;
 mod envelope;
 mod event;
 mod manifest;
-mod media;
 mod meta;
 mod repair;
 mod risk;
@@ -34,7 +33,6 @@ pub use manifest::{
     Compat, Constraints, ContextRule, Enums, Failure, Format, Generation, Invocation, IoPointers, Manifest,
     MediaConstraints, Modalities, Overflow, Policies, Requirements, Response, ToolRules,
 };
-pub use media::MediaSource;
 pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};
 pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
