@@ -1,4 +1,4 @@
-use cog_harmony::Conversation;
+use cog_harmony::{Conversation, Part};
 use cog_json::{ToJson, Writer};
 use cog_provider::WireRequest;
 use cog_schema::Loss;
@@ -6,7 +6,7 @@ use cog_spec::{Dialect, ErrorBody};
 
 use crate::{drive::Plan, pipeline::Prepared};
 
-/// What a run would send.
+/// What a run would send, with the beginning of each medium in place of all of it.
 #[derive(Debug, Clone)]
 pub struct Rendered {
     /// Who would be asked.
@@ -29,7 +29,8 @@ impl Prepared {
             let media = sources.collect().await?;
             plan.show(&sources, &sources.prepare(media).await?)?;
         }
-        let Plan { provider, question, request, .. } = plan;
+        let Plan { provider, question, mut request, .. } = plan;
+        request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
             provider: provider.name().to_owned(),
@@ -38,6 +39,23 @@ impl Prepared {
             messages: request.messages,
             request: wire,
         })
+    }
+}
+
+/// How much of a medium is shown, in characters of base64.
+const SHOWN: usize = 64;
+
+fn shorten(part: &mut Part) {
+    let data = match part {
+        Part::Image(image) if image.url.starts_with("data:") => &mut image.url,
+        Part::Audio(audio) => &mut audio.data,
+        Part::File(file) => &mut file.data,
+        _ => return,
+    };
+    let whole = data.len();
+    if let Some((end, _)) = data.char_indices().nth(SHOWN) {
+        data.truncate(end);
+        data.push_str(&format!("… ({whole} characters)"));
     }
 }
 
@@ -50,5 +68,31 @@ impl ToJson for Rendered {
             w.field("messages", &self.messages);
             w.optional("request", &self.request);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_medium_the_beginning_is_shown_and_of_a_text_everything() {
+        let long = "QUJD".repeat(100);
+        for media_type in ["image/png", "audio/wav", "application/pdf"] {
+            let mut part = Part::media(media_type, long.clone());
+            shorten(&mut part);
+            let shown = part.to_json();
+            assert!(
+                shown.len() < 200 && shown.contains("QUJDQUJD") && shown.contains(" characters)"),
+                "{shown}"
+            );
+            let mut small = Part::media(media_type, "QUJD".to_owned());
+            let before = small.clone();
+            shorten(&mut small);
+            assert_eq!(small, before);
+        }
+        let mut text = Part::text(&long);
+        shorten(&mut text);
+        assert_eq!(text.as_text(), Some(long.as_str()));
     }
 }

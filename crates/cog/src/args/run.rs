@@ -173,7 +173,7 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Prints {\"messages\": […], \"request\": {…}}: the messages, and the request in the vendor's form. A key is shown as \
-the name of its variable. Offline there is no request.
+the name of its variable, a medium by its beginning. Offline there is no request.
 
 Examples:
   cog render code-reviewer --args \"eval(input())\"

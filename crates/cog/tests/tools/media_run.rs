@@ -130,6 +130,24 @@ fn a_picture_comes_back_from_every_vendor() {
 }
 
 #[test]
+fn a_rendered_request_shows_the_beginning_of_a_medium() {
+    let folder = folder();
+    for wire in Wire::ALL {
+        let output = Command::new(env!("CARGO_BIN_EXE_cog"))
+            .args(["render", "image-analyzer", "--image", "a.jpg", "--provider", wire.name()])
+            .current_dir(folder.path())
+            .env_clear()
+            .env("HOME", folder.path())
+            .output()
+            .unwrap();
+        let rendered = envelope(&output);
+        let body = &rendered["request"]["body"];
+        assert_eq!(media_in(wire, body), ["jpeg"], "{}", wire.name());
+        assert!(body.to_string().contains("… ("), "{}", wire.name());
+    }
+}
+
+#[test]
 fn a_medium_without_a_field_is_told_before_anybody_is_asked() {
     let folder = folder();
     for (module, arguments, said) in [
