@@ -3,6 +3,7 @@
 const at = (id) => document.getElementById(id);
 const fields = new Map();
 let running = null;
+let schema = {};
 
 const headers = (more = {}) => {
   const token = at("token").value.trim();
@@ -46,8 +47,10 @@ async function showModule() {
     const module = await get(`/v1/modules/${encodeURIComponent(at("module").value)}`);
     if (module.name !== at("module").value) return;
     at("about").textContent = `${module.responsibility} (${module.tier ?? module.format}, ${module.response_mode})`;
-    at("schema").textContent = JSON.stringify(module.input ?? {}, null, 2);
-    at("input").value = JSON.stringify(sample(module.input ?? {}), null, 2);
+    schema = module.input ?? {};
+    at("schema").textContent = JSON.stringify(schema, null, 2);
+    at("input").value = JSON.stringify(sample(schema), null, 2);
+    at("file").disabled = mediaPlace() === undefined;
   } catch (error) {
     say(error.message, true);
   }
@@ -65,6 +68,42 @@ function sample(schema) {
   if (type === "array") return [];
   if (type === "integer" || type === "number") return schema.minimum ?? 0;
   return type === "boolean" ? false : "";
+}
+
+// The member of the input that is a medium, or a list of them.
+function mediaPlace() {
+  const isMedium = (part) => JSON.stringify(part ?? null).includes("MediaInput");
+  const found = Object.entries(schema.properties ?? {}).find(([, part]) => isMedium(part));
+  return found && { key: found[0], isList: found[1].type === "array" };
+}
+
+// Uploads the chosen file, and has the input refer to it.
+async function upload() {
+  const [file] = at("file").files;
+  const value = file && input();
+  if (value === undefined) return;
+  at("start").disabled = true;
+  say(`Uploading ${file.name}…`);
+  try {
+    const json = headers({ "Content-Type": "application/json" });
+    const place = await send("/v1/media/upload-url", { method: "POST", headers: json, body: "{}" });
+    const done = await send(place.upload_url, { method: place.method, headers: headers(place.headers), body: file });
+    const source = { type: "upload_ref", upload_id: done.upload_id };
+    const { key, isList } = mediaPlace();
+    at("input").value = JSON.stringify({ ...value, [key]: isList ? [...(value[key] ?? []), source] : source }, null, 2);
+    say(`Uploaded ${file.name}: ${done.media_type}, ${done.size_bytes} bytes.`);
+  } catch (error) {
+    say(error.message, true);
+  }
+  at("file").value = "";
+  at("start").disabled = false;
+}
+
+async function send(path, request) {
+  const response = await fetch(path, request);
+  const answer = await response.json();
+  if (!response.ok) throw new Error(fault(answer));
+  return answer;
 }
 
 // The input, or nothing and a word why.
@@ -171,5 +210,6 @@ function clear() {
 at("run").addEventListener("submit", run);
 at("stop").addEventListener("click", () => running?.abort());
 at("module").addEventListener("change", showModule);
+at("file").addEventListener("change", upload);
 at("token").addEventListener("change", listModules);
 listModules();

@@ -1,3 +1,4 @@
+use cog_media::MediaRules;
 use cog_spec::{Capabilities, Modality};
 
 use crate::transport::TRANSPORTS;
@@ -8,9 +9,14 @@ pub fn capabilities() -> Capabilities {
         runtime: "cog".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         streaming: !TRANSPORTS.is_empty(),
-        input: vec![Modality::Text],
+        input: Modality::ALL.to_vec(),
         output: vec![Modality::Text],
-        max_media_size_mb: 0,
+        max_media_size_mb: largest_mb(),
         transports: TRANSPORTS.to_vec(),
     }
+}
+
+/// The largest medium of any kind, in MB of 1,048,576 bytes (supplement R60).
+fn largest_mb() -> u32 {
+    u32::try_from(MediaRules::default().bytes_of_any() >> 20).unwrap_or(u32::MAX)
 }

@@ -104,6 +104,15 @@ class Browser:
             self.driver.save_screenshot(picture)
         return find("state").text, [field.text for field in find("fields").find_elements(By.TAG_NAME, "dt")]
 
+    def upload(self, file):
+        """Chooses a file in the first page; what it says once that is uploaded, and the input that refers to it."""
+        find = lambda name: self.driver.find_element(By.ID, name)
+        wait = WebDriverWait(self.driver, LONG)
+        wait.until(lambda _: find("file").is_enabled())
+        find("file").send_keys(str(file))
+        wait.until(lambda _: find("state").text.startswith(("Uploaded", "E")))
+        return find("state").text, find("input").get_property("value")
+
     def articles(self, picture=None):
         """How many articles the page has, once it has any."""
         found = WebDriverWait(self.driver, LONG).until(lambda driver: driver.find_elements(By.TAG_NAME, "article"))

@@ -6,6 +6,7 @@ Started by `cargo xtask test`, which installs what it needs and says in COG and 
 import json
 import os
 import sys
+import tempfile
 import time
 
 import httpx
@@ -13,7 +14,7 @@ import httpx
 import browser as chromium
 import plain
 from plain import EXECUTE, NDJSON, SOCKET, SSE
-from servers import ANSWER, BODY, TOKEN, breaking, elsewhere, serve
+from servers import ANSWER, BODY, PIXEL, TOKEN, breaking, elsewhere, serve
 
 JSON = {"Content-Type": "application/json"}
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -182,6 +183,22 @@ def pages(page, pictures):
         shown, _ = page.run_a_module("m", "query", '{"query": "why?"}')
         assert "Confidence 0.95" in shown, shown
         print("  pages: a token typed, a module run", flush=True)
+        uploaded(page)
+
+
+def uploaded(page):
+    """A person uploads a picture in the page, and sees the streamed answer to it."""
+    with tempfile.NamedTemporaryFile(suffix=".gif") as picture:
+        picture.write(PIXEL)
+        picture.flush()
+        told, filled = page.upload(picture.name)
+    assert "image/gif, %d bytes" % len(PIXEL) in told, told
+    source = json.loads(filled)["photo"]
+    assert source["type"] == "upload_ref" and source["upload_id"].startswith("upl_"), source
+    body = json.dumps({"query": "what is it?", "photo": source})
+    shown, fields = page.run_a_module("m", "photo", body)
+    assert "Confidence 0.95" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
+    print("  pages: a picture uploaded, the streamed answer to it shown", flush=True)
 
 
 def main():

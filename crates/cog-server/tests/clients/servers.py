@@ -20,7 +20,11 @@ ANSWER = {
     "data": {"result": "Grüße, 世界 \"quoted\"\nand more", "rationale": "because " * 12},
 }
 SCHEMA = {
-    "input": {"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}},
+    "input": {
+        "type": "object",
+        "required": ["query"],
+        "properties": {"query": {"type": "string"}, "photo": {"$ref": "#/$defs/MediaInput"}},
+    },
     "data": {
         "type": "object",
         "required": ["result", "rationale"],
@@ -35,7 +39,11 @@ tier: decision
 excludes: [guessing]
 response:
   mode: both
+modalities:
+  input: [text, image]
 """
+# The smallest picture: one pixel.
+PIXEL = b"GIF87a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2L\1\0;"
 BODY = {"input": {"query": "why?"}, "_options": {"response_mode": "streaming"}}
 
 
