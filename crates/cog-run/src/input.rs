@@ -16,6 +16,8 @@ pub enum RunInput {
     Json(Value),
     /// The text of `--args`, from which the input is built (supplement section 3).
     Args(String),
+    /// The same, and an object of what goes in beside it.
+    ArgsBeside(String, Value),
 }
 
 /// An input that fits the module's schema. Nothing else reaches a prompt.
@@ -45,7 +47,8 @@ impl CheckedInput {
     pub(crate) fn new(module: &Module, input: RunInput) -> Result<Self, ErrorBody> {
         let (value, arguments) = match input {
             RunInput::Json(value) => (value.clone(), arguments_of(&value)),
-            RunInput::Args(text) => from_args(module, text)?,
+            RunInput::Args(text) => from_args(module, text, &Value::default())?,
+            RunInput::ArgsBeside(text, rest) => from_args(module, text, &rest)?,
         };
         let violations = module.contract.check_input(value.node());
         if !violations.is_empty() {
@@ -98,9 +101,11 @@ impl CheckedInput {
     }
 }
 
-fn from_args(module: &Module, text: String) -> Result<(Value, Option<Arguments>), ErrorBody> {
+fn from_args(module: &Module, text: String, rest: &Value) -> Result<(Value, Option<Arguments>), ErrorBody> {
     let field = module.contract.args_target().map_err(|candidates| ambiguous(&candidates))?;
-    let value = Value::from(serde_json::json!({ field: text }));
+    let mut object = serde_json::Map::from_iter([(field.to_owned(), text.clone().into())]);
+    object.extend(rest.members().map(|(key, value)| (key.to_owned(), value.to_serde())));
+    let value = Value::from(serde_json::Value::Object(object));
     Ok((value, Some(Arguments { text, field: field.to_owned() })))
 }
 

@@ -27,6 +27,7 @@ fn folder() -> TempDir {
 
 /// The answer that a module's golden test shows.
 fn golden(module: &str) -> String {
+    let module = if module == "./own" { "image-analyzer" } else { module };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules").join(module).join("tests");
     #[expect(clippy::disallowed_methods, reason = "the module's golden answer")]
     let text = std::fs::read_to_string(path.join("case1.expected.json")).unwrap();
@@ -96,6 +97,7 @@ fn pictures_reach_every_vendor_in_its_form() {
         assert_eq!(envelope["ok"], true, "{}: {envelope}", wire.name());
         let [body] = asked.as_slice() else { panic!("{} was asked {} times", wire.name(), asked.len()) };
         assert_eq!(media_in(wire, body), ["jpeg", "png"], "{}", wire.name());
+        assert!(body.to_string().contains("What is this?"), "{}", wire.name());
         assert!(!body.to_string().contains("a.jpg"), "a path of this machine was sent");
         let processed = envelope["meta"]["media_processed"].to_string();
         assert!(processed.contains("image/jpeg") && processed.contains("image/png"), "{processed}");
@@ -145,6 +147,16 @@ fn a_rendered_request_shows_the_beginning_of_a_medium() {
         assert_eq!(media_in(wire, body), ["jpeg"], "{}", wire.name());
         assert!(body.to_string().contains("… ("), "{}", wire.name());
     }
+}
+
+#[test]
+fn the_text_beside_a_picture_stands_where_the_prompt_places_it() {
+    let folder = folder();
+    made(folder.path(), "cp", &format!("-r {}/../../modules/image-analyzer own", env!("CARGO_MANIFEST_DIR")));
+    made(folder.path(), "sed", "-i s/^1.*/Asked:$ARGUMENTS./ own/prompt.md");
+    let (output, asked) = run(Wire::OpenAi, folder.path(), "./own", &["--image", "a.jpg", "--args", "Why?"]);
+    assert_eq!(envelope(&output)["ok"], true);
+    assert!(asked[0].to_string().contains("Asked:Why?."), "{}", asked[0]["messages"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::{
 use cog_json::Value;
 use cog_module::Module;
 use cog_run::RunInput;
-use cog_schema::{Contract, MediaField};
+use cog_schema::MediaField;
 use cog_spec::{Code, ErrorBody};
 use serde_json::{Map, json};
 
@@ -31,9 +31,8 @@ const PDF: Kind = Kind { flag: "--pdf", words: &["pdf", "document"] };
 /// # Errors
 /// E1001 where there is no field for one, or more than one; E1006 where a path is no text.
 pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Result<RunInput, ErrorBody> {
-    let contract = &module.contract;
-    let mut object = object_of(input, contract)?;
-    let fields = contract.media_fields();
+    let (text, mut object) = taken_apart(input)?;
+    let fields = module.contract.media_fields();
     for (kind, sources) in
         [(IMAGE, &flags.image), (AUDIO, &flags.audio), (VIDEO, &flags.video), (PDF, &flags.pdf)]
     {
@@ -47,7 +46,11 @@ pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Resul
         let field = field.ok_or_else(|| no_field(&format!("--file {}=…", named.field), &fields))?;
         put(&mut object, *field, &named.source)?;
     }
-    Ok(RunInput::Json(Value::from(serde_json::Value::Object(object))))
+    let value = Value::from(serde_json::Value::Object(object));
+    Ok(match text {
+        Some(text) => RunInput::ArgsBeside(text, value),
+        None => RunInput::Json(value),
+    })
 }
 
 /// The files that the flags name: whoever starts the program may read them.
@@ -58,20 +61,15 @@ pub(in crate::commands) fn files(flags: &MediaFlags) -> impl Iterator<Item = Pat
     sources.filter(|source| !is_address(source)).map(PathBuf::from)
 }
 
-fn object_of(input: RunInput, contract: &Contract) -> Result<Map<String, serde_json::Value>, ErrorBody> {
+/// The text of `--args`, and the object that media are put into.
+fn taken_apart(input: RunInput) -> Result<(Option<String>, Map<String, serde_json::Value>), ErrorBody> {
     let value = match input {
-        RunInput::Args(text) => {
-            let field = contract.args_target().map_err(|_| {
-                let message = "--args has no single text field of the input to go into";
-                ErrorBody::new(Code::InvalidInput, message).suggest("give the text with --input-json")
-            })?;
-            json!({ field: text })
-        }
+        RunInput::Args(text) => return Ok((Some(text), Map::new())),
         RunInput::Json(value) => value.to_serde(),
         _ => json!({}),
     };
     match value {
-        serde_json::Value::Object(object) => Ok(object),
+        serde_json::Value::Object(object) => Ok((None, object)),
         _ => Err(ErrorBody::new(Code::InvalidInput, "media need an input that is an object")),
     }
 }
