@@ -42,7 +42,7 @@ impl Wanted {
     /// E1001 for a shape that is not this.
     pub(crate) fn read(body: &Value) -> Result<Self, ErrorBody> {
         request::only(body.node(), "", &["media_type", "size_bytes", "checksum"])?;
-        let given = |key: &str| body.get(key).filter(|it| !it.is_null());
+        let given = |key: &str| body.get(key);
         let media_type =
             given("media_type").map(|it| it.as_str().map(str::to_owned).ok_or("media_type: a text"));
         let length = |it: Node<'_>| it.as_u64().filter(|length| *length > 0);
