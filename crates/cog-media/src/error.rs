@@ -242,7 +242,7 @@ impl MediaError {
                 "make it smaller, or raise `modalities.constraints.max_size_mb` up to the limit of its kind"
             }
             Self::NoReader { .. } => {
-                "see what `cog doctor` finds; ffmpeg is found on PATH, or named by COG_FFMPEG"
+                "see what `cog doctor` finds; ffmpeg is found on PATH, or named by COG_MEDIA_FFMPEG"
             }
             Self::NotBase64 { .. } => {
                 "use the alphabet of RFC 4648 section 4, with padding and without line breaks"

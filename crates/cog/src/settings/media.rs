@@ -24,7 +24,7 @@ const TIMEOUT: Names = Names { flag: "", variable: "COG_MEDIA_TIMEOUT" };
 const REDIRECTS: Names = Names { flag: "", variable: "COG_MEDIA_REDIRECTS" };
 const CACHE: Names = Names { flag: "", variable: "COG_MEDIA_CACHE" };
 const ROOTS: &str = "COG_MEDIA_ROOTS";
-const FFMPEG: &str = "COG_FFMPEG";
+const FFMPEG: &str = "COG_MEDIA_FFMPEG";
 
 /// What a run may open.
 #[derive(Debug)]
@@ -268,7 +268,7 @@ mod tests {
         let file = "[media]\ntimeout = \"2s\"\nredirects = 0\ncache = \"1MiB\"\nproxy = \"http://me:pw@proxy.lan:3128\"\n";
         let settings = read(&[("COG_MEDIA_REDIRECTS", "1")], file).unwrap();
         assert!(shown(&settings).ends_with(
-            "media.proxy http://proxy.lan:3128\nmedia.timeout 2s\nmedia.redirects 1\nmedia.cache 1MiB\nmedia.roots -"
+            "media.proxy http://proxy.lan:3128\nmedia.timeout 2s\nmedia.redirects 1\nmedia.cache 1MiB\nmedia.roots -\nmedia.ffmpeg -"
         ));
         assert!(read(&[("COG_MEDIA_PROXY", "proxy.lan")], "").is_err());
     }
