@@ -15,7 +15,18 @@ const SCENE: &str = r#"
     echo '{"code": "x = 1"}' > input.json
     git init -q . && git add input.json && echo '{"code": "x = 2"}' > input.json
     LLM_PROVIDER=offline cog run code-reviewer input.json > answer.json 2> notes
+    /usr/bin/convert -size 64x48 xc:orange photo.jpg
     printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
+"#;
+
+/// A server, which runs until it is stopped: `serve` starts it and waits for its address, `stop` ends it.
+const SERVER: &str = r#"
+    serve() {
+        cog serve "$@" 2> told &
+        server=$!
+        until address=$(grep -o 'http://[0-9.:]*' told) || ! kill -0 $server 2> notes; do sleep 0.05; done
+    }
+    stop() { kill -TERM $server; wait $server || { cat told >&2; return 1; }; }
 "#;
 
 #[test]
@@ -49,7 +60,9 @@ fn help(command: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// Each example on one line.
 fn examples(help: &str) -> Vec<String> {
+    let help = help.replace("\\\n", "");
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
     lines.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
 }
@@ -66,7 +79,15 @@ fn typed(example: &str) -> Output {
     std::fs::write(&stream, STREAM).unwrap();
     // Nobody serves at the address of the example; the same bytes come from a file.
     let example = example.replace("http://localhost:8000/run", &format!("file://{}", stream.display()));
-    let script = format!("set -eo pipefail\nmkdir -p cognitive/modules\n{SCENE}\n{module}\n{example}");
+    let example = match example.strip_prefix("cog serve") {
+        Some(arguments) => format!("serve {arguments}\nstop"),
+        None if example.contains("localhost:8000") => {
+            format!("serve --port 0\n{}\nstop", example.replace("localhost:8000", "$address"))
+        }
+        None => example,
+    };
+    let script =
+        format!("set -eo pipefail\nmkdir -p cognitive/modules\n{SCENE}\n{module}\n{SERVER}\n{example}");
     let cog = Path::new(env!("CARGO_BIN_EXE_cog")).parent().unwrap();
     let path = std::env::join_paths([
         cog,
@@ -100,7 +121,14 @@ fn reply(example: &str) -> Reply {
         "rationale": "The text gives both hours and asks for the time between them."
     });
     let of_reviewer = json!({ "verdict": "approve", "issues": [], "rationale": "Nothing stands out." });
-    let data: Value = if example.contains("my-module") { of_template } else { of_reviewer };
+    let data: Value = match example {
+        _ if example.contains("my-module") => of_template,
+        _ if example.contains("image-analyzer") => {
+            let golden = include_str!("../../../../modules/image-analyzer/tests/case1.expected.json");
+            serde_json::from_str::<Value>(golden).unwrap()["$example"]["data"].clone()
+        }
+        _ => of_reviewer,
+    };
     let meta = json!({ "confidence": 0.97, "risk": "none", "explain": "As the text says." });
     Reply::text(json!({ "ok": true, "meta": meta, "data": data, "error": null }).to_string())
 }
