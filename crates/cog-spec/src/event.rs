@@ -21,6 +21,8 @@ pub enum ModelEvent {
     Reasoning(String),
     /// A piece of a tool call.
     ToolCall(ToolCallDelta),
+    /// A picture or a sound that the model made, whole.
+    Media(ModelMedia),
     /// Tokens so far; a later one replaces an earlier one.
     Usage(Usage),
     /// Why the model stopped. Nothing but `Usage` follows.
@@ -38,6 +40,18 @@ pub struct ToolCallDelta {
     pub name: Option<String>,
     /// A piece of the arguments, JSON as text.
     pub arguments: String,
+}
+
+/// A medium as a model's reply brings it: nothing of it has been checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelMedia {
+    /// Its type as the vendor gives it, `image/png`; none where the vendor gives none.
+    pub media_type: Option<String>,
+    /// Its bytes as base64, as they came.
+    pub data: String,
+    /// How it was made, as the vendor tells it or was asked (SPEC 4.3.1): `("quality", "high")`. The model is told
+    /// by [`ModelEvent::Started`].
+    pub params: Vec<(&'static str, String)>,
 }
 
 /// Why a model stopped.

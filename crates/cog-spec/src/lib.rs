@@ -28,7 +28,7 @@ pub use capability::{Capabilities, Dialect, Modality, Transport};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use envelope::{Envelope, ErrorBody, Outcome};
-pub use event::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use manifest::{
     Compat, Constraints, ContextRule, Enums, Failure, Format, Generation, Invocation, IoPointers, Manifest,
     MediaConstraints, Modalities, Overflow, Policies, Requirements, Response, ToolRules,

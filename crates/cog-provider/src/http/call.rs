@@ -269,6 +269,7 @@ fn length(event: &ModelEvent) -> usize {
     match event {
         ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
         ModelEvent::ToolCall(call) => call.arguments.len().max(1),
+        ModelEvent::Media(media) => media.data.len(),
         _ => 0,
     }
 }

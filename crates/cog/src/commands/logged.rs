@@ -89,6 +89,9 @@ impl Log {
             Ok(ModelEvent::ToolCall(piece)) => {
                 debug!(bytes = piece.arguments.len(), "a piece of a tool call");
             }
+            Ok(ModelEvent::Media(media)) => {
+                debug!(media_type = media.media_type, bytes = media.data.len(), "a medium");
+            }
             Ok(event) => info!(?event, "the provider says"),
             Err(error) => info!(%error, "the reply broke off"),
         }
