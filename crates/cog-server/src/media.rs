@@ -2,11 +2,12 @@
 //!
 //! * `store`: what there is, whose it is, and until when; `entry`: one of them;
 //! * `receive`: from a request's body to the store, block by block; `span`: which part of an upload a body is;
-//! * `serve`: from the store to a response; `ticket`: what a client is told of an upload;
+//! * `serve`: from the store to a response; `range`: which part of it; `ticket`: what a client is told of an upload;
 //! * `error`: why not.
 
 mod entry;
 mod error;
+mod range;
 mod receive;
 mod serve;
 mod settings;

@@ -11,13 +11,14 @@ const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE");
 
 /// The headers that pages may send.
 const ALLOWED: HeaderValue = HeaderValue::from_static(
-    "Accept, Authorization, Content-Range, Content-Type, Last-Event-ID, Traceparent, X-Request-Id, X-Cognitive-Response-Mode, \
-     X-Cognitive-Recovery-Session, X-Cognitive-Recovery-Seq",
+    "Accept, Authorization, Content-Range, Content-Type, If-Range, Last-Event-ID, Range, Traceparent, X-Request-Id, \
+     X-Cognitive-Response-Mode, X-Cognitive-Recovery-Session, X-Cognitive-Recovery-Seq",
 );
 
 /// The headers that pages may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "Location, Range, Retry-After, Server-Timing, X-Cognitive-Warning, X-Request-Id, X-Session-Id",
+    "Accept-Ranges, Content-Range, ETag, Location, Range, Retry-After, Server-Timing, X-Cognitive-Warning, X-Request-Id, \
+     X-Session-Id",
 );
 
 /// How long a browser may keep the answer, in seconds.

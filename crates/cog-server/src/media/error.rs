@@ -25,6 +25,12 @@ pub(crate) enum UploadError {
         /// How many bytes are there.
         received: u64,
     },
+    /// A range of a medium begins past its end.
+    #[error("the range begins past the end: the medium has {length} bytes")]
+    Outside {
+        /// How many bytes it has.
+        length: u64,
+    },
     /// More or fewer bytes than were announced.
     #[error("{found} bytes came, and {said} were announced")]
     OtherLength {
@@ -66,6 +72,7 @@ impl UploadError {
             Self::Busy
             | Self::Complete
             | Self::Elsewhere { .. }
+            | Self::Outside { .. }
             | Self::OtherLength { .. }
             | Self::Broken { .. } => Code::InvalidInput,
         }
@@ -75,7 +82,7 @@ impl UploadError {
     fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Busy | Self::Complete => Some(StatusCode::CONFLICT),
-            Self::Elsewhere { .. } => Some(StatusCode::RANGE_NOT_SATISFIABLE),
+            Self::Elsewhere { .. } | Self::Outside { .. } => Some(StatusCode::RANGE_NOT_SATISFIABLE),
             Self::Broken { .. } => Some(StatusCode::REQUEST_TIMEOUT),
             Self::Media(_) | Self::Full { .. } | Self::OtherLength { .. } => None,
         }
@@ -90,6 +97,7 @@ impl UploadError {
             Self::Elsewhere { .. } | Self::Broken { .. } => {
                 "go on where the upload stands: PUT with `Content-Range: bytes FIRST-LAST/TOTAL`"
             }
+            Self::Outside { .. } => "ask for `Range: bytes=FIRST-LAST` within it, or for all of it",
             Self::OtherLength { .. } => "send as many bytes as were announced",
             Self::Full { .. } => "wait until uploads expire; the operator can raise the limit",
         }

@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
     response::Response,
 };
 
@@ -90,19 +90,32 @@ pub(crate) async fn upload(
     Ok(response)
 }
 
-/// Gives what was uploaded, or what a run has made, to its owner.
+/// Gives what was uploaded, or what a run has made, to its owner: all of it, or one range.
 #[utoipa::path(
     get,
     path = "/v1/media/{id}",
     operation_id = "showMedia",
     tag = "media",
-    params(("id" = String, Path, description = "The medium's id")),
+    params(
+        ("id" = String, Path, description = "The medium's id"),
+        ("Range" = Option<String>, Header, description = "One part of it: `bytes=0-99`, `bytes=100-` or `bytes=-100`; \
+            anything else asks for all of it"),
+        ("If-Range" = Option<String>, Header, description = "The `ETag` that the other parts had; with another one all of it is given"),
+    ),
     responses(
         (status = 200, description = "Its bytes, of the type that they are", body = Vec<u8>, content_type = "*/*"),
+        (status = 206, description = "The part that is asked for", body = Vec<u8>, content_type = "*/*"),
         (status = 410, description = "E1018: it is no longer kept", body = ref("#/components/schemas/Envelope")),
+        (status = 416, description = "The range begins past its end", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
-pub(crate) async fn show(State(app): State<App>, Name(id): Name, client: Client) -> Result<Response, Fault> {
-    Ok(media::serve(&app.media, &id, &client.owner())?)
+pub(crate) async fn show(
+    State(app): State<App>,
+    Name(id): Name,
+    client: Client,
+    method: Method,
+    headers: HeaderMap,
+) -> Result<Response, Fault> {
+    Ok(media::serve(&app.media, (&id, &client.owner()), &method, &headers)?)
 }

@@ -30,6 +30,10 @@ async fn place(stage: &Stage) -> (String, String) {
     (stage.url(text(&ticket, "upload_url")), text(&ticket, "upload_id").to_owned())
 }
 
+fn header<'a>(response: &'a Response, name: &str) -> &'a str {
+    response.headers()[name].to_str().unwrap()
+}
+
 async fn part(stage: &Stage, url: &str, range: &str, bytes: &[u8]) -> Response {
     let request = stage.client.put(url).header("content-range", range).body(bytes.to_vec());
     request.send().await.unwrap()
@@ -49,13 +53,42 @@ async fn an_upload_is_taken_checked_and_given_back_to_be_saved() {
     let told = envelope(response).await;
     assert_eq!((text(&told, "media_type"), text(&told, "sha256").len()), ("image/gif", 64));
     let response = stage.get(&format!("/v1/media/{}", text(&ticket, "upload_id"))).await;
-    let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
-    assert_eq!((header("content-type").as_str(), header("content-length").as_str()), ("image/gif", "35"));
+    let header = |name: &str| header(&response, name);
+    assert_eq!((header("content-type"), header("content-length")), ("image/gif", "35"));
     assert_eq!(header("x-content-type-options"), "nosniff");
     assert!(header("content-disposition").starts_with("attachment; filename=\"upl_"));
     assert!(header("content-security-policy").contains("sandbox"));
     assert!(header("cache-control").starts_with("private, max-age="));
     assert_eq!(response.bytes().await.unwrap(), PIXEL);
+}
+
+#[tokio::test]
+async fn a_medium_is_given_in_parts_too_and_by_its_head_alone() {
+    let stage = Stage::answering().await;
+    let (url, id) = place(&stage).await;
+    assert_eq!(stage.client.put(url).body(PIXEL).send().await.unwrap().status(), 200);
+    let url = stage.url(&format!("/v1/media/{id}"));
+    let asked = |range: &'static str| stage.client.get(&url).header("range", range);
+    for (range, told, bytes) in [
+        ("bytes=0-5", "bytes 0-5/35", &PIXEL[..6]),
+        ("bytes=30-", "bytes 30-34/35", &PIXEL[30..]),
+        ("bytes=-1", "bytes 34-34/35", &PIXEL[34..]),
+    ] {
+        let response = asked(range).send().await.unwrap();
+        assert_eq!((response.status().as_u16(), header(&response, "content-range")), (206, told), "{range}");
+        assert_eq!(header(&response, "content-length"), bytes.len().to_string());
+        assert_eq!(response.bytes().await.unwrap(), bytes);
+    }
+    let whole = asked("bytes=0-1").header("if-range", "\"another\"").send().await.unwrap();
+    assert_eq!((whole.status().as_u16(), whole.content_length()), (200, Some(35)));
+    let tag = whole.headers()["etag"].clone();
+    assert_eq!(asked("bytes=0-1").header("if-range", tag).send().await.unwrap().status(), 206);
+    let past = asked("bytes=35-").send().await.unwrap();
+    assert_eq!((past.status().as_u16(), header(&past, "content-range")), (416, "bytes */35"));
+    let head = stage.client.head(&url).header("range", "bytes=0-1").send().await.unwrap();
+    assert_eq!((head.status().as_u16(), header(&head, "content-length")), (200, "35"));
+    assert_eq!((header(&head, "content-type"), header(&head, "accept-ranges")), ("image/gif", "bytes"));
+    assert_eq!(head.bytes().await.unwrap().len(), 0);
 }
 
 #[tokio::test]

@@ -1,0 +1,94 @@
+use axum::http::{HeaderMap, Method, header};
+
+/// Which part of a medium a request asks for (RFC 9110, 14.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Range {
+    /// All of it: nothing else is asked for, or nothing that is understood, such as several parts at once.
+    Whole,
+    /// The bytes from here to there; both are there.
+    Part { first: u64, last: u64 },
+    /// A part that begins past its end.
+    Outside,
+}
+
+impl Range {
+    /// The range of a request for so many bytes, whose entity tag is this. `If-Range` with any other tag asks for all
+    /// of it, and so does one with a date: the bytes have none.
+    pub(super) fn of(method: &Method, headers: &HeaderMap, length: u64, tag: &str) -> Self {
+        let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
+        let is_current = text(header::IF_RANGE).is_none_or(|known| known == tag);
+        match text(header::RANGE).filter(|_| method == Method::GET && is_current) {
+            Some(range) => Self::read(range, length).unwrap_or(Self::Whole),
+            None => Self::Whole,
+        }
+    }
+
+    fn read(text: &str, length: u64) -> Option<Self> {
+        let (unit, range) = text.split_once('=')?;
+        let (first, last) = range.trim().split_once('-').filter(|_| unit.eq_ignore_ascii_case("bytes"))?;
+        let (first, last) = match (first, last) {
+            ("", count) => (length.saturating_sub(number(count)?), u64::MAX),
+            (first, "") => (number(first)?, u64::MAX),
+            (first, last) => (number(first)?, number(last)?),
+        };
+        match length.checked_sub(1) {
+            _ if last < first => None,
+            Some(end) if first <= end => Some(Self::Part { first, last: last.min(end) }),
+            _ => Some(Self::Outside),
+        }
+    }
+}
+
+/// Digits alone; a number that is larger than any medium is that of its end.
+fn number(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(headers: &[(&'static str, &'static str)]) -> Range {
+        let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        Range::of(&Method::GET, &headers.collect(), 10, "\"tag\"")
+    }
+
+    #[test]
+    fn one_range_is_understood_in_each_of_its_forms() {
+        for (text, first, last) in [
+            ("bytes=0-0", 0, 0),
+            ("bytes=2-5", 2, 5),
+            ("bytes=2-99", 2, 9),
+            ("bytes=9-", 9, 9),
+            ("bytes=-3", 7, 9),
+            ("bytes=-99", 0, 9),
+            ("Bytes= 0-99999999999999999999", 0, 9),
+        ] {
+            assert_eq!(asked(&[("range", text)]), Range::Part { first, last }, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_begins_past_the_end_is_told_and_what_is_not_understood_asks_for_all() {
+        for text in ["bytes=10-", "bytes=10-12", "bytes=-0", "bytes=99999999999999999999-"] {
+            assert_eq!(asked(&[("range", text)]), Range::Outside, "{text}");
+        }
+        for text in
+            ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,3-4", "bytes=+1-2", "items=0-1"]
+        {
+            assert_eq!(asked(&[("range", text)]), Range::Whole, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_range_holds_for_the_bytes_that_the_client_has_of_it() {
+        let with = |tag| asked(&[("range", "bytes=0-1"), ("if-range", tag)]);
+        assert_eq!(with("\"tag\""), Range::Part { first: 0, last: 1 });
+        for other in ["\"other\"", "W/\"tag\"", "Wed, 04 Feb 2026 12:00:00 GMT"] {
+            assert_eq!(with(other), Range::Whole, "{other}");
+        }
+        let headers = HeaderMap::from_iter([(header::RANGE, "bytes=0-1".parse().unwrap())]);
+        assert_eq!(Range::of(&Method::HEAD, &headers, 10, "\"tag\""), Range::Whole);
+    }
+}
