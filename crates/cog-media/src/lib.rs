@@ -1,7 +1,6 @@
 //! Media: from where they are to bytes that were checked (SPEC 4, supplement section 9).
 //!
-//! A source becomes [`Stored`] bytes, limited and hashed while they are read. [`check`] tells their type by content and
-//! reads their header, and nothing reaches a provider before it has passed:
+//! A source becomes [`Stored`] bytes, limited and hashed as they are read; nothing reaches a provider before [`check`]:
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
 //! use cog_media::{Expected, MediaRules, Store, check, from_base64};
@@ -14,7 +13,7 @@
 //! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
 //! - [`collect`] opens [`MediaSource`]s, as far as [`Access`] lets it; [`prepare`] makes of [`Media`] what a provider takes.
 //! - A [`Tool`] reads documents, sound and video in a process of its own, whose side is [`internal_media`].
-//! - [`MediaError`] has a code for each way in which a medium can be refused; [`MediaRules`] holds the limits.
+//! - [`MediaError`] has a code for each refusal; [`MediaRules`] holds the limits; a [`Delivery`] takes what was made.
 
 mod access;
 mod base64;
@@ -22,6 +21,7 @@ mod body;
 mod check;
 mod checksum;
 mod collect;
+mod deliver;
 mod error;
 mod facts;
 mod fetch;
@@ -43,6 +43,7 @@ pub use crate::{
     check::{Expected, Media, check},
     checksum::Checksum,
     collect::{Progress, collect, obtain},
+    deliver::{Delivered, Delivery, Publish, Published},
     error::{Excess, MediaError},
     facts::{Facts, Orientation},
     fetch::{Addresses, FetchLimits, Fetched, Fetcher, Proxy, ProxyError, Resolver, SystemResolver},

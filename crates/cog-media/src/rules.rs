@@ -24,6 +24,8 @@ pub struct MediaRules {
     pub max_items: u32,
     /// Whether metadata are stripped.
     pub strip_metadata: bool,
+    /// What is held to them was made by a model: it has the types of SPEC 4.1.2, not those of 4.1.1.
+    pub are_of_output: bool,
 }
 
 impl Default for MediaRules {
@@ -38,6 +40,7 @@ impl Default for MediaRules {
             max_pages: 500,
             max_items: 10,
             strip_metadata: true,
+            are_of_output: false,
         }
     }
 }
@@ -68,6 +71,12 @@ impl MediaRules {
         }
     }
 
+    /// The rules for what a module makes: the types of SPEC 4.1.2 of the kinds in `modalities.output`, and the limits
+    /// that hold for its input.
+    pub fn of_output(manifest: &Manifest) -> Self {
+        Self { kinds: manifest.modalities.output.clone(), are_of_output: true, ..Self::of(manifest) }
+    }
+
     /// The most bytes of a medium of this kind; exactly so many pass (supplement R60).
     pub fn bytes_of(&self, kind: Modality) -> u64 {
         let limit = match kind {
@@ -93,7 +102,9 @@ impl MediaRules {
 
     /// The types that are taken.
     pub fn media_types(&self) -> Vec<&'static str> {
-        self.kinds.iter().flat_map(|kind| kind.media_types()).copied().collect()
+        let types =
+            |kind: &Modality| if self.are_of_output { kind.output_types() } else { kind.media_types() };
+        self.kinds.iter().flat_map(types).copied().collect()
     }
 }
 

@@ -4,7 +4,7 @@ mod json;
 
 use std::time::Duration;
 
-use cog_media::Access;
+use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Warning};
 
 use crate::Stop;
@@ -36,6 +36,8 @@ pub struct RunOptions {
     pub media: Option<Access>,
     /// Whose uploads it may open, where they have owners.
     pub owner: Option<String>,
+    /// Where the media go that the module makes (SPEC 4.3); owned by the owner of the uploads.
+    pub delivery: Delivery,
     /// Who asks (supplement section 3, `invocation`).
     pub caller: Caller,
     /// Stands in `meta.trace_id`.

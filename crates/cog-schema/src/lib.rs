@@ -8,7 +8,8 @@
 //!   is still arriving. Each tells every [`Violation`] with its path, its code and what was probably meant.
 //! - [`Contract::project`] tells a vendor as much of the contract as its dialect can take, and accounts for the rest.
 //! - [`Contract::sample`] makes up an answer that keeps the contract.
-//! - [`Contract::args_target`] and [`Contract::media_paths`] say where text and media go in an input.
+//! - [`Contract::args_target`] and [`Contract::media_paths`] say where text and media go in an input,
+//!   [`Contract::place_media`] where media go in an answer.
 //!
 //! Checks run on the tree of `cog_json` itself; no second tree is built for them.
 
@@ -22,6 +23,7 @@ mod facts;
 mod finding;
 mod join;
 mod media;
+mod outputs;
 mod problem;
 mod project;
 mod rules;
@@ -37,6 +39,7 @@ pub use contract::Contract;
 pub use engine::MOST_FAULTS;
 pub use join::join;
 pub use media::MediaField;
+pub use outputs::{MediaPlace, ToPlace};
 pub use problem::SchemaProblem;
 pub use project::{Fate, Loss, Projection};
 pub use rules::Rules;

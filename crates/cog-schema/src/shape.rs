@@ -14,7 +14,7 @@ mod width;
 
 use std::collections::HashMap;
 
-use cog_json::Key;
+use cog_json::{Key, Segment};
 
 use crate::engine::Pattern;
 
@@ -47,6 +47,8 @@ pub(crate) struct Shape {
     pub(crate) is_word: bool,
     /// It is the runtime's definition of a media input.
     pub(crate) is_media: bool,
+    /// It describes a medium that an answer holds.
+    pub(crate) is_output: bool,
     properties: Names,
     /// The named members at or below which there is something of interest.
     sought: Vec<(Key, Id)>,
@@ -89,6 +91,8 @@ impl Interest {
     pub(crate) const WORD: Interest = Interest(2);
     /// Media inputs.
     pub(crate) const MEDIA: Interest = Interest(4);
+    /// Media of an answer.
+    pub(crate) const OUTPUT: Interest = Interest(8);
 
     /// Everything: nothing is passed over.
     pub(crate) const ALL: Interest = Interest(u8::MAX);
@@ -123,6 +127,29 @@ impl Shapes {
         self.possible(id).filter_map(|shape| shape.property(key)).collect()
     }
 
+    /// The schemas that may apply to a value when any of these does.
+    pub(crate) fn all_possible(&self, ids: &[Id]) -> Vec<Id> {
+        let mut possible = Vec::new();
+        for id in ids.iter().flat_map(|id| &self.get(*id).possible) {
+            if !possible.contains(id) {
+                possible.push(*id);
+            }
+        }
+        possible
+    }
+
+    /// The schemas of what stands inside a value that these apply to.
+    pub(crate) fn inside(&self, ids: &[Id], step: Segment<'_>) -> Vec<Id> {
+        let mut inside = Vec::new();
+        for id in ids {
+            match step {
+                Segment::Key(key) => self.get(*id).push_member(key, &mut 0, &mut inside),
+                Segment::Index(index) => inside.extend(self.get(*id).item(index)),
+            }
+        }
+        inside
+    }
+
     /// Whether there is anything of interest at a schema or below it.
     pub(crate) fn sees(&self, id: Id, interest: Interest) -> bool {
         self.get(id).interest.meets(interest)
@@ -153,6 +180,11 @@ impl Shape {
     /// The schema of the items of a list.
     pub(crate) fn list_items(&self) -> Option<Id> {
         self.further_items
+    }
+
+    /// Whether it takes no members but those that it names.
+    pub(crate) fn is_shut(&self) -> bool {
+        self.rest == Rest::Shut && self.patterns.is_empty()
     }
 
     /// Whether it names any member at all; one that does not leaves the object open.

@@ -63,6 +63,16 @@ impl Modality {
             Modality::Document => &["application/pdf"],
         }
     }
+
+    /// The media types of this kind that come out (SPEC 4.1.2); text and documents have none.
+    pub const fn output_types(self) -> &'static [&'static str] {
+        match self {
+            Modality::Text | Modality::Document => &[],
+            Modality::Image => &["image/png", "image/jpeg", "image/webp"],
+            Modality::Audio => &["audio/mpeg", "audio/wav"],
+            Modality::Video => &["video/mp4"],
+        }
+    }
 }
 
 /// The document that every runtime must be able to show (SPEC 8.1).

@@ -1,18 +1,25 @@
-//! The runtime's definition of a media input (supplement R14): the four sources of section 9.
+//! The runtime's definitions of media: of an input, the four sources of supplement section 9 (R14), and of an output
+//! (SPEC 2.3).
 
 use serde_json::{Map, Value, json};
 
 const NAME: &str = "MediaInput";
+const OUTPUT: &str = "MediaOutput";
 
-/// Adds the definition where the document refers to it and has none.
+/// Adds the definitions where the document refers to them and has none.
 pub(super) fn define(document: &mut Value) {
+    define_one(document, NAME, || definition(false));
+    define_one(document, OUTPUT, output);
+}
+
+fn define_one(document: &mut Value, name: &str, definition: impl Fn() -> Value) {
     for keyword in ["$defs", "definitions"] {
-        let pointer = format!("/{keyword}/{NAME}");
+        let pointer = format!("/{keyword}/{name}");
         if document.pointer(&pointer).is_none() && mentions(document, &format!("#{pointer}")) {
             let Some(members) = document.as_object_mut() else { return };
             let definitions = members.entry(keyword).or_insert_with(|| Value::Object(Map::new()));
             if let Some(definitions) = definitions.as_object_mut() {
-                definitions.insert(NAME.to_owned(), definition(false));
+                definitions.insert(name.to_owned(), definition());
             }
         }
     }
@@ -80,6 +87,26 @@ fn definition(documents: bool) -> Value {
         source("upload_ref", &[("upload_id", &text)], &[("media_type", &text)]),
     ];
     json!({ "type": "object", "required": ["type"], "oneOf": branches })
+}
+
+/// SPEC 2.3, with what 4.3 adds.
+fn output() -> Value {
+    json!({
+        "type": "object",
+        "required": ["type", "media_type"],
+        "properties": {
+            "type": { "type": "string", "enum": ["url", "base64", "file"] },
+            "media_type": { "type": "string", "pattern": "^(image|audio|video)/[a-z0-9.+-]+$" },
+            "url": { "type": "string", "format": "uri" },
+            "data": { "type": "string" },
+            "path": { "type": "string" },
+            "width": { "type": "integer" },
+            "height": { "type": "integer" },
+            "duration_ms": { "type": "integer" },
+            "expires_at": { "type": "string" },
+            "generation_params": { "type": "object" },
+        },
+    })
 }
 
 /// One branch: an object of this `type`, with the fields it needs and those it may have.

@@ -154,6 +154,7 @@ impl Builder<'_> {
         let schema = self.document.value.pointer(pointer).unwrap_or(&Value::Null);
         let mut shape = Shape { pointer: pointer.to_owned(), ..Shape::default() };
         shape.is_media = self.document.media.iter().any(|media| media == pointer);
+        shape.is_output = is_output(pointer, schema);
         self.read_members(pointer, schema, &mut shape);
         self.read_items(pointer, schema, &mut shape);
         shape.links = Links::read(schema, |child| self.id(&format!("{pointer}{child}")));
@@ -235,7 +236,23 @@ fn interest(shape: &Shape) -> Interest {
     if shape.is_media {
         interest = interest.with(Interest::MEDIA);
     }
+    if shape.is_output {
+        interest = interest.with(Interest::OUTPUT);
+    }
     interest
+}
+
+/// The definition of that name, or SPEC 2.3's shape: a `type` among the three, and a `media_type`.
+fn is_output(pointer: &str, schema: &Value) -> bool {
+    const FORMS: [&str; 3] = ["url", "base64", "file"];
+    let forms = schema.pointer("/properties/type/enum").and_then(Value::as_array);
+    let has_shape = || {
+        forms.is_some_and(|forms| {
+            !forms.is_empty()
+                && forms.iter().all(|form| form.as_str().is_some_and(|form| FORMS.contains(&form)))
+        }) && schema.pointer("/properties/media_type").is_some()
+    };
+    ["/$defs/MediaOutput", "/definitions/MediaOutput"].contains(&pointer) || has_shape()
 }
 
 fn is_words(schema: &Value) -> bool {

@@ -34,13 +34,8 @@ impl Shapes {
     }
 
     fn step(&self, ids: &[Id], step: Segment<'_>) -> Vec<Id> {
-        let mut next = Vec::new();
-        for id in ids.iter().flat_map(|id| &self.get(*id).certain) {
-            match step {
-                Segment::Key(key) => self.get(*id).push_member(key, &mut 0, &mut next),
-                Segment::Index(index) => next.extend(self.get(*id).item(index)),
-            }
-        }
+        let certain: Vec<Id> = ids.iter().flat_map(|id| &self.get(*id).certain).copied().collect();
+        let mut next = self.inside(&certain, step);
         next.sort_unstable();
         next.dedup();
         next

@@ -1,0 +1,164 @@
+//! Where the media go that a module makes.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions},
+    io::ErrorKind,
+    path::{Path, PathBuf, absolute},
+    sync::Arc,
+};
+
+use cog_spec::ErrorBody;
+
+use crate::{Media, MediaError, checksum::hex};
+
+/// Where the media go that a module makes (SPEC 4.3).
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub enum Delivery {
+    /// Into the answer, as base64.
+    #[default]
+    Inline,
+    /// Into files of this folder, which is made where it is not there.
+    Folder(PathBuf),
+    /// To who serves them.
+    Publisher(Arc<dyn Publish>),
+}
+
+/// Who keeps what runs have made, for who asked for it (SPEC 4.3.2).
+pub trait Publish: Send + Sync {
+    /// Keeps a medium for its owner and tells where it can be fetched. Called where waiting for a disk is no harm, inside
+    /// a Tokio runtime.
+    ///
+    /// # Errors
+    /// Where there is no room.
+    fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody>;
+}
+
+/// Where what a run has made can be fetched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// Its address.
+    pub url: String,
+    /// Until when (RFC 3339).
+    pub expires_at: String,
+}
+
+/// Where a medium is that was delivered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delivered {
+    /// In the answer.
+    Inline,
+    /// In this file.
+    File(PathBuf),
+    /// At an address.
+    Url(Published),
+}
+
+impl Delivery {
+    /// The `type` of what is delivered so.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Inline => "base64",
+            Self::Folder(_) => "file",
+            Self::Publisher(_) => "url",
+        }
+    }
+
+    /// Delivers a medium. The name of a file is that of the module and the beginning of the content's hash; no file is
+    /// ever written over. Waits for the disk.
+    ///
+    /// # Errors
+    /// A disk or a publisher that takes no more.
+    pub fn deliver(&self, module: &str, owner: Option<&str>, media: &Media) -> Result<Delivered, ErrorBody> {
+        match self {
+            Self::Inline => Ok(Delivered::Inline),
+            Self::Folder(folder) => {
+                write(folder, module, media).map(Delivered::File).map_err(|error| ErrorBody::from(&error))
+            }
+            Self::Publisher(publisher) => publisher.publish(owner, media).map(Delivered::Url),
+        }
+    }
+}
+
+impl std::fmt::Debug for Delivery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Folder(folder) => f.debug_tuple("Folder").field(folder).finish(),
+            other => f.write_str(other.kind()),
+        }
+    }
+}
+
+fn write(folder: &Path, module: &str, media: &Media) -> Result<PathBuf, MediaError> {
+    DirBuilder::new().recursive(true).create(folder)?;
+    let hash = media.bytes().sha256().map(|hash| hex(hash)).unwrap_or_default();
+    let stem = format!("{module}-{}", hash.get(..12).unwrap_or("media"));
+    let (path, mut file) = create(&absolute(folder)?, &stem, ending(media.media_type()))?;
+    std::io::copy(&mut media.bytes().reader(), &mut file)?;
+    Ok(path)
+}
+
+/// A file that was not there before.
+fn create(folder: &Path, stem: &str, ending: &str) -> Result<(PathBuf, File), MediaError> {
+    let mut count = 1_u32;
+    loop {
+        let name = match count {
+            1 => format!("{stem}.{ending}"),
+            count => format!("{stem}-{count}.{ending}"),
+        };
+        let path = folder.join(name);
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && count < u32::MAX => count += 1,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// The ending of a file of this type.
+fn ending(media_type: &str) -> &str {
+    match media_type {
+        "image/jpeg" => "jpg",
+        "audio/mpeg" => "mp3",
+        other => other.rsplit_once('/').map_or(other, |(_, kind)| kind),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "the files of the tests")]
+mod tests {
+    use super::*;
+    use crate::{Expected, MediaRules, Store, check::check_now, from_base64};
+
+    const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+
+    fn pixel() -> Media {
+        let stored = from_base64(PIXEL, Store::within(100)).unwrap();
+        check_now(stored, &Expected::default(), &MediaRules::default()).unwrap()
+    }
+
+    #[test]
+    fn a_file_is_made_and_none_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let delivery = Delivery::Folder(folder.path().join("deep/out"));
+        let paths: Vec<PathBuf> = (0..3)
+            .map(|_| match delivery.deliver("draws", None, &pixel()).unwrap() {
+                Delivered::File(path) => path,
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let names: Vec<_> = paths.iter().map(|path| path.file_name().unwrap().to_str().unwrap()).collect();
+        let stem = names[0].strip_suffix(".gif").unwrap();
+        assert!(stem.starts_with("draws-"), "{stem}");
+        assert_eq!(names[1..], [format!("{stem}-2.gif"), format!("{stem}-3.gif")]);
+        assert!(paths.iter().all(|path| path.is_absolute() && std::fs::read(path).unwrap().len() == 43));
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(Delivery::Folder(file.join("out")).deliver("draws", None, &pixel()).is_err());
+    }
+}

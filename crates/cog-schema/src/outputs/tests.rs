@@ -1,0 +1,132 @@
+use cog_json::Value;
+use cog_spec::{Format, Manifest};
+use serde_json::json;
+
+use super::*;
+use crate::Rules;
+
+fn contract(properties: serde_json::Value) -> Contract {
+    let output = json!({
+        "type": "object",
+        "required": ["type", "media_type"],
+        "properties": {
+            "type": { "enum": ["url", "base64", "file"] },
+            "media_type": { "type": "string", "pattern": "^(image|audio|video)/[a-z0-9.+-]+$" },
+        },
+    });
+    let document = json!({
+        "data": { "type": "object", "properties": properties },
+        "$defs": { "MediaOutput": output },
+    });
+    let manifest = Manifest::with_defaults("m", Format::V25, None);
+    Contract::compile(&document, &Rules::from(&manifest)).unwrap()
+}
+
+fn reference() -> serde_json::Value {
+    json!({ "$ref": "#/$defs/MediaOutput" })
+}
+
+/// Where media of these types go in `data`.
+fn places(contract: &Contract, data: &str, types: &[&str]) -> Vec<String> {
+    let data = Value::parse(data).unwrap();
+    let media: Vec<_> = types.iter().map(|media_type| ToPlace { media_type, form: "base64" }).collect();
+    let placed = contract.place_media(data.node(), &media).into_iter();
+    placed.map(|place| place.map_or_else(|| "-".to_owned(), |place| place.path.to_string())).collect()
+}
+
+#[test]
+fn media_take_the_places_of_the_schema_in_its_order() {
+    let contract = contract(json!({ "cover": reference(), "back": reference(), "title": {} }));
+    assert!(contract.has_media_outputs());
+    let png = "image/png";
+    assert_eq!(places(&contract, "{}", &[png, png, png]), ["data.cover", "data.back", "-"]);
+    assert_eq!(places(&contract, r#"{"cover": null}"#, &[png]), ["data.cover"]);
+    assert_eq!(places(&contract, r#"{"cover": {"media_type": "image/png"}}"#, &[png]), ["data.cover"]);
+    let taken = r#"{"cover": {"type": "url", "media_type": "image/png", "url": "https://a.test/b.png"}}"#;
+    assert_eq!(places(&contract, taken, &[png, png]), ["data.back", "-"]);
+    assert_eq!(places(&contract, r#"{"cover": "see below"}"#, &[png]), ["data.back"]);
+}
+
+#[test]
+fn a_list_takes_as_many_as_it_may_have() {
+    let contract = contract(json!({ "pictures": { "type": "array", "maxItems": 3, "items": reference() } }));
+    let png = "image/png";
+    let all = ["data.pictures[0]", "data.pictures[1]", "data.pictures[2]", "-"];
+    assert_eq!(places(&contract, "{}", &[png; 4]), all);
+    let begun = r#"{"pictures": [{"type": "url", "url": "https://a.test/"}, {}]}"#;
+    assert_eq!(places(&contract, begun, &[png; 3]), ["data.pictures[1]", "data.pictures[2]", "-"]);
+}
+
+#[test]
+fn a_medium_goes_where_its_type_may_stand() {
+    let only = |kind: &str| {
+        json!({
+            "properties": {
+                "type": { "enum": ["base64"] },
+                "media_type": { "type": "string", "pattern": format!("^{kind}/") },
+            },
+        })
+    };
+    let contract = contract(json!({ "voice": only("audio"), "picture": only("image"), "any": reference() }));
+    let types = ["image/png", "audio/wav", "video/mp4", "image/webp"];
+    assert_eq!(places(&contract, "{}", &types), ["data.picture", "data.voice", "data.any", "-"]);
+    let data = Value::parse("{}").unwrap();
+    let as_file = ToPlace { media_type: "image/png", form: "file" };
+    let placed = contract.place_media(data.node(), &[as_file]);
+    assert_eq!(placed[0].as_ref().unwrap().path.to_string(), "data.any");
+}
+
+#[test]
+fn places_are_found_however_deep() {
+    let scene = json!({ "type": "object", "required": ["text"], "properties": {
+        "text": { "type": "string" }, "picture": reference() } });
+    let contract = contract(json!({
+        "scenes": { "type": "array", "items": scene },
+        "result": { "type": "object", "properties": { "art": { "oneOf": [reference(), { "type": "null" }] } } },
+    }));
+    let png = "image/png";
+    let data = r#"{"scenes": [{"text": "a"}, {"text": "b"}]}"#;
+    let expected = ["data.scenes[0].picture", "data.scenes[1].picture", "data.result.art", "-"];
+    assert_eq!(places(&contract, data, &[png; 4]), expected);
+    // A scene is not made up around a picture.
+    assert_eq!(places(&contract, "{}", &[png; 2]), ["data.result.art", "-"]);
+}
+
+#[test]
+fn a_schema_that_holds_itself_has_an_end() {
+    let manifest = Manifest::with_defaults("m", Format::V25, None);
+    let document = json!({
+        "data": { "$ref": "#/$defs/node" },
+        "$defs": { "node": { "type": "object", "properties": {
+            "next": { "$ref": "#/$defs/node" }, "picture": { "$ref": "#/$defs/MediaOutput" } } } },
+    });
+    let contract = Contract::compile(&document, &Rules::from(&manifest)).unwrap();
+    let png = "image/png";
+    assert_eq!(places(&contract, r#"{"next": {}}"#, &[png; 3]), ["data.next.picture", "data.picture", "-"]);
+}
+
+#[test]
+fn what_a_model_wrote_itself_is_found_with_what_its_place_allows() {
+    let shut = json!({
+        "properties": { "type": { "enum": ["base64"] }, "media_type": {}, "data": {} },
+        "additionalProperties": false,
+    });
+    let contract = contract(json!({ "open": reference(), "shut": shut, "stub": reference() }));
+    let data = r#"{"shut": {"type": "base64", "data": "QQ=="}, "stub": {"type": "base64"},
+        "open": {"type": "url", "url": "https://a.test/"}, "other": {"type": "base64", "data": "QQ=="}}"#;
+    let data = Value::parse(data).unwrap();
+    let found = contract.media_outputs(data.node());
+    let mut paths: Vec<_> = found.iter().map(|place| place.path.to_string()).collect();
+    paths.sort();
+    assert_eq!(paths, ["data.open", "data.shut"]);
+    let shut = found.iter().find(|place| place.path.to_string() == "data.shut").unwrap();
+    assert!(shut.allows("data") && !shut.allows("width"));
+    assert!(found.iter().any(|place| place.allows("width")));
+}
+
+#[test]
+fn a_contract_without_such_places_has_none() {
+    let contract = contract(json!({ "picture": { "type": "string" } }));
+    assert!(!contract.has_media_outputs());
+    assert_eq!(places(&contract, "{}", &["image/png"]), ["-"]);
+}
