@@ -62,12 +62,30 @@ impl ModuleParts {
     }
 }
 
-/// Text as it is, `{"$base64": "…"}` as the bytes that it stands for, anything else as JSON.
+/// Text as it is, `{"$base64": "…"}` as the bytes that it stands for, `{"$bytes": [parts]}` as such bytes and zeros one
+/// after the other, anything else as JSON.
 pub(crate) fn bytes_of(content: &Value) -> Result<Vec<u8>, String> {
-    match content.get("$base64").and_then(Value::as_str) {
-        Some(digits) => STANDARD.decode(digits).map_err(|error| error.to_string()),
+    if let Some(digits) = content.get("$base64").and_then(Value::as_str) {
+        return decoded(digits);
+    }
+    match content.get("$bytes").and_then(Value::as_array) {
+        Some(parts) => parts.iter().map(part_of).collect::<Result<Vec<_>, _>>().map(|parts| parts.concat()),
         None => Ok(text_of(content).into_bytes()),
     }
+}
+
+/// A text is base64, a number that many zeros.
+fn part_of(part: &Value) -> Result<Vec<u8>, String> {
+    let zeros = part.as_u64().and_then(|zeros| usize::try_from(zeros).ok());
+    match (part.as_str(), zeros) {
+        (Some(digits), _) => decoded(digits),
+        (_, Some(zeros)) => Ok(vec![0; zeros]),
+        _ => Err(format!("neither base64 nor a number of zeros: {part}")),
+    }
+}
+
+fn decoded(digits: &str) -> Result<Vec<u8>, String> {
+    STANDARD.decode(digits).map_err(|error| error.to_string())
 }
 
 /// Text as it is, anything else as JSON.
