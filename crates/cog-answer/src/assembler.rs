@@ -6,10 +6,10 @@ use cog_spec::{
 };
 
 use crate::{
-    AnswerRules, Correction, fault,
-    judge::{self, Failure, Success},
+    AnswerRules, Closing, Correction, fault,
+    judge::{Failure, Success},
     outbox::Outbox,
-    reply::{Reply, Whole},
+    reply::Reply,
 };
 
 /// Makes a model's events the chunks of one stream (SPEC 3.2).
@@ -21,13 +21,13 @@ use crate::{
 /// Time comes in as an argument: how long the run has taken so far.
 #[must_use = "a stream has exactly one end: finish or fail"]
 pub struct Assembler {
-    rules: AnswerRules,
+    pub(crate) rules: AnswerRules,
     reply: Reply,
     attempt: u32,
-    /// Tokens of the attempts before.
-    spent: Option<Usage>,
-    model: Option<String>,
-    outbox: Outbox,
+    /// Tokens of the attempts that are over.
+    pub(crate) spent: Option<Usage>,
+    pub(crate) model: Option<String>,
+    pub(crate) outbox: Outbox,
 }
 
 /// Whether the model is to go on.
@@ -111,28 +111,17 @@ impl Assembler {
     }
 
     /// The reply is over: checks it, and gives the last chunks.
-    pub fn finish(mut self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
+    pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
+        self.close(false).finish(now, out)
+    }
+
+    /// The reply is over: reads it to its end, so that what the model `made` beside its text can be put into it.
+    pub fn close(mut self, made: bool) -> Closing {
         let mut reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
-        let usage = self.usage(&reply);
+        self.spent = self.usage(&reply);
         let said = std::mem::take(&mut reply.said);
-        let ended = reply.finish(&self.rules, &mut self.outbox).and_then(|whole| {
-            let Whole { reading, listener, was_heard } = whole;
-            let success = judge::judge(&self.rules, reading)?;
-            listener.conclude(&success.data, &success.changed, was_heard, &mut self.outbox);
-            Ok(success)
-        });
-        let ended = ended.map_err(|failure| failure.without(&self.rules.keys));
-        match ended {
-            Ok(success) => self.succeed(success, usage, now),
-            Err(failure) if self.may_ask_again(&failure) => {
-                self.restart(&failure.error, usage);
-                out.extend(self.outbox.drain());
-                return Finish::Again(Box::new(self), Correction::new(said, &failure.error));
-            }
-            Err(failure) => self.give_up(failure, usage, now),
-        }
-        out.extend(self.outbox.drain());
-        Finish::Ended
+        let ended = reply.finish(&self.rules, made, &mut self.outbox);
+        Closing::new(self, said, ended)
     }
 
     /// The run ends here: the provider failed, a deadline passed, the caller is gone. Gives the last chunks, with
@@ -154,23 +143,22 @@ impl Assembler {
     }
 
     /// Another attempt can help where the model broke its contract, and no one else is to blame.
-    fn may_ask_again(&self, failure: &Failure) -> bool {
+    pub(crate) fn may_ask_again(&self, failure: &Failure) -> bool {
         self.rules.response.on_violation == OnViolation::Retry
             && self.attempt < self.rules.response.max_attempts
             && failure.is_of_contract()
     }
 
     /// Begins another attempt. Of the one that failed the violations are told that nobody told yet.
-    fn restart(&mut self, error: &ErrorBody, usage: Option<Usage>) {
+    pub(crate) fn restart(&mut self, error: &ErrorBody) {
         for violation in fault::violations(error) {
             self.outbox.violation(violation);
         }
         self.attempt += 1;
-        self.spent = usage;
         self.outbox.take_back();
     }
 
-    fn succeed(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
+    pub(crate) fn succeed(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success { mut meta, data, repairs, warnings, .. } = success;
         // The final chunk tells usage beside meta; the fold moves it there (supplement R40).
         meta.runtime = RuntimeMeta { repairs, ..self.runtime(None, now) };
@@ -178,7 +166,7 @@ impl Assembler {
         self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context: None });
     }
 
-    fn give_up(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
+    pub(crate) fn give_up(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
         let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
         meta.runtime = RuntimeMeta { repairs, ..self.runtime(usage, now) };

@@ -92,6 +92,27 @@ pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mu
     body
 }
 
+/// Media that may not stand in the answer (E3001): each with its own code.
+pub(crate) fn of_media(violations: &[Violation]) -> ErrorBody {
+    let details = details(|w| {
+        w.key("violations").array(|w| {
+            violations.iter().take(MOST_FAULTS).for_each(|violation| write_with_code(violation, w))
+        });
+    });
+    ErrorBody::new(Code::OutputSchemaViolation, message(violations))
+        .suggest("Ask again, or ask another model; what media may be is said in `modalities`.")
+        .with_details(details)
+}
+
+fn write_with_code(violation: &Violation, w: &mut Writer<'_>) {
+    w.object(|w| {
+        w.field("path", &violation.path);
+        w.field("rule", &violation.rule);
+        w.field("code", violation.code.as_str());
+        w.field("message", &violation.message);
+    });
+}
+
 /// The answer had to be repaired, and `--strict` allows no repair (E3001, supplement R26).
 pub(crate) fn repaired(repairs: &[Repair]) -> ErrorBody {
     let rules: Vec<&str> = repairs.iter().map(|repair| repair.rule.as_str()).collect();

@@ -7,9 +7,10 @@ mod open;
 pub(crate) mod risk;
 
 use cog_json::{Path, Value};
+use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody, Meta, Repair, Secret, Warning};
 
-use crate::{AnswerRules, repair::Ledger, shape::Shape};
+use crate::{AnswerRules, fault, partial, repair::Ledger, shape::Shape};
 
 /// A reply that was read to its end.
 #[derive(Debug)]
@@ -78,6 +79,23 @@ pub(crate) fn judge(rules: &AnswerRules, reading: Reading) -> Result<Success, Bo
     let opened = open::open(rules, reading);
     let checked = check::check(rules, opened)?;
     gate::admit(rules, checked)
+}
+
+/// The failure of an answer with media that may not stand in it.
+pub(crate) fn refused(rules: &AnswerRules, reading: Reading, violations: &[Violation]) -> Box<Failure> {
+    let partial_data = partial(rules, &reading);
+    let error = fault::of_media(violations);
+    Box::new(Failure { partial_data, repairs: reading.ledger.into_entries(), ..Failure::new(error) })
+}
+
+/// What there is of the data of a reply that was read to its end.
+pub(crate) fn partial(rules: &AnswerRules, reading: &Reading) -> Option<Value> {
+    let value = &reading.value;
+    let data = match reading.shape {
+        Shape::Envelope { ok } => value.get("data").filter(|_| ok)?,
+        Shape::Bare => value.node(),
+    };
+    partial::of_data(rules, value, data)
 }
 
 #[cfg(test)]

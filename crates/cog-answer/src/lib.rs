@@ -31,10 +31,12 @@
 //! [`verify`] checks what the specification describes, whoever produced it. No clock, no file, no socket here.
 
 mod assembler;
+mod closing;
 mod correction;
 mod error_code;
 mod fault;
 mod fold;
+mod graft;
 mod judge;
 mod listener;
 mod meta;
@@ -44,6 +46,7 @@ mod picture;
 mod place;
 #[cfg(test)]
 mod properties;
+mod prose;
 mod repair;
 mod reply;
 mod rules;
@@ -57,4 +60,4 @@ mod watch;
 pub use crate::assembler::{Assembler, Finish, Step};
 pub use crate::fold::{Folder, fold};
 pub use crate::rules::{AnswerRules, RecoveryOffer};
-pub use crate::{correction::Correction, picture::Picture};
+pub use crate::{closing::Closing, correction::Correction, graft::Placed, picture::Picture};

@@ -38,12 +38,11 @@ impl Listener {
             }
             ChunkType::Snapshot => Teller::Drafts(Drafts::default()),
         };
-        let on_violation = rules.response.on_violation;
-        let is_watching = rules.watch || on_violation != OnViolation::Report;
+        let is_watching = rules.watch || rules.response.on_violation != OnViolation::Report;
         Self {
             recognizer: Recognizer::new(!rules.manifest.format.asks_for_envelope()),
             teller,
-            watch: is_watching.then(|| Watch::new(on_violation, holds_nulls)),
+            watch: is_watching.then(|| Watch::new(rules, holds_nulls)),
         }
     }
 
@@ -110,7 +109,7 @@ impl Listener {
     /// Tells what is left of the data of a success, so that all chunks together give exactly `data`.
     pub(crate) fn conclude(self, data: &Value, changed: &[Path], was_heard: bool, out: &mut Outbox) {
         match self.teller {
-            Teller::Deltas(deltas) => deltas.conclude(data.node(), changed, was_heard, out),
+            Teller::Deltas(deltas) => deltas.conclude(data, changed, was_heard, out),
             Teller::Drafts(drafts) => drafts.conclude(data, out),
         }
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use cog_json::{End, Parser, SyntaxError, Value};
+use cog_json::{End, Parser, Path, SyntaxError, Value};
 use cog_spec::{ErrorBody, FinishReason, OnViolation, Usage};
 
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     judge::{Failure, Reading},
     listener::Listener,
     outbox::Outbox,
-    partial,
+    partial, prose,
     repair::Ledger,
     shape::Shape,
 };
@@ -21,6 +21,8 @@ pub(crate) struct Reply {
     listener: Listener,
     bytes: usize,
     fault: Option<SyntaxError>,
+    /// What was said as long as no document had begun; kept where media may come, of which it may speak.
+    prose: Option<String>,
     /// What is shown to the model if it is asked again.
     pub(crate) said: Said,
     pub(crate) usage: Option<Usage>,
@@ -33,6 +35,8 @@ pub(crate) struct Whole {
     pub(crate) listener: Listener,
     /// All of the data was heard, and heard as data.
     pub(crate) was_heard: bool,
+    /// Places of the data where something was put that the text does not hold.
+    pub(crate) placed: Vec<Path>,
 }
 
 impl Reply {
@@ -42,6 +46,7 @@ impl Reply {
             listener: Listener::new(rules),
             bytes: 0,
             fault: None,
+            prose: rules.makes_media().then(String::new),
             said: Said::default(),
             usage: None,
             finish: None,
@@ -55,8 +60,12 @@ impl Reply {
         if rules.response.on_violation == OnViolation::Retry {
             self.said.push(text);
         }
+        if let Some(prose) = &mut self.prose {
+            prose.push_str(text);
+        }
         let read = parser.push(text.as_bytes(), &mut |event| listener.hear(rules, &event, out));
         self.fault = self.fault.or(read.err());
+        self.prose.take_if(|_| self.parser.root().is_some());
         self.settle(now, out);
     }
 
@@ -76,12 +85,33 @@ impl Reply {
         self.fault.is_some() || !self.parser.is_in_doubt() && breaks()
     }
 
-    /// The end: the whole reply, or why it is none.
-    pub(crate) fn finish(mut self, rules: &AnswerRules, out: &mut Outbox) -> Result<Whole, Box<Failure>> {
+    /// The end: the whole reply, or why it is none. What a model says beside what it `made` need not be JSON.
+    pub(crate) fn finish(
+        mut self,
+        rules: &AnswerRules,
+        made: bool,
+        out: &mut Outbox,
+    ) -> Result<Whole, Box<Failure>> {
         match self.why_none().map_or_else(|| self.read_end(rules, out), Err) {
             Ok(()) => Ok(self.whole()),
+            Err(_) if made && self.is_prose() => {
+                let prose = self.prose.unwrap_or_default();
+                Ok(Whole {
+                    reading: prose::read(rules, &prose),
+                    listener: self.listener,
+                    was_heard: false,
+                    placed: Vec::new(),
+                })
+            }
             Err(error) => Err(self.fail(rules, error, out)),
         }
+    }
+
+    /// Whether the reply was finished and has no document in it.
+    fn is_prose(&self) -> bool {
+        let was_cut = matches!(self.finish, None | Some(FinishReason::Length));
+        let ends = matches!(self.finish, Some(FinishReason::ContentFilter | FinishReason::Refusal(_)));
+        self.prose.is_some() && self.fault.is_none() && self.parser.root().is_none() && !was_cut && !ends
     }
 
     /// The reply ends here for a reason of its own; what there is of the data goes along.
@@ -135,7 +165,8 @@ impl Reply {
         let value: Value = self.parser.into_value().unwrap_or_default();
         let (shape, was_heard) = self.listener.recognizer().conclude(value.node());
         let ledger = Ledger::of_reading(&tolerated, shape == Shape::Bare);
-        Whole { reading: Reading { value, shape, ledger }, listener: self.listener, was_heard }
+        let reading = Reading { value, shape, ledger };
+        Whole { reading, listener: self.listener, was_heard, placed: Vec::new() }
     }
 
     fn is_bare(&self) -> bool {

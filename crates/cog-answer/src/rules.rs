@@ -71,6 +71,12 @@ impl AnswerRules {
         }
     }
 
+    /// Whether the module makes media that its answer has places for (SPEC 2.2, `modalities.output`).
+    pub fn makes_media(&self) -> bool {
+        self.manifest.modalities.output.iter().any(|kind| !kind.output_types().is_empty())
+            && self.contract.has_media_outputs()
+    }
+
     /// A text of the runtime, without the keys.
     pub(crate) fn redact(&self, text: &str) -> String {
         self.keys.iter().fold(text.to_owned(), |text, key| key.redact(&text))

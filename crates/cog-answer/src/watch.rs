@@ -10,17 +10,20 @@ pub(crate) struct Watch {
     on_violation: OnViolation,
     /// A null of an object may stand for a member left out.
     ignores_nulls: bool,
+    /// Media may be put into the data once the reply is over.
+    awaits_media: bool,
     violations: Vec<Violation>,
 }
 
 impl Watch {
-    pub(crate) fn new(on_violation: OnViolation, ignores_nulls: bool) -> Self {
-        Self { on_violation, ignores_nulls, violations: Vec::new() }
+    pub(crate) fn new(rules: &AnswerRules, ignores_nulls: bool) -> Self {
+        let on_violation = rules.response.on_violation;
+        Self { on_violation, ignores_nulls, awaits_media: rules.makes_media(), violations: Vec::new() }
     }
 
     /// Takes an event of the data; `path` is where it stands in the envelope.
     pub(crate) fn hear(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
-        if event.kind != EventKind::Complete || !is_watched(path) {
+        if event.kind != EventKind::Complete || !is_watched(path) || self.is_open(rules, path) {
             return;
         }
         for violation in rules.contract.check_at(path, event.node) {
@@ -28,6 +31,11 @@ impl Watch {
                 self.violations.push(violation);
             }
         }
+    }
+
+    /// Whether media may still be put there.
+    fn is_open(&self, rules: &AnswerRules, path: &Path) -> bool {
+        self.awaits_media && rules.contract.has_media_outputs_at(path)
     }
 
     /// Whether a violation was told.

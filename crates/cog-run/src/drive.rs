@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Stop,
-    media::{self, Sources},
+    media::{self, Made, Makes, Sources},
     prompt,
     question::{self, Question},
 };
@@ -27,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) request: ModelRequest,
     /// What is to be opened before anybody is asked.
     pub(crate) media: Option<Sources>,
+    /// What becomes of media that the model makes.
+    pub(crate) makes: Arc<Makes>,
     pub(crate) timeout: Duration,
     pub(crate) stop: Stop,
 }
@@ -37,6 +39,8 @@ pub(crate) struct Driver {
     /// How many messages the question has without what is said of an answer that failed.
     asked: usize,
     state: State,
+    /// The media of the reply so far.
+    made: Vec<Made>,
     ready: VecDeque<Chunk>,
     started: Instant,
 }
@@ -93,7 +97,7 @@ impl Driver {
             }
             None => State::Asking(assembler),
         };
-        Self { run, asked, state, ready, started: Instant::now() }
+        Self { run, asked, state, made: Vec::new(), ready, started: Instant::now() }
     }
 
     /// The next chunk; none after the last.
@@ -194,22 +198,38 @@ impl Driver {
         };
         let now = self.started.elapsed();
         match arrived {
+            Arrived::Event(ModelEvent::Media(medium)) => {
+                let nth = self.made.len();
+                let makes = Arc::clone(&self.run.makes);
+                match self.in_time(async { Ok(makes.check(medium, nth).await) }).await {
+                    Ok(made) => self.made.push(made),
+                    Err(error) => return self.fail(assembler, error),
+                }
+                State::Reading(assembler, reply)
+            }
             Arrived::Event(event) => match assembler.event(event, now, &mut self.ready) {
                 Step::Continue => State::Reading(assembler, reply),
-                Step::Stop => self.finish(assembler),
+                Step::Stop => self.finish(assembler).await,
             },
             Arrived::Due => {
                 assembler.tick(now, &mut self.ready);
                 State::Reading(assembler, reply)
             }
-            Arrived::Over => self.finish(assembler),
+            Arrived::Over => self.finish(assembler).await,
             Arrived::Fault(error) => self.fail(assembler, ErrorBody::from(&error)),
             Arrived::Late => self.too_late(assembler),
         }
     }
 
-    fn finish(&mut self, assembler: Box<Assembler>) -> State {
-        match assembler.finish(self.started.elapsed(), &mut self.ready) {
+    async fn finish(&mut self, assembler: Box<Assembler>) -> State {
+        let made = std::mem::take(&mut self.made);
+        let mut closing = assembler.close(!made.is_empty());
+        let makes = Arc::clone(&self.run.makes);
+        if let Err(error) = self.in_time(makes.settle(&mut closing, made)).await {
+            closing.fail(error, self.started.elapsed(), &mut self.ready);
+            return State::Ended;
+        }
+        match closing.finish(self.started.elapsed(), &mut self.ready) {
             Finish::Ended => State::Ended,
             Finish::Again(assembler, correction) => {
                 self.run.request.timeout = Some(self.left());

@@ -1,6 +1,8 @@
 //! The media of an input: collected and checked before anybody is asked, then made parts of the question (SPEC 4.4,
 //! 8.3).
 
+mod made;
+mod output;
 mod parts;
 
 use cog_json::Path;
@@ -11,7 +13,10 @@ use cog_spec::{ErrorBody, Warning, WarningCode};
 
 use crate::{RunOptions, input::CheckedInput, runtime::Shared};
 
-pub(crate) use self::parts::parts_of;
+pub(crate) use self::{
+    made::{Made, Makes, limits},
+    parts::parts_of,
+};
 
 /// Media that are still to be opened.
 pub(crate) struct Sources {

@@ -20,7 +20,7 @@ use crate::{
     ChunkStream, RunInput, RunOptions,
     drive::{Driver, Plan},
     input::CheckedInput,
-    media::Sources,
+    media::{self, Makes, Sources},
     offline::Offline,
     options, permit, prompt,
     question::{self, Question},
@@ -51,6 +51,7 @@ pub(crate) fn prepare(
     let input = CheckedInput::new(module, input)?;
     permit::context(&module.manifest, &input)?;
     let asked = shared.providers.choose(options.provider.as_deref())?;
+    let is_offline = asked.is_empty();
     let (provider, others, warnings) = answering(asked, module, &input)?;
     for candidate in others.iter().chain([&provider]) {
         permit::structured_output(&module.manifest, candidate.as_ref())?;
@@ -58,6 +59,7 @@ pub(crate) fn prepare(
     let compiled = shared.compilations.of(module);
     let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
     let media = Sources::of(shared, module, &input, provider.as_ref(), options)?;
+    let makes = Arc::new(Makes::of(shared, module, options, is_offline));
     let generation = options::merge(&module.manifest.generation, &options.generation);
     let question = Question { module: Arc::clone(module), compiled, generation };
     let timeout = options.timeout.unwrap_or(shared.timeout);
@@ -67,7 +69,7 @@ pub(crate) fn prepare(
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.key().cloned()).collect();
     let stop = options.stop.clone();
-    Ok(Prepared { plan: Plan { provider, others, question, request, media, timeout, stop }, rules })
+    Ok(Prepared { plan: Plan { provider, others, question, request, media, makes, timeout, stop }, rules })
 }
 
 /// Asks, and tells the answer as it comes.
@@ -123,6 +125,9 @@ fn rules(
     rules.runtime.trace_id = options.trace_id.clone();
     rules.asked = question::dialect_of(request, provider);
     rules.strict = options.strict;
+    if rules.makes_media() {
+        rules.limits = media::limits(rules.limits, module);
+    }
     rules.warnings = options.warnings.iter().cloned().chain(warnings).collect();
     rules.resume_from = options.resume_from;
     rules.recovery = options.recovery;

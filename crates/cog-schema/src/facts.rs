@@ -16,6 +16,13 @@ pub(crate) struct Facts {
     pub(crate) names_risk: bool,
 }
 
+impl Contract {
+    /// Whether the data have a rationale: because it is due, or because the schema names it.
+    pub fn takes_rationale(&self) -> bool {
+        self.facts.requires_rationale || self.facts.names_rationale
+    }
+}
+
 impl Facts {
     pub(crate) fn of(contract: &Contract) -> Self {
         let named = |part: &Option<Part>, key: &str| -> Vec<Id> {

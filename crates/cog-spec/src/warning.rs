@@ -17,12 +17,16 @@ words! {
         UnknownFieldKept = "W3007",
         /// Aggregation lowered the risk.
         RiskLowered = "W3008",
+        /// The model made a medium for which the answer has no place.
+        MediaUnplaced = "W3009",
         /// No model was asked.
         NoModelAsked = "W4001",
         /// One envelope instead of a stream.
         SyncInsteadOfStream = "W4010",
         /// The model gets a part of a medium alone, because it takes no more of it.
         MediaInPart = "W4011",
+        /// A medium stands in the answer itself, because it could not be kept elsewhere.
+        MediaInline = "W4012",
         /// The session was begun afresh.
         SessionAfresh = "W4013",
     }

@@ -82,7 +82,8 @@ impl Deltas {
 
     /// Tells what is left, so that all chunks together give `data`. `changed` are the places where the answer is
     /// not what arrived (supplement R45); `was_heard` says that all of it was heard.
-    pub(crate) fn conclude(self, data: Node<'_>, changed: &[Path], was_heard: bool, out: &mut Outbox) {
+    pub(crate) fn conclude(self, whole: &Value, changed: &[Path], was_heard: bool, out: &mut Outbox) {
+        let data = whole.node();
         if self.is_stale || !was_heard {
             if self.has_told {
                 out.snapshot("data", empty(data.kind()));
@@ -91,7 +92,7 @@ impl Deltas {
         }
         for path in changed {
             if let Some(node) = place::resolve(data, path) {
-                out.snapshot(&path.to_string(), node.to_value());
+                out.snapshot(&path.to_string(), whole.child(node));
             }
         }
         if self.has_held {

@@ -5,6 +5,7 @@
 mod cuts;
 mod fallbacks;
 mod life;
+mod media_out;
 mod observe;
 mod runs;
 mod sessions;

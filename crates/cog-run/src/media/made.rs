@@ -1,0 +1,265 @@
+//! The media that a model makes: checked as they come, delivered once the reply is over (SPEC 4.3).
+
+use std::sync::Arc;
+
+use cog_answer::{Closing, Placed};
+use cog_json::{Limits, Value};
+use cog_media::{
+    Access, Delivered, Delivery, Excess, Expected, Fetcher, Media, MediaError, MediaRules, Store, Tool,
+    UrlGuard, check, from_base64, modality_of, to_base64,
+};
+use cog_module::Module;
+use cog_schema::{MediaPlace, ToPlace};
+use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
+
+use super::output::{Base64, Content, Output};
+use crate::{RunOptions, runtime::Shared};
+
+/// How a run treats what its model makes.
+pub(crate) struct Makes {
+    rules: MediaRules,
+    tool: Option<Arc<Tool>>,
+    fetcher: Option<Arc<Fetcher>>,
+    delivery: Delivery,
+    owner: Option<String>,
+    module: String,
+    /// No model was asked: what an author wrote is taken as it is where it is no medium.
+    is_lenient: bool,
+}
+
+/// A medium that came beside the text of a reply.
+pub(crate) struct Made {
+    /// What the vendor says that it is.
+    said: Option<String>,
+    params: Vec<(&'static str, String)>,
+    /// Kept where it goes into the answer as it came.
+    text: Option<Base64>,
+    outcome: Result<Media, MediaError>,
+}
+
+/// A medium that stands in the answer and is yet to be delivered.
+struct Due {
+    place: MediaPlace,
+    media: Media,
+    text: Option<Base64>,
+    params: Vec<(&'static str, String)>,
+}
+
+impl Makes {
+    pub(crate) fn of(shared: &Shared, module: &Module, options: &RunOptions, is_lenient: bool) -> Self {
+        let access: &Access = options.media.as_ref().unwrap_or(&shared.media);
+        Self {
+            rules: MediaRules::of_output(&module.manifest),
+            tool: access.tool.clone(),
+            fetcher: access.fetcher.clone(),
+            delivery: options.delivery.clone(),
+            owner: options.owner.clone(),
+            module: module.manifest.name.clone(),
+            is_lenient,
+        }
+    }
+
+    /// Checks a medium as it comes: the `nth` of its reply, from 0.
+    pub(crate) async fn check(&self, medium: ModelMedia, nth: usize) -> Made {
+        let ModelMedia { media_type, data, params } = medium;
+        let most = u64::from(self.rules.max_items);
+        if nth as u64 >= most || self.makes_nothing() {
+            let error = MediaError::TooMuch { of: Excess::Items, found: nth as u64 + 1, limit: most };
+            return Made { said: media_type, params, text: None, outcome: Err(error) };
+        }
+        let (text, outcome) = self.read(Base64::Own(data), media_type.clone()).await;
+        let text = text.filter(|_| matches!(self.delivery, Delivery::Inline));
+        Made { said: media_type, params, text, outcome }
+    }
+
+    /// Decodes base64 and checks what it stands for; the text comes back.
+    async fn read(
+        &self,
+        text: Base64,
+        media_type: Option<String>,
+    ) -> (Option<Base64>, Result<Media, MediaError>) {
+        let store = Store::within(self.rules.bytes_of_any());
+        let decoding = tokio::task::spawn_blocking(move || (from_base64(text.as_str(), store), text));
+        let (stored, text) = match decoding.await {
+            Ok((Ok(stored), text)) => (stored, text),
+            Ok((Err(error), text)) => return (Some(text), Err(error)),
+            Err(error) => return (None, Err(std::io::Error::other(error).into())),
+        };
+        let expected = Expected { media_type, ..Expected::default() };
+        let outcome = check(stored, &expected, &self.rules, self.tool.as_deref()).await;
+        (Some(text), outcome)
+    }
+
+    /// Puts what the model made into the answer: what came beside its text, and what it wrote itself.
+    ///
+    /// # Errors
+    /// What is not the model's fault: nothing here can read it.
+    pub(crate) async fn settle(&self, closing: &mut Closing, made: Vec<Made>) -> Result<(), ErrorBody> {
+        let Some(data) = closing.data() else { return Ok(()) };
+        let mut due = self.written(closing, &data).await?;
+        due.extend(self.placed(closing, made)?);
+        if closing.is_refused() {
+            return Ok(());
+        }
+        let model = closing.model().map(str::to_owned);
+        let mut placed = Vec::with_capacity(due.len());
+        for one in due {
+            placed.push(self.deliver(closing, one, model.clone(), &data).await?);
+        }
+        closing.put(&placed);
+        Ok(())
+    }
+
+    /// What came beside the text, each with its place.
+    fn placed(&self, closing: &mut Closing, made: Vec<Made>) -> Result<Vec<Due>, ErrorBody> {
+        let form = self.delivery.kind();
+        let wanted: Vec<ToPlace<'_>> =
+            made.iter().map(|one| ToPlace { media_type: one.media_type(), form }).collect();
+        let places = closing.places(&wanted);
+        let mut due = Vec::with_capacity(made.len());
+        for (one, place) in made.into_iter().zip(places) {
+            let path = place.as_ref().map_or_else(|| "data".to_owned(), |place| place.path.to_string());
+            match (one.outcome, place) {
+                (Ok(media), Some(place)) => {
+                    due.push(Due { place, media, text: one.text, params: one.params });
+                }
+                (Ok(media), None) => closing.warn(unplaced(media.media_type(), Some(media.bytes().len()))),
+                (Err(error), _) if self.is_of_no_kind(&error, one.said.as_deref()) => {
+                    closing.warn(unplaced(one.said.as_deref().unwrap_or("a medium"), None));
+                }
+                (Err(error), _) => refuse(closing, &path, &error)?,
+            }
+        }
+        Ok(due)
+    }
+
+    /// What the model wrote into its answer itself: base64 is read as if it had come beside the text, an address is
+    /// judged by its form, and of files a model knows nothing.
+    async fn written(&self, closing: &mut Closing, data: &Value) -> Result<Vec<Due>, ErrorBody> {
+        let mut due = Vec::new();
+        for place in closing.written() {
+            let Some(node) = data.pointer(place.path.pointer().strip_prefix("/data").unwrap_or_default())
+            else {
+                continue;
+            };
+            let text = |member: &str| node.get(member).and_then(cog_json::Node::as_str);
+            let refused = match text("type") {
+                Some("base64") => {
+                    let shared = node.get("data").filter(|data| data.is_string());
+                    let Some(shared) = shared.map(|text| data.child(text)) else { continue };
+                    let declared = text("media_type").map(str::to_owned);
+                    match self.read(Base64::Shared(shared), declared).await {
+                        (text, Ok(media)) => {
+                            due.push(Due { place, media, text, params: Vec::new() });
+                            continue;
+                        }
+                        (_, Err(error)) => error,
+                    }
+                }
+                Some("url") => match text("url").map(|url| self.judge(url)) {
+                    Some(Err(error)) => error,
+                    _ => continue,
+                },
+                Some("file") => MediaError::NotOpened { what: "files that a model names" },
+                _ => continue,
+            };
+            if !self.is_lenient {
+                refuse(closing, &place.path.to_string(), &refused)?;
+            }
+        }
+        Ok(due)
+    }
+
+    fn judge(&self, url: &str) -> Result<(), MediaError> {
+        let judged = match &self.fetcher {
+            Some(fetcher) => fetcher.guard().judge(url),
+            None => UrlGuard::default().judge(url),
+        };
+        judged.map(drop).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })
+    }
+
+    async fn deliver(
+        &self,
+        closing: &mut Closing,
+        due: Due,
+        model: Option<String>,
+        data: &Value,
+    ) -> Result<Placed, ErrorBody> {
+        let Due { place, media, text, params } = due;
+        let (delivery, module, owner) = (self.delivery.clone(), self.module.clone(), self.owner.clone());
+        let of_medium = media.clone();
+        let work = move || match delivery.deliver(&module, owner.as_deref(), &of_medium) {
+            Ok(Delivered::Inline) => (inline(&of_medium, text), None),
+            Ok(Delivered::File(path)) => (Ok(Content::File(path)), None),
+            Ok(Delivered::Url(published)) => (Ok(Content::Url(published)), None),
+            // What was made is not lost for want of a place to keep it.
+            Err(error) => (inline(&of_medium, text), Some(error)),
+        };
+        let done = tokio::task::spawn_blocking(work).await.map_err(|error| broken(&error.to_string()))?;
+        if let Some(error) = done.1 {
+            let message = format!("{}: it stands in the answer as base64: {}", place.path, error.message);
+            closing.warn(Warning::new(WarningCode::MediaInline, message));
+        }
+        let content = done.0.map_err(|error| ErrorBody::from(&error))?;
+        let own = data.pointer(place.path.pointer().strip_prefix("/data").unwrap_or_default());
+        let own = own.filter(|own| own.is_object()).map(|own| data.child(own));
+        let path = place.path.clone();
+        Ok(Placed { path, value: Box::new(Output { place, media, content, model, params, own }) })
+    }
+
+    /// Whether it is a medium of a kind that the module does not make at all.
+    fn is_of_no_kind(&self, error: &MediaError, said: Option<&str>) -> bool {
+        let kind = said.and_then(modality_of);
+        let is_other = || kind.is_some_and(|kind| !self.rules.kinds.contains(&kind));
+        self.makes_nothing() || matches!(error, MediaError::Unsupported { .. }) && is_other()
+    }
+
+    fn makes_nothing(&self) -> bool {
+        self.rules.media_types().is_empty()
+    }
+}
+
+/// The limits of an answer into which the model may write a medium itself: one of the largest, as base64.
+pub(crate) fn limits(text: Limits, module: &Module) -> Limits {
+    let medium = MediaRules::of_output(&module.manifest).bytes_of_any();
+    text.with_bytes(text.bytes + medium.div_ceil(3) * 4)
+}
+
+impl Made {
+    /// What it is, or as what it came.
+    fn media_type(&self) -> &str {
+        match &self.outcome {
+            Ok(media) => media.media_type(),
+            Err(_) => self.said.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
+fn inline(media: &Media, text: Option<Base64>) -> Result<Content, MediaError> {
+    Ok(Content::Base64(match text {
+        Some(text) => text,
+        None => Base64::Own(to_base64(media.bytes())?),
+    }))
+}
+
+/// The medium may not stand in the answer, unless it is not the model's fault.
+fn refuse(closing: &mut Closing, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
+    match error.code() {
+        Code::InternalError | Code::MultimodalNotSupported => Err(ErrorBody::from(error)),
+        code => {
+            closing.refuse(path, code, &error.to_string());
+            Ok(())
+        }
+    }
+}
+
+fn unplaced(what: &str, bytes: Option<u64>) -> Warning {
+    let size = bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default();
+    let message =
+        format!("The model made {what}{size}, for which the answer has no free place; it was left out.");
+    Warning::new(WarningCode::MediaUnplaced, message)
+}
+
+fn broken(why: &str) -> ErrorBody {
+    ErrorBody::new(Code::InternalError, format!("a medium could not be delivered: {why}"))
+}

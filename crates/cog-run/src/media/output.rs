@@ -1,0 +1,102 @@
+//! A medium as it stands in an answer (SPEC 4.3).
+
+use std::path::PathBuf;
+
+use cog_json::{ToJson, Value, Writer};
+use cog_media::{Media, Published};
+use cog_schema::MediaPlace;
+
+/// A medium for its place: facts of its bytes, how it was made, and where it is.
+pub(super) struct Output {
+    pub(super) place: MediaPlace,
+    pub(super) media: Media,
+    pub(super) content: Content,
+    /// The model that made it.
+    pub(super) model: Option<String>,
+    /// How it was made, as the vendor tells it.
+    pub(super) params: Vec<(&'static str, String)>,
+    /// What the model wrote at the place itself; what it says beside the medium is kept.
+    pub(super) own: Option<Value>,
+}
+
+/// Where the medium is.
+pub(super) enum Content {
+    Base64(Base64),
+    File(PathBuf),
+    Url(Published),
+}
+
+/// Base64, as it came or in memory that it shares with the reply.
+pub(super) enum Base64 {
+    Own(String),
+    Shared(Value),
+}
+
+/// What is not taken over from the model: it is told by the bytes.
+const TOLD: [&str; 9] =
+    ["type", "media_type", "data", "path", "url", "expires_at", "width", "height", "duration_ms"];
+
+impl Base64 {
+    pub(super) fn as_str(&self) -> &str {
+        match self {
+            Self::Own(text) => text,
+            Self::Shared(value) => value.as_str().unwrap_or_default(),
+        }
+    }
+}
+
+impl Output {
+    fn write_facts(&self, w: &mut Writer<'_>) {
+        let facts = self.media.facts();
+        let told = [
+            ("width", facts.width.map(u64::from)),
+            ("height", facts.height.map(u64::from)),
+            ("duration_ms", facts.duration_ms),
+        ];
+        for (member, value) in told.into_iter().filter(|(member, _)| self.place.allows(member)) {
+            w.optional(member, &value);
+        }
+    }
+
+    /// What the vendor tells, in the place of what the model says of it.
+    fn write_params(&self, w: &mut Writer<'_>) {
+        if !self.place.allows("generation_params") || (self.model.is_none() && self.params.is_empty()) {
+            return;
+        }
+        w.key("generation_params").object(|w| {
+            w.optional("model", &self.model.as_deref());
+            for (name, value) in &self.params {
+                w.field(name, value.as_str());
+            }
+        });
+    }
+}
+
+impl ToJson for Output {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        w.object(|w| {
+            let form = match &self.content {
+                Content::Base64(_) => "base64",
+                Content::File(_) => "file",
+                Content::Url(_) => "url",
+            };
+            w.field("type", form).field("media_type", self.media.media_type());
+            match &self.content {
+                Content::Base64(text) => w.field("data", text.as_str()),
+                Content::File(path) => w.field("path", &*path.to_string_lossy()),
+                Content::Url(published) => w.field("url", published.url.as_str()),
+            };
+            if let (Content::Url(published), true) = (&self.content, self.place.allows("expires_at")) {
+                w.field("expires_at", published.expires_at.as_str());
+            }
+            self.write_facts(w);
+            self.write_params(w);
+            let is_left = |member: &str| !TOLD.contains(&member) && member != "generation_params";
+            for (member, value) in
+                self.own.iter().flat_map(Value::members).filter(|(member, _)| is_left(member))
+            {
+                w.key(member).node(value);
+            }
+        });
+    }
+}

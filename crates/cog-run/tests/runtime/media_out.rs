@@ -1,0 +1,338 @@
+//! Media that a model makes, from its events to the answer.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+};
+
+use cog_answer::Picture;
+use cog_json::ToJson as _;
+use cog_media::{Delivery, Media, Publish, Published};
+use cog_run::RunOptions;
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, FinishReason, ModelEvent, ModelMedia};
+use futures_util::StreamExt as _;
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::support::{Scripted, asking, code, folder, question, write};
+
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+/// 3 by 2 pixels.
+const JPEG: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQEw8QEBD/2wBDAQMDAwQDBAgEBAgQCwkLEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBD/wAARCAACAAMDAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAACP/EABQQAQAAAAAAAAAAAAAAAAAAAAD/xAAVAQEBAAAAAAAAAAAAAAAAAAAHCf/EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAMAwEAAhEDEQA/ADoDFU3/2Q==";
+const GIF: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+
+/// An answer with room for a picture.
+const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
+    "data": {"rationale": "because"}, "error": null}"#;
+
+/// A module that makes pictures, with these lines more in its manifest; `data` has a picture, a list of two, and a
+/// rationale.
+fn artist(manifest: &[&str]) -> TempDir {
+    let lines = [&["modalities: {output: [text, image]}", "response: {mode: both}"], manifest].concat();
+    let folder = folder("Draw $query.", &lines);
+    let schema = json!({
+        "input": { "type": "object" },
+        "data": {
+            "type": "object",
+            "required": ["rationale", "picture"],
+            "properties": {
+                "rationale": { "type": "string" },
+                "picture": { "$ref": "#/$defs/MediaOutput" },
+                "more": { "type": "array", "maxItems": 2, "items": { "$ref": "#/$defs/MediaOutput" } },
+            },
+        },
+    });
+    write(&folder, "schema.json", &schema.to_string());
+    folder
+}
+
+fn medium(media_type: Option<&str>, data: &str) -> ModelEvent {
+    let params = vec![("quality", "high".to_owned())];
+    ModelEvent::Media(ModelMedia { media_type: media_type.map(str::to_owned), data: data.to_owned(), params })
+}
+
+fn png() -> ModelEvent {
+    medium(Some("image/png"), PNG)
+}
+
+fn text(text: &str) -> ModelEvent {
+    ModelEvent::Text(text.to_owned())
+}
+
+/// The chunks of a run whose model says this and is done, and the envelope they fold to, after the one that `execute`
+/// gives was compared with it.
+async fn chunks(folder: &TempDir, events: &[ModelEvent], options: RunOptions) -> (Vec<Chunk>, Envelope) {
+    let mut events = events.to_vec();
+    if !matches!(events.last(), Some(ModelEvent::Finished(_))) {
+        events.push(ModelEvent::Finished(FinishReason::Stop));
+    }
+    let (_, runtime, module) = asking(Scripted::new([events]), folder);
+    let stream = runtime.execute_stream(&module, question(), options).unwrap();
+    let chunks: Vec<Chunk> = stream.collect().await;
+    let mut picture = Picture::default();
+    chunks.iter().for_each(|chunk| picture.apply(chunk));
+    if let Some(Chunk::Final { data, .. }) = chunks.last() {
+        assert_eq!(picture.data(), Some(&data.to_serde()), "the chunks give the data");
+    }
+    (chunks.clone(), cog_answer::fold(chunks))
+}
+
+async fn run(folder: &TempDir, events: &[ModelEvent]) -> Envelope {
+    chunks(folder, events, RunOptions::default()).await.1
+}
+
+fn data(envelope: &Envelope) -> Json {
+    envelope.data().unwrap_or_else(|| panic!("{}", envelope.to_json())).to_serde()
+}
+
+fn violations(envelope: &Envelope) -> Json {
+    assert_eq!(code(envelope), Some("E3001"), "{}", envelope.to_json());
+    envelope.error().unwrap().details.as_ref().unwrap().get("violations").unwrap().to_serde()
+}
+
+#[tokio::test]
+async fn a_picture_beside_json_is_put_in_its_place() {
+    for events in [[png(), text(ANSWER)], [text(ANSWER), png()]] {
+        let envelope = run(&artist(&[]), &events).await;
+        let expected = json!({
+            "type": "base64", "media_type": "image/png", "data": PNG, "width": 1, "height": 1,
+            "generation_params": { "model": "one", "quality": "high" },
+        });
+        assert_eq!(data(&envelope), json!({ "rationale": "because", "picture": expected }));
+        assert_eq!(envelope.meta.runtime.repairs, []);
+    }
+}
+
+#[tokio::test]
+async fn words_beside_a_picture_are_the_rationale() {
+    let envelope = run(&artist(&[]), &[text("Here is "), png(), text("your {cat}.")]).await;
+    assert_eq!(data(&envelope)["rationale"], "Here is your {cat}.");
+    assert_eq!(data(&envelope)["picture"]["width"], 1);
+    assert_eq!(
+        (envelope.meta.confidence, envelope.meta.explain.as_str()),
+        (Some(0.5), "Here is your {cat}.")
+    );
+    let rules: Vec<_> = envelope.meta.runtime.repairs.iter().map(|repair| repair.rule.as_str()).collect();
+    assert_eq!(rules, ["wrap", "fill_confidence", "fill_risk", "fill_explain"]);
+}
+
+#[tokio::test]
+async fn a_picture_alone_is_an_answer_and_words_alone_are_none() {
+    let envelope = run(&artist(&[]), &[png()]).await;
+    assert_eq!(data(&envelope)["rationale"], "The model gave no words with what it made.");
+    assert_eq!(code(&run(&artist(&[]), &[text("I cannot draw.")]).await), Some("E1000"));
+    assert_eq!(code(&run(&artist(&[]), &[]).await), Some("E1000"));
+    // What was cut is no answer, whatever was made.
+    let cut = [png(), text("Here"), ModelEvent::Finished(FinishReason::Length)];
+    assert_eq!(code(&run(&artist(&[]), &cut).await), Some("E2003"));
+}
+
+#[tokio::test]
+async fn several_media_fill_the_places_and_the_rest_is_told() {
+    let events = [png(), medium(None, JPEG), png(), png(), text(ANSWER)];
+    let envelope = run(&artist(&[]), &events).await;
+    let data = data(&envelope);
+    assert_eq!(data["more"][0]["width"], 3);
+    assert_eq!(data["more"].as_array().unwrap().len(), 2);
+    let warnings: Vec<_> = envelope.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    assert_eq!(warnings, ["W3009"]);
+    assert!(envelope.warnings[0].message.contains("image/png of 70 bytes"), "{:?}", envelope.warnings);
+}
+
+#[tokio::test]
+async fn what_is_not_what_it_says_does_not_stand() {
+    for (event, expected) in [
+        (medium(Some("image/jpeg"), PNG), "E1014"),
+        (medium(Some("image/png"), "@@@@"), "E1013"),
+        (medium(Some("image/png"), ""), "E1013"),
+        (medium(None, GIF), "E1010"),
+        (medium(Some("image/png"), &PNG[..40]), "E1013"),
+        (medium(Some("image/png"), "SGVsbG8h"), "E1010"),
+    ] {
+        let envelope = run(&artist(&[]), &[text(ANSWER), event]).await;
+        let violations = violations(&envelope);
+        assert_eq!(violations[0]["code"], expected);
+        assert!(violations[0]["message"].as_str().unwrap().starts_with(expected), "{violations}");
+        assert!(violations[0]["path"].as_str().unwrap().starts_with("data"), "{violations}");
+        let told: Json = serde_json::from_str(&envelope.to_json()).unwrap();
+        assert_eq!(told["partial_data"], json!({ "rationale": "because" }));
+    }
+    let narrow = artist(&["modalities: {output: [text, image], constraints: {max_dimension: 2}}"][..0]);
+    let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [a]\n\
+        modalities: {output: [text, image], constraints: {max_dimension: 2}}";
+    write(&narrow, "module.yaml", manifest);
+    let envelope = run(&narrow, &[text(ANSWER), medium(None, JPEG)]).await;
+    assert_eq!(violations(&envelope)[0]["code"], "E1015");
+}
+
+#[tokio::test]
+async fn a_picture_that_is_refused_can_be_made_again() {
+    let folder = artist(&["# retry"]);
+    let bad = vec![text(ANSWER), medium(Some("image/jpeg"), PNG), ModelEvent::Finished(FinishReason::Stop)];
+    let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
+    let (provider, runtime, module) = asking(Scripted::new([bad, good]), &folder);
+    let options = RunOptions { on_violation: Some(cog_spec::OnViolation::Retry), ..RunOptions::default() };
+    let envelope = runtime.execute(&module, question(), options).await;
+    assert_eq!(data(&envelope)["picture"]["media_type"], "image/png");
+    assert_eq!(envelope.meta.runtime.attempts, Some(2));
+    let told = provider.requests()[1].messages.to_json();
+    assert!(told.contains("E1014"), "{told}");
+}
+
+#[tokio::test]
+async fn the_required_picture_is_no_violation_while_it_may_still_come() {
+    let options = || RunOptions { on_violation: Some(cog_spec::OnViolation::Abort), ..RunOptions::default() };
+    let null = ANSWER.replace("\"because\"", "\"because\", \"picture\": null, \"more\": []");
+    for answer in [ANSWER, &null] {
+        let (_, envelope) = chunks(&artist(&[]), &[text(answer), png()], options()).await;
+        assert_eq!(data(&envelope)["picture"]["width"], 1);
+    }
+    let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER)], options()).await;
+    assert_eq!(violations(&envelope)[0]["path"], "data.picture");
+}
+
+#[tokio::test]
+async fn what_the_model_says_of_a_picture_stays_beside_it() {
+    let stub = r#""picture": {"type": "base64", "media_type": "image/webp", "width": 7, "alt": "A cat"}"#;
+    let answer = ANSWER.replace("\"because\"", &format!("\"because\", {stub}"));
+    let envelope = run(&artist(&[]), &[text(&answer), png()]).await;
+    let picture = &data(&envelope)["picture"];
+    assert_eq!((&picture["alt"], &picture["media_type"]), (&json!("A cat"), &json!("image/png")));
+    assert_eq!(picture["width"], 1);
+}
+
+#[tokio::test]
+async fn media_in_the_json_are_checked_and_delivered_like_those_beside_it() {
+    let written = |medium: Json| {
+        let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"picture\": {medium}"));
+        [text(&answer)]
+    };
+    let base64 =
+        |media_type: &str, data: &str| json!({ "type": "base64", "media_type": media_type, "data": data });
+    let envelope = run(&artist(&[]), &written(base64("image/png", PNG))).await;
+    assert_eq!(data(&envelope)["picture"]["width"], 1);
+    let out = tempfile::tempdir().unwrap();
+    let options = RunOptions { delivery: Delivery::Folder(out.path().into()), ..RunOptions::default() };
+    let (_, envelope) = chunks(&artist(&[]), &written(base64("image/png", PNG)), options).await;
+    assert_eq!(data(&envelope)["picture"]["type"], "file");
+    for (medium, expected) in [
+        (base64("image/jpeg", PNG), "E1014"),
+        (base64("image/png", "not base64"), "E1013"),
+        (json!({ "type": "file", "media_type": "image/png", "path": "/etc/passwd" }), "E4007"),
+        (json!({ "type": "url", "media_type": "image/png", "url": "http://127.0.0.1/a.png" }), "E1012"),
+    ] {
+        assert_eq!(violations(&run(&artist(&[]), &written(medium)).await)[0]["code"], expected);
+    }
+    let url = json!({ "type": "url", "media_type": "image/png", "url": "https://cdn.example.com/a.png" });
+    assert_eq!(data(&run(&artist(&[]), &written(url.clone())).await)["picture"], url);
+}
+
+#[tokio::test]
+async fn a_folder_gets_a_file_for_each_medium() {
+    let out = tempfile::tempdir().unwrap();
+    let options = RunOptions { delivery: Delivery::Folder(out.path().join("a/b")), ..RunOptions::default() };
+    let (_, envelope) = chunks(&artist(&[]), &[png(), medium(None, JPEG)], options).await;
+    let data = data(&envelope);
+    for (medium, ending, length) in [(&data["picture"], "png", 70), (&data["more"][0], "jpg", 286)] {
+        let path = Path::new(medium["path"].as_str().unwrap());
+        assert_eq!(medium["type"], "file");
+        assert!(path.is_absolute() && path.extension().unwrap() == ending, "{medium}");
+        assert_eq!(path.metadata().unwrap().len(), length);
+        assert_eq!(medium.get("data"), None);
+    }
+}
+
+/// Keeps what it is given, as long as it has room.
+#[derive(Default)]
+struct Shop {
+    kept: Mutex<Vec<(Option<String>, String)>>,
+    is_full: bool,
+}
+
+impl Publish for Shop {
+    fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody> {
+        if self.is_full {
+            return Err(ErrorBody::new(Code::RateLimited, "there is no room"));
+        }
+        let mut kept = self.kept.lock().unwrap();
+        kept.push((owner.map(str::to_owned), media.media_type().to_owned()));
+        let url = format!("https://shop.test/{}", kept.len());
+        Ok(Published { url, expires_at: "2026-02-04T12:00:00Z".to_owned() })
+    }
+}
+
+#[tokio::test]
+async fn a_publisher_gives_addresses_that_expire() {
+    let shop = Arc::new(Shop::default());
+    let delivery = Delivery::Publisher(Arc::clone(&shop) as Arc<dyn Publish>);
+    let options = RunOptions { delivery, owner: Some("ann".to_owned()), ..RunOptions::default() };
+    let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
+    let expected = json!({
+        "type": "url", "media_type": "image/png", "url": "https://shop.test/1",
+        "expires_at": "2026-02-04T12:00:00Z", "width": 1, "height": 1,
+        "generation_params": { "model": "one", "quality": "high" },
+    });
+    assert_eq!(data(&envelope)["picture"], expected);
+    assert_eq!(*shop.kept.lock().unwrap(), [(Some("ann".to_owned()), "image/png".to_owned())]);
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_stands_in_the_answer() {
+    let shop = Shop { is_full: true, ..Shop::default() };
+    let options = RunOptions { delivery: Delivery::Publisher(Arc::new(shop)), ..RunOptions::default() };
+    let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
+    assert_eq!(data(&envelope)["picture"]["data"], PNG);
+    assert_eq!(envelope.warnings[0].code.as_str(), "W4012");
+    assert!(envelope.warnings[0].message.contains("there is no room"), "{:?}", envelope.warnings);
+}
+
+#[tokio::test]
+async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
+    let folder = artist(&[]);
+    let schema = json!({
+        "data": { "type": "object", "properties": { "picture": {
+            "type": "object",
+            "properties": {
+                "type": { "enum": ["base64"] }, "media_type": { "const": "image/png" },
+                "data": { "type": "string" }, "width": { "type": "integer" },
+            },
+            "additionalProperties": false,
+        } } },
+    });
+    write(&folder, "schema.json", &schema.to_string());
+    let envelope = run(&folder, &[text(ANSWER), png()]).await;
+    let expected = json!({ "type": "base64", "media_type": "image/png", "data": PNG, "width": 1 });
+    assert_eq!(data(&envelope)["picture"], expected);
+    // A picture of a type that the place does not take is left out, and told.
+    let envelope = run(&folder, &[text(ANSWER), medium(None, JPEG)]).await;
+    assert_eq!(data(&envelope), json!({ "rationale": "because" }));
+    assert_eq!(envelope.warnings[0].code.as_str(), "W3009");
+}
+
+#[tokio::test]
+async fn a_module_that_makes_no_media_gets_none() {
+    let folder = folder("Answer.", &[]);
+    let answer = crate::support::ANSWER;
+    let (chunks, envelope) = chunks(&folder, &[text(answer), png(), png()], RunOptions::default()).await;
+    assert_eq!(data(&envelope), json!({ "result": "fine", "rationale": "because" }));
+    assert!(envelope.warnings.iter().all(|warning| warning.code.as_str() == "W3009"));
+    assert!(!envelope.warnings.is_empty());
+    assert!(chunks.iter().all(|chunk| !chunk.to_json().contains(PNG)));
+}
+
+#[tokio::test]
+async fn a_reply_with_no_end_of_media_is_bounded() {
+    let mut events = vec![png(); 12];
+    events.push(text(ANSWER));
+    let envelope = run(&artist(&[]), &events).await;
+    assert_eq!(violations(&envelope)[0]["code"], "E1011");
+}
+
+#[tokio::test]
+async fn snapshots_give_the_picture_too() {
+    let options = RunOptions { chunk_type: Some(cog_spec::ChunkType::Snapshot), ..RunOptions::default() };
+    let (chunks, _) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
+    let with = chunks.iter().filter(|chunk| chunk.to_json().contains(PNG)).count();
+    assert_eq!(with, 2, "once as a snapshot and once in the end");
+}
