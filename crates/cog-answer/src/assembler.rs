@@ -27,6 +27,8 @@ pub struct Assembler {
     /// Tokens of the attempts that are over.
     pub(crate) spent: Option<Usage>,
     pub(crate) model: Option<String>,
+    /// What is to be said of the media that the model gets.
+    media_warnings: Vec<Warning>,
     pub(crate) outbox: Outbox,
 }
 
@@ -60,7 +62,7 @@ impl Assembler {
         let model = rules.runtime.model.clone();
         let reply = Reply::new(&rules);
         let outbox = rules.resume_from.map_or_else(Outbox::default, Outbox::resumed);
-        (Self { rules, reply, attempt: 1, spent: None, model, outbox }, first)
+        (Self { rules, reply, attempt: 1, spent: None, model, media_warnings: Vec::new(), outbox }, first)
     }
 
     /// Takes an event, and adds to `out` the chunks that it brings.
@@ -92,11 +94,11 @@ impl Assembler {
         self.reply = Reply::new(&self.rules);
     }
 
-    /// The model gets media, of which this is told.
+    /// The model gets media, of which this is told; a provider that is asked after another may get them in another form.
     pub fn saw(&mut self, processed: Value, validation: Value, warnings: Vec<Warning>) {
         self.rules.runtime.media_processed = Some(processed);
         self.rules.runtime.media_validation = Some(validation);
-        self.rules.warnings.extend(warnings);
+        self.media_warnings = warnings;
     }
 
     /// Gives what was held back long enough (supplement R47).
@@ -185,7 +187,8 @@ impl Assembler {
     /// Those of the run before the reply, then those of the reply.
     fn all_warnings(&self, of_reply: Vec<Warning>) -> Vec<Warning> {
         let redacted = |warning: Warning| Warning { message: self.rules.redact(&warning.message), ..warning };
-        self.rules.warnings.iter().cloned().chain(of_reply).map(redacted).collect()
+        let of_run = self.rules.warnings.iter().chain(&self.media_warnings);
+        of_run.cloned().chain(of_reply).map(redacted).collect()
     }
 
     fn runtime(&self, usage: Option<Usage>, now: Duration) -> RuntimeMeta {

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
-use cog_media::{Media, Processed, media_processed, media_validation};
+use cog_media::{Processed, media_processed, media_validation};
 use cog_provider::{ModelRequest, ModelStream, Provider, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent, Progress};
 use futures_util::StreamExt as _;
@@ -11,7 +11,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     Stop,
-    media::{self, Made, Makes, Sources},
+    input::CheckedInput,
+    media::{self, Collected, Made, Makes, Sources},
     prompt,
     question::{self, Question},
 };
@@ -38,6 +39,8 @@ pub(crate) struct Driver {
     run: Plan,
     /// How many messages the question has without what is said of an answer that failed.
     asked: usize,
+    /// What another provider would be shown too, where there is one.
+    media: Option<Collected>,
     state: State,
     /// The media of the reply so far.
     made: Vec<Made>,
@@ -49,7 +52,7 @@ enum State {
     /// The media of the input are to be opened and checked.
     Collecting(Box<Assembler>, Sources),
     /// They are to be made what the provider takes.
-    Preparing(Box<Assembler>, Sources, Vec<Media>),
+    Preparing(Box<Assembler>, Collected),
     /// The provider is to be asked.
     Asking(Box<Assembler>),
     /// The reply arrives.
@@ -75,10 +78,10 @@ impl Plan {
     ///
     /// # Errors
     /// What the provider cannot take.
-    pub(crate) fn show(&mut self, sources: &Sources, all: &[Processed]) -> Result<(), ErrorBody> {
+    pub(crate) fn show(&mut self, input: &CheckedInput, all: &[Processed]) -> Result<(), ErrorBody> {
         let parts = media::parts_of(all).map_err(|error| ErrorBody::from(&error))?;
         let Question { module, compiled, .. } = &self.question;
-        self.request.messages = prompt::conversation(module, compiled, &sources.input, parts)?;
+        self.request.messages = prompt::conversation(module, compiled, input, parts)?;
         self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))
     }
 }
@@ -97,7 +100,7 @@ impl Driver {
             }
             None => State::Asking(assembler),
         };
-        Self { run, asked, state, made: Vec::new(), ready, started: Instant::now() }
+        Self { run, asked, media: None, state, made: Vec::new(), ready, started: Instant::now() }
     }
 
     /// The next chunk; none after the last.
@@ -108,7 +111,7 @@ impl Driver {
             }
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
                 State::Collecting(assembler, sources) => self.collect(assembler, sources).await,
-                State::Preparing(assembler, sources, media) => self.prepare(assembler, sources, media).await,
+                State::Preparing(assembler, media) => self.prepare(assembler, media).await,
                 State::Asking(assembler) => self.ask(assembler).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
                 State::Ended => return None,
@@ -120,21 +123,26 @@ impl Driver {
         match self.in_time(sources.collect()).await {
             Ok(media) => {
                 self.ready.push_back(progress("media_convert", 5));
-                State::Preparing(assembler, sources, media)
+                State::Preparing(assembler, media)
             }
             Err(error) => self.fail(assembler, error),
         }
     }
 
-    async fn prepare(&mut self, mut assembler: Box<Assembler>, sources: Sources, media: Vec<Media>) -> State {
-        let prepared = self.in_time(sources.prepare(media)).await;
-        let shown = prepared.and_then(|all| self.run.show(&sources, &all).map(|()| all));
+    async fn prepare(&mut self, mut assembler: Box<Assembler>, media: Collected) -> State {
+        let provider = Arc::clone(&self.run.provider);
+        let prepared = self.in_time(media.prepare(provider.as_ref())).await;
+        let shown = prepared.and_then(|all| self.run.show(media.input(), &all).map(|()| all));
+        self.media = (!self.run.others.is_empty()).then_some(media);
         match shown {
             Ok(all) => {
                 assembler.saw(media_processed(&all), media_validation(&all), media::warnings(&all));
                 State::Asking(assembler)
             }
-            Err(error) => self.fail(assembler, error),
+            Err(error) => match media::untaken(&error) {
+                Some(code) => self.pass_over(assembler, code, error),
+                None => self.fail(assembler, error),
+            },
         }
     }
 
@@ -161,28 +169,36 @@ impl Driver {
         }
     }
 
-    /// Nothing of an answer came: the next provider is asked, where there is one and it can help.
-    fn unanswered(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
-        let next = error.another_may_answer().then(|| self.run.others.pop_front()).flatten();
-        let Some(next) = next else { return self.fail(assembler, ErrorBody::from(error)) };
-        let passed_over = Fallback {
-            provider: self.run.provider.name().to_owned(),
-            code: error.code(),
-            message: error.to_string(),
-        };
-        tracing::warn!(provider = passed_over.provider, %error, next = next.name(), "asking the next provider");
+    /// Nothing of an answer came.
+    fn unanswered(&mut self, assembler: Box<Assembler>, error: &ProviderError) -> State {
+        if error.another_may_answer() {
+            return self.pass_over(assembler, error.code(), ErrorBody::from(error));
+        }
+        self.fail(assembler, ErrorBody::from(error))
+    }
+
+    /// The next provider is asked, where there is one. It gets the media anew, as it takes them.
+    fn pass_over(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
+        let Some(next) = self.run.others.pop_front() else { return self.fail(assembler, error) };
+        let passed_over =
+            Fallback { provider: self.run.provider.name().to_owned(), code, message: error.message };
+        tracing::warn!(
+            provider = passed_over.provider,
+            error = passed_over.message,
+            next = next.name(),
+            "asking the next provider"
+        );
         let messages = std::mem::take(&mut self.run.request.messages);
         self.run.request = self.run.question.to(next.as_ref(), "", messages, self.left());
         self.run.provider = next;
         let provider = self.run.provider.as_ref();
         let model = question::model_of(&self.run.request, provider);
-        assembler.turn_to(
-            provider.name(),
-            model,
-            question::dialect_of(&self.run.request, provider),
-            passed_over,
-        );
-        State::Asking(assembler)
+        let dialect = question::dialect_of(&self.run.request, provider);
+        assembler.turn_to(provider.name(), model, dialect, passed_over);
+        match self.media.take() {
+            Some(media) => State::Preparing(assembler, media),
+            None => State::Asking(assembler),
+        }
     }
 
     async fn read(&mut self, mut assembler: Box<Assembler>, mut reply: ModelStream) -> State {

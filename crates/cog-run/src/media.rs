@@ -9,7 +9,7 @@ use cog_json::Path;
 use cog_media::{Access, Media, MediaError, MediaRules, Processed, Takes, collect, modality_of, prepare};
 use cog_module::Module;
 use cog_provider::Provider;
-use cog_spec::{ErrorBody, Warning, WarningCode};
+use cog_spec::{Code, ErrorBody, ErrorCode, Warning, WarningCode};
 
 use crate::{RunOptions, input::CheckedInput, runtime::Shared};
 
@@ -20,11 +20,15 @@ pub(crate) use self::{
 
 /// Media that are still to be opened.
 pub(crate) struct Sources {
-    /// The input that names them.
-    pub(crate) input: CheckedInput,
+    input: CheckedInput,
     rules: MediaRules,
     access: Access,
-    takes: Takes,
+}
+
+/// Media that passed every check, ready to be made what a provider takes.
+pub(crate) struct Collected {
+    sources: Sources,
+    media: Vec<Media>,
 }
 
 impl Sources {
@@ -36,7 +40,6 @@ impl Sources {
         shared: &Shared,
         module: &Module,
         input: &CheckedInput,
-        provider: &dyn Provider,
         options: &RunOptions,
     ) -> Result<Option<Self>, ErrorBody> {
         if input.media().is_empty() {
@@ -48,30 +51,49 @@ impl Sources {
         }
         let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
         access.owner = options.owner.clone();
-        Ok(Some(Self { input: input.clone(), rules, access, takes: taken_by(provider) }))
+        Ok(Some(Self { input: input.clone(), rules, access }))
     }
 
     /// Opens and checks all of them.
     ///
     /// # Errors
     /// The code of the first that is refused; the message tells all.
-    pub(crate) async fn collect(&self) -> Result<Vec<Media>, ErrorBody> {
+    pub(crate) async fn collect(self) -> Result<Collected, ErrorBody> {
         let sources = self.input.media().to_vec();
-        collect(sources, &self.rules, &self.access, |_| {}).await.map_err(|faults| refused(&faults))
+        let media = collect(sources, &self.rules, &self.access, |_| {}).await;
+        Ok(Collected { media: media.map_err(|faults| refused(&faults))?, sources: self })
+    }
+}
+
+impl Collected {
+    /// The input that names them.
+    pub(crate) fn input(&self) -> &CheckedInput {
+        &self.sources.input
     }
 
-    /// Makes of them what the provider takes.
+    /// Makes of them what a provider takes.
     ///
     /// # Errors
     /// E4011 where it takes nothing that a medium could be made.
-    pub(crate) async fn prepare(&self, media: Vec<Media>) -> Result<Vec<Processed>, ErrorBody> {
-        let mut all = Vec::with_capacity(media.len());
-        for (media, (path, _)) in media.into_iter().zip(self.input.media()) {
-            let sent = prepare(&media, &self.takes, &self.rules, self.access.tool.as_deref()).await;
+    pub(crate) async fn prepare(&self, provider: &dyn Provider) -> Result<Vec<Processed>, ErrorBody> {
+        let Sources { input, rules, access } = &self.sources;
+        let takes = taken_by(provider);
+        let mut all = Vec::with_capacity(self.media.len());
+        for (media, (path, _)) in self.media.iter().zip(input.media()) {
+            let sent = prepare(media, &takes, rules, access.tool.as_deref()).await;
             let sent = sent.map_err(|error| refused(&[(path.clone(), error)]))?;
-            all.push(Processed { path: path.clone(), media, sent });
+            all.push(Processed { path: path.clone(), media: media.clone(), sent });
         }
         Ok(all)
+    }
+}
+
+/// The code of an error that another provider may not have: media that passed every check, and of which this one takes
+/// nothing, or not so much.
+pub(crate) fn untaken(error: &ErrorBody) -> Option<Code> {
+    match error.code {
+        ErrorCode::Standard(code @ (Code::MultimodalNotSupported | Code::MediaTooLarge)) => Some(code),
+        _ => None,
     }
 }
 
@@ -110,7 +132,7 @@ pub(crate) fn refused(faults: &[(Path, MediaError)]) -> ErrorBody {
     let told: Vec<String> = faults.iter().map(|(path, error)| format!("{path}: {error}")).collect();
     let mut body = match faults.first() {
         Some((_, first)) => ErrorBody::from(first),
-        None => ErrorBody::new(cog_spec::Code::InternalError, ""),
+        None => ErrorBody::new(Code::InternalError, ""),
     };
     body.message = told.join("; ");
     body

@@ -58,7 +58,7 @@ pub(crate) fn prepare(
     }
     let compiled = shared.compilations.of(module);
     let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
-    let media = Sources::of(shared, module, &input, provider.as_ref(), options)?;
+    let media = Sources::of(shared, module, &input, options)?;
     let makes = Arc::new(Makes::of(shared, module, options, is_offline));
     let generation = options::merge(&module.manifest.generation, &options.generation);
     let question = Question { module: Arc::clone(module), compiled, generation };

@@ -27,7 +27,8 @@ impl Prepared {
         let mut plan = self.plan;
         if let Some(sources) = plan.media.take() {
             let media = sources.collect().await?;
-            plan.show(&sources, &sources.prepare(media).await?)?;
+            let shown = media.prepare(plan.provider.as_ref()).await?;
+            plan.show(media.input(), &shown)?;
         }
         let Plan { provider, question, mut request, .. } = plan;
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);

@@ -2,12 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cog_harmony::Role;
+use cog_harmony::{Part, Role};
 use cog_provider::{Deadline, Interruption, Provider, ProviderError};
-use cog_run::{Providers, RunOptions, Runtime};
+use cog_run::{Providers, RunInput, RunOptions, Runtime};
 use cog_spec::{Code, ErrorBody};
+use tempfile::TempDir;
 
-use crate::support::{ANSWER, Scripted, asking, code, folder, question};
+use crate::support::{ANSWER, Scripted, asking, code, folder, input, question, write};
 
 fn unavailable() -> ProviderError {
     ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None }
@@ -108,6 +109,76 @@ async fn a_request_chooses_among_the_operators_providers_by_name() {
     assert_eq!(code(&runtime.execute(&module, question(), named("three")).await), Some("E1004"));
     let offline = runtime.execute(&module, question(), named("offline")).await;
     assert_eq!(offline.meta.runtime.model.as_deref(), Some("offline/sample"));
+}
+
+/// A module that looks at a picture, and an input with a WebP of one pixel.
+fn looking() -> (TempDir, RunInput) {
+    let folder =
+        folder("Look at $MEDIA_INPUTS", &["modalities:", "  input: [text, image]", "  output: [text]"]);
+    write(
+        &folder,
+        "schema.json",
+        r##"{"input": {"type": "object", "properties": {"picture": {"$ref": "#/$defs/MediaInput"}}},
+            "data": {"type": "object", "properties": {"result": {"type": "string"}}}}"##,
+    );
+    let picture = r#"{"type": "base64", "media_type": "image/webp",
+        "data": "UklGRh4AAABXRUJQVlA4TBIAAAAvA0AAAA8Q87//8x8O5iGi/xE="}"#;
+    (folder, input(&format!(r#"{{"picture": {picture}}}"#)))
+}
+
+/// The beginning of the picture that a provider was sent.
+fn sent(provider: &Scripted) -> String {
+    let requests = provider.requests();
+    let mut parts = requests[0].messages.messages().iter().flat_map(|message| &message.content);
+    let picture = parts.find_map(|part| match part {
+        Part::Image(image) => Some(&image.url),
+        _ => None,
+    });
+    picture.unwrap().chars().take_while(|letter| *letter != ';').collect()
+}
+
+#[tokio::test]
+async fn the_next_provider_gets_the_media_as_it_takes_them() {
+    let (folder, picture) = looking();
+    let (providers, runtime) = in_order([
+        Scripted::failing(unavailable()).named("one").seeing(&["image/webp"]),
+        Scripted::saying(ANSWER).named("two").seeing(&["image/jpeg"]),
+    ]);
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, picture, RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let types = providers.each_ref().map(|provider| sent(provider));
+    assert_eq!(types, ["data:image/webp", "data:image/jpeg"]);
+    let told = envelope.meta.runtime.media_processed.unwrap();
+    assert_eq!(told.pointer("/0/sent/0/media_type").unwrap().as_str(), Some("image/jpeg"));
+}
+
+#[tokio::test]
+async fn a_provider_that_takes_none_of_the_media_is_passed_over() {
+    let (folder, picture) = looking();
+    let (providers, runtime) = in_order([
+        Scripted::saying(ANSWER).named("blind"),
+        Scripted::saying(ANSWER).named("seeing").seeing(&["image/png"]),
+    ]);
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, picture, RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let fallback = &envelope.meta.runtime.fallbacks[0];
+    assert_eq!((fallback.provider.as_str(), fallback.code), ("blind", Code::MultimodalNotSupported));
+    assert!(fallback.message.starts_with("input.picture: image/webp"), "{}", fallback.message);
+    assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 1]);
+}
+
+#[tokio::test]
+async fn where_no_provider_takes_the_media_none_is_asked() {
+    let (folder, picture) = looking();
+    let (providers, runtime) =
+        in_order([Scripted::saying(ANSWER).named("one"), Scripted::saying(ANSWER).named("two")]);
+    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, picture, RunOptions::default()).await;
+    assert_eq!(code(&envelope), Some("E4011"));
+    assert_eq!(envelope.meta.runtime.fallbacks.len(), 1);
+    assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 0]);
 }
 
 #[tokio::test]

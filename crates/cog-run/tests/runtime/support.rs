@@ -10,7 +10,7 @@ use std::{
 
 use cog_json::Value;
 use cog_module::Module;
-use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{Asking, Formats, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
 use cog_run::{RunInput, Runtime};
 use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
@@ -23,6 +23,7 @@ pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "ris
 /// Says its replies in turn, the last one for ever, and keeps what it was asked.
 pub(crate) struct Scripted {
     name: &'static str,
+    pictures: &'static [&'static str],
     fault: Option<ProviderError>,
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
     hangs: bool,
@@ -36,6 +37,7 @@ impl Scripted {
         let replies = Mutex::new(replies.into_iter().collect());
         Self {
             name: "scripted",
+            pictures: &[],
             fault: None,
             replies,
             hangs: false,
@@ -68,6 +70,11 @@ impl Scripted {
     /// The same under another name.
     pub(crate) fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
+    }
+
+    /// The same, which takes pictures of these types.
+    pub(crate) fn seeing(self, pictures: &'static [&'static str]) -> Self {
+        Self { pictures, ..self }
     }
 
     /// Says what it has to say, but never the end of a reply that has none.
@@ -112,7 +119,11 @@ impl Provider for Scripted {
     }
 
     fn modalities(&self) -> &[Modality] {
-        &[Modality::Text]
+        if self.pictures.is_empty() { &[Modality::Text] } else { &[Modality::Text, Modality::Image] }
+    }
+
+    fn formats(&self) -> Formats {
+        Formats { types: self.pictures, ..Formats::ANY }
     }
 
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use cog_testkit::{Mock, Reply, Wire};
+
 use crate::support::{Place, snapshot};
 
 /// A PDF of three pages, the second of which has no text.
@@ -47,6 +49,22 @@ fn the_text_of_a_document_is_told_as_json() {
     let place = Place::new();
     place.write("a.pdf", document());
     snapshot!(place.cog(["media", "text", "a.pdf", "--format", "json"]));
+}
+
+#[test]
+fn a_document_that_one_provider_reads_whole_is_text_for_the_next() {
+    let place = Place::new();
+    place.write("a.pdf", document()).write("m/prompt.md", "Read $MEDIA_INPUTS");
+    place.write("m/module.yaml", "name: m\nversion: 1.0.0\nresponsibility: Read\ntier: decision\nexcludes: []\nmodalities: {input: [text, document], output: [text]}\n");
+    let schema = r##"{"input": {"properties": {"paper": {"$ref": "#/$defs/MediaInput"}}}, "data": {"type": "object"}}"##;
+    place.write("m/schema.json", schema);
+    let (down, up) = (Mock::start([Reply::error(503, "overloaded")]), Mock::start([Reply::text("{}")]));
+    let mut command = place.cog(["run", "./m", "--pdf", "a.pdf", "--provider", "anthropic,ollama"]);
+    command.env("ANTHROPIC_API_KEY", "k").env("ANTHROPIC_BASE_URL", down.base_url(Wire::Anthropic));
+    command.env("OLLAMA_HOST", up.base_url(Wire::Ollama)).env("COG_RETRIES", "0").output().unwrap();
+    let [whole, text] = [down, up].map(|mock| mock.requests()[0].body.to_string());
+    assert!(whole.contains("\"media_type\":\"application/pdf\""), "{whole}");
+    assert!(text.contains("[page 2]\\n(no text)") && !text.contains("pdf;base64"), "{text}");
 }
 
 #[test]
