@@ -1,9 +1,10 @@
 //! `cargo xtask test`: installs what the tests need, then runs all of them. A missing tool fails; nothing is skipped.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::project::{Outcome, cargo, execute, root, say, tracked};
+use crate::project::{Outcome, cargo, execute, root, say, target_directory, tracked};
 use crate::{clients, terminal, tools};
 
 /// How much to run.
@@ -26,16 +27,26 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     execute(cargo().args(["test", "--workspace", "--locked"]))?;
     if extent == Extent::Everything {
         terminal::check()?;
+        let requests = requests_of_runs()?;
         execute(cargo().args(["test", "--package", "cog", "--test", "tools", "--locked"]))?;
-        sdk_checks()?;
+        sdk_checks(&requests)?;
         clients::check()?;
     }
     say(format_args!("test: everything passed"));
     Ok(())
 }
 
-/// Checks wire forms with the types of the official SDKs.
-fn sdk_checks() -> Outcome {
+/// The folder in which the tests of the tools leave what runs sent to vendors, empty.
+fn requests_of_runs() -> Outcome<PathBuf> {
+    let folder = target_directory()?.join("tmp/requests");
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", folder.display())),
+        _ => Ok(folder),
+    }
+}
+
+/// Checks wire forms, and the requests of runs, with the types of the official SDKs.
+fn sdk_checks(requests: &Path) -> Outcome {
     let mut scripts = tracked("crates", "/check.py")?;
     scripts.retain(|path| path.contains("/tests/sdk/"));
     if scripts.is_empty() {
@@ -43,7 +54,7 @@ fn sdk_checks() -> Outcome {
     }
     let interpreter = python(SDKS)?;
     for script in scripts {
-        execute(Command::new(&interpreter).arg(&script))?;
+        execute(Command::new(&interpreter).arg(&script).arg(requests))?;
     }
     Ok(())
 }

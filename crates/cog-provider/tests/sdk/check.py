@@ -4,7 +4,10 @@ Requests: each `../wire/*/request-*.snap` must be what the client's types allow,
 know but those listed in EXTRAS. Replies: each recording is served to the client, which must read the same
 text out of it as our decoder did; the mock's recordings must also fit the types strictly.
 
-Needs: openai, anthropic, google-genai, ollama. Usage: python check.py [FOLDER OF THE RECORDINGS]
+With a folder, what runs with media sent must fit as well: FOLDER/VENDOR/NAME.json, as the tests of crates/cog
+leave them. Each of those is also spoiled, in one place after the other: no spoiled one may pass.
+
+Needs: openai, anthropic, google-genai, ollama. Usage: python check.py [FOLDER]
 """
 
 import json
@@ -12,6 +15,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterable, Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -29,7 +33,7 @@ from openai.types.chat.completion_create_params import (
 )
 from pydantic import TypeAdapter
 
-WIRE = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "wire"
+WIRE = Path(__file__).parent.parent / "wire"
 
 # Fields that a vendor has beyond the types of the client that its interface follows.
 EXTRAS = {
@@ -45,6 +49,8 @@ NOT_FOR_CLIENTS = {"array", "cut", "error_in_stream", "unknown"}
 
 def main() -> int:
     checks = [*request_checks(), *reply_checks()]
+    if len(sys.argv) > 1:
+        checks += media_checks(Path(sys.argv[1]))
     failed = 0
     for name, check in checks:
         try:
@@ -63,15 +69,18 @@ def request_checks():
     for path in sorted(WIRE.glob("*/request-*.snap")):
         body = json.loads(path.read_text().split("\n---\n", 1)[1])["body"]
         vendor = re.match(r"request-([a-z]+)", path.name).group(1)
-        for field in EXTRAS.get(vendor, set()):
-            body.pop(field, None)
-        check = {
-            "openai": openai_request,
-            "anthropic": anthropic_request,
-            "gemini": gemini_request,
-            "ollama": ollama_request,
-        }[path.parent.name]
-        yield f"{path.parent.name}/{path.name}", lambda check=check, body=body: check(body)
+        yield f"{path.parent.name}/{path.name}", partial(check_request, path.parent.name, vendor, body)
+
+
+def check_request(protocol, vendor, body):
+    body = {key: value for key, value in body.items() if key not in EXTRAS.get(vendor, set())}
+    check = {
+        "openai": openai_request,
+        "anthropic": anthropic_request,
+        "gemini": gemini_request,
+        "ollama": ollama_request,
+    }
+    check[protocol](body)
 
 
 def openai_request(body):
@@ -83,22 +92,27 @@ def anthropic_request(body):
 
 
 def gemini_request(body):
-    # These types refuse unknown fields by themselves.
     for content in body.pop("contents"):
-        gemini_types.Content.model_validate(content)
+        fits_model(gemini_types.Content, content)
     if "systemInstruction" in body:
-        gemini_types.Content.model_validate(body.pop("systemInstruction"))
+        fits_model(gemini_types.Content, body.pop("systemInstruction"))
     if "generationConfig" in body:
-        gemini_types.GenerationConfig.model_validate(body.pop("generationConfig"))
+        fits_model(gemini_types.GenerationConfig, body.pop("generationConfig"))
     same(body, {})
 
 
 def ollama_request(body):
-    read = ollama._types.ChatRequest.model_validate(body)
-    same(set(body) - set(type(read).model_fields), set())
-    same(set(body.get("options", {})) - set(ollama.Options.model_fields), set())
+    # Its type of a request takes any object for a message; its type of a message holds the client's own images.
     for message in body["messages"]:
-        same(set(message) - set(ollama.Message.model_fields), set())
+        images = [{"value": image} for image in message.get("images", [])]
+        read = fits_model(ollama.Message, {**message, "images": images})
+        same(read.model_dump(exclude_unset=True), {"images": [], **message})
+    fits_model(ollama._types.ChatRequest, body)
+
+
+def fits_model(kind, body):
+    """Validates a body strictly, as the JSON that it is; fields that the type does not know fail."""
+    return kind.model_validate_json(json.dumps(body), strict=True, extra="forbid")
 
 
 def fits(kind, body):
@@ -119,6 +133,56 @@ def plain(value):
 def same(found, expected):
     if found != expected:
         raise AssertionError(f"found {found!r}, expected {expected!r}")
+
+
+# --- requests of runs with media
+
+
+def media_checks(folder: Path):
+    paths = sorted(folder.glob("*/*.json"))
+    same({path.parent.name for path in paths}, {"openai", "anthropic", "gemini", "ollama"})
+    for path in paths:
+        name, protocol = f"{path.parent.name}/{path.name}", path.parent.name
+        check = partial(check_request, protocol, protocol)
+        yield name, lambda check=check, path=path: check(json.loads(path.read_text()))
+        for place, body in spoiled(json.loads(path.read_text())):
+            yield f"{name} spoiled at {place}", lambda check=check, body=body: refused(check, body)
+
+
+def refused(check, body):
+    try:
+        check(body)
+    except Exception:  # whatever the client says of it
+        return
+    raise AssertionError("a request that was spoiled passed")
+
+
+def spoiled(body):
+    """Copies of a body, each with one member of its messages of another kind, or with one that nobody knows."""
+    for part in {"messages", "contents"} & set(body):
+        for place, value in places((part,), body[part]):
+            if isinstance(value, dict):
+                yield (*place, "unheard_of"), changed(body, (*place, "unheard_of"), 1)
+            elif isinstance(value, str):
+                yield place, changed(body, place, 1)
+
+
+def places(place, value):
+    """Every value under a place, with the way to it."""
+    yield place, value
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from places((*place, key), item)
+
+
+def changed(value, place, new):
+    """A copy of a value in which another stands at a place; what is beside the way there is shared."""
+    if not place:
+        return new
+    copy = value.copy()
+    key = place[0]
+    copy[key] = changed(value[key], place[1:], new) if place[1:] else new
+    return copy
 
 
 # --- replies

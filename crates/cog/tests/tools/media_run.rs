@@ -1,5 +1,8 @@
 //! The example modules of the specification (section 12) on pictures and sound that ImageMagick and ffmpeg made,
 //! against a mock of each vendor: what arrives there, and what comes back.
+//!
+//! What arrives is also written down, and `cargo xtask test` has the vendors' own clients check it
+//! (crates/cog-provider/tests/sdk/check.py).
 
 use std::{
     path::Path,
@@ -16,12 +19,19 @@ fn made(folder: &Path, program: &str, arguments: &str) {
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A folder with two pictures and a second of sound.
+/// A folder with pictures, a second of sound and two of a film, each in every form that is taken.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    made(folder.path(), "convert", "-size 64x48 plasma:red-blue a.jpg");
-    made(folder.path(), "convert", "-size 32x32 gradient:white-black b.png");
-    made(folder.path(), "ffmpeg", "-loglevel error -f lavfi -i sine=d=1 a.wav");
+    let path = folder.path();
+    made(path, "/usr/bin/convert", "-size 64x48 plasma:red-blue a.jpg");
+    made(path, "/usr/bin/convert", "-size 32x32 gradient:white-black b.png");
+    made(path, "/usr/bin/convert", "a.jpg c.webp");
+    made(path, "/usr/bin/convert", "-size 16x16 xc:red xc:blue d.gif");
+    for sound in ["a.wav", "a.mp3", "a.ogg"] {
+        made(path, "ffmpeg", &format!("-loglevel error -f lavfi -i sine=d=1 {sound}"));
+    }
+    let film = "-f lavfi -i testsrc=d=2:s=96x64:r=5 -f lavfi -i sine=d=2 -pix_fmt yuv420p";
+    made(path, "ffmpeg", &format!("-loglevel error {film} a.mp4"));
     folder
 }
 
@@ -45,11 +55,26 @@ fn run(wire: Wire, folder: &Path, module: &str, arguments: &[&str]) -> (Output, 
         .current_dir(folder)
         .env_clear()
         .env("HOME", folder)
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env(variable("API_KEY"), "a-key-of-a-mock")
         .env(variable("BASE_URL"), mock.base_url(wire))
         .output()
         .unwrap();
-    (output, mock.requests().into_iter().map(|request| request.body).collect())
+    let asked: Vec<Value> = mock.requests().into_iter().map(|request| request.body).collect();
+    write_down(wire, module, arguments, &asked);
+    (output, asked)
+}
+
+/// Leaves what was asked where `cargo xtask test` looks for it.
+#[expect(clippy::disallowed_methods, reason = "a file of the tests' own")]
+fn write_down(wire: Wire, module: &str, arguments: &[&str], asked: &[Value]) {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("requests").join(wire.name());
+    std::fs::create_dir_all(&folder).unwrap();
+    let files = arguments.iter().filter(|argument| argument.contains('.'));
+    let name: Vec<&str> = [module.trim_start_matches("./")].into_iter().chain(files.copied()).collect();
+    for (number, body) in asked.iter().enumerate() {
+        std::fs::write(folder.join(format!("{}-{number}.json", name.join("-"))), body.to_string()).unwrap();
+    }
 }
 
 fn envelope(output: &Output) -> Value {
@@ -82,7 +107,12 @@ fn medium(part: &Value) -> Option<String> {
     Some(match data.get(..4)? {
         "/9j/" => "jpeg".to_owned(),
         "iVBO" => "png".to_owned(),
+        "R0lG" => "gif".to_owned(),
+        "UklG" if data.get(12..16)? == "RUJQ" => "webp".to_owned(),
         "UklG" => "wav".to_owned(),
+        "T2dn" => "ogg".to_owned(),
+        "SUQz" => "mp3".to_owned(),
+        "AAAA" => "mp4".to_owned(),
         other => other.to_owned(),
     })
 }
@@ -105,17 +135,29 @@ fn pictures_reach_every_vendor_in_its_form() {
 }
 
 #[test]
-fn sound_reaches_those_that_hear_and_nobody_else_is_asked() {
+fn each_form_reaches_the_vendors_that_take_it() {
     let folder = folder();
-    for wire in Wire::ALL {
-        let (output, asked) = run(wire, folder.path(), "audio-transcriber", &["--audio", "a.wav"]);
-        let envelope = envelope(&output);
-        if matches!(wire, Wire::OpenAi | Wire::Gemini) {
-            assert_eq!(envelope["ok"], true, "{}: {envelope}", wire.name());
-            assert_eq!(media_in(wire, &asked[0]), ["wav"], "{}", wire.name());
-        } else {
-            assert_eq!(envelope["error"]["code"], "E4011", "{}: {envelope}", wire.name());
-            assert_eq!(asked, Vec::<Value>::new(), "{}", wire.name());
+    let told = "E4011";
+    // OpenAI, Anthropic, Gemini, Ollama.
+    let cases = [
+        ("--image", "c.webp", ["webp", "webp", "webp", "jpeg"]),
+        ("--image", "d.gif", ["gif", "gif", "png", "png"]),
+        ("--video", "a.mp4", ["jpeg jpeg wav", "jpeg jpeg", "mp4", "jpeg jpeg"]),
+        ("--audio", "a.wav", ["wav", told, "wav", told]),
+        ("--audio", "a.mp3", ["mp3", told, "mp3", told]),
+        ("--audio", "a.ogg", ["wav", told, "ogg", told]),
+    ];
+    for (option, file, expected) in cases {
+        let module = if option == "--audio" { "audio-transcriber" } else { "image-analyzer" };
+        for (wire, expected) in Wire::ALL.into_iter().zip(expected) {
+            let (output, asked) = run(wire, folder.path(), module, &[option, file]);
+            let envelope = envelope(&output);
+            let found = match asked.as_slice() {
+                [body] if envelope["ok"] == true => media_in(wire, body).join(" "),
+                [] => envelope["error"]["code"].to_string().replace('"', ""),
+                _ => panic!("{} was asked {} times: {envelope}", wire.name(), asked.len()),
+            };
+            assert_eq!(found, expected, "{} {file}: {envelope}", wire.name());
         }
     }
 }
