@@ -2,6 +2,7 @@
 
 const at = (id) => document.getElementById(id);
 const fields = new Map();
+const blobs = [];
 let running = null;
 let schema = {};
 
@@ -175,12 +176,48 @@ function take(chunk) {
 // All of the data: what stood there before is gone.
 function whole(data) {
   clear();
-  for (const [key, value] of Object.entries(data)) field_of(`data.${key}`).textContent = shown(value);
+  for (const [key, value] of Object.entries(data)) fill(field_of(`data.${key}`), value);
+}
+
+function fill(place, value) {
+  place.textContent = shown(value);
+  for (const medium of mediaOf(value)) showMedium(place, medium);
+}
+
+// The media that a value holds, at any depth.
+function mediaOf(value) {
+  if (value === null || typeof value !== "object") return [];
+  const isMedium = typeof value.media_type === "string" && (value.type === "url" || value.type === "base64");
+  return isMedium ? [value] : Object.values(value).flatMap(mediaOf);
+}
+
+// Shows a medium of this server, or one in the answer; what is elsewhere is not asked for.
+async function showMedium(place, { type, media_type, url, data }) {
+  const [, tag] = [["image/", "img"], ["audio/", "audio"], ["video/", "video"]].find(([kind]) => media_type.startsWith(kind)) ?? [];
+  const path = type === "url" && URL.canParse(url, location) && new URL(url, location).pathname.match(/\/v1\/media\/med_[0-9a-f]+$/)?.[0];
+  if (!tag || (type === "url" && !path)) return;
+  const element = document.createElement(tag);
+  if (tag === "img") element.alt = "Made by the module";
+  else element.controls = true;
+  place.append(element);
+  try {
+    element.src = path ? await blobAt(path) : `data:${media_type};base64,${data}`;
+  } catch (error) {
+    element.replaceWith(`The medium cannot be shown: ${error.message}`);
+  }
+}
+
+// An element asks without the token, and so the bytes are fetched for it.
+async function blobAt(path) {
+  const response = await fetch(path, { headers: headers() });
+  if (!response.ok) throw new Error(fault(await response.json()));
+  blobs.push(URL.createObjectURL(await response.blob()));
+  return blobs.at(-1);
 }
 
 function end(answer) {
   at("whole").hidden = false;
-  at("end").textContent = JSON.stringify(answer, null, 2);
+  at("end").textContent = written(answer);
   if (answer.ok === false) return say(fault(answer), true);
   whole(answer.data);
   const { confidence, risk, explain, model } = answer.meta;
@@ -189,7 +226,13 @@ function end(answer) {
   say(`${explain} Confidence ${confidence}, risk ${danger}${model ? `, by ${model}` : ""}.${warnings}`);
 }
 
-const shown = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const shown = (value) => (typeof value === "string" ? value : written(value));
+
+// JSON, in which the bytes of a medium are cut short.
+const written = (value) => JSON.stringify(value, function (key, part) {
+  const isBytes = this.type === "base64" && key === "data" && part.length > 80;
+  return isBytes ? `${part.slice(0, 60)}… (${part.length} characters)` : part;
+}, 2);
 
 function field_of(path) {
   if (!fields.has(path)) {
@@ -203,6 +246,7 @@ function field_of(path) {
 
 function clear() {
   fields.clear();
+  blobs.splice(0).forEach((blob) => URL.revokeObjectURL(blob));
   at("fields").replaceChildren();
   at("whole").hidden = true;
 }

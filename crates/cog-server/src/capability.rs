@@ -10,7 +10,7 @@ pub fn capabilities() -> Capabilities {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         streaming: !TRANSPORTS.is_empty(),
         input: Modality::ALL.to_vec(),
-        output: vec![Modality::Text],
+        output: vec![Modality::Text, Modality::Image, Modality::Audio],
         max_media_size_mb: largest_mb(),
         transports: TRANSPORTS.to_vec(),
     }

@@ -33,7 +33,7 @@ pub use token::{TokenFileError, Tokens, Unguarded};
 
 pub(crate) use client::Client;
 pub(crate) use drain::Drain;
-pub(crate) use host::Hosts;
+pub(crate) use host::{Host, Hosts};
 pub(crate) use origin::{Origins, Page};
 pub(crate) use rate::Rates;
 pub(crate) use refusal::Refusal;
@@ -79,16 +79,17 @@ impl std::ops::Deref for Guard {
 
 /// The middleware: lets a request in or answers it with why not, and keeps its account.
 ///
-/// The handler finds a [`Client`] and a [`trace::Trace`] in the extensions; it may leave a [`timing::Spent`] in those of
+/// The handler finds a [`Client`], a [`Host`] and a [`trace::Trace`] in the extensions; it may leave a [`timing::Spent`] in those of
 /// its response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut account = Account::open(&request, guard.metrics.clone(), guard.drain.enter());
-    let (page, admitted) = guard.page(&request);
-    let admitted = admitted.and_then(|()| guard.admit(&request));
+    let (page, host) = guard.page(&request);
+    let admitted = host.and_then(|host| Ok((host, guard.admit(&request)?)));
     let mut response = match admitted {
         Ok(_) if cors::is_preflight(request.method(), request.headers()) => cors::preflight(&page),
-        Ok(client) => {
+        Ok((host, client)) => {
             account.is_of(client.clone());
+            request.extensions_mut().insert(host);
             request.extensions_mut().insert(client);
             request.extensions_mut().insert(account.trace().clone());
             panics::contain(account.trace().request_id(), next.run(request)).await
@@ -100,11 +101,11 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
 }
 
 impl Guards {
-    /// Whose page asks, and whether it may.
-    fn page(&self, request: &Request<Body>) -> (Page, Result<(), Refusal>) {
+    /// Whose page asks, and, where it may, under which name of the server.
+    fn page(&self, request: &Request<Body>) -> (Page, Result<Host, Refusal>) {
         let host = self.hosts.check(request.uri(), request.headers());
-        match host.and_then(|host| self.origins.check(request.headers(), &host)) {
-            Ok(page) => (page, Ok(())),
+        match host.and_then(|host| Ok((self.origins.check(request.headers(), &host)?, host))) {
+            Ok((page, host)) => (page, Ok(host)),
             Err(refusal) => (Page::Own, Err(refusal)),
         }
     }

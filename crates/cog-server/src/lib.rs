@@ -34,7 +34,7 @@ mod transport;
 pub use crate::{
     capability::capabilities,
     guard::{NoOrigin, TokenFileError, Tokens, Unguarded},
-    media::{MediaStore, Published, UploadSettings},
+    media::{MediaStore, UploadSettings},
     metrics::Metrics,
     openapi::openapi,
     server::Server,

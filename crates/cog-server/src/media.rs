@@ -1,12 +1,13 @@
 //! Media that are kept for a while: uploads before a run, and what a run has made (supplement section 9).
 //!
-//! * `store`: what there is, whose it is, and until when; `entry`: one of them;
+//! * `store`: what there is, whose it is, and until when; `entry`: one of them; `publisher`: what runs leave there;
 //! * `receive`: from a request's body to the store, block by block; `span`: which part of an upload a body is;
 //! * `serve`: from the store to a response; `range`: which part of it; `ticket`: what a client is told of an upload;
 //! * `error`: why not.
 
 mod entry;
 mod error;
+mod publisher;
 mod range;
 mod receive;
 mod serve;
@@ -24,7 +25,4 @@ pub(crate) use self::{
     store::Lent,
     ticket::{Progress, Ticket, Wanted},
 };
-pub use self::{
-    settings::UploadSettings,
-    store::{MediaStore, Published},
-};
+pub use self::{settings::UploadSettings, store::MediaStore};

@@ -8,6 +8,6 @@ mod recovery;
 pub(crate) use self::{
     body::{ExecuteBody, RunBody, object, only, read},
     form::{is_form, read_form},
-    options::{Mode, Options},
+    options::{MediaOutput, Mode, Options},
     recovery::of_headers,
 };

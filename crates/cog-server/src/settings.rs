@@ -39,6 +39,9 @@ pub struct ServerSettings {
     pub socket_idle: Duration,
     /// How long a reader may take nothing of what is there for it: 30 s.
     pub slow_reader: Duration,
+    /// The address that clients know the server by, for the addresses of media; none for `http://` and the `Host` of
+    /// each request.
+    pub public_url: Option<String>,
     /// What is kept of uploads, and of what runs have made.
     pub uploads: UploadSettings,
     /// How long what is under way may go on once the server is told to end: 10 s.
@@ -62,6 +65,7 @@ impl Default for ServerSettings {
             heartbeat: Duration::from_secs(15),
             socket_idle: Duration::from_secs(60),
             slow_reader: Duration::from_secs(30),
+            public_url: None,
             uploads: UploadSettings::default(),
             drain: Duration::from_secs(10),
         }

@@ -8,7 +8,8 @@ use cog_run::{Runtime, sessions::Sessions};
 use crate::{
     MediaStore, ServerSettings,
     fault::Fault,
-    guard::{Client, Guard},
+    guard::{Client, Guard, Host, trace_id},
+    request::{MediaOutput, Options},
 };
 
 /// What all requests share.
@@ -29,6 +30,17 @@ impl App {
         Self(Arc::new(shared))
     }
 
+    /// Gives a run what its caller's runs have: an owner, a trace, and a place where the media go that it makes.
+    pub(crate) fn own(&self, options: &mut Options, caller: &Caller) {
+        options.run.owner = Some(caller.client.owner());
+        options.run.trace_id.clone_from(&caller.trace_id);
+        if options.media == MediaOutput::Url {
+            let host = caller.host.as_ref().map(|host| format!("http://{host}"));
+            let base = self.settings.public_url.clone().or(host);
+            options.run.delivery = self.media.delivery(base.as_deref().unwrap_or_default());
+        }
+    }
+
     /// A place for one more stream, held as long as its run goes on.
     ///
     /// # Errors
@@ -43,6 +55,21 @@ impl Deref for App {
 
     fn deref(&self) -> &Shared {
         &self.0
+    }
+}
+
+/// Who asks for runs, and how: what each of them is given.
+pub(crate) struct Caller {
+    pub(crate) client: Client,
+    host: Option<Host>,
+    trace_id: Option<String>,
+}
+
+impl Caller {
+    /// As the guard found it.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        let host = extensions.get::<Host>().cloned();
+        Self { client: client(extensions), host, trace_id: trace_id(extensions) }
     }
 }
 

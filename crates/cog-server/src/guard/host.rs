@@ -1,4 +1,7 @@
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 use axum::http::{HeaderMap, StatusCode, Uri, header, uri::Authority};
 use cog_spec::{Code, ErrorBody};
@@ -59,6 +62,17 @@ impl Hosts {
             }
             Err(_) => name == "localhost" && (self.bound.is_loopback() || self.bound.is_unspecified()),
         }
+    }
+}
+
+/// As it stands in an address.
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name.contains(':') {
+            true => write!(f, "[{}]", self.name)?,
+            false => f.write_str(&self.name)?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }
 

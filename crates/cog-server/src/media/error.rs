@@ -48,7 +48,7 @@ pub(crate) enum UploadError {
         received: u64,
     },
     /// There is no room.
-    #[error("no room for more uploads: {what}")]
+    #[error("no room for more media: {what}")]
     Full {
         /// Of which limit.
         what: &'static str,
@@ -99,7 +99,7 @@ impl UploadError {
             }
             Self::Outside { .. } => "ask for `Range: bytes=FIRST-LAST` within it, or for all of it",
             Self::OtherLength { .. } => "send as many bytes as were announced",
-            Self::Full { .. } => "wait until uploads expire; the operator can raise the limit",
+            Self::Full { .. } => "wait until some expire; the operator can raise the limit",
         }
     }
 

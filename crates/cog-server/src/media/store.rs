@@ -36,15 +36,6 @@ struct Kept {
     timers: JoinSet<()>,
 }
 
-/// Where what a run has made can be fetched.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Published {
-    /// The path below the server's address.
-    pub url: String,
-    /// Until when (RFC 3339).
-    pub expires_at: String,
-}
-
 /// An upload that is kept no longer than this: a file that came with the request that it is for.
 pub(crate) struct Lent {
     store: MediaStore,
@@ -73,14 +64,12 @@ impl MediaStore {
         Self(Arc::new(Shared { settings, tool, kept: Mutex::default() }))
     }
 
-    /// Keeps what a run has made, for who asked for the run. Call it inside a Tokio runtime.
-    ///
-    /// # Errors
-    /// E4002 where there is no room; E4000 where the system gives no random bits.
-    pub fn publish(&self, owner: &str, media: Media) -> Result<Published, cog_spec::ErrorBody> {
-        let kept = self.add("med_", owner, media.bytes().len(), Said::default(), State::Complete(media));
-        let (id, expires_at) = kept.map_err(|error| cog_spec::ErrorBody::from(&error))?;
-        Ok(Published { url: format!("/v1/media/{id}"), expires_at: rfc3339(expires_at) })
+    /// Keeps what a run has made, for who asked for the run, and says under which id, and until when. Called inside a
+    /// Tokio runtime.
+    pub(super) fn publish(&self, owner: &str, media: Media) -> Result<(String, String), UploadError> {
+        let (length, state) = (media.bytes().len(), State::Complete(media));
+        let (id, expires_at) = self.add("med_", owner, length, Said::default(), state)?;
+        Ok((id, rfc3339(expires_at)))
     }
 
     /// Makes a place for an upload.

@@ -15,6 +15,18 @@ pub(crate) struct Options {
     pub(crate) require_streaming: bool,
     /// The answer is not waited for.
     pub(crate) detach: bool,
+    /// How the media come that the module makes.
+    pub(crate) media: MediaOutput,
+}
+
+/// How the media come that a module makes (SPEC 4.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum MediaOutput {
+    /// As addresses of this server.
+    #[default]
+    Url,
+    /// In the answer.
+    Base64,
 }
 
 /// What a request asks for.
@@ -27,7 +39,7 @@ pub(crate) enum Mode {
 }
 
 /// The keys that are not the run's own.
-const KEYS: &[&str] = &["response_mode", "require_streaming", "detach"];
+const KEYS: &[&str] = &["response_mode", "require_streaming", "detach", "media_output"];
 
 impl Options {
     /// Reads `_options`.
@@ -36,18 +48,14 @@ impl Options {
     /// E1001 and E1004, with the path, and what is allowed.
     pub(crate) fn read(node: Node<'_>) -> Result<Self, ErrorBody> {
         let run = RunOptions::read(node, KEYS)?;
-        let mode = node.get("response_mode").map(|word| match word.as_str() {
-            Some(word) => Mode::read(word, "_options.response_mode"),
-            None => Err(ErrorBody::new(
-                Code::InvalidInput,
-                "_options.response_mode: found no text; allowed: sync, streaming",
-            )),
-        });
+        let mode = word(node, "response_mode", "sync, streaming")?;
+        let media = word(node, "media_output", "url, base64")?.map(MediaOutput::read);
         Ok(Self {
             run,
-            mode: mode.transpose()?,
+            mode: mode.map(|word| Mode::read(word, "_options.response_mode")).transpose()?,
             require_streaming: flag(node, "require_streaming")?,
             detach: flag(node, "detach")?,
+            media: media.transpose()?.unwrap_or_default(),
         })
     }
 
@@ -63,13 +71,32 @@ impl Mode {
         match word {
             "sync" => Ok(Self::Sync),
             "streaming" => Ok(Self::Streaming),
-            _ => {
-                let word: String = word.chars().take(40).collect();
-                let message = format!("{place}: found `{word}`; allowed: sync, streaming");
-                Err(ErrorBody::new(Code::UnsupportedValue, message))
-            }
+            _ => Err(unsupported(word, place, "sync, streaming")),
         }
     }
+}
+
+impl MediaOutput {
+    fn read(word: &str) -> Result<Self, ErrorBody> {
+        match word {
+            "url" => Ok(Self::Url),
+            "base64" => Ok(Self::Base64),
+            _ => Err(unsupported(word, "_options.media_output", "url, base64")),
+        }
+    }
+}
+
+fn unsupported(word: &str, place: &str, allowed: &str) -> ErrorBody {
+    let word: String = word.chars().take(40).collect();
+    ErrorBody::new(Code::UnsupportedValue, format!("{place}: found `{word}`; allowed: {allowed}"))
+}
+
+fn word<'a>(node: Node<'a>, key: &str, allowed: &str) -> Result<Option<&'a str>, ErrorBody> {
+    let no_text = || {
+        let message = format!("_options.{key}: found no text; allowed: {allowed}");
+        ErrorBody::new(Code::InvalidInput, message)
+    };
+    node.get(key).map(|value| value.as_str().ok_or_else(no_text)).transpose()
 }
 
 fn flag(node: Node<'_>, key: &str) -> Result<bool, ErrorBody> {
@@ -104,6 +131,7 @@ mod tests {
         assert_eq!(error.code, Code::InvalidInput.into());
         assert!(format!("{error:?}").contains("response_mode"), "{error:?}");
         assert!(read(r#"{"detach": "yes"}"#).unwrap_err().message.contains("_options.detach"));
+        assert!(read(r#"{"media_output": "file"}"#).unwrap_err().message.contains("url, base64"));
         assert!(read(r#"{"response_mode": "both"}"#).unwrap_err().message.contains("sync, streaming"));
     }
 }

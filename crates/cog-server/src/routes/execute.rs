@@ -7,11 +7,10 @@ use super::extract::Name;
 use crate::{
     deliver::{Order, deliver},
     fault::Fault,
-    guard::{Client, trace_id},
     negotiate::Wishes,
     openapi::{Executed, ModeHeader, RecoveryHeaders, RunFailed},
     request::{self, ExecuteBody},
-    state::App,
+    state::{App, Caller},
 };
 
 /// Runs a module: one envelope, or its chunks as they come.
@@ -35,10 +34,11 @@ use crate::{
 pub(crate) async fn execute(
     State(app): State<App>,
     Name(name): Name,
-    client: Client,
+    caller: Caller,
     request: Request,
 ) -> Result<Response, Fault> {
     let (parts, body) = request.into_parts();
+    let client = caller.client.clone();
     let recovery = request::of_headers(&parts.headers)?;
     let (mut body, files) = if request::is_form(&parts.headers) {
         let form = request::read_form(&app, &client.owner(), &parts.headers, body).await?;
@@ -47,8 +47,7 @@ pub(crate) async fn execute(
         let body = request::read(&parts.headers, body, &app.settings).await?;
         (ExecuteBody::parse(&body, recovery)?, Vec::new())
     };
-    body.options.run.trace_id = trace_id(&parts.extensions);
-    body.options.run.owner = Some(client.owner());
+    app.own(&mut body.options, &caller);
     let module = app.runtime.load_name(&name)?;
     let wishes = Wishes { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = wishes.delivery(module.manifest.response.mode)?;

@@ -6,8 +6,8 @@ use cog_spec::Code;
 
 use crate::{
     fault::Fault,
-    guard::{Client, trace_id},
-    state,
+    guard::Client,
+    state::{self, Caller},
 };
 
 /// The one variable part of a route: a module's name, a session's id.
@@ -26,14 +26,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
     }
 }
 
-/// The trace that the caller is in.
-pub(crate) struct TraceId(pub(crate) Option<String>);
-
-impl<S: Send + Sync> FromRequestParts<S> for TraceId {
+impl<S: Send + Sync> FromRequestParts<S> for Caller {
     type Rejection = std::convert::Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self(trace_id(&parts.extensions)))
+        Ok(Self::of(&parts.extensions))
     }
 }
 

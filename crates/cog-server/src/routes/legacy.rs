@@ -9,10 +9,9 @@ use super::{extract::Name, modules};
 use crate::{
     deliver,
     fault::Fault,
-    guard::{Client, trace_id},
     openapi::{Refused, RunFailed},
     request::{self, RunBody},
-    state::App,
+    state::{App, Caller},
 };
 
 /// Runs a module and answers with one envelope; `{module, args | input, provider?, model?}`.
@@ -27,12 +26,11 @@ use crate::{
         RunFailed,
     )
 )]
-pub(crate) async fn run(State(app): State<App>, client: Client, request: Request) -> Result<Response, Fault> {
+pub(crate) async fn run(State(app): State<App>, caller: Caller, request: Request) -> Result<Response, Fault> {
     let (parts, body) = request.into_parts();
     let body = request::read(&parts.headers, body, &app.settings).await?;
     let mut body = RunBody::parse(&body)?;
-    body.options.run.trace_id = trace_id(&parts.extensions);
-    body.options.run.owner = Some(client.owner());
+    app.own(&mut body.options, &caller);
     let module = app.runtime.load_name(&body.module)?;
     Ok(deliver::answered(&app, &module, body.input, body.options).await)
 }

@@ -13,7 +13,8 @@ use crate::{fault::Fault, negotiate::Accept, openapi, openapi::Refused};
 
 /// Scripts, styles and requests of this origin alone.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; media-src data: blob:; \
+     base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
 );
 const HTML: &str = "text/html; charset=utf-8";

@@ -5,8 +5,13 @@ use axum::{
 };
 use cog_spec::Code;
 
-use super::extract::{Name, TraceId};
-use crate::{fault::Fault, guard::Client, openapi::Refused, state::App, transport::websocket::Conversation};
+use super::extract::Name;
+use crate::{
+    fault::Fault,
+    openapi::Refused,
+    state::{App, Caller},
+    transport::websocket::Conversation,
+};
 
 /// The subprotocol that is spoken. A browser offers it beside its token (supplement R53).
 const PROTOCOL: &str = "cog";
@@ -29,8 +34,7 @@ const READ: usize = 8 * 1024;
 pub(crate) async fn socket(
     State(app): State<App>,
     Name(name): Name,
-    client: Client,
-    TraceId(trace_id): TraceId,
+    caller: Caller,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Response> {
     let upgrade = upgrade.map_err(|error| not_a_socket(&error))?;
@@ -38,8 +42,7 @@ pub(crate) async fn socket(
     let largest = app.settings.max_message_bytes;
     let upgrade = upgrade.protocols([PROTOCOL]).read_buffer_size(READ);
     let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
-    Ok(upgrade
-        .on_upgrade(move |socket| Conversation::new(app, client, name, socket).in_trace(trace_id).run()))
+    Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, caller, name, socket).run()))
 }
 
 fn not_a_socket(error: &WebSocketUpgradeRejection) -> Response {

@@ -19,20 +19,17 @@ use crate::{
     deliver::{self, Order},
     fault::Fault,
     follow::follow,
-    guard::Client,
     negotiate::{Delivery, Wishes},
     request::ExecuteBody,
-    state::App,
+    state::{App, Caller},
 };
 
 /// One connection. A fault before a run is one frame with its envelope, and the next body may follow.
 pub(crate) struct Conversation {
     app: App,
-    client: Client,
+    caller: Caller,
     name: String,
     socket: WebSocket,
-    /// The trace that every run of the connection is in.
-    trace_id: Option<String>,
     /// A run has been on this connection: a late `cancel` means it, and is passed over.
     has_run: bool,
 }
@@ -44,13 +41,8 @@ struct Gone;
 type Flow = ControlFlow<Gone>;
 
 impl Conversation {
-    pub(crate) fn new(app: App, client: Client, name: String, socket: WebSocket) -> Self {
-        Self { app, client, name, socket, trace_id: None, has_run: false }
-    }
-
-    /// The same, its runs in this trace.
-    pub(crate) fn in_trace(self, trace_id: Option<String>) -> Self {
-        Self { trace_id, ..self }
+    pub(crate) fn new(app: App, caller: Caller, name: String, socket: WebSocket) -> Self {
+        Self { app, caller, name, socket, has_run: false }
     }
 
     /// Talks until the other end closes, or says nothing for too long.
@@ -112,15 +104,14 @@ impl Conversation {
 
     fn order(&self, mut body: ExecuteBody) -> Result<(Order, Delivery), Fault> {
         self.app.guard.drain.check()?;
-        self.app.guard.rates.check(&self.client)?;
+        self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.runtime.load_name(&self.name)?;
         // Whoever opens a WebSocket asks for a stream, if the body does not say otherwise.
         let wishes = Wishes { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = wishes.delivery(module.manifest.response.mode)?;
-        body.options.run.trace_id.clone_from(&self.trace_id);
-        body.options.run.owner = Some(self.client.owner());
-        let order =
-            Order { module, name: self.name.clone(), body, client: self.client.clone(), files: Vec::new() };
+        self.app.own(&mut body.options, &self.caller);
+        let client = self.caller.client.clone();
+        let order = Order { module, name: self.name.clone(), body, client, files: Vec::new() };
         Ok((order, delivery))
     }
 
@@ -141,7 +132,7 @@ impl Conversation {
                 },
                 message = self.socket.recv() => match frame::hear(message) {
                     Heard::Frame(Frame::Cancel) => {
-                        self.app.sessions.cancel(follower.session_id(), &self.client.owner());
+                        self.app.sessions.cancel(follower.session_id(), &self.caller.client.owner());
                     }
                     heard => self.meanwhile(heard).await?,
                 },

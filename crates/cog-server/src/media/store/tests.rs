@@ -1,6 +1,7 @@
 use std::{io::Read as _, time::Duration};
 
 use cog_json::Value;
+use cog_media::Delivered;
 
 use super::*;
 
@@ -139,8 +140,12 @@ async fn what_a_run_has_made_can_be_fetched_until_it_expires() {
     let id = created(&store, "me");
     sent(&store, &id, PIXEL).await.unwrap();
     let (media, _) = store.media(&id, "me").unwrap();
-    let published = store.publish("me", media).unwrap();
-    let id = published.url.strip_prefix("/v1/media/").unwrap();
+    let delivery = store.delivery("https://cog.example/");
+    let Ok(Delivered::Url(published)) = delivery.deliver("draws", Some("me"), &media) else {
+        panic!("{delivery:?}")
+    };
+    let id = published.url.strip_prefix("https://cog.example/v1/media/").unwrap();
     assert!(id.starts_with("med_") && published.expires_at.ends_with('Z'));
     assert_eq!(bytes(&store, id, Some("me")).unwrap(), PIXEL);
+    assert!(bytes(&store, id, Some("you")).is_err());
 }

@@ -49,6 +49,17 @@ pub(super) fn names(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
+/// Reads the address of a server, without a slash at its end.
+pub(super) fn url(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let is_plain =
+        |rest: &str| rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#@\\\"<>".contains(&byte));
+    match rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/') && is_plain(rest)) {
+        Some(_) => Ok(text.trim_end_matches('/').to_owned()),
+        None => Err(format!("`{text}` is no address of a server: write https://cog.example")),
+    }
+}
+
 /// Reads an address of this machine.
 pub(super) fn address(text: &str) -> Result<IpAddr, String> {
     match text {
@@ -73,6 +84,29 @@ mod tests {
         }
         for text in ["", "-1", "0", "1.5MiB", "3 parsecs", "99999999999999999999", "9999999GiB"] {
             assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_address_of_a_server_is_an_origin_or_below_one() {
+        for (text, read) in [
+            ("https://cog.example", "https://cog.example"),
+            ("http://[::1]:8000/", "http://[::1]:8000"),
+            ("https://example.org/cog/", "https://example.org/cog"),
+        ] {
+            assert_eq!(url(text).as_deref(), Ok(read));
+        }
+        for text in [
+            "",
+            "cog.example",
+            "https://",
+            "https:///x",
+            "ftp://x",
+            "https://x?a",
+            "https://a@b",
+            "https://a b",
+        ] {
+            assert!(url(text).is_err(), "{text}");
         }
     }
 

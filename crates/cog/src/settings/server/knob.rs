@@ -27,6 +27,7 @@ enum Part {
     Switch(fn(&mut Serving) -> &mut bool),
     Path(fn(&mut Serving) -> &mut Option<PathBuf>),
     Names(fn(&mut Serving) -> &mut Vec<String>),
+    Url(fn(&mut Serving) -> &mut Option<String>),
     Count(fn(&mut Serving) -> &mut usize),
     Rate(fn(&mut Serving) -> &mut u32),
     Bytes(fn(&mut Serving) -> &mut usize),
@@ -65,6 +66,8 @@ knobs! {
         "Further names that the server is asked by, separated by commas" operator;
     "allow-origin" "COG_SERVE_ALLOW_ORIGIN" "allow_origin" Names |it| &mut it.server.access.origins,
         "Origins of other sites' pages that may ask from a browser, separated by commas" operator;
+    "public-url" "COG_SERVE_PUBLIC_URL" "public_url" Url |it| &mut it.server.public_url,
+        "The address that clients know the server by, for those of media; else http:// and the Host of each request" operator;
     "state-dir" "COG_SERVE_STATE_DIR" "state_dir" Path |it| &mut it.state_dir,
         "Keep sessions in this folder, so that they outlive the server" operator;
     "max-body-bytes" "COG_SERVE_MAX_BODY_BYTES" "max_body_bytes" Bytes |it| &mut it.server.max_body_bytes,
@@ -125,6 +128,7 @@ impl Part {
             Self::Switch(_) => "true|false",
             Self::Path(_) => "PATH",
             Self::Names(_) => "NAMES",
+            Self::Url(_) => "URL",
             Self::Count(_) | Self::Rate(_) => "NUMBER",
             Self::Bytes(_) => "SIZE",
             Self::Time(_) => "TIME",
@@ -148,6 +152,7 @@ impl Knob {
             Part::Switch(part) => *part(serving) = amount::switch(text)?,
             Part::Path(part) => *part(serving) = Some(PathBuf::from(text)),
             Part::Names(part) => *part(serving) = amount::names(text),
+            Part::Url(part) => *part(serving) = Some(amount::url(text)?),
             Part::Count(part) => *part(serving) = amount::count(text)?,
             Part::Rate(part) => *part(serving) = amount::count(text)?,
             Part::Bytes(part) => *part(serving) = amount::bytes(text)?,
@@ -164,6 +169,7 @@ impl Knob {
             Part::Switch(part) => part(serving).to_string(),
             Part::Names(part) if part(serving).is_empty() => "-".to_owned(),
             Part::Names(part) => part(serving).join(","),
+            Part::Url(part) => part(serving).as_deref().unwrap_or("-").to_owned(),
             Part::Path(part) => {
                 part(serving).as_deref().map_or_else(|| "-".to_owned(), |folder| folder.display().to_string())
             }
