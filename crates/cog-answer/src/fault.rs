@@ -96,7 +96,7 @@ pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mu
 pub(crate) fn of_media(violations: &[Violation]) -> ErrorBody {
     let details = details(|w| {
         w.key("violations").array(|w| {
-            violations.iter().take(MOST_FAULTS).for_each(|violation| write_with_code(violation, w))
+            violations.iter().take(MOST_FAULTS).for_each(|violation| write_with_code(violation, w));
         });
     });
     ErrorBody::new(Code::OutputSchemaViolation, message(violations))

@@ -83,7 +83,8 @@ async fn run(folder: &TempDir, events: &[ModelEvent]) -> Envelope {
 }
 
 fn data(envelope: &Envelope) -> Json {
-    envelope.data().unwrap_or_else(|| panic!("{}", envelope.to_json())).to_serde()
+    assert!(envelope.is_ok(), "{}", envelope.to_json());
+    envelope.data().unwrap().to_serde()
 }
 
 fn violations(envelope: &Envelope) -> Json {

@@ -146,6 +146,7 @@ Examples:
   git diff | jq -Rs '{code: .}' | cog run code-reviewer - --provider anthropic
   cog run ./my-module --input-json '{\"query\": \"…\"}' --strict -o answer.json
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
+  cog run image-generator --args \"A lighthouse at dawn\" --media-dir pictures
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
   cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {
@@ -164,6 +165,10 @@ pub(crate) struct RunArgs {
     /// Write the raw exchange with the provider into a folder
     #[arg(long, value_name = "FOLDER", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
+    /// Write the media that the module makes into files of this folder, made where it is not there; the answer names
+    /// them. Else they stand in the answer as base64
+    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    pub(crate) media_dir: Option<PathBuf>,
     /// Answer from a recorded exchange; no key is needed, nobody is asked
     #[arg(long, value_name = "FOLDER")]
     pub(crate) replay: Option<PathBuf>,

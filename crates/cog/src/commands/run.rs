@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cog_media::Delivery;
 use cog_module::Module;
 use cog_run::{ChunkStream, RunInput, RunOptions, Runtime, Stop};
 use cog_spec::{Envelope, ErrorBody};
@@ -124,6 +125,7 @@ impl Run<'_> {
         let RunArgs { stream, check, .. } = self.args;
         RunOptions {
             media: Some(running::access(module, &self.settings, &self.args.input.media)),
+            delivery: self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Folder),
             strict: self.settings.strict.value,
             timeout: Some(self.settings.timeout.value),
             generation: self.args.generation.generation(),
