@@ -101,10 +101,9 @@ impl Makes {
         if closing.is_refused() {
             return Ok(());
         }
-        let model = closing.model().map(str::to_owned);
         let mut placed = Vec::with_capacity(due.len());
         for one in due {
-            placed.push(self.deliver(closing, one, model.clone(), &data).await?);
+            placed.push(self.deliver(closing, one, &data).await?);
         }
         closing.put(&placed);
         Ok(())
@@ -116,12 +115,14 @@ impl Makes {
         let wanted: Vec<ToPlace<'_>> =
             made.iter().map(|one| ToPlace { media_type: one.media_type(), form }).collect();
         let places = closing.places(&wanted);
+        let model = closing.model().map(|model| ("model", model.to_owned()));
         let mut due = Vec::with_capacity(made.len());
         for (one, place) in made.into_iter().zip(places) {
             let path = place.as_ref().map_or_else(|| "data".to_owned(), |place| place.path.to_string());
             match (one.outcome, place) {
                 (Ok(media), Some(place)) => {
-                    due.push(Due { place, media, text: one.text, params: one.params });
+                    let params = model.iter().cloned().chain(one.params).collect();
+                    due.push(Due { place, media, text: one.text, params });
                 }
                 (Ok(media), None) => closing.warn(unplaced(media.media_type(), Some(media.bytes().len()))),
                 (Err(error), _) if self.is_of_no_kind(&error, one.said.as_deref()) => {
@@ -178,13 +179,7 @@ impl Makes {
         judged.map(drop).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })
     }
 
-    async fn deliver(
-        &self,
-        closing: &mut Closing,
-        due: Due,
-        model: Option<String>,
-        data: &Value,
-    ) -> Result<Placed, ErrorBody> {
+    async fn deliver(&self, closing: &mut Closing, due: Due, data: &Value) -> Result<Placed, ErrorBody> {
         let Due { place, media, text, params } = due;
         let (delivery, module, owner) = (self.delivery.clone(), self.module.clone(), self.owner.clone());
         let of_medium = media.clone();
@@ -204,7 +199,7 @@ impl Makes {
         let own = data.pointer(place.path.pointer().strip_prefix("/data").unwrap_or_default());
         let own = own.filter(|own| own.is_object()).map(|own| data.child(own));
         let path = place.path.clone();
-        Ok(Placed { path, value: Box::new(Output { place, media, content, model, params, own }) })
+        Ok(Placed { path, value: Box::new(Output { place, media, content, params, own }) })
     }
 
     /// Whether it is a medium of a kind that the module does not make at all.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cog_json::{ToJson, Value, Writer};
+use cog_json::{Node, ToJson, Value, Writer};
 use cog_media::{Media, Published};
 use cog_schema::MediaPlace;
 
@@ -11,9 +11,7 @@ pub(super) struct Output {
     pub(super) place: MediaPlace,
     pub(super) media: Media,
     pub(super) content: Content,
-    /// The model that made it.
-    pub(super) model: Option<String>,
-    /// How it was made, as the vendor tells it.
+    /// How it was made, as the vendor tells it; the model first.
     pub(super) params: Vec<(&'static str, String)>,
     /// What the model wrote at the place itself; what it says beside the medium is kept.
     pub(super) own: Option<Value>,
@@ -58,15 +56,20 @@ impl Output {
         }
     }
 
-    /// What the vendor tells, in the place of what the model says of it.
+    /// What the vendor tells, then what the model says beside it.
     fn write_params(&self, w: &mut Writer<'_>) {
-        if !self.place.allows("generation_params") || (self.model.is_none() && self.params.is_empty()) {
+        let said = self.own.iter().filter_map(|own| own.get("generation_params")).flat_map(Node::members);
+        let is_new = |name: &str| self.params.iter().all(|(known, _)| *known != name);
+        let said: Vec<_> = said.filter(|(name, _)| is_new(name)).collect();
+        if !self.place.allows("generation_params") || (said.is_empty() && self.params.is_empty()) {
             return;
         }
         w.key("generation_params").object(|w| {
-            w.optional("model", &self.model.as_deref());
             for (name, value) in &self.params {
                 w.field(name, value.as_str());
+            }
+            for (name, value) in said {
+                w.key(name).node(value);
             }
         });
     }

@@ -4,6 +4,9 @@ use cog_json::{Kind, Node};
 
 use super::{Paint, text::printable, wrap};
 
+/// A text of more bytes than this without a space is for no eyes: a medium as base64.
+const LONGEST_WORD: usize = 1024;
+
 /// How a value is laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
@@ -73,6 +76,11 @@ impl Lines {
         let Some(text) = node.as_str().filter(|text| !text.is_empty()) else {
             return self.text.push_str(&format!("{}\n", paint.bold(node)));
         };
+        if text.len() > LONGEST_WORD && !text.contains(char::is_whitespace) {
+            let shown: String = text.chars().take(24).collect();
+            let length = text.chars().count();
+            return self.text.push_str(&format!("{}… ({length} characters)\n", printable(&shown)));
+        }
         if !text.contains('\n') && at + super::width(text) <= self.layout.width {
             return self.text.push_str(&format!("{}\n", printable(text)));
         }
@@ -109,6 +117,12 @@ mod tests {
     #[test]
     fn members_stand_below_each_other() {
         assert_eq!(tree(r#"{"a": "x", "b": {"c": 1.50, "d": null}}"#), "a: x\nb:\n  c: 1.50\n  d: null\n");
+    }
+
+    #[test]
+    fn a_medium_is_not_spelled_out() {
+        let json = format!(r#"{{"data": "{}"}}"#, "QUJD".repeat(300));
+        assert_eq!(tree(&json), format!("data: {}… (1200 characters)\n", "QUJD".repeat(6)));
     }
 
     #[test]
