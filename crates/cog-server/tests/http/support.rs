@@ -24,7 +24,8 @@ pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "ris
 /// A body that fits them.
 pub(crate) const BODY: &str = r#"{"input": {"query": "why?"}}"#;
 
-/// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both.
+/// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both; and one
+/// that makes pictures, `draws`.
 pub(crate) struct Stage {
     pub(crate) mock: Mock,
     pub(crate) address: String,
@@ -56,9 +57,10 @@ impl Stage {
     ) -> Self {
         let mock = Mock::start(replies);
         let folder = tempfile::tempdir().unwrap();
-        for mode in [("live", "streaming"), ("once", "sync"), ("either", "both")] {
-            module(&folder, mode);
+        for (name, mode) in [("live", "streaming"), ("once", "sync"), ("either", "both")] {
+            module(&folder, name, mode);
         }
+        artist(&folder);
         let mut settings = ServerSettings::default();
         set(&mut settings);
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
@@ -112,20 +114,33 @@ fn runtime(mock: &Mock, folder: &TempDir) -> Runtime {
     Runtime::builder().provider(Arc::new(provider)).finder(finder).timeout(Duration::from_secs(20)).build()
 }
 
-fn module(folder: &TempDir, (name, mode): (&str, &str)) {
+fn module(folder: &TempDir, name: &str, mode: &str) {
+    let data = r#"{"type": "object", "required": ["result", "rationale"], "properties":
+        {"result": {"type": "string"}, "rationale": {"type": "string"}}}"#;
+    written(folder, name, &format!("response:\n  mode: {mode}\n"), data);
+}
+
+/// A module that makes pictures: `data.picture`, beside `data.rationale`.
+fn artist(folder: &TempDir) {
+    let data = r##"{"type": "object", "required": ["rationale"], "properties":
+        {"picture": {"$ref": "#/$defs/MediaOutput"}, "rationale": {"type": "string"}}}"##;
+    let manifest = "response:\n  mode: both\nmodalities:\n  output: [text, image]\n";
+    written(folder, "draws", manifest, data);
+}
+
+fn written(folder: &TempDir, name: &str, more: &str, data: &str) {
     let root = folder.path().join("cognitive/modules").join(name);
     std::fs::create_dir_all(&root).unwrap();
     let manifest = format!(
         "name: {name}\nversion: 1.0.0\nresponsibility: Answer a question\nexcludes: []\ntier: decision\n\
-         response:\n  mode: {mode}\nmeta:\n  risk_rule: explicit\n"
+         meta:\n  risk_rule: explicit\n{more}"
     );
-    let schema = r#"{
-        "input": {"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}},
-        "data": {"type": "object", "required": ["result", "rationale"], "properties":
-            {"result": {"type": "string"}, "rationale": {"type": "string"}}}
-    }"#;
+    let schema = format!(
+        r#"{{"input": {{"type": "object", "required": ["query"], "properties": {{"query": {{"type": "string"}}}}}},
+            "data": {data}}}"#
+    );
     for (file, text) in
-        [("module.yaml", manifest.as_str()), ("prompt.md", "Answer."), ("schema.json", schema)]
+        [("module.yaml", manifest.as_str()), ("prompt.md", "Answer."), ("schema.json", schema.as_str())]
     {
         write_atomic(&root.join(file), text).unwrap();
     }

@@ -1,0 +1,115 @@
+//! Media that a run makes: their addresses over every transport, whose they are, and where there is no room for them.
+
+use cog_json::Value;
+use cog_server::Tokens;
+use cog_testkit::Reply;
+
+use crate::{
+    sockets,
+    support::{BODY, Stage, code, envelope, events, failure, lines},
+};
+
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+const TO_BASE64: &str = r#"{"input": {"query": "why?"}, "_options": {"media_output": "base64"}}"#;
+
+fn drawn() -> Reply {
+    Reply::text(&format!(
+        r#"{{"ok": true, "meta": {{"confidence": 0.9, "risk": "low", "explain": "e"}}, "data": {{
+            "picture": {{"type": "base64", "media_type": "image/png", "data": "{PNG}"}}, "rationale": "r"}}}}"#
+    ))
+}
+
+async fn drawing() -> Stage {
+    Stage::start([drawn()]).await
+}
+
+/// The member of the picture of an envelope or of a last chunk.
+fn picture<'a>(answer: &'a Value, member: &str) -> Option<&'a str> {
+    let data = answer.get("data").or_else(|| answer.get("final")?.get("data"));
+    data.unwrap_or_else(|| panic!("no data: {answer}")).get("picture")?.get(member)?.as_str()
+}
+
+/// That the answer's picture is at an address of the server, and there.
+async fn is_at_the_server(stage: &Stage, answer: &Value) {
+    let url = picture(answer, "url").unwrap_or_else(|| panic!("no address: {answer}"));
+    assert!(url.starts_with(&stage.url("/v1/media/med_")), "{url}");
+    assert_eq!((picture(answer, "type"), picture(answer, "data")), (Some("url"), None));
+    assert!(picture(answer, "expires_at").unwrap().ends_with('Z'));
+    let medium = stage.client.get(url).send().await.unwrap();
+    assert_eq!((medium.status().as_u16(), &medium.headers()["content-type"]), (200, &picture_type()));
+    assert!(medium.bytes().await.unwrap().starts_with(b"\x89PNG"));
+}
+
+fn picture_type() -> reqwest::header::HeaderValue {
+    reqwest::header::HeaderValue::from_static("image/png")
+}
+
+#[tokio::test]
+async fn what_a_run_makes_has_an_address_over_every_transport() {
+    let stage = drawing().await;
+    let accepting = async |kind: &'static str| {
+        stage.execute("draws", BODY).header("accept", kind).send().await.unwrap().text().await.unwrap()
+    };
+    is_at_the_server(&stage, &Value::parse(&accepting("application/json").await).unwrap()).await;
+    is_at_the_server(&stage, lines(&accepting("application/x-ndjson").await).last().unwrap()).await;
+    is_at_the_server(&stage, &events(&accepting("text/event-stream").await).last().unwrap().data).await;
+    let mut socket = sockets::open(&stage, "draws").await;
+    is_at_the_server(&stage, sockets::frames(&mut socket, BODY).await.last().unwrap()).await;
+    let older = stage.client.post(stage.url("/run")).header("content-type", "application/json");
+    let older = older.body(r#"{"module": "draws", "input": {"query": "why?"}}"#).send().await.unwrap();
+    is_at_the_server(&stage, &envelope(older).await).await;
+}
+
+#[tokio::test]
+async fn a_detached_run_leaves_what_it_makes_at_the_server() {
+    let stage = drawing().await;
+    let body = r#"{"input": {"query": "why?"}, "_options": {"detach": true}}"#;
+    let accepted = envelope(stage.execute("draws", body).send().await.unwrap()).await;
+    let place = accepted.get("events_url").unwrap().as_str().unwrap().to_owned();
+    let told = events(&stage.get(&place).await.text().await.unwrap());
+    is_at_the_server(&stage, &told.last().unwrap().data).await;
+}
+
+#[tokio::test]
+async fn who_wants_the_bytes_has_them_in_the_answer() {
+    let stage = drawing().await;
+    let answer = envelope(stage.execute("draws", TO_BASE64).send().await.unwrap()).await;
+    assert_eq!((picture(&answer, "type"), picture(&answer, "data")), (Some("base64"), Some(PNG)));
+    assert_eq!(picture(&answer, "url"), None);
+}
+
+#[tokio::test]
+async fn where_there_is_no_room_nothing_is_lost_and_it_is_told() {
+    let stage = Stage::with([drawn()], |settings| settings.uploads.per_client = 0).await;
+    let answer = envelope(stage.execute("draws", BODY).send().await.unwrap()).await;
+    assert_eq!((picture(&answer, "type"), picture(&answer, "data")), (Some("base64"), Some(PNG)));
+    let warnings = answer.get("_warnings").unwrap().to_string();
+    assert!(warnings.contains("no room for more media: this client has as many as it may"), "{warnings}");
+}
+
+#[tokio::test]
+async fn what_a_run_makes_is_for_who_asked_for_it_at_the_address_that_clients_know() {
+    let (mine, yours) = ("0123456789abcdef-mine", "0123456789abcdef-yours");
+    let stage = Stage::with([drawn()], |settings| {
+        settings.access.tokens = Some(Tokens::parse(&format!("me:{mine}\nyou:{yours}")).unwrap());
+        settings.public_url = Some("https://cog.example/models".to_owned());
+    });
+    let stage = stage.await;
+    let answer = stage.execute("draws", BODY).bearer_auth(mine).send().await.unwrap();
+    let answer = envelope(answer).await;
+    let path = picture(&answer, "url").unwrap().strip_prefix("https://cog.example/models").unwrap();
+    let asked = |token: &str| stage.client.get(stage.url(path)).bearer_auth(token);
+    assert_eq!(asked(mine).send().await.unwrap().status(), 200);
+    assert_eq!(failure(asked(yours)).await, (404, "E1019".to_owned()));
+    assert_eq!(failure(stage.client.get(stage.url(path))).await, (401, "E4007".to_owned()));
+}
+
+#[tokio::test]
+async fn media_come_as_addresses_or_in_the_answer_and_in_no_other_form() {
+    let stage = drawing().await;
+    let body = r#"{"input": {"query": "why?"}, "_options": {"media_output": "file"}}"#;
+    let response = stage.execute("draws", body).send().await.unwrap();
+    assert_eq!(response.status(), 400);
+    assert_eq!(code(&envelope(response).await), "E1004");
+}
