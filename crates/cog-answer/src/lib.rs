@@ -24,10 +24,8 @@
 //! assert_eq!(fold(chunks).meta.explain, "Hi.");
 //! ```
 //!
-//! * what is repaired, and the account of it: `repair` (supplement R24–R26);
-//! * what a reply must be to stand: `judge` (supplement R2–R4, R20–R32);
-//! * what is told while it arrives: `tell`, `watch` (supplement R41–R49).
-//!
+//! What is repaired: `repair` (supplement R24–R26); what a reply must be to stand: `judge` (R2–R4, R20–R32); what is told
+//! while it arrives: `tell`, `watch` (R41–R49). [`Closing`] puts into an answer what was made beside its text.
 //! [`verify`] checks what the specification describes, whoever produced it. No clock, no file, no socket here.
 
 mod assembler;
