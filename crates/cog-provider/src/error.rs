@@ -299,6 +299,7 @@ impl ProviderError {
             | Self::WrongInterface { .. }
             | Self::Malformed { .. }
             | Self::Interrupted { .. }
+            | Self::Request(RequestError::TooLarge { .. })
             | Self::Refused { status: 402, .. }
             | Self::Timeout { deadline: Deadline::FirstToken, .. } => true,
             Self::Request(_)
@@ -327,6 +328,7 @@ impl ProviderError {
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),
+            Self::Request(RequestError::TooLarge { .. }) => Some("request_size"),
             _ => None,
         }
     }

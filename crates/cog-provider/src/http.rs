@@ -119,7 +119,9 @@ impl HttpProvider {
     }
 
     fn wire(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
-        let mut wire = self.vendor.protocol.protocol().request(&self.question(request)?)?;
+        let question = self.question(request)?;
+        let mut wire = self.vendor.protocol.protocol().request(&question)?;
+        question.check_size(wire.body.len() as u64)?;
         wire.auth = self.auth();
         Ok(wire)
     }

@@ -72,6 +72,8 @@ pub struct Formats {
     pub longest_side: Option<u32>,
     /// The most bytes of a picture, before base64.
     pub picture_bytes: Option<u64>,
+    /// The most bytes of a whole request; none where the vendor tells none.
+    pub request_bytes: Option<u64>,
 }
 
 impl Formats {
@@ -93,5 +95,6 @@ impl Formats {
         ],
         longest_side: None,
         picture_bytes: None,
+        request_bytes: None,
     };
 }

@@ -112,6 +112,18 @@ pub enum RequestError {
         /// The vendor, as people call it.
         vendor: &'static str,
     },
+    /// More than the vendor takes in one request.
+    #[error("the request has {bytes} bytes or more, and {vendor} takes {limit}")]
+    TooLarge {
+        /// The vendor, as people call it.
+        vendor: &'static str,
+        /// How many it has, at least.
+        bytes: u64,
+        /// The most.
+        limit: u64,
+        /// Whether media are in it.
+        has_media: bool,
+    },
     /// No model is named, and the vendor's row has no default.
     #[error("no model is named, and {vendor} has none by default")]
     NoModel {
@@ -132,6 +144,8 @@ impl RequestError {
         match self {
             Self::Option { .. } | Self::Tools { .. } => Code::UnsupportedValue,
             Self::Modality { .. } | Self::Address { .. } => Code::MultimodalNotSupported,
+            Self::TooLarge { has_media: true, .. } => Code::MediaTooLarge,
+            Self::TooLarge { .. } => Code::InputTooLarge,
             Self::NoModel { .. } | Self::BadModel { .. } => Code::ProviderUnavailable,
         }
     }
@@ -147,6 +161,9 @@ impl RequestError {
             }
             Self::Modality { modality, .. } => format!("Choose a provider and model that take {modality}."),
             Self::Address { .. } => "Give the picture as a file or as base64.".to_owned(),
+            Self::TooLarge { .. } => {
+                "Send fewer or smaller media, or less text, or choose another provider.".to_owned()
+            }
             Self::Tools { .. } => "Choose another provider.".to_owned(),
             Self::NoModel { .. } | Self::BadModel { .. } => {
                 "Name a model with --model or LLM_MODEL; `cog doctor` lists those that a provider offers."

@@ -71,7 +71,30 @@ pub(crate) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
             return Err(RequestError::Modality { vendor, modality });
         }
     }
-    Ok(())
+    let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
+    ask.check_size(parts.map(size).sum())
+}
+
+impl Ask<'_> {
+    /// Checks that the vendor takes so many bytes in one request.
+    pub(crate) fn check_size(&self, bytes: u64) -> Result<(), RequestError> {
+        let limit = self.vendor.formats.request_bytes.filter(|limit| bytes > *limit);
+        let Some(limit) = limit else { return Ok(()) };
+        let mut parts = self.request.messages.messages().iter().flat_map(|message| &message.content);
+        let has_media = parts.any(|part| modality(part) != Modality::Text);
+        Err(RequestError::TooLarge { vendor: self.vendor.title, bytes, limit, has_media })
+    }
+}
+
+/// How many bytes of a request a part takes at least.
+fn size(part: &Part) -> u64 {
+    let length = match part {
+        Part::Image(image) => image.url.len(),
+        Part::Audio(audio) => audio.data.len(),
+        Part::File(file) => file.data.len(),
+        other => other.as_text().map_or(0, str::len),
+    };
+    length as u64
 }
 
 /// The same for vendors that take a picture only itself, not by its address.

@@ -32,6 +32,7 @@ const OPENAI_FORMATS: Formats = Formats {
     ],
     longest_side: None,
     picture_bytes: Some(20 << 20),
+    request_bytes: None,
 };
 
 /// What rows of the OpenAI protocol have in common.
@@ -83,7 +84,12 @@ const ANTHROPIC: Vendor = Vendor {
     default_model: Some("claude-sonnet-5-5"),
     dialect: Dialect::Anthropic,
     input: &[Text, Image, Document],
-    formats: Formats { longest_side: Some(8000), picture_bytes: Some(ANTHROPIC_PICTURE), ..OPENAI_FORMATS },
+    formats: Formats {
+        longest_side: Some(8000),
+        picture_bytes: Some(ANTHROPIC_PICTURE),
+        request_bytes: Some(32 << 20),
+        ..OPENAI_FORMATS
+    },
     quirks: Quirks { temperature: false, seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -114,6 +120,8 @@ const GEMINI: Vendor = Vendor {
         ],
         longest_side: None,
         picture_bytes: Some(20 << 20),
+        // What is larger goes through an interface for files, which is not spoken here.
+        request_bytes: Some(100 << 20),
     },
     ..OPENAI_LIKE
 };

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Role};
 use cog_json::ToJson;
 use cog_provider::{
-    HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError, RequestError,
+    Formats, HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError, RequestError,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
 use cog_spec::{Code, Dialect, Generation, Modality, Secret};
@@ -167,6 +167,34 @@ fn what_a_vendor_cannot_take_is_told_before_the_call() {
     let error = rendered("ollama", &request).unwrap_err();
     let expected = RequestError::Modality { vendor: "Ollama", modality: Modality::Audio };
     assert_eq!((&error, error.code()), (&ProviderError::Request(expected), Code::MultimodalNotSupported));
+}
+
+/// A provider of a vendor that takes so many bytes in one request.
+fn narrow(limit: u64) -> HttpProvider {
+    let formats = Formats { request_bytes: Some(limit), ..Formats::ANY };
+    let vendor: &Vendor = Box::leak(Box::new(Vendor { formats, ..*Vendor::named("openai").unwrap() }));
+    HttpProvider::new(vendor, ProviderSettings::default()).unwrap()
+}
+
+#[test]
+fn a_request_of_exactly_the_vendors_limit_passes_and_one_byte_more_does_not() {
+    let picture = Part::media("image/png", "A".repeat(100));
+    let request = |parts| ModelRequest {
+        messages: Conversation::new([Message::new(Role::User, parts)]),
+        ..question(Dialect::Prompt)
+    };
+    let (text, seen) = (request(vec![Part::text("why?")]), request(vec![picture]));
+    for (request, code) in [(text, Code::InputTooLarge), (seen, Code::MediaTooLarge)] {
+        let body = narrow(u64::MAX).render(&request).unwrap().unwrap().body;
+        let exact = body.len() as u64;
+        assert!(narrow(exact).render(&request).is_ok());
+        let error = narrow(exact - 1).render(&request).unwrap_err();
+        assert_eq!((error.code(), error.reason()), (code, Some("request_size")));
+        assert!(error.another_may_answer());
+    }
+    let large = request(vec![Part::media("application/pdf", "A".repeat((32 << 20) + 1))]);
+    let error = provider("anthropic").check(&large).unwrap_err();
+    assert_eq!(error.code(), Code::MediaTooLarge, "told before the body is written");
 }
 
 #[test]
