@@ -1,6 +1,6 @@
 use axum::http::StatusCode;
 use cog_json::Value;
-use cog_media::MediaError;
+use cog_media::{Excess, MediaError};
 use cog_spec::{Code, ErrorBody};
 
 use crate::fault::Fault;
@@ -47,6 +47,12 @@ pub(crate) enum UploadError {
         /// How many bytes are there.
         received: u64,
     },
+    /// The files of a form have more bytes than they may have together.
+    #[error("the files of the form have more than {max} bytes in all")]
+    Together {
+        /// The most.
+        max: u64,
+    },
     /// There is no room.
     #[error("no room for more media: {what}")]
     Full {
@@ -68,6 +74,7 @@ impl UploadError {
     fn code(&self) -> Code {
         match self {
             Self::Media(error) => error.code(),
+            Self::Together { .. } => Code::MediaTooLarge,
             Self::Full { .. } => Code::RateLimited,
             Self::Busy
             | Self::Complete
@@ -84,7 +91,7 @@ impl UploadError {
             Self::Busy | Self::Complete => Some(StatusCode::CONFLICT),
             Self::Elsewhere { .. } | Self::Outside { .. } => Some(StatusCode::RANGE_NOT_SATISFIABLE),
             Self::Broken { .. } => Some(StatusCode::REQUEST_TIMEOUT),
-            Self::Media(_) | Self::Full { .. } | Self::OtherLength { .. } => None,
+            Self::Media(_) | Self::Together { .. } | Self::Full { .. } | Self::OtherLength { .. } => None,
         }
     }
 
@@ -99,6 +106,7 @@ impl UploadError {
             }
             Self::Outside { .. } => "ask for `Range: bytes=FIRST-LAST` within it, or for all of it",
             Self::OtherLength { .. } => "send as many bytes as were announced",
+            Self::Together { .. } => "send fewer at a time",
             Self::Full { .. } => "wait until some expire; the operator can raise the limit",
         }
     }
@@ -107,6 +115,9 @@ impl UploadError {
         let details = match self {
             Self::Elsewhere { received, .. } | Self::Broken { received, .. } => {
                 serde_json::json!({ "received_bytes": received })
+            }
+            Self::Together { max } => {
+                serde_json::json!({ "reason": Excess::Total.reason(), "limit": "form_bytes", "max": max })
             }
             Self::Full { limit, max, .. } => serde_json::json!({ "limit": limit, "max": max }),
             _ => return None,

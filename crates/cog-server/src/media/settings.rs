@@ -14,6 +14,8 @@ pub struct UploadSettings {
     pub bytes: usize,
     /// The bytes of one client: 512 MiB.
     pub bytes_per_client: usize,
+    /// The bytes of all files of one form: 200 MiB, as of all media of one input.
+    pub form_bytes: usize,
     /// How long each is kept, from when it was asked for: 15 minutes.
     pub keep: Duration,
 }
@@ -25,6 +27,7 @@ impl Default for UploadSettings {
             per_client: 32,
             bytes: 4 << 30,
             bytes_per_client: 512 << 20,
+            form_bytes: 200 << 20,
             keep: Duration::from_secs(900),
         }
     }

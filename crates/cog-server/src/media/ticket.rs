@@ -14,6 +14,8 @@ pub(crate) struct Wanted {
     media_type: Option<String>,
     length: Option<u64>,
     checksum: Option<Checksum>,
+    /// The most bytes, below the limit of its type.
+    most: Option<u64>,
 }
 
 /// Where an upload goes.
@@ -36,6 +38,11 @@ pub(crate) struct Progress {
 }
 
 impl Wanted {
+    /// An upload of which nothing is known but that it may have so many bytes at most.
+    pub(crate) fn within(most: u64) -> Self {
+        Self { most: Some(most), ..Self::default() }
+    }
+
     /// Reads `{media_type?, size_bytes?, checksum?}`.
     ///
     /// # Errors
@@ -56,6 +63,7 @@ impl Wanted {
                 .map(Checksum::read)
                 .transpose()
                 .map_err(|error| ErrorBody::from(&error))?,
+            most: None,
         })
     }
 
@@ -76,6 +84,7 @@ impl Wanted {
                 rules.bytes_of(kind.ok_or_else(refused)?)
             }
         };
+        let limit = self.most.map_or(limit, |most| most.min(limit));
         if self.length.is_some_and(|length| length > limit) {
             return Err(MediaError::TooLarge { limit }.into());
         }
@@ -115,6 +124,11 @@ impl Ticket {
 }
 
 impl Progress {
+    /// How many bytes are there.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
     /// Whether it is all there.
     pub(crate) fn is_complete(&self) -> bool {
         self.media.is_some()

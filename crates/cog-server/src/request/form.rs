@@ -7,6 +7,7 @@ use axum::{
     http::{HeaderMap, StatusCode, header},
 };
 use cog_json::{Node, ToJson, Value, Writer};
+use cog_media::MediaError;
 use cog_spec::{Code, ErrorBody};
 use multer::{Field, Multipart, parse_boundary};
 use tokio::time::timeout;
@@ -15,7 +16,7 @@ use super::object;
 use crate::{
     fault::Fault,
     guard,
-    media::{Lent, Span, Wanted, receive},
+    media::{Lent, Span, UploadError, Wanted, receive},
     state::App,
 };
 
@@ -43,7 +44,10 @@ pub(crate) fn is_form(headers: &HeaderMap) -> bool {
     boundary(headers).is_some()
 }
 
-/// Reads a form. Files go to the store as uploads do.
+/// Reads a form. Files go to the store as uploads do, and are held together to [`UploadSettings::form_bytes`] while they
+/// come.
+///
+/// [`UploadSettings::form_bytes`]: crate::UploadSettings::form_bytes
 ///
 /// # Errors
 /// 400 for what is no form, or has a part that has no place; what is wrong with a file.
@@ -56,7 +60,8 @@ pub(crate) async fn read_form(
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     let longest = app.settings.body_timeout;
-    let (mut json, mut named, mut files) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut json, mut named) = (Vec::new(), Vec::new());
+    let mut files = Files { app, owner, bytes: 0, lent: Vec::new() };
     while let Some(part) = next(&mut form, longest).await? {
         if json.len() + named.len() == MOST {
             return Err(wrong(&format!("the form has more than {MOST} parts")));
@@ -67,14 +72,41 @@ pub(crate) async fn read_form(
             let text = guard::body::read(Body::from_stream(part), room, longest).await?;
             json.push((name, object(&text)?));
         } else {
-            let ticket = app.media.create(owner, Wanted::default())?;
-            let id = ticket.id().to_owned();
-            files.push(app.media.lend(&id));
-            receive(&app.media, (&id, owner), Span::Whole, Body::from_stream(part), longest).await?;
+            let id = files.take(Body::from_stream(part)).await?;
             named.push(File { name, id });
         }
     }
-    Ok(Form { body: whole(&json, &named)?, files })
+    Ok(Form { body: whole(&json, &named)?, files: files.lent })
+}
+
+/// The files of a form on their way to the store.
+struct Files<'a> {
+    app: &'a App,
+    owner: &'a str,
+    /// How many have come.
+    bytes: u64,
+    lent: Vec<Lent>,
+}
+
+impl Files<'_> {
+    /// Takes one, and gives the id of its upload.
+    async fn take(&mut self, part: Body) -> Result<String, UploadError> {
+        let max = self.app.settings.uploads.form_bytes as u64;
+        let room = max.saturating_sub(self.bytes);
+        let (media, longest) = (&self.app.media, self.app.settings.body_timeout);
+        let id = media.create(self.owner, Wanted::within(room))?.id().to_owned();
+        self.lent.push(media.lend(&id));
+        match receive(media, (&id, self.owner), Span::Whole, part, longest).await {
+            // Not its own limit, but what the others have left of that of all.
+            Err(UploadError::Media(MediaError::TooLarge { limit })) if limit == room => {
+                Err(UploadError::Together { max })
+            }
+            received => {
+                self.bytes += received?.received();
+                Ok(id)
+            }
+        }
+    }
 }
 
 fn boundary(headers: &HeaderMap) -> Option<String> {

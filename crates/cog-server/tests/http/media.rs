@@ -214,6 +214,33 @@ async fn a_form_runs_a_module_and_its_files_are_gone_with_the_run() {
 }
 
 #[tokio::test]
+async fn the_files_of_a_form_are_held_together_to_a_limit_while_they_come() {
+    let more = ("\"page[]\"; filename=\"b.gif\"", PIXEL);
+    let parts = [INPUT, FILE, more, more];
+    for (form_bytes, status) in [(3 * PIXEL.len(), 200), (3 * PIXEL.len() - 1, 413)] {
+        let replies = [cog_testkit::Reply::text(crate::support::ANSWER)];
+        let stage = Stage::with(replies, |settings| settings.uploads.form_bytes = form_bytes).await;
+        let response = post_form(&stage, &parts).send().await.unwrap();
+        assert_eq!(response.status(), status, "{form_bytes}");
+        let answer = envelope(response).await;
+        if status == 413 {
+            assert_eq!(crate::support::code(&answer), "E1011");
+            let reason = answer.pointer("/error/details/reason").unwrap().as_str().map(str::to_owned);
+            assert_eq!(reason.as_deref(), Some("total_size"));
+            assert!(stage.mock.requests().is_empty());
+        }
+    }
+    let stage = Stage::with([], |settings| settings.uploads.form_bytes = 2 * PIXEL.len() - 1).await;
+    let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 1 << 16]));
+    let head = form(&[INPUT, FILE])[..].strip_suffix(b"--b--\r\n").unwrap().to_vec();
+    let head =
+        [&head[..], b"--b\r\nContent-Disposition: form-data; name=second; filename=c\r\n\r\n"].concat();
+    let body = reqwest::Body::wrap_stream(stream::iter([Ok(head)]).chain(endless));
+    let (status, code) = failure(post_form(&stage, &[]).body(body)).await;
+    assert_eq!((status, code.as_str()), (413, "E1011"), "it is told before all has come");
+}
+
+#[tokio::test]
 async fn a_form_that_is_none_or_has_a_part_without_a_place_is_refused() {
     let stage = Stage::answering().await;
     let taken = ("\"query\"; filename=\"a.gif\"", PIXEL);

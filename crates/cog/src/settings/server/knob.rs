@@ -106,6 +106,8 @@ knobs! {
         "What all uploads may hold together, on disk";
     "uploads-bytes-per-client" "COG_SERVE_UPLOADS_BYTES_PER_CLIENT" "uploads_bytes_per_client" Bytes |it| &mut it.server.uploads.bytes_per_client,
         "What the uploads of one client may hold";
+    "form-bytes" "COG_SERVE_FORM_BYTES" "form_bytes" Bytes |it| &mut it.server.uploads.form_bytes,
+        "What the files of one form may hold together";
     "upload-keep" "COG_SERVE_UPLOAD_KEEP" "upload_keep" Time |it| &mut it.server.uploads.keep,
         "How long an upload is kept";
     "recovery" "COG_SERVE_RECOVERY" "recovery" Switch |it| &mut it.recovery,
