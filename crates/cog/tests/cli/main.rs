@@ -9,6 +9,10 @@ mod hostile;
 mod media;
 #[cfg(test)]
 mod media_check;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod media_limits;
+#[cfg(test)]
 mod media_read;
 #[cfg(test)]
 mod modules;

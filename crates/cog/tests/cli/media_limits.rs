@@ -1,0 +1,118 @@
+//! What reads documents and containers is a process of its own that may do next to nothing, and bombs end it.
+
+#![expect(clippy::disallowed_methods, reason = "what the kernel tells of a process stands in files")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
+
+use crate::support::{Place, stderr};
+
+/// What each limit of the process is, as `/proc/PID/limits` has it.
+const LIMITS: [(&str, &str); 6] = [
+    ("Max cpu time", "20"),
+    ("Max address space", "1073741824"),
+    ("Max open files", "3"),
+    ("Max processes", "0"),
+    ("Max file size", "0"),
+    ("Max core file size", "0"),
+];
+
+/// A PDF of one page that holds this.
+fn document(content: &str) -> String {
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /Contents 5 0 R /Resources << /Font << /F1 4 0 R >> >> >>".to_owned(),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_owned(),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+    ];
+    let objects: String =
+        (1..).zip(&objects).map(|(at, object)| format!("{at} 0 obj\n{object}\nendobj\n")).collect();
+    format!("%PDF-1.7\n{objects}trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n")
+}
+
+/// Twelve megabytes that become lists, each of which takes fifty times what it is written with.
+fn bomb() -> String {
+    document(&format!("{} Tj", "[]".repeat(6_000_000)))
+}
+
+/// The process that a command has started, once it has confined itself.
+fn reader(command: &mut Child) -> PathBuf {
+    let own = Path::new("/proc").join(command.id().to_string()).join("task");
+    loop {
+        let threads = fs::read_dir(&own).unwrap().flatten();
+        let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+        let children: String = children.collect();
+        let child = children.split_whitespace().next().map(|child| Path::new("/proc").join(child));
+        if let Some(child) = child.filter(|child| limit(child, "Max processes") == ["0", "0"]) {
+            return child;
+        }
+        assert!(command.try_wait().unwrap().is_none(), "it ended before its reader was seen");
+        std::thread::yield_now();
+    }
+}
+
+/// A limit, and to what it may be raised.
+fn limit(process: &Path, name: &str) -> Vec<String> {
+    let told = fs::read_to_string(process.join("limits")).unwrap_or_default();
+    let line = told.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    line.split_whitespace().take(2).map(str::to_owned).collect()
+}
+
+/// What a process has open.
+fn open_files(process: &Path) -> Vec<String> {
+    let open = fs::read_dir(process.join("fd")).unwrap().flatten();
+    let open = open.filter_map(|file| fs::read_link(file.path()).ok());
+    open.map(|file| file.to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_bomb_ends_a_process_that_can_open_nothing_and_start_nobody() {
+    let place = Place::new();
+    place.write("bomb.pdf", bomb());
+    let mut command = place.cog(["media", "text", "bomb.pdf"]);
+    command.env("OPENAI_API_KEY", "sk-canary").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = command.spawn().unwrap();
+
+    let reader = reader(&mut command);
+    for (name, most) in LIMITS {
+        assert_eq!(limit(&reader, name), [most, most], "{name}");
+    }
+    assert_eq!(fs::read(reader.join("environ")).unwrap(), b"");
+    // What whoever runs the tests left open is inherited all the way.
+    let inherited = open_files(Path::new("/proc/self"));
+    let own: Vec<_> = open_files(&reader).into_iter().filter(|file| !inherited.contains(file)).collect();
+    let is_stream = |file: &String| file.starts_with("pipe:") || file.ends_with(" (deleted)");
+    assert!(!own.is_empty() && own.iter().all(is_stream), "{own:?}");
+
+    let output = command.wait_with_output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.starts_with("error[E1013]: application/pdf that cannot be read: "), "{told}");
+    assert!(told.contains("it cannot be read within the memory and time allowed"), "{told}");
+    assert!(!reader.join("exe").exists(), "it still runs");
+}
+
+#[test]
+fn more_text_than_a_document_may_have_is_told() {
+    let place = Place::new();
+    place.write("long.pdf", document(&format!("BT /F1 12 Tf ({}) Tj ET", "a".repeat(9 << 20))));
+    let output = place.cog(["media", "text", "long.pdf"]).output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(output.stdout.is_empty());
+    assert!(told.starts_with("error[E1013]: ") && told.contains("text"), "{told}");
+}
+
+#[test]
+fn words_that_nobody_starts_it_with_give_nothing() {
+    let place = Place::new();
+    for words in [&[][..], &["probe"], &["read", "/etc/passwd"], &["text", "/etc/passwd"]] {
+        let output = place.cog(["internal-media"]).args(words).stdin(Stdio::null()).output().unwrap();
+        assert!(!output.status.success(), "{words:?}");
+        assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{words:?}: {output:?}");
+    }
+}
