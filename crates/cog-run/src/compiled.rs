@@ -7,7 +7,7 @@ use std::{
 
 use cog_module::Module;
 use cog_provider::OutputSchema;
-use cog_schema::Loss;
+use cog_schema::{Contract, Loss};
 use cog_spec::Dialect;
 
 use crate::words;
@@ -16,6 +16,8 @@ use crate::words;
 pub(crate) struct Compiled {
     /// The output contract in words.
     pub(crate) words: String,
+    /// What the model is asked for, where that is not the whole contract: media that it makes are not for it to write.
+    asked: Option<Contract>,
     /// The schema of the answer in each dialect, made when it is first asked for.
     told: Vec<OnceLock<Told>>,
 }
@@ -30,19 +32,26 @@ pub(crate) struct Told {
 impl Compiled {
     fn new(module: &Module) -> Self {
         let told = Dialect::ALL.iter().map(|_| OnceLock::new()).collect();
-        Self { words: words::output_contract(module), told }
+        let makes_media =
+            module.manifest.modalities.output.iter().any(|kind| !kind.output_types().is_empty());
+        let (asked, made) = match makes_media.then(|| module.contract.without_media_outputs()).flatten() {
+            Some((asked, made)) => (Some(asked), made),
+            None => (None, Vec::new()),
+        };
+        let words = words::output_contract(module, asked.as_ref().unwrap_or(&module.contract), &made);
+        Self { words, asked, told }
     }
 
     /// The contract in a dialect.
     pub(crate) fn told(&self, module: &Module, dialect: Dialect) -> Option<&Told> {
         let place = Dialect::ALL.iter().position(|known| *known == dialect)?;
-        Some(self.told.get(place)?.get_or_init(|| Told::new(module, dialect)))
+        Some(self.told.get(place)?.get_or_init(|| Told::new(module, self.asked.as_ref(), dialect)))
     }
 }
 
 impl Told {
-    fn new(module: &Module, dialect: Dialect) -> Self {
-        let projection = module.contract.project(dialect);
+    fn new(module: &Module, asked: Option<&Contract>, dialect: Dialect) -> Self {
+        let projection = asked.unwrap_or(&module.contract).project(dialect);
         let output = OutputSchema {
             name: module.manifest.name.clone(),
             dialect: projection.dialect,

@@ -4,22 +4,25 @@
 use std::fmt::Write as _;
 
 use cog_module::Module;
+use cog_schema::Contract;
 use cog_spec::{Code, EnumStrategy, Manifest, Strictness, Tier};
 
-/// The section that tells the model how to answer, to stand after the module's own prompt.
-pub(crate) fn output_contract(module: &Module) -> String {
+/// The section that tells the model how to answer, to stand after the module's own prompt. `asked` is what it is to
+/// write; the media that it makes are put into the fields `made` for it.
+pub(crate) fn output_contract(module: &Module, asked: &Contract, made: &[String]) -> String {
     let mut text = String::from("\n\n## Answer format\n\n");
     text.push_str("Answer with one JSON object and nothing else: no text around it, no code fence.\n");
     if module.manifest.format.asks_for_envelope() {
-        envelope(&mut text, module);
+        envelope(&mut text, module, asked);
     } else {
-        bare(&mut text, module);
+        bare(&mut text, module, asked);
     }
+    media(&mut text, made);
     limits(&mut text, &module.manifest);
     text
 }
 
-fn envelope(text: &mut String, module: &Module) {
+fn envelope(text: &mut String, module: &Module, asked: &Contract) {
     let manifest = &module.manifest;
     text.push_str(
         "It has four members, in this order:\n\
@@ -29,7 +32,7 @@ fn envelope(text: &mut String, module: &Module) {
          - `data`: the answer if `ok` is true, else null. `data.rationale` says how you came to it.\n\
          - `error`: null if `ok` is true, else `code` and `message`.\n",
     );
-    schema(text, "data", module.contract.data_schema());
+    schema(text, "data", asked.data_schema());
     text.push_str("\nCodes of `error`: ");
     let standard =
         [Code::NoActionPossible, Code::SemanticConflict, Code::AmbiguousInput, Code::InsufficientContext];
@@ -45,14 +48,27 @@ fn envelope(text: &mut String, module: &Module) {
     }
 }
 
-fn bare(text: &mut String, module: &Module) {
-    schema(text, "the object", module.contract.data_schema());
+fn bare(text: &mut String, module: &Module, asked: &Contract) {
+    schema(text, "the object", asked.data_schema());
     let constraints = &module.manifest.constraints;
     if constraints.require_rationale {
         text.push_str("\n`rationale` must say how you came to the answer.\n");
     }
     if constraints.require_confidence {
         text.push_str("\n`confidence` must say how sure you are, 0 to 1.\n");
+    }
+}
+
+/// What the model makes beside its text, it does not spell out in it.
+fn media(text: &mut String, made: &[String]) {
+    if !made.is_empty() {
+        let fields: Vec<String> = made.iter().map(|field| format!("`{field}`")).collect();
+        let _ = write!(
+            text,
+            "\nPictures, sound and video that you make come beside the JSON, never inside it: do not write {} yourself, \
+             they are filled in.\n",
+            fields.join(", ")
+        );
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where media stand in an answer (SPEC 2.3, `MediaOutput`).
 
+mod unasked;
+
 use cog_json::{Node, Path, Segment, Value};
 
 use crate::contract::Contract;

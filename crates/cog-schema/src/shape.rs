@@ -155,6 +155,11 @@ impl Shapes {
         self.get(id).interest.meets(interest)
     }
 
+    /// All schemas.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Shape> {
+        self.shapes.iter()
+    }
+
     /// How many schemas there are; ids count up to here.
     pub(crate) fn len(&self) -> usize {
         self.shapes.len()

@@ -337,3 +337,17 @@ async fn snapshots_give_the_picture_too() {
     let with = chunks.iter().filter(|chunk| chunk.to_json().contains(PNG)).count();
     assert_eq!(with, 2, "once as a snapshot and once in the end");
 }
+
+#[tokio::test]
+async fn a_model_is_not_asked_to_write_its_pictures_as_text() {
+    let (provider, runtime, module) = asking(Scripted::new([vec![png()]]), &artist(&[]));
+    runtime.execute(&module, question(), RunOptions::default()).await;
+    let request = &provider.requests()[0];
+    let told = request.messages.to_json();
+    assert!(
+        told.contains("do not write `more`, `picture` yourself") && !told.contains("MediaOutput"),
+        "{told}"
+    );
+    let schema = request.output.as_ref().unwrap().schema.as_ref().unwrap().to_string();
+    assert!(schema.contains("rationale") && !schema.contains("picture"), "{schema}");
+}
