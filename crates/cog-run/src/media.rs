@@ -23,6 +23,8 @@ pub(crate) struct Sources {
     input: CheckedInput,
     rules: MediaRules,
     access: Access,
+    /// The run was begun before, and is asked again.
+    is_resumed: bool,
 }
 
 /// Media that passed every check, ready to be made what a provider takes.
@@ -51,7 +53,7 @@ impl Sources {
         }
         let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
         access.owner = options.owner.clone();
-        Ok(Some(Self { input: input.clone(), rules, access }))
+        Ok(Some(Self { input: input.clone(), rules, access, is_resumed: options.resume_from.is_some() }))
     }
 
     /// Opens and checks all of them.
@@ -61,7 +63,17 @@ impl Sources {
     pub(crate) async fn collect(self) -> Result<Collected, ErrorBody> {
         let sources = self.input.media().to_vec();
         let media = collect(sources, &self.rules, &self.access, |_| {}).await;
-        Ok(Collected { media: media.map_err(|faults| refused(&faults))?, sources: self })
+        Ok(Collected { media: media.map_err(|faults| self.refused(&faults))?, sources: self })
+    }
+
+    fn refused(&self, faults: &[(Path, MediaError)]) -> ErrorBody {
+        let error = refused(faults);
+        match faults.first() {
+            Some((_, MediaError::Upload { .. })) if self.is_resumed => error.suggest(
+                "the run is asked again, and what it was begun with is no longer kept: begin a new one, and send its files with it",
+            ),
+            _ => error,
+        }
     }
 }
 
@@ -76,7 +88,7 @@ impl Collected {
     /// # Errors
     /// E4011 where it takes nothing that a medium could be made.
     pub(crate) async fn prepare(&self, provider: &dyn Provider) -> Result<Vec<Processed>, ErrorBody> {
-        let Sources { input, rules, access } = &self.sources;
+        let Sources { input, rules, access, .. } = &self.sources;
         let takes = taken_by(provider);
         let mut all = Vec::with_capacity(self.media.len());
         for (media, (path, _)) in self.media.iter().zip(input.media()) {
