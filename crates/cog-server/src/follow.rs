@@ -3,7 +3,7 @@
 use cog_run::sessions::{After, Follower, ResumeError, ResumeFrom, RunSpec, Session, Start};
 use cog_spec::{Code, Warning, WarningCode};
 
-use crate::{deliver::Order, fault::Fault, guard::Client, state::App};
+use crate::{deliver::Order, fault::Fault, guard::Client, media::Lent, state::App};
 
 /// A reader of a run.
 pub(crate) struct Followed {
@@ -64,11 +64,13 @@ pub(crate) async fn reread(
 ///
 /// # Errors
 /// What is known before the provider is asked.
-pub(crate) fn begin(app: &App, order: Order) -> Result<Session, Fault> {
-    let slot = Box::new((app.slot(&order.client)?, order.files));
+pub(crate) fn begin(app: &App, mut order: Order) -> Result<Session, Fault> {
+    let slot = app.slot(&order.client)?;
     let Some(input) = order.body.input else {
         return Err(Fault::new(Code::MissingRequiredField, "the body has no `input`"));
     };
+    order.files.iter_mut().for_each(Lent::let_return);
+    let slot = Box::new((slot, order.files));
     let detached = order.body.options.detach;
     let spec = RunSpec { module: order.name, input, options: order.body.options.run };
     let start = Start { owner: order.client.owner(), detached, slot };

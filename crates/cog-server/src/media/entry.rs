@@ -1,6 +1,7 @@
-use std::time::{Instant, SystemTime};
+use std::time::SystemTime;
 
 use cog_media::{Expected, Media, Store};
+use tokio::time::Instant;
 
 /// What stands in memory of each upload, in bytes; all else is on disk.
 const IN_MEMORY: usize = 16 << 10;
@@ -13,6 +14,8 @@ pub(super) struct Entry {
     pub(super) until: Instant,
     /// The same for who is told.
     pub(super) expires_at: SystemTime,
+    /// The run that it came with is over, and may be asked again: it is kept only where nothing else needs its place.
+    pub(super) is_left: bool,
     /// What was said of it.
     pub(super) said: Said,
     /// How many bytes are there.

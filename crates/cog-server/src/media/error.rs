@@ -71,6 +71,11 @@ impl UploadError {
         Self::Media(MediaError::Upload { expired: false })
     }
 
+    /// Whether it is this client alone that has no room.
+    pub(super) fn is_of_client(&self) -> bool {
+        matches!(self, Self::Full { limit: "uploads_per_client" | "uploads_bytes_per_client", .. })
+    }
+
     fn code(&self) -> Code {
         match self {
             Self::Media(error) => error.code(),

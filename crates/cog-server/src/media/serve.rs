@@ -1,6 +1,6 @@
 use std::{
     io::{Read, Seek as _, SeekFrom},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::{
@@ -11,7 +11,7 @@ use axum::{
 use bytes::Bytes;
 use cog_media::{Media, MediaError};
 use futures_util::{Stream, stream};
-use tokio::task::spawn_blocking;
+use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{MediaStore, UploadError, range::Range};
 use crate::fault::Fault;

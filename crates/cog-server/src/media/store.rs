@@ -2,11 +2,11 @@ use std::{
     collections::{HashMap, VecDeque},
     fmt::Write as _,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Instant, SystemTime},
+    time::SystemTime,
 };
 
 use cog_media::{Media, MediaError, MediaRules, Store, Stored, Tool, Uploads, check};
-use tokio::task::JoinSet;
+use tokio::{task::JoinSet, time::Instant};
 
 use super::{
     Progress, Ticket, UploadError, UploadSettings, Wanted,
@@ -40,11 +40,24 @@ struct Kept {
 pub(crate) struct Lent {
     store: MediaStore,
     id: String,
+    /// The run may be asked again.
+    may_return: bool,
+}
+
+impl Lent {
+    /// The run may be asked again: after this the upload is kept until something else needs its place.
+    pub(crate) fn let_return(&mut self) {
+        self.may_return = true;
+    }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.store.lock().entries.remove(&self.id);
+        let mut kept = self.store.lock();
+        match kept.entries.get_mut(&self.id).filter(|_| self.may_return) {
+            Some(entry) => entry.is_left = true,
+            None => drop(kept.entries.remove(&self.id)),
+        }
     }
 }
 
@@ -83,7 +96,7 @@ impl MediaStore {
 
     /// Binds an upload to what is returned.
     pub(crate) fn lend(&self, id: &str) -> Lent {
-        Lent { store: self.clone(), id: id.to_owned() }
+        Lent { store: self.clone(), id: id.to_owned(), may_return: false }
     }
 
     /// How far an upload is.
@@ -139,11 +152,21 @@ impl MediaStore {
     ) -> Result<(String, SystemTime), UploadError> {
         let settings = &self.0.settings;
         let mut kept = self.lock();
-        kept.has_place(owner, settings)?;
-        kept.has_room(owner, length, settings)?;
+        kept.make_room(owner, |kept| {
+            kept.has_place(owner, settings)?;
+            kept.has_room(owner, length, settings)
+        })?;
         let id = fresh_id(prefix)?;
         let (until, expires_at) = (Instant::now() + settings.keep, time::now() + settings.keep);
-        let entry = Entry { owner: owner.to_owned(), until, expires_at, said, received: length, state };
+        let entry = Entry {
+            owner: owner.to_owned(),
+            until,
+            expires_at,
+            said,
+            is_left: false,
+            received: length,
+            state,
+        };
         kept.entries.insert(id.clone(), entry);
         self.forget_at(until, &mut kept.timers);
         Ok((id, expires_at))
@@ -154,7 +177,7 @@ impl MediaStore {
         while timers.try_join_next().is_some() {}
         let shared = Arc::downgrade(&self.0);
         timers.spawn(async move {
-            tokio::time::sleep_until(until.into()).await;
+            tokio::time::sleep_until(until).await;
             if let Some(shared) = shared.upgrade() {
                 drop(Self(shared).lock());
             }
@@ -192,6 +215,22 @@ impl Kept {
         self.expired.extend(gone.map(|(id, entry)| (id, entry.owner)));
         let past = self.expired.len().saturating_sub(remembered);
         self.expired.drain(..past);
+    }
+
+    /// Lets go of what was left behind, the oldest first, until this holds.
+    fn make_room(
+        &mut self,
+        owner: &str,
+        has_room: impl Fn(&Self) -> Result<(), UploadError>,
+    ) -> Result<(), UploadError> {
+        while let Err(full) = has_room(self) {
+            let may_go = |entry: &Entry| entry.is_left && (entry.owner == owner || !full.is_of_client());
+            let oldest =
+                self.entries.iter().filter(|(_, entry)| may_go(entry)).min_by_key(|(_, entry)| entry.until);
+            let Some(id) = oldest.map(|(id, _)| id.clone()) else { return Err(full) };
+            self.expired.extend(self.entries.remove(&id).map(|entry| (id, entry.owner)));
+        }
+        Ok(())
     }
 
     fn has_place(&self, owner: &str, settings: &UploadSettings) -> Result<(), UploadError> {
@@ -251,7 +290,7 @@ impl Receiving {
         let length = bytes.len() as u64;
         let mut kept = self.store.lock();
         kept.of(&self.id, &self.owner)?;
-        kept.has_room(&self.owner, length, &self.store.0.settings)?;
+        kept.make_room(&self.owner, |kept| kept.has_room(&self.owner, length, &self.store.0.settings))?;
         kept.of(&self.id, &self.owner)?.received += length;
         drop(kept);
         self.received += length;

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use cog_json::Value;
+use cog_testkit::Reply;
 use futures_util::{StreamExt as _, stream};
 use reqwest::Response;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
-use crate::support::{Stage, envelope, failure};
+use crate::{
+    sessions,
+    support::{ANSWER, Stage, begun, code, envelope, failure, lines},
+};
 
 const PIXEL: &[u8] =
     b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
@@ -197,7 +201,7 @@ const FILE: (&str, &[u8]) = ("\"photo\"; filename=\"a.gif\"", PIXEL);
 
 #[tokio::test]
 async fn a_form_runs_a_module_and_its_files_are_gone_with_the_run() {
-    let stage = Stage::with([cog_testkit::Reply::text(crate::support::ANSWER)], |settings| {
+    let stage = Stage::with([Reply::text(ANSWER)], |settings| {
         settings.uploads.count = 1;
     });
     let stage = stage.await;
@@ -218,13 +222,13 @@ async fn the_files_of_a_form_are_held_together_to_a_limit_while_they_come() {
     let more = ("\"page[]\"; filename=\"b.gif\"", PIXEL);
     let parts = [INPUT, FILE, more, more];
     for (form_bytes, status) in [(3 * PIXEL.len(), 200), (3 * PIXEL.len() - 1, 413)] {
-        let replies = [cog_testkit::Reply::text(crate::support::ANSWER)];
+        let replies = [Reply::text(ANSWER)];
         let stage = Stage::with(replies, |settings| settings.uploads.form_bytes = form_bytes).await;
         let response = post_form(&stage, &parts).send().await.unwrap();
         assert_eq!(response.status(), status, "{form_bytes}");
         let answer = envelope(response).await;
         if status == 413 {
-            assert_eq!(crate::support::code(&answer), "E1011");
+            assert_eq!(code(&answer), "E1011");
             let reason = answer.pointer("/error/details/reason").unwrap().as_str().map(str::to_owned);
             assert_eq!(reason.as_deref(), Some("total_size"));
             assert!(stage.mock.requests().is_empty());
@@ -238,6 +242,52 @@ async fn the_files_of_a_form_are_held_together_to_a_limit_while_they_come() {
     let body = reqwest::Body::wrap_stream(stream::iter([Ok(head)]).chain(endless));
     let (status, code) = failure(post_form(&stage, &[]).body(body)).await;
     assert_eq!((status, code.as_str()), (413, "E1011"), "it is told before all has come");
+}
+
+/// A run with a file whose reader leaves in the middle of the answer: the session.
+async fn interrupted(stage: &Stage) -> String {
+    let url = stage.url("/v1/modules/sees/execute");
+    let request = stage.client.post(url).header("content-type", "multipart/form-data; boundary=b");
+    let request = request.header("accept", "application/x-ndjson").body(form(&[INPUT, FILE]));
+    let mut response = request.send().await.unwrap();
+    let id = header(&response, "x-session-id").to_owned();
+    let mut told = Vec::new();
+    while !String::from_utf8_lossy(&told).contains("\"delta\"") {
+        told.extend_from_slice(&response.chunk().await.unwrap().unwrap());
+    }
+    drop(response);
+    sessions::state(stage, &id, "interrupted").await;
+    id
+}
+
+async fn resumed(stage: &Stage, id: &str) -> Value {
+    let events = stage.client.get(stage.url(&format!("/v1/sessions/{id}/events")));
+    let events = events.header("accept", "application/x-ndjson").header("last-event-id", format!("{id}:1"));
+    lines(&events.send().await.unwrap().text().await.unwrap()).pop().unwrap()
+}
+
+#[tokio::test]
+async fn a_run_that_is_resumed_is_asked_again_with_its_files() {
+    let stage = Stage::start([begun(), Reply::text(ANSWER)]).await;
+    let id = interrupted(&stage).await;
+    let end = resumed(&stage, &id).await;
+    assert!(end.get("final").is_some(), "{end}");
+    let sent: Vec<_> = stage.mock.requests().iter().map(|request| request.body.to_string()).collect();
+    assert_eq!((sent.len(), &sent[0]), (2, &sent[1]));
+    assert!(sent[1].contains("data:image/"), "{}", sent[1]);
+}
+
+#[tokio::test]
+async fn a_run_that_is_resumed_without_its_files_says_that_they_must_be_sent_again() {
+    let set = |settings: &mut cog_server::ServerSettings| settings.uploads.per_client = 1;
+    let stage = Stage::with([begun(), Reply::text(ANSWER)], set).await;
+    let id = interrupted(&stage).await;
+    place(&stage).await;
+    let end = resumed(&stage, &id).await;
+    assert_eq!(code(&end), "E1018", "{end}");
+    let suggestion = end.pointer("/error/suggestion").unwrap().to_string();
+    assert!(suggestion.contains("send its files"), "{suggestion}");
+    assert_eq!(stage.mock.requests().len(), 1);
 }
 
 #[tokio::test]

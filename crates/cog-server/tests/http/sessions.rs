@@ -17,7 +17,7 @@ async fn text(stage: &Stage, path: &str, headers: &[(&str, &str)]) -> String {
 }
 
 /// The state of a session, once it is this one.
-async fn state(stage: &Stage, id: &str, wanted: &str) -> Value {
+pub(crate) async fn state(stage: &Stage, id: &str, wanted: &str) -> Value {
     loop {
         let info = envelope(stage.get(&format!("/v1/sessions/{id}")).await).await;
         if info.get("state").unwrap().as_str() == Some(wanted) {

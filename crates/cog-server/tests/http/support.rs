@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_json::Value;
+use cog_media::Access;
 use cog_module::{Finder, files::write_atomic};
 use cog_provider::{
     HttpProvider,
@@ -12,7 +13,7 @@ use cog_run::{
     Runtime,
     sessions::{SessionSettings, Sessions},
 };
-use cog_server::{Server, ServerSettings};
+use cog_server::{MediaStore, Server, ServerSettings};
 use cog_testkit::{Mock, Reply, Wire};
 use reqwest::{RequestBuilder, Response};
 use tempfile::TempDir;
@@ -24,8 +25,14 @@ pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "ris
 /// A body that fits them.
 pub(crate) const BODY: &str = r#"{"input": {"query": "why?"}}"#;
 
-/// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both; and one
-/// that makes pictures, `draws`.
+/// The schemas of a question and of its answer.
+const TEXT: &str =
+    r#"{"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}}"#;
+const RESULT: &str = r#"{"type": "object", "required": ["result", "rationale"], "properties":
+    {"result": {"type": "string"}, "rationale": {"type": "string"}}}"#;
+
+/// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both; one that makes
+/// pictures, `draws`; and one that takes them, `sees`.
 pub(crate) struct Stage {
     pub(crate) mock: Mock,
     pub(crate) address: String,
@@ -61,10 +68,13 @@ impl Stage {
             module(&folder, name, mode);
         }
         artist(&folder);
+        viewer(&folder);
         let mut settings = ServerSettings::default();
         set(&mut settings);
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
-        let server = Server::new(settings, runtime(&mock, &folder), sessions);
+        let media = MediaStore::new(settings.uploads.clone(), None);
+        let runtime = runtime(&mock, &folder, &media);
+        let server = Server::new(settings, runtime, sessions).with_media(media);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -101,7 +111,7 @@ pub(crate) fn begun() -> Reply {
     Reply::text(ANSWER).pieces(4).cut(6500).hang()
 }
 
-fn runtime(mock: &Mock, folder: &TempDir) -> Runtime {
+fn runtime(mock: &Mock, folder: &TempDir, media: &MediaStore) -> Runtime {
     let vendor = Vendor::named("openai").unwrap();
     let base = mock.base_url(Wire::OpenAi);
     let settings = ProviderSettings::of(vendor, |name| match name {
@@ -111,13 +121,21 @@ fn runtime(mock: &Mock, folder: &TempDir) -> Runtime {
     });
     let provider = HttpProvider::new(vendor, ProviderSettings { retries: 0, ..settings }).unwrap();
     let finder = Finder::new(folder.path(), Vec::new(), None);
-    Runtime::builder().provider(Arc::new(provider)).finder(finder).timeout(Duration::from_secs(20)).build()
+    let access = Access { uploads: Some(Arc::new(media.clone())), ..Access::default() };
+    let builder = Runtime::builder().provider(Arc::new(provider)).finder(finder).media(access);
+    builder.timeout(Duration::from_secs(20)).build()
 }
 
 fn module(folder: &TempDir, name: &str, mode: &str) {
-    let data = r#"{"type": "object", "required": ["result", "rationale"], "properties":
-        {"result": {"type": "string"}, "rationale": {"type": "string"}}}"#;
-    written(folder, name, &format!("response:\n  mode: {mode}\n"), data);
+    written(folder, name, &format!("response:\n  mode: {mode}\n"), (TEXT, RESULT));
+}
+
+/// A module that takes a picture: `input.photo`.
+fn viewer(folder: &TempDir) {
+    let input = r##"{"type": "object", "required": ["photo"], "properties":
+        {"query": {"type": "string"}, "photo": {"$ref": "#/$defs/MediaInput"}}}"##;
+    let manifest = "response:\n  mode: both\nmodalities:\n  input: [text, image]\n";
+    written(folder, "sees", manifest, (input, RESULT));
 }
 
 /// A module that makes pictures: `data.picture`, beside `data.rationale`.
@@ -125,20 +143,17 @@ fn artist(folder: &TempDir) {
     let data = r##"{"type": "object", "required": ["rationale"], "properties":
         {"picture": {"$ref": "#/$defs/MediaOutput"}, "rationale": {"type": "string"}}}"##;
     let manifest = "response:\n  mode: both\nmodalities:\n  output: [text, image]\n";
-    written(folder, "draws", manifest, data);
+    written(folder, "draws", manifest, (TEXT, data));
 }
 
-fn written(folder: &TempDir, name: &str, more: &str, data: &str) {
+fn written(folder: &TempDir, name: &str, more: &str, (input, data): (&str, &str)) {
     let root = folder.path().join("cognitive/modules").join(name);
     std::fs::create_dir_all(&root).unwrap();
     let manifest = format!(
         "name: {name}\nversion: 1.0.0\nresponsibility: Answer a question\nexcludes: []\ntier: decision\n\
          meta:\n  risk_rule: explicit\n{more}"
     );
-    let schema = format!(
-        r#"{{"input": {{"type": "object", "required": ["query"], "properties": {{"query": {{"type": "string"}}}}}},
-            "data": {data}}}"#
-    );
+    let schema = format!(r#"{{"input": {input}, "data": {data}}}"#);
     for (file, text) in
         [("module.yaml", manifest.as_str()), ("prompt.md", "Answer."), ("schema.json", schema.as_str())]
     {

@@ -111,6 +111,41 @@ async fn there_is_room_for_so_many_uploads_and_bytes_and_not_for_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_kept_is_there_to_the_end_of_its_time_and_then_its_disk_is_free() {
+    let store = store(|settings| settings.keep = Duration::from_secs(900));
+    let id = created(&store, "me");
+    sent(&store, &id, PIXEL).await.unwrap();
+    let (media, _) = store.media(&id, "me").unwrap();
+    tokio::time::advance(Duration::from_millis(899_999)).await;
+    assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
+    let (made, _) = store.publish("me", media).unwrap();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    assert_eq!(store.0.kept.lock().unwrap().entries.len(), 1, "nobody had to ask for anything more");
+    assert!(matches!(bytes(&store, &id, Some("me")), Err(MediaError::Upload { expired: true })));
+    assert_eq!(bytes(&store, &made, Some("me")).unwrap(), PIXEL, "its own time began when it was made");
+}
+
+#[tokio::test]
+async fn a_file_of_a_run_that_may_be_asked_again_is_kept_until_its_place_is_needed() {
+    let store = store(|settings| settings.per_client = 2);
+    let ids = [created(&store, "me"), created(&store, "me")];
+    for (at, id) in ids.iter().enumerate() {
+        sent(&store, id, PIXEL).await.unwrap();
+        let mut lent = store.lend(id);
+        if at == 0 {
+            lent.let_return();
+        }
+    }
+    assert_eq!(bytes(&store, &ids[0], Some("me")).unwrap(), PIXEL);
+    assert!(matches!(bytes(&store, &ids[1], Some("me")), Err(MediaError::Upload { expired: false })));
+    created(&store, "me");
+    assert!(bytes(&store, &ids[0], Some("me")).is_ok(), "there is a place yet");
+    created(&store, "me");
+    assert!(matches!(bytes(&store, &ids[0], Some("me")), Err(MediaError::Upload { expired: true })));
+    assert_eq!(code(&store.create("me", Wanted::default()).unwrap_err()), "E4002");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_was_not_used_in_time_is_told_to_its_owner_and_gone() {
     let store = store(|settings| settings.keep = Duration::ZERO);
     let id = created(&store, "me");
