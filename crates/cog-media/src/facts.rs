@@ -12,6 +12,8 @@ pub struct Facts {
     pub duration_ms: Option<u64>,
     /// Pages of a document.
     pub pages: Option<u32>,
+    /// Pictures of one that moves; none where it stands still.
+    pub frames: Option<u32>,
     /// Samples a second, of its sound; none where it has no sound.
     pub sample_rate: Option<u32>,
     /// Channels of its sound.
@@ -27,6 +29,7 @@ impl Facts {
         w.optional("height", &self.height);
         w.optional("duration_ms", &self.duration_ms);
         w.optional("pages", &self.pages);
+        w.optional("frames", &self.frames);
         w.optional("sample_rate", &self.sample_rate);
         w.optional("channels", &self.channels);
         w.optional("orientation", &self.orientation.map(|turn| u32::from(turn.exif())));

@@ -1,5 +1,6 @@
 //! From a checked picture to what a provider is sent (SPEC 8.3, media normalisation).
 
+mod frames;
 mod gif;
 mod jpeg;
 mod pixels;
@@ -13,6 +14,7 @@ use cog_spec::Modality;
 
 use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 
+pub(crate) use self::frames::frames;
 use self::plan::{Broken, Scan};
 
 /// What a provider takes.
@@ -149,33 +151,39 @@ pub fn normalise(media: &Media, takes: &Takes, rules: &MediaRules) -> Result<Pre
     if !steps.is_empty() {
         return remake::remake(media, steps, takes, rules);
     }
-    let stripped = without_metadata(media, rules)?;
+    let Some(stripped) = without_metadata(media, rules)? else {
+        return remake::remake(media, vec![Step::FirstFrame], takes, rules);
+    };
     match takes.max_bytes {
         Some(limit) if stripped.stored.len() > limit => remake::remake(media, steps, takes, rules),
         _ => Ok(stripped),
     }
 }
 
-/// Leaves out what is neither pixels nor their colours. A GIF keeps its first frame alone, also where metadata stay.
-fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Prepared, MediaError> {
-    let (media_type, stored) = (media.media_type(), media.bytes());
+/// Leaves out what is neither pixels nor their colours. What moves keeps its first frame alone, also where metadata stay;
+/// none where that takes decoding it.
+fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared>, MediaError> {
+    let (media_type, stored, keeps) = (media.media_type(), media.bytes(), !rules.strip_metadata);
+    let moves = media.facts().frames.is_some();
     let mut scan = Scan::new(stored.reader(), stored.len());
-    let (plan, step) = match media_type {
-        "image/gif" => (gif::first_frame(&mut scan), Step::FirstFrame),
-        _ if !rules.strip_metadata => {
-            return Ok(Prepared::whole(media));
-        }
-        "image/jpeg" => (jpeg::strip(&mut scan), Step::Stripped),
-        "image/png" => (png::strip(&mut scan), Step::Stripped),
-        "image/webp" => (webp::strip(&mut scan), Step::Stripped),
-        _ => (Err(Broken), Step::Stripped),
+    let plan = match media_type {
+        "image/gif" => gif::first_frame(&mut scan).map(Some),
+        "image/png" if moves => png::still(&mut scan, keeps).map(Some),
+        "image/webp" if moves => webp::first_frame(&mut scan, keeps),
+        _ if keeps => return Ok(Some(Prepared::whole(media))),
+        "image/jpeg" => jpeg::strip(&mut scan).map(Some),
+        "image/png" => png::still(&mut scan, keeps).map(Some),
+        "image/webp" => webp::strip(&mut scan).map(Some),
+        _ => Err(Broken),
     };
     let plan =
         plan.map_err(|Broken| MediaError::Damaged { media_type, what: "its parts are broken or cut" })?;
+    let Some(plan) = plan else { return Ok(None) };
+    let step = if moves || media_type == "image/gif" { Step::FirstFrame } else { Step::Stripped };
     // What keeps as many bytes keeps all of them.
     match plan.len() == stored.len() {
-        true => Ok(Prepared::whole(media)),
-        false => Ok(Prepared::made(media_type, plan.carry_out(stored)?, vec![step])),
+        true => Ok(Some(Prepared::whole(media))),
+        false => Ok(Some(Prepared::made(media_type, plan.carry_out(stored)?, vec![step]))),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::BufReader;
 
 use image::{ImageDecoder as _, ImageFormat, ImageReader, metadata::Orientation as Turn};
 
-use crate::{Facts, MediaError, Orientation, Stored};
+use crate::{Facts, MediaError, Orientation, Stored, normalise::frames};
 
 /// Reads the header of a picture.
 ///
@@ -24,5 +24,6 @@ pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, 
     let orientation = Orientation::new(turn.to_exif());
     let (width, height) =
         if orientation.is_some_and(Orientation::swaps_sides) { (height, width) } else { (width, height) };
-    Ok(Facts { width: Some(width), height: Some(height), orientation, ..Facts::default() })
+    let frames = frames(stored, media_type);
+    Ok(Facts { width: Some(width), height: Some(height), frames, orientation, ..Facts::default() })
 }

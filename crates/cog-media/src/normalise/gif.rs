@@ -30,6 +30,30 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Bro
     }
 }
 
+/// How many frames there are before the end, or before it breaks.
+pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> u32 {
+    let mut found = 0;
+    let mut count = || -> Result<(), Broken> {
+        let [.., flags, _, _] = scan.take::<13>()?;
+        scan.skip(colours(flags))?;
+        loop {
+            match scan.byte()? {
+                b'!' => scan.skip(1)?,
+                b',' => {
+                    let [.., flags]: [u8; 9] = scan.take()?;
+                    scan.skip(colours(flags) + 1)?;
+                    found += 1;
+                }
+                _ => return Ok(()),
+            }
+            blocks(scan)?;
+        }
+    };
+    // What breaks has no more of them.
+    let _ = count();
+    found
+}
+
 /// How many bytes a table of colours takes.
 fn colours(flags: u8) -> u64 {
     if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) }

@@ -1,4 +1,4 @@
-//! PNG without texts, dates and Exif (PNG third edition, 11.3).
+//! PNG as a still picture, without texts, dates and Exif (PNG third edition, 11.3).
 
 use std::io::{Read, Seek};
 
@@ -10,8 +10,12 @@ const KEPT: [&[u8; 4]; 15] = [
     b"mDCV", b"cLLI", b"bKGD", b"pHYs",
 ];
 
-/// Keeps the chunks that a still picture is made of; whatever follows its end is left out.
-pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
+/// What pictures that move have beside.
+const MOVING: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
+
+/// Keeps the chunks that a still picture is made of, and its metadata where they are to stay; whatever follows its end
+/// is left out.
+pub(super) fn still(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Plan, Broken> {
     let mut plan = Plan::default();
     let b"\x89PNG\r\n\x1a\n" = &scan.take()? else { return Err(Broken) };
     plan.keep(0, scan.at());
@@ -21,7 +25,7 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
         let kind: [u8; 4] = scan.take()?;
         // Four bytes of checksum follow.
         scan.skip(u64::from(length) + 4)?;
-        if KEPT.contains(&&kind) {
+        if KEPT.contains(&&kind) || (metadata && !MOVING.contains(&&kind)) {
             plan.keep(from, scan.at());
         }
         if &kind == b"IEND" {

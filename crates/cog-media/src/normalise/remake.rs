@@ -40,8 +40,9 @@ pub(super) fn remake(
     let media_type = target(media.media_type(), pixels.is_transparent(), takes)?;
     let (stored, media_type) = small_enough(&mut pixels, media_type, takes)?;
     let is_smaller = media.facts().width.max(media.facts().height) > Some(pixels.longest());
+    let is_one_of_several = media.media_type() == "image/gif" || media.facts().frames.is_some();
     let done = [
-        (Step::FirstFrame, media.media_type() == "image/gif"),
+        (Step::FirstFrame, is_one_of_several && !steps.contains(&Step::FirstFrame)),
         (Step::Scaled, is_smaller && !steps.contains(&Step::Scaled)),
         (Step::Converted, media_type != media.media_type() && !steps.contains(&Step::Converted)),
     ];

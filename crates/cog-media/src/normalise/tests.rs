@@ -94,6 +94,53 @@ fn gif() -> Vec<u8> {
     bytes
 }
 
+/// A WebP of two frames, the first of which begins so many pixels from the left.
+fn moving_webp(left: u8) -> Vec<u8> {
+    let chunk = |kind: &[u8; 4], content: &[u8]| {
+        let size = u32::try_from(content.len()).unwrap();
+        [kind.as_slice(), &size.to_le_bytes(), content, &[0][..content.len() % 2]].concat()
+    };
+    let frame = |left: u8, shade: u8| {
+        let mut still = Vec::new();
+        let pixels = [shade; 10 * 8 * 3];
+        WebPEncoder::new_lossless(&mut still).write_image(&pixels, 10, 8, ExtendedColorType::Rgb8).unwrap();
+        let place = [left / 2, 0, 0, 0, 0, 0, 9, 0, 0, 7, 0, 0, 100, 0, 0, 2];
+        chunk(b"ANMF", &[place.as_slice(), &still[12..]].concat())
+    };
+    let canvas = [0x02 | 0x08, 0, 0, 0, 9 + left, 0, 0, 7, 0, 0];
+    let chunks = [
+        chunk(b"VP8X", &canvas),
+        chunk(b"ANIM", &[0, 0, 0, 0, 0, 0]),
+        frame(left, 90),
+        frame(0, 200),
+        chunk(b"EXIF", SECRET),
+    ];
+    let chunks = chunks.concat();
+    let size = u32::try_from(chunks.len() + 4).unwrap();
+    [b"RIFF", size.to_le_bytes().as_slice(), b"WEBP", &chunks].concat()
+}
+
+/// A PNG of two frames, the first of which is the picture that stands still.
+fn moving_png() -> Vec<u8> {
+    let chunk = |kind: &[u8; 4], content: &[u8]| {
+        let size = u32::try_from(content.len()).unwrap().to_be_bytes();
+        let sum = crc32fast::hash(&[kind.as_slice(), content].concat()).to_be_bytes();
+        [&size, kind.as_slice(), content, &sum].concat()
+    };
+    let control = |number: u8| {
+        let sides = [0, 0, 0, 40, 0, 0, 0, 30, 0, 0, 0, 0, 0, 0, 0, 0];
+        chunk(b"fcTL", &[[0, 0, 0, number].as_slice(), &sides, &[0, 1, 0, 10, 0, 0]].concat())
+    };
+    let mut bytes = Vec::new();
+    PngEncoder::new(&mut bytes).write_image(&drawing(40, 30), 40, 30, ExtendedColorType::Rgb8).unwrap();
+    let begin = memchr::memmem::find(&bytes, b"IDAT").unwrap() - 4;
+    let end = memchr::memmem::find(&bytes, b"IEND").unwrap() - 4;
+    let pixels = [[0, 0, 0, 2].as_slice(), &bytes[begin + 8..end - 4]].concat();
+    bytes.splice(end..end, [control(1), chunk(b"fdAT", &pixels), chunk(b"tEXt", SECRET)].concat());
+    bytes.splice(begin..begin, [chunk(b"acTL", &[0, 0, 0, 2, 0, 0, 0, 0]), control(0)].concat());
+    bytes
+}
+
 fn media(bytes: &[u8]) -> Media {
     checked(bytes, &Expected::default())
 }
@@ -170,6 +217,44 @@ fn of_a_gif_the_first_frame_is_left() {
 }
 
 #[test]
+fn of_every_picture_that_moves_the_first_frame_is_left() {
+    for original in [moving_webp(0), moving_png()] {
+        let moving = media(&original);
+        assert_eq!(moving.facts().frames, Some(2));
+        let rules = MediaRules { strip_metadata: false, ..MediaRules::default() };
+        for (rules, has_metadata) in [(MediaRules::default(), false), (rules, true)] {
+            let prepared = normalise(&moving, &Takes::default(), &rules).unwrap();
+            let first = bytes(&prepared);
+            assert_eq!(
+                (prepared.media_type, &prepared.steps[..]),
+                (moving.media_type(), &[Step::FirstFrame][..])
+            );
+            assert_eq!((media(&first).facts().frames, holds(&first, SECRET)), (None, has_metadata));
+            assert!(decoded(&first) == decoded(&original));
+        }
+    }
+}
+
+#[test]
+fn a_first_frame_that_is_a_part_of_the_picture_is_coded_anew() {
+    let original = moving_webp(6);
+    let prepared = normal(&media(&original), &Takes::default()).unwrap();
+    assert_eq!(prepared.steps, [Step::FirstFrame, Step::Converted]);
+    let first = decoded(&bytes(&prepared));
+    assert_eq!((first.width(), first.height()), (16, 8));
+}
+
+#[test]
+fn a_picture_of_one_frame_does_not_move() {
+    for still in [jpeg(1), png(), webp()] {
+        assert_eq!(media(&still).facts().frames, None);
+    }
+    assert_eq!(media(&gif()).facts().frames, Some(3));
+    let cut = gif();
+    assert_eq!(media(&cut[..cut.len() - 30]).facts().frames, Some(2), "what can be read of it");
+}
+
+#[test]
 fn a_picture_that_its_metadata_turn_is_turned() {
     let prepared = normal(&media(&jpeg(6)), &Takes::default()).unwrap();
     let turned = bytes(&prepared);
@@ -237,7 +322,7 @@ fn what_can_be_seen_through_stands_on_white() {
 #[test]
 fn every_cut_and_every_changed_byte_is_an_answer() {
     let takes = Takes { max_dimension: Some(16), ..Takes::default() };
-    for original in [jpeg(6), png(), webp(), gif()] {
+    for original in [jpeg(6), png(), webp(), gif(), moving_webp(0), moving_png()] {
         let cuts = (0..original.len()).map(|end| original[..end].to_vec());
         let changes = (0..original.len()).map(|at| {
             let mut changed = original.clone();

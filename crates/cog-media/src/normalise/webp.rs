@@ -1,4 +1,4 @@
-//! WebP without Exif and XMP (RFC 9649).
+//! WebP without Exif and XMP, or the first frame of one that moves (RFC 9649).
 
 use std::io::{Read, Seek};
 
@@ -7,16 +7,93 @@ use super::plan::{Broken, Plan, Scan};
 /// The bits of the extended header that say that Exif and XMP follow.
 const EXIF_AND_XMP: u8 = 0x08 | 0x04;
 
+/// The bits that say that it moves, and that it can be seen through.
+const MOVES: u8 = 0x02;
+const ALPHA: u8 = 0x10;
+
 /// Keeps the chunks that pixels are made of, and says in the headers that nothing else is there.
 pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
-    let [b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P'] = scan.take::<12>()? else {
-        return Err(Broken);
-    };
-    let end = u64::from(u32::from_le_bytes(size)) + 8;
+    let end = begin(scan)?;
     let mut chunks = Plan::default();
     while scan.at() < end {
         chunk(scan, &mut chunks)?;
     }
+    file(chunks)
+}
+
+/// Keeps the first frame as a still picture, and metadata where they are to stay; none where that frame is only a part of
+/// the picture.
+pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Option<Plan>, Broken> {
+    let end = begin(scan)?;
+    let (mut chunks, mut first) = (Plan::default(), None);
+    let Head { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = head(scan)? else { return Err(Broken) };
+    let [flags, _, _, _, canvas @ ..] = scan.take::<10>()?;
+    while scan.at() < end {
+        let Head { from, kind, padded, .. } = head(scan)?;
+        let inside = scan.at() + padded;
+        match &kind {
+            b"ANMF" if first.is_none() => {
+                let [0, 0, 0, 0, 0, 0, place @ .., _, _, _, _] = scan.take::<16>()? else { return Ok(None) };
+                if place != canvas {
+                    return Ok(None);
+                }
+                first = Some(frame(scan, inside, &mut chunks)?);
+            }
+            b"ICCP" => chunks.keep(from, inside),
+            b"EXIF" | b"XMP " if metadata => chunks.keep(from, inside),
+            _ => {}
+        }
+        scan.skip(inside.checked_sub(scan.at()).ok_or(Broken)?)?;
+    }
+    let alpha = if first.ok_or(Broken)? { ALPHA } else { 0 };
+    let kept = if metadata { EXIF_AND_XMP } else { 0 };
+    let flags = flags & !(MOVES | ALPHA | EXIF_AND_XMP) | (flags & (alpha | kept));
+    let mut plan = Plan::default();
+    plan.put([b"VP8X\x0A\0\0\0", [flags, 0, 0, 0].as_slice(), &canvas].concat());
+    plan.append(chunks);
+    file(plan).map(Some)
+}
+
+/// Keeps the pixels of a frame; whether it may be seen through.
+fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result<bool, Broken> {
+    let mut has_alpha = false;
+    while scan.at() < end {
+        let Head { from, kind, padded, .. } = head(scan)?;
+        scan.skip(padded)?;
+        if matches!(&kind, b"ALPH" | b"VP8 " | b"VP8L") {
+            has_alpha |= &kind != b"VP8 ";
+            plan.keep(from, scan.at());
+        }
+    }
+    Ok(has_alpha)
+}
+
+/// How many frames there are, as far as they can be read; none where it does not move.
+pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Option<u32> {
+    let end = begin(scan).ok()?;
+    let Head { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = head(scan).ok()? else { return None };
+    let [flags, ..] = scan.take::<10>().ok()?;
+    let mut found = 0;
+    while scan.at() < end {
+        let Ok(Head { kind, padded, .. }) = head(scan) else { break };
+        found += u32::from(&kind == b"ANMF");
+        if scan.skip(padded).is_err() {
+            break;
+        }
+    }
+    (flags & MOVES != 0).then_some(found)
+}
+
+/// Reads the head of the file; gives where it says that it ends.
+fn begin(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
+    let [b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P'] = scan.take::<12>()? else {
+        return Err(Broken);
+    };
+    Ok(u64::from(u32::from_le_bytes(size)) + 8)
+}
+
+/// A file of these chunks.
+fn file(chunks: Plan) -> Result<Plan, Broken> {
     let size = u32::try_from(chunks.len() + 4).map_err(|_| Broken)?;
     let mut plan = Plan::default();
     plan.put([b"RIFF", size.to_le_bytes().as_slice(), b"WEBP"].concat());
@@ -24,13 +101,26 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     Ok(plan)
 }
 
-fn chunk(scan: &mut Scan<impl Read + Seek>, plan: &mut Plan) -> Result<(), Broken> {
+/// The head of a chunk.
+struct Head {
+    from: u64,
+    kind: [u8; 4],
+    size: u64,
+    /// Its size with what fills it up.
+    padded: u64,
+}
+
+fn head(scan: &mut Scan<impl Read + Seek>) -> Result<Head, Broken> {
     let from = scan.at();
-    let kind: [u8; 4] = scan.take()?;
-    let size = u32::from_le_bytes(scan.take()?);
+    let kind = scan.take()?;
+    let size = u64::from(u32::from_le_bytes(scan.take()?));
     // Chunks of an odd size are followed by a byte of nothing, which some leave out at the end.
-    let size = u64::from(size);
     let padded = if scan.at() + size == scan.length() { size } else { size + size % 2 };
+    Ok(Head { from, kind, size, padded })
+}
+
+fn chunk(scan: &mut Scan<impl Read + Seek>, plan: &mut Plan) -> Result<(), Broken> {
+    let Head { from, kind, size, padded } = head(scan)?;
     match &kind {
         b"VP8X" if size == 10 => {
             let flags = scan.byte()? & !EXIF_AND_XMP;

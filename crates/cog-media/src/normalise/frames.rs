@@ -1,0 +1,34 @@
+//! How many pictures a picture that moves is made of, without decoding one.
+
+use std::io::{Read, Seek};
+
+use super::{
+    gif,
+    plan::{Broken, Scan},
+    webp,
+};
+use crate::Stored;
+
+/// The frames of a picture that moves, as far as its structure can be read; none of one that stands still.
+pub(crate) fn frames(stored: &Stored, media_type: &str) -> Option<u32> {
+    let mut scan = Scan::new(stored.reader(), stored.len());
+    match media_type {
+        "image/gif" => Some(gif::frames(&mut scan)).filter(|frames| *frames > 1),
+        "image/png" => in_png(&mut scan).ok().flatten(),
+        "image/webp" => webp::frames(&mut scan),
+        _ => None,
+    }
+}
+
+/// What the header of an animation says, which stands before the pixels (PNG third edition, 11.3.6).
+fn in_png(scan: &mut Scan<impl Read + Seek>) -> Result<Option<u32>, Broken> {
+    scan.skip(8)?;
+    loop {
+        let length = u32::from_be_bytes(scan.take()?);
+        match &scan.take::<4>()? {
+            b"acTL" => return Ok(Some(u32::from_be_bytes(scan.take()?))),
+            b"IDAT" | b"IEND" => return Ok(None),
+            _ => scan.skip(u64::from(length) + 4)?,
+        }
+    }
+}
