@@ -14,7 +14,7 @@ const PNG: &str =
 const TO_BASE64: &str = r#"{"input": {"query": "why?"}, "_options": {"media_output": "base64"}}"#;
 
 fn drawn() -> Reply {
-    Reply::text(&format!(
+    Reply::text(format!(
         r#"{{"ok": true, "meta": {{"confidence": 0.9, "risk": "low", "explain": "e"}}, "data": {{
             "picture": {{"type": "base64", "media_type": "image/png", "data": "{PNG}"}}, "rationale": "r"}}}}"#
     ))
