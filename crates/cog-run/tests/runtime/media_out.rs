@@ -23,12 +23,12 @@ const JPEG: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQE
 const GIF: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
 /// An answer with room for a picture.
-const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
+pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
     "data": {"rationale": "because"}, "error": null}"#;
 
 /// A module that makes pictures, with these lines more in its manifest; `data` has a picture, a list of two, and a
 /// rationale.
-fn artist(manifest: &[&str]) -> TempDir {
+pub(crate) fn artist(manifest: &[&str]) -> TempDir {
     let lines = [&["modalities: {output: [text, image]}", "response: {mode: both}"], manifest].concat();
     let folder = folder("Draw $query.", &lines);
     let schema = json!({
@@ -52,7 +52,7 @@ fn medium(media_type: Option<&str>, data: &str) -> ModelEvent {
     ModelEvent::Media(ModelMedia { media_type: media_type.map(str::to_owned), data: data.to_owned(), params })
 }
 
-fn png() -> ModelEvent {
+pub(crate) fn png() -> ModelEvent {
     medium(Some("image/png"), PNG)
 }
 

@@ -38,8 +38,12 @@ struct Bench {
 
 impl Bench {
     fn new(provider: Scripted, settings: SessionSettings) -> Self {
+        Self::of(support::folder("Answer.", &[]), provider, settings)
+    }
+
+    fn of(module: TempDir, provider: Scripted, settings: SessionSettings) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::rename(support::folder("Answer.", &[]).keep(), folder.path().join("m")).unwrap();
+        std::fs::rename(module.keep(), folder.path().join("m")).unwrap();
         let provider = Arc::new(provider);
         let finder = Finder::new(".", vec![folder.path().to_owned()], None);
         let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).finder(finder);

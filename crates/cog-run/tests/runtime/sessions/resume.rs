@@ -52,6 +52,26 @@ async fn an_interrupted_run_is_asked_again_in_its_session() {
 }
 
 #[tokio::test]
+async fn a_picture_is_told_again_where_a_reader_was_cut_off() {
+    let text = crate::media_out::ANSWER;
+    let events: Vec<_> = [crate::media_out::png()].into_iter().chain(pieces(text, 7)).collect();
+    let provider = Scripted::new([events]);
+    let bench = Bench::of(crate::media_out::artist(&[]), provider, SessionSettings::default());
+    let id = bench.finish().await;
+    let lines = bench.log(&id).await;
+    assert_eq!(applied(&lines), final_data(&lines));
+    assert_eq!(final_data(&lines)["picture"]["width"], 1);
+    let last_seq = lines.iter().map(|(_, seq, _)| *seq).max().unwrap();
+    for cut in 0..=last_seq {
+        let before = lines.iter().filter(|(event, seq, _)| event == "chunk" && *seq <= cut).cloned();
+        let resumed = read(bench.resume(&id, cut).await.unwrap()).await;
+        let all: Vec<Line> = before.chain(resumed.into_iter().skip(1)).collect();
+        assert_eq!(applied(&all), final_data(&lines), "after {cut}");
+    }
+    assert_eq!(bench.provider.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn a_run_that_the_provider_cut_goes_on_when_it_is_resumed() {
     let mut cut = pieces(&answer("before"), 7);
     cut.truncate(cut.len() - 3);
