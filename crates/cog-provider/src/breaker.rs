@@ -169,6 +169,10 @@ impl Provider for Breaker {
         self.provider.formats()
     }
 
+    fn makes(&self, model: &str) -> &[Modality] {
+        self.provider.makes(model)
+    }
+
     fn key(&self) -> Option<&Secret> {
         self.provider.key()
     }

@@ -120,7 +120,7 @@ impl HttpProvider {
 
     fn wire(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
         let question = self.question(request)?;
-        let mut wire = self.vendor.protocol.protocol().request(&question)?;
+        let mut wire = question.protocol().request(&question)?;
         question.check_size(wire.body.len() as u64)?;
         wire.auth = self.auth();
         Ok(wire)
@@ -191,19 +191,26 @@ impl Provider for HttpProvider {
         self.vendor.formats
     }
 
+    fn makes(&self, model: &str) -> &[Modality] {
+        self.vendor.makes(if model.is_empty() { &self.model } else { model })
+    }
+
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
         self.wire(request).map(Some)
     }
 
     fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
-        Ok(self.vendor.protocol.protocol().check(&self.question(request)?)?)
+        let question = self.question(request)?;
+        Ok(question.protocol().check(&question)?)
     }
 
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
         Box::pin(async move {
             self.check_key()?;
             let wire = self.wire(request)?;
-            self.call(wire, self.model_of(request).to_owned(), request.timeout).ask().await
+            let question = self.question(request)?;
+            let reply = question.reply_form();
+            self.call(wire, question.model.to_owned(), request.timeout).ask(reply).await
         })
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod reply;
 mod sse;
 
 use cog_json::Node;
-use cog_spec::ModelEvent;
+use cog_spec::{Modality, ModelEvent};
 use thiserror::Error;
 
 use crate::{ModelRequest, RequestError, WireRequest, vendors::Vendor};
@@ -54,8 +54,8 @@ pub trait Protocol: Send + Sync {
         Vec::new()
     }
 
-    /// A decoder for one reply.
-    fn decoder(&self) -> Box<dyn Decoder>;
+    /// A decoder for one reply, of which no piece, an event, a line or a body, is longer than `limit` bytes.
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder>;
 
     /// The path that lists the models, after the address.
     fn models_path(&self, base_url: &str) -> String;
@@ -75,6 +75,38 @@ pub struct Ask<'a> {
     pub base_url: &'a str,
     /// The model to ask.
     pub model: &'a str,
+}
+
+impl Ask<'_> {
+    /// The wire form that the vendor speaks with this model.
+    pub(crate) fn protocol(&self) -> &'static dyn Protocol {
+        self.vendor.protocol_of(self.model).protocol()
+    }
+
+    /// The kinds of media that are asked for and that the model makes.
+    pub(crate) fn makes(&self) -> impl Iterator<Item = Modality> {
+        let made = self.vendor.makes(self.model);
+        self.request.makes.iter().copied().filter(move |kind| made.contains(kind))
+    }
+
+    /// How the reply will be read.
+    pub(crate) fn reply_form(&self) -> ReplyForm {
+        let limit = if self.makes().next().is_some() { MAX_MEDIA_PIECE } else { MAX_PIECE };
+        ReplyForm { protocol: self.protocol(), limit }
+    }
+}
+
+/// How a reply is read; each attempt has a decoder of its own.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplyForm {
+    protocol: &'static dyn Protocol,
+    limit: usize,
+}
+
+impl ReplyForm {
+    pub(crate) fn decoder(self) -> Box<dyn Decoder> {
+        self.protocol.decoder(self.limit)
+    }
 }
 
 /// Reads one reply, bytes in, events out.
@@ -151,4 +183,7 @@ impl ProtocolKind {
 
 /// The most bytes of one piece of a reply: an event, a line, a body. An answer of the largest size
 /// (8 MiB) fits, escapes and all.
-pub(crate) const MAX_PIECE: usize = 16 << 20;
+pub const MAX_PIECE: usize = 16 << 20;
+
+/// The same where media are asked for: a picture of 20 MB fits, as base64.
+pub const MAX_MEDIA_PIECE: usize = 32 << 20;

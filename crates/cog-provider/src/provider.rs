@@ -45,6 +45,12 @@ pub trait Provider: Send + Sync {
         Formats::ANY
     }
 
+    /// The kinds of media that a model of it makes beside text (SPEC 2.2); the model is empty for the provider's own.
+    fn makes(&self, model: &str) -> &[Modality] {
+        let _ = model;
+        &[Modality::Image, Modality::Audio, Modality::Video]
+    }
+
     /// The request as it would be sent, without sending it; none for a provider without a wire form.
     ///
     /// # Errors

@@ -16,6 +16,9 @@ pub struct ModelRequest {
     pub messages: Conversation,
     /// The schema the answer should have, where one is asked for.
     pub output: Option<Arc<OutputSchema>>,
+    /// The kinds of media that the answer may hold beside its text (SPEC 2.2). A provider makes those that its model can
+    /// ([`Provider::makes`](crate::Provider::makes)) and answers in text otherwise.
+    pub makes: Vec<Modality>,
     /// How the model is to generate.
     pub generation: Generation,
     /// How long the whole call may take, retries included.
@@ -29,6 +32,7 @@ impl ModelRequest {
             model: String::new(),
             messages,
             output: None,
+            makes: Vec::new(),
             generation: Generation::default(),
             timeout: None,
         }

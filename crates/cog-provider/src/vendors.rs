@@ -43,8 +43,21 @@ pub struct Vendor {
     pub input: &'static [Modality],
     /// How it takes media.
     pub formats: Formats,
+    /// Which of its models make media; the first that fits a name counts.
+    pub makers: &'static [Maker],
     /// Where it differs from its protocol.
     pub quirks: Quirks,
+}
+
+/// Models that make media.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Maker {
+    /// A part of their names; all names hold an empty one.
+    pub named: &'static str,
+    /// What they make.
+    pub makes: &'static [Modality],
+    /// The wire form in which they are asked; none for that of the row.
+    pub protocol: Option<ProtocolKind>,
 }
 
 /// Whether a vendor wants a key.
@@ -108,6 +121,20 @@ impl Vendor {
     /// The vendor of this name.
     pub fn named(name: &str) -> Option<&'static Vendor> {
         VENDORS.iter().find(|vendor| vendor.name == name)
+    }
+
+    /// The kinds of media that a model makes beside text.
+    pub fn makes(&self, model: &str) -> &'static [Modality] {
+        self.maker(model).map_or(&[], |maker| maker.makes)
+    }
+
+    /// The wire form in which a model is asked.
+    pub fn protocol_of(&self, model: &str) -> ProtocolKind {
+        self.maker(model).and_then(|maker| maker.protocol).unwrap_or(self.protocol)
+    }
+
+    fn maker(&self, model: &str) -> Option<&'static Maker> {
+        self.makers.iter().find(|maker| model.contains(maker.named))
     }
 
     /// The variable to name in messages about the key.

@@ -7,7 +7,7 @@ use cog_harmony::{Conversation, Message};
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider};
 use cog_schema::Loss;
-use cog_spec::{Dialect, Generation};
+use cog_spec::{Dialect, Generation, Modality};
 
 use crate::compiled::Compiled;
 
@@ -27,19 +27,32 @@ impl Question {
         messages: Conversation,
         timeout: Duration,
     ) -> ModelRequest {
-        let told = self.compiled.told(&self.module, provider.dialect());
+        let told = self.compiled.told(&self.module, self.dialect(provider, model));
         ModelRequest {
             model: model.to_owned(),
             messages,
             output: told.map(|told| Arc::clone(&told.output)),
+            makes: self.makes(provider, model),
             generation: self.generation.clone(),
             timeout: Some(timeout),
         }
     }
 
-    /// What a provider's dialect cannot say of the contract.
-    pub(crate) fn lost(&self, provider: &dyn Provider) -> Vec<Loss> {
-        self.compiled.told(&self.module, provider.dialect()).map(|told| told.lost.clone()).unwrap_or_default()
+    /// The kinds of media that the module wants and the model makes.
+    fn makes(&self, provider: &dyn Provider, model: &str) -> Vec<Modality> {
+        let made = provider.makes(model);
+        let wanted = self.module.manifest.modalities.output.iter();
+        wanted.copied().filter(|kind| made.contains(kind)).collect()
+    }
+
+    /// How a model is told the schema of its answer. Those that make media take none beside that.
+    fn dialect(&self, provider: &dyn Provider, model: &str) -> Dialect {
+        if self.makes(provider, model).is_empty() { provider.dialect() } else { Dialect::Prompt }
+    }
+
+    /// What a dialect cannot say of the contract.
+    pub(crate) fn lost(&self, dialect: Dialect) -> Vec<Loss> {
+        self.compiled.told(&self.module, dialect).map(|told| told.lost.clone()).unwrap_or_default()
     }
 }
 

@@ -36,7 +36,7 @@ impl Prepared {
         Ok(Rendered {
             provider: provider.name().to_owned(),
             dialect: self.rules.asked,
-            lost: question.lost(provider.as_ref()),
+            lost: question.lost(self.rules.asked),
             messages: request.messages,
             request: wire,
         })

@@ -5,6 +5,7 @@ use std::time::Duration;
 pub struct Reply {
     pub(crate) text: String,
     pub(crate) reasoning: String,
+    pub(crate) media: Vec<Medium>,
     pub(crate) refusal: Option<String>,
     pub(crate) finish: Finish,
     pub(crate) model: String,
@@ -19,6 +20,13 @@ pub struct Reply {
     pub(crate) delay: Duration,
     pub(crate) pause: Duration,
     pub(crate) hang: bool,
+}
+
+/// A picture or a sound beside the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Medium {
+    pub(crate) media_type: String,
+    pub(crate) data: String,
 }
 
 /// Why the model says it stopped; each vendor has its own word.
@@ -41,6 +49,7 @@ impl Reply {
         Self {
             text: text.into(),
             reasoning: String::new(),
+            media: Vec::new(),
             refusal: None,
             finish: Finish::Stop,
             model: "mock-model".to_owned(),
@@ -78,6 +87,13 @@ impl Reply {
     #[must_use]
     pub fn reasoning(self, text: impl Into<String>) -> Self {
         Self { reasoning: text.into(), ..self }
+    }
+
+    /// With this medium beside the text.
+    #[must_use]
+    pub fn media(mut self, media_type: impl Into<String>, base64: impl Into<String>) -> Self {
+        self.media.push(Medium { media_type: media_type.into(), data: base64.into() });
+        self
     }
 
     /// The model refuses, with these words.

@@ -8,8 +8,8 @@ use crate::{Finish, Reply};
 
 impl Reply {
     /// Reads a reply: `{"text": "…"}`, or `{"status": 429, "message": "…"}`, or `{"raw": "…"}`, and with it
-    /// any of `reasoning`, `refusal`, `finish`, `model`, `usage` (`[in, out]`), `pieces`, `network`, `cut`,
-    /// `delay_ms`, `pause_ms`, `hang`, `headers`. A `text` that is no string is sent as JSON.
+    /// any of `media` (`[{"media_type", "data"}]`, base64), `reasoning`, `refusal`, `finish`, `model`, `usage`
+    /// (`[in, out]`), `pieces`, `network`, `cut`, `delay_ms`, `pause_ms`, `hang`, `headers`. A `text` that is no string is sent as JSON.
     ///
     /// # Errors
     /// A field that is not known, or has another type.
@@ -32,6 +32,10 @@ impl Reply {
             "refusal" => self.refusal(text()?),
             "finish" => self.finish(finish(value.as_str()?)),
             "model" => self.model(text()?),
+            "media" => value.as_array()?.iter().try_fold(self, |reply, medium| {
+                let text = |key: &str| Some(medium.get(key)?.as_str()?.to_owned());
+                Some(reply.media(text("media_type")?, text("data")?))
+            })?,
             "usage" => self.usage(value.get(0)?.as_u64()?, value.get(1)?.as_u64()?),
             "pieces" => self.pieces(number()?),
             "network" => self.network(number()?),

@@ -15,13 +15,15 @@ use super::{
 };
 use crate::{
     Deadline, ModelStream, ProviderError, WireRequest,
-    protocol::{DecodeError, Decoder},
+    protocol::{DecodeError, Decoder, ReplyForm},
     transport::{Pieces, Transport, WireReply},
     vendors::{ProviderSettings, Vendor},
 };
 
 /// The longest answer, in bytes of text; reasoning counts.
 const LONGEST: usize = 8 << 20;
+/// The most base64 of media in one answer: three pictures of 16 MB.
+const MOST_MEDIA: usize = 64 << 20;
 /// How much of the body of an error is read.
 const FAULT_BYTES: usize = 64 << 10;
 
@@ -48,11 +50,11 @@ impl Call {
     }
 
     /// Asks, again where that can help, until the first token is there.
-    pub(super) async fn ask(self) -> Result<ModelStream, ProviderError> {
+    pub(super) async fn ask(self, form: ReplyForm) -> Result<ModelStream, ProviderError> {
         let mut attempt = 0;
         loop {
             let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token);
-            let failure = match limit.hold(self.open()).await {
+            let failure = match limit.hold(self.open(form)).await {
                 Ok(Ok((reading, failed))) => return Ok(self.stream(reading, failed)),
                 Ok(Err(failure)) => failure,
                 Err(()) => Failure::last(self.late(limit)),
@@ -73,7 +75,7 @@ impl Call {
             while let Some(piece) = self.piece(&mut reply.pieces).await? {
                 body.extend_from_slice(&piece);
                 if body.len() > LONGEST {
-                    return Err(Failure::last(self.too_large()));
+                    return Err(Failure::last(self.too_large(LONGEST)));
                 }
             }
             let fault = |error: cog_json::SyntaxError| {
@@ -89,11 +91,9 @@ impl Call {
     }
 
     /// One attempt, up to the first token; with it, perhaps, the fault that came right behind it.
-    async fn open(&self) -> Result<(Reading, Option<ProviderError>), Failure> {
+    async fn open(&self, form: ReplyForm) -> Result<(Reading, Option<ProviderError>), Failure> {
         let reply = self.send().await?;
-        let decoder = self.setup.vendor.protocol.protocol().decoder();
-        let mut reading =
-            Reading { pieces: reply.pieces, decoder, ready: VecDeque::new(), length: 0, done: false };
+        let mut reading = Reading::new(reply.pieces, form.decoder());
         while !reading.begun() && !reading.done {
             match self.read(&mut reading).await {
                 Err(failure) if reading.begun() => {
@@ -130,10 +130,10 @@ impl Call {
         if let Err(error) = reading.take(piece) {
             return Err(self.context().of_decode(&error, begun || reading.begun()));
         }
-        if reading.length > LONGEST {
-            return Err(Failure::last(self.too_large()));
+        match reading.excess() {
+            Some(limit) => Err(Failure::last(self.too_large(limit))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     async fn piece(&self, pieces: &mut Pieces) -> Result<Option<Bytes>, Failure> {
@@ -204,8 +204,8 @@ impl Call {
         ProviderError::Timeout { vendor: self.setup.vendor.title, deadline: limit.kind, limit: limit.length }
     }
 
-    fn too_large(&self) -> ProviderError {
-        ProviderError::TooLarge { vendor: self.setup.vendor.title, limit: LONGEST }
+    fn too_large(&self, limit: usize) -> ProviderError {
+        ProviderError::TooLarge { vendor: self.setup.vendor.title, limit }
     }
 
     fn context(&self) -> Context<'_> {
@@ -236,14 +236,26 @@ struct Reading {
     ready: VecDeque<ModelEvent>,
     /// Bytes of text so far.
     length: usize,
+    /// Bytes of base64 of media so far.
+    media: usize,
     /// Nothing more is to be read.
     done: bool,
 }
 
 impl Reading {
+    fn new(pieces: Pieces, decoder: Box<dyn Decoder>) -> Self {
+        Self { pieces, decoder, ready: VecDeque::new(), length: 0, media: 0, done: false }
+    }
+
     /// Whether part of the answer has been there.
     fn begun(&self) -> bool {
-        self.length > 0
+        self.length > 0 || self.media > 0
+    }
+
+    /// The limit that it is beyond.
+    fn excess(&self) -> Option<usize> {
+        let text = (self.length > LONGEST).then_some(LONGEST);
+        text.or_else(|| (self.media > MOST_MEDIA).then_some(MOST_MEDIA))
     }
 
     /// Takes a piece, or the end.
@@ -257,7 +269,10 @@ impl Reading {
             }
         };
         for event in events {
-            self.length += length(&event);
+            match &event {
+                ModelEvent::Media(media) => self.media += media.data.len().max(1),
+                event => self.length += length(event),
+            }
             self.done |= matches!(event, ModelEvent::Finished(_));
             self.ready.push_back(event);
         }
@@ -269,7 +284,6 @@ fn length(event: &ModelEvent) -> usize {
     match event {
         ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
         ModelEvent::ToolCall(call) => call.arguments.len().max(1),
-        ModelEvent::Media(media) => media.data.len(),
         _ => 0,
     }
 }

@@ -23,8 +23,8 @@ impl Protocol for Anthropic {
         vec![("anthropic-version", VERSION.to_owned())]
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(), decode::event))
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
+        Box::new(FrameDecoder::new(Frames::events(limit), decode::event))
     }
 
     fn models_path(&self, base_url: &str) -> String {

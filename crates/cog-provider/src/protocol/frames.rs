@@ -6,7 +6,7 @@
 use cog_json::{SyntaxKind, Value};
 
 use super::{
-    DecodeError, MAX_PIECE,
+    DecodeError,
     sse::{SseEvent, SseReader},
 };
 
@@ -36,6 +36,8 @@ pub(crate) struct Frames {
     /// A body, a page or a line that is still arriving; the first bytes of events.
     held: Vec<u8>,
     frames: usize,
+    /// The most bytes of a piece.
+    limit: usize,
 }
 
 /// What the reply turned out to be.
@@ -53,13 +55,14 @@ const SHOWN: usize = 512;
 
 impl Frames {
     /// For a protocol that streams server-sent events.
-    pub(crate) fn events() -> Self {
-        Self { form: Form::Unknown, lines: false, sse: SseReader::default(), held: Vec::new(), frames: 0 }
+    pub(crate) fn events(limit: usize) -> Self {
+        let sse = SseReader::new(limit);
+        Self { form: Form::Unknown, lines: false, sse, held: Vec::new(), frames: 0, limit }
     }
 
     /// For a protocol that streams a JSON object a line.
-    pub(crate) fn lines() -> Self {
-        Self { lines: true, ..Self::events() }
+    pub(crate) fn lines(limit: usize) -> Self {
+        Self { lines: true, ..Self::events(limit) }
     }
 
     /// Takes the next bytes, in any split.
@@ -143,8 +146,8 @@ impl Frames {
     }
 
     fn hold(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        if self.held.len() + bytes.len() > MAX_PIECE {
-            return Err(DecodeError::PieceTooLarge(MAX_PIECE));
+        if self.held.len() + bytes.len() > self.limit {
+            return Err(DecodeError::PieceTooLarge(self.limit));
         }
         self.held.extend_from_slice(bytes);
         Ok(())

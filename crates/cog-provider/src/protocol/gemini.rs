@@ -20,8 +20,8 @@ impl Protocol for Gemini {
         request::request(ask)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(), decode::responses))
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
+        Box::new(FrameDecoder::new(Frames::events(limit), decode::responses))
     }
 
     fn models_path(&self, base_url: &str) -> String {

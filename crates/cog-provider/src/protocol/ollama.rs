@@ -20,8 +20,8 @@ impl Protocol for Ollama {
         request::request(ask)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::lines(), decode::line))
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
+        Box::new(FrameDecoder::new(Frames::lines(limit), decode::line))
     }
 
     fn models_path(&self, _base_url: &str) -> String {

@@ -16,8 +16,8 @@ impl Protocol for OpenAiChat {
         request::request(ask)
     }
 
-    fn decoder(&self) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(), decode::chunk))
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
+        Box::new(FrameDecoder::new(Frames::events(limit), decode::chunk))
     }
 
     fn models_path(&self, _base_url: &str) -> String {

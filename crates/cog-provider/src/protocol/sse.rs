@@ -5,7 +5,7 @@
 //! end of the stream is dropped. Unlike there, bytes that are not UTF-8 are an error: a replacement
 //! character inside an answer would be a silent change of it.
 
-use super::{DecodeError, MAX_PIECE};
+use super::DecodeError;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -21,6 +21,8 @@ pub(crate) type EventSink<'a> = dyn FnMut(SseEvent<'_>) -> Result<(), DecodeErro
 /// A reader of events.
 #[derive(Default)]
 pub(crate) struct SseReader {
+    /// The most bytes of an event.
+    limit: usize,
     /// The line that is still arriving.
     line: Vec<u8>,
     /// The event that is still arriving.
@@ -33,6 +35,11 @@ pub(crate) struct SseReader {
 }
 
 impl SseReader {
+    /// For events of at most `limit` bytes.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { limit, ..Self::default() }
+    }
+
     /// Takes the next bytes, in any split.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
         let mut rest = bytes;
@@ -56,8 +63,8 @@ impl SseReader {
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        if self.line.len() + self.data.len() + bytes.len() > MAX_PIECE {
-            return Err(DecodeError::PieceTooLarge(MAX_PIECE));
+        if self.line.len() + self.data.len() + bytes.len() > self.limit {
+            return Err(DecodeError::PieceTooLarge(self.limit));
         }
         self.line.extend_from_slice(bytes);
         Ok(())

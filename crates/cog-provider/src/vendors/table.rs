@@ -7,7 +7,7 @@ use cog_spec::{
     Modality::{self, Audio, Document, Image, Text, Video},
 };
 
-use super::{Auth, KeyNeed, Quirks, Vendor};
+use super::{Auth, KeyNeed, Maker, Quirks, Vendor};
 use crate::{Formats, protocol::ProtocolKind};
 
 /// Every vendor, in the order in which a key is looked for (supplement section 11).
@@ -51,6 +51,7 @@ const OPENAI_LIKE: Vendor = Vendor {
     dialect: Dialect::OpenAiStrict,
     input: PICTURES,
     formats: OPENAI_FORMATS,
+    makers: &[],
     quirks: Quirks::NONE,
 };
 
@@ -123,6 +124,7 @@ const GEMINI: Vendor = Vendor {
         // What is larger goes through an interface for files, which is not spoken here.
         request_bytes: Some(100 << 20),
     },
+    makers: &[Maker { named: "image", makes: &[Image], protocol: None }],
     ..OPENAI_LIKE
 };
 

@@ -37,6 +37,7 @@ fn question(dialect: Dialect) -> ModelRequest {
             dialect,
             schema: with_schema.then(|| schema.into()),
         })),
+        makes: Vec::new(),
         generation: Generation::default(),
         timeout: None,
     }
@@ -126,6 +127,34 @@ fn pictures_and_sound_travel_in_each_vendors_form() {
     for vendor in ["gemini", "ollama"] {
         let error = rendered(vendor, &ask(vec![linked.clone()])).unwrap_err();
         assert!(matches!(error, ProviderError::Request(RequestError::Address { .. })), "{error}");
+    }
+}
+
+/// What a run of a module asks that makes pictures and sound.
+fn making(model: &str) -> ModelRequest {
+    ModelRequest {
+        model: model.to_owned(),
+        makes: vec![Modality::Image, Modality::Audio],
+        ..question(Dialect::Prompt)
+    }
+}
+
+#[test]
+fn media_are_asked_for_in_each_vendors_form() {
+    for (vendor, model, name) in [("gemini", "gemini-2.5-flash-image", "gemini-picture")] {
+        let row = Vendor::named(vendor).unwrap();
+        snapshot(folder(row), name, &rendered(vendor, &making(model)).unwrap());
+    }
+}
+
+#[test]
+fn a_model_that_makes_no_media_is_asked_for_text() {
+    for vendor in VENDORS.iter().filter(|vendor| vendor.makes("a-model").is_empty()) {
+        let plain = rendered(vendor.name, &question(Dialect::Prompt)).unwrap();
+        assert_eq!(
+            rendered(vendor.name, &ModelRequest { model: "a-model".to_owned(), ..making("") }).unwrap(),
+            plain
+        );
     }
 }
 

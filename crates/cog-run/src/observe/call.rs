@@ -51,6 +51,10 @@ impl Provider for Observed {
         self.provider.formats()
     }
 
+    fn makes(&self, model: &str) -> &[Modality] {
+        self.provider.makes(model)
+    }
+
     fn key(&self) -> Option<&Secret> {
         self.provider.key()
     }

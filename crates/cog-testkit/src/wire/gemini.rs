@@ -9,7 +9,7 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
     }
     let thoughts = reply.reasoning_pieces().into_iter().map(|text| json!({ "text": text, "thought": true }));
     let texts = reply.text_pieces().into_iter().map(|text| json!({ "text": text }));
-    let mut parts: Vec<Value> = thoughts.chain(texts).collect();
+    let mut parts: Vec<Value> = thoughts.chain(texts).chain(media(reply)).collect();
     let last = parts.pop().unwrap_or_default();
     let mut events: Vec<String> = parts.iter().map(|part| data(&response(reply, part, None))).collect();
     match &reply.fault {
@@ -28,7 +28,11 @@ pub(super) fn whole(reply: &Reply) -> Value {
             "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
             "usageMetadata": usage(reply), "modelVersion": reply.model, "responseId": "mock",
         }),
-        None => response(reply, &json!({ "text": reply.text }), Some(finish(reply))),
+        None => {
+            let text = json!({ "text": reply.text });
+            let parts: Vec<Value> = std::iter::once(text).chain(media(reply)).collect();
+            candidate(reply, parts, Some(finish(reply)))
+        }
     }
 }
 
@@ -45,8 +49,19 @@ pub(super) fn failure(status: u16, message: &str) -> Value {
     json!({ "error": { "code": status, "message": message, "status": word } })
 }
 
+fn media(reply: &Reply) -> impl Iterator<Item = Value> {
+    reply
+        .media
+        .iter()
+        .map(|medium| json!({ "inlineData": { "mimeType": medium.media_type, "data": medium.data } }))
+}
+
 fn response(reply: &Reply, part: &Value, finish: Option<&str>) -> Value {
-    let mut candidate = json!({ "content": { "parts": [part], "role": "model" }, "index": 0 });
+    candidate(reply, vec![part.clone()], finish)
+}
+
+fn candidate(reply: &Reply, parts: Vec<Value>, finish: Option<&str>) -> Value {
+    let mut candidate = json!({ "content": { "parts": parts, "role": "model" }, "index": 0 });
     if let (Some(word), Some(fields)) = (finish, candidate.as_object_mut()) {
         fields.insert("finishReason".to_owned(), word.into());
     }

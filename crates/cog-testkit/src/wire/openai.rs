@@ -1,4 +1,4 @@
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::data;
 use crate::{Finish, Reply};
@@ -16,6 +16,9 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
         None => {
             let pieces = reply.text_pieces();
             events.extend(pieces.iter().map(|piece| chunk(reply, &json!({ "content": piece }), None)));
+            if let Some(images) = images(reply) {
+                events.push(chunk(reply, &json!({ "content": "", "images": images }), None));
+            }
         }
     }
     if let Some(message) = &reply.fault {
@@ -32,13 +35,12 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
 }
 
 pub(super) fn whole(reply: &Reply) -> Value {
-    let content = reply.refusal.is_none().then_some(&reply.text);
     json!({
         "id": ID, "object": "chat.completion", "created": CREATED, "model": reply.model,
         "system_fingerprint": "fp_mock",
         "choices": [{
             "index": 0,
-            "message": { "role": "assistant", "content": content, "refusal": reply.refusal },
+            "message": message(reply),
             "logprobs": null,
             "finish_reason": finish(reply),
         }],
@@ -64,6 +66,32 @@ fn chunk(reply: &Reply, delta: &Value, finish: Option<&str>) -> String {
         "choices": [{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish }],
         "usage": null,
     }))
+}
+
+fn message(reply: &Reply) -> Map<String, Value> {
+    let sound = reply.media.iter().find(|medium| medium.media_type.starts_with("audio/"));
+    let content = (reply.refusal.is_none() && sound.is_none()).then_some(&reply.text);
+    let audio = sound.map(|sound| {
+        json!({ "id": "audio_mock", "data": sound.data, "expires_at": CREATED, "transcript": reply.text })
+    });
+    let always =
+        [("role", json!("assistant")), ("content", json!(content)), ("refusal", json!(reply.refusal))];
+    let media = [("images", images(reply)), ("audio", audio)];
+    let media = media.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    always.into_iter().chain(media).map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// Pictures as OpenRouter sends them.
+fn images(reply: &Reply) -> Option<Value> {
+    let pictures = reply.media.iter().filter(|medium| medium.media_type.starts_with("image/"));
+    let images: Vec<Value> = (0_u32..)
+        .zip(pictures)
+        .map(|(index, medium)| {
+            let url = format!("data:{};base64,{}", medium.media_type, medium.data);
+            json!({ "type": "image_url", "image_url": { "url": url }, "index": index })
+        })
+        .collect();
+    (!images.is_empty()).then(|| images.into())
 }
 
 fn finish(reply: &Reply) -> &str {

@@ -46,6 +46,10 @@ impl Provider for Logged {
         self.0.formats()
     }
 
+    fn makes(&self, model: &str) -> &[Modality] {
+        self.0.makes(model)
+    }
+
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
         self.0.render(request)
     }

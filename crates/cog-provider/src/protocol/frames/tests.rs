@@ -1,9 +1,10 @@
 use super::*;
+use crate::protocol::MAX_PIECE;
 
 /// The pieces of a reply that arrives one byte at a time, checked against the whole in one push.
-fn frames(make: fn() -> Frames, bytes: &[u8]) -> Result<Vec<String>, DecodeError> {
+fn frames(make: fn(usize) -> Frames, bytes: &[u8]) -> Result<Vec<String>, DecodeError> {
     let read = |size: usize| {
-        let mut frames = make();
+        let mut frames = make(MAX_PIECE);
         let mut told = Vec::new();
         let mut sink = |frame: Frame<'_>| {
             told.push(frame.text.to_owned());

@@ -1,5 +1,5 @@
 use cog_json::Node;
-use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
 use crate::protocol::{
     DecodeError,
@@ -45,7 +45,10 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
     let text = part.get("text").and_then(Node::as_str);
     match part.get("thought").and_then(Node::as_bool) {
         Some(true) => reply.reasoning(text, out),
-        _ => reply.text(text, out),
+        _ => {
+            reply.text(text, out);
+            out.extend(medium(part).map(ModelEvent::Media));
+        }
     }
     if let Some(call) = part.get("functionCall") {
         let text = |key: &str| Some(call.get(key)?.as_str()?.to_owned());
@@ -53,6 +56,14 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
         let (index, id, name) = (reply.next_call(), text("id"), text("name"));
         reply.tool_call(ToolCallDelta { index, id, name, arguments }, out);
     }
+}
+
+/// A picture or a sound, whole. What stands in thoughts are drafts of it.
+fn medium(part: Node<'_>) -> Option<ModelMedia> {
+    let blob = part.get("inlineData").or_else(|| part.get("inline_data"))?;
+    let media_type = blob.get("mimeType").or_else(|| blob.get("mime_type"));
+    let media_type = media_type.and_then(Node::as_str).map(str::to_owned);
+    Some(ModelMedia { media_type, data: blob.get("data")?.as_str()?.to_owned(), params: Vec::new() })
 }
 
 fn finish_reason(word: &str) -> FinishReason {

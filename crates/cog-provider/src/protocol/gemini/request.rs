@@ -1,6 +1,6 @@
 use cog_harmony::{Message, Part, Role};
 use cog_json::Writer;
-use cog_spec::{Dialect, Generation};
+use cog_spec::{Dialect, Generation, Modality};
 
 use super::{bare_name, version_path};
 use crate::{
@@ -46,13 +46,23 @@ fn body(w: &mut Writer<'_>, ask: &Ask<'_>) {
     w.key("contents").array(|w| turns.iter().for_each(|turn| content(w, turn)));
     let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let generation = &ask.request.generation;
-    if output.is_some() || *generation != Generation::default() {
+    let makes: Vec<Modality> = ask.makes().collect();
+    if output.is_some() || !makes.is_empty() || *generation != Generation::default() {
         w.key("generationConfig").object(|w| {
             if let Some(output) = output {
                 write_output(w, output);
             }
+            write_modalities(w, &makes);
             OPTIONS.write(w, generation);
         });
+    }
+}
+
+/// What the answer is to hold; left out where that is text alone.
+fn write_modalities(w: &mut Writer<'_>, makes: &[Modality]) {
+    if !makes.is_empty() {
+        let words = [Modality::Text].iter().chain(makes).map(|kind| kind.as_str().to_ascii_uppercase());
+        w.field("responseModalities", &words.collect::<Vec<_>>());
     }
 }
 

@@ -1,8 +1,9 @@
 use super::*;
+use crate::protocol::MAX_PIECE;
 
 /// The events of the pieces, each as `name|data`.
 fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, DecodeError> {
-    let mut reader = SseReader::default();
+    let mut reader = SseReader::new(MAX_PIECE);
     let mut told = Vec::new();
     for piece in pieces {
         reader.push(piece, &mut |event| {
