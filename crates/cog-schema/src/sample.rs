@@ -1,6 +1,7 @@
 //! Answers made up from a schema, for the offline provider and for tests: plain, seeded, and checked like any
 //! other answer before they are given out.
 
+mod medium;
 mod number;
 mod pattern;
 mod text;

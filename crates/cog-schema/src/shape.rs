@@ -22,6 +22,7 @@ use self::glance::Plain;
 use self::links::Links;
 use self::names::Names;
 
+pub(crate) use self::build::is_output;
 pub(crate) use self::trail::Trail;
 pub(crate) use self::walk::Visit;
 

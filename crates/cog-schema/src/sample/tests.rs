@@ -84,6 +84,25 @@ fn a_schema_that_must_contain_itself_ends() {
     assert_eq!(contract(json!({ "data": endless })).sample(1), None);
 }
 
+#[test]
+fn a_place_for_media_gets_a_real_one_that_its_schema_takes() {
+    let place = |media_type: Value| {
+        let output = json!({
+            "type": "object",
+            "required": ["type", "media_type"],
+            "properties": { "type": { "enum": ["base64"] }, "media_type": media_type, "data": { "type": "string" } },
+            "additionalProperties": false,
+        });
+        let contract =
+            contract(json!({ "data": { "required": ["made"], "properties": { "made": output } } }));
+        let sample = contract.sample(1).unwrap();
+        sample.pointer("/made/media_type").unwrap().as_str().unwrap().to_owned()
+    };
+    assert_eq!(place(json!({ "pattern": "^(image|audio)/" })), "image/png");
+    assert_eq!(place(json!({ "pattern": "^audio/" })), "audio/wav");
+    assert_eq!(place(json!({ "enum": ["audio/wav", "audio/mpeg"] })), "audio/wav");
+}
+
 proptest! {
     #[test]
     fn samples_keep_the_contract(seed: u64) {

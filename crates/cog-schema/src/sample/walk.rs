@@ -3,8 +3,9 @@
 use fastrand::Rng;
 use serde_json::{Map, Value};
 
-use super::{number, text};
+use super::{medium, number, text};
 use crate::project::{flattened, merge};
+use crate::shape::is_output;
 
 /// Deeper than this, only what must be there is sampled.
 const ROOMY_DEPTH: usize = 5;
@@ -60,6 +61,11 @@ impl<'a> Sampler<'a> {
             {
                 return values.get(self.rng.usize(..values.len())).cloned();
             }
+        }
+        if is_output("", &flat)
+            && let Some(medium) = medium::medium(members)
+        {
+            return Some(medium);
         }
         match members.get("oneOf").or_else(|| members.get("anyOf")).and_then(Value::as_array) {
             Some(branches) => self.of_branches(members, branches, name),

@@ -243,7 +243,7 @@ fn interest(shape: &Shape) -> Interest {
 }
 
 /// The definition of that name, or SPEC 2.3's shape: a `type` among the three, and a `media_type`.
-fn is_output(pointer: &str, schema: &Value) -> bool {
+pub(crate) fn is_output(pointer: &str, schema: &Value) -> bool {
     const FORMS: [&str; 3] = ["url", "base64", "file"];
     let forms = schema.pointer("/properties/type/enum").and_then(Value::as_array);
     let has_shape = || {
