@@ -21,15 +21,15 @@ impl Part {
         Self::Text(TextPart { text: text.into(), index: None })
     }
 
+    /// A picture that is fetched by whoever reads the message.
+    pub fn picture_at(url: impl Into<String>) -> Self {
+        Self::Image(ImagePart { url: url.into(), detail: None, rotation: None, video: None })
+    }
+
     /// A medium by its type: a picture, a sound, else a file. `data` is base64.
     pub fn media(media_type: &str, data: String) -> Self {
         match media_type.split_once('/') {
-            Some(("image", _)) => Self::Image(ImagePart {
-                url: format!("data:{media_type};base64,{data}"),
-                detail: None,
-                rotation: None,
-                video: None,
-            }),
+            Some(("image", _)) => Self::picture_at(format!("data:{media_type};base64,{data}")),
             Some(("audio", format)) => {
                 let format = if format == "mpeg" { "mp3" } else { format };
                 Self::Audio(AudioPart { data, format: format.to_owned(), sample_rate: None })

@@ -9,6 +9,8 @@ pub struct Access {
     pub folder: Option<PathBuf>,
     /// Addresses, through this one fetch.
     pub fetcher: Option<Arc<Fetcher>>,
+    /// Whether a picture that needs no change may go to the vendor by its address, where the vendor fetches it again.
+    pub by_address: bool,
     /// Files under these roots.
     pub files: FileGuard,
     /// Uploads, where there is a server that takes them.

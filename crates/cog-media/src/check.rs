@@ -6,6 +6,7 @@ use cog_spec::Modality;
 use crate::{
     Checksum, Detail, Excess, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored, Tool,
     checksum::hex,
+    guard::public_address,
     kind::{modality_of, sniff, type_of_name},
     picture,
 };
@@ -33,6 +34,8 @@ pub struct Expected {
     pub rotation: Rotation,
     /// The `type` of its source.
     pub source: Option<&'static str>,
+    /// Where others can fetch it too.
+    pub address: Option<String>,
     /// What its bytes must hash to.
     pub checksum: Option<Checksum>,
 }
@@ -40,9 +43,10 @@ pub struct Expected {
 impl Expected {
     /// What a source says; the ending of a file is a hint.
     pub(crate) fn of(source: &MediaSource) -> Self {
-        let hint = match &source.place {
-            Place::File(path) => type_of_name(path).map(str::to_owned),
-            _ => None,
+        let (hint, address) = match &source.place {
+            Place::File(path) => (type_of_name(path).map(str::to_owned), None),
+            Place::Url(url) => (None, public_address(url)),
+            _ => (None, None),
         };
         Self {
             media_type: source.media_type.clone(),
@@ -50,6 +54,7 @@ impl Expected {
             detail: source.detail,
             rotation: source.rotation,
             source: Some(source.place.kind()),
+            address,
             checksum: source.checksum.clone(),
         }
     }
@@ -79,6 +84,12 @@ impl Media {
     /// The `type` of its source, where it came from one.
     pub fn source(&self) -> Option<&'static str> {
         self.said.source
+    }
+
+    /// Where others can fetch it too: an https address of the public network without a query, which may hold a token; none
+    /// where its bytes were held to a checksum, which nobody else would do.
+    pub(crate) fn address(&self) -> Option<&str> {
+        self.said.address.as_deref().filter(|_| self.said.checksum.is_none())
     }
 
     /// What its bytes were held to, where the source said.

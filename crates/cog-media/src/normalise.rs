@@ -28,6 +28,8 @@ pub struct Takes {
     pub max_bytes: Option<u64>,
     /// Which frames stand for a video.
     pub frames: FramePlan,
+    /// Whether it fetches pictures from addresses.
+    pub by_address: bool,
 }
 
 impl Default for Takes {
@@ -38,6 +40,7 @@ impl Default for Takes {
             max_dimension: None,
             max_bytes: None,
             frames: FramePlan::default(),
+            by_address: false,
         }
     }
 }
@@ -49,6 +52,8 @@ pub struct Prepared {
     pub media_type: &'static str,
     /// Its bytes.
     pub stored: Stored,
+    /// Where the provider fetches it, where it is not sent itself.
+    pub address: Option<String>,
     /// What was done to it.
     pub steps: Vec<Step>,
     /// What it is of the medium.
@@ -65,7 +70,7 @@ impl Prepared {
 
     /// A medium to which this was done.
     fn made(media_type: &'static str, stored: Stored, steps: Vec<Step>) -> Self {
-        Self { media_type, stored, steps, part: Part::Whole, warning: None }
+        Self { media_type, stored, address: None, steps, part: Part::Whole, warning: None }
     }
 }
 

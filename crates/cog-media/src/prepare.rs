@@ -26,9 +26,14 @@ pub async fn prepare(
     tool: Option<&Tool>,
 ) -> Result<Vec<Prepared>, MediaError> {
     if media.kind() == Modality::Image {
-        let (media, takes, rules) = (media.clone(), takes.clone(), rules.clone());
-        let work = tokio::task::spawn_blocking(move || normalise(&media, &takes, &rules));
-        return Ok(vec![work.await.map_err(std::io::Error::other)??]);
+        let (picture, by_address) = (media.clone(), takes.by_address);
+        let (takes, rules) = (takes.clone(), rules.clone());
+        let work = tokio::task::spawn_blocking(move || normalise(&picture, &takes, &rules));
+        let mut prepared = work.await.map_err(std::io::Error::other)??;
+        if by_address && prepared.steps.is_empty() {
+            prepared.address = media.address().map(str::to_owned);
+        }
+        return Ok(vec![prepared]);
     }
     if takes.media_types.contains(&media.media_type()) {
         return Ok(vec![Prepared::whole(media)]);
@@ -76,7 +81,14 @@ async fn sound_of(media: &Media, takes: &Takes, tool: &Tool) -> Result<Option<Pr
 
 /// Something that was made another type.
 fn made(media_type: &'static str, stored: Stored) -> Prepared {
-    Prepared { media_type, stored, steps: vec![Step::Converted], part: Part::Whole, warning: None }
+    Prepared {
+        media_type,
+        stored,
+        address: None,
+        steps: vec![Step::Converted],
+        part: Part::Whole,
+        warning: None,
+    }
 }
 
 /// The text of a document, under marks of its pages.
@@ -105,10 +117,40 @@ fn without_text(pages: &[PageText]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use cog_json::Value;
+
     use super::*;
+    use crate::{Expected, MediaSource, check, from_base64};
 
     fn page(number: u32, text: &str) -> PageText {
         PageText { number, text: text.to_owned() }
+    }
+
+    const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+
+    /// By which address a provider that fetches pictures of these types gets this one.
+    async fn address(source: &str, takes: &[&'static str]) -> Option<String> {
+        let source = Value::parse(source).unwrap();
+        let source = MediaSource::read(&source, source.node()).unwrap();
+        let stored = from_base64(PIXEL, Store::within(100)).unwrap();
+        let rules = MediaRules::default();
+        let media = check(stored, &Expected::of(&source), &rules, None).await.unwrap();
+        let takes = Takes { media_types: takes.to_vec(), by_address: true, ..Takes::default() };
+        prepare(&media, &takes, &rules, None).await.unwrap().remove(0).address
+    }
+
+    #[tokio::test]
+    async fn only_what_needs_no_change_goes_by_its_address() {
+        let source = |more: &str| format!(r#"{{"type": "url", "url": "https://example.com/a.gif"{more}}}"#);
+        let both = ["image/gif", "image/png"];
+        assert_eq!(address(&source(""), &both).await.as_deref(), Some("https://example.com/a.gif"));
+        assert_eq!(address(&source(""), &["image/png"]).await, None, "converted");
+        assert_eq!(address(&source(r#", "rotation": 90"#), &both).await, None, "turned");
+        let sum = crc32fast::hash(&base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap());
+        let sum = format!(r#", "checksum": {{"algorithm": "crc32", "value": "{sum:08x}"}}"#);
+        assert_eq!(address(&source(&sum), &both).await, None, "held to a checksum");
+        let inside = format!(r#"{{"type": "base64", "media_type": "image/gif", "data": "{PIXEL}"}}"#);
+        assert_eq!(address(&inside, &both).await, None);
     }
 
     #[test]

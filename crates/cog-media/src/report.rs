@@ -70,6 +70,7 @@ impl ToJson for Prepared {
         w.object(|w| {
             w.field("media_type", self.media_type);
             w.field("size_bytes", &self.stored.len());
+            w.optional("url", &self.address);
             self.part.write_fields(w);
             let steps: Vec<&str> = self.steps.iter().map(|step| step.as_str()).collect();
             w.field("steps", steps.as_slice());

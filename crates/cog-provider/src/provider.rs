@@ -78,6 +78,8 @@ pub struct Formats {
     pub longest_side: Option<u32>,
     /// The most bytes of a picture, before base64.
     pub picture_bytes: Option<u64>,
+    /// Whether it fetches pictures from addresses.
+    pub by_address: bool,
     /// The most bytes of a whole request; none where the vendor tells none.
     pub request_bytes: Option<u64>,
 }
@@ -101,6 +103,7 @@ impl Formats {
         ],
         longest_side: None,
         picture_bytes: None,
+        by_address: false,
         request_bytes: None,
     };
 }

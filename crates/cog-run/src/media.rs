@@ -89,7 +89,8 @@ impl Collected {
     /// E4011 where it takes nothing that a medium could be made.
     pub(crate) async fn prepare(&self, provider: &dyn Provider) -> Result<Vec<Processed>, ErrorBody> {
         let Sources { input, rules, access, .. } = &self.sources;
-        let takes = taken_by(provider);
+        let mut takes = taken_by(provider);
+        takes.by_address &= access.by_address;
         let mut all = Vec::with_capacity(self.media.len());
         for (media, (path, _)) in self.media.iter().zip(input.media()) {
             let sent = prepare(media, &takes, rules, access.tool.as_deref()).await;
@@ -118,6 +119,7 @@ fn taken_by(provider: &dyn Provider) -> Takes {
         media_types: formats.types.iter().copied().filter(is_taken).collect(),
         max_dimension: formats.longest_side,
         max_bytes: formats.picture_bytes,
+        by_address: formats.by_address,
         ..Takes::default()
     }
 }

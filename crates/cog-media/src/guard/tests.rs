@@ -172,3 +172,21 @@ fn a_relative_location_belongs_to_the_target_and_any_other_is_judged_as_written(
     }
     assert!(target.join("/\\127.0.0.1/").is_err());
 }
+
+#[test]
+fn only_bare_public_addresses_are_told_to_others() {
+    let told = |url: &str| crate::guard::public_address(url);
+    assert_eq!(told("https://EXAMPLE.com/ä.png"), Some("https://example.com/%C3%A4.png".to_owned()));
+    for kept in [
+        "http://example.com/a.png",
+        "https://example.com/a.png?token=1",
+        "https://example.com/a.png#b",
+        "https://u:p@example.com/a.png",
+        "https://example.com:8443/a.png",
+        "https://10.0.0.1/a.png",
+        "https://media.internal/a.png",
+        "file:///a.png",
+    ] {
+        assert_eq!(told(kept), None, "{kept}");
+    }
+}

@@ -32,8 +32,12 @@ const OPENAI_FORMATS: Formats = Formats {
     ],
     longest_side: None,
     picture_bytes: Some(20 << 20),
+    by_address: false,
     request_bytes: None,
 };
+
+/// The same of vendors that fetch pictures.
+const FETCHING: Formats = Formats { by_address: true, ..OPENAI_FORMATS };
 
 /// What rows of the OpenAI protocol have in common.
 const OPENAI_LIKE: Vendor = Vendor {
@@ -66,6 +70,7 @@ const OPENAI: Vendor = Vendor {
     key_vars: &["OPENAI_API_KEY"],
     default_model: Some("gpt-6-luna"),
     input: &[Text, Image, Audio, Document],
+    formats: FETCHING,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -89,7 +94,7 @@ const ANTHROPIC: Vendor = Vendor {
         longest_side: Some(8000),
         picture_bytes: Some(ANTHROPIC_PICTURE),
         request_bytes: Some(32 << 20),
-        ..OPENAI_FORMATS
+        ..FETCHING
     },
     quirks: Quirks { temperature: false, seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
@@ -121,6 +126,7 @@ const GEMINI: Vendor = Vendor {
         ],
         longest_side: None,
         picture_bytes: Some(20 << 20),
+        by_address: false,
         // What is larger goes through an interface for files, which is not spoken here.
         request_bytes: Some(100 << 20),
     },
@@ -206,6 +212,7 @@ const OPENROUTER: Vendor = Vendor {
     base_url_vars: &["OPENROUTER_BASE_URL"],
     key_vars: &["OPENROUTER_API_KEY"],
     default_model: Some("openai/gpt-6-luna"),
+    formats: FETCHING,
     quirks: Quirks { extra: &[("provider", r#"{"require_parameters":true}"#)], ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -253,6 +260,7 @@ const XAI: Vendor = Vendor {
     base_url_vars: &["XAI_BASE_URL"],
     key_vars: &["XAI_API_KEY"],
     default_model: Some("grok-4.3"),
+    formats: Formats { types: &["image/jpeg", "image/png"], ..FETCHING },
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };

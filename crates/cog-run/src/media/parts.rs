@@ -38,7 +38,10 @@ fn part(number: usize, processed: &Processed, prepared: &Prepared) -> Result<Par
         prepared.stored.reader().read_to_string(&mut text)?;
         return Ok(Part::text(text));
     }
-    let mut part = Part::media(prepared.media_type, to_base64(&prepared.stored)?);
+    let mut part = match &prepared.address {
+        Some(address) => Part::picture_at(address),
+        None => Part::media(prepared.media_type, to_base64(&prepared.stored)?),
+    };
     if let Part::Image(image) = &mut part {
         image.detail = processed.media.detail().and_then(detail);
         image.video = frame(number, prepared.part);
@@ -55,4 +58,30 @@ fn frame(number: usize, piece: Piece) -> Option<VideoFrame> {
     let Piece::Frame { at_ms } = piece else { return None };
     let timestamp_sec = at_ms as f64 / 1000.0;
     Some(VideoFrame { video_id: Some(format!("media {number}")), timestamp_sec, frame_index: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_media::{Expected, MediaRules, Store, Takes, check, from_base64, normalise};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_picture_with_an_address_is_not_sent_itself() {
+        let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+        let (stored, rules) = (from_base64(pixel, Store::within(100)).unwrap(), MediaRules::default());
+        let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
+        let inside = normalise(&media, &Takes::default(), &rules).unwrap();
+        let address = Some("https://example.com/a.gif".to_owned());
+        let sent = vec![Prepared { address, ..inside.clone() }, inside];
+        let parts = parts_of(&[Processed { path: cog_json::Path::root(), media, sent }]).unwrap();
+        let urls: Vec<_> = parts
+            .iter()
+            .filter_map(|part| match part {
+                Part::Image(image) => Some(image.url.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(urls, ["https://example.com/a.gif", &format!("data:image/gif;base64,{pixel}")]);
+    }
 }

@@ -55,6 +55,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
 fn access(settings: &Settings, uploads: &MediaStore) -> Access {
     Access {
         fetcher: settings.media.fetcher(),
+        by_address: settings.media.by_address.value,
         files: settings.media.files([]),
         uploads: Some(Arc::new(uploads.clone())),
         tool: Some(settings.media.tool()),

@@ -18,6 +18,7 @@ use super::{
 };
 
 const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
+const BY_ADDRESS: Names = Names { flag: "", variable: "COG_MEDIA_BY_ADDRESS" };
 const ALLOW: Names = Names { flag: "", variable: "COG_MEDIA_ALLOW" };
 const PROXY: Names = Names { flag: "", variable: "COG_MEDIA_PROXY" };
 const TIMEOUT: Names = Names { flag: "", variable: "COG_MEDIA_TIMEOUT" };
@@ -31,6 +32,8 @@ const FFMPEG: &str = "COG_MEDIA_FFMPEG";
 pub(crate) struct MediaSettings {
     /// Whether addresses are fetched at all (supplement R11).
     pub(crate) fetch: Setting<bool>,
+    /// Whether pictures may go to vendors by their addresses.
+    pub(crate) by_address: Setting<bool>,
     /// What may be asked beside the public network.
     pub(crate) allow: Setting<Vec<AllowRule>>,
     /// By way of which proxy; none where addresses are dialled.
@@ -54,6 +57,7 @@ pub(crate) struct MediaSettings {
 #[serde(deny_unknown_fields)]
 pub(super) struct MediaContent {
     fetch: Option<bool>,
+    by_address: Option<bool>,
     allow: Option<Vec<Rule>>,
     proxy: Option<Way>,
     timeout: Option<Span>,
@@ -106,6 +110,7 @@ impl MediaSettings {
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
         let limits = FetchLimits::default();
         let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
+        let by_address = layers.pick(BY_ADDRESS, None, yes_or_no, |file| file.media.by_address)?;
         let of_file = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
         let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(of_file))?;
         let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
@@ -115,6 +120,7 @@ impl MediaSettings {
         let cache = layers.pick(CACHE, None, bytes, |file| Some(file.media.cache?.0))?;
         Ok(Self {
             fetch: fetch.unwrap_or_else(|| Setting::default(true)),
+            by_address: by_address.unwrap_or_else(|| Setting::default(false)),
             allow: allow.unwrap_or_else(|| Setting::default(Vec::new())),
             proxy: proxy.map_or_else(|| Setting::default(None), Setting::some),
             timeout: timeout.unwrap_or_else(|| Setting::default(limits.timeout)),
@@ -160,6 +166,7 @@ impl MediaSettings {
     pub(super) fn rows(&self) -> Vec<Row> {
         vec![
             row("media.fetch", &self.fetch, bool::to_string),
+            row("media.by_address", &self.by_address, bool::to_string),
             row("media.allow", &self.allow, |rules| listed(rules.iter().map(ToString::to_string))),
             row("media.proxy", &self.proxy, |proxy| listed(proxy.iter().map(ToString::to_string))),
             row("media.timeout", &self.timeout, |length| duration::show(*length)),
