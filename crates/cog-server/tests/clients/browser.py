@@ -104,6 +104,12 @@ class Browser:
             self.driver.save_screenshot(picture)
         return find("state").text, [field.text for field in find("fields").find_elements(By.TAG_NAME, "dt")]
 
+    def pictures(self):
+        """The sizes of the pictures among the fields, once all of them are there."""
+        images = lambda: self.driver.find_elements(By.CSS_SELECTOR, "#fields img")
+        sizes = lambda: [(image.get_property("naturalWidth"), image.get_property("naturalHeight")) for image in images()]
+        return WebDriverWait(self.driver, LONG).until(lambda _: (found := sizes()) and (0, 0) not in found and found)
+
     def upload(self, file):
         """Chooses a file in the first page; what it says once that is uploaded, and the input that refers to it."""
         find = lambda name: self.driver.find_element(By.ID, name)

@@ -14,7 +14,7 @@ import httpx
 import browser as chromium
 import plain
 from plain import EXECUTE, NDJSON, SOCKET, SSE
-from servers import ANSWER, BODY, PIXEL, TOKEN, breaking, elsewhere, serve
+from servers import ANSWER, BODY, DRAWN, PIXEL, TOKEN, breaking, elsewhere, serve
 
 JSON = {"Content-Type": "application/json"}
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
@@ -184,6 +184,7 @@ def pages(page, pictures):
         assert "Confidence 0.95" in shown, shown
         print("  pages: a token typed, a module run", flush=True)
         uploaded(page)
+    made(page)
 
 
 def uploaded(page):
@@ -199,6 +200,22 @@ def uploaded(page):
     shown, fields = page.run_a_module("m", "photo", body)
     assert "Confidence 0.95" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
     print("  pages: a picture uploaded, the streamed answer to it shown", flush=True)
+
+
+def made(page):
+    """The page shows the picture that a run makes, though only who has the token may fetch it."""
+    with serve(reply={"text": DRAWN, "pieces": 5, "pause_ms": 8}, token=True) as address:
+        page.at(address + "/").give(TOKEN)
+        page.complaints()
+        _, fields = page.run_a_module("m", "query", '{"query": "a pixel"}')
+        assert "data.picture" in fields, fields
+        assert page.pictures() == [(1, 1)] and page.complaints() == [], page.complaints()
+        told = httpx.post(address + EXECUTE, headers=BEARER, json={"input": BODY["input"]}, timeout=60)
+        source = told.json()["data"]["picture"]
+        assert source["type"] == "url" and source["url"].startswith(address + "/v1/media/med_"), source
+        for headers, status in [(BEARER, 200), ({}, 401), (BEARER | {"Range": "bytes=0-7"}, 206)]:
+            assert httpx.get(source["url"], headers=headers).status_code == status, (headers, status)
+    print("  pages: a picture that was made, shown", flush=True)
 
 
 def main():

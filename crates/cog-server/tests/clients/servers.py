@@ -28,7 +28,11 @@ SCHEMA = {
     "data": {
         "type": "object",
         "required": ["result", "rationale"],
-        "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}},
+        "properties": {
+            "result": {"type": "string"},
+            "rationale": {"type": "string"},
+            "picture": {"$ref": "#/$defs/MediaOutput"},
+        },
     },
 }
 MANIFEST = """\
@@ -41,7 +45,12 @@ response:
   mode: both
 modalities:
   input: [text, image]
+  output: [text, image]
 """
+# The same with a picture: a PNG of one pixel.
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+PICTURE = {"type": "base64", "media_type": "image/png", "data": PNG}
+DRAWN = ANSWER | {"data": ANSWER["data"] | {"picture": PICTURE}}
 # The smallest picture: one pixel.
 PIXEL = b"GIF87a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2L\1\0;"
 BODY = {"input": {"query": "why?"}, "_options": {"response_mode": "streaming"}}
