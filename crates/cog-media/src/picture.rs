@@ -2,9 +2,12 @@
 
 use std::io::BufReader;
 
-use image::{ImageDecoder as _, ImageFormat, ImageReader, metadata::Orientation as Turn};
+use image::{ImageDecoder, ImageFormat, ImageReader, ImageResult, Limits, metadata::Orientation as Turn};
 
 use crate::{Facts, MediaError, Orientation, Stored, normalise::frames};
+
+/// What metadata before the pixels may grow to: a few bytes of PNG become gigabytes.
+const MOST_INFLATED: u64 = 8 << 20;
 
 /// Reads the header of a picture.
 ///
@@ -13,8 +16,7 @@ use crate::{Facts, MediaError, Orientation, Stored, normalise::frames};
 pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
     let damaged = || MediaError::Damaged { media_type, what: "its header is broken or cut" };
     let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
-    let reader = ImageReader::with_format(BufReader::new(stored.reader()), format);
-    let mut decoder = reader.into_decoder().map_err(|_| damaged())?;
+    let mut decoder = decoder(stored, format).map_err(|_| damaged())?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
         return Err(MediaError::Damaged { media_type, what: "it has no pixels" });
@@ -26,4 +28,13 @@ pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, 
         if orientation.is_some_and(Orientation::swaps_sides) { (height, width) } else { (width, height) };
     let frames = frames(stored, media_type);
     Ok(Facts { width: Some(width), height: Some(height), frames, orientation, ..Facts::default() })
+}
+
+/// A decoder that has read what stands before the pixels; metadata that grow too large are left out.
+pub(crate) fn decoder(stored: &Stored, format: ImageFormat) -> ImageResult<impl ImageDecoder> {
+    let mut limits = Limits::no_limits();
+    limits.max_alloc = Some(MOST_INFLATED);
+    let mut reader = ImageReader::with_format(BufReader::new(stored.reader()), format);
+    reader.limits(limits);
+    reader.into_decoder()
 }

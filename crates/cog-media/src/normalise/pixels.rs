@@ -1,15 +1,15 @@
 //! Pixels, where a picture has to be made anew.
 
-use std::io::{BufReader, Cursor};
+use std::io::Cursor;
 
 use image::{
-    DynamicImage, ImageDecoder as _, ImageEncoder, ImageFormat, ImageReader, Limits, Rgba,
+    DynamicImage, ImageDecoder as _, ImageEncoder, ImageFormat, Limits, Rgba,
     codecs::{jpeg::JpegEncoder, png::PngEncoder},
     imageops::FilterType,
     metadata::Orientation as Turn,
 };
 
-use crate::{Media, MediaError, MediaRules, Rotation, Store, Stored};
+use crate::{Media, MediaError, MediaRules, Rotation, Store, Stored, picture};
 
 /// What a decoder may take beside the pixels.
 const WORKING_SPACE: u64 = 64 << 20;
@@ -32,8 +32,7 @@ impl Pixels {
         let media_type = media.media_type();
         let damaged = || MediaError::Damaged { media_type, what: "its pixels are broken or cut" };
         let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
-        let reader = ImageReader::with_format(BufReader::new(media.bytes().reader()), format);
-        let mut decoder = reader.into_decoder().map_err(|_| damaged())?;
+        let mut decoder = picture::decoder(media.bytes(), format).map_err(|_| damaged())?;
         decoder.set_limits(limits(rules)).map_err(|_| damaged())?;
         let profile = decoder.icc_profile().ok().flatten();
         let mut image = DynamicImage::from_decoder(decoder).map_err(|_| damaged())?;

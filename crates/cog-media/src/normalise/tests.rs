@@ -279,6 +279,22 @@ fn a_picture_that_its_source_turns_is_turned() {
 }
 
 #[test]
+fn a_profile_that_grows_too_large_is_left_out_where_pixels_are_coded_anew() {
+    let input = cog_json::Value::parse(r#"{"type":"file","path":"a","rotation":90}"#).unwrap();
+    let source = MediaSource::read(&input, input.node()).unwrap();
+    for (length, stays) in [(1 << 20, true), (20 << 20, false)] {
+        let mut large = profile();
+        large.resize(length, 0);
+        let mut bomb = Vec::new();
+        let mut encoder = PngEncoder::new(&mut bomb);
+        encoder.set_icc_profile(large).unwrap();
+        encoder.write_image(&drawing(40, 30), 40, 30, ExtendedColorType::Rgb8).unwrap();
+        let prepared = normal(&checked(&bomb, &Expected::of(&source)), &Takes::default()).unwrap();
+        assert_eq!(profile_of(&bytes(&prepared)).is_some(), stays, "{length}");
+    }
+}
+
+#[test]
 fn a_picture_is_made_as_small_as_the_provider_takes_it() {
     let takes = Takes { max_dimension: Some(20), ..Takes::default() };
     let prepared = normal(&media(&jpeg(1)), &takes).unwrap();
