@@ -17,10 +17,10 @@ mod made;
 #[path = "../../tests/tool/mutate.rs"]
 mod mutate;
 
-/// How many files of each of twelve types.
-const EACH: usize = 1700;
+/// How many files of each of twelve types, eleven of which are taken.
+const EACH: usize = 1850;
 
-/// How long one may take.
+/// How long one may take, at the best of three times: a machine may be busy with other things.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[test]
@@ -46,9 +46,7 @@ fn changed(corpus: &[(&'static str, Vec<u8>)], at: usize) -> (&'static str, BTre
     let mut told = BTreeMap::new();
     let mut bytes = original.clone();
     for round in 0..=EACH {
-        let begin = Instant::now();
-        let outcome = catch_unwind(AssertUnwindSafe(|| read(&bytes, original)));
-        let took = begin.elapsed();
+        let (outcome, took) = timed(&bytes, original);
         if outcome.is_err() || took > PATIENCE {
             let kept = std::env::temp_dir().join(format!("cog-media-{kind}-{round}"));
             std::fs::write(&kept, &bytes).unwrap();
@@ -61,6 +59,17 @@ fn changed(corpus: &[(&'static str, Vec<u8>)], at: usize) -> (&'static str, BTre
         bytes = mutate::mutated(original, other, &mut rng);
     }
     (kind, told)
+}
+
+/// What comes of bytes, or of a panic, and how long that took.
+fn timed(bytes: &[u8], original: &[u8]) -> (std::thread::Result<Result<(), MediaError>>, Duration) {
+    let attempt = || {
+        let begin = Instant::now();
+        let outcome = catch_unwind(AssertUnwindSafe(|| read(bytes, original)));
+        (outcome, begin.elapsed())
+    };
+    let mut attempts = std::iter::repeat_with(attempt).take(2);
+    attempts.find(|(_, took)| *took <= PATIENCE).unwrap_or_else(attempt)
 }
 
 /// Reads bytes as far as a run does before a provider is asked. What the reading process does is done here, whatever
