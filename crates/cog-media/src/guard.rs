@@ -160,11 +160,10 @@ impl std::fmt::Display for Target {
 }
 
 /// An address that may be told to others, in the form in which it was judged: https, of the public network whatever an
-/// operator allows besides, and with no query and no fragment.
+/// operator allows besides, and with no query.
 pub(crate) fn public_address(text: &str) -> Option<String> {
     let Target { url, .. } = UrlGuard::default().judge(text).ok()?;
-    let is_bare = url.query().is_none() && url.fragment().is_none();
-    (is_bare && url.scheme() == "https").then(|| url.into())
+    (url.query().is_none() && url.scheme() == "https").then(|| url.into())
 }
 
 #[cfg(test)]
