@@ -11,6 +11,8 @@ pub struct Access {
     pub fetcher: Option<Arc<Fetcher>>,
     /// Whether a picture that needs no change may go to the vendor by its address, where the vendor fetches it again.
     pub by_address: bool,
+    /// Whether metadata are stripped, whatever a manifest says; none where manifests say it.
+    pub strip_metadata: Option<bool>,
     /// Files under these roots.
     pub files: FileGuard,
     /// Uploads, where there is a server that takes them.

@@ -47,12 +47,13 @@ impl Sources {
         if input.media().is_empty() {
             return Ok(None);
         }
-        let rules = MediaRules::of(&module.manifest);
+        let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
+        access.owner = options.owner.clone();
+        let mut rules = MediaRules::of(&module.manifest);
+        rules.strip_metadata = access.strip_metadata.unwrap_or(rules.strip_metadata);
         for (path, source) in input.media() {
             source.check(&rules).map_err(|error| refused(&[(path.clone(), error)]))?;
         }
-        let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
-        access.owner = options.owner.clone();
         Ok(Some(Self { input: input.clone(), rules, access, is_resumed: options.resume_from.is_some() }))
     }
 

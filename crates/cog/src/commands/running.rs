@@ -55,6 +55,7 @@ pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -
         folder,
         fetcher: settings.media.fetcher(),
         by_address: settings.media.by_address.value,
+        strip_metadata: settings.media.strip_metadata.value,
         files: settings.media.files(roots.into_iter().flatten().chain(input::media_files(flags))),
         tool: Some(settings.media.tool()),
         ..Access::default()

@@ -56,6 +56,7 @@ fn access(settings: &Settings, uploads: &MediaStore) -> Access {
     Access {
         fetcher: settings.media.fetcher(),
         by_address: settings.media.by_address.value,
+        strip_metadata: settings.media.strip_metadata.value,
         files: settings.media.files([]),
         uploads: Some(Arc::new(uploads.clone())),
         tool: Some(settings.media.tool()),

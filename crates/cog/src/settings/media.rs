@@ -19,6 +19,7 @@ use super::{
 
 const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
 const BY_ADDRESS: Names = Names { flag: "", variable: "COG_MEDIA_BY_ADDRESS" };
+const STRIP_METADATA: Names = Names { flag: "", variable: "COG_MEDIA_STRIP_METADATA" };
 const ALLOW: Names = Names { flag: "", variable: "COG_MEDIA_ALLOW" };
 const PROXY: Names = Names { flag: "", variable: "COG_MEDIA_PROXY" };
 const TIMEOUT: Names = Names { flag: "", variable: "COG_MEDIA_TIMEOUT" };
@@ -34,6 +35,8 @@ pub(crate) struct MediaSettings {
     pub(crate) fetch: Setting<bool>,
     /// Whether pictures may go to vendors by their addresses.
     pub(crate) by_address: Setting<bool>,
+    /// Whether metadata are stripped, where manifests are not to say it.
+    pub(crate) strip_metadata: Setting<Option<bool>>,
     /// What may be asked beside the public network.
     pub(crate) allow: Setting<Vec<AllowRule>>,
     /// By way of which proxy; none where addresses are dialled.
@@ -58,6 +61,7 @@ pub(crate) struct MediaSettings {
 pub(super) struct MediaContent {
     fetch: Option<bool>,
     by_address: Option<bool>,
+    strip_metadata: Option<bool>,
     allow: Option<Vec<Rule>>,
     proxy: Option<Way>,
     timeout: Option<Span>,
@@ -111,6 +115,8 @@ impl MediaSettings {
         let limits = FetchLimits::default();
         let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
         let by_address = layers.pick(BY_ADDRESS, None, yes_or_no, |file| file.media.by_address)?;
+        let strip_metadata =
+            layers.pick(STRIP_METADATA, None, yes_or_no, |file| file.media.strip_metadata)?;
         let of_file = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
         let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(of_file))?;
         let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
@@ -121,6 +127,7 @@ impl MediaSettings {
         Ok(Self {
             fetch: fetch.unwrap_or_else(|| Setting::default(true)),
             by_address: by_address.unwrap_or_else(|| Setting::default(false)),
+            strip_metadata: strip_metadata.map_or_else(|| Setting::default(None), Setting::some),
             allow: allow.unwrap_or_else(|| Setting::default(Vec::new())),
             proxy: proxy.map_or_else(|| Setting::default(None), Setting::some),
             timeout: timeout.unwrap_or_else(|| Setting::default(limits.timeout)),
@@ -167,6 +174,9 @@ impl MediaSettings {
         vec![
             row("media.fetch", &self.fetch, bool::to_string),
             row("media.by_address", &self.by_address, bool::to_string),
+            row("media.strip_metadata", &self.strip_metadata, |strip| {
+                listed(strip.iter().map(bool::to_string))
+            }),
             row("media.allow", &self.allow, |rules| listed(rules.iter().map(ToString::to_string))),
             row("media.proxy", &self.proxy, |proxy| listed(proxy.iter().map(ToString::to_string))),
             row("media.timeout", &self.timeout, |length| duration::show(*length)),
