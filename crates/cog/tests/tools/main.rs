@@ -5,6 +5,9 @@
 mod examples;
 #[cfg(unix)]
 #[cfg(test)]
+mod hidden;
+#[cfg(unix)]
+#[cfg(test)]
 mod media_run;
 #[cfg(unix)]
 #[cfg(test)]

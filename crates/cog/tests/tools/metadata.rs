@@ -48,7 +48,7 @@ fn run(folder: &Path, program: &str, args: &[&str]) -> Output {
     output.unwrap_or_else(|error| panic!("{program}: {error}; `cargo xtask test` installs it"))
 }
 
-fn done(folder: &Path, program: &str, args: &[&str]) -> String {
+pub(crate) fn done(folder: &Path, program: &str, args: &[&str]) -> String {
     let output = run(folder, program, args);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {told}");
@@ -71,7 +71,7 @@ fn stripped(ending: &str, options: &[&str], metadata: &[&str]) -> TempDir {
 }
 
 /// What exiftool finds beside how pixels are coded, as `group:tag`.
-fn metadata_of(folder: &Path, file: &str) -> Vec<String> {
+pub(crate) fn metadata_of(folder: &Path, file: &str) -> Vec<String> {
     let told = done(folder, "exiftool", &["-j", "-G1", "-a", "-u", "-ee", file]);
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     let tags = told[0].as_object().unwrap().keys();
@@ -83,7 +83,7 @@ fn metadata_of(folder: &Path, file: &str) -> Vec<String> {
 }
 
 /// In how many pixels two pictures differ.
-fn pixels_that_differ(folder: &Path, one: &str, other: &str) -> String {
+pub(crate) fn pixels_that_differ(folder: &Path, one: &str, other: &str) -> String {
     let output = run(folder, "compare", &["-quiet", "-metric", "AE", one, other, "null:"]);
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
 }
