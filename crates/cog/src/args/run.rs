@@ -146,7 +146,7 @@ Examples:
   git diff | jq -Rs '{code: .}' | cog run code-reviewer - --provider anthropic
   cog run ./my-module --input-json '{\"query\": \"…\"}' --strict -o answer.json
   cog run image-analyzer --image photo.jpg --args \"What is this?\"
-  cog run image-generator --args \"A lighthouse at dawn\" --media-dir pictures
+  cog run image-generator --args \"A lighthouse at dawn\" --media-dir out --provider offline
   cog run code-reviewer input.json --record tape && cog run code-reviewer input.json --replay tape
   cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {
