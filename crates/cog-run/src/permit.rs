@@ -2,9 +2,9 @@
 
 use cog_module::{Module, PromptPart};
 use cog_provider::Provider;
-use cog_spec::{Code, Dialect, ErrorBody, Manifest};
+use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCode};
 
-use crate::{Caller, input::CheckedInput};
+use crate::{Caller, RunOptions, input::CheckedInput};
 
 /// Whether this caller may run the module (supplement section 3, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
@@ -61,4 +61,42 @@ pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) ->
     Err(ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)
         .suggest("choose a provider that takes a schema; `cog doctor` shows which do"))
+}
+
+/// Whether the model can make the media that the answer must have (SPEC 4.1.2), and what is to be said of those that it
+/// need not have and cannot get. The model is empty for the provider's own.
+pub(crate) fn media_output(
+    module: &Module,
+    provider: &dyn Provider,
+    model: &str,
+    options: &RunOptions,
+) -> Result<Vec<Warning>, ErrorBody> {
+    let wanted = &module.manifest.modalities.output;
+    let types: Vec<&str> = wanted.iter().flat_map(|kind| kind.output_types()).copied().collect();
+    if types.is_empty() || provider.name() == "offline" {
+        return Ok(Vec::new());
+    }
+    let made = provider.makes(model);
+    let kinds_of = |types: &[&str]| -> Vec<Modality> {
+        let takes = |kind: &&Modality| kind.output_types().iter().any(|one| types.contains(one));
+        wanted.iter().filter(takes).copied().collect()
+    };
+    let mut warnings = Vec::new();
+    for place in module.contract.named_media_outputs(&types, options.delivery.kind()) {
+        let kinds = kinds_of(&place.types);
+        if kinds.is_empty() || kinds.iter().any(|kind| made.contains(kind)) {
+            continue;
+        }
+        let model = if model.is_empty() { provider.model() } else { model };
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+        let message =
+            format!("{}/{model} makes no {}, for {}", provider.name(), names.join(" or "), place.path);
+        if place.is_required {
+            return Err(ErrorBody::new(Code::MultimodalNotSupported, message).suggest(
+                "choose a model that makes it (--model), such as one of Gemini's with `image` in its name",
+            ));
+        }
+        warnings.push(Warning::new(WarningCode::MediaNotMade, message));
+    }
+    Ok(warnings)
 }

@@ -52,7 +52,12 @@ pub(crate) fn prepare(
     permit::context(&module.manifest, &input)?;
     let asked = shared.providers.choose(options.provider.as_deref())?;
     let is_offline = asked.is_empty();
-    let (provider, others, warnings) = answering(asked, module, &input)?;
+    let (provider, others, mut warnings) = answering(asked, module, &input)?;
+    let model = options.model.as_deref().unwrap_or_default();
+    warnings.extend(permit::media_output(module, provider.as_ref(), model, options)?);
+    for other in &others {
+        permit::media_output(module, other.as_ref(), "", options)?;
+    }
     for candidate in others.iter().chain([&provider]) {
         permit::structured_output(&module.manifest, candidate.as_ref())?;
     }
@@ -63,7 +68,6 @@ pub(crate) fn prepare(
     let generation = options::merge(&module.manifest.generation, &options.generation);
     let question = Question { module: Arc::clone(module), compiled, generation };
     let timeout = options.timeout.unwrap_or(shared.timeout);
-    let model = options.model.as_deref().unwrap_or_default();
     let request = question.to(provider.as_ref(), model, messages, timeout);
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;

@@ -39,7 +39,7 @@ pub use contract::Contract;
 pub use engine::MOST_FAULTS;
 pub use join::join;
 pub use media::MediaField;
-pub use outputs::{MediaPlace, ToPlace};
+pub use outputs::{MediaPlace, NamedPlace, ToPlace};
 pub use problem::SchemaProblem;
 pub use project::{Fate, Loss, Projection};
 pub use rules::Rules;

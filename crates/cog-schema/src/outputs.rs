@@ -1,11 +1,14 @@
 //! Where media stand in an answer (SPEC 2.3, `MediaOutput`).
 
+mod needed;
 mod unasked;
 
 use cog_json::{Node, Path, Segment, Value};
 
 use crate::contract::Contract;
 use crate::shape::{Id, Interest, Shape, Trail, Visit};
+
+pub use self::needed::NamedPlace;
 
 /// Members in which the medium itself is; an object that has one of them holds it already.
 const CONTENT: [&str; 3] = ["data", "url", "path"];

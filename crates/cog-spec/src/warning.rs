@@ -27,6 +27,8 @@ words! {
         MediaInPart = "W4011",
         /// A medium stands in the answer itself, because it could not be kept elsewhere.
         MediaInline = "W4012",
+        /// The model makes no medium of a kind that the answer has a place for.
+        MediaNotMade = "W4014",
         /// The session was begun afresh.
         SessionAfresh = "W4013",
     }

@@ -9,7 +9,7 @@ use cog_answer::Picture;
 use cog_json::ToJson as _;
 use cog_media::{Delivery, Media, Publish, Published};
 use cog_run::RunOptions;
-use cog_spec::{Chunk, Code, Envelope, ErrorBody, FinishReason, ModelEvent, ModelMedia};
+use cog_spec::{Chunk, Code, Envelope, ErrorBody, FinishReason, Modality, ModelEvent, ModelMedia};
 use futures_util::StreamExt as _;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -348,6 +348,22 @@ async fn a_model_is_not_asked_to_write_its_pictures_as_text() {
         told.contains("do not write `more`, `picture` yourself") && !told.contains("MediaOutput"),
         "{told}"
     );
-    let schema = request.output.as_ref().unwrap().schema.as_ref().unwrap().to_string();
-    assert!(schema.contains("rationale") && !schema.contains("picture"), "{schema}");
+}
+
+#[tokio::test]
+async fn what_the_model_cannot_make_is_known_before_it_is_asked() {
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER).making(&[]), &artist(&[]));
+    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    assert_eq!(code(&envelope), Some("E4011"));
+    let message = &envelope.error().unwrap().message;
+    assert_eq!(message, "scripted/one makes no image, for data.picture");
+    assert_eq!(provider.requests().len(), 0);
+    // What the answer need not have is a warning.
+    let folder = artist(&[]);
+    let schema = json!({ "data": { "properties": { "picture": { "$ref": "#/$defs/MediaOutput" } } } });
+    write(&folder, "schema.json", &schema.to_string());
+    let (_, runtime, module) = asking(Scripted::saying(ANSWER).making(&[Modality::Audio]), &folder);
+    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    assert_eq!(data(&envelope), json!({ "rationale": "because" }));
+    assert_eq!(envelope.warnings[0].code.as_str(), "W4014");
 }

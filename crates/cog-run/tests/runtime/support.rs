@@ -26,6 +26,7 @@ pub(crate) struct Scripted {
     pictures: &'static [&'static str],
     fault: Option<ProviderError>,
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
+    makes: &'static [Modality],
     hangs: bool,
     panics: bool,
     requests: Mutex<Vec<ModelRequest>>,
@@ -40,6 +41,7 @@ impl Scripted {
             pictures: &[],
             fault: None,
             replies,
+            makes: &[Modality::Image],
             hangs: false,
             panics: false,
             requests: Mutex::default(),
@@ -75,6 +77,11 @@ impl Scripted {
     /// The same, which takes pictures of these types.
     pub(crate) fn seeing(self, pictures: &'static [&'static str]) -> Self {
         Self { pictures, ..self }
+    }
+
+    /// The same, making media of these kinds.
+    pub(crate) fn making(self, makes: &'static [Modality]) -> Self {
+        Self { makes, ..self }
     }
 
     /// Says what it has to say, but never the end of a reply that has none.
@@ -124,6 +131,10 @@ impl Provider for Scripted {
 
     fn formats(&self) -> Formats {
         Formats { types: self.pictures, ..Formats::ANY }
+    }
+
+    fn makes(&self, _: &str) -> &[Modality] {
+        self.makes
     }
 
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

@@ -141,3 +141,31 @@ fn a_model_is_told_of_no_field_that_is_not_its_to_write() {
     assert_eq!(properties.keys().collect::<Vec<_>>(), ["title"]);
     assert!(contract(json!({ "title": {} })).without_media_outputs().is_none());
 }
+
+#[test]
+fn what_an_answer_must_have_is_known_before_it_comes() {
+    let manifest = Manifest::with_defaults("m", Format::V25, None);
+    let sound = json!({ "properties": {
+        "type": { "enum": ["base64"] }, "media_type": { "pattern": "^audio/" } } });
+    let document = json!({
+        "data": {
+            "type": "object",
+            "required": ["cover", "parts", "maybe"],
+            "properties": {
+                "cover": reference(),
+                "voice": sound,
+                "parts": { "type": "array", "minItems": 1, "items": reference() },
+                "maybe": { "type": "array", "items": reference() },
+                "inner": { "type": "object", "required": ["art"], "properties": { "art": reference() } },
+            },
+        },
+    });
+    let contract = Contract::compile(&document, &Rules::from(&manifest)).unwrap();
+    let places = contract.named_media_outputs(&["image/png", "audio/wav"], "base64");
+    let of = |path: &str| places.iter().find(|place| place.path.to_string() == path).unwrap();
+    let required: Vec<_> =
+        places.iter().filter(|place| place.is_required).map(|place| place.path.to_string()).collect();
+    assert_eq!(required, ["data.cover", "data.parts[0]"]);
+    assert_eq!(of("data.voice").types, ["audio/wav"]);
+    assert_eq!(of("data.inner.art").types, ["image/png", "audio/wav"]);
+}

@@ -47,7 +47,18 @@ fn golden(module: &str) -> String {
 
 /// Runs a module against a mock of a vendor; gives what was printed and what was asked.
 fn run(wire: Wire, folder: &Path, module: &str, arguments: &[&str]) -> (Output, Vec<Value>) {
-    let mock = Mock::start([Reply::text(golden(module))]);
+    answered([Reply::text(golden(module))], wire, folder, module, arguments)
+}
+
+/// The same with other replies of the vendor.
+fn answered(
+    replies: [Reply; 1],
+    wire: Wire,
+    folder: &Path,
+    module: &str,
+    arguments: &[&str],
+) -> (Output, Vec<Value>) {
+    let mock = Mock::start(replies);
     let variable = |what: &str| format!("{}_{what}", wire.name().to_uppercase());
     let output = Command::new(env!("CARGO_BIN_EXE_cog"))
         .args(["run", module, "--provider", wire.name()])
@@ -162,14 +173,36 @@ fn each_form_reaches_the_vendors_that_take_it() {
     }
 }
 
+/// One pixel.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
 #[test]
-fn a_picture_comes_back_from_every_vendor() {
+fn a_picture_that_a_model_makes_becomes_a_file() {
+    let folder = folder();
+    let arguments = ["--args", "a red square", "--media-dir", "out", "--model", "gemini-2.5-flash-image"];
+    let replies = [Reply::text("A red square, as you wished.").media("image/png", PNG)];
+    let (output, asked) = answered(replies, Wire::Gemini, folder.path(), "image-generator", &arguments);
+    let envelope = envelope(&output);
+    assert_eq!(envelope["ok"], true, "{envelope}");
+    assert_eq!(envelope["data"]["rationale"], "A red square, as you wished.");
+    let image = &envelope["data"]["image"];
+    assert_eq!((&image["type"], &image["width"]), (&json!("file"), &json!(1)));
+    assert_eq!(image["generation_params"]["model"], "mock-model");
+    let path = Path::new(image["path"].as_str().unwrap());
+    assert!(path.starts_with(folder.path().canonicalize().unwrap().join("out")), "{image}");
+    assert_eq!(path.metadata().unwrap().len(), 70);
+    assert_eq!(asked[0]["generationConfig"]["responseModalities"], json!(["TEXT", "IMAGE"]));
+}
+
+#[test]
+fn where_no_picture_can_be_made_nobody_is_asked() {
     let folder = folder();
     for wire in Wire::ALL {
-        let (output, _) = run(wire, folder.path(), "image-generator", &["--args", "a red square"]);
+        let (output, asked) = run(wire, folder.path(), "image-generator", &["--args", "a red square"]);
         let envelope = envelope(&output);
-        assert_eq!(envelope["ok"], true, "{}: {envelope}", wire.name());
-        assert_eq!(envelope["data"]["image"]["media_type"], json!("image/png"), "{}", wire.name());
+        assert_eq!(envelope["error"]["code"], "E4011", "{}: {envelope}", wire.name());
+        assert_eq!(asked, Vec::<Value>::new(), "{}", wire.name());
     }
 }
 
