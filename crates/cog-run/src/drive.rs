@@ -87,7 +87,7 @@ impl Plan {
 }
 
 impl Driver {
-    pub(crate) fn new(mut run: Plan, rules: AnswerRules) -> Self {
+    pub(crate) fn new(mut run: Plan, rules: AnswerRules) -> Box<Self> {
         let (mut assembler, first) = Assembler::new(rules);
         let mut ready = VecDeque::from([first]);
         assembler.tick(Duration::ZERO, &mut ready);
@@ -100,11 +100,12 @@ impl Driver {
             }
             None => State::Asking(assembler),
         };
-        Self { run, asked, media: None, state, made: Vec::new(), ready, started: Instant::now() }
+        let started = Instant::now();
+        Box::new(Self { run, asked, media: None, state, made: Vec::new(), ready, started })
     }
 
-    /// The next chunk; none after the last.
-    pub(crate) async fn next(mut self) -> Option<(Chunk, Self)> {
+    /// The next chunk; none after the last. In a box, so that a step does not move all of it.
+    pub(crate) async fn next(mut self: Box<Self>) -> Option<(Chunk, Box<Self>)> {
         loop {
             if let Some(chunk) = self.ready.pop_front() {
                 return Some((chunk, self));
