@@ -24,9 +24,8 @@
 //! assert_eq!(fold(chunks).meta.explain, "Hi.");
 //! ```
 //!
-//! What is repaired: `repair` (supplement R24–R26); what a reply must be to stand: `judge` (R2–R4, R20–R32); what is told
-//! while it arrives: `tell`, `watch` (R41–R49). [`Closing`] puts into an answer what was made beside its text.
-//! [`verify`] checks what the specification describes, whoever produced it. No clock, no file, no socket here.
+//! Repaired by `repair` (supplement R24–R26), held to what stands by `judge` (R2–R4, R20–R32), told by `tell` and `watch`
+//! (R41–R49). [`Closing`] puts in what was made beside the text; [`verify`] checks what anybody says. No clock, no I/O.
 
 mod assembler;
 mod closing;
