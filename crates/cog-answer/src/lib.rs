@@ -5,7 +5,6 @@
 //! [`Envelope`](cog_spec::Envelope), the sync answer: there is no other way to one.
 //!
 //! `ModelEvent*` → `Reply` (draft) → `Reading` → repaired → checked → admitted → `Chunk*` → `Envelope`
-//!
 //! ```
 //! # use std::{sync::Arc, time::Duration};
 //! # use cog_answer::{AnswerRules, Assembler, Finish, fold};
