@@ -3,6 +3,11 @@
 use cog_json::{ToJson as _, Writer};
 use cog_spec::Chunk;
 
+/// How many bytes only an entry has that holds a medium.
+const MEDIUM: usize = 1 << 20;
+/// How many entries a medium and the end that tells it again lie apart at most.
+const NEWEST: usize = 32;
+
 /// The chunks of one session as lines of JSON: one buffer, and a small mark at the end of each.
 ///
 /// A *place* is the number of an entry, the meta chunk being 0. Places stay what they are when the oldest entries
@@ -152,7 +157,11 @@ impl Log {
 
     /// Lets the oldest entries leave where it is over `limit` bytes: a quarter more than needed, so that this stays
     /// rare. The meta chunk and the newest entry stay.
+    ///
+    /// A medium in an answer is told twice within a moment, in its place and at the end. So that its readers need not be
+    /// faster than that, what is as large leaves room for as much again.
     pub(crate) fn bound(&mut self, limit: usize) {
+        let limit = limit + self.newest_medium() * 4;
         if self.bytes() <= limit || self.marks.len() < 3 {
             return;
         }
@@ -169,6 +178,13 @@ impl Log {
         self.marks.iter_mut().skip(1).for_each(|mark| mark.end -= gone);
         self.left += leaving as u64;
         self.floor = last.seq;
+    }
+
+    /// The bytes of the largest of the newest entries, where only a medium is so large.
+    fn newest_medium(&self) -> usize {
+        let newest = self.marks.len().saturating_sub(NEWEST)..self.marks.len();
+        let bytes = newest.map(|index| self.end_before(index + 1) - self.end_before(index));
+        bytes.max().filter(|bytes| *bytes >= MEDIUM).unwrap_or_default()
     }
 
     /// Gives back what it took in advance.

@@ -117,3 +117,20 @@ fn an_end_is_taken_back_and_nothing_else() {
     assert!(!log.is_over());
     assert_eq!(lines(&log, 0), lines(&self::log(3), 0));
 }
+
+#[test]
+fn a_medium_that_is_told_twice_does_not_push_itself_out() {
+    let mut log = log(3);
+    let medium = "m".repeat(3 * MEDIUM);
+    log.push_line(&medium, Event::Chunk, Some(4), false);
+    log.push(&delta(5));
+    log.bound(2 * MEDIUM);
+    log.push_line(&medium, Event::Final, None, false);
+    log.bound(2 * MEDIUM);
+    assert_eq!(lines(&log, log.after(3).unwrap()).len(), 3);
+    for seq in 6..=6 + NEWEST as u64 {
+        log.push(&delta(seq));
+    }
+    log.bound(2 * MEDIUM);
+    assert!(log.bytes() <= 2 * MEDIUM, "later entries have the room that all have");
+}
