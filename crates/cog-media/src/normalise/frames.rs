@@ -11,11 +11,11 @@ use crate::Stored;
 
 /// The frames of a picture that moves, as far as its structure can be read; none of one that stands still.
 pub(crate) fn frames(stored: &Stored, media_type: &str) -> Option<u32> {
-    let mut scan = Scan::new(stored.reader(), stored.len());
+    let (reader, length) = (stored.reader(), stored.len());
     match media_type {
-        "image/gif" => Some(gif::frames(&mut scan)).filter(|frames| *frames > 1),
-        "image/png" => in_png(&mut scan).ok().flatten(),
-        "image/webp" => webp::frames(&mut scan),
+        "image/gif" => Some(gif::frames(&mut Scan::new(reader, length))).filter(|frames| *frames > 1),
+        "image/png" => in_png(&mut Scan::of_heads(reader, length)).ok().flatten(),
+        "image/webp" => webp::frames(&mut Scan::of_heads(reader, length)),
         _ => None,
     }
 }

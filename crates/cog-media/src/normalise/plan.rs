@@ -86,6 +86,11 @@ impl<R: Read + Seek> Scan<R> {
         Self { reader: BufReader::with_capacity(64 * 1024, reader), at: 0, length }
     }
 
+    /// The same where only heads are read, and what is between them is passed over.
+    pub(super) fn of_heads(reader: R, length: u64) -> Self {
+        Self { reader: BufReader::with_capacity(512, reader), at: 0, length }
+    }
+
     /// Where it is.
     pub(super) fn at(&self) -> u64 {
         self.at
