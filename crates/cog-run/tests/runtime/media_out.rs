@@ -367,3 +367,24 @@ async fn what_the_model_cannot_make_is_known_before_it_is_asked() {
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W4014");
 }
+
+#[tokio::test]
+async fn whenever_a_picture_comes_the_answer_is_the_same() {
+    let folder = artist(&[]);
+    let with_stub =
+        ANSWER.replace("\"because\"", "\"because\", \"picture\": {\"alt\": \"A cat\"}, \"more\": []");
+    for answer in [ANSWER, &with_stub] {
+        let pieces: Vec<ModelEvent> =
+            answer.as_bytes().chunks(9).map(|piece| text(std::str::from_utf8(piece).unwrap())).collect();
+        let whole = run(&folder, &[text(answer), png(), png()]).await;
+        for at in 0..=pieces.len() {
+            for chunk_type in [cog_spec::ChunkType::Delta, cog_spec::ChunkType::Snapshot] {
+                let mut events = pieces.clone();
+                events.splice(at..at, [png(), png()]);
+                let options = RunOptions { chunk_type: Some(chunk_type), ..RunOptions::default() };
+                let (_, envelope) = chunks(&folder, &events, options).await;
+                assert_eq!(data(&envelope), data(&whole), "before piece {at}");
+            }
+        }
+    }
+}
