@@ -5,6 +5,7 @@ mod environment;
 mod file;
 mod media;
 mod server;
+mod shown;
 mod source;
 mod table;
 
@@ -27,6 +28,7 @@ pub(crate) use self::{
     environment::Environment,
     media::MediaSettings,
     server::{KNOBS, Knob, Serving},
+    shown::Shown,
     source::{Setting, Source},
     table::Row,
 };
@@ -124,6 +126,13 @@ impl Settings {
             operator,
             project,
         })
+    }
+
+    /// The variable that names a proxy, and no address of one: whoever asks a provider passes over it.
+    pub(crate) fn unusable_proxy(&self) -> Option<&'static str> {
+        let names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+        let value = |name: &str| self.environment.get(name);
+        names.into_iter().find(|name| value(name).is_some_and(|value| !is_address(&value)))
     }
 
     /// The value of one of a vendor's variables: the environment's, else the operator's file's.
@@ -327,6 +336,18 @@ impl SettingsError {
             Self::Variable { name, .. } => Some(format!("set {name} to another value, or unset it")),
         }
     }
+}
+
+/// Whether a text is `[scheme://][name[:password]@]host[:port][/]`.
+fn is_address(text: &str) -> bool {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (host, "0"),
+    };
+    !host.is_empty() && host.chars().all(|c| c.is_ascii_graphic()) && port.parse::<u16>().is_ok()
 }
 
 #[cfg(test)]

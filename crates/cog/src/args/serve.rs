@@ -54,7 +54,7 @@ impl Args for ServerKnobs {
     fn augment_args(command: Command) -> Command {
         let mut defaults = Serving::default();
         let args = KNOBS.iter().map(|knob| {
-            let default = knob.show(&mut defaults);
+            let default = knob.show(&mut defaults).to_string();
             let help = match default.as_str() {
                 "-" | "false" => knob.help.to_owned(),
                 default => format!("{} [default: {default}]", knob.help),

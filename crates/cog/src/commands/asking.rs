@@ -99,7 +99,10 @@ fn in_order(settings: &Settings, first: &'static Vendor, others: &[Choice]) -> R
         told += &format!(", else {}", with_model(&provider));
         order.push(ready(settings, provider));
     }
-    Ok(Asked { providers: Providers::new(order, any(settings)), told: format!("asking {told}") })
+    Ok(Asked {
+        providers: Providers::new(order, any(settings)),
+        told: format!("asking {told}{}", by_proxy(settings)),
+    })
 }
 
 /// Any vendor by its name, each one provider for all requests that name it.
@@ -126,8 +129,15 @@ fn recorded(settings: &Settings, vendor: &'static Vendor, folder: &Path) -> Resu
     let provider = HttpProvider::new(vendor, settings_of(settings, vendor, Rank::First));
     let provider =
         provider.and_then(|provider| provider.record(folder)).map_err(|error| ErrorBody::from(&error))?;
-    let told = format!("asking {} ({})", with_model(&provider), reason(settings, vendor));
+    let told =
+        format!("asking {} ({}){}", with_model(&provider), reason(settings, vendor), by_proxy(settings));
     Ok(Asked { providers: Providers::one(ready(settings, provider)), told })
+}
+
+/// What is to be said of a proxy that will not be used.
+fn by_proxy(settings: &Settings) -> String {
+    let told = |name| format!("; {name} holds no address such as http://proxy.example:3128 and is not used");
+    settings.unusable_proxy().map(told).unwrap_or_default()
 }
 
 /// The recording says whom it is of; the settings may say otherwise.

@@ -22,7 +22,7 @@ pub(crate) fn config(args: &ConfigArgs, environment: Environment, console: &Cons
     }
     let mut table = Table::new(["setting", "value", "from"]);
     for Row { name, value, source } in &rows {
-        table.row([name.clone(), value.clone(), source.to_string()]);
+        table.row([name.clone(), value.to_string(), source.to_string()]);
     }
     console.print(&table.render(console.out().paint, None))?;
     Ok(Exit::Ok)

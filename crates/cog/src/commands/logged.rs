@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cog_provider::{Asking, Formats, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Dialect, Modality, ModelEvent, Secret};
+use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, Secret};
 use futures_util::StreamExt as _;
 use tracing::{Level, debug, enabled, info};
 
@@ -96,9 +96,27 @@ impl Log {
             Ok(ModelEvent::Media(media)) => {
                 debug!(media_type = media.media_type, bytes = media.data.len(), "a medium");
             }
-            Ok(event) => info!(?event, "the provider says"),
+            Ok(ModelEvent::Started { model, id, .. }) => info!(model, id, "the reply begins"),
+            Ok(ModelEvent::Usage(usage)) => {
+                info!(input_tokens = usage.input_tokens, output_tokens = usage.output_tokens, "counted");
+            }
+            Ok(ModelEvent::Finished(reason)) => info!(reason = worded(reason), "the reply is finished"),
+            Ok(_) => debug!("an event of another kind"),
             Err(error) => info!(%error, "the reply broke off"),
         }
+    }
+}
+
+/// Why a reply ended, in a word; what a vendor says beside it is in the envelope.
+fn worded(reason: &FinishReason) -> &str {
+    match reason {
+        FinishReason::Stop => "stop",
+        FinishReason::Length => "length",
+        FinishReason::Refusal(_) => "refusal",
+        FinishReason::ContentFilter => "content_filter",
+        FinishReason::ToolCalls => "tool_calls",
+        FinishReason::Other(word) => word,
+        _ => "other",
     }
 }
 

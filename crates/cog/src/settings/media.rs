@@ -10,7 +10,7 @@ use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, R
 use serde::Deserialize;
 
 use super::{
-    Layers, Names, Row, Setting, SettingsError, Source, at_home, count, duration,
+    Layers, Names, Row, Setting, SettingsError, Shown, Source, at_home, count, duration,
     file::Span,
     server::{bytes, show_bytes},
     table::row,
@@ -172,22 +172,18 @@ impl MediaSettings {
     /// Every setting as it is shown.
     pub(super) fn rows(&self) -> Vec<Row> {
         vec![
-            row("media.fetch", &self.fetch, bool::to_string),
-            row("media.by_address", &self.by_address, bool::to_string),
+            row("media.fetch", &self.fetch, |is_on| Shown::Switch(*is_on)),
+            row("media.by_address", &self.by_address, |is_on| Shown::Switch(*is_on)),
             row("media.strip_metadata", &self.strip_metadata, |strip| {
-                listed(strip.iter().map(bool::to_string))
+                strip.map_or(Shown::Nothing, Shown::Switch)
             }),
-            row("media.allow", &self.allow, |rules| listed(rules.iter().map(ToString::to_string))),
-            row("media.proxy", &self.proxy, |proxy| listed(proxy.iter().map(ToString::to_string))),
-            row("media.timeout", &self.timeout, |length| duration::show(*length)),
-            row("media.redirects", &self.redirects, u32::to_string),
-            row("media.cache", &self.cache, |size| show_bytes(*size)),
-            row("media.roots", &self.roots, |roots| {
-                listed(roots.iter().map(|root| root.display().to_string()))
-            }),
-            row("media.ffmpeg", &self.ffmpeg, |path| {
-                listed(path.iter().map(|path| path.display().to_string()))
-            }),
+            row("media.allow", &self.allow, |rules| Shown::list(rules)),
+            row("media.proxy", &self.proxy, |proxy| Shown::maybe(proxy.as_ref())),
+            row("media.timeout", &self.timeout, |length| Shown::Text(duration::show(*length))),
+            row("media.redirects", &self.redirects, |count| Shown::Count(u64::from(*count))),
+            row("media.cache", &self.cache, |size| Shown::Text(show_bytes(*size))),
+            row("media.roots", &self.roots, |roots| Shown::list(roots.iter().map(|root| root.display()))),
+            row("media.ffmpeg", &self.ffmpeg, |path| Shown::path(path.as_ref())),
         ]
     }
 }
@@ -226,11 +222,6 @@ fn found_in(path: &[PathBuf]) -> Option<PathBuf> {
 fn rules(text: &str) -> Result<Vec<AllowRule>, String> {
     let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
     words.map(|word| word.parse().map_err(|error: RuleError| error.to_string())).collect()
-}
-
-fn listed(words: impl Iterator<Item = String>) -> String {
-    let shown = words.collect::<Vec<_>>().join(", ");
-    if shown.is_empty() { "-".to_owned() } else { shown }
 }
 
 #[cfg(test)]

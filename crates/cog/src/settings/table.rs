@@ -1,9 +1,11 @@
 //! Every setting as rows, for `cog config`.
 
+use std::time::Duration;
+
 use cog_json::{ToJson, Writer};
 use cog_provider::vendors::{VENDORS, Vendor};
 
-use super::{Setting, Settings, Source, duration};
+use super::{Setting, Settings, Shown, Source, duration};
 
 /// One setting as it is shown. A key is never part of it.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,7 +13,7 @@ pub(crate) struct Row {
     /// The setting: `model`, `OPENAI_API_KEY`.
     pub(crate) name: String,
     /// Its value; `***` for a key.
-    pub(crate) value: String,
+    pub(crate) value: Shown,
     /// Where it came from.
     pub(crate) source: Source,
 }
@@ -29,22 +31,21 @@ impl ToJson for Row {
 impl Settings {
     /// Every setting, and of the vendors those that somebody set.
     pub(crate) fn rows(&self) -> Vec<Row> {
-        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
-        let folders = |folders: &Vec<std::path::PathBuf>| {
-            let shown: Vec<_> = folders.iter().map(|folder| folder.display().to_string()).collect();
-            if shown.is_empty() { "-".to_owned() } else { shown.join(", ") }
-        };
+        let time = |length: &Duration| Shown::Text(duration::show(*length));
+        let count = |count: &u32| Shown::Count(u64::from(*count));
         let mut rows = vec![
-            row("provider", &self.provider, or_none),
-            row("model", &self.model, or_none),
-            row("timeout", &self.timeout, |length| duration::show(*length)),
-            row("first_token", &self.first_token, |length| duration::show(*length)),
-            row("stall", &self.stall, |length| duration::show(*length)),
-            row("retries", &self.retries, u32::to_string),
-            row("breaker_failures", &self.breaker_failures, u32::to_string),
-            row("breaker_pause", &self.breaker_pause, |length| duration::show(*length)),
-            row("strict", &self.strict, bool::to_string),
-            row("modules", &self.modules, folders),
+            row("provider", &self.provider, |name| Shown::maybe(name.as_ref())),
+            row("model", &self.model, |name| Shown::maybe(name.as_ref())),
+            row("timeout", &self.timeout, time),
+            row("first_token", &self.first_token, time),
+            row("stall", &self.stall, time),
+            row("retries", &self.retries, count),
+            row("breaker_failures", &self.breaker_failures, count),
+            row("breaker_pause", &self.breaker_pause, time),
+            row("strict", &self.strict, |is_on| Shown::Switch(*is_on)),
+            row("modules", &self.modules, |folders| {
+                Shown::list(folders.iter().map(|folder| folder.display()))
+            }),
         ];
         rows.extend(self.media.rows());
         rows.extend(VENDORS.iter().flat_map(|vendor| self.rows_of(vendor)));
@@ -59,13 +60,13 @@ impl Settings {
             .filter_map(|(name, is_key)| {
                 let value = self.variable(name)?;
                 let value = if is_key { "***".to_owned() } else { without_credentials(&value) };
-                Some(Row { name: name.to_owned(), value, source: self.source_of(name) })
+                Some(Row { name: name.to_owned(), value: Shown::Text(value), source: self.source_of(name) })
             })
             .collect();
         let model = self.model_for(vendor);
-        rows.extend(
-            model.map(|model| row(&format!("providers.{}.model", vendor.name), &model, String::clone)),
-        );
+        rows.extend(model.map(|model| {
+            row(&format!("providers.{}.model", vendor.name), &model, |model| Shown::Text(model.clone()))
+        }));
         rows
     }
 
@@ -77,7 +78,7 @@ impl Settings {
     }
 }
 
-pub(super) fn row<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> String) -> Row {
+pub(super) fn row<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> Shown) -> Row {
     Row { name: name.to_owned(), value: show(&setting.value), source: setting.source.clone() }
 }
 

@@ -1,4 +1,7 @@
-use crate::support::{Place, snapshot};
+use cog_testkit::{Mock, Reply, Wire};
+use serde_json::json;
+
+use crate::support::{Place, json, snapshot, stderr};
 
 #[test]
 fn every_setting_says_where_it_is_from() {
@@ -11,6 +14,43 @@ fn every_setting_says_where_it_is_from() {
     snapshot!(
         command.env("OPENAI_API_KEY", "canary").env("OPENAI_BASE_URL", "http://me:canary@localhost:1/v1")
     );
+}
+
+#[test]
+fn a_program_reads_settings_as_what_they_are() {
+    let place = Place::new();
+    let mut command = place.cog(["config", "--format", "json"]);
+    command.env("COG_RETRIES", "2").env("COG_STRICT", "true").env("COG_SERVE_PORT", "9000");
+    let told = json(&command.env("LLM_MODEL", "7").output().unwrap());
+    let value = |name: &str| {
+        let mut settings = told["settings"].as_array().unwrap().iter();
+        settings.find(|setting| setting["name"] == name).unwrap()["value"].clone()
+    };
+    assert_eq!((value("provider"), value("model")), (json!(null), json!("7")));
+    assert_eq!((value("retries"), value("strict")), (json!(2), json!(true)));
+    assert_eq!((value("modules"), value("media.strip_metadata")), (json!([]), json!(null)));
+    assert_eq!((value("server.port"), value("server.token_file")), (json!(9000), json!(null)));
+    assert_eq!(value("timeout"), json!("300s"));
+}
+
+#[test]
+fn a_proxy_without_an_address_is_told() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::error(400, "no")]);
+    for (proxy, is_told) in [
+        ("not an address", true),
+        ("http://", true),
+        ("proxy.example:many", true),
+        ("proxy.example:3128", false),
+        ("http://me:secret@proxy.example:3128/", false),
+        ("http://[::1]:3128", false),
+    ] {
+        let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
+        command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
+        let told = stderr(&command.env("HTTPS_PROXY", proxy).output().unwrap());
+        let warning = "; HTTPS_PROXY holds no address such as http://proxy.example:3128 and is not used";
+        assert_eq!(told.contains(warning), is_told, "{proxy}: {told}");
+    }
 }
 
 #[test]

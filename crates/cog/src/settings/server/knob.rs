@@ -1,7 +1,7 @@
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use super::{Serving, amount};
-use crate::settings::{parse_duration, show_duration};
+use crate::settings::{Shown, parse_duration, show_duration};
 
 /// One setting of the server, by all its names.
 pub(crate) struct Knob {
@@ -164,21 +164,18 @@ impl Knob {
     }
 
     /// Its value, as it would be typed.
-    pub(crate) fn show(&self, serving: &mut Serving) -> String {
+    pub(crate) fn show(&self, serving: &mut Serving) -> Shown {
         match self.part {
-            Part::Address(part) => part(serving).to_string(),
-            Part::Port(part) => part(serving).to_string(),
-            Part::Switch(part) => part(serving).to_string(),
-            Part::Names(part) if part(serving).is_empty() => "-".to_owned(),
-            Part::Names(part) => part(serving).join(","),
-            Part::Url(part) => part(serving).as_deref().unwrap_or("-").to_owned(),
-            Part::Path(part) => {
-                part(serving).as_deref().map_or_else(|| "-".to_owned(), |folder| folder.display().to_string())
-            }
-            Part::Count(part) => part(serving).to_string(),
-            Part::Rate(part) => part(serving).to_string(),
-            Part::Bytes(part) => amount::show_bytes(*part(serving)),
-            Part::Time(part) => show_duration(*part(serving)),
+            Part::Address(part) => Shown::Text(part(serving).to_string()),
+            Part::Port(part) => Shown::Count(u64::from(*part(serving))),
+            Part::Switch(part) => Shown::Switch(*part(serving)),
+            Part::Names(part) => Shown::list(part(serving).iter()),
+            Part::Url(part) => Shown::maybe(part(serving).as_ref()),
+            Part::Path(part) => Shown::path(part(serving).as_ref()),
+            Part::Count(part) => Shown::Count(*part(serving) as u64),
+            Part::Rate(part) => Shown::Count(u64::from(*part(serving))),
+            Part::Bytes(part) => Shown::Text(amount::show_bytes(*part(serving))),
+            Part::Time(part) => Shown::Text(show_duration(*part(serving))),
         }
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::{Environment, Flags};
+use crate::settings::{Environment, Flags, Shown};
 
 fn read(variables: &[(&str, &str)], flags: &[(&str, &str)]) -> Result<(Serving, Vec<Row>), SettingsError> {
     let mut environment = Environment::default();
@@ -19,7 +19,7 @@ fn a_flag_beats_a_variable_beats_the_default() {
     assert_eq!((serving.port, serving.server.drain.as_secs()), (2, 3));
     assert_eq!(serving.server.max_body_bytes, 30 << 20);
     let row = rows.iter().find(|row| row.name == "server.port").unwrap();
-    assert_eq!((row.value.as_str(), row.source.to_string().as_str()), ("2", "port"));
+    assert_eq!((&row.value, row.source.to_string().as_str()), (&Shown::Count(2), "port"));
 }
 
 #[test]

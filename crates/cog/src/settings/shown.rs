@@ -1,0 +1,60 @@
+//! The value of a setting as `cog config` shows it.
+
+use std::{fmt, path::Path};
+
+use cog_json::{ToJson, Writer};
+
+/// A value: as text what would be typed, in JSON of the kind that it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// Nobody set it: `-`, null.
+    Nothing,
+    Switch(bool),
+    Count(u64),
+    /// A word, and what is typed with a unit: `30s`, `256MiB`.
+    Text(String),
+    /// Several; `-` and an empty array where there are none.
+    List(Vec<String>),
+}
+
+impl Shown {
+    /// A text, where there is one.
+    pub(super) fn maybe(text: Option<impl ToString>) -> Self {
+        text.map_or(Self::Nothing, |text| Self::Text(text.to_string()))
+    }
+
+    /// A path, where there is one.
+    pub(super) fn path(path: Option<impl AsRef<Path>>) -> Self {
+        Self::maybe(path.map(|path| path.as_ref().display().to_string()))
+    }
+
+    /// Each of these.
+    pub(super) fn list(items: impl IntoIterator<Item = impl ToString>) -> Self {
+        Self::List(items.into_iter().map(|item| item.to_string()).collect())
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("-"),
+            Self::Switch(is_on) => is_on.fmt(f),
+            Self::Count(count) => count.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::List(items) if items.is_empty() => f.write_str("-"),
+            Self::List(items) => f.write_str(&items.join(", ")),
+        }
+    }
+}
+
+impl ToJson for Shown {
+    fn write_json(&self, w: &mut Writer<'_>) {
+        match self {
+            Self::Nothing => w.null(),
+            Self::Switch(is_on) => is_on.write_json(w),
+            Self::Count(count) => count.write_json(w),
+            Self::Text(text) => text.write_json(w),
+            Self::List(items) => items.write_json(w),
+        }
+    }
+}
