@@ -66,6 +66,14 @@ impl Media {
         &self.stored
     }
 
+    /// The same with no more than its beginning in memory, for who keeps many. Waits for the disk.
+    ///
+    /// # Errors
+    /// A disk that takes no more.
+    pub fn on_disk(&self) -> Result<Self, MediaError> {
+        Ok(Self { stored: self.stored.on_disk()?, ..self.clone() })
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Modality {
         self.kind

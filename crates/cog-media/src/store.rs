@@ -163,6 +163,20 @@ impl Stored {
         Ok(file)
     }
 
+    /// The same with no more than the beginning in memory. Waits for the disk.
+    ///
+    /// # Errors
+    /// A disk that takes no more.
+    pub(crate) fn on_disk(&self) -> std::io::Result<Self> {
+        let place = match &self.place {
+            Place::Memory(bytes) if bytes.len() > HEAD => {
+                Place::Disk(Bytes::copy_from_slice(self.head()), Arc::new(self.handle()?))
+            }
+            place => place.clone(),
+        };
+        Ok(Self { place, ..self.clone() })
+    }
+
     /// Reads the bytes from their beginning. Readers do not disturb each other.
     pub fn reader(&self) -> impl Read + std::io::Seek + use<> {
         Reader { stored: self.clone(), at: 0 }
@@ -262,6 +276,16 @@ mod tests {
             store.push(&bytes[first..]).unwrap();
             let stored = store.finish();
             assert!(stored.head() == &bytes[..HEAD] && read(&stored) == bytes, "first {first}");
+        }
+    }
+
+    #[test]
+    fn few_bytes_can_be_had_on_disk_too() {
+        for length in [0, HEAD, HEAD + 1, 3 * IN_MEMORY] {
+            let bytes = vec![7; length];
+            let kept = stored(&bytes).on_disk().unwrap();
+            assert!(matches!(&kept.place, Place::Disk(head, _) | Place::Memory(head) if head.len() <= HEAD));
+            assert!(read(&kept) == bytes && kept.sha256() == stored(&bytes).sha256(), "{length} bytes");
         }
     }
 
