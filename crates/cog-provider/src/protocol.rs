@@ -9,6 +9,7 @@ mod frames;
 mod gemini;
 mod ollama;
 mod openai_chat;
+mod openai_images;
 mod parts;
 pub(crate) mod reply;
 mod sse;
@@ -25,6 +26,8 @@ use crate::{ModelRequest, RequestError, WireRequest, vendors::Vendor};
 pub enum ProtocolKind {
     /// OpenAI Chat Completions, which most vendors speak.
     OpenAiChat,
+    /// OpenAI Images, for models that answer with pictures and nothing else.
+    OpenAiImages,
     /// Anthropic Messages.
     Anthropic,
     /// Gemini generateContent.
@@ -146,6 +149,9 @@ pub enum DecodeError {
     /// Bytes that are not UTF-8.
     #[error("bytes that are not UTF-8")]
     NotUtf8,
+    /// A medium that stands elsewhere; such an address would be fetched unseen by the operator.
+    #[error("a medium by its address, where the medium itself was asked for")]
+    Linked,
     /// A single piece longer than is allowed.
     #[error("a piece of more than {0} bytes")]
     PieceTooLarge(usize),
@@ -174,6 +180,7 @@ impl ProtocolKind {
     pub fn protocol(self) -> &'static dyn Protocol {
         match self {
             ProtocolKind::OpenAiChat => &openai_chat::OpenAiChat,
+            ProtocolKind::OpenAiImages => &openai_images::OpenAiImages,
             ProtocolKind::Anthropic => &anthropic::Anthropic,
             ProtocolKind::Gemini => &gemini::Gemini,
             ProtocolKind::Ollama => &ollama::Ollama,

@@ -48,6 +48,9 @@ pub struct OutputSchema {
     pub dialect: Dialect,
     /// The projected schema; none where only "a JSON object" can be asked for.
     pub schema: Option<cog_json::Value>,
+    /// What the system message says of it at its end; empty where it says nothing. A model that answers in no words is
+    /// not told it.
+    pub words: Arc<str>,
 }
 
 /// A request in a vendor's form, ready to send except for the key, which it never holds.

@@ -15,7 +15,7 @@ use crate::words;
 /// What of a question to a model does not depend on the input.
 pub(crate) struct Compiled {
     /// The output contract in words.
-    pub(crate) words: String,
+    pub(crate) words: Arc<str>,
     /// What the model is asked for, where that is not the whole contract: media that it makes are not for it to write.
     asked: Option<Contract>,
     /// The schema of the answer in each dialect, made when it is first asked for.
@@ -39,25 +39,24 @@ impl Compiled {
             None => (None, Vec::new()),
         };
         let words = words::output_contract(module, asked.as_ref().unwrap_or(&module.contract), &made);
-        Self { words, asked, told }
+        Self { words: words.into(), asked, told }
     }
 
     /// The contract in a dialect.
     pub(crate) fn told(&self, module: &Module, dialect: Dialect) -> Option<&Told> {
         let place = Dialect::ALL.iter().position(|known| *known == dialect)?;
-        Some(self.told.get(place)?.get_or_init(|| Told::new(module, self.asked.as_ref(), dialect)))
+        Some(self.told.get(place)?.get_or_init(|| self.tell(module, dialect)))
     }
-}
 
-impl Told {
-    fn new(module: &Module, asked: Option<&Contract>, dialect: Dialect) -> Self {
-        let projection = asked.unwrap_or(&module.contract).project(dialect);
+    fn tell(&self, module: &Module, dialect: Dialect) -> Told {
+        let projection = self.asked.as_ref().unwrap_or(&module.contract).project(dialect);
         let output = OutputSchema {
             name: module.manifest.name.clone(),
             dialect: projection.dialect,
             schema: projection.schema.map(cog_json::Value::from),
+            words: Arc::clone(&self.words),
         };
-        Self { output: Arc::new(output), lost: projection.lost }
+        Told { output: Arc::new(output), lost: projection.lost }
     }
 }
 

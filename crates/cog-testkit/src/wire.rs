@@ -17,6 +17,8 @@ const MODEL: &str = "mock-model";
 pub enum Wire {
     /// OpenAI Chat Completions.
     OpenAi,
+    /// OpenAI Images.
+    OpenAiImages,
     /// Anthropic Messages.
     Anthropic,
     /// Gemini generateContent.
@@ -26,13 +28,14 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Every one.
+    /// Every one that answers in words.
     pub const ALL: [Wire; 4] = [Wire::OpenAi, Wire::Anthropic, Wire::Gemini, Wire::Ollama];
 
     /// Its name, `openai`.
     pub const fn name(self) -> &'static str {
         match self {
             Wire::OpenAi => "openai",
+            Wire::OpenAiImages => "openai_images",
             Wire::Anthropic => "anthropic",
             Wire::Gemini => "gemini",
             Wire::Ollama => "ollama",
@@ -42,7 +45,7 @@ impl Wire {
     /// The path that belongs to the address which clients of this form are given.
     pub(crate) const fn base_path(self) -> &'static str {
         match self {
-            Wire::OpenAi => "/v1",
+            Wire::OpenAi | Wire::OpenAiImages => "/v1",
             Wire::Anthropic | Wire::Gemini | Wire::Ollama => "",
         }
     }
@@ -52,6 +55,8 @@ impl Wire {
         let ends = |end: &str| path.ends_with(end);
         if ends("/chat/completions") {
             Some(Wire::OpenAi)
+        } else if ends("/images/generations") {
+            Some(Wire::OpenAiImages)
         } else if ends("/v1/messages") {
             Some(Wire::Anthropic)
         } else if ends(":streamGenerateContent") || ends(":generateContent") {
@@ -69,7 +74,7 @@ impl Wire {
         match self {
             Wire::Gemini => path.ends_with(":streamGenerateContent"),
             Wire::Ollama => asked.unwrap_or(true),
-            Wire::OpenAi | Wire::Anthropic => asked.unwrap_or(false),
+            Wire::OpenAi | Wire::OpenAiImages | Wire::Anthropic => asked.unwrap_or(false),
         }
     }
 
@@ -77,7 +82,7 @@ impl Wire {
     pub(crate) const fn stream_type(self) -> &'static str {
         match self {
             Wire::Ollama => "application/x-ndjson",
-            Wire::OpenAi | Wire::Anthropic | Wire::Gemini => "text/event-stream",
+            Wire::OpenAi | Wire::OpenAiImages | Wire::Anthropic | Wire::Gemini => "text/event-stream",
         }
     }
 
@@ -85,6 +90,7 @@ impl Wire {
     pub fn stream(self, reply: &Reply) -> Vec<String> {
         match self {
             Wire::OpenAi => openai::stream(reply),
+            Wire::OpenAiImages => vec![openai::pictures(reply).to_string()],
             Wire::Anthropic => anthropic::stream(reply),
             Wire::Gemini => gemini::stream(reply),
             Wire::Ollama => ollama::stream(reply),
@@ -95,6 +101,7 @@ impl Wire {
     pub fn whole(self, reply: &Reply) -> Value {
         match self {
             Wire::OpenAi => openai::whole(reply),
+            Wire::OpenAiImages => openai::pictures(reply),
             Wire::Anthropic => anthropic::whole(reply),
             Wire::Gemini => gemini::whole(reply),
             Wire::Ollama => ollama::whole(reply),
@@ -104,7 +111,7 @@ impl Wire {
     /// The body of a failure.
     pub fn failure(self, status: u16, message: &str) -> Value {
         match self {
-            Wire::OpenAi => openai::failure(status, message),
+            Wire::OpenAi | Wire::OpenAiImages => openai::failure(status, message),
             Wire::Anthropic => anthropic::failure(status, message),
             Wire::Gemini => gemini::failure(status, message),
             Wire::Ollama => ollama::failure(message),

@@ -108,7 +108,7 @@ impl Context<'_> {
             DecodeError::PieceTooLarge(limit) => {
                 Failure::last(ProviderError::TooLarge { vendor, limit: *limit })
             }
-            DecodeError::NotJson(_) | DecodeError::NotUtf8 => {
+            DecodeError::NotJson(_) | DecodeError::NotUtf8 | DecodeError::Linked => {
                 Failure::last(ProviderError::Malformed { vendor, message })
             }
         }

@@ -109,7 +109,8 @@ pub(crate) fn check_inline(ask: &Ask<'_>) -> Result<(), RequestError> {
     Ok(())
 }
 
-fn modality(part: &Part) -> Modality {
+/// The kind of a part.
+pub(crate) fn modality(part: &Part) -> Modality {
     match part {
         Part::Image(_) => Modality::Image,
         Part::Audio(_) => Modality::Audio,
@@ -139,9 +140,14 @@ pub(crate) enum Turn<'a> {
     Text(String),
 }
 
-/// Type and base64 of a `data:` address.
+/// Type and base64 of a picture that stands in its address.
 pub(crate) fn inline(image: &ImagePart) -> Option<(&str, &str)> {
-    image.url.strip_prefix("data:")?.split_once(";base64,")
+    data_url(&image.url)
+}
+
+/// Type and base64 of a `data:` address.
+pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
+    url.strip_prefix("data:")?.split_once(";base64,")
 }
 
 /// `{type: text, text}`, which most vendors have.

@@ -59,6 +59,16 @@ const OPENAI_LIKE: Vendor = Vendor {
     quirks: Quirks::NONE,
 };
 
+/// OpenAI's models that make pictures and nothing else, and those that speak.
+const OPENAI_MAKERS: &[Maker] = &[
+    Maker { named: "gpt-image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
+    Maker { named: "dall-e", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
+    Maker { named: "audio", makes: &[Audio], protocol: None },
+];
+
+/// Models whose pictures come beside the text of a chat.
+const PICTURE_MAKERS: &[Maker] = &[Maker { named: "image", makes: &[Image], protocol: None }];
+
 /// What servers of one's own have in common: any schema, a key only if the operator set one.
 const LOCAL: Vendor = Vendor { key: KeyNeed::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
 
@@ -71,6 +81,7 @@ const OPENAI: Vendor = Vendor {
     default_model: Some("gpt-6-luna"),
     input: &[Text, Image, Audio, Document],
     formats: FETCHING,
+    makers: OPENAI_MAKERS,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -130,7 +141,7 @@ const GEMINI: Vendor = Vendor {
         // What is larger goes through an interface for files, which is not spoken here.
         request_bytes: Some(100 << 20),
     },
-    makers: &[Maker { named: "image", makes: &[Image], protocol: None }],
+    makers: PICTURE_MAKERS,
     ..OPENAI_LIKE
 };
 
@@ -213,6 +224,7 @@ const OPENROUTER: Vendor = Vendor {
     key_vars: &["OPENROUTER_API_KEY"],
     default_model: Some("openai/gpt-6-luna"),
     formats: FETCHING,
+    makers: PICTURE_MAKERS,
     quirks: Quirks { extra: &[("provider", r#"{"require_parameters":true}"#)], ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -261,6 +273,7 @@ const XAI: Vendor = Vendor {
     key_vars: &["XAI_API_KEY"],
     default_model: Some("grok-4.3"),
     formats: Formats { types: &["image/jpeg", "image/png"], ..FETCHING },
+    makers: &[Maker { named: "image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) }],
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -273,6 +286,7 @@ const AZURE: Vendor = Vendor {
     bare_path: "/openai/v1",
     key_vars: &["AZURE_OPENAI_API_KEY"],
     auth: Auth::Header("api-key"),
+    makers: OPENAI_MAKERS,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -312,5 +326,6 @@ const CUSTOM: Vendor = Vendor {
     title: "The custom server",
     base_url_vars: &["CUSTOM_BASE_URL"],
     key_vars: &["CUSTOM_API_KEY"],
+    makers: OPENAI_MAKERS,
     ..LOCAL
 };

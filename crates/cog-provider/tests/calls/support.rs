@@ -42,7 +42,8 @@ pub(crate) fn question() -> ModelRequest {
 /// A question with a schema in the provider's dialect.
 pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
     let schema = Some(serde_json::json!({ "type": "object" }).into());
-    let output = OutputSchema { name: "answer".to_owned(), dialect: provider.dialect(), schema };
+    let output =
+        OutputSchema { name: "answer".to_owned(), dialect: provider.dialect(), schema, words: "".into() };
     ModelRequest { output: Some(Arc::new(output)), ..question() }
 }
 

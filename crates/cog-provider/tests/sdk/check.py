@@ -14,6 +14,7 @@ import json
 import re
 import sys
 import threading
+from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -26,11 +27,13 @@ from anthropic.types import Message, RawMessageStreamEvent
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from google import genai
 from google.genai import types as gemini_types
+from openai.types import ImagesResponse
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.completion_create_params import (
     CompletionCreateParamsNonStreaming,
     CompletionCreateParamsStreaming,
 )
+from openai.types.image_generate_params import ImageGenerateParamsNonStreaming
 from pydantic import TypeAdapter
 
 WIRE = Path(__file__).parent.parent / "wire"
@@ -39,12 +42,12 @@ WIRE = Path(__file__).parent.parent / "wire"
 EXTRAS = {
     "minimax": {"reasoning_split"},
     "mistral": {"random_seed"},
-    "openrouter": {"provider"},
+    "openrouter": {"provider", "modalities"},
     "ollama": {"truncate", "shift"},
 }
 
 # Recordings that the vendor's own client need not read: forms it never asks for, breaks, faults, novelties.
-NOT_FOR_CLIENTS = {"array", "cut", "error_in_stream", "unknown"}
+NOT_FOR_CLIENTS = {"array", "cut", "error_in_stream", "linked", "picture_cut", "picture_unknown", "unknown"}
 
 
 def main() -> int:
@@ -76,6 +79,7 @@ def check_request(protocol, vendor, body):
     body = {key: value for key, value in body.items() if key not in EXTRAS.get(vendor, set())}
     check = {
         "openai": openai_request,
+        "openai_images": partial(fits, ImageGenerateParamsNonStreaming),
         "anthropic": anthropic_request,
         "gemini": gemini_request,
         "ollama": ollama_request,
@@ -199,13 +203,21 @@ def reply_checks():
 
 
 def read_by_us(path: Path) -> str:
-    """The text of the answer in the snapshot of our decoder's events."""
+    """The text of the answer, and the base64 of its media, in the snapshot of our decoder's events."""
     lines = path.with_name(path.name + ".snap").read_text().splitlines()
-    return "".join(json.loads(line[len("Text(") : -1]) for line in lines if line.startswith("Text("))
+    media = re.compile(r'Media\(.* data: "([^"]*)"')
+    parts = (json.loads(line[len("Text(") : -1]) if line.startswith("Text(") else media.match(line) for line in lines)
+    return "".join(part if isinstance(part, str) else part[1] for part in parts if part)
 
 
 def read_by_client(path: Path) -> str:
-    read = {"openai": openai_text, "anthropic": anthropic_text, "gemini": gemini_text, "ollama": ollama_text}
+    read = {
+        "openai": openai_text,
+        "openai_images": openai_pictures,
+        "anthropic": anthropic_text,
+        "gemini": gemini_text,
+        "ollama": ollama_text,
+    }
     with serving(path) as url:
         return "".join(text or "" for text in read[path.parent.name](url, path.suffix != ".json"))
 
@@ -221,6 +233,18 @@ def openai_text(url: str, stream: bool) -> Iterator[str]:
                 yield from (block.get("text") for block in content)
             else:
                 yield content
+            if sound := getattr(part, "audio", None):
+                yield sound.transcript
+                yield sound.data
+            for picture in getattr(part, "images", None) or []:  # OpenRouter's, beyond the types
+                yield picture["image_url"]["url"].split(",")[1]
+
+
+def openai_pictures(url: str, stream: bool) -> Iterator[str]:
+    client = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
+    for picture in client.images.generate(model="m", prompt="?").data:
+        yield picture.b64_json
+        yield picture.revised_prompt
 
 
 def anthropic_text(url: str, stream: bool) -> Iterator[str]:
@@ -244,7 +268,10 @@ def gemini_text(url: str, stream: bool) -> Iterator[str]:
     for reply in replies:
         for candidate in reply.candidates or []:
             parts = (candidate.content and candidate.content.parts) or []
-            yield from (part.text for part in parts if not part.thought)
+            for part in parts:
+                if not part.thought:
+                    yield part.text
+                    yield b64encode(part.inline_data.data).decode() if part.inline_data else None
 
 
 def ollama_text(url: str, stream: bool) -> Iterator[str]:
@@ -257,6 +284,7 @@ def fits_strictly(path: Path):
     kinds = {
         ("openai", True): ChatCompletionChunk,
         ("openai", False): ChatCompletion,
+        ("openai_images", False): ImagesResponse,
         ("anthropic", True): RawMessageStreamEvent,
         ("anthropic", False): Message,
         ("gemini", True): gemini_types.GenerateContentResponse,

@@ -14,6 +14,11 @@ fn openai() {
 }
 
 #[test]
+fn openai_images() {
+    replay(Wire::OpenAiImages, ProtocolKind::OpenAiImages);
+}
+
+#[test]
 fn anthropic() {
     replay(Wire::Anthropic, ProtocolKind::Anthropic);
 }
@@ -32,6 +37,9 @@ fn ollama() {
 #[test]
 fn the_mock_says_what_its_files_say() {
     let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").pieces(5);
+    let picture = Reply::text("A red dot.").media("image/png", "iVBORw0KGgo=");
+    let pictures = format!("{}\n", Wire::OpenAiImages.whole(&picture));
+    let pictures = (folder(Wire::OpenAiImages).join("mock.json"), pictures);
     let stale: Vec<String> = Wire::ALL
         .into_iter()
         .flat_map(|wire| {
@@ -42,6 +50,7 @@ fn the_mock_says_what_its_files_say() {
                 (folder(wire).join("mock.json"), whole),
             ]
         })
+        .chain([pictures])
         .filter_map(|(path, expected)| stale(&path, &expected))
         .collect();
     assert!(stale.is_empty(), "out of date; if the change is meant, rename: {stale:?}");

@@ -36,6 +36,7 @@ fn question(dialect: Dialect) -> ModelRequest {
             name: "code-reviewer".to_owned(),
             dialect,
             schema: with_schema.then(|| schema.into()),
+            words: "Answer in JSON.".into(),
         })),
         makes: Vec::new(),
         generation: Generation::default(),
@@ -141,10 +142,28 @@ fn making(model: &str) -> ModelRequest {
 
 #[test]
 fn media_are_asked_for_in_each_vendors_form() {
-    for (vendor, model, name) in [("gemini", "gemini-2.5-flash-image", "gemini-picture")] {
-        let row = Vendor::named(vendor).unwrap();
-        snapshot(folder(row), name, &rendered(vendor, &making(model)).unwrap());
+    for (vendor, model, folder, name) in [
+        ("gemini", "gemini-2.5-flash-image", "gemini", "gemini-picture"),
+        ("openai", "gpt-audio", "openai", "openai-speech"),
+        ("openrouter", "google/gemini-2.5-flash-image", "openai", "openrouter-picture"),
+        ("openai", "gpt-image-1", "openai_images", "openai-picture"),
+        ("openai", "dall-e-3", "openai_images", "openai-dalle"),
+    ] {
+        snapshot(folder, name, &rendered(vendor, &making(model)).unwrap());
     }
+}
+
+#[test]
+fn a_model_of_pictures_alone_is_told_neither_options_nor_media() {
+    let mut request = making("gpt-image-1");
+    request.generation.max_tokens = Some(9);
+    assert_eq!(rendered("openai", &request).unwrap_err().to_string(), "OpenAI takes no `max_tokens`");
+    let picture = Part::media("image/png", "iVBORw0KGgo=".to_owned());
+    let request = ModelRequest {
+        messages: Conversation::new([Message::new(Role::User, vec![picture])]),
+        ..making("gpt-image-1")
+    };
+    assert_eq!(rendered("openai", &request).unwrap_err().code(), Code::MultimodalNotSupported);
 }
 
 #[test]

@@ -48,6 +48,24 @@ pub(super) fn whole(reply: &Reply) -> Value {
     })
 }
 
+/// An `ImagesResponse`, whose only words are the prompt as it was understood.
+pub(super) fn pictures(reply: &Reply) -> Value {
+    let (input, output) = reply.usage;
+    let format = reply.media.first().and_then(|medium| medium.media_type.strip_prefix("image/"));
+    let data = reply.media.iter().map(|medium| {
+        let revised = Some(&reply.text).filter(|text| !text.is_empty());
+        json!({ "b64_json": medium.data, "revised_prompt": revised })
+    });
+    json!({
+        "created": CREATED, "data": data.collect::<Vec<_>>(), "background": "opaque",
+        "output_format": format, "quality": "high", "size": "1024x1024",
+        "usage": {
+            "input_tokens": input, "output_tokens": output, "total_tokens": input + output,
+            "input_tokens_details": { "text_tokens": input, "image_tokens": 0 },
+        },
+    })
+}
+
 pub(super) fn failure(status: u16, message: &str) -> Value {
     let (kind, code) = match status {
         401 => ("invalid_request_error", Some("invalid_api_key")),

@@ -33,7 +33,7 @@ impl Model {
     /// What a user sets to reach it.
     pub(crate) fn environment(&self) -> [(&'static str, String); 3] {
         let (key, address) = match self.wire {
-            Wire::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+            Wire::OpenAi | Wire::OpenAiImages => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
             Wire::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
             Wire::Gemini => ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
             Wire::Ollama => ("OLLAMA_API_KEY", "OLLAMA_HOST"),

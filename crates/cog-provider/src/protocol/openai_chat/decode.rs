@@ -1,9 +1,10 @@
 use cog_json::Node;
-use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
 use crate::protocol::{
     DecodeError,
     frames::Frame,
+    parts::data_url,
     reply::{Reply, StartKeys, fault_in},
 };
 
@@ -32,7 +33,7 @@ pub(super) fn chunk(
     }
     reply.start(node, StartKeys { model: "model", id: "id" }, out);
     if let Some(choice) = choices.and_then(|choices| choices.elements().find(is_first)) {
-        content(reply, choice, out);
+        content(reply, choice, out)?;
     }
     reply.usage(node.get("usage").and_then(usage), out);
     Ok(())
@@ -43,7 +44,7 @@ fn is_first(choice: &Node<'_>) -> bool {
     choice.get("index").and_then(Node::as_u64).unwrap_or(0) == 0
 }
 
-fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) {
+fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
     if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
         reasoning(reply, delta, out);
         match delta.get("content") {
@@ -52,6 +53,8 @@ fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) {
             }
             text => reply.text(text.and_then(Node::as_str), out),
         }
+        sound(reply, delta, out);
+        pictures(delta, out)?;
         reply.refusal(delta.get("refusal").and_then(Node::as_str));
         let calls = delta.get("tool_calls").into_iter().flat_map(Node::elements);
         (0..).zip(calls).for_each(|(place, call)| reply.tool_call(tool_call(place, call), out));
@@ -59,6 +62,27 @@ fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) {
     if let Some(word) = choice.get("finish_reason").and_then(Node::as_str) {
         reply.stop(finish_reason(word));
     }
+    Ok(())
+}
+
+/// Speech, whole, and the words that are spoken.
+fn sound(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
+    let Some(sound) = message.get("audio").filter(|sound| sound.is_object()) else { return };
+    let text = |key: &str| sound.get(key).and_then(Node::as_str);
+    reply.text(text("transcript"), out);
+    let medium = |data: &str| ModelMedia { media_type: None, data: data.to_owned(), params: Vec::new() };
+    out.extend(text("data").map(medium).map(ModelEvent::Media));
+}
+
+/// OpenRouter's pictures, each whole, in the form in which pictures go in.
+fn pictures(message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    for picture in message.get("images").into_iter().flat_map(Node::elements) {
+        let Some(url) = picture.pointer("/image_url/url").and_then(Node::as_str) else { continue };
+        let (media_type, data) = data_url(url).ok_or(DecodeError::Linked)?;
+        let (media_type, data) = (Some(media_type.to_owned()), data.to_owned());
+        out.push(ModelEvent::Media(ModelMedia { media_type, data, params: Vec::new() }));
+    }
+    Ok(())
 }
 
 /// Vendors have three places for the reasoning; one that fills two repeats itself.

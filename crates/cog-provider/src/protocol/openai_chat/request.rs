@@ -1,6 +1,6 @@
 use cog_harmony::{FilePart, ImagePart, Message, Part, Role};
 use cog_json::{Value, Writer};
-use cog_spec::Dialect;
+use cog_spec::{Dialect, Modality};
 
 use crate::{
     OutputSchema, RequestError, WireRequest,
@@ -13,7 +13,9 @@ use crate::{
 pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
     let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
-    let streams = output.is_none() || ask.vendor.quirks.streams_schema;
+    // Sound is streamed only as samples without a head.
+    let speaks = ask.makes().any(|kind| kind == Modality::Audio);
+    let streams = !speaks && (output.is_none() || ask.vendor.quirks.streams_schema);
     let url = format!("{}/chat/completions", ask.base_url);
     Ok(post(url, streams, |w| body(w, ask, output, streams)))
 }
@@ -26,6 +28,7 @@ fn body(w: &mut Writer<'_>, ask: &Ask<'_>, output: Option<&OutputSchema>, stream
     if let Some(output) = output {
         response_format(w.key("response_format"), output);
     }
+    modalities(w, &ask.makes().collect::<Vec<_>>());
     let options = Options { max_tokens: quirks.max_tokens, seed: quirks.seed, stop: "stop" };
     options.write(w, &ask.request.generation);
     w.field("stream", &streams);
@@ -36,6 +39,19 @@ fn body(w: &mut Writer<'_>, ask: &Ask<'_>, output: Option<&OutputSchema>, stream
     }
     for (key, value) in quirks.extra {
         w.optional(key, &Value::parse(value).ok());
+    }
+}
+
+/// What the answer is to hold; left out where that is text alone. A voice must be named, and has no place in a module.
+fn modalities(w: &mut Writer<'_>, makes: &[Modality]) {
+    if !makes.is_empty() {
+        let words = [Modality::Text].iter().chain(makes).map(|kind| kind.as_str());
+        w.field("modalities", &words.collect::<Vec<_>>());
+    }
+    if makes.contains(&Modality::Audio) {
+        w.key("audio").object(|w| {
+            w.field("voice", "alloy").field("format", "mp3");
+        });
     }
 }
 

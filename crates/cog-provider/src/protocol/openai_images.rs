@@ -1,0 +1,122 @@
+//! OpenAI Images: `POST /images/generations`, for models that answer with pictures and nothing else.
+
+use cog_harmony::Role;
+use cog_json::Node;
+use cog_spec::{Generation, ModelEvent, ModelMedia, Usage};
+
+use super::{
+    Ask, DecodeError, Decoder, Protocol,
+    decoder::FrameDecoder,
+    frames::{Frame, Frames},
+    openai_chat::OpenAiChat,
+    parts::{check, only_text, post},
+    reply::{Reply, fault_in},
+};
+use crate::{RequestError, WireRequest};
+
+/// The protocol.
+pub(crate) struct OpenAiImages;
+
+impl Protocol for OpenAiImages {
+    /// Such a model reads one text, and has none of the options of `generation`.
+    fn check(&self, ask: &Ask<'_>) -> Result<(), RequestError> {
+        check(ask)?;
+        let vendor = ask.vendor.title;
+        match (option(&ask.request.generation), medium(ask)) {
+            (Some(option), _) => Err(RequestError::Option { vendor, option }),
+            (None, Some(modality)) => Err(RequestError::Modality { vendor, modality }),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+        self.check(ask)?;
+        let url = format!("{}/images/generations", ask.base_url);
+        Ok(post(url, false, |w| {
+            w.field("model", ask.model).field("prompt", &prompt(ask));
+            // The GPT models send nothing but data, and take no word about it.
+            if !ask.model.contains("gpt-image") {
+                w.field("response_format", "b64_json");
+            }
+        }))
+    }
+
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
+        Box::new(FrameDecoder::new(Frames::events(limit), pictures))
+    }
+
+    fn models_path(&self, base_url: &str) -> String {
+        OpenAiChat.models_path(base_url)
+    }
+
+    fn models(&self, answer: Node<'_>) -> Vec<String> {
+        OpenAiChat.models(answer)
+    }
+}
+
+fn option(generation: &Generation) -> Option<&'static str> {
+    let given = [
+        ("temperature", generation.temperature.is_some()),
+        ("max_tokens", generation.max_tokens.is_some()),
+        ("seed", generation.seed.is_some()),
+        ("stop", !generation.stop.is_empty()),
+    ];
+    given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
+}
+
+fn medium(ask: &Ask<'_>) -> Option<cog_spec::Modality> {
+    let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
+    parts.map(super::parts::modality).find(|kind| *kind != cog_spec::Modality::Text)
+}
+
+/// The texts of the conversation but for the words about the form of an answer: a model that writes none would draw
+/// them.
+fn prompt(ask: &Ask<'_>) -> String {
+    let contract = ask.request.output.as_deref().map_or("", |output| &output.words);
+    let asking = ask.request.messages.messages().iter().filter(|message| message.role != Role::Assistant);
+    let texts: Vec<String> = asking
+        .map(|message| only_text(message).map_or_else(|| message.text().to_string(), str::to_owned))
+        .map(|text| text.strip_suffix(contract).unwrap_or(&text).trim().to_owned())
+        .filter(|text| !text.is_empty())
+        .collect();
+    texts.join("\n\n")
+}
+
+/// Reads an `ImagesResponse`.
+fn pictures(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    let value = frame.json()?;
+    let node = value.node();
+    let Some(data) = node.get("data").filter(|data| data.is_array()) else {
+        return fault_in(node).map_or(Ok(()), |fault| Err(DecodeError::Vendor(fault)));
+    };
+    for picture in data.elements() {
+        out.extend(picture_of(picture, node)?.map(ModelEvent::Media));
+        reply.text(picture.get("revised_prompt").and_then(Node::as_str), out);
+    }
+    reply.usage(node.get("usage").and_then(usage), out);
+    reply.end(out);
+    Ok(())
+}
+
+fn picture_of(picture: Node<'_>, reply: Node<'_>) -> Result<Option<ModelMedia>, DecodeError> {
+    let text = |node: Node<'_>, key: &str| Some(node.get(key)?.as_str()?.to_owned());
+    let Some(data) = text(picture, "b64_json") else {
+        return if text(picture, "url").is_some() { Err(DecodeError::Linked) } else { Ok(None) };
+    };
+    let told = |key: &'static str| Some((key, text(reply, key)?));
+    Ok(Some(ModelMedia {
+        media_type: text(reply, "output_format").map(|format| format!("image/{format}")),
+        data,
+        params: ["quality", "size", "background"].into_iter().filter_map(told).collect(),
+    }))
+}
+
+fn usage(node: Node<'_>) -> Option<Usage> {
+    let count = |key: &str| node.get(key).and_then(Node::as_u64);
+    Some(Usage {
+        input_tokens: count("input_tokens")?,
+        output_tokens: count("output_tokens").unwrap_or(0),
+        cached_input_tokens: None,
+        reasoning_tokens: None,
+    })
+}
