@@ -4,6 +4,7 @@
 mod made;
 mod output;
 mod parts;
+mod written;
 
 use cog_json::Path;
 use cog_media::{Access, Media, MediaError, MediaRules, Processed, Takes, collect, modality_of, prepare};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use cog_answer::{Closing, Placed};
-use cog_json::{Limits, Value};
+use cog_json::{Limits, Node, Value};
 use cog_media::{
     Access, Delivered, Delivery, Excess, Expected, Fetcher, Media, MediaError, MediaRules, Store, Tool,
-    UrlGuard, check, from_base64, modality_of, to_base64,
+    check, from_base64, modality_of, to_base64,
 };
 use cog_module::Module;
 use cog_schema::{MediaPlace, ToPlace};
@@ -19,12 +19,12 @@ use crate::{RunOptions, runtime::Shared};
 pub(crate) struct Makes {
     rules: MediaRules,
     tool: Option<Arc<Tool>>,
-    fetcher: Option<Arc<Fetcher>>,
+    pub(super) fetcher: Option<Arc<Fetcher>>,
     delivery: Delivery,
     owner: Option<String>,
     module: String,
     /// No model was asked: what an author wrote is taken as it is where it is no medium.
-    is_lenient: bool,
+    pub(super) is_lenient: bool,
 }
 
 /// A medium that came beside the text of a reply.
@@ -38,11 +38,11 @@ pub(crate) struct Made {
 }
 
 /// A medium that stands in the answer and is yet to be delivered.
-struct Due {
-    place: MediaPlace,
-    media: Media,
-    text: Option<Base64>,
-    params: Vec<(&'static str, String)>,
+pub(super) struct Due {
+    pub(super) place: MediaPlace,
+    pub(super) media: Media,
+    pub(super) text: Option<Base64>,
+    pub(super) params: Vec<(&'static str, String)>,
 }
 
 impl Makes {
@@ -62,9 +62,7 @@ impl Makes {
     /// Checks a medium as it comes: the `nth` of its reply, from 0.
     pub(crate) async fn check(&self, medium: ModelMedia, nth: usize) -> Made {
         let ModelMedia { media_type, data, params } = medium;
-        let most = u64::from(self.rules.max_items);
-        if nth as u64 >= most || self.makes_nothing() {
-            let error = MediaError::TooMuch { of: Excess::Items, found: nth as u64 + 1, limit: most };
+        if let Err(error) = self.takes_another(nth) {
             return Made { said: media_type, params, text: None, outcome: Err(error) };
         }
         let (text, outcome) = self.read(Base64::Own(data), media_type.clone()).await;
@@ -72,8 +70,15 @@ impl Makes {
         Made { said: media_type, params, text, outcome }
     }
 
+    /// Whether a reply may bring so many media.
+    pub(super) fn takes_another(&self, nth: usize) -> Result<(), MediaError> {
+        let (nth, limit) = (nth as u64, u64::from(self.rules.max_items));
+        let is_over = nth >= limit || self.makes_nothing();
+        if is_over { Err(MediaError::TooMuch { of: Excess::Items, found: nth + 1, limit }) } else { Ok(()) }
+    }
+
     /// Decodes base64 and checks what it stands for; the text comes back.
-    async fn read(
+    pub(super) async fn read(
         &self,
         text: Base64,
         media_type: Option<String>,
@@ -96,7 +101,7 @@ impl Makes {
     /// What is not the model's fault: nothing here can read it.
     pub(crate) async fn settle(&self, closing: &mut Closing, made: Vec<Made>) -> Result<(), ErrorBody> {
         let Some(data) = closing.data() else { return Ok(()) };
-        let mut due = self.written(closing, &data).await?;
+        let mut due = if self.makes_nothing() { Vec::new() } else { self.written(closing, &data).await? };
         due.extend(self.placed(closing, made)?);
         if closing.is_refused() {
             return Ok(());
@@ -134,51 +139,7 @@ impl Makes {
         Ok(due)
     }
 
-    /// What the model wrote into its answer itself: base64 is read as if it had come beside the text, an address is
-    /// judged by its form, and of files a model knows nothing.
-    async fn written(&self, closing: &mut Closing, data: &Value) -> Result<Vec<Due>, ErrorBody> {
-        let mut due = Vec::new();
-        for place in closing.written() {
-            let Some(node) = data.pointer(place.path.pointer().strip_prefix("/data").unwrap_or_default())
-            else {
-                continue;
-            };
-            let text = |member: &str| node.get(member).and_then(cog_json::Node::as_str);
-            let refused = match text("type") {
-                Some("base64") => {
-                    let shared = node.get("data").filter(|data| data.is_string());
-                    let Some(shared) = shared.map(|text| data.child(text)) else { continue };
-                    let declared = text("media_type").map(str::to_owned);
-                    match self.read(Base64::Shared(shared), declared).await {
-                        (text, Ok(media)) => {
-                            due.push(Due { place, media, text, params: Vec::new() });
-                            continue;
-                        }
-                        (_, Err(error)) => error,
-                    }
-                }
-                Some("url") => match text("url").map(|url| self.judge(url)) {
-                    Some(Err(error)) => error,
-                    _ => continue,
-                },
-                Some("file") => MediaError::NotOpened { what: "files that a model names" },
-                _ => continue,
-            };
-            if !self.is_lenient {
-                refuse(closing, &place.path.to_string(), &refused)?;
-            }
-        }
-        Ok(due)
-    }
-
-    fn judge(&self, url: &str) -> Result<(), MediaError> {
-        let judged = match &self.fetcher {
-            Some(fetcher) => fetcher.guard().judge(url),
-            None => UrlGuard::default().judge(url),
-        };
-        judged.map(drop).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })
-    }
-
+    /// Takes a medium to where the caller wants it. What was made is not lost for want of a place to keep it.
     async fn deliver(&self, closing: &mut Closing, due: Due, data: &Value) -> Result<Placed, ErrorBody> {
         let Due { place, media, text, params } = due;
         let (delivery, module, owner) = (self.delivery.clone(), self.module.clone(), self.owner.clone());
@@ -187,17 +148,17 @@ impl Makes {
             Ok(Delivered::Inline) => (inline(&of_medium, text), None),
             Ok(Delivered::File(path)) => (Ok(Content::File(path)), None),
             Ok(Delivered::Url(published)) => (Ok(Content::Url(published)), None),
-            // What was made is not lost for want of a place to keep it.
             Err(error) => (inline(&of_medium, text), Some(error)),
         };
-        let done = tokio::task::spawn_blocking(work).await.map_err(|error| broken(&error.to_string()))?;
-        if let Some(error) = done.1 {
+        let done = tokio::task::spawn_blocking(work).await;
+        let (content, fault) =
+            done.map_err(|error| ErrorBody::from(&MediaError::from(std::io::Error::other(error))))?;
+        if let Some(error) = fault {
             let message = format!("{}: it stands in the answer as base64: {}", place.path, error.message);
             closing.warn(Warning::new(WarningCode::MediaInline, message));
         }
-        let content = done.0.map_err(|error| ErrorBody::from(&error))?;
-        let own = data.pointer(place.path.pointer().strip_prefix("/data").unwrap_or_default());
-        let own = own.filter(|own| own.is_object()).map(|own| data.child(own));
+        let content = content.map_err(|error| ErrorBody::from(&error))?;
+        let own = standing_at(data, &place).filter(|own| own.is_object()).map(|own| data.child(own));
         let path = place.path.clone();
         Ok(Placed { path, value: Box::new(Output { place, media, content, params, own }) })
     }
@@ -238,7 +199,7 @@ fn inline(media: &Media, text: Option<Base64>) -> Result<Content, MediaError> {
 }
 
 /// The medium may not stand in the answer, unless it is not the model's fault.
-fn refuse(closing: &mut Closing, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
+pub(super) fn refuse(closing: &mut Closing, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
     match error.code() {
         Code::InternalError | Code::MultimodalNotSupported => Err(ErrorBody::from(error)),
         code => {
@@ -255,6 +216,7 @@ fn unplaced(what: &str, bytes: Option<u64>) -> Warning {
     Warning::new(WarningCode::MediaUnplaced, message)
 }
 
-fn broken(why: &str) -> ErrorBody {
-    ErrorBody::new(Code::InternalError, format!("a medium could not be delivered: {why}"))
+/// What stands at a place of the data already.
+pub(super) fn standing_at<'a>(data: &'a Value, place: &MediaPlace) -> Option<Node<'a>> {
+    data.pointer(place.path.pointer().strip_prefix("/data")?)
 }

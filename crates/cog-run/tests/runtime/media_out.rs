@@ -388,3 +388,13 @@ async fn whenever_a_picture_comes_the_answer_is_the_same() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_module_that_makes_no_media_may_hold_what_it_likes() {
+    let folder = artist(&[]);
+    let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [a]";
+    write(&folder, "module.yaml", manifest);
+    let picture = json!({ "type": "file", "media_type": "image/png", "path": "a.png" });
+    let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"picture\": {picture}"));
+    assert_eq!(data(&run(&folder, &[text(&answer)]).await)["picture"], picture);
+}

@@ -1,0 +1,58 @@
+//! Media that a model writes into its JSON itself (SPEC 4.3).
+
+use cog_answer::Closing;
+use cog_json::{Node, Value};
+use cog_media::{Media, MediaError, UrlGuard};
+use cog_spec::ErrorBody;
+
+use super::{
+    made::{Due, Makes, refuse, standing_at},
+    output::Base64,
+};
+
+/// A medium to be delivered like one that came beside the text; none where what was written is left as it is.
+type Judged = Result<Option<(Media, Option<Base64>)>, MediaError>;
+
+impl Makes {
+    /// What the model wrote into its answer itself and is to be delivered; what may not stand there is refused.
+    pub(super) async fn written(&self, closing: &mut Closing, data: &Value) -> Result<Vec<Due>, ErrorBody> {
+        let mut due = Vec::new();
+        for place in closing.written() {
+            let Some(written) = standing_at(data, &place) else { continue };
+            match self.judge(written, data, due.len()).await {
+                Ok(Some((media, text))) => due.push(Due { place, media, text, params: Vec::new() }),
+                Err(error) if !self.is_lenient => refuse(closing, &place.path.to_string(), &error)?,
+                Err(_) | Ok(None) => {}
+            }
+        }
+        Ok(due)
+    }
+
+    /// Base64 is read as if it had come beside the text, an address is judged by its form alone, and of files a model
+    /// knows nothing.
+    async fn judge(&self, written: Node<'_>, data: &Value, nth: usize) -> Judged {
+        let text = |member: &str| written.get(member).and_then(Node::as_str);
+        match text("type") {
+            Some("base64") => {
+                let Some(base64) = written.get("data").filter(|data| data.is_string()) else {
+                    return Ok(None);
+                };
+                self.takes_another(nth)?;
+                let declared = text("media_type").map(str::to_owned);
+                let (text, outcome) = self.read(Base64::Shared(data.child(base64)), declared).await;
+                outcome.map(|media| Some((media, text)))
+            }
+            Some("url") => text("url").map_or(Ok(None), |url| self.judge_address(url)),
+            Some("file") => Err(MediaError::NotOpened { what: "files that a model names" }),
+            _ => Ok(None),
+        }
+    }
+
+    fn judge_address(&self, url: &str) -> Judged {
+        let judged = match &self.fetcher {
+            Some(fetcher) => fetcher.guard().judge(url),
+            None => UrlGuard::default().judge(url),
+        };
+        judged.map(|_| None).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })
+    }
+}
