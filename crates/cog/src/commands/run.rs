@@ -50,6 +50,8 @@ struct Ready {
     runtime: Runtime,
     module: Arc<Module>,
     input: RunInput,
+    /// Who is asked, in words.
+    told: String,
 }
 
 /// What became of a run.
@@ -61,7 +63,7 @@ enum Ended {
 }
 
 impl Run<'_> {
-    /// Everything that is there before the run, and who is asked is told.
+    /// Everything that is there before the run.
     fn ready(&mut self) -> Result<Ready, ErrorBody> {
         let asked = asking::asked(&self.settings, self.tape())?;
         let runtime = running::runtime(&self.settings, asked.providers);
@@ -71,8 +73,7 @@ impl Run<'_> {
             streamed::require(&module)?;
         }
         let input = input::read(&self.args.input, &module)?;
-        self.console.note(&asked.told);
-        Ok(Ready { runtime, module, input })
+        Ok(Ready { runtime, module, input, told: asked.told })
     }
 
     /// One envelope.
@@ -107,10 +108,15 @@ impl Run<'_> {
         })?
     }
 
+    /// Begins, and tells who is asked, unless the input is refused.
     fn begin(&self, ready: Ready, stop: Stop) -> Result<ChunkStream, Box<Envelope>> {
-        let Ready { runtime, module, input } = ready;
+        let Ready { runtime, module, input, told } = ready;
         let started = runtime.execute_stream(&module, input, self.options(&module, stop));
-        started.map_err(|refused| Box::new(example::advised(*refused, &self.args.input, &module)))
+        let advised =
+            |refused: Box<Envelope>| Box::new(example::advised(*refused, &self.args.input, &module));
+        let chunks = started.map_err(advised)?;
+        self.console.note(&told);
+        Ok(chunks)
     }
 
     fn tape(&self) -> Tape<'_> {

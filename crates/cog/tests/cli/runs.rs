@@ -239,6 +239,12 @@ fn the_log_as_json() {
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(lines.iter().any(|line| line["message"] == "asking"), "{text}");
+    let field = |message: &str, name: &str| {
+        let line = lines.iter().find(|line| line["message"] == message).unwrap_or_else(|| panic!("{text}"));
+        line[name].clone()
+    };
+    assert_eq!(field("the reply is finished", "reason"), "stop");
+    assert!(field("counted", "output_tokens").is_u64(), "{text}");
     assert!(!text.contains("sk-canary"));
 }
 
