@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::{
     Stop,
     input::CheckedInput,
-    media::{self, Collected, Made, Makes, Sources},
+    media::{self, Collected, Made, Makes, Opened, Opening, Sources},
     prompt,
     question::{self, Question},
 };
@@ -50,7 +50,7 @@ pub(crate) struct Driver {
 
 enum State {
     /// The media of the input are to be opened and checked.
-    Collecting(Box<Assembler>, Sources),
+    Collecting(Box<Assembler>, Opening),
     /// They are to be made what the provider takes.
     Preparing(Box<Assembler>, Collected),
     /// The provider is to be asked.
@@ -96,7 +96,7 @@ impl Driver {
         let state = match run.media.take() {
             Some(sources) => {
                 ready.push_back(progress("media_fetch", 0));
-                State::Collecting(assembler, sources)
+                State::Collecting(assembler, sources.open())
             }
             None => State::Asking(assembler),
         };
@@ -111,7 +111,7 @@ impl Driver {
                 return Some((chunk, self));
             }
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
-                State::Collecting(assembler, sources) => self.collect(assembler, sources).await,
+                State::Collecting(assembler, opening) => self.collect(assembler, opening).await,
                 State::Preparing(assembler, media) => self.prepare(assembler, media).await,
                 State::Asking(assembler) => self.ask(assembler).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
@@ -120,8 +120,17 @@ impl Driver {
         }
     }
 
-    async fn collect(&mut self, assembler: Box<Assembler>, sources: Sources) -> State {
-        match self.in_time(sources.collect()).await {
+    async fn collect(&mut self, assembler: Box<Assembler>, mut opening: Opening) -> State {
+        let done = match self.in_time(async { Ok(opening.next().await) }).await {
+            Ok(Opened::Some(percent)) => {
+                // Opening them is the first twentieth of a run.
+                self.ready.push_back(progress("media_fetch", percent / 20));
+                return State::Collecting(assembler, opening);
+            }
+            Ok(Opened::All(done)) => *done,
+            Err(error) => Err(error),
+        };
+        match done {
             Ok(media) => {
                 self.ready.push_back(progress("media_convert", 5));
                 State::Preparing(assembler, media)

@@ -6,11 +6,16 @@ mod output;
 mod parts;
 mod written;
 
+use std::pin::Pin;
+
 use cog_json::Path;
-use cog_media::{Access, Media, MediaError, MediaRules, Processed, Takes, collect, modality_of, prepare};
+use cog_media::{
+    Access, Media, MediaError, MediaRules, Processed, Progress, Takes, collect, modality_of, prepare,
+};
 use cog_module::Module;
 use cog_provider::Provider;
 use cog_spec::{Code, ErrorBody, ErrorCode, Warning, WarningCode};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{RunOptions, input::CheckedInput, runtime::Shared};
 
@@ -32,6 +37,39 @@ pub(crate) struct Sources {
 pub(crate) struct Collected {
     sources: Sources,
     media: Vec<Media>,
+}
+
+/// The opening of media, under way.
+pub(crate) struct Opening {
+    work: Pin<Box<dyn Future<Output = Result<Collected, ErrorBody>> + Send>>,
+    done: Option<Result<Collected, ErrorBody>>,
+    told: UnboundedReceiver<Progress>,
+}
+
+/// What waiting for media to be opened brings.
+pub(crate) enum Opened {
+    /// Some of them are, so many in a hundred.
+    Some(u8),
+    /// All of them are, or one is refused.
+    All(Box<Result<Collected, ErrorBody>>),
+}
+
+impl Opening {
+    /// Waits for the next medium. Everything before the last is told before it.
+    pub(crate) async fn next(&mut self) -> Opened {
+        loop {
+            tokio::select! {
+                biased;
+                Some(Progress { done, of, .. }) = self.told.recv() => {
+                    if done < of {
+                        return Opened::Some(u8::try_from(done * 100 / of).unwrap_or(100));
+                    }
+                }
+                done = &mut self.work, if self.done.is_none() => self.done = Some(done),
+                else => if let Some(done) = self.done.take() { return Opened::All(Box::new(done)) },
+            }
+        }
+    }
 }
 
 impl Sources {
@@ -62,10 +100,20 @@ impl Sources {
     ///
     /// # Errors
     /// The code of the first that is refused; the message tells all.
-    pub(crate) async fn collect(self) -> Result<Collected, ErrorBody> {
+    pub(crate) async fn collect(self, progress: impl FnMut(Progress)) -> Result<Collected, ErrorBody> {
         let sources = self.input.media().to_vec();
-        let media = collect(sources, &self.rules, &self.access, |_| {}).await;
+        let media = collect(sources, &self.rules, &self.access, progress).await;
         Ok(Collected { media: media.map_err(|faults| self.refused(&faults))?, sources: self })
+    }
+
+    /// The same, told as it goes.
+    pub(crate) fn open(self) -> Opening {
+        let (tell, told) = unbounded_channel();
+        // Who waits no more needs not be told.
+        let work = self.collect(move |progress| {
+            let _ = tell.send(progress);
+        });
+        Opening { work: Box::pin(work), done: None, told }
     }
 
     fn refused(&self, faults: &[(Path, MediaError)]) -> ErrorBody {

@@ -26,7 +26,7 @@ impl Prepared {
     pub(crate) async fn render(self) -> Result<Rendered, ErrorBody> {
         let mut plan = self.plan;
         if let Some(sources) = plan.media.take() {
-            let media = sources.collect().await?;
+            let media = sources.collect(drop).await?;
             let shown = media.prepare(plan.provider.as_ref()).await?;
             plan.show(media.input(), &shown)?;
         }
