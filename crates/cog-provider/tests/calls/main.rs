@@ -5,6 +5,8 @@ mod cassettes;
 #[cfg(test)]
 mod http;
 #[cfg(test)]
+mod media;
+#[cfg(test)]
 mod network;
 #[cfg(test)]
 mod storm;
