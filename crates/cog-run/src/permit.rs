@@ -93,7 +93,7 @@ pub(crate) fn media_output(
             format!("{}/{model} makes no {}, for {}", provider.name(), names.join(" or "), place.path);
         if place.is_required {
             return Err(ErrorBody::new(Code::MultimodalNotSupported, message).suggest(
-                "choose a model that makes it (--model), such as one of Gemini's with `image` in its name",
+                "choose a model that makes it, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio",
             ));
         }
         warnings.push(Warning::new(WarningCode::MediaNotMade, message));
