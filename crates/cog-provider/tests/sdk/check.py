@@ -146,10 +146,10 @@ def media_checks(folder: Path):
     paths = sorted(folder.glob("*/*.json"))
     same({path.parent.name for path in paths}, {"openai", "anthropic", "gemini", "ollama"})
     for path in paths:
-        name, protocol = f"{path.parent.name}/{path.name}", path.parent.name
-        check = partial(check_request, protocol, protocol)
+        name, vendor, body = f"{path.parent.name}/{path.name}", path.parent.name, json.loads(path.read_text())
+        check = partial(check_request, "openai_images" if "prompt" in body else vendor, vendor)
         yield name, lambda check=check, path=path: check(json.loads(path.read_text()))
-        for place, body in spoiled(json.loads(path.read_text())):
+        for place, body in spoiled(body):
             yield f"{name} spoiled at {place}", lambda check=check, body=body: refused(check, body)
 
 
@@ -162,8 +162,9 @@ def refused(check, body):
 
 
 def spoiled(body):
-    """Copies of a body, each with one member of its messages of another kind, or with one that nobody knows."""
-    for part in {"messages", "contents"} & set(body):
+    """Copies of a body, each with one member of what is asked of another kind, or with one that nobody knows."""
+    yield "unheard_of", changed(body, ("unheard_of",), 1)
+    for part in {"messages", "contents", "prompt"} & set(body):
         for place, value in places((part,), body[part]):
             if isinstance(value, dict):
                 yield (*place, "unheard_of"), changed(body, (*place, "unheard_of"), 1)

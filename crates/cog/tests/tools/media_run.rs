@@ -196,6 +196,18 @@ fn a_picture_that_a_model_makes_becomes_a_file() {
 }
 
 #[test]
+fn a_model_that_answers_with_pictures_alone_is_asked_in_its_own_form() {
+    let folder = folder();
+    let arguments = ["--args", "a red square", "--model", "gpt-image-1.5"];
+    let replies = [Reply::text("A red square on white.").media("image/png", PNG)];
+    let (output, asked) = answered(replies, Wire::OpenAi, folder.path(), "image-generator", &arguments);
+    let envelope = envelope(&output);
+    assert_eq!(envelope["ok"], true, "{envelope}");
+    assert_eq!(envelope["data"]["image"]["media_type"], "image/png");
+    assert!(asked[0]["prompt"].to_string().contains("a red square"), "{}", asked[0]);
+}
+
+#[test]
 fn where_no_picture_can_be_made_nobody_is_asked() {
     let folder = folder();
     for wire in Wire::ALL {
