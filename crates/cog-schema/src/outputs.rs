@@ -23,6 +23,8 @@ pub struct MediaPlace {
     pub path: Path,
     /// The members that it may have; none where it may have any.
     members: Option<Vec<String>>,
+    /// The words that its `type` may be.
+    forms: Vec<&'static str>,
 }
 
 /// A medium that is to be put into an answer.
@@ -30,7 +32,7 @@ pub struct MediaPlace {
 pub struct ToPlace<'a> {
     /// Its type, `image/png`.
     pub media_type: &'a str,
-    /// How it is delivered: `base64`, `file` or `url`.
+    /// How it is to be delivered: `base64`, `file` or `url`. A place that takes base64 alone takes it all the same.
     pub form: &'a str,
 }
 
@@ -44,6 +46,11 @@ struct Free {
 }
 
 impl MediaPlace {
+    /// Whether a medium may stand there in this form: `base64`, `file` or `url`.
+    pub fn takes(&self, form: &str) -> bool {
+        self.forms.contains(&form)
+    }
+
     /// Whether the object there may have a member of this name.
     pub fn allows(&self, member: &str) -> bool {
         self.members.as_ref().is_none_or(|members| members.iter().any(|allowed| allowed == member))
@@ -71,7 +78,7 @@ impl Contract {
         }
         let held = |path: Path| {
             let schemas = self.schemas_at(&path, data);
-            MediaPlace { members: self.members_of(&schemas), path }
+            MediaPlace { members: self.members_of(&schemas), forms: self.forms_of(&schemas), path }
         };
         walk.paths.into_iter().map(held).collect()
     }
@@ -94,7 +101,7 @@ impl Contract {
         let at = free.iter().position(|place| self.takes(&place.schemas, medium))?;
         let place = free.get_mut(at)?;
         let mut path = place.path.clone();
-        let members = self.members_of(&place.schemas);
+        let (members, forms) = (self.members_of(&place.schemas), self.forms_of(&place.schemas));
         match &mut place.list {
             Some((next, room)) if *room > 1 => {
                 path.push_index(*next);
@@ -105,18 +112,26 @@ impl Contract {
                 free.remove(at);
             }
         }
-        Some(MediaPlace { path, members })
+        Some(MediaPlace { path, members, forms })
     }
 
-    /// Whether the schemas of a place take a medium: all that speak for certain, and one that describes a medium.
+    /// Whether the schemas of a place take a medium, as it is to be delivered or at least as base64.
     fn takes(&self, schemas: &[Id], medium: ToPlace<'_>) -> bool {
-        let said = [("media_type", medium.media_type), ("type", medium.form)];
+        let forms = [medium.form, "base64"];
+        self.agree(schemas, "media_type", medium.media_type)
+            && forms.iter().any(|form| self.agree(schemas, "type", form))
+    }
+
+    fn forms_of(&self, schemas: &[Id]) -> Vec<&'static str> {
+        ["base64", "file", "url"].into_iter().filter(|form| self.agree(schemas, "type", form)).collect()
+    }
+
+    /// Whether a member may be this word: by all schemas that speak for certain, and by one that describes a medium.
+    fn agree(&self, schemas: &[Id], member: &str, word: &str) -> bool {
+        let word = Value::from(serde_json::Value::from(word));
         let agrees = |shape: &Shape| {
-            said.iter().all(|(member, word)| {
-                let word = Value::from(serde_json::Value::from(*word));
-                let check = shape.property(member).and_then(|id| self.check_of(id));
-                check.is_none_or(|check| check.accepts(word.node()))
-            })
+            let check = shape.property(member).and_then(|id| self.check_of(id));
+            check.is_none_or(|check| check.accepts(word.node()))
         };
         let describes = |id: &&Id| self.shapes.get(**id).is_output;
         schemas.iter().filter(describes).any(|id| self.shapes.certain(*id).all(agrees))

@@ -142,7 +142,9 @@ impl Makes {
     /// Takes a medium to where the caller wants it. What was made is not lost for want of a place to keep it.
     async fn deliver(&self, closing: &mut Closing, due: Due, data: &Value) -> Result<Placed, ErrorBody> {
         let Due { place, media, text, params } = due;
-        let (delivery, module, owner) = (self.delivery.clone(), self.module.clone(), self.owner.clone());
+        let fits = place.takes(self.delivery.kind());
+        let delivery = if fits { self.delivery.clone() } else { Delivery::Inline };
+        let (module, owner) = (self.module.clone(), self.owner.clone());
         let of_medium = media.clone();
         let work = move || match delivery.deliver(&module, owner.as_deref(), &of_medium) {
             Ok(Delivered::Inline) => (inline(&of_medium, text), None),

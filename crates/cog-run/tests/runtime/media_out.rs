@@ -305,6 +305,11 @@ async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
     let envelope = run(&folder, &[text(ANSWER), png()]).await;
     let expected = json!({ "type": "base64", "media_type": "image/png", "data": PNG, "width": 1 });
     assert_eq!(data(&envelope)["picture"], expected);
+    // It takes base64 alone, wherever the media of the run go.
+    let out = tempfile::tempdir().unwrap();
+    let options = RunOptions { delivery: Delivery::Folder(out.path().into()), ..RunOptions::default() };
+    let (_, envelope) = chunks(&folder, &[text(ANSWER), png()], options).await;
+    assert_eq!(data(&envelope)["picture"], expected);
     // A picture of a type that the place does not take is left out, and told.
     let envelope = run(&folder, &[text(ANSWER), medium(None, JPEG)]).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));

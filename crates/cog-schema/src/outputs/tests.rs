@@ -73,7 +73,9 @@ fn a_medium_goes_where_its_type_may_stand() {
     let data = Value::parse("{}").unwrap();
     let as_file = ToPlace { media_type: "image/png", form: "file" };
     let placed = contract.place_media(data.node(), &[as_file]);
-    assert_eq!(placed[0].as_ref().unwrap().path.to_string(), "data.any");
+    let place = placed[0].as_ref().unwrap();
+    assert_eq!(place.path.to_string(), "data.picture");
+    assert!(place.takes("base64") && !place.takes("file"));
 }
 
 #[test]
