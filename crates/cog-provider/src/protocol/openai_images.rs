@@ -103,11 +103,10 @@ fn picture_of(picture: Node<'_>, reply: Node<'_>) -> Result<Option<ModelMedia>, 
     let Some(data) = text(picture, "b64_json") else {
         return if text(picture, "url").is_some() { Err(DecodeError::Linked) } else { Ok(None) };
     };
-    let told = |key: &'static str| Some((key, text(reply, key)?));
     Ok(Some(ModelMedia {
         media_type: text(reply, "output_format").map(|format| format!("image/{format}")),
         data,
-        params: ["quality", "size", "background"].into_iter().filter_map(told).collect(),
+        params: text(reply, "quality").map(|quality| ("quality", quality)).into_iter().collect(),
     }))
 }
 
