@@ -24,6 +24,11 @@ fn streaming(place: &Place, mock: &Mock, more: &[&str]) -> Command {
     command
 }
 
+/// The beginning of the reply, as far as into its rationale; the rest never comes.
+fn unfinished() -> Reply {
+    Reply::text(REPLY).cut(5_500).hang()
+}
+
 fn chunks(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -129,11 +134,11 @@ fn how_content_travels_may_be_chosen() {
 #[test]
 fn a_chunk_leaves_before_the_model_has_finished() {
     let place = Place::new();
-    let mock = Mock::start([Reply::text(REPLY).hang()]);
+    let mock = Mock::start([unfinished()]);
     let mut child =
         streaming(&place, &mock, &[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap().contains("Nothing ")));
+    assert!(lines.any(|line| line.unwrap().contains("data.rationale")));
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -142,7 +147,7 @@ fn a_chunk_leaves_before_the_model_has_finished() {
 #[test]
 fn an_interrupt_ends_the_stream_with_its_error_chunk() {
     let place = Place::new();
-    let mock = Mock::start([Reply::text(REPLY).hang()]);
+    let mock = Mock::start([unfinished()]);
     let mut child =
         streaming(&place, &mock, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
