@@ -1,6 +1,7 @@
 //! From a checked medium to the parts that a provider is sent.
 
 use cog_spec::Modality;
+use tokio::sync::Semaphore;
 
 use crate::{
     Frame, Media, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored, Takes, Tool,
@@ -11,6 +12,11 @@ use crate::{
 const TEXT: &str = "text/plain";
 const FRAME: &str = "image/jpeg";
 const SOUND: &str = "audio/wav";
+
+/// Of how many pixels at once the process makes something else, in millions: those of the largest picture that there may
+/// be. What comes meanwhile waits.
+const MEGAPIXELS: u32 = 64;
+static DECODING: Semaphore = Semaphore::const_new(MEGAPIXELS as usize);
 
 /// Makes of a medium what a provider takes. Pictures are normalised, a document that the provider does not read becomes
 /// its text, a video frames and sound, sound of other types WAV, and what is taken goes as it is.
@@ -28,7 +34,13 @@ pub async fn prepare(
     if media.kind() == Modality::Image {
         let (picture, by_address) = (media.clone(), takes.by_address);
         let (takes, rules) = (takes.clone(), rules.clone());
-        let work = tokio::task::spawn_blocking(move || normalise(&picture, &takes, &rules));
+        let place = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
+        // The place is taken for as long as the work goes on, also where nobody waits for it any more.
+        let work = tokio::task::spawn_blocking(move || {
+            let normalised = normalise(&picture, &takes, &rules);
+            drop(place);
+            normalised
+        });
         let mut prepared = work.await.map_err(std::io::Error::other)??;
         if by_address && prepared.steps.is_empty() {
             prepared.address = media.address().map(str::to_owned);
@@ -44,6 +56,13 @@ pub async fn prepare(
         Modality::Video => frames_of(media, takes, tool).await,
         _ => Ok(vec![sound_of(media, takes, tool).await?.ok_or_else(|| not_taken_of(media))?]),
     }
+}
+
+/// The places of a picture.
+fn megapixels(media: &Media) -> u32 {
+    let facts = media.facts();
+    let pixels = u64::from(facts.width.unwrap_or(0)) * u64::from(facts.height.unwrap_or(0));
+    u32::try_from(pixels >> 20).unwrap_or(MEGAPIXELS).clamp(1, MEGAPIXELS)
 }
 
 fn not_taken_of(media: &Media) -> MediaError {
@@ -151,6 +170,23 @@ mod tests {
         assert_eq!(address(&source(&sum), &both).await, None, "held to a checksum");
         let inside = format!(r#"{{"type": "base64", "media_type": "image/gif", "data": "{PIXEL}"}}"#);
         assert_eq!(address(&inside, &both).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_picture_waits_where_as_many_pixels_as_may_be_are_worked_on() {
+        let rules = MediaRules::default();
+        let stored = from_base64(PIXEL, Store::within(100)).unwrap();
+        let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
+        let takes = Takes { media_types: vec!["image/png"], ..Takes::default() };
+        let all = DECODING.acquire_many(MEGAPIXELS).await.unwrap();
+        let mut preparing = std::pin::pin!(prepare(&media, &takes, &rules, None));
+        tokio::select! {
+            biased;
+            _ = &mut preparing => panic!("it did not wait"),
+            () = tokio::task::yield_now() => {}
+        }
+        drop(all);
+        assert_eq!(preparing.await.unwrap().remove(0).media_type, "image/png");
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Pixels, where a picture has to be made anew.
 
-use std::io::Cursor;
+use std::{borrow::Cow, io::Cursor};
 
 use image::{
     DynamicImage, ImageDecoder as _, ImageEncoder, ImageFormat, Limits, Rgba,
     codecs::{jpeg::JpegEncoder, png::PngEncoder},
-    imageops::FilterType,
     metadata::Orientation as Turn,
 };
 
@@ -57,9 +56,10 @@ impl Pixels {
         });
     }
 
-    /// Makes it so small that its longest side is this.
+    /// Makes it so small that its longest side is this. Each pixel is the mean of those that it stands for, which, other
+    /// than a filter, needs no second picture of floating-point numbers beside the first.
     pub(super) fn scale_to(&mut self, side: u32) {
-        self.image = self.image.resize(side, side, FilterType::CatmullRom);
+        self.image = self.image.thumbnail(side, side);
     }
 
     /// Whether a pixel may be seen through.
@@ -92,7 +92,7 @@ impl Pixels {
     }
 
     /// Without what JPEG has no place for; what can be seen through stands on white.
-    fn opaque(&self) -> DynamicImage {
+    fn opaque(&self) -> Cow<'_, DynamicImage> {
         if self.is_transparent() {
             let mut over_white = self.image.to_rgba8();
             for Rgba([red, green, blue, alpha]) in over_white.pixels_mut() {
@@ -101,11 +101,12 @@ impl Pixels {
                     *colour = u8::try_from(mixed / 255).unwrap_or(u8::MAX);
                 }
             }
-            return DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(over_white).to_rgb8());
+            return Cow::Owned(DynamicImage::ImageRgb8(DynamicImage::ImageRgba8(over_white).to_rgb8()));
         }
-        match self.image.color().has_color() {
-            true => DynamicImage::ImageRgb8(self.image.to_rgb8()),
-            false => DynamicImage::ImageLuma8(self.image.to_luma8()),
+        match &self.image {
+            DynamicImage::ImageRgb8(_) | DynamicImage::ImageLuma8(_) => Cow::Borrowed(&self.image),
+            image if image.color().has_color() => Cow::Owned(DynamicImage::ImageRgb8(image.to_rgb8())),
+            image => Cow::Owned(DynamicImage::ImageLuma8(image.to_luma8())),
         }
     }
 }

@@ -59,6 +59,12 @@ fn target(media_type: &'static str, is_transparent: bool, takes: &Takes) -> Resu
     taken.ok_or(MediaError::NotTaken { media_type })
 }
 
+/// The side of which a picture may have few enough bytes, as if it had as many for each pixel as before.
+fn side_for(limit: u64, found: u64, side: u32) -> u32 {
+    let guessed = (u128::from(side).pow(2) * u128::from(limit) / u128::from(found.max(1))).isqrt();
+    u32::try_from(guessed).unwrap_or(side).min(side / 10 * 9).max(1)
+}
+
 /// Codes the pixels, as JPEG where PNG is too large, and smaller and smaller.
 fn small_enough(
     pixels: &mut Pixels,
@@ -74,7 +80,7 @@ fn small_enough(
         if media_type == PNG && !pixels.is_transparent() && takes.media_types.contains(&JPEG) {
             media_type = JPEG;
         } else {
-            pixels.scale_to((pixels.longest() / 4 * 3).max(1));
+            pixels.scale_to(side_for(limit, stored.len(), pixels.longest()));
         }
     }
     Err(MediaError::TooLarge { limit })
