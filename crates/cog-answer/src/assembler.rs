@@ -46,13 +46,13 @@ pub enum Step {
 pub enum Finish {
     /// The last chunk was given.
     Ended,
-    /// The answer breaks its contract, and the module asks for another attempt (supplement R49): the model is to
+    /// The answer breaks its contract, and the module asks for another attempt (ruling R49): the model is to
     /// be asked again, in the same session, and told what is wrong.
     Again(Box<Assembler>, Correction),
 }
 
 impl Assembler {
-    /// The assembler of one run, and the first chunk (supplement R42). Of a stream that is resumed, a snapshot that
+    /// The assembler of one run, and the first chunk (ruling R42). Of a stream that is resumed, a snapshot that
     /// takes back what was told is due at once: [`Assembler::tick`] gives it.
     pub fn new(rules: AnswerRules) -> (Self, Chunk) {
         let explain = format!("Running {}", rules.manifest.name);
@@ -101,7 +101,7 @@ impl Assembler {
         self.media_warnings = warnings;
     }
 
-    /// Gives what was held back long enough (supplement R47).
+    /// Gives what was held back long enough (ruling R47).
     pub fn tick(&mut self, now: Duration, out: &mut impl Extend<Chunk>) {
         self.reply.settle(now, &mut self.outbox);
         out.extend(self.outbox.drain());
@@ -162,7 +162,7 @@ impl Assembler {
 
     pub(crate) fn succeed(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success { mut meta, data, repairs, warnings, .. } = success;
-        // The final chunk tells usage beside meta; the fold moves it there (supplement R40).
+        // The final chunk tells usage beside meta; the fold moves it there (ruling R40).
         meta.runtime = RuntimeMeta { repairs, ..self.runtime(None, now) };
         let warnings = self.all_warnings(warnings);
         self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context: None });

@@ -1,4 +1,4 @@
-//! What a model is told when it is asked again (supplement R49).
+//! What a model is told when it is asked again (ruling R49).
 
 use std::fmt::Write as _;
 

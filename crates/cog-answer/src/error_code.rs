@@ -1,4 +1,4 @@
-//! Codes of errors as models and older runtimes write them (supplement R31).
+//! Codes of errors as models and older runtimes write them (ruling R31).
 
 use cog_json::{Node, Value};
 use cog_spec::{Code, ErrorCode};

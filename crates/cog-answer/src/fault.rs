@@ -21,7 +21,7 @@ pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
         .suggest("Look at the reply with `-v`; structured output or a stronger model helps.")
 }
 
-/// The reply holds more than one object, and choosing is not the runtime's (E1000, supplement R25).
+/// The reply holds more than one object, and choosing is not the runtime's (E1000, ruling R25).
 pub(crate) fn several_objects() -> ErrorBody {
     ErrorBody::new(
         Code::ParseError,
@@ -71,7 +71,7 @@ pub(crate) fn content_filter() -> ErrorBody {
 /// What to do where neither repeating nor repairing helps.
 const OTHERWISE: &str = "Look at what the input asks for; put it differently, or ask another model.";
 
-/// The answer breaks its contract: every violation, under the code they share (supplement R30).
+/// The answer breaks its contract: every violation, under the code they share (ruling R30).
 pub(crate) fn of_violations(violations: &[Violation]) -> ErrorBody {
     of_violations_with(violations, |_| {})
 }
@@ -113,7 +113,7 @@ fn write_with_code(violation: &Violation, w: &mut Writer<'_>) {
     });
 }
 
-/// The answer had to be repaired, and `--strict` allows no repair (E3001, supplement R26).
+/// The answer had to be repaired, and `--strict` allows no repair (E3001, ruling R26).
 pub(crate) fn repaired(repairs: &[Repair]) -> ErrorBody {
     let rules: Vec<&str> = repairs.iter().map(|repair| repair.rule.as_str()).collect();
     let message = format!("The answer needed repair, which a strict run refuses: {}", rules.join(", "));

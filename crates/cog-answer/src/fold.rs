@@ -3,7 +3,7 @@ use cog_spec::{Chunk, Code, Envelope, ErrorBody, Meta, Outcome};
 
 use crate::{fault, meta, picture::Picture};
 
-/// The envelope that a sequence of chunks gives: the sync answer of the same run (supplement R40).
+/// The envelope that a sequence of chunks gives: the sync answer of the same run (ruling R40).
 ///
 /// A sequence without an end was cut: E2010, with what the chunks give as `partial_data`.
 pub fn fold(chunks: impl IntoIterator<Item = Chunk>) -> Envelope {
@@ -67,7 +67,7 @@ impl Folder {
         Envelope { meta, outcome, warnings: Vec::new(), emitted_context: None }
     }
 
-    /// The last meta that a snapshot told (supplement R43).
+    /// The last meta that a snapshot told (ruling R43).
     fn last_meta(&self) -> Option<Meta> {
         let metas = self.numbered.iter().filter_map(|chunk| match chunk {
             Chunk::Snapshot { seq, field: Some(field), data } if field == "meta" => Some((*seq, data)),
@@ -86,7 +86,7 @@ impl Folder {
     }
 }
 
-/// A deadline of a stream is E2011, that of a sync answer E2002 (supplement R40).
+/// A deadline of a stream is E2011, that of a sync answer E2002 (ruling R40).
 fn of_sync(mut error: ErrorBody) -> ErrorBody {
     if error.code == Code::StreamTimeout.into() {
         error.code = Code::Timeout.into();

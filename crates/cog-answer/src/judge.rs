@@ -37,7 +37,7 @@ pub(crate) struct Success {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: ErrorBody,
-    /// The meta of an error that the model answered; none for an error that the runtime found (supplement R32).
+    /// The meta of an error that the model answered; none for an error that the runtime found (ruling R32).
     pub(crate) meta: Option<Meta>,
     pub(crate) partial_data: Option<Value>,
     pub(crate) repairs: Vec<Repair>,

@@ -23,7 +23,7 @@
 //! assert_eq!(fold(chunks).meta.explain, "Hi.");
 //! ```
 //!
-//! Repaired by `repair` (supplement R24–R26), held to what stands by `judge` (R2–R4, R20–R32), told by `tell` and `watch`
+//! Repaired by `repair` (rulings R24–R26), held to what stands by `judge` (R2–R4, R20–R32), told by `tell` and `watch`
 //! (R41–R49). [`Closing`] puts in what was made beside the text; [`verify`] checks what anybody says. No clock, no I/O.
 
 mod assembler;

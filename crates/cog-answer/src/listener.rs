@@ -137,7 +137,7 @@ impl Listener {
     }
 }
 
-/// The model's own meta, told once it is complete and fits (supplement R42).
+/// The model's own meta, told once it is complete and fits (ruling R42).
 fn hear_meta(rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
     if event.kind != EventKind::Complete {
         return;

@@ -3,7 +3,7 @@
 use cog_json::{Node, Value};
 use cog_spec::{Fallback, Meta, RUNTIME_KEYS, Repair, RiskValue, RuntimeMeta, Usage};
 
-/// Reads a meta: the three required fields, the runtime's own keys (supplement R27), and what else there is. None
+/// Reads a meta: the three required fields, the runtime's own keys (ruling R27), and what else there is. None
 /// where risk or explain is absent or of another kind.
 pub(crate) fn read(meta: Node<'_>) -> Option<Meta> {
     let own = |(key, _): &(&str, Node<'_>)| {

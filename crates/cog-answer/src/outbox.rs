@@ -11,7 +11,7 @@ const MOST_TOLD: usize = 64;
 /// How far a run is while the model speaks, for a progress chunk: nobody knows, so half way.
 const UNDER_WAY: u8 = 50;
 
-/// Chunks on their way out, numbered as supplement R41 says: deltas and snapshots from 1, without gaps.
+/// Chunks on their way out, numbered as ruling R41 says: deltas and snapshots from 1, without gaps.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     last_seq: u64,
@@ -62,7 +62,7 @@ impl Outbox {
         self.chunks.push(Chunk::Snapshot { seq, field, data });
     }
 
-    /// A violation, once for its place and rule, and no more than [`MOST_TOLD`] of them (supplement R49).
+    /// A violation, once for its place and rule, and no more than [`MOST_TOLD`] of them (ruling R49).
     /// Whether it was told.
     pub(crate) fn violation(&mut self, violation: ViolationNote) -> bool {
         let is_new =

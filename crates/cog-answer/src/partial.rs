@@ -1,4 +1,4 @@
-//! `partial_data`: what there is of an answer that failed (supplement R30, R43).
+//! `partial_data`: what there is of an answer that failed (rulings R30, R43).
 
 use cog_json::{Node, Path, Value};
 use cog_schema::{MOST_FAULTS, Violation};

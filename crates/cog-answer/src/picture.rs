@@ -2,7 +2,7 @@ use cog_json::{Path, Segment};
 use cog_spec::Chunk;
 use serde_json::{Map, Value};
 
-/// What a reader of the chunks has of `data`: containers arise from the paths (supplement R44).
+/// What a reader of the chunks has of `data`: containers arise from the paths (ruling R44).
 #[derive(Debug, Clone, Default)]
 pub struct Picture {
     data: Option<Value>,

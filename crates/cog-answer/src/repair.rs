@@ -1,7 +1,7 @@
-//! The repair pass: form is put in order, meaning is left alone (supplement R24–R26).
+//! The repair pass: form is put in order, meaning is left alone (rulings R24–R26).
 //!
 //! What a strict dialect made the model write is no repair: a null arm of the envelope, and a null that stands
-//! for a member left out, are dropped on reading (supplement section 3).
+//! for a member left out, are dropped on reading (docs/spec/modules.md).
 
 pub(crate) mod explain;
 mod ledger;

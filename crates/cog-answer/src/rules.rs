@@ -20,9 +20,9 @@ pub struct AnswerRules {
     pub provider: String,
     /// The dialect the model was asked in. In OpenAI's strict one a null may stand for a member left out.
     pub asked: Dialect,
-    /// Any repair is a violation (supplement R26).
+    /// Any repair is a violation (ruling R26).
     pub strict: bool,
-    /// Values are checked when they are complete, and violations told while the answer arrives (supplement R48,
+    /// Values are checked when they are complete, and violations told while the answer arrives (rulings R48,
     /// R49). Where `response.on_violation` is abort or retry they always are; where nobody reads the chunks, this
     /// may be off.
     pub watch: bool,
@@ -35,13 +35,13 @@ pub struct AnswerRules {
     pub keys: Vec<Secret>,
     /// How large an answer may be.
     pub limits: Limits,
-    /// The last `seq` of the stream that this one resumes; none for a stream of its own (supplement section 6).
+    /// The last `seq` of the stream that this one resumes; none for a stream of its own (docs/spec/streaming.md).
     pub resume_from: Option<u64>,
     /// What an end that a resumed stream can mend says of how to go on; none where nothing can be resumed.
     pub recovery: Option<RecoveryOffer>,
 }
 
-/// What an end that a resumed stream can mend (E2010, E2011) offers: `error.recovery` (supplement section 6).
+/// What an end that a resumed stream can mend (E2010, E2011) offers: `error.recovery` (docs/spec/streaming.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecoveryOffer {
     /// How long to wait, in milliseconds.

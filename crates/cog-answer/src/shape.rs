@@ -1,4 +1,4 @@
-//! What a reply is: an envelope, or the bare data (supplement R28).
+//! What a reply is: an envelope, or the bare data (ruling R28).
 
 use cog_json::{Event, EventKind, Node, Segment};
 

@@ -4,7 +4,7 @@ use cog_spec::{OnViolation, ViolationNote};
 
 use crate::{AnswerRules, outbox::Outbox, place};
 
-/// Checks values when they are complete (supplement R48).
+/// Checks values when they are complete (ruling R48).
 #[derive(Debug)]
 pub(crate) struct Watch {
     on_violation: OnViolation,

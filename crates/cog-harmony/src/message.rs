@@ -121,7 +121,7 @@ impl ToJson for Message {
     }
 }
 
-/// `content` in the shape of the message's role (supplement R63).
+/// `content` in the shape of the message's role (ruling R63).
 struct Content<'a>(&'a Message);
 
 impl ToJson for Content<'_> {

@@ -34,7 +34,7 @@ pub enum EventKind<'a> {
     /// The value is complete and will not change. A number or literal tells nothing before.
     Complete,
     /// The key stood in this object before: the value that begins here takes the place of the earlier one,
-    /// whatever was told of it. Comes before anything else of this value (supplement R44).
+    /// whatever was told of it. Comes before anything else of this value (ruling R44).
     Replaced,
     /// All that was told so far was no part of the document but of reasoning, whose closing tag came now; it is told
     /// of the root of what is dropped. Only in tolerant mode, where text stood before (see

@@ -5,7 +5,7 @@
 //! - [`Parser`] takes bytes in any split and tells [`Event`]s: where in the document something happened, the
 //!   text that arrived, the value that became complete. The draft is readable at any time by borrow
 //!   ([`Parser::root`]). The strict parser accepts exactly RFC 8259; the tolerant one reads what language
-//!   models send (supplement R24) and records each thing it let pass.
+//!   models send (ruling R24) and records each thing it let pass.
 //! - [`Value`] and [`Node`] are the tree: a tape of 16-byte entries over the text it was read from. A `Value`
 //!   owns it and is cheap to clone; a `Node` looks at it and is `Copy`.
 //! - [`Writer`] and [`ToJson`] write JSON text, compact or indented.

@@ -56,7 +56,7 @@ impl Parser {
         Parser { machine: Machine::new(limits, false), input: Input::new(limits), reply: None, failed: None }
     }
 
-    /// A parser for what language models send (supplement R24), each thing let pass being recorded
+    /// A parser for what language models send (ruling R24), each thing let pass being recorded
     /// ([`Parser::tolerated`]): text, reasoning and code fences around the document, trailing commas, single
     /// quotes, comments, line breaks and other control characters in strings, Python's `None`, `True`, `False`.
     ///
@@ -81,7 +81,7 @@ impl Parser {
     }
 
     /// Says that no more bytes will come. In tolerant mode a document that was cut is [`End::Truncated`], and its
-    /// draft stays as it is: nothing is completed (supplement R25).
+    /// draft stays as it is: nothing is completed (ruling R25).
     ///
     /// # Errors
     /// When there is no document; in strict mode also when it is not whole.
@@ -101,7 +101,7 @@ impl Parser {
         self.machine.ledger.entries()
     }
 
-    /// Whether the reply holds another object after the document: who reads it must not choose (supplement R25).
+    /// Whether the reply holds another object after the document: who reads it must not choose (ruling R25).
     #[must_use]
     pub fn several(&self) -> bool {
         self.reply.as_ref().is_some_and(Reply::several)

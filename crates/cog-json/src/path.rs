@@ -9,7 +9,7 @@ pub use self::text::PathError;
 
 /// The way from the root of a document to a value.
 ///
-/// Displays as supplement R44 writes paths: `data.objects[0].label`, keys outside `[A-Za-z_$][A-Za-z0-9_$-]*` as
+/// Displays as ruling R44 writes paths: `data.objects[0].label`, keys outside `[A-Za-z_$][A-Za-z0-9_$-]*` as
 /// `["…"]`, the root as the empty text; [`Path::from_str`] reads the same form.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Path {

@@ -23,7 +23,7 @@ pub struct Access {
     pub owner: Option<String>,
 }
 
-/// Bytes that were uploaded before a run (supplement section 9).
+/// Bytes that were uploaded before a run (docs/spec/media.md).
 pub trait Uploads: Send + Sync {
     /// Opens an upload for who owns it. Called where waiting for a disk is no harm.
     ///

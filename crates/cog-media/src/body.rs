@@ -5,7 +5,7 @@ use cog_spec::ErrorBody;
 
 use crate::MediaError;
 
-/// Code, message, what to do, and in `details` the reason (supplement R62), of a fetch its URL and status.
+/// Code, message, what to do, and in `details` the reason (ruling R62), of a fetch its URL and status.
 impl From<&MediaError> for ErrorBody {
     fn from(error: &MediaError) -> Self {
         let body = Self::new(error.code(), error.to_string()).suggest(error.suggestion());

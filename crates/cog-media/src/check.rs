@@ -24,9 +24,9 @@ pub struct Media {
 /// What was said of a medium by who sent it.
 #[derive(Debug, Clone, Default)]
 pub struct Expected {
-    /// Its `media_type`, which the content must be (supplement R61).
+    /// Its `media_type`, which the content must be (ruling R61).
     pub media_type: Option<String>,
-    /// The type that its name or the server it came from hints at; the content decides (supplement R61).
+    /// The type that its name or the server it came from hints at; the content decides (ruling R61).
     pub hint: Option<String>,
     /// How closely a model is to look at it.
     pub detail: Option<Detail>,
@@ -125,7 +125,7 @@ impl Media {
         self.facts.write_fields(w);
     }
 
-    /// The type that its name or its server hinted at, where the content is of another (supplement R61).
+    /// The type that its name or its server hinted at, where the content is of another (ruling R61).
     pub fn misleading_hint(&self) -> Option<&str> {
         self.said.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))
     }

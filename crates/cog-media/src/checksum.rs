@@ -6,7 +6,7 @@ use sha2::Sha256;
 
 use crate::{MediaError, Stored};
 
-/// What the bytes of a medium must hash to (supplement section 9).
+/// What the bytes of a medium must hash to (docs/spec/media.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
     algorithm: Algorithm,

@@ -52,7 +52,7 @@ pub enum MediaError {
         /// The longest side allowed.
         limit: u32,
     },
-    /// A frame of video is too large, whichever way up it stands (supplement section 9).
+    /// A frame of video is too large, whichever way up it stands (docs/spec/media.md).
     #[error("{width}×{height} pixels; a frame of video may have 3840×2160, either way up")]
     FrameTooLarge {
         /// Its width.
@@ -176,7 +176,7 @@ pub enum Excess {
 }
 
 impl Excess {
-    /// The word in `details.reason` (supplement R62).
+    /// The word in `details.reason` (ruling R62).
     pub fn reason(self) -> &'static str {
         match self {
             Self::Items => "items",
@@ -199,7 +199,7 @@ impl std::fmt::Display for Excess {
 }
 
 impl MediaError {
-    /// The code of the specification (supplement section 2, R62).
+    /// The code of the specification (docs/spec/errors.md, ruling R62).
     pub fn code(&self) -> Code {
         match self {
             Self::Unsupported { .. } => Code::UnsupportedMediaType,
@@ -223,7 +223,7 @@ impl MediaError {
         }
     }
 
-    /// What it was of several things with one code, for `details.reason` (supplement R62).
+    /// What it was of several things with one code, for `details.reason` (ruling R62).
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::TooLarge { .. } => Some("size"),

@@ -54,7 +54,7 @@ impl Default for FetchLimits {
 pub struct Fetched {
     /// The bytes.
     pub stored: Stored,
-    /// The type that the server named: a hint (supplement R61).
+    /// The type that the server named: a hint (ruling R61).
     pub declared: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Fetcher {
     /// Fetches a URL into a store, whose limit holds while bytes arrive.
     ///
     /// # Errors
-    /// [`MediaError::Refused`] and [`MediaError::Fetch`] (E1012, supplement R62), and as [`Store::push`].
+    /// [`MediaError::Refused`] and [`MediaError::Fetch`] (E1012, ruling R62), and as [`Store::push`].
     pub async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
         let first = self.guard.judge(url).map_err(|refusal| MediaError::Refused { refusal, hop: 0 })?;
         let shown = first.to_string();

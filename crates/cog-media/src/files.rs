@@ -1,4 +1,4 @@
-//! Files that an input names (SPEC 4.2.3, supplement section 9).
+//! Files that an input names (SPEC 4.2.3, docs/spec/media.md).
 
 use std::{
     fs::File,

@@ -1,5 +1,5 @@
 //! Which addresses may be asked: those that come from an input or a model, not from the operator (SPEC 11.1,
-//! supplement section 9).
+//! docs/spec/media.md).
 //!
 //! A URL is read once, by one parser. What was read is a [`Target`]; only a target can be fetched, and it is dialled as it
 //! was read, so no second reader can see another host in it.

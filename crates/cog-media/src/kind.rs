@@ -1,4 +1,4 @@
-//! The type of a medium, by its content alone (supplement R61).
+//! The type of a medium, by its content alone (ruling R61).
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub fn sniff(head: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The type that the ending of a name stands for: a hint (supplement R61).
+/// The type that the ending of a name stands for: a hint (ruling R61).
 pub(crate) fn type_of_name(path: &Path) -> Option<&'static str> {
     let ending = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match ending.as_str() {

@@ -1,4 +1,4 @@
-//! Media: from where they are to bytes that were checked (SPEC 4, supplement section 9).
+//! Media: from where they are to bytes that were checked (SPEC 4, docs/spec/media.md).
 //!
 //! A source becomes [`Stored`] bytes, limited and hashed as they are read; nothing reaches a provider before [`check`]:
 //! ```

@@ -1,4 +1,4 @@
-//! What a run tells of its media: `meta.media_processed` and `meta.media_validation` (SPEC 6.2, supplement section 9).
+//! What a run tells of its media: `meta.media_processed` and `meta.media_validation` (SPEC 6.2, docs/spec/media.md).
 
 use cog_json::{Path, ToJson, Value, Writer};
 use cog_spec::Modality;
@@ -59,7 +59,7 @@ fn checks(media: &Media) -> Vec<&'static str> {
     ["type", "size"].into_iter().chain(of_kind.iter().copied()).chain(checksum).collect()
 }
 
-/// The content decides over what a name or a server says (supplement R61).
+/// The content decides over what a name or a server says (ruling R61).
 fn warning(media: &Media) -> Option<String> {
     let hint = media.misleading_hint()?;
     Some(format!("it seemed to be {hint}, and its content is {}", media.media_type()))

@@ -1,9 +1,9 @@
 use cog_spec::{Manifest, MediaConstraints, Modality};
 
-/// 1 MB is 1,048,576 decoded bytes (supplement R60).
+/// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
 
-/// What a medium is held to: the limits of SPEC 4.1.1 and supplement section 9, with those of a manifest.
+/// What a medium is held to: the limits of SPEC 4.1.1 and docs/spec/media.md, with those of a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MediaRules {
     /// The kinds that are taken.
@@ -77,7 +77,7 @@ impl MediaRules {
         Self { kinds: manifest.modalities.output.clone(), are_of_output: true, ..Self::of(manifest) }
     }
 
-    /// The most bytes of a medium of this kind; exactly so many pass (supplement R60).
+    /// The most bytes of a medium of this kind; exactly so many pass (ruling R60).
     pub fn bytes_of(&self, kind: Modality) -> u64 {
         let limit = match kind {
             Modality::Image => 20 * MB,

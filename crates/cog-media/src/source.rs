@@ -4,12 +4,12 @@ use cog_json::{Node, Value};
 
 use crate::{Checksum, MediaError, MediaRules};
 
-/// Where a medium comes from, and what was said of it (SPEC 4.2, supplement section 9).
+/// Where a medium comes from, and what was said of it (SPEC 4.2, docs/spec/media.md).
 #[derive(Debug, Clone)]
 pub struct MediaSource {
     /// Where its bytes are.
     pub place: Place,
-    /// Its type, where the caller says; the content must be it (supplement R61).
+    /// Its type, where the caller says; the content must be it (ruling R61).
     pub media_type: Option<String>,
     /// What its bytes must hash to.
     pub checksum: Option<Checksum>,
@@ -29,7 +29,7 @@ pub enum Place {
     Base64(Value),
     /// In a file, absolute or relative to the module's folder (SPEC 4.2.3).
     File(PathBuf),
-    /// In an upload that was made before (supplement section 9).
+    /// In an upload that was made before (docs/spec/media.md).
     Upload(String),
 }
 

@@ -1,4 +1,4 @@
-//! Where modules are found (supplement section 3, *Where modules are found*).
+//! Where modules are found (docs/spec/modules.md, *Where modules are found*).
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Golden tests: an input beside what is expected of its answer (supplement section 4).
+//! Golden tests: an input beside what is expected of its answer (docs/spec/golden-tests.md).
 
 mod compare;
 mod contract;
@@ -35,7 +35,7 @@ pub struct GoldenCase {
 /// A difference between what is expected and what was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where, from the envelope: `data.issues[0].risk` (supplement R44).
+    /// Where, from the envelope: `data.issues[0].risk` (ruling R44).
     pub path: String,
     /// What was asked for there: `equals`, `required`, `min`, `schema`, or a rule of the contract.
     pub rule: String,

@@ -1,4 +1,4 @@
-//! Which kind of folder a module lies in, and which of its files are read (supplement R5, section 3).
+//! Which kind of folder a module lies in, and which of its files are read (ruling R5, docs/spec/modules.md).
 
 use cog_spec::Format;
 
@@ -16,7 +16,7 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    /// Every kind, the one that is looked for first in front (supplement R5).
+    /// Every kind, the one that is looked for first in front (ruling R5).
     const ALL: [Family; 3] = [Family::V2, Family::V1, Family::V0];
 
     /// The name of the manifest.

@@ -1,4 +1,4 @@
-//! From YAML to a [`Manifest`] with every default resolved (SPEC 2.2, 5.2; supplement section 3).
+//! From YAML to a [`Manifest`] with every default resolved (SPEC 2.2, 5.2; docs/spec/modules.md).
 
 mod fields;
 mod sections;
@@ -43,7 +43,7 @@ pub(crate) fn read(root: &Node, around: Surroundings<'_>, findings: &Findings<'_
     manifest
 }
 
-/// The format, by what the folder holds and by keys alone (supplement R5).
+/// The format, by what the folder holds and by keys alone (ruling R5).
 pub(crate) fn format_of(root: &Node, around: Surroundings<'_>) -> Format {
     let has = |key: &str| root.get(key).is_some();
     let has_meta_schema = || around.schema.is_some_and(|schema| schema.get("meta").is_some());

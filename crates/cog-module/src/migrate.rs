@@ -1,4 +1,4 @@
-//! From an old format to v2.2 and v2.5 (supplement section 3, *Migration*).
+//! From an old format to v2.2 and v2.5 (docs/spec/modules.md, *Migration*).
 //!
 //! [`plan`] reads and writes nothing; what it plans can be shown as a diff and then applied. Existing
 //! files keep their comments and the order of their keys: text is put in, never written anew.

@@ -7,7 +7,7 @@ use crate::{Diagnostic, Origin, Prompt};
 
 /// A module, loaded: manifest with defaults resolved, contract compiled, prompt parsed.
 ///
-/// All five formats load into this one type (supplement section 3).
+/// All five formats load into this one type (docs/spec/modules.md).
 #[derive(Debug, Clone)]
 pub struct Module {
     /// What the module says of itself.

@@ -1,4 +1,4 @@
-//! The prompt, parsed once (supplement section 3, *Placeholders*).
+//! The prompt, parsed once (docs/spec/modules.md, *Placeholders*).
 
 mod parse;
 
@@ -31,7 +31,7 @@ pub enum PromptPart {
     Input,
     /// `$MEDIA_INPUTS`: where the media stand.
     MediaInputs,
-    /// `@call:NAME(ARGUMENTS)[OPTIONS]`: the result of another module (supplement section 8).
+    /// `@call:NAME(ARGUMENTS)[OPTIONS]`: the result of another module (docs/spec/composition.md).
     Call(Call),
     /// `{{NAME.path}}`: a value from the result of a module that was called before.
     Reference {

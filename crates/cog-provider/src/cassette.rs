@@ -1,4 +1,4 @@
-//! Cassettes: requests and the raw bytes of their replies, kept and played (supplement section 4).
+//! Cassettes: requests and the raw bytes of their replies, kept and played (docs/spec/golden-tests.md).
 //!
 //! A cassette is a folder. `NNNN.json` holds a request and the head of its reply; `NNNN.ndjson` the body,
 //! `{"t_ms", "b64"}` for each piece as it came. A reply is found by the hash of the request's body, and by

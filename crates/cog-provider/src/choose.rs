@@ -9,7 +9,7 @@ use crate::vendors::{KeyNeed, ProviderSettings, VENDORS, Vendor};
 pub enum Choice {
     /// A vendor.
     Vendor(&'static Vendor),
-    /// Nobody: golden answers and samples (supplement section 4).
+    /// Nobody: golden answers and samples (docs/spec/golden-tests.md).
     Offline,
 }
 
@@ -42,7 +42,7 @@ pub enum BadChoice {
 }
 
 /// Chooses whom to ask, in order: those that are asked for (`--provider a,b`, else `LLM_PROVIDER`), else the first
-/// vendor whose key is set, else nobody (supplement section 11). There is always one; the others are asked where it
+/// vendor whose key is set, else nobody (docs/spec/settings.md). There is always one; the others are asked where it
 /// gives no answer.
 ///
 /// A vendor that needs no key counts as set up once its address is given.

@@ -191,7 +191,7 @@ pub enum ProviderError {
     },
 }
 
-/// Who broke off a reply: `details.reason` of E2010 (supplement R40).
+/// Who broke off a reply: `details.reason` of E2010 (ruling R40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interruption {
     /// The vendor, by closing or by an error in the middle of the reply.
@@ -232,7 +232,7 @@ impl std::fmt::Display for Deadline {
 }
 
 impl ProviderError {
-    /// The code of the specification (supplement section 2, R40).
+    /// The code of the specification (docs/spec/errors.md, ruling R40).
     pub const fn code(&self) -> Code {
         match self {
             Self::Request(error) => error.code(),
@@ -324,7 +324,7 @@ impl ProviderError {
         }
     }
 
-    /// `details.reason`, where the code wants one (supplement R40).
+    /// `details.reason`, where the code wants one (ruling R40).
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),

@@ -56,7 +56,7 @@ impl HttpProvider {
         Ok(Self::over(vendor, settings, base_url, transport))
     }
 
-    /// The same, keeping every request and reply in a cassette (supplement section 4).
+    /// The same, keeping every request and reply in a cassette (docs/spec/golden-tests.md).
     ///
     /// # Errors
     /// A folder that cannot be made.

@@ -3,7 +3,7 @@
 //! * [`Provider`] is what the pipeline talks to; [`HttpProvider`] is the one for vendors.
 //! * [`protocol`] holds one pure mapping for each wire form: a [`ModelRequest`] to a [`WireRequest`],
 //!   bytes to `ModelEvent`s.
-//! * [`vendors`] is a table, a row for each vendor; [`choose()`] picks one (supplement section 11).
+//! * [`vendors`] is a table, a row for each vendor; [`choose()`] picks one (docs/spec/settings.md).
 //! * [`ProviderError`] says why no answer came, with its code.
 //! * [`Breaker`] leaves a provider alone that failed several times in a row.
 //! * [`HttpProvider::record`] and [`HttpProvider::replay`] keep replies in a cassette and play them.

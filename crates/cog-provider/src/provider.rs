@@ -37,7 +37,7 @@ pub trait Provider: Send + Sync {
         true
     }
 
-    /// What it takes; text is always among them (supplement R12).
+    /// What it takes; text is always among them (ruling R12).
     fn modalities(&self) -> &[Modality];
 
     /// How it takes the media among them.

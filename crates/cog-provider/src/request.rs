@@ -39,7 +39,7 @@ impl ModelRequest {
     }
 }
 
-/// The schema of the answer, in a vendor's dialect (supplement section 3).
+/// The schema of the answer, in a vendor's dialect (docs/spec/modules.md).
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputSchema {
     /// The schema's name: the module's.

@@ -12,7 +12,7 @@ use crate::{Formats, protocol::ProtocolKind};
 pub use settings::{BadAddress, ProviderSettings, normal_base_url};
 pub use table::VENDORS;
 
-/// A vendor: a row of [`VENDORS`] (supplement section 11).
+/// A vendor: a row of [`VENDORS`] (docs/spec/settings.md).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vendor {
     /// The name to choose it by, `openai`.

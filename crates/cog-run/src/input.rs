@@ -14,7 +14,7 @@ use crate::media;
 pub enum RunInput {
     /// The input as JSON.
     Json(Value),
-    /// The text of `--args`, from which the input is built (supplement section 3).
+    /// The text of `--args`, from which the input is built (docs/spec/modules.md).
     Args(String),
     /// The same, and an object of what goes in beside it.
     ArgsBeside(String, Value),

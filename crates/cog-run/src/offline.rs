@@ -1,4 +1,4 @@
-//! The provider that asks no model: golden answers, else a sample of the schema (supplement section 4).
+//! The provider that asks no model: golden answers, else a sample of the schema (docs/spec/golden-tests.md).
 
 use cog_module::{Module, golden};
 use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};

@@ -18,19 +18,19 @@ pub struct RunOptions {
     pub provider: Option<String>,
     /// The model to ask of the first provider; none for its own. The others are asked for their own.
     pub model: Option<String>,
-    /// Any repair is a violation (supplement R26).
+    /// Any repair is a violation (ruling R26).
     pub strict: bool,
-    /// The longest the whole run may take (supplement R40); none for the runtime's own limit.
+    /// The longest the whole run may take (ruling R40); none for the runtime's own limit.
     pub timeout: Option<Duration>,
     /// What replaces the manifest's `generation`, field by field.
     pub generation: Generation,
-    /// What a violation does while the answer arrives (supplement R49).
+    /// What a violation does while the answer arrives (ruling R49).
     pub on_violation: Option<OnViolation>,
     /// How often the model is asked at most.
     pub max_attempts: Option<u32>,
     /// How content travels (SPEC 2.2); none for the manifest's way.
     pub chunk_type: Option<ChunkType>,
-    /// How many bytes are held back before they leave (supplement R47); none for the manifest's number.
+    /// How many bytes are held back before they leave (ruling R47); none for the manifest's number.
     pub buffer_size: Option<u64>,
     /// What this run may open of what its input names; none for what the runtime's runs may.
     pub media: Option<Access>,
@@ -38,7 +38,7 @@ pub struct RunOptions {
     pub owner: Option<String>,
     /// Where the media go that the module makes (SPEC 4.3); owned by the owner of the uploads.
     pub delivery: Delivery,
-    /// Who asks (supplement section 3, `invocation`).
+    /// Who asks (docs/spec/modules.md, `invocation`).
     pub caller: Caller,
     /// Stands in `meta.trace_id`.
     pub trace_id: Option<String>,
@@ -46,7 +46,7 @@ pub struct RunOptions {
     pub stop: Stop,
     /// The session the run belongs to; none for one of its own.
     pub session_id: Option<String>,
-    /// The run is asked again in a stream that is resumed (supplement section 6): the last `seq` that was told. The
+    /// The run is asked again in a stream that is resumed (docs/spec/streaming.md): the last `seq` that was told. The
     /// stream says so, takes back what was told by a snapshot of no data, and counts on.
     pub resume_from: Option<u64>,
     /// What the answer warns of beside what the run itself finds.

@@ -6,7 +6,7 @@ use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCod
 
 use crate::{Caller, RunOptions, input::CheckedInput};
 
-/// Whether this caller may run the module (supplement section 3, `invocation`).
+/// Whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
     let (is_allowed, key) = match caller {
         Caller::User => (manifest.invocation.user_invocable, "user_invocable"),
@@ -37,7 +37,7 @@ pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
     }
 }
 
-/// Whether the input brings only the context that the manifest declares (supplement section 7).
+/// Whether the input brings only the context that the manifest declares (docs/spec/context.md).
 pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), ErrorBody> {
     if manifest.context.declared.is_some() || input.node().get("_context").is_none() {
         return Ok(());

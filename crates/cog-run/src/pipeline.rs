@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Each step is a function from one type to the next; `docs/flow.md` links each to its file. What can
-//! be known before the provider is asked is known when [`prepare`] returns (supplement R54); after
+//! be known before the provider is asked is known when [`prepare`] returns (ruling R54); after
 //! that everything is a chunk, and [`ChunkStream::fold`] makes one envelope of them again.
 
 use std::{collections::VecDeque, sync::Arc};

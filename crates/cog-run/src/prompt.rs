@@ -1,4 +1,4 @@
-//! From a module and a checked input to the messages that the model gets (supplement section 3).
+//! From a module and a checked input to the messages that the model gets (docs/spec/modules.md).
 //!
 //! One pass over the parts of the prompt: what came from an input is put in place and never looked
 //! at again, so that a `$ARGUMENTS` inside an input stays what it is.

@@ -22,7 +22,7 @@ impl Providers {
         Self { default: vec![provider], named: None }
     }
 
-    /// Nobody: golden answers and samples (supplement section 4).
+    /// Nobody: golden answers and samples (docs/spec/golden-tests.md).
     pub fn offline() -> Self {
         Self::default()
     }

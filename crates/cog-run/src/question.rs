@@ -57,7 +57,7 @@ impl Question {
 }
 
 /// Makes the question one that asks again: after its first `own` messages stand the model's answer, and what is wrong
-/// with that (supplement R49).
+/// with that (ruling R49).
 pub(crate) fn correct(question: &mut Conversation, own: usize, correction: Correction) {
     let said = Some(correction.said).filter(|said| !said.trim().is_empty()).map(Message::assistant);
     question.0.truncate(own);

@@ -108,7 +108,7 @@ impl Runtime {
     ///
     /// # Errors
     /// What is known before the provider is asked: the input, the caller, what the provider cannot
-    /// take (supplement R54).
+    /// take (ruling R54).
     pub fn execute_stream(
         &self,
         module: &Arc<Module>,

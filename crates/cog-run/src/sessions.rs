@@ -1,4 +1,4 @@
-//! Sessions: streamed runs that outlive the connection that asked for them (supplement section 6).
+//! Sessions: streamed runs that outlive the connection that asked for them (docs/spec/streaming.md).
 //!
 //! A streamed run belongs to its session. A task pumps its chunks into the session's log, each written as JSON once;
 //! every transport is a [`Follower`] of that log from some place on. The last follower that leaves stops the run,

@@ -6,7 +6,7 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use tokio::sync::Notify;
 
-/// Ends a run from outside: its call to the provider is dropped at once, and its last chunk is E2010 (supplement R40).
+/// Ends a run from outside: its call to the provider is dropped at once, and its last chunk is E2010 (ruling R40).
 ///
 /// Clones end the same run. The default ends nothing until somebody calls [`Stop::now`].
 #[derive(Debug, Clone, Default)]

@@ -28,7 +28,7 @@ impl ChunkStream {
         &self.session_id
     }
 
-    /// The envelope of the run: its chunks, folded (supplement R40).
+    /// The envelope of the run: its chunks, folded (ruling R40).
     pub async fn fold(mut self) -> Envelope {
         let mut folder = Folder::new();
         while let Some(chunk) = self.next().await {

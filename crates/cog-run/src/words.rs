@@ -1,4 +1,4 @@
-//! The output contract in words: the last part of the system message (supplement section 3, *What
+//! The output contract in words: the last part of the system message (docs/spec/modules.md, *What
 //! the model is told*).
 
 use std::fmt::Write as _;

@@ -7,7 +7,7 @@ use crate::shape::{Id, Shape};
 const ARGUMENTS: &str = "$ARGUMENTS";
 
 impl Contract {
-    /// The field of the input that the text of `--args` becomes (supplement section 3): `$ARGUMENTS` if the
+    /// The field of the input that the text of `--args` becomes (docs/spec/modules.md): `$ARGUMENTS` if the
     /// schema names it, else `query`, else the only required text, else the only text.
     ///
     /// # Errors

@@ -72,7 +72,7 @@ fn untold(mut new: Vec<Violation>, told: &[Violation]) -> Vec<Violation> {
     new
 }
 
-/// The code of a finding in what a model answered (supplement R30).
+/// The code of a finding in what a model answered (ruling R30).
 fn answer_code(finding: &Finding) -> Code {
     match finding.rule.as_str() {
         "enum" => Code::InvalidEnum,

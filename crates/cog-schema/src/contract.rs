@@ -40,7 +40,7 @@ pub(crate) struct Part {
 
 impl Contract {
     /// Compiles `schema.json`: finds its parts (`input`, `data`, `meta`, `error`; `output` in older formats),
-    /// resolves references inside the file, puts in the definition of media inputs (supplement R13, R14).
+    /// resolves references inside the file, puts in the definition of media inputs (rulings R13, R14).
     ///
     /// A part that is absent is checked by the specification's own rules alone.
     ///

@@ -1,7 +1,7 @@
 //! From `schema.json` as it was written to a document that the engine can take.
 //!
 //! References stay inside the file, names (`$schema`, `$id`) are taken out so that nothing can be fetched by
-//! them (supplement R13), media inputs have the runtime's definition (R14), and whatever would fail or loop later
+//! them (ruling R13), media inputs have the runtime's definition (R14), and whatever would fail or loop later
 //! is a problem with a place and a suggestion now.
 
 mod limits;

@@ -4,7 +4,7 @@ use crate::shape::Id;
 /// What the checks ask of the schemas again and again, found out once.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Facts {
-    /// An answer without a rationale fails (supplement R30).
+    /// An answer without a rationale fails (ruling R30).
     pub(crate) requires_rationale: bool,
     /// The schema of the data names the rationale.
     pub(crate) names_rationale: bool,

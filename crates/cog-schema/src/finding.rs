@@ -242,7 +242,7 @@ fn best(branches: &[Arc<[Fault]>]) -> Option<&Arc<[Fault]>> {
     meant.or_else(|| branches.iter().find(|branch| branch.iter().any(is_word_of)))
 }
 
-/// A word that is none of an enum, where the enum stands for the value itself (supplement R22).
+/// A word that is none of an enum, where the enum stands for the value itself (ruling R22).
 fn is_word_of(inner: &Fault) -> bool {
     inner.at.is_empty() && matches!(inner.reason, Reason::Allowed(_))
 }

@@ -37,7 +37,7 @@ impl Contract {
         self.input.as_ref().is_some_and(|part| self.shapes.sees(part.shape, Interest::MEDIA))
     }
 
-    /// Where media stand in an input that has been checked, in the order of the input (supplement R14); paths
+    /// Where media stand in an input that has been checked, in the order of the input (ruling R14); paths
     /// start at `input`.
     pub fn media_paths(&self, input: Node<'_>) -> Vec<Path> {
         let mut walk = MediaWalk { paths: Vec::new() };

@@ -33,7 +33,7 @@ pub struct Projection {
 }
 
 impl Contract {
-    /// Projects the contract to a dialect (supplement section 3, *What it is asked for*).
+    /// Projects the contract to a dialect (docs/spec/modules.md, *What it is asked for*).
     ///
     /// From v2.2 on the root is the envelope: `ok`, `meta`, `data`, `error`, in that order, all required, the
     /// last two nullable. Before, it is the data as it stands. The rationale, which is always due, and the

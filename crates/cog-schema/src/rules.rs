@@ -3,11 +3,11 @@ use cog_spec::{Enums, Format, IoPointers, Manifest, Modality, Overflow, Strictne
 /// What a manifest says about its contract beyond the schema: all that a check needs to know of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// What happens to fields that the schema does not name (supplement R8).
+    /// What happens to fields that the schema does not name (ruling R8).
     pub strictness: Strictness,
     /// Insights beyond the schema.
     pub overflow: Overflow,
-    /// Words beyond the enums (supplement R22).
+    /// Words beyond the enums (ruling R22).
     pub enums: Enums,
     /// The format of the module's folder.
     pub format: Format,
@@ -17,7 +17,7 @@ pub struct Rules {
     pub io: IoPointers,
     /// The part that is called `output` is read as this one.
     pub output_alias: String,
-    /// The module takes documents, so that `application/pdf` may stand in a media source (supplement R14).
+    /// The module takes documents, so that `application/pdf` may stand in a media source (ruling R14).
     pub documents: bool,
     /// An answer of v1 or v2.1 without `data.confidence` fails.
     pub require_confidence: bool,
@@ -25,7 +25,7 @@ pub struct Rules {
     pub require_rationale: bool,
     /// The module's error schema is enforced.
     pub enforce_error_schema: bool,
-    /// Codes of the module's own, E5xxx to E9xxx (supplement R31).
+    /// Codes of the module's own, E5xxx to E9xxx (ruling R31).
     pub error_codes: Vec<String>,
 }
 

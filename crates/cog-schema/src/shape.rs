@@ -1,6 +1,6 @@
 //! The schemas of a document as a graph that can be walked beside a value.
 //!
-//! The engine says whether a value fits. What it does not say is which members a schema names (supplement R8),
+//! The engine says whether a value fits. What it does not say is which members a schema names (ruling R8),
 //! where an extensible enum or a media input stands (R14, R22), and which schemas a place further in must meet
 //! (R48). The graph does. A reference is no schema of its own here: whoever refers to a schema has it.
 
@@ -44,7 +44,7 @@ pub(crate) struct Shapes {
 pub(crate) struct Shape {
     /// Where the schema stands in the document.
     pub(crate) pointer: String,
-    /// It is the pattern of an extensible enum (supplement R22).
+    /// It is the pattern of an extensible enum (ruling R22).
     pub(crate) is_word: bool,
     /// It is the runtime's definition of a media input.
     pub(crate) is_media: bool,

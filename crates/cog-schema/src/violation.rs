@@ -6,7 +6,7 @@ use crate::finding::Finding;
 /// One place where a value breaks its contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Where, as supplement R44 writes paths, from `input`, `data`, `meta` or `error`. Of an absent field, where
+    /// Where, as ruling R44 writes paths, from `input`, `data`, `meta` or `error`. Of an absent field, where
     /// it should be.
     pub path: String,
     /// The keyword of the schema, or the name of the runtime's own rule: `overflow`, `extensible_enum`,

@@ -13,7 +13,7 @@ const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 /// Room for an envelope of the usual size, so that it is written without growing.
 const USUAL: usize = 2048;
 
-/// The envelope with its status (supplement section 2).
+/// The envelope with its status (docs/spec/errors.md).
 pub(crate) fn envelope(envelope: &Envelope) -> Response {
     with_status(status(envelope), envelope)
 }

@@ -24,7 +24,7 @@ use crate::{
     transport::Wire,
 };
 
-/// Tells of a fallback (supplement section 6).
+/// Tells of a fallback (docs/spec/streaming.md).
 const WARNING: HeaderName = HeaderName::from_static("x-cognitive-warning");
 /// What it says where a stream could not be resumed.
 const AFRESH: &str = "SESSION_AFRESH; fallback=new_stream; reason=not_resumable";
@@ -43,7 +43,7 @@ pub(crate) struct Order {
 /// Answers an execute request.
 ///
 /// # Errors
-/// What is known before the provider is asked (supplement R54).
+/// What is known before the provider is asked (ruling R54).
 pub(crate) async fn deliver(app: &App, order: Order, delivery: Delivery) -> Result<Response, Fault> {
     if order.body.options.detach && order.body.recovery.is_none() {
         return detached(app, order);

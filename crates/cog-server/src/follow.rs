@@ -1,4 +1,4 @@
-//! From what is asked to a reader of its session: of one that begins, or of one that is resumed (supplement section 6).
+//! From what is asked to a reader of its session: of one that begins, or of one that is resumed (docs/spec/streaming.md).
 
 use cog_run::sessions::{After, Follower, ResumeError, ResumeFrom, RunSpec, Session, Start};
 use cog_spec::{Code, Warning, WarningCode};

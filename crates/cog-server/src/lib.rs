@@ -1,4 +1,4 @@
-//! Modules over HTTP: the routes of supplement section 10, and a run's chunks as server-sent events, NDJSON or
+//! Modules over HTTP: the routes of docs/spec/http.md, and a run's chunks as server-sent events, NDJSON or
 //! WebSocket frames.
 //!
 //! A streamed run belongs to its session ([`cog_run::sessions::Sessions`]), not to the connection that asked for it: every

@@ -1,4 +1,4 @@
-//! Media that are kept for a while: uploads before a run, and what a run has made (supplement section 9).
+//! Media that are kept for a while: uploads before a run, and what a run has made (docs/spec/media.md).
 //!
 //! * `store`: what there is, whose it is, and until when; `entry`: one of them; `publisher`: what runs leave there;
 //! * `receive`: from a request's body to the store, block by block; `span`: which part of an upload a body is;

@@ -1,4 +1,4 @@
-//! One envelope or a stream, and which: SPEC 8.2, supplement section 6, R54 and R55.
+//! One envelope or a stream, and which: SPEC 8.2, docs/spec/streaming.md, rulings R54 and R55.
 
 mod accept;
 
@@ -14,7 +14,7 @@ use crate::{
 
 /// The header that chooses the mode, above everything else.
 const MODE_HEADER: &str = "x-cognitive-response-mode";
-/// Its value that tells of the fallback (supplement section 6).
+/// Its value that tells of the fallback (docs/spec/streaming.md).
 const UNAVAILABLE: &str = "STREAMING_UNAVAILABLE; fallback=sync; reason=module_mode_sync";
 
 /// How a request is answered.
@@ -22,7 +22,7 @@ const UNAVAILABLE: &str = "STREAMING_UNAVAILABLE; fallback=sync; reason=module_m
 pub(crate) enum Delivery {
     /// One envelope.
     Whole,
-    /// One envelope although a stream was asked for: W4010 (supplement R55).
+    /// One envelope although a stream was asked for: W4010 (ruling R55).
     WholeInstead,
     /// A stream.
     Stream(Wire),

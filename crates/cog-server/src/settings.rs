@@ -33,9 +33,9 @@ pub struct ServerSettings {
     pub header_timeout: Duration,
     /// The longest that the body of a request may take: 30 s.
     pub body_timeout: Duration,
-    /// After how long without a chunk a stream shows that it lives (supplement R50): 15 s.
+    /// After how long without a chunk a stream shows that it lives (ruling R50): 15 s.
     pub heartbeat: Duration,
-    /// How long a WebSocket may stand idle between two runs (supplement R53): 60 s.
+    /// How long a WebSocket may stand idle between two runs (ruling R53): 60 s.
     pub socket_idle: Duration,
     /// How long a reader may take nothing of what is there for it: 30 s.
     pub slow_reader: Duration,

@@ -5,7 +5,7 @@ use cog_json::{ToJson, Writer};
 use crate::tier::words;
 
 words! {
-    /// A kind of content (SPEC 2.2; `document` is the supplement's, section 3).
+    /// A kind of content (SPEC 2.2; `document`: docs/spec/modules.md).
     Modality {
         /// Text; always supported.
         Text = "text",

@@ -1,4 +1,4 @@
-//! What a streamed answer consists of (SPEC 3.2, supplement R41–R52).
+//! What a streamed answer consists of (SPEC 3.2, rulings R41–R52).
 
 use cog_json::{ToJson, Value, Writer};
 
@@ -15,20 +15,20 @@ pub enum Chunk {
     Meta {
         /// The session.
         session_id: String,
-        /// What is known before the model speaks (supplement R42).
+        /// What is known before the model speaks (ruling R42).
         meta: Box<Meta>,
         /// Where a resumed stream goes on: the last `seq` that the client has.
         resume_from_seq: Option<u64>,
     },
     /// A piece of a string.
     Delta {
-        /// Its number: 1, 2, 3 … over deltas and snapshots (supplement R41).
+        /// Its number: 1, 2, 3 … over deltas and snapshots (ruling R41).
         seq: u64,
-        /// Which string, from the envelope: `data.rationale` (supplement R44).
+        /// Which string, from the envelope: `data.rationale` (ruling R44).
         field: String,
         /// The piece.
         delta: String,
-        /// How much of the string there is now (supplement R52).
+        /// How much of the string there is now (ruling R52).
         checkpoint: Option<Checkpoint>,
     },
     /// A value that replaces what stood there.
@@ -63,14 +63,14 @@ pub enum Chunk {
         error: Box<ErrorBody>,
         /// How to go on, where that is possible.
         recovery: Option<Recovery>,
-        /// What the chunks so far give, without a violating field (supplement R43).
+        /// What the chunks so far give, without a violating field (ruling R43).
         partial_data: Option<Value>,
-        /// For the envelope that the chunks give; the chunk itself does not write them (supplement R43).
+        /// For the envelope that the chunks give; the chunk itself does not write them (ruling R43).
         warnings: Vec<Warning>,
     },
 }
 
-/// How much of a string has been sent: supplement section 6, recovery.
+/// How much of a string has been sent: docs/spec/streaming.md, recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkpoint {
     /// Bytes of the field so far.
@@ -88,7 +88,7 @@ pub struct Progress {
     pub stage: Option<String>,
     /// What is being done, for a person.
     pub message: Option<String>,
-    /// A violation of the contract, told while the answer arrives (supplement R49).
+    /// A violation of the contract, told while the answer arrives (ruling R49).
     pub violation: Option<ViolationNote>,
 }
 
@@ -103,7 +103,7 @@ pub struct ViolationNote {
     pub message: String,
 }
 
-/// How a broken stream can go on (supplement section 6).
+/// How a broken stream can go on (docs/spec/streaming.md).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Recovery {
     /// The last `seq` that was sent.
@@ -117,7 +117,7 @@ pub struct Recovery {
 }
 
 impl Chunk {
-    /// The chunk's number; none for chunks that carry none (supplement R41).
+    /// The chunk's number; none for chunks that carry none (ruling R41).
     pub fn seq(&self) -> Option<u64> {
         match self {
             Chunk::Delta { seq, .. } | Chunk::Snapshot { seq, .. } => Some(*seq),
@@ -130,7 +130,7 @@ impl Chunk {
         matches!(self, Chunk::Final { .. } | Chunk::Error { .. })
     }
 
-    /// The name of its server-sent event (supplement R51).
+    /// The name of its server-sent event (ruling R51).
     pub fn event_name(&self) -> &'static str {
         match self {
             Chunk::Meta { .. } => "meta",

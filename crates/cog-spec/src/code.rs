@@ -1,4 +1,4 @@
-//! The table of error codes (SPEC 7, supplement section 2). It stands here and nowhere else.
+//! The table of error codes (SPEC 7, docs/spec/errors.md). It stands here and nowhere else.
 
 use std::{fmt, str::FromStr};
 
@@ -76,7 +76,7 @@ macro_rules! codes {
                 match self { $(Code::$variant => $http),+ }
             }
 
-            /// The text code of v2.2 that means the same (supplement R31).
+            /// The text code of v2.2 that means the same (ruling R31).
             pub const fn legacy(self) -> Option<&'static str> {
                 match self { $(Code::$variant => $legacy),+ }
             }
@@ -249,7 +249,7 @@ impl Code {
         }
     }
 
-    /// The code for a text code of v2.2, or for the name of a code (supplement R31).
+    /// The code for a text code of v2.2, or for the name of a code (ruling R31).
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.legacy() == Some(text) || code.name() == text)
     }

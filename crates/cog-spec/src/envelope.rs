@@ -9,9 +9,9 @@ pub struct Envelope {
     pub meta: Meta,
     /// The data plane, or why there is none.
     pub outcome: Outcome,
-    /// `_warnings`: what a caller should know (supplement section 6).
+    /// `_warnings`: what a caller should know (docs/spec/streaming.md).
     pub warnings: Vec<Warning>,
-    /// `_emitted_context`: what the module hands on (supplement section 7).
+    /// `_emitted_context`: what the module hands on (docs/spec/context.md).
     pub emitted_context: Option<Value>,
 }
 
@@ -32,7 +32,7 @@ pub enum Outcome {
     },
 }
 
-/// `error`: code, message, and what helps (supplement section 2).
+/// `error`: code, message, and what helps (docs/spec/errors.md).
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErrorBody {
     /// The code.
@@ -99,7 +99,7 @@ impl Envelope {
         Self { meta, outcome: Outcome::Success { data }, warnings: Vec::new(), emitted_context: None }
     }
 
-    /// A failure that the runtime found, with the meta of supplement R32.
+    /// A failure that the runtime found, with the meta of ruling R32.
     pub fn failure(error: ErrorBody) -> Self {
         let meta = Meta::of_failure(&error.message);
         let outcome = Outcome::Failure { error, partial_data: None };

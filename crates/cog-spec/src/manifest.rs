@@ -1,4 +1,4 @@
-//! What a module says of itself, with every default resolved (SPEC 2.2, supplement section 3).
+//! What a module says of itself, with every default resolved (SPEC 2.2, docs/spec/modules.md).
 
 use cog_json::Value;
 
@@ -7,7 +7,7 @@ use crate::{
 };
 
 words! {
-    /// Which of the five formats a folder has (supplement R5).
+    /// Which of the five formats a folder has (ruling R5).
     Format {
         /// `module.md`, two schema files, `constraints.yaml`, `prompt.txt`.
         V0 = "v0",
@@ -24,12 +24,12 @@ words! {
 
 impl Format {
     /// Whether the model is asked for a whole envelope (v2.2 and later) rather than for its data
-    /// alone (supplement section 3, *What it is asked for*).
+    /// alone (docs/spec/modules.md, *What it is asked for*).
     pub const fn asks_for_envelope(self) -> bool {
         matches!(self, Format::V22 | Format::V25)
     }
 
-    /// Whether loading it brings a deprecation warning (supplement R7).
+    /// Whether loading it brings a deprecation warning (ruling R7).
     pub const fn is_deprecated(self) -> bool {
         !self.asks_for_envelope()
     }
@@ -124,12 +124,12 @@ impl Manifest {
     }
 }
 
-/// `policies`, in either shape (supplement R10); everything is denied unless allowed.
+/// `policies`, in either shape (ruling R10); everything is denied unless allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Policies {
     /// Tools may be called.
     pub tools_allowed: bool,
-    /// The module's tools and code may use the network (supplement R11).
+    /// The module's tools and code may use the network (ruling R11).
     pub network_allowed: bool,
     /// They may write files.
     pub filesystem_write_allowed: bool,
@@ -175,7 +175,7 @@ impl Overflow {
     }
 }
 
-/// `enums`: words beyond the enums of the schema (supplement R22).
+/// `enums`: words beyond the enums of the schema (ruling R22).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enums {
     /// Whether `{custom, reason}` may stand for a word.
@@ -243,7 +243,7 @@ pub struct Compat {
     pub accepts_v21_payload: bool,
     /// Answers of v2.2 are taken.
     pub accepts_v22_payload: bool,
-    /// An answer that is no envelope is wrapped (supplement R28).
+    /// An answer that is no envelope is wrapped (ruling R28).
     pub runtime_auto_wrap: bool,
     /// The part of `schema.json` that is called `output` is read as this part.
     pub schema_output_alias: String,
@@ -292,7 +292,7 @@ impl Default for Invocation {
     }
 }
 
-/// `context`, as a word or an object (supplement R10, section 7).
+/// `context`, as a word or an object (ruling R10, docs/spec/context.md).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ContextRule {
     /// Children get a copy (`fork`) rather than the parent's own (`main`).
@@ -308,16 +308,16 @@ pub struct Response {
     pub mode: ResponseMode,
     /// How content travels in a stream.
     pub chunk_type: ChunkType,
-    /// Bytes held before a delta leaves; 0 holds nothing (supplement R47).
+    /// Bytes held before a delta leaves; 0 holds nothing (ruling R47).
     pub buffer_size: u64,
-    /// What a violation does (supplement R49).
+    /// What a violation does (ruling R49).
     pub on_violation: OnViolation,
     /// How often the model is asked at most.
     pub max_attempts: u32,
 }
 
 impl Response {
-    /// The defaults: by tier for v2.5, sync for everything else (supplement R6).
+    /// The defaults: by tier for v2.5, sync for everything else (ruling R6).
     pub const fn of(format: Format, tier: Option<Tier>) -> Self {
         let mode = match (format, tier) {
             (Format::V25, Some(tier)) => tier.response_mode(),
@@ -333,7 +333,7 @@ impl Response {
     }
 }
 
-/// `modalities`: what goes in and out (SPEC 2.2); text always does (supplement R12).
+/// `modalities`: what goes in and out (SPEC 2.2); text always does (ruling R12).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Modalities {
     /// What goes in.

@@ -2,7 +2,7 @@ use cog_json::{ToJson, Value, Writer};
 
 use crate::{Code, Repair, Risk, RiskValue, Usage};
 
-/// The keys of `meta` that are the runtime's own (supplement R27).
+/// The keys of `meta` that are the runtime's own (ruling R27).
 ///
 /// They are added after the module's meta schema was checked, and that check ignores them.
 pub const RUNTIME_KEYS: &[&str] = &[
@@ -35,7 +35,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// The longest `explain`, in Unicode scalar values (supplement R23).
+    /// The longest `explain`, in Unicode scalar values (ruling R23).
     pub const MAX_EXPLAIN: usize = 280;
 
     /// A meta of the three required fields.
@@ -49,7 +49,7 @@ impl Meta {
         }
     }
 
-    /// The meta of an error that the runtime itself found: confidence 0, risk high (supplement R32).
+    /// The meta of an error that the runtime itself found: confidence 0, risk high (ruling R32).
     ///
     /// `message` is cut to the length of an `explain`.
     pub fn of_failure(message: &str) -> Self {
@@ -71,7 +71,7 @@ impl ToJson for Meta {
     }
 }
 
-/// What the runtime knows of a run and adds to `meta` (supplement R27).
+/// What the runtime knows of a run and adds to `meta` (ruling R27).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RuntimeMeta {
     /// The model that answered, `VENDOR/MODEL`.
@@ -82,7 +82,7 @@ pub struct RuntimeMeta {
     pub usage: Option<Usage>,
     /// How often the model was asked, where more than once.
     pub attempts: Option<u32>,
-    /// Every repair (supplement R26).
+    /// Every repair (ruling R26).
     pub repairs: Vec<Repair>,
     /// Providers that were asked before the one that answered, in order.
     pub fallbacks: Vec<Fallback>,

@@ -3,7 +3,7 @@ use cog_json::{ToJson, Value, Writer};
 use crate::tier::words;
 
 words! {
-    /// What a repair did (supplement R24). Repair touches form, never meaning.
+    /// What a repair did (ruling R24). Repair touches form, never meaning.
     RepairRule {
         /// Text around the JSON was left out.
         SurroundingText = "surrounding_text",
@@ -21,7 +21,7 @@ words! {
         PythonLiteral = "python_literal",
         /// A key stood twice; the last one counts.
         DuplicateKey = "duplicate_key",
-        /// A reply that is no envelope was wrapped (supplement R28).
+        /// A reply that is no envelope was wrapped (ruling R28).
         Wrap = "wrap",
         /// `meta.confidence` was absent and filled.
         FillConfidence = "fill_confidence",
@@ -31,14 +31,14 @@ words! {
         FillExplain = "fill_explain",
         /// White space around `meta.explain` was trimmed.
         TrimExplain = "trim_explain",
-        /// `meta.explain` was cut to 280 characters (supplement R23).
+        /// `meta.explain` was cut to 280 characters (ruling R23).
         TruncateExplain = "truncate_explain",
-        /// Insights beyond the limit were cut (supplement R30).
+        /// Insights beyond the limit were cut (ruling R30).
         CutInsights = "cut_insights",
     }
 }
 
-/// One entry of `meta.repairs`: `{rule, path, before?, after?}` (supplement R26).
+/// One entry of `meta.repairs`: `{rule, path, before?, after?}` (ruling R26).
 ///
 /// Values are given only for paths under `meta`; elsewhere the two are sizes in bytes, so that the
 /// ledger never repeats business content.

@@ -19,7 +19,7 @@ words! {
 }
 
 words! {
-    /// Where `meta.risk` comes from (overview, risk; supplement R21).
+    /// Where `meta.risk` comes from (overview, risk; ruling R21).
     RiskRule {
         /// The greatest `risk` in `data.changes`.
         MaxChangesRisk = "max_changes_risk",
@@ -41,7 +41,7 @@ impl RiskRule {
     }
 }
 
-/// `meta.risk` as it may stand in an envelope: a word, or an object (supplement R20).
+/// `meta.risk` as it may stand in an envelope: a word, or an object (ruling R20).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum RiskValue {
@@ -70,7 +70,7 @@ impl RiskValue {
         Some(Self::Custom { custom, reason: Some(reason) })
     }
 
-    /// Where it stands in the order: what is outside counts as high (supplement R20).
+    /// Where it stands in the order: what is outside counts as high (ruling R20).
     pub fn level(&self) -> Risk {
         match self {
             Self::Level(level) => *level,

@@ -64,7 +64,7 @@ words! {
 }
 
 words! {
-    /// What happens to fields that the schema does not name (supplement R8).
+    /// What happens to fields that the schema does not name (ruling R8).
     Strictness {
         /// They are refused: E3001.
         High = "high",
@@ -76,7 +76,7 @@ words! {
 }
 
 words! {
-    /// Whether `{custom, reason}` may stand for a word of an extensible enum (supplement R22).
+    /// Whether `{custom, reason}` may stand for a word of an extensible enum (ruling R22).
     EnumStrategy {
         /// Only the words of the enum.
         Strict = "strict",
@@ -86,7 +86,7 @@ words! {
 }
 
 words! {
-    /// How a module likes to answer (SPEC 2.2, supplement R6).
+    /// How a module likes to answer (SPEC 2.2, ruling R6).
     ResponseMode {
         /// One envelope.
         Sync = "sync",
@@ -102,13 +102,13 @@ words! {
     ChunkType {
         /// Pieces of leaves.
         Delta = "delta",
-        /// The whole of `data`, again and again (supplement R46).
+        /// The whole of `data`, again and again (ruling R46).
         Snapshot = "snapshot",
     }
 }
 
 words! {
-    /// What a violation of the contract does while an answer arrives (supplement R49).
+    /// What a violation of the contract does while an answer arrives (ruling R49).
     OnViolation {
         /// It is told in a progress chunk; the check at the end decides.
         Report = "report",
@@ -151,7 +151,7 @@ impl Tier {
         }
     }
 
-    /// The response mode of a v2.5 manifest that does not set one (SPEC 5.2, supplement R6).
+    /// The response mode of a v2.5 manifest that does not set one (SPEC 5.2, ruling R6).
     pub const fn response_mode(self) -> ResponseMode {
         match self {
             Tier::Exec => ResponseMode::Sync,
@@ -160,7 +160,7 @@ impl Tier {
         }
     }
 
-    /// The least confidence with which an answer of this tier succeeds (supplement R2).
+    /// The least confidence with which an answer of this tier succeeds (ruling R2).
     pub const fn least_confidence(self) -> Option<f64> {
         match self {
             Tier::Exec => Some(0.9),

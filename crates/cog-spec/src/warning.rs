@@ -3,7 +3,7 @@ use cog_json::{ToJson, Writer};
 use crate::tier::words;
 
 words! {
-    /// The warnings of a run (supplement section 6).
+    /// The warnings of a run (docs/spec/streaming.md).
     WarningCode {
         /// The content is not what its name or header hinted.
         ContentHint = "W1014",
@@ -51,7 +51,7 @@ impl Warning {
         Self { code, message: message.into(), fallback_used: None }
     }
 
-    /// A stream was asked of a module that answers in one piece (supplement R55).
+    /// A stream was asked of a module that answers in one piece (ruling R55).
     pub fn sync_instead_of_stream() -> Self {
         let message =
             "The module answers in one piece (`response.mode: sync`): one envelope instead of a stream.";

@@ -60,7 +60,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
     }
 }
 
-/// The name by which the program was called: `cog` or `cogn` (supplement R1).
+/// The name by which the program was called: `cog` or `cogn` (ruling R1).
 fn program() -> &'static str {
     let path = std::env::args_os().next().map(std::path::PathBuf::from);
     match path.as_deref().and_then(std::path::Path::file_stem) {

@@ -1,4 +1,4 @@
-//! The one settings value, read once and passed as data (supplement section 11, design decision 13).
+//! The one settings value, read once and passed as data (docs/spec/settings.md, design decision 13).
 
 mod duration;
 mod environment;
@@ -68,7 +68,7 @@ pub(crate) struct Settings {
     pub(crate) breaker_failures: Setting<u32>,
     /// For how long it is left alone.
     pub(crate) breaker_pause: Setting<Duration>,
-    /// Any repair is a violation (supplement R26).
+    /// Any repair is a violation (ruling R26).
     pub(crate) strict: Setting<bool>,
     /// Further folders of modules.
     pub(crate) modules: Setting<Vec<PathBuf>>,

@@ -57,7 +57,7 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     Ok(Checked { meta, states_risk, data, changed, ledger, warnings })
 }
 
-/// Checks the data; insights over the limit are cut first (supplement R30).
+/// Checks the data; insights over the limit are cut first (ruling R30).
 fn check_data(rules: &AnswerRules, data: Value, ledger: &mut Ledger) -> (Value, DataCheck) {
     let check = rules.contract.check_data(data.node());
     let Some(excess) = check.excess_insights else { return (data, check) };
@@ -79,7 +79,7 @@ fn insights_path() -> Path {
     path
 }
 
-/// Data that stand alone carry what was copied into meta (supplement R28).
+/// Data that stand alone carry what was copied into meta (ruling R28).
 fn is_of_meta(path: &str) -> bool {
     ["data.confidence", "data.risk", "data.explain"].contains(&path)
 }

@@ -6,7 +6,7 @@ use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
 use super::{Failure, Success, check::Checked, risk};
 use crate::{AnswerRules, fault, partial};
 
-/// Below this an answer of tier decision succeeds with a warning (supplement R4).
+/// Below this an answer of tier decision succeeds with a warning (ruling R4).
 const LOW_FOR_DECISION: f64 = 0.5;
 
 pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {

@@ -1,4 +1,4 @@
-//! A reply that says `ok: false`: the model's own error (supplement R31, R32).
+//! A reply that says `ok: false`: the model's own error (rulings R31, R32).
 
 use cog_json::{Node, Value, Writer};
 use cog_schema::Violation;

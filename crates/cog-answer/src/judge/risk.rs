@@ -1,4 +1,4 @@
-//! Where `meta.risk` comes from (overview, risk; supplement R20, R21).
+//! Where `meta.risk` comes from (overview, risk; rulings R20, R21).
 
 use cog_json::Node;
 use cog_spec::{Meta, Risk, RiskRule, RiskValue, Warning, WarningCode};

@@ -1,9 +1,9 @@
-//! The length of `meta.explain` (supplement R23).
+//! The length of `meta.explain` (ruling R23).
 
 use cog_spec::Meta;
 use unicode_segmentation::UnicodeSegmentation;
 
-/// How much of a rationale stands in for an absent `explain`, in Unicode scalar values (supplement R24).
+/// How much of a rationale stands in for an absent `explain`, in Unicode scalar values (ruling R24).
 const OF_RATIONALE: usize = 200;
 
 /// A text as an `explain`: without white space around it, at most 280 Unicode scalar values, cut between

@@ -3,7 +3,7 @@ use cog_spec::{Repair, RepairRule};
 
 use crate::place;
 
-/// Every repair of one answer (supplement R26).
+/// Every repair of one answer (ruling R26).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
     entries: Vec<Repair>,

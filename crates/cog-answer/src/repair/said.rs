@@ -6,7 +6,7 @@ use cog_spec::{RUNTIME_KEYS, RepairRule, Risk};
 
 use super::{Ledger, explain};
 
-/// The confidence of an answer that states none (supplement R24).
+/// The confidence of an answer that states none (ruling R24).
 const CONFIDENCE: f64 = 0.5;
 
 /// The meta of a reply, field by field, whatever stands in them. A null in one of the three required fields is not
@@ -30,7 +30,7 @@ pub(crate) struct Fill<'a> {
 
 impl Said {
     /// The meta of an envelope, an object or absent. What it says under the runtime's own keys is not the
-    /// model's to say (supplement R27).
+    /// model's to say (ruling R27).
     pub(crate) fn of_meta(meta: Option<Node<'_>>) -> Self {
         let mut said = Self { confidence: None, risk: None, explain: None, rest: Vec::new() };
         for (key, node) in meta.into_iter().flat_map(Node::members) {
@@ -47,7 +47,7 @@ impl Said {
         said
     }
 
-    /// The fields that data which stand alone carry beside them (supplement R28). A field of that name but of
+    /// The fields that data which stand alone carry beside them (ruling R28). A field of that name but of
     /// another kind is the module's own.
     pub(crate) fn of_data(data: Node<'_>) -> Self {
         let copy = |key: &str, fits: fn(Node<'_>) -> bool| {

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::tally::Tally;
 use crate::outbox::Outbox;
 
-/// How long a piece of text is held at most (supplement R47).
+/// How long a piece of text is held at most (ruling R47).
 const LONGEST: Duration = Duration::from_millis(50);
 
 /// Holds pieces of one string until enough has come together.
@@ -34,8 +34,8 @@ impl Buffer {
         self.text.push_str(text);
     }
 
-    /// The string is over. Its last delta has a checkpoint (supplement R52), and is empty where all of it has left
-    /// already; an empty string leaves as one empty delta (supplement R44).
+    /// The string is over. Its last delta has a checkpoint (ruling R52), and is empty where all of it has left
+    /// already; an empty string leaves as one empty delta (ruling R44).
     pub(super) fn close(&mut self, out: &mut Outbox) {
         self.give(true, out);
     }

@@ -5,7 +5,7 @@ use cog_json::{Event, EventKind, Kind, Node, Path, Segment, Value};
 use super::{buffer::Buffer, tally::Tally};
 use crate::{outbox::Outbox, place};
 
-/// Tells leaves: strings by deltas, other scalars and empty containers by snapshots (supplement R44).
+/// Tells leaves: strings by deltas, other scalars and empty containers by snapshots (ruling R44).
 #[derive(Debug)]
 pub(crate) struct Deltas {
     buffer: Buffer,
@@ -81,7 +81,7 @@ impl Deltas {
     }
 
     /// Tells what is left, so that all chunks together give `data`. `changed` are the places where the answer is
-    /// not what arrived (supplement R45); `was_heard` says that all of it was heard.
+    /// not what arrived (ruling R45); `was_heard` says that all of it was heard.
     pub(crate) fn conclude(self, whole: &Value, changed: &[Path], was_heard: bool, out: &mut Outbox) {
         let data = whole.node();
         if self.is_stale || !was_heard {

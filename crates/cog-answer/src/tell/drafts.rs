@@ -4,10 +4,10 @@ use cog_json::{Node, Value};
 
 use crate::outbox::Outbox;
 
-/// The shortest time between two drafts (supplement R46).
+/// The shortest time between two drafts (ruling R46).
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Tells all of the data, again and again: `chunk_type: snapshot` (supplement R46).
+/// Tells all of the data, again and again: `chunk_type: snapshot` (ruling R46).
 #[derive(Debug, Default)]
 pub(crate) struct Drafts {
     told: Option<Told>,

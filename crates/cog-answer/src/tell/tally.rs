@@ -1,7 +1,7 @@
 use cog_spec::Checkpoint;
 use sha2::{Digest, Sha256};
 
-/// A string is checkpointed each time this many bytes of it are told (supplement R52).
+/// A string is checkpointed each time this many bytes of it are told (ruling R52).
 const EVERY: u64 = 4096;
 
 /// What was told of one string, so that a reader can say how much of it arrived.

@@ -102,7 +102,7 @@ impl Part {
     }
 }
 
-/// Checks one chunk (SPEC 3.2.1, 3.2.2; supplement R41–R44).
+/// Checks one chunk (SPEC 3.2.1, 3.2.2; rulings R41–R44).
 pub(super) fn check(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {
     match Part::of(chunk) {
         Some(Part::Meta) => check_meta(chunk, found),

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::fault::violation;
 
-/// What every warning has (supplement section 6).
+/// What every warning has (docs/spec/streaming.md).
 const WARNING: [Field; 3] = [
     fields::due("code", "a code such as `W2001`", is_text),
     fields::due("message", "a string", is_text),

@@ -46,7 +46,7 @@ impl<'a> Standard<'a> {
         }));
     }
 
-    /// An error: code and message, and the module's schema, which sees the code normalised (supplement R31).
+    /// An error: code and message, and the module's schema, which sees the code normalised (ruling R31).
     pub(super) fn check_error(&self, error: Node<'_>, found: &mut Vec<Violation>) {
         let said = error.get("code").and_then(Node::as_str);
         let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);

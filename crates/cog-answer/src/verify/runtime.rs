@@ -1,4 +1,4 @@
-//! The runtime's own keys of meta, each with its shape (supplement R26, R27).
+//! The runtime's own keys of meta, each with its shape (rulings R26, R27).
 
 use cog_json::Node;
 use cog_schema::Violation;

@@ -106,7 +106,7 @@ fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
     }
 }
 
-/// What was told of a field is what the final data say of it (supplement R45).
+/// What was told of a field is what the final data say of it (ruling R45).
 fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
     let is_resumed = items.iter().any(|item| item.node.get("resumed").is_some());
     let end = items.iter().find(|item| item.part == Some(Part::Final));

@@ -1,4 +1,4 @@
-//! What the tolerant parser understands beyond JSON (supplement R24).
+//! What the tolerant parser understands beyond JSON (ruling R24).
 
 use crate::parser::machine::{Expect, Machine, Step, Token};
 use crate::parser::sink::Sink;

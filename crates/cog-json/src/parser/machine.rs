@@ -29,7 +29,7 @@ pub(super) struct Machine {
     pub(super) path: Path,
     pub(super) frames: Vec<Frame>,
     pub(super) limits: Limits,
-    /// Whether to read what supplement R24 lists.
+    /// Whether to read what ruling R24 lists.
     pub(super) tolerant: bool,
     pub(super) ledger: Ledger,
 }

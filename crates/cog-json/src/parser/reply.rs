@@ -242,7 +242,7 @@ fn begins_with(opening: &[u8], body: usize, pos: usize, machine: &mut Machine) -
 }
 
 /// Refuses an object that was `found` within one whose keys have no quotes, such as `{ok: false, data: {"a": 1}}`: it
-/// is a part of what cannot be read, and must not be taken for the whole (supplement R25).
+/// is a part of what cannot be read, and must not be taken for the whole (ruling R25).
 fn outside_any(body: usize, found: usize, machine: &mut Machine) -> Result<(), Fault> {
     let prose = machine.tape.text.get(body..found).unwrap_or_default();
     let mut open = Vec::new();

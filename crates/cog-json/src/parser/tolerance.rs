@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// A thing that is not JSON and was let pass (supplement R24, R26).
+/// A thing that is not JSON and was let pass (rulings R24, R26).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tolerated {
     /// What it was.
     pub rule: Tolerance,
-    /// Where, as supplement R44 writes paths: the value, or for a comma or comment the container it stands in.
+    /// Where, as ruling R44 writes paths: the value, or for a comma or comment the container it stands in.
     /// The root for what stands around the document, for what follows the first eight of a rule (they are summed
     /// up in one entry), and for the part of a path that is longer than 1,024 bytes.
     pub path: String,

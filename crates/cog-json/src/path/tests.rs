@@ -5,7 +5,7 @@ fn path(segments: &[Segment<'_>]) -> Path {
 }
 
 #[test]
-fn displays_as_the_supplement_writes_paths() {
+fn displays_paths_as_specified() {
     use Segment::{Index, Key};
     for (segments, text, pointer) in [
         (&[][..], "", ""),

@@ -1,4 +1,4 @@
-//! Paths as text: the form of supplement R44, and JSON pointers.
+//! Paths as text: the form of ruling R44, and JSON pointers.
 
 use std::fmt::{self, Write};
 

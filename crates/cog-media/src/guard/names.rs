@@ -1,6 +1,6 @@
 //! Names that lead into somebody's own network.
 
-/// What stands under these is answered by one's own machine or network, never by the public one (supplement section 9).
+/// What stands under these is answered by one's own machine or network, never by the public one (docs/spec/media.md).
 const INTERNAL: [&str; 14] = [
     "localhost",
     "local",

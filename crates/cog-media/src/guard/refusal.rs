@@ -46,7 +46,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The code of the specification: E1012 (supplement R62).
+    /// The code of the specification: E1012 (ruling R62).
     pub fn code(&self) -> Code {
         Code::MediaFetchFailed
     }

@@ -33,7 +33,7 @@ pub(super) fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> 
     found
 }
 
-/// Everything that is expected, field by field; of meta, not what the runtime adds (supplement R27).
+/// Everything that is expected, field by field; of meta, not what the runtime adds (ruling R27).
 fn same_envelope(expected: Node<'_>, envelope: Node<'_>, found: &mut Vec<Mismatch>) {
     for (key, value) in expected.members() {
         match envelope.get(key) {

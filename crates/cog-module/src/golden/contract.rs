@@ -10,7 +10,7 @@ use super::{
 use crate::{Module, Rule, checker};
 
 /// What a case says that contract and tier do not allow, without a run: the `contract only` of
-/// supplement section 4. Each finding comes with the rule it breaks.
+/// docs/spec/golden-tests.md. Each finding comes with the rule it breaks.
 pub fn check_case(module: &Module, case: &GoldenCase) -> Vec<(Rule, Mismatch)> {
     let is_example = case.name == "example";
     let (input_rule, answer_rule) = if is_example {
@@ -97,7 +97,7 @@ fn check_envelope(module: &Module, envelope: Node<'_>) -> Vec<Mismatch> {
     found
 }
 
-/// What an answer of the tier must say to succeed (supplement R2, R3).
+/// What an answer of the tier must say to succeed (rulings R2, R3).
 fn tier_gate(module: &Module, meta: Node<'_>) -> Vec<Mismatch> {
     let Some(tier) = module.manifest.tier else { return Vec::new() };
     let mut found = Vec::new();

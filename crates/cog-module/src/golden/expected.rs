@@ -1,7 +1,7 @@
 use cog_json::{Node, Path, Value};
 use thiserror::Error;
 
-/// What is expected of an answer, in one of the three forms of supplement section 4.
+/// What is expected of an answer, in one of the three forms of docs/spec/golden-tests.md.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Expected {

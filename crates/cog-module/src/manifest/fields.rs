@@ -190,7 +190,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// `version`, completed to three numbers where it is shorter (supplement R5).
+    /// `version`, completed to three numbers where it is shorter (ruling R5).
     pub(super) fn version(&self) -> Option<String> {
         let text = self.required_text("version")?;
         if semver::Version::parse(&text).is_ok() {

@@ -39,7 +39,7 @@ fn set<T>(place: &mut T, value: Option<T>) {
 
 const ALLOW_OR_DENY: &[&str; 2] = &["allow", "deny"];
 
-/// Both shapes: words (v2.2) and truth values (v2.5), supplement R10.
+/// Both shapes: words (v2.2) and truth values (v2.5), ruling R10.
 fn policies(fields: &Fields<'_>, manifest: &mut Manifest) {
     let policies = &mut manifest.policies;
     fields.section("policies", |f| {
@@ -201,7 +201,7 @@ fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
 
 const FORK_OR_MAIN: &[&str; 2] = &["fork", "main"];
 
-/// `context`, a word or an object with `mode` (supplement R10).
+/// `context`, a word or an object with `mode` (ruling R10).
 fn context(fields: &Fields<'_>, manifest: &mut Manifest) {
     let Some(node) = fields.node("context") else { return };
     let context = &mut manifest.context;
@@ -246,7 +246,7 @@ fn modalities(fields: &Fields<'_>, manifest: &mut Manifest) {
     });
 }
 
-/// Text is always supported, listed or not (supplement R12); each modality counts once.
+/// Text is always supported, listed or not (ruling R12); each modality counts once.
 fn with_text(listed: Vec<Modality>) -> Vec<Modality> {
     let listed = [Modality::Text].into_iter().chain(listed);
     listed.fold(Vec::new(), |mut unique, modality| {

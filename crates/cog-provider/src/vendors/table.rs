@@ -10,7 +10,7 @@ use cog_spec::{
 use super::{Auth, KeyNeed, Maker, Quirks, Vendor};
 use crate::{Formats, protocol::ProtocolKind};
 
-/// Every vendor, in the order in which a key is looked for (supplement section 11).
+/// Every vendor, in the order in which a key is looked for (docs/spec/settings.md).
 pub static VENDORS: &[Vendor] = &[
     OPENAI, ANTHROPIC, GEMINI, OLLAMA, DEEPSEEK, MOONSHOT, QWEN, MINIMAX, OPENROUTER, GROQ, MISTRAL,
     TOGETHER, XAI, AZURE, VLLM, LLAMACPP, LMSTUDIO, CUSTOM,

@@ -1,4 +1,4 @@
-//! Recording what a vendor says, and playing it (supplement section 4).
+//! Recording what a vendor says, and playing it (docs/spec/golden-tests.md).
 
 use std::path::Path;
 

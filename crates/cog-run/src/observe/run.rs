@@ -50,7 +50,7 @@ struct Watched {
     chunks: ChunkStream,
     module: Arc<Module>,
     observer: Arc<dyn Observer>,
-    /// The last that was told of the meta before the end (supplement R42): of a failure there is no other.
+    /// The last that was told of the meta before the end (ruling R42): of a failure there is no other.
     meta: Option<Value>,
     has_ended: bool,
 }

@@ -1,4 +1,4 @@
-//! Options as they stand in a request: `_options` (supplement section 6).
+//! Options as they stand in a request: `_options` (docs/spec/streaming.md).
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Whether a client and a log speak of the same stream (supplement R52 and section 6).
+//! Whether a client and a log speak of the same stream (ruling R52, docs/spec/streaming.md).
 
 use cog_json::{Node, Path, ToJson as _, Value};
 use cog_spec::Checkpoint;

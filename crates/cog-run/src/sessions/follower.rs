@@ -18,8 +18,8 @@ const BATCH: usize = 64 * 1024;
 pub enum After {
     /// With the meta chunk.
     Start,
-    /// After the chunk of this number, which the reader has; a meta chunk that says so comes first (supplement
-    /// section 6).
+    /// After the chunk of this number, which the reader has; a meta chunk that says so comes first (see
+    /// docs/spec/streaming.md).
     Seq(u64),
 }
 
@@ -45,7 +45,7 @@ pub struct Batch {
 /// One chunk of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// The name of its server-sent event: `meta`, `chunk`, `progress`, `final`, `error` (supplement R51).
+    /// The name of its server-sent event: `meta`, `chunk`, `progress`, `final`, `error` (ruling R51).
     pub event: &'static str,
     /// The number of the last numbered chunk up to here; 0 on `meta`.
     pub seq: u64,

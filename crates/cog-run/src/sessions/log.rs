@@ -31,11 +31,11 @@ pub(crate) struct Mark {
     /// Where its line ends, from the beginning of the text that it marks.
     pub(crate) end: u32,
     pub(crate) event: Event,
-    /// It carries a checkpoint (supplement R52).
+    /// It carries a checkpoint (ruling R52).
     pub(crate) has_checkpoint: bool,
 }
 
-/// What an entry is: the name of its server-sent event (supplement R51).
+/// What an entry is: the name of its server-sent event (ruling R51).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Meta,

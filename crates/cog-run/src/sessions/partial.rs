@@ -1,4 +1,4 @@
-//! What there is of an answer when its run cannot say so itself (supplement R43).
+//! What there is of an answer when its run cannot say so itself (ruling R43).
 
 use cog_answer::Picture;
 use cog_json::{Node, Path, Value};

@@ -1,4 +1,4 @@
-//! Going on with a session after its reader was cut off (supplement section 6).
+//! Going on with a session after its reader was cut off (docs/spec/streaming.md).
 
 use std::{any::Any, sync::Arc};
 

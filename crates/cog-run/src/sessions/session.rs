@@ -22,7 +22,7 @@ pub enum SessionState {
     Finished,
     /// The run ended with an error that resuming does not mend.
     Failed,
-    /// The run was cut: resumed, it is asked again (supplement section 6).
+    /// The run was cut: resumed, it is asked again (docs/spec/streaming.md).
     Interrupted,
     /// Somebody cancelled the run. It is over.
     Cancelled,
@@ -40,7 +40,7 @@ pub struct SessionInfo {
     pub state: SessionState,
     /// Whether the run goes on when nobody reads it.
     pub detached: bool,
-    /// The number of the last numbered chunk; 0 before the first (supplement R41).
+    /// The number of the last numbered chunk; 0 before the first (ruling R41).
     pub last_seq: u64,
     /// When it began: milliseconds since 1970.
     pub created_ms: u64,

@@ -212,7 +212,7 @@ impl Shared {
         }
     }
 
-    /// The error chunk with which the store ends this session: with what the log gives of the answer (supplement R43).
+    /// The error chunk with which the store ends this session: with what the log gives of the answer (ruling R43).
     pub(crate) fn end(&self, log: &Log, error: ErrorBody) -> Chunk {
         let mut end = self.error(error);
         if let Chunk::Error { partial_data, .. } = &mut end {

@@ -15,16 +15,16 @@ pub struct DataCheck {
     /// Where the data break the contract; empty when they keep it.
     pub violations: Vec<Violation>,
     /// Fields that the schema does not name and that are kept, each worth a warning (W3007): only where
-    /// `schema_strictness` is medium (supplement R8).
+    /// `schema_strictness` is medium (ruling R8).
     pub unknown: Vec<String>,
     /// Words of the model's own in extensible enums.
     pub custom: Vec<CustomWord>,
     /// More insights than `overflow.max_items`, to be cut with a warning (W3004). In tier exec they are a
-    /// violation instead (supplement R30).
+    /// violation instead (ruling R30).
     pub excess_insights: Option<ExcessInsights>,
 }
 
-/// A word of the model's own, in the place of one of an extensible enum (supplement R22).
+/// A word of the model's own, in the place of one of an extensible enum (ruling R22).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CustomWord {
     /// Where.
@@ -42,11 +42,11 @@ pub struct ExcessInsights {
     pub max: u32,
 }
 
-/// Fields that v1 and v2.1 answer beside their data, from where they are copied into meta (supplement R28).
+/// Fields that v1 and v2.1 answer beside their data, from where they are copied into meta (ruling R28).
 const META_FIELDS: [&str; 3] = ["confidence", "risk", "explain"];
 
 impl Contract {
-    /// Checks the data of an answer: the schema, strictness, enums, rationale and insights (supplement R8, R22,
+    /// Checks the data of an answer: the schema, strictness, enums, rationale and insights (rulings R8, R22,
     /// R30), with paths from `data`.
     pub fn check_data(&self, data: Node<'_>) -> DataCheck {
         let insights = insights(data);

@@ -8,7 +8,7 @@ use crate::violation::Violation;
 
 impl Contract {
     /// Checks an error that a model answered, with paths from `error`, once its code has been normalised
-    /// (supplement R31): the specification's own rules (SPEC 2.3), then the module's error schema where
+    /// (ruling R31): the specification's own rules (SPEC 2.3), then the module's error schema where
     /// `failure.must_return_error_schema` says so. Every violation is E3001.
     pub fn check_error(&self, error: Node<'_>) -> Vec<Violation> {
         let path = root("error");

@@ -1,5 +1,5 @@
 //! `data.extensions.insights`: what the model saw beyond the schema, kept and countable (overview, overflow;
-//! supplement R8, R30).
+//! rulings R8, R30).
 
 use cog_json::{Node, Path, ToJson, Value, Writer};
 use cog_spec::{Code, Tier};

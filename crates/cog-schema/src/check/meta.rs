@@ -9,7 +9,7 @@ use crate::words::{either, nearest, quoted};
 
 impl Contract {
     /// Checks the meta of an answer, with paths from `meta`: the specification's own rules (SPEC 6.1), then the
-    /// module's meta schema. The runtime's own keys are seen by neither (supplement R27).
+    /// module's meta schema. The runtime's own keys are seen by neither (ruling R27).
     pub fn check_meta(&self, meta: Node<'_>) -> Vec<Violation> {
         let path = root("meta");
         if !meta.is_object() {

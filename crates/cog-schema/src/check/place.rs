@@ -5,7 +5,7 @@ use crate::contract::{Contract, Part};
 use crate::violation::Violation;
 
 impl Contract {
-    /// Checks one completed value of an answer that is still arriving (supplement R48). `path` starts at `data`,
+    /// Checks one completed value of an answer that is still arriving (ruling R48). `path` starts at `data`,
     /// `meta` or `error`; one that is complete itself is checked as a whole, a place inside the data by what it
     /// must be along properties, items, `allOf` and `$ref`.
     ///

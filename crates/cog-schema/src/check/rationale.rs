@@ -1,4 +1,4 @@
-//! `data.rationale`: why the answer is what it is (supplement R29, R30).
+//! `data.rationale`: why the answer is what it is (rulings R29, R30).
 
 use cog_json::{Kind, Node, Path};
 use cog_spec::Code;

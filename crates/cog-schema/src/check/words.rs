@@ -1,4 +1,4 @@
-//! Extensible enums: `{custom, reason}` in the place of a word (overview; supplement R20, R22).
+//! Extensible enums: `{custom, reason}` in the place of a word (overview; rulings R20, R22).
 
 use cog_json::{Node, Path};
 use cog_spec::{Code, EnumStrategy};

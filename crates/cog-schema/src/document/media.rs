@@ -1,4 +1,4 @@
-//! The runtime's definitions of media: of an input, the four sources of supplement section 9 (R14), and of an output
+//! The runtime's definitions of media: of an input, the four sources of docs/spec/media.md (ruling R14), and of an output
 //! (SPEC 2.3).
 
 use serde_json::{Map, Value, json};

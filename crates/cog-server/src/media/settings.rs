@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// How much is kept of what was uploaded, and of what runs have made (docs/server.md).
 ///
-/// One upload is as large as a medium of its kind may be: 100 MiB of video (supplement R60).
+/// One upload is as large as a medium of its kind may be: 100 MiB of video (ruling R60).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UploadSettings {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{ServerSettings, fault::Fault, guard};
 
-/// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (supplement section 10).
+/// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (docs/spec/http.md).
 #[derive(Debug)]
 pub(crate) struct ExecuteBody {
     /// `input`; a resumed stream can go without.

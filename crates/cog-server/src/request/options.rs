@@ -1,4 +1,4 @@
-//! `_options` (supplement section 6).
+//! `_options` (docs/spec/streaming.md).
 
 use cog_json::Node;
 use cog_run::RunOptions;

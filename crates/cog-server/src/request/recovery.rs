@@ -1,4 +1,4 @@
-//! What a client has of a stream that was cut: header, body, `Last-Event-ID` (supplement section 6).
+//! What a client has of a stream that was cut: header, body, `Last-Event-ID` (docs/spec/streaming.md).
 
 use axum::http::HeaderMap;
 use cog_json::Node;
@@ -32,7 +32,7 @@ fn last_seq(text: &str) -> Result<u64, ErrorBody> {
     number(text).ok_or_else(|| wrong(fault()))
 }
 
-/// The id of a server-sent event, `SESSION:SEQ` (supplement R51).
+/// The id of a server-sent event, `SESSION:SEQ` (ruling R51).
 pub(crate) fn event_id(id: &str) -> Result<Recovery, ErrorBody> {
     let parts = id.rsplit_once(':').and_then(|(session, seq)| Some((session, number(seq)?)));
     match parts {

@@ -1,4 +1,4 @@
-//! Media before a run and after it (supplement sections 9 and 10).
+//! Media before a run and after it (docs/spec/media.md, docs/spec/http.md).
 
 use axum::{
     extract::{Request, State},

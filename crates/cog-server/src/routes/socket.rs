@@ -13,12 +13,12 @@ use crate::{
     transport::websocket::Conversation,
 };
 
-/// The subprotocol that is spoken. A browser offers it beside its token (supplement R53).
+/// The subprotocol that is spoken. A browser offers it beside its token (ruling R53).
 const PROTOCOL: &str = "cog";
 /// Bytes that are read at once.
 const READ: usize = 8 * 1024;
 
-/// A WebSocket: runs of one module, one after the other, each chunk a text frame (supplement R53).
+/// A WebSocket: runs of one module, one after the other, each chunk a text frame (ruling R53).
 #[utoipa::path(
     get,
     path = "/v1/modules/{name}/ws",

@@ -1,4 +1,4 @@
-//! Server-sent events (supplement R51): `event`, `id`, and the chunk as one line of `data`.
+//! Server-sent events (ruling R51): `event`, `id`, and the chunk as one line of `data`.
 
 use std::fmt::Write as _;
 

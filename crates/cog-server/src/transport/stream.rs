@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{Wire, ndjson, sse};
 
 /// A session's chunks as the body of a response: whatever is ready leaves in one piece, and where nothing is, a
-/// heartbeat from time to time (supplement R50).
+/// heartbeat from time to time (ruling R50).
 pub(crate) struct Streamed {
     wire: Wire,
     follower: Follower,

@@ -1,4 +1,4 @@
-//! A WebSocket: runs of one module, one after the other (supplement R53).
+//! A WebSocket: runs of one module, one after the other (ruling R53).
 
 mod frame;
 

@@ -48,7 +48,7 @@ def lines(text):
 
 
 def kind(chunk):
-    """The name of the event that carries a chunk (supplement R51)."""
+    """The name of the event that carries a chunk (ruling R51)."""
     if "chunk" in chunk or "progress" in chunk:
         return next(name for name in ("chunk", "progress") if name in chunk)
     if "final" in chunk:

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Site, answer};
 
-/// The routes of supplement section 10 that there are.
+/// The routes of docs/spec/http.md that there are.
 const ROUTES: [&str; 16] = [
     "GET /",
     "GET /docs",

@@ -1,4 +1,4 @@
-//! `cogn`: the same program as `cog` (supplement R1).
+//! `cogn`: the same program as `cog` (ruling R1).
 
 use std::process::ExitCode;
 

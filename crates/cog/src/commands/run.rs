@@ -87,7 +87,7 @@ impl Run<'_> {
         })?
     }
 
-    /// Chunks, where the module streams; else one envelope that says so (supplement R55).
+    /// Chunks, where the module streams; else one envelope that says so (ruling R55).
     fn stream(&self, ready: Ready) -> Result<Ended, Fault> {
         if let Some(warning) = streamed::fallback(&ready.module) {
             let mut ended = self.answer(ready)?;

@@ -44,7 +44,7 @@ pub(super) fn load(
 }
 
 /// What a run of this module may open: files in its folder, in the working directory and under the operator's roots, those
-/// that flags name, and the addresses that the operator lets be fetched (supplement section 9).
+/// that flags name, and the addresses that the operator lets be fetched (docs/spec/media.md).
 pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -> Access {
     let folder = match &module.origin {
         Origin::Folder(folder) => folder.canonicalize().ok(),

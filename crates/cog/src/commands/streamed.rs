@@ -21,7 +21,7 @@ use crate::{
     output::{Console, FRAME, Live, Plain, Progress},
 };
 
-/// Refuses a module that answers with one envelope (supplement R55).
+/// Refuses a module that answers with one envelope (ruling R55).
 ///
 /// # Errors
 /// E4010.

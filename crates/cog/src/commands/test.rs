@@ -1,4 +1,4 @@
-//! `cog test`: the golden tests of modules (supplement section 4).
+//! `cog test`: the golden tests of modules (docs/spec/golden-tests.md).
 
 mod case;
 mod junit;

@@ -99,7 +99,7 @@ impl SettingsFile {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Addresses, keys and roots come from the operator alone (supplement section 11).
+    /// Addresses, keys and roots come from the operator alone (docs/spec/settings.md).
     fn refuse_what_is_the_operators(&self) -> Result<(), SettingsError> {
         let forbidden = |key: String| SettingsError::Forbidden { path: self.path.clone(), key };
         if self.content.modules.is_some() {

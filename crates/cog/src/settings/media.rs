@@ -1,4 +1,4 @@
-//! What a run may open of what inputs name: addresses and files. All of it is the operator's (supplement section 11).
+//! What a run may open of what inputs name: addresses and files. All of it is the operator's (docs/spec/settings.md).
 
 use std::{
     path::{Path, PathBuf},
@@ -31,7 +31,7 @@ const FFMPEG: &str = "COG_MEDIA_FFMPEG";
 /// What a run may open.
 #[derive(Debug)]
 pub(crate) struct MediaSettings {
-    /// Whether addresses are fetched at all (supplement R11).
+    /// Whether addresses are fetched at all (ruling R11).
     pub(crate) fetch: Setting<bool>,
     /// Whether pictures may go to vendors by their addresses.
     pub(crate) by_address: Setting<bool>,

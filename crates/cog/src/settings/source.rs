@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Where a setting came from, the strongest first (supplement section 11).
+/// Where a setting came from, the strongest first (docs/spec/settings.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A flag: `--model`.

@@ -83,7 +83,7 @@ fn forget(value: &mut Value, key: &str) {
     }
 }
 
-/// The envelope that the chunks give (supplement R40, R43), without the time that it took.
+/// The envelope that the chunks give (rulings R40, R43), without the time that it took.
 pub(crate) fn fold(chunks: &[Value]) -> Result<Value, String> {
     let end = chunks.last().ok_or("no chunks")?;
     Ok(folded(if end.get("final").is_some() { success(end) } else { failure(end, chunks) }))
@@ -139,7 +139,7 @@ pub(crate) fn applied(chunks: &[Value]) -> Option<Value> {
     Some(envelope.get("data").cloned().unwrap_or_default())
 }
 
-/// The place that a field names, `data.a[0]["b c"]`, made where it is not there yet (supplement R44).
+/// The place that a field names, `data.a[0]["b c"]`, made where it is not there yet (ruling R44).
 fn place<'a>(root: &'a mut Value, field: &str) -> Option<&'a mut Value> {
     let mut place = root;
     let mut rest = field;

@@ -9,7 +9,7 @@ use crate::settings::MediaSettings;
 /// Opens and checks what a word names: an address, a file, or stdin for `-`.
 ///
 /// # Errors
-/// As in a run; a file that is named may be anywhere (supplement section 9).
+/// As in a run; a file that is named may be anywhere (docs/spec/media.md).
 pub(super) async fn open(
     word: &str,
     rules: &MediaRules,

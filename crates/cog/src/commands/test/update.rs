@@ -32,7 +32,7 @@ fn content(case: &GoldenCase, envelope: &Value) -> Option<Json> {
     }
 }
 
-/// The envelope without what differs from run to run (supplement R27).
+/// The envelope without what differs from run to run (ruling R27).
 fn without_runtime_keys(envelope: &Value) -> Json {
     let mut envelope = envelope.to_serde();
     if let Some(meta) = envelope.get_mut("meta").and_then(Json::as_object_mut) {
