@@ -137,6 +137,11 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
     if text.trim().is_empty() { Err(FileError::Empty) } else { Ok(text) }
 }
 
+/// Returns the text in some bytes, as [`text_of`], if they are at most `limit`.
+pub(crate) fn text_of_at_most(bytes: &[u8], limit: u64) -> Result<String, FileError> {
+    if bytes.len() as u64 > limit { Err(FileError::TooLarge { limit }) } else { text_of(bytes.to_vec()) }
+}
+
 /// What stands under the name of a file and is none: a folder, a link that leads nowhere.
 pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {

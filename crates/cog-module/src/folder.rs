@@ -1,7 +1,10 @@
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{
-    Diagnostic, Rule,
+    Diagnostic, ModuleFiles, Rule,
     files::{self, FileError},
     shipped::Shipped,
     source::Source,
@@ -15,7 +18,12 @@ pub enum Origin {
     Folder(PathBuf),
     /// A module that ships with the program, by its name.
     BuiltIn(&'static Shipped),
+    /// A module held in memory.
+    Memory(Arc<ModuleFiles>),
 }
+
+/// The directory that messages name for a module held in memory.
+const EMBEDDED: &str = "embedded";
 
 impl Origin {
     /// The names of the files at the top, sorted.
@@ -28,6 +36,7 @@ impl Origin {
         match self {
             Origin::Folder(path) => files::file_names(&path.join(folder)),
             Origin::BuiltIn(shipped) => shipped.file_names_in(folder),
+            Origin::Memory(module) => module.file_names_in(folder),
         }
     }
 
@@ -35,7 +44,7 @@ impl Origin {
     pub(crate) fn has_folder(&self, relative: &str) -> bool {
         match self {
             Origin::Folder(path) => path.join(relative).is_dir(),
-            Origin::BuiltIn(_) => false,
+            Origin::BuiltIn(_) | Origin::Memory(_) => false,
         }
     }
 
@@ -45,6 +54,7 @@ impl Origin {
             Origin::Folder(path) if relative.is_empty() => path.clone(),
             Origin::Folder(path) => path.join(relative),
             Origin::BuiltIn(shipped) => Path::new("built in").join(shipped.name).join(relative),
+            Origin::Memory(_) => Path::new(EMBEDDED).join(relative),
         }
     }
 
@@ -53,6 +63,7 @@ impl Origin {
         match self {
             Origin::Folder(path) => path.display().to_string(),
             Origin::BuiltIn(shipped) => shipped.name.to_owned(),
+            Origin::Memory(_) => EMBEDDED.to_owned(),
         }
     }
 
@@ -63,6 +74,9 @@ impl Origin {
             Origin::BuiltIn(shipped) => {
                 Ok(shipped.files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect())
             }
+            Origin::Memory(module) => {
+                Ok(module.files().map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec())).collect())
+            }
         }
     }
 
@@ -70,7 +84,7 @@ impl Origin {
     pub(crate) fn no_file(&self, relative: &str) -> Option<&'static str> {
         match self {
             Origin::Folder(path) => files::no_file(&path.join(relative)),
-            Origin::BuiltIn(_) => None,
+            Origin::BuiltIn(_) | Origin::Memory(_) => None,
         }
     }
 
@@ -80,6 +94,10 @@ impl Origin {
             Origin::Folder(path) => files::read_text_within(path, relative, limit)?,
             Origin::BuiltIn(shipped) => {
                 files::text_of(shipped.file(relative).ok_or(FileError::Missing)?.to_vec())?
+            }
+            Origin::Memory(module) => {
+                let text = module.file(relative).ok_or(FileError::Missing)?;
+                files::text_of_at_most(text.as_bytes(), limit)?
             }
         };
         Ok(Source::new(self.path_of(relative), text))

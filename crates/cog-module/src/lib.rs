@@ -1,4 +1,4 @@
-//! Modules on disk: find, load, diagnose, scaffold, migrate, test.
+//! Modules: find, load, diagnose, scaffold, migrate, test.
 //!
 //! A module is a folder: a manifest, a prompt and a contract. There are five formats of such folders
 //! (v0, v1, v2.1, v2.2, v2.5); [`load`] reads each into the same [`Module`], with every default
@@ -7,6 +7,7 @@
 //! alone.
 //!
 //! * [`Finder`] finds a module by name or path, [`Shipped`] are the modules built into the program;
+//! * [`Module::from_parts`] and [`ModuleFiles`] load a module embedded in your own program;
 //! * [`validate`] makes every check of the documents, [`golden`] finds and compares golden tests;
 //! * [`scaffold`] makes a module, [`migrate`] takes an old one to v2.2 or v2.5.
 //!
@@ -19,12 +20,11 @@
 //! assert!(!golden::discover(&module).cases.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! This crate is where files are read and written, always within limits and never by halves.
 
 mod checker;
 mod diagnostic;
 mod edit;
+mod embedded;
 pub mod files;
 mod find;
 mod folder;
@@ -47,6 +47,7 @@ mod validate;
 mod yaml;
 
 pub use diagnostic::{Diagnostic, Severity};
+pub use embedded::ModuleFiles;
 pub use find::{FindError, Finder, Listed};
 pub use folder::Origin;
 pub use load::{load, load_manifest};

@@ -27,12 +27,18 @@ impl Shipped {
         self.files.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes)
     }
 
-    /// The names of the files directly in a folder of the module; empty text is the module itself.
-    pub(crate) fn file_names_in(&self, folder: &str) -> Vec<String> {
-        let within = |path: &'static str| {
-            let rest = if folder.is_empty() { path } else { path.strip_prefix(folder)?.strip_prefix('/')? };
-            (!rest.contains('/')).then(|| rest.to_owned())
-        };
-        self.files.iter().filter_map(|(path, _)| within(path)).collect()
+    /// Returns the names of the files directly in a directory of the module.
+    pub(crate) fn file_names_in(&self, directory: &str) -> Vec<String> {
+        names_in(self.files.iter().map(|(path, _)| *path), directory)
     }
+}
+
+/// Returns the names of the paths directly in a directory; an empty directory name is the top.
+pub(crate) fn names_in<'a>(paths: impl Iterator<Item = &'a str>, directory: &str) -> Vec<String> {
+    let within = |path: &'a str| {
+        let rest =
+            if directory.is_empty() { path } else { path.strip_prefix(directory)?.strip_prefix('/')? };
+        (!rest.contains('/')).then(|| rest.to_owned())
+    };
+    paths.filter_map(within).collect()
 }

@@ -22,7 +22,7 @@ fn put(folder: &Path) {
 fn folder(origin: &Origin) -> PathBuf {
     match origin {
         Origin::Folder(path) => path.clone(),
-        Origin::BuiltIn(shipped) => panic!("built in: {}", shipped.name),
+        other => panic!("not a directory: {other:?}"),
     }
 }
 
