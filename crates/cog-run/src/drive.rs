@@ -3,36 +3,17 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
-use cog_media::{Processed, media_processed, media_validation};
-use cog_provider::{ModelRequest, ModelStream, Provider, ProviderError};
+use cog_media::{media_processed, media_validation};
+use cog_provider::{ModelStream, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent, Progress};
 use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    Stop,
-    input::CheckedInput,
-    media::{self, Collected, Made, Makes, Opened, Opening, Sources},
-    prompt,
-    question::{self, Question},
+    media::{self, Collected, Made, Opened, Opening},
+    plan::Plan,
+    question,
 };
-
-/// Whom to ask, what, and for how long.
-pub(crate) struct Plan {
-    /// Who is asked first.
-    pub(crate) provider: Arc<dyn Provider>,
-    /// Who is asked where that one gives no answer, in order.
-    pub(crate) others: VecDeque<Arc<dyn Provider>>,
-    pub(crate) question: Question,
-    /// The question, as the provider is asked it.
-    pub(crate) request: ModelRequest,
-    /// What is to be opened before anybody is asked.
-    pub(crate) media: Option<Sources>,
-    /// What becomes of media that the model makes.
-    pub(crate) makes: Arc<Makes>,
-    pub(crate) timeout: Duration,
-    pub(crate) stop: Stop,
-}
 
 /// A run on its way, and the chunks that are ready to leave.
 pub(crate) struct Driver {
@@ -71,19 +52,6 @@ enum Arrived {
     Fault(ProviderError),
     /// The run has taken too long.
     Late,
-}
-
-impl Plan {
-    /// Puts the media of the input into the question.
-    ///
-    /// # Errors
-    /// What the provider cannot take.
-    pub(crate) fn show(&mut self, input: &CheckedInput, all: &[Processed]) -> Result<(), ErrorBody> {
-        let parts = media::parts_of(all).map_err(|error| ErrorBody::from(&error))?;
-        let Question { module, compiled, .. } = &self.question;
-        self.request.messages = prompt::conversation(module, compiled, input, parts)?;
-        self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))
-    }
 }
 
 impl Driver {

@@ -1,8 +1,9 @@
 //! Faults of the crates below, as the `error` of an envelope.
 
-use cog_json::{ToJson, Value};
+use cog_json::{Path, ToJson, Value};
+use cog_media::MediaError;
 use cog_module::{Diagnostic, FindError, LoadError, Severity};
-use cog_spec::ErrorBody;
+use cog_spec::{Code, ErrorBody};
 
 pub(crate) fn of_search(error: &FindError) -> ErrorBody {
     ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion())
@@ -14,6 +15,17 @@ pub(crate) fn of_loading(name: &str, error: &LoadError) -> ErrorBody {
     ErrorBody::new(error.code(), format!("{name}: {error}"))
         .suggest(format!("`cog validate {name}` shows each place"))
         .with_details(Value::from(serde_json::json!({ "diagnostics": findings })))
+}
+
+/// The error of a run whose media are refused.
+pub(crate) fn refused(faults: &[(Path, MediaError)]) -> ErrorBody {
+    let told: Vec<String> = faults.iter().map(|(path, error)| format!("{path}: {error}")).collect();
+    let mut body = match faults.first() {
+        Some((_, first)) => ErrorBody::from(first),
+        None => ErrorBody::new(Code::InternalError, ""),
+    };
+    body.message = told.join("; ");
+    body
 }
 
 fn as_json(diagnostic: &Diagnostic) -> serde_json::Value {

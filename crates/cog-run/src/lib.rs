@@ -27,6 +27,7 @@
 //! [`cog_provider::Provider`]. Both go to [`Builder::provider`], or several of them to [`Builder::providers`].
 
 mod compiled;
+mod context;
 mod drive;
 mod fault;
 mod input;
@@ -37,6 +38,7 @@ mod offline;
 mod options;
 mod permit;
 mod pipeline;
+mod plan;
 mod prompt;
 mod providers;
 mod question;

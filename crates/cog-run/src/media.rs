@@ -17,7 +17,7 @@ use cog_provider::Provider;
 use cog_spec::{Code, ErrorBody, ErrorCode, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::{RunOptions, input::CheckedInput, runtime::Shared};
+use crate::{RunOptions, context::Shared, fault::refused, input::CheckedInput};
 
 pub(crate) use self::{
     made::{Made, Makes, limits},
@@ -189,15 +189,4 @@ pub(crate) fn warnings(all: &[Processed]) -> Vec<Warning> {
         told.map(|told| (WarningCode::MediaInPart, format!("{}: {told}", one.path)))
     });
     hints.chain(unseen).map(|(code, message)| Warning::new(code, message)).collect()
-}
-
-/// The error of a run whose media are refused.
-pub(crate) fn refused(faults: &[(Path, MediaError)]) -> ErrorBody {
-    let told: Vec<String> = faults.iter().map(|(path, error)| format!("{path}: {error}")).collect();
-    let mut body = match faults.first() {
-        Some((_, first)) => ErrorBody::from(first),
-        None => ErrorBody::new(Code::InternalError, ""),
-    };
-    body.message = told.join("; ");
-    body
 }

@@ -18,22 +18,17 @@ use futures_util::stream;
 
 use crate::{
     ChunkStream, RunInput, RunOptions,
-    drive::{Driver, Plan},
+    context::Shared,
+    drive::Driver,
     input::CheckedInput,
     media::{self, Makes, Sources},
     offline::Offline,
-    options, permit, prompt,
+    options, permit,
+    plan::{Plan, Prepared},
+    prompt,
     question::{self, Question},
-    runtime::Shared,
     session,
 };
-
-/// A run that nothing stands in the way of any more, but for the model.
-pub(crate) struct Prepared {
-    pub(crate) plan: Plan,
-    /// What the answer is held to.
-    pub(crate) rules: AnswerRules,
-}
 
 /// Everything up to the question.
 ///

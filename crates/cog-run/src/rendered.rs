@@ -4,7 +4,7 @@ use cog_provider::WireRequest;
 use cog_schema::Loss;
 use cog_spec::{Dialect, ErrorBody};
 
-use crate::{drive::Plan, pipeline::Prepared};
+use crate::plan::{Plan, Prepared};
 
 /// What a run would send, with the beginning of each medium in place of all of it.
 #[derive(Debug, Clone)]

@@ -10,27 +10,17 @@ use cog_spec::{Envelope, ErrorBody};
 use crate::{
     ChunkStream, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
+    context::Shared,
     modules::{By, Modules},
     observe::{self, Observer},
-    pipeline::{self, Prepared},
+    pipeline,
+    plan::Prepared,
 };
 
 /// Runs modules: set up once, shared, used from any task.
 #[derive(Clone)]
 pub struct Runtime {
     shared: Arc<Shared>,
-}
-
-/// What all runs of a runtime share.
-pub(crate) struct Shared {
-    pub(crate) providers: Providers,
-    modules: Modules,
-    pub(crate) compilations: Compilations,
-    /// How long a run may take that sets no timeout of its own.
-    pub(crate) timeout: Duration,
-    /// What runs may open of what inputs name.
-    pub(crate) media: Access,
-    observer: Option<Arc<dyn Observer>>,
 }
 
 /// Sets up a [`Runtime`].

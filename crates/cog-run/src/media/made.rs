@@ -13,7 +13,7 @@ use cog_schema::{MediaPlace, ToPlace};
 use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
 
 use super::output::{Base64, Content, Output};
-use crate::{RunOptions, runtime::Shared};
+use crate::{RunOptions, context::Shared};
 
 /// How a run treats what its model makes.
 pub(crate) struct Makes {

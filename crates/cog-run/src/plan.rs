@@ -1,0 +1,53 @@
+//! A run that is ready to be asked.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use cog_answer::AnswerRules;
+use cog_media::Processed;
+use cog_provider::{ModelRequest, Provider};
+use cog_spec::ErrorBody;
+
+use crate::{
+    Stop,
+    input::CheckedInput,
+    media::{self, Makes, Sources},
+    prompt,
+    question::Question,
+};
+
+/// A run that nothing stands in the way of any more, but for the model.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    /// What the answer is held to.
+    pub(crate) rules: AnswerRules,
+}
+
+/// Whom to ask, what, and for how long.
+pub(crate) struct Plan {
+    /// Who is asked first.
+    pub(crate) provider: Arc<dyn Provider>,
+    /// Who is asked where that one gives no answer, in order.
+    pub(crate) others: VecDeque<Arc<dyn Provider>>,
+    pub(crate) question: Question,
+    /// The question, as the provider is asked it.
+    pub(crate) request: ModelRequest,
+    /// What is to be opened before anybody is asked.
+    pub(crate) media: Option<Sources>,
+    /// What becomes of media that the model makes.
+    pub(crate) makes: Arc<Makes>,
+    pub(crate) timeout: Duration,
+    pub(crate) stop: Stop,
+}
+
+impl Plan {
+    /// Puts the media of the input into the question.
+    ///
+    /// # Errors
+    /// What the provider cannot take.
+    pub(crate) fn show(&mut self, input: &CheckedInput, all: &[Processed]) -> Result<(), ErrorBody> {
+        let parts = media::parts_of(all).map_err(|error| ErrorBody::from(&error))?;
+        let Question { module, compiled, .. } = &self.question;
+        self.request.messages = prompt::conversation(module, compiled, input, parts)?;
+        self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))
+    }
+}
