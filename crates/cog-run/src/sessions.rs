@@ -6,37 +6,44 @@
 //! [resumed](Sessions::resume).
 
 mod checkpoint;
+mod error;
 mod file;
 mod follower;
+mod header;
+mod info;
 mod journal;
 mod log;
 mod partial;
 mod pump;
 mod resume;
 mod session;
+mod settings;
 mod shared;
 mod shelf;
+mod spec;
 mod unasked;
 
 use std::{
     any::Any,
-    path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
-use cog_json::Value;
 use cog_module::Module;
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio::{runtime::Handle, task::JoinSet};
 
-use self::{file::Header, pump::Pump, shared::Shared, shelf::Shelf};
 pub use self::{
+    error::SessionError,
     follower::{After, Batch, Entry, Follower},
+    info::{SessionInfo, SessionState},
     resume::{ResumeError, ResumeFrom},
-    session::{Session, SessionInfo, SessionState},
+    session::Session,
+    settings::SessionSettings,
+    spec::{RunSpec, Start},
 };
-use crate::{ChunkStream, RecoveryOffer, RunInput, RunOptions, Runtime, StopReason, session::fresh_id};
+use self::{header::Header, pump::Pump, shared::Shared, shelf::Shelf};
+use crate::{ChunkStream, RunInput, RunOptions, Runtime, StopReason, session::fresh_id};
 
 /// The sessions of a program, bounded in number, time and memory. Clones share them.
 ///
@@ -48,87 +55,6 @@ pub struct Sessions(Arc<Owner>);
 struct Owner {
     shelf: Arc<Shelf>,
     tasks: Mutex<JoinSet<()>>,
-}
-
-/// How much is kept, and for how long.
-#[derive(Debug, Clone)]
-pub struct SessionSettings {
-    /// How long a session is kept that runs no more: 15 minutes.
-    pub keep: Duration,
-    /// How many sessions are kept that run no more: 1,000.
-    pub finished: usize,
-    /// The bytes of all logs together: 64 MiB. Over it, sessions that run no more leave, the oldest first; after
-    /// them, the oldest entries of the logs that grow.
-    pub bytes: usize,
-    /// The bytes of one log: 16 MiB, 1 GiB at most. Over it, its oldest entries leave, and it has no file any more.
-    pub session_bytes: usize,
-    /// Where sessions are kept on disk; none to keep them in memory alone.
-    pub state_dir: Option<PathBuf>,
-    /// What the end of a stream that was cut says of how to go on; none where nothing can be resumed (E4012).
-    pub recovery: Option<RecoveryOffer>,
-}
-
-/// What is to run. It is kept, so that an interrupted run can be asked again.
-#[derive(Debug, Clone)]
-pub struct RunSpec {
-    /// The module's name, by which [`Runtime::load_name`] finds it when it is asked again.
-    pub module: String,
-    /// The input.
-    pub input: Value,
-    /// What this run sets differently.
-    pub options: RunOptions,
-}
-
-/// How a session begins.
-pub struct Start {
-    /// Who may see the session; for everybody else it does not exist.
-    pub owner: String,
-    /// The run goes on when nobody reads it.
-    pub detached: bool,
-    /// Held until the run has ended, such as a place among those that may run.
-    pub slot: Box<dyn Any + Send>,
-}
-
-/// Why there can be no store of sessions.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SessionError {
-    /// The folder cannot be used.
-    #[error("{}: {source}", path.display())]
-    Folder {
-        /// The folder.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// Another program keeps its sessions there.
-    #[error("{}: another server keeps its sessions in this folder", path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
-}
-
-impl SessionError {
-    /// The code of the error: E4000, because no request is at fault.
-    pub fn code(&self) -> Code {
-        match self {
-            Self::Folder { .. } | Self::InUse { .. } => Code::InternalError,
-        }
-    }
-}
-
-impl Default for SessionSettings {
-    fn default() -> Self {
-        Self {
-            keep: Duration::from_secs(15 * 60),
-            finished: 1000,
-            bytes: 64 << 20,
-            session_bytes: 16 << 20,
-            state_dir: None,
-            recovery: Some(RecoveryOffer { retry_after_ms: 1000, max_retries: 3 }),
-        }
-    }
 }
 
 impl Sessions {

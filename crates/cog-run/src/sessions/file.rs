@@ -10,36 +10,18 @@ use std::{
 use cog_json::{Value, Writer};
 
 use super::{
-    RunSpec, SessionState,
+    header::{Found, Header},
+    info::SessionState,
     log::{Event, Log},
     shared::Shared,
+    spec::RunSpec,
     unasked,
 };
-use crate::RunOptions;
 
 /// The format of the first line.
 const VERSION: u64 = 1;
 /// The longest file that is read: beyond an input and a log of any sensible length.
 const LONGEST: u64 = 1 << 30;
-
-/// A session as its file tells it.
-pub(crate) struct Found {
-    pub(crate) header: Header,
-    pub(crate) log: Log,
-    pub(crate) state: SessionState,
-    /// How long ago the file was written last.
-    pub(crate) age: Duration,
-}
-
-/// What stands in the first line: what a session is, before it has told anything.
-pub(crate) struct Header {
-    pub(crate) id: String,
-    pub(crate) owner: String,
-    pub(crate) detached: bool,
-    pub(crate) created_ms: u64,
-    pub(crate) partial_allowed: bool,
-    pub(crate) spec: RunSpec,
-}
 
 /// The first line of a session's file.
 pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
@@ -140,26 +122,4 @@ fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
     let has_checkpoint = value.get("chunk").is_some_and(|chunk| chunk.get("checkpoint").is_some());
     log.push_line(line, event, seq, has_checkpoint);
     Some(state)
-}
-
-impl Header {
-    fn read(line: &str) -> Option<Self> {
-        let value = Value::parse(line).ok().filter(|value| value.get("cog_session").is_some())?;
-        let text = |key| Some(value.get(key)?.as_str()?.to_owned());
-        let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
-        if let Some(unasked) = value.get("unasked") {
-            unasked::read(unasked, &mut options)?;
-        }
-        let input = value.child(value.get("input")?);
-        Some(Self {
-            id: text("session_id")?,
-            owner: text("owner")?,
-            detached: value.get("detached")?.as_bool()?,
-            created_ms: value.get("created_ms")?.as_u64()?,
-            partial_allowed: value
-                .get("partial_allowed")
-                .is_none_or(|allowed| allowed.as_bool() == Some(true)),
-            spec: RunSpec { module: text("module")?, input, options },
-        })
-    }
 }

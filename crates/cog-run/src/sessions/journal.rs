@@ -18,7 +18,7 @@ use std::{
 use tokio::sync::oneshot;
 
 use super::{
-    SessionError,
+    error::SessionError,
     shared::{Kept, Shared, State},
 };
 

@@ -7,10 +7,12 @@ use cog_spec::{Chunk, Code, ErrorBody, Recovery};
 use tokio::sync::Notify;
 
 use super::{
-    RunSpec, SessionInfo, SessionState, checkpoint,
-    file::{Found, Header},
+    checkpoint,
+    header::{Found, Header},
+    info::{SessionInfo, SessionState},
     log::Log,
     partial,
+    spec::RunSpec,
 };
 use crate::{RecoveryOffer, Stop, StopReason};
 

@@ -15,9 +15,12 @@ use cog_spec::Chunk;
 use tokio::{sync::Notify, time::Instant};
 
 use super::{
-    SessionError, SessionSettings, SessionState,
-    file::{self, Found},
+    error::SessionError,
+    file,
+    header::Found,
+    info::SessionState,
     journal::Journal,
+    settings::SessionSettings,
     shared::{Kept, Shared, State, Told},
 };
 use crate::{Stop, StopReason};
