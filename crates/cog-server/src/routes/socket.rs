@@ -10,13 +10,11 @@ use crate::{
     fault::Fault,
     openapi::Refused,
     state::{App, Caller},
-    transport::websocket::Conversation,
+    transport::websocket::{Conversation, bounded},
 };
 
 /// The subprotocol that is spoken. A browser offers it beside its token (ruling R53).
 const PROTOCOL: &str = "cog";
-/// Bytes that are read at once.
-const READ: usize = 8 * 1024;
 
 /// A WebSocket: runs of one module, one after the other, each chunk a text frame (ruling R53).
 #[utoipa::path(
@@ -39,9 +37,7 @@ pub(crate) async fn socket(
 ) -> Result<Response, Response> {
     let upgrade = upgrade.map_err(|error| not_a_socket(&error))?;
     app.runtime.load_name(&name).map_err(|error| Fault::from(error).into_response())?;
-    let largest = app.settings.max_message_bytes;
-    let upgrade = upgrade.protocols([PROTOCOL]).read_buffer_size(READ);
-    let upgrade = upgrade.max_message_size(largest).max_frame_size(largest);
+    let upgrade = bounded(upgrade.protocols([PROTOCOL]), app.settings.max_message_bytes);
     Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, caller, name, socket).run()))
 }
 

@@ -1,20 +1,24 @@
 //! A WebSocket: runs of one module, one after the other (ruling R53).
 
+mod connection;
 mod frame;
 
 use std::ops::ControlFlow::{self, Break, Continue};
 
-use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
+use axum::extract::ws::{Message, WebSocket, close_code};
 use cog_json::{ToJson as _, Value};
 use cog_run::{
     RunInput, Stop, StopReason,
     sessions::{Batch, Follower},
 };
 use cog_spec::{Code, Envelope, ErrorBody};
-use futures_util::SinkExt as _;
 use tokio::time::{Instant, interval_at, timeout_at};
 
-use self::frame::{Frame, Heard};
+pub(crate) use self::connection::bounded;
+use self::{
+    connection::Connection,
+    frame::{Frame, Heard},
+};
 use crate::{
     deliver::{self, Order},
     fault::Fault,
@@ -29,7 +33,7 @@ pub(crate) struct Conversation {
     app: App,
     caller: Caller,
     name: String,
-    socket: WebSocket,
+    socket: Connection,
     /// A run has been on this connection: a late `cancel` means it, and is passed over.
     has_run: bool,
 }
@@ -42,7 +46,7 @@ type Flow = ControlFlow<Gone>;
 
 impl Conversation {
     pub(crate) fn new(app: App, caller: Caller, name: String, socket: WebSocket) -> Self {
-        Self { app, caller, name, socket, has_run: false }
+        Self { app, caller, name, socket: Connection::new(socket), has_run: false }
     }
 
     /// Talks until the other end closes, or says nothing for too long.
@@ -59,7 +63,7 @@ impl Conversation {
         let deadline = Instant::now() + self.app.settings.socket_idle;
         loop {
             let message = tokio::select! {
-                message = timeout_at(deadline, self.socket.recv()) => message,
+                message = timeout_at(deadline, self.socket.receive()) => message,
                 () = self.app.guard.drain.begun() => return self.close(close_code::AWAY, "shutting down").await,
             };
             let Ok(message) = message else {
@@ -74,6 +78,8 @@ impl Conversation {
                 Heard::Nothing => {}
                 Heard::TooLarge => return self.too_large().await,
                 Heard::Broken(code) => return self.close(code, "").await,
+                Heard::Closed => return self.closed().await,
+                Heard::Unread => return self.unread(),
                 Heard::Gone => return Break(Gone),
             }
         }
@@ -130,7 +136,7 @@ impl Conversation {
                         return Continue(());
                     }
                 },
-                message = self.socket.recv() => match frame::hear(message) {
+                message = self.socket.receive() => match frame::hear(message) {
                     Heard::Frame(Frame::Cancel) => {
                         self.app.sessions.cancel(follower.session_id(), &self.caller.client.owner());
                     }
@@ -154,7 +160,7 @@ impl Conversation {
         loop {
             tokio::select! {
                 envelope = &mut run => return self.tell(&envelope).await,
-                message = self.socket.recv() => match frame::hear(message) {
+                message = self.socket.receive() => match frame::hear(message) {
                     Heard::Frame(Frame::Cancel) => stop.now(StopReason::Cancelled),
                     heard => self.meanwhile(heard).await?,
                 },
@@ -170,6 +176,8 @@ impl Conversation {
             Heard::Fault(fault) => self.tell(&fault.into_envelope()).await,
             Heard::TooLarge => self.too_large().await,
             Heard::Broken(code) => self.close(code, "").await,
+            Heard::Closed => self.closed().await,
+            Heard::Unread => self.unread(),
             Heard::Gone => Break(Gone),
             Heard::Frame(Frame::Cancel) | Heard::Nothing => Continue(()),
         }
@@ -177,10 +185,7 @@ impl Conversation {
 
     /// All entries, each a frame, in one write.
     async fn send(&mut self, batch: &Batch) -> Flow {
-        for entry in batch.entries() {
-            gone(self.socket.feed(Message::text(entry.json)).await)?;
-        }
-        gone(self.socket.flush().await)
+        gone(self.socket.send_all(batch.entries().map(|entry| Message::text(entry.json))).await)
     }
 
     async fn tell(&mut self, envelope: &Envelope) -> Flow {
@@ -199,8 +204,19 @@ impl Conversation {
     }
 
     async fn close<T>(&mut self, code: u16, reason: &'static str) -> ControlFlow<Gone, T> {
-        // Who does not hear it any more is gone already.
-        let _ = self.socket.send(Message::Close(Some(CloseFrame { code, reason: reason.into() }))).await;
+        self.socket.close(code, reason).await;
+        Break(Gone)
+    }
+
+    /// The client closed the connection: its Close frame is answered.
+    async fn closed<T>(&mut self) -> ControlFlow<Gone, T> {
+        self.socket.answer_close().await;
+        Break(Gone)
+    }
+
+    /// The client does not read: nothing more can be sent, not even why.
+    fn unread<T>(&self) -> ControlFlow<Gone, T> {
+        self.app.guard.metrics.http.slow_reader();
         Break(Gone)
     }
 

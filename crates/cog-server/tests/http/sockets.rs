@@ -1,7 +1,10 @@
 use cog_json::Value;
 use cog_testkit::Reply;
 use futures_util::{SinkExt as _, StreamExt as _};
-use tokio::net::TcpStream;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpSocket, TcpStream},
+};
 use tokio_tungstenite::{
     MaybeTlsStream, WebSocketStream,
     tungstenite::{
@@ -196,4 +199,153 @@ async fn a_request_that_is_no_websocket_is_told_so() {
     let url = format!("ws://{}/v1/modules/unknown/ws", stage.address);
     let refused = tokio_tungstenite::connect_async(url).await.unwrap_err();
     assert!(refused.to_string().contains("404"), "{refused}");
+}
+
+/// A connection after the handshake, for frames as bytes.
+async fn raw(stage: &Stage) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(stage.address.parse().unwrap()).await.unwrap();
+    let request = format!(
+        "GET /v1/modules/live/ws HTTP/1.1\r\nHost: {}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+        stage.address
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut headers = Vec::new();
+    while !headers.ends_with(b"\r\n\r\n") {
+        headers.push(stream.read_u8().await.unwrap());
+    }
+    assert!(headers.starts_with(b"HTTP/1.1 101"));
+    stream
+}
+
+/// A masked frame; the mask is zero, so that the payload stays as it is.
+fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(payload.len()).unwrap();
+    [&[0x80 | opcode, 0x80 | length, 0, 0, 0, 0], payload].concat()
+}
+
+/// Sends pings until the server closes the connection. Reads `drip` bytes after each 64 KiB. Returns the bytes that
+/// were sent, or `None` where the server takes more than 64 MiB.
+async fn flood(stage: &Stage, drip: usize) -> Option<usize> {
+    let pings = masked(0x9, &[b'x'; 125]).repeat(500);
+    let mut stream = raw(stage).await;
+    let mut sent = 0;
+    while sent < 64 << 20 {
+        if stream.write_all(&pings).await.is_err() {
+            return Some(sent);
+        }
+        sent += pings.len();
+        let mut dripped = vec![0; drip];
+        if drip > 0 && stream.read_exact(&mut dripped).await.is_err() {
+            return Some(sent);
+        }
+    }
+    None
+}
+
+#[tokio::test]
+async fn pings_without_reading_close_the_connection() {
+    let stage = Stage::answering().await;
+    assert!(flood(&stage, 0).await.is_some());
+    let metrics = stage.get("/metrics").await.text().await.unwrap();
+    assert!(metrics.contains("cog_slow_readers_total 1"), "{metrics}");
+}
+
+#[tokio::test]
+async fn pings_while_reading_a_little_close_the_connection() {
+    let stage = Stage::answering().await;
+    assert!(flood(&stage, 1024).await.is_some());
+}
+
+#[tokio::test]
+async fn pings_during_a_run_close_the_connection() {
+    let stage = Stage::hanging().await;
+    let mut stream = raw(&stage).await;
+    stream.write_all(&masked(0x1, BODY.as_bytes())).await.unwrap();
+    let pings = masked(0x9, &[b'x'; 125]).repeat(500);
+    let mut sent = 0;
+    while stream.write_all(&pings).await.is_ok() {
+        sent += pings.len();
+        assert!(sent < 64 << 20, "the server takes pings that it cannot answer");
+    }
+    while stage.mock.broken_off() == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn every_ping_of_a_client_that_reads_is_answered() {
+    let stage = Stage::answering().await;
+    let (mut reader, mut writer) = raw(&stage).await.into_split();
+    let sending = tokio::spawn(async move {
+        for number in 0..2_000_u32 {
+            writer.write_all(&masked(0x9, &number.to_be_bytes())).await.unwrap();
+        }
+        writer
+    });
+    let mut last = 0;
+    while last != 1_999 {
+        let mut frame = [0; 6];
+        reader.read_exact(&mut frame).await.unwrap();
+        assert_eq!(frame[..2], [0x8a, 4]);
+        last = u32::from_be_bytes(frame[2..].try_into().unwrap());
+    }
+    sending.await.unwrap();
+}
+
+/// What the server sends after this Close frame, up to the end of the connection.
+async fn after_close(stage: &Stage, payload: &[u8]) -> Vec<u8> {
+    let mut stream = raw(stage).await;
+    stream.write_all(&masked(0x8, payload)).await.unwrap();
+    let mut rest = Vec::new();
+    stream.read_to_end(&mut rest).await.unwrap();
+    rest
+}
+
+#[tokio::test]
+async fn a_close_frame_is_answered() {
+    let stage = Stage::answering().await;
+    assert_eq!(after_close(&stage, b"").await, [0x88, 0]);
+    for code in [1000_u16, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 3000, 4999] {
+        let payload = [&code.to_be_bytes()[..], b"bye"].concat();
+        assert_eq!(after_close(&stage, &payload).await, [&[0x88, 5], &payload[..]].concat(), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_close_frame_is_answered_with_1002() {
+    let stage = Stage::answering().await;
+    for code in [0_u16, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2999, 5000, 65_535] {
+        let answer = after_close(&stage, &code.to_be_bytes()).await;
+        assert_eq!((answer[0], &answer[2..4]), (0x88, &1002_u16.to_be_bytes()[..]), "{code}");
+    }
+    // One byte is half a code, and a reason is UTF-8.
+    for (payload, expected) in [(&b"\x03"[..], 1002_u16), (b"\x03\xe8\xff", 1007)] {
+        let answer = after_close(&stage, payload).await;
+        assert_eq!((answer[0], &answer[2..4]), (0x88, &expected.to_be_bytes()[..]), "{payload:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_close_frame_during_a_run_is_answered_and_stops_it() {
+    let stage = Stage::hanging().await;
+    let mut socket = open(&stage, "live").await;
+    socket.send(Message::text(BODY)).await.unwrap();
+    while next(&mut socket).await.get("chunk").is_none() {}
+    socket.close(None).await.unwrap();
+    let closing = async {
+        loop {
+            match socket.next().await {
+                None => return true,
+                Some(Err(_)) => return false,
+                Some(Ok(_)) => {}
+            }
+        }
+    };
+    assert!(closing.await, "the connection ended without a closing handshake");
+    while stage.mock.broken_off() == 0 {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
 }

@@ -8,6 +8,7 @@ use axum::{
 };
 use cog_spec::Code;
 
+use super::connection::Received;
 use crate::{
     fault::Fault,
     request::{ExecuteBody, object},
@@ -40,12 +41,17 @@ pub(super) enum Heard {
     TooLarge,
     /// What is no WebSocket: the code to close with. Nothing can be read any more.
     Broken(CloseCode),
-    /// The other end closed, or broke off.
+    /// The client sent a Close frame, which is to be answered.
+    Closed,
+    /// The client sends pings and does not read the pongs.
+    Unread,
+    /// The connection was interrupted.
     Gone,
 }
 
 /// What a message says.
-pub(super) fn hear(message: Option<Result<Message, axum::Error>>) -> Heard {
+pub(super) fn hear(received: Received) -> Heard {
+    let Received::Message(message) = received else { return Heard::Unread };
     match message {
         Some(Ok(Message::Text(text))) => read(text.as_bytes()).map_or_else(Heard::Fault, Heard::Frame),
         Some(Ok(Message::Binary(_))) => Heard::Fault(
@@ -54,7 +60,8 @@ pub(super) fn hear(message: Option<Result<Message, axum::Error>>) -> Heard {
         ),
         Some(Ok(Message::Ping(_) | Message::Pong(_))) => Heard::Nothing,
         Some(Err(error)) => unreadable(&error.to_string()),
-        Some(Ok(Message::Close(_))) | None => Heard::Gone,
+        Some(Ok(Message::Close(_))) => Heard::Closed,
+        None => Heard::Gone,
     }
 }
 
