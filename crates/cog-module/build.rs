@@ -9,7 +9,7 @@ use std::{
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules").canonicalize()?;
+    let modules = Path::new(env!("CARGO_MANIFEST_DIR")).join("modules").canonicalize()?;
     let mut table = String::from("static SHIPPED: &[Shipped] = &[\n");
     for folder in sorted_entries(&modules)?.into_iter().filter(|path| path.is_dir()) {
         let name = folder.file_name().and_then(|name| name.to_str()).ok_or("a folder's name is not text")?;
