@@ -9,9 +9,11 @@ mod generate;
 mod links;
 mod project;
 mod sizes;
+mod source;
 mod terminal;
 mod test;
 mod tools;
+mod words;
 
 use std::process::ExitCode;
 
@@ -28,7 +30,8 @@ usage: cargo xtask COMMAND
   generate [--check]  write the generated pages, or fail where one is out of date; check links
   load [WORD]         put the server under load, with ratios against the raw mock
   sizes               check the lengths of files and functions
-  test [--rust-only]  install what the tests need and run all of them";
+  test [--rust-only]  install what the tests need and run all of them
+  words [PATH]        check help, messages, pages and public names for retired words";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,6 +59,8 @@ fn run(arguments: &[&str]) -> Outcome {
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),
+        ["words"] => words::run(None),
+        ["words", path] => words::run(Some(path)),
         _ => Err(USAGE.to_owned()),
     }
 }

@@ -1,0 +1,272 @@
+//! `cargo xtask words [PATH]`: no retired word in help, messages, pages and public names.
+//!
+//! `xtask/words.toml` lists the words, what to write in their stead, and the paths that are not clean yet. With a path, every
+//! use under it is printed, those of pending paths too.
+
+mod list;
+
+use std::collections::BTreeSet;
+
+use self::list::{List, Place};
+use crate::project::{Outcome, read, say, tracked};
+use crate::source;
+
+/// One use of a retired word.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Use {
+    path: String,
+    line: usize,
+    found: String,
+    write: String,
+}
+
+/// A line of text to check.
+type Line = (Place, usize, String);
+
+/// Checks every file, or the files under one path.
+pub(crate) fn run(under: Option<&str>) -> Outcome {
+    let list = List::read()?;
+    let mut uses = BTreeSet::new();
+    let mut test_files = Vec::new();
+    for path in paths()? {
+        if under.is_none_or(|prefix| path.starts_with(prefix)) {
+            let page = Page::read(&path)?;
+            uses.extend(uses_in(&list, &path, page.lines));
+            test_files.extend(page.test_files);
+        }
+    }
+    uses.retain(|found: &Use| !test_files.contains(&found.path));
+    let (pending, open): (Vec<_>, Vec<_>) =
+        uses.into_iter().partition(|found| list.pending(&found.path).is_some());
+    let shown =
+        if under.is_some() { open.iter().chain(&pending).collect::<Vec<_>>() } else { open.iter().collect() };
+    for found in shown {
+        say(format_args!("{}:{}: `{}`; write: {}", found.path, found.line, found.found, found.write));
+    }
+    verdict(&list, under, &open, &pending)
+}
+
+/// Fails on uses outside pending paths, and on pending paths that are clean.
+fn verdict(list: &List, under: Option<&str>, open: &[Use], pending: &[Use]) -> Outcome {
+    if !open.is_empty() || (under.is_some() && !pending.is_empty()) {
+        return Err(format!("retired words: {}", open.len() + pending.len()));
+    }
+    let used: BTreeSet<&str> = pending.iter().filter_map(|found| list.pending(&found.path)).collect();
+    let clean: Vec<&str> =
+        list.pending.iter().map(String::as_str).filter(|path| !used.contains(path)).collect();
+    if under.is_none() && !clean.is_empty() {
+        return Err(format!("clean now, remove from `pending` in xtask/words.toml: {}", clean.join(", ")));
+    }
+    say(format_args!("words: no retired word outside pending paths; {} in pending paths", pending.len()));
+    Ok(())
+}
+
+/// The files that people read the words of.
+fn paths() -> Outcome<Vec<String>> {
+    let mut paths = tracked("docs", ".md")?;
+    paths.retain(|path| path != crate::conformance::PAGE);
+    paths.extend(["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/openapi.json"].map(str::to_owned));
+    paths.extend(tracked("crates/cog-server/pages", "")?);
+    for path in tracked("crates", ".rs")? {
+        let is_test = path.ends_with("/tests.rs")
+            || path.ends_with("/testing.rs")
+            || path.contains("/tests/")
+            || path.contains("/benches/");
+        if !is_test && path.contains("/src/") && !path.starts_with("crates/cog-testkit/") {
+            paths.push(path);
+        }
+    }
+    paths.extend(tracked("xtask", ".rs")?);
+    Ok(paths)
+}
+
+/// The lines of a file that are checked.
+struct Page {
+    lines: Vec<Line>,
+    /// Files that this one declares as modules for tests only.
+    test_files: Vec<String>,
+}
+
+impl Page {
+    fn read(path: &str) -> Outcome<Self> {
+        Self::parse(path, &read(path)?)
+    }
+
+    fn parse(path: &str, text: &str) -> Outcome<Self> {
+        let lines = match path.rsplit('.').next() {
+            Some("rs") => {
+                let file = source::parse(path, text)?;
+                let test_files = source::test_files(path, &file);
+                return Ok(Self { lines: rust_lines(path, &file), test_files });
+            }
+            Some("md") => markdown_lines(text),
+            _ => text
+                .lines()
+                .enumerate()
+                .map(|(index, line)| (Place::Prose, index + 1, line.to_owned()))
+                .collect(),
+        };
+        Ok(Self { lines, test_files: Vec::new() })
+    }
+}
+
+fn uses_in(list: &List, path: &str, lines: Vec<Line>) -> Vec<Use> {
+    let mut uses = Vec::new();
+    for (place, line, text) in lines {
+        for word in &list.words {
+            if let Some(found) = word.find(place, path, &text) {
+                let (path, found, write) = (path.to_owned(), found.to_owned(), word.write.clone());
+                uses.push(Use { path, line, found, write });
+            }
+        }
+    }
+    uses
+}
+
+/// Literals, names, and the doc comments that `clap` prints as help.
+fn rust_lines(path: &str, file: &syn::File) -> Vec<Line> {
+    let texts = source::texts(file);
+    let mut lines: Vec<Line> = Vec::new();
+    for (line, literal) in texts.literals {
+        if literal.contains(' ') {
+            lines.push((Place::Message, line, without_placeholders(&literal)));
+        } else {
+            lines.push((Place::Name, line, as_phrase(&literal)));
+        }
+    }
+    lines.extend(texts.names.into_iter().map(|(line, name)| (Place::Name, line, as_phrase(&name))));
+    if path.starts_with("crates/cog/src/args") {
+        lines.extend(texts.docs.into_iter().map(|(line, doc)| (Place::Prose, line, doc)));
+    }
+    lines
+}
+
+/// The lines of a page, without inline code and without blocks of code in a language.
+fn markdown_lines(text: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut skips = false;
+    for (index, line) in text.lines().enumerate() {
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            skips = !skips && !matches!(language, "" | "text" | "sh" | "bash" | "console");
+            continue;
+        }
+        if !skips {
+            lines.push((Place::Prose, index + 1, without_code(line)));
+        }
+    }
+    lines
+}
+
+/// Blanks out `…` spans: names are checked where they are declared.
+fn without_code(line: &str) -> String {
+    line.split('`')
+        .enumerate()
+        .filter(|(index, _)| index % 2 == 0)
+        .map(|(_, part)| part)
+        .collect::<Vec<_>>()
+        .join("``")
+}
+
+/// Blanks out what stands in braces: names of variables in a format string.
+fn without_placeholders(literal: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0usize;
+    for character in literal.chars() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => text.push(character),
+            _ => {}
+        }
+    }
+    without_code(&text)
+}
+
+/// `MOST_TOLD`, `mostTold` and `MostTold` as `most told`.
+fn as_phrase(name: &str) -> String {
+    let mut phrase = String::new();
+    let mut was_lower = false;
+    for character in name.chars() {
+        if character.is_uppercase() && was_lower {
+            phrase.push(' ');
+        }
+        was_lower = character.is_lowercase() || character.is_ascii_digit();
+        phrase.extend(if character.is_alphanumeric() { character.to_lowercase().next() } else { Some(' ') });
+    }
+    phrase
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = r"
+        pending = ['crates/old']
+        [[word]]
+        find = '\btold\b'
+        write = 'reported'
+        [[word]]
+        find = '\bfolders?\b'
+        write = 'directory'
+    ";
+
+    fn uses(path: &str, text: &str) -> Vec<Use> {
+        uses_in(&List::parse(LIST).unwrap(), path, Page::parse(path, text).unwrap().lines)
+    }
+
+    fn found(path: &str, text: &str) -> Vec<(usize, String)> {
+        uses(path, text).into_iter().map(|found| (found.line, found.found)).collect()
+    }
+
+    #[test]
+    fn finds_words_in_messages_and_names() {
+        let source =
+            "pub struct MostTold;\nfn f() {\n    error(format!(\"no folder {told}\"));\n}\nfn told() {}\n";
+        assert_eq!(found("crates/a/src/lib.rs", source), [(3, "folder".to_owned()), (1, "told".to_owned())]);
+    }
+
+    #[test]
+    fn finds_words_in_keys() {
+        assert_eq!(
+            found("crates/a/src/lib.rs", "const A: &str = \"media.folder\";"),
+            [(1, "folder".to_owned())]
+        );
+    }
+
+    #[test]
+    fn checks_doc_comments_of_the_command_line_only() {
+        let source = "/// What is told.\nfn f() {}\n";
+        assert_eq!(found("crates/cog/src/args/run.rs", source).len(), 1);
+        assert!(found("crates/cog/src/main.rs", source).is_empty());
+    }
+
+    #[test]
+    fn pages_are_checked_outside_code() {
+        let page = "A folder.\nA `folder`.\n```json\n\"folder\"\n```\n```text\nfolder\n```\n";
+        assert_eq!(found("docs/a.md", page), [(1, "folder".to_owned()), (7, "folder".to_owned())]);
+    }
+
+    #[test]
+    fn fails_when_a_word_is_put_back() {
+        let list = List::parse(LIST).unwrap();
+        let old = uses("crates/old/src/lib.rs", "pub fn told() {}");
+        assert!(verdict(&list, None, &[], &old).is_ok());
+        assert!(verdict(&list, Some("crates"), &[], &old).is_err());
+        let new = uses("crates/new/src/lib.rs", "pub fn told() {}");
+        assert_eq!(verdict(&list, None, &new, &old).unwrap_err(), "retired words: 2");
+    }
+
+    #[test]
+    fn a_clean_path_leaves_the_pending_list() {
+        let error = verdict(&List::parse(LIST).unwrap(), None, &[], &[]).unwrap_err();
+        assert!(error.contains("crates/old"), "{error}");
+    }
+
+    #[test]
+    fn names_become_phrases() {
+        assert_eq!(
+            ["MOST_TOLD", "MostTold", "media.by_address"].map(as_phrase),
+            ["most told", "most told", "media by address"]
+        );
+    }
+}
