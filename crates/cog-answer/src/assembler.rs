@@ -70,6 +70,8 @@ impl Assembler {
         match event {
             ModelEvent::Text(text) => self.reply.push(&self.rules, &text, now, &mut self.outbox),
             ModelEvent::Started { model: Some(model), .. } => {
+                // The provider chooses this name, and may repeat the key in it.
+                let model = self.rules.redact(&model);
                 self.model = Some(match self.rules.provider.as_str() {
                     "" => model,
                     provider => format!("{provider}/{model}"),

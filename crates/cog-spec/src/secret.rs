@@ -1,5 +1,7 @@
 use std::fmt;
 
+use cog_json::ToJson as _;
+
 /// A key or token that does not print: `Debug` and `Display` show `***`.
 ///
 /// The text leaves through [`Secret::expose`] alone, so that a search for that name finds every
@@ -18,11 +20,30 @@ impl Secret {
         &self.0
     }
 
-    /// `text` with every occurrence of the secret replaced by `***`. A secret of fewer than eight bytes is a word
-    /// such as `none`, given to servers that want no key: it hides nothing.
+    /// Returns `text` with every occurrence of the secret replaced by `***`, also where JSON escapes it. A secret of
+    /// fewer than eight bytes is a value such as `none`, given to servers that need no key: it is not replaced.
     pub fn redact(&self, text: &str) -> String {
-        const SHORTEST: usize = 8;
-        if self.0.len() < SHORTEST { text.to_owned() } else { text.replace(&self.0, "***") }
+        const MIN_BYTES: usize = 8;
+        if self.0.len() < MIN_BYTES {
+            return text.to_owned();
+        }
+        self.forms().iter().rev().fold(text.to_owned(), |text, form| text.replace(form, "***"))
+    }
+
+    /// The secret, and what JSON in JSON makes of it: a log in JSON repeats a reply in JSON whose strings hold JSON.
+    fn forms(&self) -> Vec<String> {
+        const MAX_NESTING: usize = 4;
+        let mut forms = vec![self.0.clone()];
+        while forms.len() < MAX_NESTING
+            && let Some(last) = forms.last()
+            && let quoted = last.to_json()
+            && let Some(escaped) = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'))
+            && escaped != last
+        {
+            let escaped = escaped.to_owned();
+            forms.push(escaped);
+        }
+        forms
     }
 }
 
@@ -48,5 +69,15 @@ mod tests {
         assert_eq!(format!("{key} {key:?}"), "*** ***");
         assert_eq!(key.redact("401 for sk-canary"), "401 for ***");
         assert_eq!(Secret::new("none").redact("none of these"), "none of these");
+    }
+
+    #[test]
+    fn masks_a_secret_that_json_escapes() {
+        let key = Secret::new(r#"sk-"canary\1"#);
+        let mut text = r#"sk-"canary\1"#.to_owned();
+        for _ in 0..4 {
+            assert!(!key.redact(&format!("a {text} b")).contains("canary"), "{text}");
+            text = text.to_json();
+        }
     }
 }

@@ -11,7 +11,6 @@ mod table;
 mod talk;
 mod text;
 mod tree;
-mod veil;
 
 pub(crate) use self::{
     card::card,

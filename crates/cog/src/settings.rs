@@ -8,6 +8,7 @@ mod server;
 mod shown;
 mod source;
 mod table;
+mod veil;
 
 use std::{
     path::{Path, PathBuf},
@@ -31,6 +32,7 @@ pub(crate) use self::{
     shown::Shown,
     source::{Setting, Source},
     table::Row,
+    veil::Veil,
 };
 
 /// How long a run may take where nobody says otherwise.
@@ -125,7 +127,14 @@ impl Settings {
             environment,
             operator,
             project,
-        })
+        }
+        .with_masked_keys())
+    }
+
+    /// Masks the keys on stderr. Reading the settings does it, so that no command can leave it out.
+    fn with_masked_keys(self) -> Self {
+        self.environment.veil().hide(self.keys());
+        self
     }
 
     /// The variable that names a proxy, and no address of one: whoever asks a provider passes over it.
@@ -141,7 +150,7 @@ impl Settings {
     }
 
     /// The key of each vendor that has one.
-    pub(crate) fn keys(&self) -> Vec<Secret> {
+    fn keys(&self) -> Vec<Secret> {
         let variables = VENDORS.iter().flat_map(|vendor| vendor.key_vars);
         variables.filter_map(|name| self.variable(name)).map(Secret::new).collect()
     }

@@ -17,7 +17,7 @@ impl Redactor {
     pub(super) fn clean(&self, text: &str) -> String {
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let line = match &self.0 {
-            Some(key) => without(key, &line),
+            Some(key) => key.redact(&without(key, &line)),
             None => line,
         };
         match line.char_indices().nth(LONGEST) {

@@ -31,7 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// Asks each provider that is set up for its models, all at once.
 pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     let settings = Settings::read(Flags::default(), environment)?;
-    console.hide(settings.keys());
     let chosen = asking::chosen(&settings).map_err(|error| Fault::Body(Box::new(error)))?;
     let progress = Progress::begin(console, "asking the providers");
     let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));

@@ -27,7 +27,6 @@ pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = Settings::read(flags, environment)?;
-    console.hide(settings.keys());
     let mut run = Run { args, settings, console, module: None };
     let ended = match run.ready() {
         Ok(ready) if args.stream.stream => run.stream(ready)?,

@@ -28,7 +28,6 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     }
     emit::check(args.output.as_deref())?;
     let settings = Settings::read(args.model.flags(), environment)?;
-    console.hide(settings.keys());
     let finder = targets::finder(&settings);
     let targets = targets::targets(&finder, &args.modules, args.all)?;
     let bench = Bench {

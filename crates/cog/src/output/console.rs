@@ -3,12 +3,11 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use cog_json::ToJson;
-use cog_spec::Secret;
 
-use super::{Paint, text::for_terminal, veil::Veil};
+use super::{Paint, text::for_terminal};
 use crate::{
     args::{ColorChoice, Global, LogFormat},
-    settings::Environment,
+    settings::{Environment, Veil},
 };
 
 /// The width of text where the terminal does not tell one.
@@ -62,16 +61,11 @@ impl Console {
             err: stream(io::stderr().is_terminal() && !is_dumb && !logs_json),
             width: width.clamp(20, 120),
             logs_json,
-            veil: Veil::default(),
+            veil: environment.veil().clone(),
         }
     }
 
-    /// From now on these do not show on stderr. stdout is data, and stays as it is.
-    pub(crate) fn hide(&self, secrets: impl IntoIterator<Item = Secret>) {
-        self.veil.hide(secrets);
-    }
-
-    /// What lies over stderr.
+    /// Masks keys on stderr. stdout is data and is not masked.
     pub(super) fn veil(&self) -> &Veil {
         &self.veil
     }

@@ -10,8 +10,11 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
-use super::{Console, console::ERASE_LINE, text::for_terminal, veil::Veil};
-use crate::args::{Global, LogFormat};
+use super::{Console, console::ERASE_LINE, text::for_terminal};
+use crate::{
+    args::{Global, LogFormat},
+    settings::Veil,
+};
 
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it.
 pub(crate) fn start(global: &Global, console: &Console) {

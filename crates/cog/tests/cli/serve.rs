@@ -1,5 +1,6 @@
 //! `cog serve`: what it tells, what it does not begin with, and how it ends.
 
+mod secrets;
 mod state;
 
 use std::{

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Serving, begun, serving};
 use crate::support::Place;
 
-const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
+pub(super) const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
     "data": {"verdict": "approve", "issues": [], "rationale": "Nothing stands out."}, "error": null}"#;
 
 /// What is answered to a request for a session's chunks, line by line.

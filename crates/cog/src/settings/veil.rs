@@ -1,23 +1,25 @@
-//! stderr, without keys: what a model or a server repeats of a key is not told on.
+//! stderr without keys, also where a model or a provider repeats one.
 
 use std::sync::{Arc, RwLock};
 
 use cog_spec::Secret;
 
-/// What must not show. Its copies know the same.
+/// The keys that must not be printed. [`Settings::read`] adds those that it finds; copies share one list.
+///
+/// [`Settings::read`]: super::Settings::read
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Veil(Arc<RwLock<Vec<Secret>>>);
 
 impl Veil {
-    /// From now on these do not show.
+    /// Adds keys.
     pub(super) fn hide(&self, secrets: impl IntoIterator<Item = Secret>) {
         if let Ok(mut hidden) = self.0.write() {
             hidden.extend(secrets);
         }
     }
 
-    /// A text as it may show. Nothing shows where it cannot be known what must not.
-    pub(super) fn over(&self, text: &str) -> String {
+    /// Returns the text with each key masked; an empty text where the list cannot be read.
+    pub(crate) fn over(&self, text: &str) -> String {
         let Ok(hidden) = self.0.read() else { return String::new() };
         hidden.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
