@@ -1,4 +1,4 @@
-//! What can be typed. Types and help texts; nothing here acts.
+//! The command-line arguments: clap types and help texts, without behaviour.
 
 mod about;
 mod media;
@@ -21,7 +21,7 @@ pub(crate) use self::{
     serve::ServeArgs,
 };
 
-/// Runs Cognitive Modules: a language model's answer as a checked envelope.
+/// Runs Cognitive Modules: typed, validated answers from language models.
 #[derive(Debug, Parser)]
 #[command(
     name = "cog",
@@ -39,13 +39,13 @@ pub(crate) struct Cli {
 }
 
 const AFTER_HELP: &str = "\
-A MODULE is a name (`cog list`) or the path of a folder.
+A MODULE is a name (see `cog list`) or the path of a directory.
 
 Exit codes:
-  0    done
-  1    the envelope says `ok: false`, a check found something, or the work could not be done
-  2    the arguments or a settings file cannot be understood
-  3    the module is invalid
+  0    success
+  1    the run, a check or the command failed; a run then prints an envelope with `ok: false`
+  2    invalid arguments or settings
+  3    invalid module
   130  interrupted
 
 Examples:
@@ -57,27 +57,27 @@ Examples:
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Tell more on stderr: who is asked, and the reply as it came; twice: its reasoning, and each piece as it arrives
+    /// Log the request and the raw reply to stderr; -vv also logs reasoning and chunks
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// How the log on stderr is written
+    /// Format of the log on stderr
     #[arg(long, global = true, value_name = "FORMAT", default_value = "text", hide_possible_values = false)]
     pub(crate) log_format: LogFormat,
-    /// When to colour [default: on a terminal, unless NO_COLOR is set]
+    /// When to use colour [default: on a terminal, unless NO_COLOR is set]
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub(crate) color: ColorChoice,
 }
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines for people.
+    /// Plain text.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// When to colour.
+/// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set.
@@ -99,32 +99,32 @@ pub(crate) enum Command {
     Serve(ServeArgs),
     /// Run the golden tests of modules
     Test(TestArgs),
-    /// Check anything the specification describes, whoever produced it
+    /// Check a document against the specification, whatever produced it
     Verify(VerifyArgs),
-    /// Look at media as runs do
+    /// Inspect media files
     Media(MediaArgs),
-    /// List the modules that are found
+    /// List the available modules
     List(ListArgs),
-    /// Show what a module is, takes and answers
+    /// Show a module's manifest, input and output
     Info(InfoArgs),
-    /// Check the documents of modules
+    /// Check module files
     Validate(ValidateArgs),
-    /// Make a module
+    /// Create a module
     #[command(visible_alias = "init")]
     New(NewArgs),
-    /// Take modules of older formats to a newer one
+    /// Upgrade modules to a newer format
     Migrate(MigrateArgs),
-    /// Show which providers are set up and answer
+    /// Show which providers are configured and respond
     Doctor(DoctorArgs),
-    /// Print every setting with where it came from
+    /// Print every setting and its source
     Config(ConfigArgs),
-    /// Print what this runtime can do
+    /// Print the capabilities of this runtime
     Capabilities(CapabilitiesArgs),
     /// Print a JSON Schema of the specification
     Schema(SchemaArgs),
     /// Explain the error codes
     Errors(ErrorsArgs),
-    /// Print a script that completes commands in a shell
+    /// Print a shell completion script
     Completions(CompletionsArgs),
     /// Print a manual page
     Man(ManArgs),

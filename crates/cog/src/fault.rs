@@ -53,7 +53,7 @@ pub(crate) enum Fault {
         suggestion: Option<String>,
     },
     /// stdout cannot be written to.
-    #[error("the output cannot be written: {0}")]
+    #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
 }
 
@@ -131,7 +131,7 @@ impl Fault {
     fn place(&self) -> Option<String> {
         match self {
             Fault::File { path, .. } => Some(path.display().to_string()),
-            Fault::Settings(error) => error.place(),
+            Fault::Settings(error) => error.location(),
             _ => None,
         }
     }
@@ -141,7 +141,7 @@ impl Fault {
             Fault::Find(error) => Some(error.suggestion()),
             Fault::Scaffold(error) => error.suggestion(),
             Fault::Migrate(error) => error.suggestion(),
-            Fault::Settings(error) => error.suggestion(),
+            Fault::Settings(error) => Some(error.suggestion()),
             Fault::Body(error) => error.suggestion.clone(),
             Fault::File { source, .. } => Some(source.suggestion().to_owned()),
             Fault::Usage { suggestion, .. } => suggestion.clone(),

@@ -23,15 +23,16 @@ use crate::{output::Console, settings::Environment};
 /// Called as `internal-media` it is the process that reads documents, sound and video, and reads nothing else: no
 /// settings, no environment.
 pub fn main() -> ExitCode {
-    if let Some(arguments) = typed::of_internal_media() {
+    if let Some(arguments) = typed::internal_media() {
         return cog_media::internal_media(&arguments);
     }
-    let cli = match typed::parse() {
-        Ok(cli) => cli,
-        Err(told) => return told.into(),
+    let (cli, deprecated) = match typed::parse() {
+        Ok(parsed) => parsed,
+        Err(exit) => return exit.into(),
     };
     let environment = Environment::of_process();
     let console = Console::new(&environment, &cli.global);
     output::log::start(&cli.global, &console);
+    deprecated.iter().for_each(|flag| console.deprecated(flag));
     commands::dispatch(cli, environment, &console).unwrap_or_else(|fault| fault.report(&console)).into()
 }

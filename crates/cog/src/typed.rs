@@ -1,40 +1,70 @@
-//! What was typed, from the arguments of the process.
+//! The command-line arguments of the process.
 
 use std::{ffi::OsString, io};
 
-use clap::{CommandFactory as _, FromArgMatches as _, error::ErrorKind};
+use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, error::ErrorKind};
 
-use crate::{args::Cli, exit::Exit};
+use crate::{args::Cli, exit::Exit, settings::Deprecated};
 
-/// The arguments of the hidden command, where it is called.
-pub(crate) fn of_internal_media() -> Option<Vec<OsString>> {
+/// Returns the arguments of the hidden command that reads media, if it was called.
+pub(crate) fn internal_media() -> Option<Vec<OsString>> {
     let mut arguments = std::env::args_os().skip(1);
     arguments.next().is_some_and(|command| command == "internal-media").then(|| arguments.collect())
 }
 
-/// The arguments; help, version and what clap refuses are told here.
-pub(crate) fn parse() -> Result<Cli, Exit> {
-    let parsed = Cli::command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    parsed.map_err(|told| match told.kind() {
-        ErrorKind::InvalidUtf8 => tell(&no_text()),
-        _ => tell(&told),
+/// Parses the arguments, and returns the deprecated flags among them. Prints help, version and errors.
+pub(crate) fn parse() -> Result<(Cli, Vec<Deprecated>), Exit> {
+    let mut command = Cli::command();
+    let parsed = command.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| {
+        let deprecated = deprecated_flags(&command, &matches, std::env::args_os());
+        Ok((Cli::from_arg_matches(&matches)?, deprecated))
+    });
+    parsed.map_err(|error| match error.kind() {
+        ErrorKind::InvalidUtf8 => print(&invalid_utf8()),
+        _ => print(&error),
     })
 }
 
-/// Says which argument is no text, which clap leaves to be guessed.
-fn no_text() -> clap::Error {
+/// Returns the deprecated flags among the arguments: the hidden aliases of the flags of the command that was called.
+fn deprecated_flags(
+    command: &Command,
+    matches: &ArgMatches,
+    arguments: impl Iterator<Item = OsString>,
+) -> Vec<Deprecated> {
+    if let Some((name, matches)) = matches.subcommand()
+        && let Some(command) = command.find_subcommand(name)
+    {
+        return deprecated_flags(command, matches, arguments);
+    }
+    let given: Vec<_> = arguments.filter_map(|argument| argument.into_string().ok()).collect();
+    let is_given = |flag: &str| given.iter().any(|text| text.split('=').next() == Some(flag));
+    let mut used = Vec::new();
+    for arg in command.get_arguments() {
+        let visible = arg.get_visible_aliases().unwrap_or_default();
+        for alias in arg.get_all_aliases().unwrap_or_default() {
+            let old = format!("--{alias}");
+            if !visible.contains(&alias) && is_given(&old) {
+                used.push(Deprecated { old, new: format!("--{}", arg.get_long().unwrap_or_default()) });
+            }
+        }
+    }
+    used
+}
+
+/// Names the argument that is not UTF-8, which clap's own error does not.
+fn invalid_utf8() -> clap::Error {
     let mut arguments = std::env::args_os().skip(1);
     let argument = arguments.find(|argument| argument.to_str().is_none()).unwrap_or_default();
     let message = format!(
-        "the argument `{}` is not UTF-8 text; only the files of an input and an output may be called so",
+        "the argument `{}` is not valid UTF-8; only the names of input and output files may be",
         argument.to_string_lossy().escape_debug()
     );
     Cli::command().error(ErrorKind::InvalidUtf8, message)
 }
 
-fn tell(told: &clap::Error) -> Exit {
-    match told.print() {
-        _ if told.use_stderr() => Exit::Usage,
+fn print(error: &clap::Error) -> Exit {
+    match error.print() {
+        _ if error.use_stderr() => Exit::Usage,
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Exit::Failed,
         _ => Exit::Ok,
     }

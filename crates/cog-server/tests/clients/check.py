@@ -103,7 +103,7 @@ def after_a_break(page, address, expected):
 
 def heartbeats(page, expected):
     """Signs of life are there, and no client minds."""
-    with serve("--heartbeat", "50ms", reply={"text": ANSWER, "pieces": 5, "pause_ms": 8, "delay_ms": 300}) as address:
+    with serve("--keepalive-interval", "50ms", reply={"text": ANSWER, "pieces": 5, "pause_ms": 8, "delay_ms": 300}) as address:
         text = plain.curl(address + EXECUTE, SSE, *plain.posted())
         assert "\n:\n\n" in text, text
         same("curl -N, SSE with heartbeats", plain.events(text), expected)

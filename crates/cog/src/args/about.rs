@@ -1,4 +1,4 @@
-//! Commands about the program itself: `doctor`, `config`, `schema`, `errors`, `completions`, `man`.
+//! Arguments of the commands about the program itself: `doctor`, `config`, `schema`, `errors`, `completions`, `man`.
 
 use std::path::PathBuf;
 
@@ -8,30 +8,30 @@ use cog_spec::Code;
 
 use super::OutputArgs;
 
-/// How a list or a report is written.
+/// The output format of a list or a report.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct ListFormat {
-    /// How it is written
+    /// Output format
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
 }
 
-/// Text, or JSON.
+/// Text or JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Text for people.
+    /// Text.
     Human,
     /// JSON, on one line in a pipe.
     Json,
 }
 
 impl ListFormat {
-    /// Whether JSON was asked for.
+    /// Whether `--format json` was given.
     pub(crate) fn is_json(self) -> bool {
         self.format == Some(Format::Json)
     }
 
-    /// Whether text was asked for.
+    /// Whether `--format human` was given.
     pub(crate) fn is_human(self) -> bool {
         self.format == Some(Format::Human)
     }
@@ -40,21 +40,23 @@ impl ListFormat {
 /// `cog config`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Strongest first: a flag, the environment, ./cog.toml, ~/.config/cog/config.toml, the default. A file in the working \
-directory may not set keys, addresses, media or folders of modules. A variable is COG_ and the setting's name, as in \
-COG_FIRST_TOKEN, COG_MEDIA_FETCH and, for server.port, COG_SERVE_PORT; but LLM_PROVIDER, LLM_MODEL and \
-COGNITIVE_MODULES_PATH. HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR count wherever a provider is asked. A \
-settings file:
+Precedence: flags, environment variables, ./cog.toml, ~/.config/cog/config.toml, defaults.
+
+Environment variables are named COG_ plus the setting: COG_TIMEOUT, COG_MEDIA_FETCH. For server.port it is \
+COG_SERVE_PORT. Exceptions are LLM_PROVIDER, LLM_MODEL and COGNITIVE_MODULES_PATH. HTTPS_PROXY, NO_PROXY, \
+SSL_CERT_FILE and SSL_CERT_DIR apply to all calls to providers.
+
+./cog.toml cannot set keys, URLs, media rules or module directories. A settings file:
 
   provider = \"ollama\"
   model = \"qwen3\"
-  timeout = \"2m\"                       # also: first_token, stall, breaker_pause
+  timeout = \"2m\"                       # also: first_token_timeout, idle_timeout, breaker_reset_timeout
   retries = 2                          # also: breaker_failures, strict
   [providers.gemini]                   # in ~/.config/cog/config.toml also: key, base_url
   model = \"gemini-3.8-flash\"
   [media]                              # in ~/.config/cog/config.toml only
-  allow = [\"10.1.0.0/16\", \"media.internal:8443\"]   # asked beside the public network
-  roots = [\"/srv/media\"]             # whose files inputs may name; also: fetch = false
+  allow = [\"10.1.0.0/16\", \"media.internal:8443\"]   # in addition to the public network
+  roots = [\"/srv/media\"]             # inputs may name files in these; also: fetch = false
 
 Examples:
   cog config
@@ -78,18 +80,18 @@ pub(crate) struct CapabilitiesArgs {
 /// `cog doctor`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Asks each provider that is set up for its models; that costs nothing. Exit code 1 where one does not answer. \
-Tells besides which ffmpeg takes frames and sound tracks out of media.
+Requests the model list of each configured provider, which is free of charge. Exit code 1 if one does not respond. \
+Also shows which ffmpeg extracts frames and audio from videos.
 
 Examples:
   cog doctor
   cog doctor --provider ollama
   cog doctor --all --format json")]
 pub(crate) struct DoctorArgs {
-    /// Only this provider
+    /// Check only this provider
     #[arg(long, short, value_name = "NAME", value_parser = vendors(), hide_possible_values = true)]
     pub(crate) provider: Option<String>,
-    /// Also the providers that are not set up, without asking them
+    /// Also list providers that are not configured, without calling them
     #[arg(long, conflicts_with = "provider")]
     pub(crate) all: bool,
     #[command(flatten)]
@@ -110,30 +112,30 @@ Examples:
   cog schema manifest -o module.schema.json"
 )]
 pub(crate) struct SchemaArgs {
-    /// Which schema
+    /// Schema to print
     #[arg(value_name = "NAME")]
     pub(crate) name: SchemaName,
-    /// Write it into a file instead of to stdout
+    /// Write to a file instead of stdout
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// A document that the specification describes.
+/// A document type of the specification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaName {
     /// `module.yaml`
     Manifest,
-    /// The answer of a run
+    /// The result of a run
     Envelope,
     /// One chunk of a stream
     Chunk,
-    /// What a runtime can do
+    /// The capabilities of a runtime
     Capabilities,
     /// A Harmony message
     Message,
     /// A Harmony handoff packet
     Handoff,
-    /// The HTTP interface (OpenAPI 3.1)
+    /// The HTTP API (OpenAPI 3.1)
     Openapi,
 }
 
@@ -146,7 +148,7 @@ Examples:
   cog errors SCHEMA_VALIDATION_FAILED
   cog errors --format json")]
 pub(crate) struct ErrorsArgs {
-    /// The code, its name, or an older text code; none for the whole table
+    /// Error code, name, or legacy text code [default: all codes]
     #[arg(value_parser = code)]
     pub(crate) code: Option<Code>,
     #[command(flatten)]
@@ -156,7 +158,7 @@ pub(crate) struct ErrorsArgs {
 fn code(text: &str) -> Result<Code, String> {
     let text = text.to_ascii_uppercase();
     let found = text.parse().ok().or_else(|| Code::from_text(&text));
-    found.ok_or_else(|| "no such code; `cog errors` lists them all".to_owned())
+    found.ok_or_else(|| "unknown code; `cog errors` lists all codes".to_owned())
 }
 
 /// `cog completions`.
@@ -164,7 +166,7 @@ fn code(text: &str) -> Result<Code, String> {
 #[command(
     arg_required_else_help = true,
     after_help = "\
-zsh looks into ~/.zfunc where ~/.zshrc has `fpath+=~/.zfunc` before `compinit`.
+For zsh, add `fpath+=~/.zfunc` to ~/.zshrc before `compinit`.
 
 Examples:
   cog completions bash >> ~/.bash_completion
@@ -172,7 +174,7 @@ Examples:
   mkdir -p ~/.config/fish/completions && cog completions fish > ~/.config/fish/completions/cog.fish"
 )]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell to print the script for
     pub(crate) shell: clap_complete::Shell,
 }
 
@@ -184,7 +186,7 @@ Examples:
   cog man run > cog-run.1
   cog man media probe | man -l -")]
 pub(crate) struct ManArgs {
-    /// The command, with its step where it has some; none for the overview
+    /// Command, with its subcommand if it has one [default: the overview]
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }

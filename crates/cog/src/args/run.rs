@@ -1,57 +1,60 @@
-//! `run`, `render`, `test`.
+//! Arguments of `run`, `render` and `test`.
 
 use std::{ffi::OsString, path::PathBuf, str::FromStr};
 
-use clap::{Args, ValueEnum};
+use clap::{
+    Args, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 use cog_spec::{ChunkType, OnViolation, UnknownWord};
 
 use super::{GenerationArgs, ModelArgs};
 
-/// What goes in.
+/// The module and its input.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// The module: a name, or the path of its folder
+    /// Module name, or path of its directory
     pub(crate) module: String,
-    /// The input: a file of JSON, or `-` for stdin; none for an empty object
+    /// Input: a JSON file, or `-` for stdin [default: an empty object]
     #[arg(value_name = "INPUT", conflicts_with_all = ["args", "input_json"])]
     pub(crate) input: Option<PathBuf>,
-    /// The input as text; it becomes the one text field that the module asks for
+    /// Input as text, for the text field of the module's schema
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input_json")]
     pub(crate) args: Option<String>,
-    /// The input as JSON
+    /// Input as JSON
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) input_json: Option<String>,
     #[command(flatten)]
     pub(crate) media: MediaFlags,
 }
 
-/// Media that go in beside the rest of the input.
+/// Media files to add to the input.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Media")]
 pub(crate) struct MediaFlags {
-    /// A picture: a file, or an http(s) address; it goes into the field of the input that takes pictures
+    /// Image file or http(s) URL, added to the input field for images
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<OsString>,
-    /// A sound
+    /// Audio file or URL
     #[arg(long, value_name = "FILE")]
     pub(crate) audio: Vec<OsString>,
-    /// A video
+    /// Video file or URL
     #[arg(long, value_name = "FILE")]
     pub(crate) video: Vec<OsString>,
-    /// A PDF
+    /// PDF file or URL
     #[arg(long, value_name = "FILE")]
     pub(crate) pdf: Vec<OsString>,
-    /// A medium for a field of the input by its name
+    /// Media file or URL for the input field of this name
     #[arg(long, value_name = "FIELD=FILE", value_parser = named_file)]
     pub(crate) file: Vec<NamedFile>,
 }
 
-/// What `--file` names.
+/// The value of `--file`.
 #[derive(Debug, Clone)]
 pub(crate) struct NamedFile {
     /// The field of the input.
     pub(crate) field: String,
-    /// A file, or an address.
+    /// A file or a URL.
     pub(crate) source: OsString,
 }
 
@@ -65,7 +68,7 @@ fn named_file(text: &str) -> Result<NamedFile, &'static str> {
 }
 
 impl MediaFlags {
-    /// Whether none was given.
+    /// Whether no media flag was given.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { image, audio, video, pdf, file } = self;
         [image, audio, video, pdf].iter().all(|list| list.is_empty()) && file.is_empty()
@@ -73,72 +76,72 @@ impl MediaFlags {
 }
 
 impl InputArgs {
-    /// Whether no input was given at all.
+    /// Whether no input was given.
     pub(crate) fn is_empty(&self) -> bool {
         self.input.is_none() && self.args.is_none() && self.input_json.is_none() && self.media.is_empty()
     }
 }
 
-/// Where the answer goes.
+/// Where the output goes, and its form.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Print JSON with line breaks, also on a terminal
+    /// Print indented JSON, also on a terminal
     #[arg(long)]
     pub(crate) pretty: bool,
-    /// Write the JSON into a file instead of to stdout; its folder must be there
+    /// Write JSON to a file instead of stdout; the directory must exist
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// How the answer travels.
+/// Streaming of the answer.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Streaming")]
 pub(crate) struct StreamArgs {
-    /// Give the answer while it arrives: in a pipe its chunks, one JSON object a line; on a terminal the fields as
-    /// they fill
+    /// Stream the answer: in a pipe, one JSON chunk per line; on a terminal, live fields
     #[arg(long, conflicts_with = "pretty")]
     pub(crate) stream: bool,
-    /// Fail (E4010) where the module does not stream, instead of answering with one envelope
+    /// Fail with E4010 if the module does not stream
     #[arg(long, requires = "stream")]
     pub(crate) require_streaming: bool,
-    /// How content travels: `delta`, the pieces of each field, or `snapshot`, all of `data` now and then; else as the
-    /// manifest says
-    #[arg(long, value_name = "TYPE", requires = "stream", value_parser = word::<ChunkType>)]
+    /// Send changes of each field (`delta`) or all of `data` (`snapshot`) [default: from the manifest]
+    #[arg(long, value_name = "TYPE", requires = "stream", value_parser = keyword::<ChunkType>(ChunkType::WORDS))]
     pub(crate) chunk_type: Option<ChunkType>,
-    /// How much is held back before it leaves, 50 ms at most; else as the manifest says
+    /// Bytes to buffer before sending, for at most 50 ms [default: from the manifest]
     #[arg(long, value_name = "BYTES", requires = "stream", allow_negative_numbers = true)]
     pub(crate) buffer_size: Option<u64>,
 }
 
-/// What the answer is held to.
+/// Validation of the answer.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Checks")]
 pub(crate) struct CheckArgs {
-    /// Refuse an answer that needed any repair (E3001)
+    /// Reject answers that needed any repair (E3001)
     #[arg(long)]
     pub(crate) strict: bool,
-    /// What a field that breaks the contract does: `report`, `abort`, or `retry`, which asks the model again; else as
-    /// the manifest says
-    #[arg(long, value_name = "WHAT", value_parser = word::<OnViolation>)]
+    /// Response to a contract violation; `retry` calls the model again [default: from the manifest]
+    #[arg(long, value_name = "ACTION", value_parser = keyword::<OnViolation>(OnViolation::WORDS))]
     pub(crate) on_violation: Option<OnViolation>,
-    /// How often the model is asked at most, the first time included; else as the manifest says
+    /// Maximum calls to the model, including the first [default: from the manifest]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) max_attempts: Option<u32>,
 }
 
-fn word<T: FromStr<Err = UnknownWord>>(text: &str) -> Result<T, UnknownWord> {
-    text.parse()
+/// Parses one of `names`, which help and completion show.
+fn keyword<T: FromStr<Err = UnknownWord> + Clone + Send + Sync + 'static>(
+    names: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
 /// `cog run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-On a terminal the answer is shown as a card; in a pipe, or with --pretty, it is JSON. An envelope is printed \
-whatever happens, unless the arguments cannot be understood.
+On a terminal, prints a summary card; in a pipe or with --pretty, JSON. Every run prints an envelope, also when it \
+fails. Only invalid arguments print none.
 
-With --stream every chunk is written when it comes, to stdout or into the file of -o; the last is `final` or an error. \
-What is known before the model is asked, such as an input that does not fit, is one envelope.
+With --stream, writes each chunk as it arrives, to stdout or the file of -o. The last chunk is `final` or an error. \
+Errors before the call to the model, such as invalid input, are one envelope.
 
 Examples:
   cog run code-reviewer --args \"eval(input())\"
@@ -162,23 +165,22 @@ pub(crate) struct RunArgs {
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) check: CheckArgs,
-    /// Write the raw exchange with the provider into a folder
-    #[arg(long, value_name = "FOLDER", conflicts_with = "replay")]
+    /// Record the raw exchange with the provider in a directory
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Write the media that the module makes into files of this folder, made where it is not there; the answer names
-    /// them. Else they stand in the answer as base64
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
+    /// Write generated media to files in this directory, created if missing [default: base64 in the answer]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
     pub(crate) media_dir: Option<PathBuf>,
-    /// Answer from a recorded exchange; no key is needed, nobody is asked
-    #[arg(long, value_name = "FOLDER")]
+    /// Replay a recorded exchange, without a key or a call to the provider
+    #[arg(long, value_name = "DIR")]
     pub(crate) replay: Option<PathBuf>,
 }
 
 /// `cog render`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Prints {\"messages\": […], \"request\": {…}}: the messages, and the request in the vendor's form. A key is shown as \
-the name of its variable, a medium by its beginning. Offline there is no request.
+Prints {\"messages\": […], \"request\": {…}}: the messages, and the HTTP request in the provider's format. Keys are \
+replaced by the names of their variables, and media are truncated. There is no request when offline.
 
 Examples:
   cog render code-reviewer --args \"eval(input())\"
@@ -195,23 +197,23 @@ pub(crate) struct RenderArgs {
     pub(crate) generation: GenerationArgs,
 }
 
-/// How a report is written.
+/// The format of a test report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
-    /// Text for people.
+    /// Text.
     Human,
     /// One JSON object.
     Json,
-    /// JUnit's XML.
+    /// JUnit XML.
     Junit,
 }
 
 /// `cog test`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A golden test is tests/NAME.input.json beside tests/NAME.expected.json. The provider given with --provider is asked; \
-else the recording tests/NAME.cassette is replayed. With neither, only input and expected file are checked against \
-the contract: `contract only`, which is not `passed`.
+A golden test is a pair of files, tests/NAME.input.json and tests/NAME.expected.json. With --provider, the test calls \
+the model; otherwise it replays the recording tests/NAME.cassette. With neither, it only checks both files against the \
+schema and reports `contract only`, which is not `passed`.
 
 Examples:
   cog test code-reviewer
@@ -219,26 +221,25 @@ Examples:
   cog test my-module --provider openai --record
   cog test my-module --provider openai --update")]
 pub(crate) struct TestArgs {
-    /// The modules: names, or paths of folders
+    /// Module names, or paths of their directories
     #[arg(value_name = "MODULE", required_unless_present = "all")]
     pub(crate) modules: Vec<String>,
-    /// Every module that `cog list` shows
+    /// Every module in `cog list`
     #[arg(long, conflicts_with = "modules")]
     pub(crate) all: bool,
-    /// Only the cases whose name contains this
+    /// Run only cases whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) case: Option<String>,
-    /// Ask the provider and write a recording of each case
+    /// Call the provider and record each case
     #[arg(long, requires = "provider")]
     pub(crate) record: bool,
-    /// Ask, or replay, and write each answer that differs as the new expected file; not where the file says what an
-    /// answer must fulfil
+    /// Write answers that differ as the new expected files, except files that contain rules
     #[arg(long)]
     pub(crate) update: bool,
-    /// How the report is written
+    /// Report format
     #[arg(long, value_name = "FORMAT", default_value = "human")]
     pub(crate) format: ReportFormat,
-    /// Write the report into a file instead of to stdout; its folder must be there
+    /// Write the report to a file instead of stdout; the directory must exist
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]

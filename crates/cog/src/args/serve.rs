@@ -1,15 +1,16 @@
-//! `serve`.
+//! Arguments of `serve`.
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::Error};
 
 use super::ModelArgs;
-use crate::settings::{KNOBS, Serving};
+use crate::settings::{SERVER_SETTINGS, ServeSettings, ServerSetting, old_server_flag};
 
 /// `cog serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every option can also be set as COG_SERVE_NAME or under [server] in ~/.config/cog/config.toml (limits also in \
-./cog.toml). Ctrl-C and SIGTERM let streams end, for as long as --drain says.
+Each server option has an environment variable, COG_SERVE_NAME, and a key under [server] in \
+~/.config/cog/config.toml. ./cog.toml can set limits. After Ctrl-C or SIGTERM, open streams may finish within \
+--shutdown-timeout.
 
 Examples:
   cog serve
@@ -21,27 +22,27 @@ Examples:
     -H 'Accept: text/event-stream' -d '{\"input\": {\"code\": \"eval(input())\"}}'")]
 pub(crate) struct ServeArgs {
     #[command(flatten)]
-    pub(crate) knobs: ServerKnobs,
+    pub(crate) settings: ServerFlags,
     #[command(flatten)]
     pub(crate) model: ModelArgs,
 }
 
-/// What was typed of the server's settings: flag without its dashes, and value.
+/// The flags of the server's settings, without dashes, with their values.
 #[derive(Debug, Default)]
-pub(crate) struct ServerKnobs(Vec<(&'static str, String)>);
+pub(crate) struct ServerFlags(Vec<(&'static str, String)>);
 
-impl ServerKnobs {
-    /// What was typed for this flag.
+impl ServerFlags {
+    /// Returns the value of a flag, if it was given.
     pub(crate) fn get(&self, flag: &str) -> Option<String> {
         self.0.iter().find(|(name, _)| *name == flag).map(|(_, value)| value.clone())
     }
 }
 
-impl FromArgMatches for ServerKnobs {
+impl FromArgMatches for ServerFlags {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let typed =
-            |knob: &crate::settings::Knob| Some((knob.flag, matches.get_one::<String>(knob.flag)?.clone()));
-        Ok(Self(KNOBS.iter().filter_map(typed).collect()))
+        let value =
+            |setting: &ServerSetting| Some((setting.flag, matches.get_one::<String>(setting.flag)?.clone()));
+        Ok(Self(SERVER_SETTINGS.iter().filter_map(value).collect()))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -50,27 +51,32 @@ impl FromArgMatches for ServerKnobs {
     }
 }
 
-impl Args for ServerKnobs {
+impl Args for ServerFlags {
     fn augment_args(command: Command) -> Command {
-        let mut defaults = Serving::default();
-        let args = KNOBS.iter().map(|knob| {
-            let default = knob.show(&mut defaults).to_string();
-            let help = match default.as_str() {
-                "-" | "false" => knob.help.to_owned(),
-                default => format!("{} [default: {default}]", knob.help),
-            };
-            let arg =
-                Arg::new(knob.flag).long(knob.flag).value_name(knob.value).help(help).help_heading("Server");
-            if knob.is_switch() {
-                arg.num_args(0..=1).require_equals(true).default_missing_value("true")
-            } else {
-                arg.allow_hyphen_values(true)
-            }
-        });
-        command.args(args)
+        let mut defaults = ServeSettings::default();
+        command.args(SERVER_SETTINGS.iter().map(|setting| arg(setting, &mut defaults)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
         Self::augment_args(command)
+    }
+}
+
+fn arg(setting: &ServerSetting, defaults: &mut ServeSettings) -> Arg {
+    let default = setting.show(defaults).to_string();
+    let help = match default.as_str() {
+        "-" | "false" => setting.help.to_owned(),
+        default => format!("{} [default: {default}]", setting.help),
+    };
+    let arg =
+        Arg::new(setting.flag).long(setting.flag).value_name(setting.value).help(help).help_heading("Server");
+    let arg = match old_server_flag(setting.flag) {
+        Some(old) => arg.alias(old),
+        None => arg,
+    };
+    if setting.is_switch() {
+        arg.num_args(0..=1).require_equals(true).default_missing_value("true")
+    } else {
+        arg.allow_hyphen_values(true)
     }
 }

@@ -52,9 +52,11 @@ pub(super) fn asked(settings: &Settings, tape: Tape<'_>) -> Result<Asked, ErrorB
         }
         ((Choice::Offline, _), Tape::Off) => Ok(offline(settings)),
         ((Choice::Vendor(_), _), _) => {
-            Err(cannot_record("--record keeps what one provider says, and several are named"))
+            Err(cannot_record("--record works with one provider, but several are given"))
         }
-        ((Choice::Offline, _), _) => Err(cannot_record("--record has nothing to record: nobody is asked")),
+        ((Choice::Offline, _), _) => {
+            Err(cannot_record("--record requires a provider: offline mode calls no model"))
+        }
     }
 }
 
@@ -71,8 +73,8 @@ pub(super) fn settings_of(settings: &Settings, vendor: &Vendor, rank: Rank) -> P
     ProviderSettings {
         model: model.or_else(|| settings.model_for(vendor).map(|model| model.value)),
         retries: settings.retries.value,
-        first_token: settings.first_token.value,
-        stall: settings.stall.value,
+        first_token: settings.first_token_timeout.value,
+        stall: settings.idle_timeout.value,
         ..ProviderSettings::of(vendor, |name| settings.variable(name))
     }
 }
@@ -83,7 +85,7 @@ fn choice(settings: &Settings) -> Result<(Choice, Vec<Choice>), ErrorBody> {
     cog_provider::choose(asked, |name| settings.variable(name)).map_err(|error| {
         ErrorBody::new(Code::ProviderUnavailable, error.to_string())
             .with_recoverable(false)
-            .suggest(format!("it was asked for by {}", settings.provider.source))
+            .suggest(format!("it is set by {}", settings.provider.source))
     })
 }
 
@@ -96,12 +98,12 @@ fn in_order(settings: &Settings, first: &'static Vendor, others: &[Choice]) -> R
     for other in others {
         let Choice::Vendor(vendor) = other else { continue };
         let provider = open(vendor, Rank::Other).map_err(|error| ErrorBody::from(&error))?;
-        told += &format!(", else {}", with_model(&provider));
+        told += &format!(", fallback {}", with_model(&provider));
         order.push(ready(settings, provider));
     }
     Ok(Asked {
         providers: Providers::new(order, any(settings)),
-        told: format!("asking {told}{}", by_proxy(settings)),
+        told: format!("calling {told}{}", by_proxy(settings)),
     })
 }
 
@@ -120,8 +122,10 @@ fn any(settings: &Settings) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorB
 
 /// A provider whose exchanges are logged, and which is left alone where it fails again and again.
 fn ready(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
-    let breaker =
-        BreakerSettings { failures: settings.breaker_failures.value, pause: settings.breaker_pause.value };
+    let breaker = BreakerSettings {
+        failures: settings.breaker_failures.value,
+        pause: settings.breaker_reset_timeout.value,
+    };
     Arc::new(Breaker::around(Logged::over(Arc::new(provider)), breaker))
 }
 
@@ -130,13 +134,13 @@ fn recorded(settings: &Settings, vendor: &'static Vendor, folder: &Path) -> Resu
     let provider =
         provider.and_then(|provider| provider.record(folder)).map_err(|error| ErrorBody::from(&error))?;
     let told =
-        format!("asking {} ({}){}", with_model(&provider), reason(settings, vendor), by_proxy(settings));
+        format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), by_proxy(settings));
     Ok(Asked { providers: Providers::one(ready(settings, provider)), told })
 }
 
 /// What is to be said of a proxy that will not be used.
 fn by_proxy(settings: &Settings) -> String {
-    let told = |name| format!("; {name} holds no address such as http://proxy.example:3128 and is not used");
+    let told = |name| format!("; {name} is ignored, since it is not a URL such as http://proxy.example:3128");
     settings.unusable_proxy().map(told).unwrap_or_default()
 }
 
@@ -159,23 +163,24 @@ fn replayed(settings: &Settings, folder: &Path) -> Result<Asked, ErrorBody> {
 
 fn offline(settings: &Settings) -> Asked {
     let why = match settings.provider.source {
-        Source::Default => "no provider is set up; `cog doctor --all` says how".to_owned(),
-        ref source => format!("as {source} says"),
+        Source::Default => "no provider is configured; see `cog doctor --all`".to_owned(),
+        ref source => format!("set by {source}"),
     };
     Asked {
         providers: Providers::new(Vec::new(), any(settings)),
-        told: format!("offline: no model is asked ({why})"),
+        told: format!("offline mode: no model will be called ({why})"),
     }
 }
 
 fn cannot_record(message: &str) -> ErrorBody {
     ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)
-        .suggest("name one provider with --provider; `cog doctor --all` lists them")
+        .suggest("give one provider with --provider; `cog doctor --all` lists them")
 }
 
 fn unknown_recording(folder: &Path, provider: &str) -> ErrorBody {
-    let message = format!("the recording {} is of `{provider}`, which is no provider", folder.display());
+    let message =
+        format!("the recording {} is from `{provider}`, which is not a known provider", folder.display());
     ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
 }
 

@@ -7,20 +7,20 @@ use crate::{
     exit::Exit,
     fault::Fault,
     output::{Console, Table},
-    settings::{Environment, Flags, Row, Serving, Settings},
+    settings::{Environment, Flags, Row, ServeSettings, Settings},
 };
 
 /// Prints every setting. A key is shown as `***`.
 pub(crate) fn config(args: &ConfigArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let settings = Settings::read(Flags::default(), environment)?;
-    let (_, of_server) = Serving::read(&settings, |_| None)?;
+    let settings = Settings::load(Flags::default(), environment, console)?;
+    let (_, of_server) = ServeSettings::read(&settings, |_| None)?;
     let mut rows = settings.rows();
     rows.extend(of_server);
     if args.format.is_json() {
         console.print_json(&Report { settings: &rows })?;
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(["setting", "value", "from"]);
+    let mut table = Table::new(["setting", "value", "source"]);
     for Row { name, value, source } in &rows {
         table.row([name.clone(), value.to_string(), source.to_string()]);
     }

@@ -30,9 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Asks each provider that is set up for its models, all at once.
 pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let settings = Settings::read(Flags::default(), environment)?;
+    let settings = Settings::load(Flags::default(), environment, console)?;
     let chosen = asking::chosen(&settings).map_err(|error| Fault::Body(Box::new(error)))?;
-    let progress = Progress::begin(console, "asking the providers");
+    let progress = Progress::begin(console, "calling the providers");
     let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
     let done = running::wait(join_all(probes));
     drop(progress);
@@ -95,7 +95,7 @@ async fn ask(provider: &HttpProvider) -> State {
         Ok(Ok(models)) => State::Answers(models),
         Ok(Err(error)) => State::Ill(ErrorBody::from(&error)),
         Err(_) => {
-            let message = format!("{} did not answer within {} s", provider.base_url(), PATIENCE.as_secs());
+            let message = format!("{} did not respond within {} s", provider.base_url(), PATIENCE.as_secs());
             State::Ill(ErrorBody::from(&ProviderError::Other { code: Code::ProviderUnavailable, message }))
         }
     }
@@ -109,9 +109,9 @@ impl Finding {
     /// The state in a word, for a program.
     fn status(&self) -> &'static str {
         match self.state {
-            State::Absent => "absent",
-            State::Answers(_) => "answers",
-            State::Ill(_) => "ill",
+            State::Absent => "not_configured",
+            State::Answers(_) => "ok",
+            State::Ill(_) => "error",
         }
     }
 
@@ -119,9 +119,9 @@ impl Finding {
     fn told(&self) -> String {
         match &self.state {
             State::Absent => format!("set {}", self.variable()),
-            State::Answers(models) if models.len() == 1 => "answers, 1 model".to_owned(),
-            State::Answers(models) => format!("answers, {} models", models.len()),
-            State::Ill(_) => "does not answer".to_owned(),
+            State::Answers(models) if models.len() == 1 => "ok, 1 model".to_owned(),
+            State::Answers(models) => format!("ok, {} models", models.len()),
+            State::Ill(_) => "error".to_owned(),
         }
     }
 
@@ -143,11 +143,12 @@ impl Finding {
 
 fn describe(chosen: &str, args: &DoctorArgs, found: &[Finding], console: &Console) -> String {
     let paint = console.out().paint;
-    let mut text = format!("A run asks {}", paint.bold(chosen));
+    let mut text = format!("Provider: {}", paint.bold(chosen));
     if found.is_empty() {
-        return text + ": no provider is set up. `cog doctor --all` lists them with the variable to set.\n";
+        return text
+            + "\n\nNo provider is configured. `cog doctor --all` lists the providers and their variables.\n";
     }
-    let mut table = Table::new(["provider", "status", "model", "takes, schema"]);
+    let mut table = Table::new(["provider", "status", "model", "input, schema"]);
     for finding in found {
         let model = if finding.model.is_empty() { "-" } else { &finding.model };
         table.row([finding.vendor.name, &finding.told(), model, &finding.can()].map(str::to_owned));

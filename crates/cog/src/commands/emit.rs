@@ -53,7 +53,7 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 
 /// That a file cannot be written.
 pub(crate) fn unwritable(path: &Path, source: FileError) -> Fault {
-    Fault::File { what: "the file cannot be written", path: path.to_owned(), source }
+    Fault::File { what: "cannot write the file", path: path.to_owned(), source }
 }
 
 fn text(value: &(impl ToJson + ?Sized), pretty: bool) -> String {

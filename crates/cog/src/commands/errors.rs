@@ -44,11 +44,11 @@ fn explain(code: Code, console: &Console) -> String {
 fn facts(code: Code) -> Vec<String> {
     let mut facts = vec![
         format!("category: {}", code.category().as_str()),
-        format!("another attempt can help: {}", recoverable(code)),
+        format!("retryable: {}", recoverable(code)),
         format!("HTTP status: {}", code.http_status()),
     ];
     let legacy = code.legacy().filter(|legacy| *legacy != code.name());
-    facts.extend(legacy.map(|legacy| format!("older text code: {legacy}")));
+    facts.extend(legacy.map(|legacy| format!("legacy text code: {legacy}")));
     facts
 }
 

@@ -23,11 +23,11 @@ pub(super) fn advise(error: ErrorBody, args: &InputArgs, module: &Module) -> Err
     }
     let name = quoted(&args.module);
     if !args.is_empty() {
-        return error.suggest(format!("`cog info {name}` shows what it takes"));
+        return error.suggest(format!("`cog info {name}` shows the input"));
     }
     let fields = Fields::of_input(module).names().join(", ");
     let example = run(&args.module, module);
-    error.suggest(format!("no input was given; it takes {fields} (* required); try: {example}"))
+    error.suggest(format!("give an input with {fields} (* = required), for example: {example}"))
 }
 
 /// The same for the error of an envelope.

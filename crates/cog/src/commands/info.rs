@@ -22,7 +22,7 @@ use crate::{
 
 /// Prints what a module says of itself, with every default resolved.
 pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let origin = default_finder(environment)?.find(&args.module)?;
+    let origin = default_finder(environment, console)?.find(&args.module)?;
     let module = cog_module::load(&origin)?;
     if args.format.is_json() {
         console.print_json(&Report::of(&module))?;
@@ -91,7 +91,7 @@ fn describe(asked: &str, report: &Report<'_>, console: &Console) -> String {
 fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let manifest = &report.module.manifest;
     let mut facts = vec![
-        ("where", whereabouts(&report.module.origin)),
+        ("location", whereabouts(&report.module.origin)),
         ("format", manifest.format.to_string()),
         ("tier", manifest.tier.map_or_else(|| "none".to_owned(), |tier| tier.to_string())),
         ("strictness", manifest.strictness.to_string()),
@@ -99,8 +99,8 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         ("insights", insights(report)),
         ("risk", manifest.risk_rule.to_string()),
         ("response", manifest.response.mode.to_string()),
-        ("takes", words(&manifest.modalities.input)),
-        ("makes", words(&manifest.modalities.output)),
+        ("input", words(&manifest.modalities.input)),
+        ("output", words(&manifest.modalities.output)),
     ];
     if !manifest.excludes.is_empty() {
         facts.push(("excludes", manifest.excludes.join("; ")));
@@ -113,7 +113,7 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
 
 fn insights(report: &Report<'_>) -> String {
     let overflow = report.module.manifest.overflow;
-    if overflow.enabled { format!("{} at most", overflow.max_items) } else { "none".to_owned() }
+    if overflow.enabled { format!("at most {}", overflow.max_items) } else { "none".to_owned() }
 }
 
 fn words(modalities: &[cog_spec::Modality]) -> String {

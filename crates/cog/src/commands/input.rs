@@ -93,18 +93,16 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
     };
     let name = name_of(file);
     let suggestion = match error {
-        FileError::Missing if looks_like_json(&name) => {
-            "INPUT is the name of a file; JSON goes in with --input-json"
-        }
+        FileError::Missing if looks_like_json(&name) => "INPUT is a file name; pass JSON with --input-json",
         FileError::Missing if name.contains(char::is_whitespace) => {
-            "INPUT is the name of a file; text goes in with --args"
+            "INPUT is a file name; pass text with --args"
         }
-        FileError::NotAFile => "give a regular file, or send it through stdin with `-`: … | cog run MODULE -",
+        FileError::NotAFile => "use a regular file, or stdin: … | cog run MODULE -",
         _ => error.suggestion(),
     };
     let shown: String = name.chars().take(LONGEST_NAME).collect();
     let more = if shown.len() < name.len() { "…" } else { "" };
-    ErrorBody::new(code, format!("the input {shown}{more} cannot be read: {error}")).suggest(suggestion)
+    ErrorBody::new(code, format!("cannot read the input {shown}{more}: {error}")).suggest(suggestion)
 }
 
 fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
@@ -113,9 +111,9 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
         let at = error.position(text);
         let message = format!("{name} is not JSON: line {}, column {}: {}", at.line, at.column, error.kind());
         let suggestion = match error.kind() {
-            SyntaxKind::TooDeep | SyntaxKind::TooMany => "nest it less, or split it",
-            _ if looks_like_json(text) => "correct the JSON there",
-            _ => "text that is no JSON goes in with --args",
+            SyntaxKind::TooDeep | SyntaxKind::TooMany => "reduce the nesting, or split the input",
+            _ if looks_like_json(text) => "fix the JSON at this position",
+            _ => "pass plain text with --args",
         };
         ErrorBody::new(Code::ParseError, message).suggest(suggestion)
     })
@@ -157,6 +155,6 @@ mod tests {
     fn a_file_that_is_not_there_is_an_invalid_reference() {
         let error = without_media(&args(Some("/nowhere/input.json"), None)).unwrap_err();
         assert_eq!(error.code, Code::InvalidReference.into());
-        assert_eq!(error.message, "the input /nowhere/input.json cannot be read: there is no such file");
+        assert_eq!(error.message, "cannot read the input /nowhere/input.json: there is no such file");
     }
 }

@@ -15,12 +15,12 @@ use crate::{
 
 /// Prints a line for each module; one that does not load says why.
 pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let listed = default_finder(environment)?.list();
+    let listed = default_finder(environment, console)?.list();
     if args.format.is_json() {
         console.print_json(&listed.iter().map(Entry).collect::<Vec<_>>())?;
         return Ok(Exit::Ok);
     }
-    let mut table = Table::new(["name", "version", "format", "tier", "where", "what it is for"]);
+    let mut table = Table::new(["name", "version", "format", "tier", "location", "description"]);
     for module in &listed {
         table.row(cells(module));
     }

@@ -61,9 +61,9 @@ impl Provider for Logged {
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
         Box::pin(async move {
             if let Ok(Some(wire)) = self.0.render(request) {
-                info!(method = wire.method, url = wire.url, bytes = wire.body.len(), "asking");
+                info!(method = wire.method, url = wire.url, bytes = wire.body.len(), "calling the provider");
             }
-            let reply = self.0.ask(request).await.inspect_err(|error| info!(%error, "no answer"))?;
+            let reply = self.0.ask(request).await.inspect_err(|error| info!(%error, "the call failed"))?;
             let mut log = Log::default();
             let logged: ModelStream = Box::pin(reply.inspect(move |event| log.event(event)));
             Ok(logged)
@@ -83,26 +83,26 @@ impl Log {
     fn event(&mut self, event: &Result<ModelEvent, ProviderError>) {
         match event {
             Ok(ModelEvent::Text(text)) => {
-                debug!(bytes = text.len(), "a piece of the reply");
+                debug!(bytes = text.len(), "chunk of the reply");
                 self.text.push_str(text);
             }
             Ok(ModelEvent::Reasoning(text)) => {
-                debug!(bytes = text.len(), "a piece of the reasoning");
+                debug!(bytes = text.len(), "chunk of the reasoning");
                 self.reasoning.push_str(text);
             }
             Ok(ModelEvent::ToolCall(piece)) => {
-                debug!(bytes = piece.arguments.len(), "a piece of a tool call");
+                debug!(bytes = piece.arguments.len(), "chunk of a tool call");
             }
             Ok(ModelEvent::Media(media)) => {
-                debug!(media_type = media.media_type, bytes = media.data.len(), "a medium");
+                debug!(media_type = media.media_type, bytes = media.data.len(), "media item");
             }
-            Ok(ModelEvent::Started { model, id, .. }) => info!(model, id, "the reply begins"),
+            Ok(ModelEvent::Started { model, id, .. }) => info!(model, id, "reply started"),
             Ok(ModelEvent::Usage(usage)) => {
-                info!(input_tokens = usage.input_tokens, output_tokens = usage.output_tokens, "counted");
+                info!(input_tokens = usage.input_tokens, output_tokens = usage.output_tokens, "token usage");
             }
-            Ok(ModelEvent::Finished(reason)) => info!(reason = worded(reason), "the reply is finished"),
-            Ok(_) => debug!("an event of another kind"),
-            Err(error) => info!(%error, "the reply broke off"),
+            Ok(ModelEvent::Finished(reason)) => info!(reason = worded(reason), "reply finished"),
+            Ok(_) => debug!("other event"),
+            Err(error) => info!(%error, "reply interrupted"),
         }
     }
 }
@@ -123,8 +123,8 @@ fn worded(reason: &FinishReason) -> &str {
 impl Drop for Log {
     fn drop(&mut self) {
         if !self.reasoning.is_empty() {
-            debug!(text = self.reasoning, "the reasoning as it came");
+            debug!(text = self.reasoning, "raw reasoning");
         }
-        info!(text = self.text, "the reply as it came");
+        info!(text = self.text, "raw reply");
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, Fault> {
 
 fn unknown(name: &str) -> Fault {
     Fault::Usage {
-        message: format!("there is no command `{name}`"),
+        message: format!("unknown command `{name}`"),
         suggestion: Some("`cog help` lists the commands".to_owned()),
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn migrate(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, Fault> {
-    let finder = default_finder(environment)?;
+    let finder = default_finder(environment, console)?;
     let (mut done, mut worst) = (Vec::new(), Exit::Ok);
     for origin in origins(&finder, args)? {
         match one(&origin, args) {
@@ -41,7 +41,7 @@ pub(crate) fn migrate(
     Ok(worst)
 }
 
-const NOTHING: &str = "there is no module to migrate";
+const NOTHING: &str = "no modules to migrate";
 
 /// The modules to migrate. `--all` leaves out those that are built in; a named one is refused later.
 fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, Fault> {
@@ -67,16 +67,16 @@ impl Step {
         let Migration { name, from, to, notes, .. } = &self.migration;
         let name = paint.name(name);
         if self.migration.is_empty() {
-            return format!("{name}: nothing to do, it is {to}\n");
+            return format!("{name}: already {to}, nothing to do\n");
         }
         let mut text = if dry_run { colour(&self.migration.diff(), paint) } else { String::new() };
         let would = if dry_run { "would become" } else { "is now" };
         text += &format!("{name}: {would} {to} (was {from})\n");
         for note in notes {
-            text += &format!("  {} {note}\n", paint.odd("look at:"));
+            text += &format!("  {} {note}\n", paint.odd("note:"));
         }
         if let Some(backup) = &self.backup {
-            text += &format!("  {}\n", paint.dim(format_args!("the old folder is {}", backup.display())));
+            text += &format!("  {}\n", paint.dim(format_args!("backup: {}", backup.display())));
         }
         text
     }

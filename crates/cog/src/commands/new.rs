@@ -10,7 +10,7 @@ use crate::{args::NewArgs, exit::Exit, fault::Fault, output::Console, settings::
 pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     let folder = match &args.from {
         Some(from) => {
-            let origin = default_finder(environment)?.find(from)?;
+            let origin = default_finder(environment, console)?.find(from)?;
             scaffold::copy(&args.folder, &args.name, &origin)?
         }
         None => scaffold::new(&args.folder, &args.name, args.tier()?)?,

@@ -19,7 +19,7 @@ use crate::{
 /// Prints messages and request; text for a person, JSON for a program.
 pub(crate) fn render(args: &RenderArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     emit::check(args.output.output.as_deref())?;
-    let settings = Settings::read(args.model.flags(), environment)?;
+    let settings = Settings::load(args.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;
     if console.out().is_terminal && !args.output.pretty && args.output.output.is_none() {
         let layout = Layout { paint: console.out().paint, width: console.width() };
@@ -57,7 +57,7 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
         );
     }
     let Some(request) = &rendered.request else {
-        return text + &format!("{}\n", paint.dim("offline: there is no request"));
+        return text + &format!("{}\n", paint.dim("offline: no request"));
     };
     text += &format!("{}\n", paint.bold(format_args!("── {} {}", request.method, request.url)));
     for (name, value) in request.headers.iter().chain(&request.auth) {
@@ -75,7 +75,7 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
     if !rendered.lost.is_empty() {
         text += &format!(
             "\n{}\n",
-            paint.bold("── what this dialect cannot say; it is checked here all the same")
+            paint.bold("── not expressible in the provider's schema dialect; validated locally")
         );
     }
     for loss in &rendered.lost {

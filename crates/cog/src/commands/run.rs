@@ -26,7 +26,7 @@ pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -
         return Err(fault);
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
-    let settings = Settings::read(flags, environment)?;
+    let settings = Settings::load(flags, environment, console)?;
     let mut run = Run { args, settings, console, module: None };
     let ended = match run.ready() {
         Ok(ready) if args.stream.stream => run.stream(ready)?,

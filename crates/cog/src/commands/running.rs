@@ -54,7 +54,7 @@ pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -
     Access {
         folder,
         fetcher: settings.media.fetcher(),
-        by_address: settings.media.by_address.value,
+        by_address: settings.media.by_url.value,
         strip_metadata: settings.media.strip_metadata.value,
         files: settings.media.files(roots.into_iter().flatten().chain(input::media_files(flags))),
         tool: Some(settings.media.tool()),
@@ -82,7 +82,7 @@ pub(super) fn wait<T>(work: impl Future<Output = T>) -> Result<Option<T>, ErrorB
 /// E4000 where the system gives no event loop.
 pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ErrorBody> {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
-        ErrorBody::new(Code::InternalError, format!("the system gives no event loop: {error}"))
+        ErrorBody::new(Code::InternalError, format!("cannot start the async runtime: {error}"))
     })?;
     Ok(events.block_on(work))
 }

@@ -14,13 +14,13 @@ use crate::{
     exit::Exit,
     fault::Fault,
     output::Console,
-    settings::{Environment, Serving, Settings},
+    settings::{Environment, ServeSettings, Settings},
 };
 
 /// Serves until Ctrl-C or SIGTERM; at a second of them it ends at once.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let settings = Settings::read(args.model.flags(), environment)?;
-    let (mut serving, _) = Serving::read(&settings, |flag| args.knobs.get(flag))?;
+    let settings = Settings::load(args.model.flags(), environment, console)?;
+    let (mut serving, _) = ServeSettings::read(&settings, |flag| args.settings.get(flag))?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
     serving.server.access.check(serving.address()).map_err(|error| cannot_serve(&error))?;
     let asked = asking::asked(&settings, asking::Tape::Off)?;
@@ -32,7 +32,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         .build();
     let kept = SessionSettings {
         state_dir: serving.state_dir.clone(),
-        recovery: serving.sessions.recovery.filter(|_| serving.recovery),
+        recovery: serving.sessions.recovery.filter(|_| serving.resume),
         ..serving.sessions.clone()
     };
     let sessions = Sessions::open(kept).map_err(|error| cannot_keep(&error))?;
@@ -55,7 +55,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
 fn access(settings: &Settings, uploads: &MediaStore) -> Access {
     Access {
         fetcher: settings.media.fetcher(),
-        by_address: settings.media.by_address.value,
+        by_address: settings.media.by_url.value,
         strip_metadata: settings.media.strip_metadata.value,
         files: settings.media.files([]),
         uploads: Some(Arc::new(uploads.clone())),

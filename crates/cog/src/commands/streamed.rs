@@ -31,7 +31,7 @@ pub(super) fn require(module: &Module) -> Result<(), ErrorBody> {
         Some(_) => {
             let message = format!("`{}` does not stream: its response.mode is sync", module.manifest.name);
             Err(ErrorBody::new(Code::StreamingNotSupported, message).suggest(
-                "set response.mode to streaming or both in its manifest, or leave --require-streaming",
+                "set response.mode to streaming or both in its manifest, or omit --require-streaming",
             ))
         }
     }
@@ -176,7 +176,7 @@ impl<'a> ChunkFile<'a> {
 }
 
 fn begin(console: &Console) -> Progress<'_> {
-    Progress::begin(console, "waiting for the first word")
+    Progress::begin(console, "waiting for the first token")
 }
 
 /// One line, written at once: who reads it never sees a part for long.

@@ -4,6 +4,7 @@ use cog_module::{Finder, Origin};
 
 use crate::{
     fault::Fault,
+    output::Console,
     settings::{Environment, Flags, Settings},
 };
 
@@ -16,8 +17,8 @@ pub(super) fn finder(settings: &Settings) -> Finder {
 }
 
 /// The same for a command without settings of its own.
-pub(super) fn default_finder(environment: Environment) -> Result<Finder, Fault> {
-    Ok(finder(&Settings::read(Flags::default(), environment)?))
+pub(super) fn default_finder(environment: Environment, console: &Console) -> Result<Finder, Fault> {
+    Ok(finder(&Settings::load(Flags::default(), environment, console)?))
 }
 
 /// The modules that were named, or all of them, sorted by name.

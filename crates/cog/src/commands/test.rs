@@ -24,10 +24,10 @@ use crate::{
 /// Runs the golden tests of the modules and reports on them.
 pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     if args.record && !args.model.names_provider() {
-        return Err(Fault::usage("--record has nothing to record: `offline` asks nobody"));
+        return Err(Fault::usage("--record requires a provider: `offline` calls no model"));
     }
     emit::check(args.output.as_deref())?;
-    let settings = Settings::read(args.model.flags(), environment)?;
+    let settings = Settings::load(args.model.flags(), environment, console)?;
     let finder = targets::finder(&settings);
     let targets = targets::targets(&finder, &args.modules, args.all)?;
     let bench = Bench {
@@ -110,11 +110,8 @@ impl Bench<'_> {
 /// A built-in module cannot be written to.
 fn built_in(module: &Module) -> ErrorBody {
     let name = &module.manifest.name;
-    ErrorBody::new(
-        Code::PermissionDenied,
-        format!("`{name}` is built in: nothing can be written beside its tests"),
-    )
-    .suggest(format!("`cog new NAME --from {name}` copies it out"))
+    ErrorBody::new(Code::PermissionDenied, format!("`{name}` is built in, so its tests cannot be changed"))
+        .suggest(format!("copy it with `cog new NAME --from {name}`"))
 }
 
 impl CaseReport {

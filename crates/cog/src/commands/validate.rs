@@ -17,7 +17,7 @@ pub(crate) fn validate(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, Fault> {
-    let finder = default_finder(environment)?;
+    let finder = default_finder(environment, console)?;
     let level = level(args.level);
     let targets = targets(&finder, &args.modules, args.all)?;
     let reports: Vec<Report> =

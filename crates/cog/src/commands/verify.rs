@@ -15,7 +15,7 @@ use crate::{
 pub(crate) fn verify(args: &VerifyArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
     let module = match &args.module {
         Some(name) => {
-            let module = cog_module::load(&default_finder(environment)?.find(name)?)?;
+            let module = cog_module::load(&default_finder(environment, console)?.find(name)?)?;
             console.diagnose(&module.warnings);
             Some(module)
         }

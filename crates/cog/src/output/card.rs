@@ -23,11 +23,8 @@ pub(crate) fn card(envelope: &Envelope, module: Option<&Module>, layout: Layout)
         Outcome::Failure { error, partial_data } => {
             text += &failure(error, layout);
             if let Some(partial) = partial_data {
-                text += &format!(
-                    "\n{}\n{}",
-                    layout.paint.dim("what there is of the answer"),
-                    layout.tree(partial.node(), 2)
-                );
+                text +=
+                    &format!("\n{}\n{}", layout.paint.dim("partial answer"), layout.tree(partial.node(), 2));
             }
         }
     }

@@ -120,7 +120,7 @@ impl View {
             growing: None,
             characters: 0,
             percent: 0,
-            stage: "waiting for the first word".to_owned(),
+            stage: "waiting for the first token".to_owned(),
             judgement: String::new(),
             notes: Vec::new(),
             resets: 0,
@@ -173,8 +173,8 @@ impl View {
         self.judgement.clear();
         let why = self.notes.drain(..).next_back();
         self.stage = match why {
-            Some(note) => printable(&format!("asking again, for {}: {}", note.place, note.message)),
-            None => "beginning anew".to_owned(),
+            Some(note) => printable(&format!("retrying after {}: {}", note.place, note.message)),
+            None => "starting again".to_owned(),
         };
     }
 
@@ -196,7 +196,7 @@ impl View {
         lines
     }
 
-    /// `⠙ data.issues[0].title · 210 characters · begun 2 times · 3 s`.
+    /// `⠙ data.issues[0].title · 210 characters · attempt 2 · 3 s`.
     fn status(&self, columns: usize, elapsed: Duration) -> Line {
         let mut parts = Vec::new();
         if self.characters > 0 {
@@ -206,7 +206,7 @@ impl View {
             parts.push(format!("{} %", self.percent));
         }
         if self.resets > 0 {
-            parts.push(format!("begun {} times", self.resets + 1));
+            parts.push(format!("attempt {}", self.resets + 1));
         }
         parts.push(format!("{} s", elapsed.as_secs()));
         let facts = parts.join(" · ");

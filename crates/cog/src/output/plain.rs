@@ -46,7 +46,7 @@ impl Fields {
                 lines.push(line(field, data));
             }
             Chunk::Snapshot { field: None, data, .. } if data.node().is_empty() => {
-                lines.push("what was told so far is taken back".to_owned());
+                lines.push("the output so far is retracted; the model is called again".to_owned());
             }
             Chunk::Progress(progress) => lines.extend(
                 progress

@@ -4,7 +4,11 @@ use cog_module::{Diagnostic, Severity};
 use cog_spec::{ErrorBody, Warning};
 use tracing::{error, info, warn};
 
-use super::{Console, text::printable_lines};
+use super::{
+    Console,
+    text::{printable, printable_lines},
+};
+use crate::settings::Deprecated;
 
 /// Why something could not be done.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +37,16 @@ impl Console {
             return info!("{text}");
         }
         self.tell(&format!("{} {}", self.err().paint.dim("note:"), printable_lines(text)));
+    }
+
+    /// Warns about a deprecated name: `warning: --drain is deprecated; use --shutdown-timeout`.
+    pub(crate) fn deprecated(&self, name: &Deprecated) {
+        let Deprecated { old, new } = name;
+        if self.logs_json() {
+            return warn!(old, new, "deprecated");
+        }
+        let head = self.err().paint.odd("warning");
+        self.tell(&format!("{head}: {} is deprecated; use {new}", printable(old)));
     }
 
     /// Tells a warning of a run: `warning[W4001]: …`.

@@ -1,10 +1,10 @@
-//! The variables of the process.
+//! The environment variables of the process.
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf};
 
 use super::Veil;
 
-/// The variables of the process, read once. A blank variable counts as one that is not set.
+/// The environment variables of the process, read once. A blank variable counts as unset.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     variables: HashMap<OsString, OsString>,
@@ -12,8 +12,8 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// What the process was started with.
-    #[expect(clippy::disallowed_methods, reason = "this is the edge: the one place where variables are read")]
+    /// Reads the variables of the process.
+    #[expect(clippy::disallowed_methods, reason = "this is the only place where variables are read")]
     pub(crate) fn of_process() -> Self {
         Self { variables: std::env::vars_os().collect(), veil: Veil::default() }
     }
@@ -23,26 +23,38 @@ impl Environment {
         &self.veil
     }
 
-    /// A variable as text; none where it is blank. What is no UTF-8 in it is replaced, so that it is
-    /// refused as the value it is rather than taken for absent.
+    /// Returns a variable as text, unless it is blank. Invalid UTF-8 is replaced, so that the value is rejected and not
+    /// taken as unset.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         let value = self.variables.get(OsString::from(name).as_os_str())?.to_string_lossy();
         let value = value.trim();
         (!value.is_empty()).then(|| value.to_owned())
     }
 
-    /// A variable as one path.
+    /// Returns a variable as a path.
     pub(crate) fn path(&self, name: &str) -> Option<PathBuf> {
         let value = self.variables.get(OsString::from(name).as_os_str())?;
         (!value.is_empty()).then(|| PathBuf::from(value))
     }
 
-    /// A variable as a list of paths, separated as in `PATH`.
+    /// Returns a variable as a list of paths, separated as in `PATH`.
     pub(crate) fn paths(&self, name: &str) -> Option<Vec<PathBuf>> {
         let value = self.variables.get(OsString::from(name).as_os_str())?;
         let paths: Vec<_> =
             std::env::split_paths(value).filter(|path| !path.as_os_str().is_empty()).collect();
         (!paths.is_empty()).then_some(paths)
+    }
+
+    /// Moves the value of a variable to another one, unless that one is set. Returns whether there was a value.
+    pub(super) fn rename(&mut self, old: &str, new: &str) -> bool {
+        if self.get(old).is_none() {
+            return false;
+        }
+        let is_set = self.get(new).is_some();
+        if let Some(value) = self.variables.remove(OsString::from(old).as_os_str()).filter(|_| !is_set) {
+            self.variables.insert(new.into(), value);
+        }
+        true
     }
 }
 

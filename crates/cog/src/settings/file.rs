@@ -1,4 +1,4 @@
-//! The settings files: `./cog.toml`, and the operator's own `~/.config/cog/config.toml`.
+//! The settings files: `./cog.toml`, and the operator's `~/.config/cog/config.toml`.
 
 use std::{
     collections::BTreeMap,
@@ -10,32 +10,36 @@ use cog_module::files::{self, FileError};
 use cog_provider::vendors::Vendor;
 use serde::Deserialize;
 
-use super::{KNOBS, SettingsError, duration, media::MediaContent};
+use super::{
+    Deprecated, SERVER_SETTINGS, SettingsError, duration, media::MediaContent, renamed::rename_keys,
+};
 
-/// The largest settings file.
+/// The maximum size of a settings file.
 const LIMIT: u64 = 256 * 1024;
 
-/// A settings file that was read.
+/// A settings file.
 #[derive(Debug)]
 pub(super) struct SettingsFile {
-    /// Where it lies.
+    /// Its path.
     pub(super) path: PathBuf,
-    /// What it sets.
+    /// Its settings.
     pub(super) content: Content,
+    /// The deprecated keys that it uses.
+    pub(super) deprecated: Vec<Deprecated>,
 }
 
-/// What a settings file may set. An unknown key is an error: a misspelt setting must not be silent.
+/// The keys of a settings file. An unknown key is an error, so that no misspelt key is ignored.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Content {
     pub(super) provider: Option<String>,
     pub(super) model: Option<String>,
     pub(super) timeout: Option<Span>,
-    pub(super) first_token: Option<Span>,
-    pub(super) stall: Option<Span>,
+    pub(super) first_token_timeout: Option<Span>,
+    pub(super) idle_timeout: Option<Span>,
     pub(super) retries: Option<u32>,
     pub(super) breaker_failures: Option<u32>,
-    pub(super) breaker_pause: Option<Span>,
+    pub(super) breaker_reset_timeout: Option<Span>,
     pub(super) strict: Option<bool>,
     pub(super) modules: Option<Vec<PathBuf>>,
     #[serde(default)]
@@ -46,7 +50,7 @@ pub(super) struct Content {
     pub(super) providers: BTreeMap<String, VendorContent>,
 }
 
-/// `[providers.NAME]`: what a settings file may set for one vendor.
+/// `[providers.NAME]` of a settings file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct VendorContent {
@@ -55,7 +59,7 @@ pub(super) struct VendorContent {
     pub(super) model: Option<String>,
 }
 
-/// A length of time, written `30s`.
+/// A duration, written `30s`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct Span(pub(super) Duration);
@@ -68,39 +72,43 @@ impl TryFrom<String> for Span {
     }
 }
 
-/// Whose file it is.
+/// The owner of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Whoever wrote the working directory: a project, perhaps a stranger's.
+    /// The author of the working directory, who is not trusted.
     Project,
     /// The operator.
     Operator,
 }
 
 impl SettingsFile {
-    /// Reads a settings file; none where there is none.
+    /// Reads a settings file, if it exists.
     pub(super) fn read(path: PathBuf, owner: Owner) -> Result<Option<Self>, SettingsError> {
         let text = match files::read_text(&path, LIMIT) {
             Ok(text) => text,
             Err(FileError::Missing | FileError::Empty) => return Ok(None),
             Err(error) => return Err(SettingsError::Unreadable { path, message: error.to_string() }),
         };
-        let content = toml::from_str(&text).map_err(|error| syntax(&path, &text, &error))?;
-        let file = Self { path, content };
+        let mut table: toml::Table = toml::from_str(&text).map_err(|error| syntax(&path, &text, &error))?;
+        let deprecated = rename_keys(&mut table, &path.display().to_string());
+        // Parsed from the text where possible, since only then errors have a line.
+        let content = if deprecated.is_empty() { toml::from_str(&text) } else { Content::deserialize(table) };
+        let content = content.map_err(|error| syntax(&path, &text, &error))?;
+        let file = Self { path, content, deprecated };
         if owner == Owner::Project {
-            file.refuse_what_is_the_operators()?;
+            file.reject_operator_keys()?;
         }
-        file.refuse_unknown_providers()?;
+        file.reject_unknown_providers()?;
         Ok(Some(file))
     }
 
-    /// The file's folder, to which its relative paths refer.
-    pub(super) fn folder(&self) -> &Path {
+    /// Returns the file's directory, where its relative paths start.
+    pub(super) fn directory(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Addresses, keys and roots come from the operator alone (docs/spec/settings.md).
-    fn refuse_what_is_the_operators(&self) -> Result<(), SettingsError> {
+    /// Rejects URLs, keys and roots, which only the operator may set (docs/spec/settings.md).
+    fn reject_operator_keys(&self) -> Result<(), SettingsError> {
         let forbidden = |key: String| SettingsError::Forbidden { path: self.path.clone(), key };
         if self.content.modules.is_some() {
             return Err(forbidden("modules".to_owned()));
@@ -108,7 +116,9 @@ impl SettingsFile {
         if self.content.media != MediaContent::default() {
             return Err(forbidden("media".to_owned()));
         }
-        let is_operators = |key: &&String| KNOBS.iter().any(|knob| knob.is_operators && knob.key == *key);
+        let is_operators = |key: &&String| {
+            SERVER_SETTINGS.iter().any(|setting| setting.is_operators && setting.key() == **key)
+        };
         if let Some(key) = self.content.server.keys().find(is_operators) {
             return Err(forbidden(format!("server.{key}")));
         }
@@ -123,7 +133,7 @@ impl SettingsFile {
         Ok(())
     }
 
-    fn refuse_unknown_providers(&self) -> Result<(), SettingsError> {
+    fn reject_unknown_providers(&self) -> Result<(), SettingsError> {
         match self.content.providers.keys().find(|name| Vendor::named(name).is_none()) {
             Some(name) => Err(SettingsError::UnknownProvider { path: self.path.clone(), name: name.clone() }),
             None => Ok(()),
@@ -132,8 +142,8 @@ impl SettingsFile {
 }
 
 fn syntax(path: &Path, text: &str, error: &toml::de::Error) -> SettingsError {
-    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line = before.lines().count().max(1) + usize::from(before.ends_with('\n'));
-    let message = error.message().replace('\n', " ");
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map(|before| before.lines().count().max(1) + usize::from(before.ends_with('\n')));
+    let message = error.message().replace('\n', " ").replacen("unknown field", "unknown key", 1);
     SettingsError::Syntax { path: path.to_owned(), line, message }
 }

@@ -1,4 +1,4 @@
-//! What a run may open of what inputs name: addresses and files. All of it is the operator's (docs/spec/settings.md).
+//! Which URLs and files of inputs a run may open. Only the operator may set it (docs/spec/settings.md).
 
 use std::{
     path::{Path, PathBuf},
@@ -10,15 +10,16 @@ use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, R
 use serde::Deserialize;
 
 use super::{
-    Layers, Names, Row, Setting, SettingsError, Shown, Source, at_home, count, duration,
+    Row, Setting, SettingsError, Shown, Source, count, duration,
     file::Span,
+    layers::{Layers, Names, expand_home},
     server::{bytes, show_bytes},
     table::row,
     yes_or_no,
 };
 
 const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
-const BY_ADDRESS: Names = Names { flag: "", variable: "COG_MEDIA_BY_ADDRESS" };
+const BY_URL: Names = Names { flag: "", variable: "COG_MEDIA_BY_URL" };
 const STRIP_METADATA: Names = Names { flag: "", variable: "COG_MEDIA_STRIP_METADATA" };
 const ALLOW: Names = Names { flag: "", variable: "COG_MEDIA_ALLOW" };
 const PROXY: Names = Names { flag: "", variable: "COG_MEDIA_PROXY" };
@@ -28,30 +29,30 @@ const CACHE: Names = Names { flag: "", variable: "COG_MEDIA_CACHE" };
 const ROOTS: &str = "COG_MEDIA_ROOTS";
 const FFMPEG: &str = "COG_MEDIA_FFMPEG";
 
-/// What a run may open.
+/// The settings of media.
 #[derive(Debug)]
 pub(crate) struct MediaSettings {
-    /// Whether addresses are fetched at all (ruling R11).
+    /// Whether URLs are fetched at all (ruling R11).
     pub(crate) fetch: Setting<bool>,
-    /// Whether pictures may go to vendors by their addresses.
-    pub(crate) by_address: Setting<bool>,
-    /// Whether metadata are stripped, where manifests are not to say it.
+    /// Whether images may be sent to providers as URLs.
+    pub(crate) by_url: Setting<bool>,
+    /// Whether metadata is removed; overrides the manifest.
     pub(crate) strip_metadata: Setting<Option<bool>>,
-    /// What may be asked beside the public network.
+    /// The hosts and networks that may be fetched in addition to the public network.
     pub(crate) allow: Setting<Vec<AllowRule>>,
-    /// By way of which proxy; none where addresses are dialled.
+    /// The proxy for fetches.
     pub(crate) proxy: Setting<Option<Proxy>>,
-    /// The longest that one fetch may take.
+    /// The maximum time of one fetch.
     pub(crate) timeout: Setting<Duration>,
-    /// The most redirects of one fetch.
+    /// The maximum redirects of one fetch.
     pub(crate) redirects: Setting<u32>,
-    /// The most bytes that are kept of what was fetched.
+    /// The maximum size of the cache of fetched files.
     pub(crate) cache: Setting<usize>,
-    /// Folders whose files may be read, beside those that a command adds.
+    /// Directories whose files may be read, in addition to those of the command.
     pub(crate) roots: Setting<Vec<PathBuf>>,
-    /// The ffmpeg that takes frames and sound tracks, where one was named.
+    /// The ffmpeg that extracts frames and audio, if one is set.
     pub(crate) ffmpeg: Setting<Option<PathBuf>>,
-    /// Where else it is looked for.
+    /// The directories to search for ffmpeg otherwise.
     path: Vec<PathBuf>,
 }
 
@@ -60,7 +61,7 @@ pub(crate) struct MediaSettings {
 #[serde(deny_unknown_fields)]
 pub(super) struct MediaContent {
     fetch: Option<bool>,
-    by_address: Option<bool>,
+    by_url: Option<bool>,
     strip_metadata: Option<bool>,
     allow: Option<Vec<Rule>>,
     proxy: Option<Way>,
@@ -71,7 +72,7 @@ pub(super) struct MediaContent {
     ffmpeg: Option<PathBuf>,
 }
 
-/// A rule, written as a text.
+/// A rule, as a string.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 struct Rule(AllowRule);
@@ -84,7 +85,7 @@ impl TryFrom<String> for Rule {
     }
 }
 
-/// A proxy, written as a text.
+/// A proxy, as a string.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
 struct Way(Proxy);
@@ -110,15 +111,21 @@ impl TryFrom<String> for Amount {
     }
 }
 
+impl MediaContent {
+    fn roots(&self) -> Option<&Vec<PathBuf>> {
+        self.roots.as_ref()
+    }
+}
+
 impl MediaSettings {
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
         let limits = FetchLimits::default();
         let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
-        let by_address = layers.pick(BY_ADDRESS, None, yes_or_no, |file| file.media.by_address)?;
+        let by_url = layers.pick(BY_URL, None, yes_or_no, |file| file.media.by_url)?;
         let strip_metadata =
             layers.pick(STRIP_METADATA, None, yes_or_no, |file| file.media.strip_metadata)?;
-        let of_file = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
-        let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(of_file))?;
+        let unwrap = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
+        let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(unwrap))?;
         let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
         let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;
         let timeout = layers.pick(TIMEOUT, None, duration::parse, |file| Some(file.media.timeout?.0))?;
@@ -126,32 +133,32 @@ impl MediaSettings {
         let cache = layers.pick(CACHE, None, bytes, |file| Some(file.media.cache?.0))?;
         Ok(Self {
             fetch: fetch.unwrap_or_else(|| Setting::default(true)),
-            by_address: by_address.unwrap_or_else(|| Setting::default(false)),
+            by_url: by_url.unwrap_or_else(|| Setting::default(false)),
             strip_metadata: strip_metadata.map_or_else(|| Setting::default(None), Setting::some),
             allow: allow.unwrap_or_else(|| Setting::default(Vec::new())),
             proxy: proxy.map_or_else(|| Setting::default(None), Setting::some),
             timeout: timeout.unwrap_or_else(|| Setting::default(limits.timeout)),
             redirects: redirects.unwrap_or_else(|| Setting::default(limits.redirects)),
             cache: cache.unwrap_or_else(|| Setting::default(limits.cache)),
-            roots: roots(layers, home),
+            roots: layers.directories(ROOTS, home, |file| file.media.roots()),
             ffmpeg: ffmpeg(layers, home).unwrap_or_else(|| Setting::default(None)),
             path: layers.environment.paths("PATH").unwrap_or_default(),
         })
     }
 
-    /// What reads documents, sound and video: this very program, started again.
+    /// Returns the tool that reads documents, audio and video: this program as a child process.
     pub(crate) fn tool(&self) -> Arc<Tool> {
         let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog"));
         let ffmpeg = self.ffmpeg.value.clone().or_else(|| found_in(&self.path));
         Arc::new(Tool::new(program).with_ffmpeg(ffmpeg))
     }
 
-    /// What judges addresses.
+    /// Returns the guard that decides which URLs may be fetched.
     pub(crate) fn guard(&self) -> UrlGuard {
         UrlGuard::new(self.allow.value.clone())
     }
 
-    /// What fetches addresses; none where that is off.
+    /// Returns the fetcher of URLs, unless fetching is off.
     pub(crate) fn fetcher(&self) -> Option<Arc<Fetcher>> {
         let mut limits = FetchLimits::default();
         limits.timeout = self.timeout.value;
@@ -164,16 +171,16 @@ impl MediaSettings {
         }))
     }
 
-    /// What opens files: under the operator's roots, and these.
+    /// Returns the guard that opens files in the operator's roots and in `roots`.
     pub(crate) fn files(&self, roots: impl IntoIterator<Item = PathBuf>) -> FileGuard {
         FileGuard::new(self.roots.value.iter().cloned().chain(roots))
     }
 
-    /// Every setting as it is shown.
+    /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> Vec<Row> {
         vec![
             row("media.fetch", &self.fetch, |is_on| Shown::Switch(*is_on)),
-            row("media.by_address", &self.by_address, |is_on| Shown::Switch(*is_on)),
+            row("media.by_url", &self.by_url, |is_on| Shown::Switch(*is_on)),
             row("media.strip_metadata", &self.strip_metadata, |strip| {
                 strip.map_or(Shown::Nothing, Shown::Switch)
             }),
@@ -188,40 +195,27 @@ impl MediaSettings {
     }
 }
 
-fn roots(layers: &Layers<'_>, home: Option<&Path>) -> Setting<Vec<PathBuf>> {
-    if let Some(value) = layers.environment.paths(ROOTS) {
-        return Setting { value, source: Source::Variable(ROOTS) };
-    }
-    let of_file = || {
-        let file = layers.operator.as_ref()?;
-        let folders = file.content.media.roots.as_ref()?;
-        let value = folders.iter().map(|folder| file.folder().join(at_home(folder, home))).collect();
-        Some(Setting::of_file(value, &file.path))
-    };
-    of_file().unwrap_or_else(|| Setting::default(Vec::new()))
-}
-
 fn ffmpeg(layers: &Layers<'_>, home: Option<&Path>) -> Option<Setting<Option<PathBuf>>> {
     if let Some(path) = layers.environment.path(FFMPEG) {
-        return Some(Setting { value: Some(path), source: Source::Variable(FFMPEG) });
+        return Some(Setting { value: Some(path), source: Source::variable(FFMPEG) });
     }
     let file = layers.operator.as_ref()?;
     let path = file.content.media.ffmpeg.as_ref()?;
-    Some(Setting::of_file(Some(file.folder().join(at_home(path, home))), &file.path))
+    Some(Setting::from_file(Some(file.directory().join(expand_home(path, home))), &file.path))
 }
 
-/// The ffmpeg of the first folder that has one. A folder that is not absolute would depend on where the program runs.
+/// Returns the first ffmpeg in these directories. Relative directories are skipped: they depend on the working directory.
 fn found_in(path: &[PathBuf]) -> Option<PathBuf> {
     let name = format!("ffmpeg{}", std::env::consts::EXE_SUFFIX);
     path.iter()
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(&name))
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(&name))
         .find(|file| file.is_file())
 }
 
 fn rules(text: &str) -> Result<Vec<AllowRule>, String> {
-    let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
-    words.map(|word| word.parse().map_err(|error: RuleError| error.to_string())).collect()
+    let rules = text.split(',').map(str::trim).filter(|rule| !rule.is_empty());
+    rules.map(|rule| rule.parse().map_err(|error: RuleError| error.to_string())).collect()
 }
 
 #[cfg(test)]
@@ -237,31 +231,34 @@ mod tests {
         Settings::read(Flags::default(), environment).map_err(|error| error.to_string())
     }
 
-    fn judged(settings: &Settings, url: &str) -> bool {
+    fn is_allowed(settings: &Settings, url: &str) -> bool {
         settings.media.guard().judge(url).is_ok()
     }
 
     #[test]
-    fn nothing_but_the_public_network_is_asked_unless_the_operator_allows_it() {
+    fn fetches_only_public_hosts_unless_operator_allows_others() {
         let settings = read(&[], "").unwrap();
-        assert!(judged(&settings, "https://example.com/") && !judged(&settings, "http://10.0.0.1/"));
+        assert!(is_allowed(&settings, "https://example.com/") && !is_allowed(&settings, "http://10.0.0.1/"));
         let file = "[media]\nallow = [\"10.0.0.0/8\", \"media.internal:8443\"]\n";
         let settings = read(&[], file).unwrap();
-        assert!(judged(&settings, "http://10.0.0.1/") && judged(&settings, "https://media.internal:8443/"));
+        assert!(
+            is_allowed(&settings, "http://10.0.0.1/")
+                && is_allowed(&settings, "https://media.internal:8443/")
+        );
         let settings = read(&[("COG_MEDIA_ALLOW", "127.0.0.1:9000, a.lan,")], file).unwrap();
-        assert!(judged(&settings, "http://127.0.0.1:9000/") && judged(&settings, "http://a.lan/"));
-        assert!(!judged(&settings, "http://10.0.0.1/"), "a variable stands in place of the file");
+        assert!(is_allowed(&settings, "http://127.0.0.1:9000/") && is_allowed(&settings, "http://a.lan/"));
+        assert!(!is_allowed(&settings, "http://10.0.0.1/"), "a variable replaces the file");
     }
 
     #[test]
-    fn fetching_can_be_off() {
+    fn fetching_can_be_disabled() {
         assert!(read(&[], "").unwrap().media.fetcher().is_some());
         assert!(read(&[], "[media]\nfetch = false\n").unwrap().media.fetcher().is_none());
         assert!(read(&[("COG_MEDIA_FETCH", "off")], "").unwrap().media.fetcher().is_none());
     }
 
     #[test]
-    fn limits_are_the_documented_ones_unless_the_operator_sets_others() {
+    fn defaults_match_documentation() {
         let shown = |settings: &Settings| {
             let rows = settings.media.rows().into_iter();
             rows.map(|row| format!("{} {}", row.name, row.value)).collect::<Vec<_>>().join("\n")
@@ -282,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_told_with_what_to_write() {
+    fn invalid_rule_is_an_error_with_examples() {
         let said = "`10.0.0.0/99` names no network, address or host: write 10.0.0.0/8, 127.0.0.1:9000, \
                     media.internal or *.media.internal";
         let error = read(&[], "[media]\nallow = [\"10.0.0.0/99\"]\n").unwrap_err();

@@ -1,7 +1,7 @@
-//! What `cog serve` is set up with: flag, `COG_SERVE_…`, `[server]` of a settings file, default.
+//! Settings of `cog serve`, from flags, `COG_SERVE_…`, `[server]` of a settings file, and defaults.
 
 mod amount;
-mod knob;
+mod setting;
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -14,30 +14,30 @@ use cog_server::ServerSettings;
 use super::{Row, Setting, Settings, SettingsError, SettingsFile, Source};
 
 pub(super) use self::amount::{bytes, show_bytes};
-pub(crate) use self::knob::{KNOBS, Knob};
+pub(crate) use self::setting::{SERVER_SETTINGS, ServerSetting};
 
-/// What a server is set up with.
+/// The settings of `cog serve`.
 #[derive(Debug, Clone)]
-pub(crate) struct Serving {
-    /// Where it listens.
+pub(crate) struct ServeSettings {
+    /// The IP address to listen on.
     pub(crate) listen: IpAddr,
-    /// At which port; 0 for any that is free.
+    /// The port; 0 = any free port.
     pub(crate) port: u16,
-    /// How many threads work; 0 for as many as there are processors.
+    /// The worker threads; 0 = one per processor.
     pub(crate) workers: usize,
-    /// The file of tokens, one of which every request must bring.
+    /// The file of tokens that clients authenticate with.
     pub(crate) token_file: Option<PathBuf>,
-    /// Where sessions are kept on disk.
+    /// The directory to store sessions in.
     pub(crate) state_dir: Option<PathBuf>,
-    /// Whether a stream that was cut can be resumed.
-    pub(crate) recovery: bool,
+    /// Whether interrupted streams can be resumed.
+    pub(crate) resume: bool,
     /// Limits of requests, streams and connections.
     pub(crate) server: ServerSettings,
     /// Limits of sessions.
     pub(crate) sessions: SessionSettings,
 }
 
-impl Default for Serving {
+impl Default for ServeSettings {
     fn default() -> Self {
         Self {
             listen: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -45,93 +45,94 @@ impl Default for Serving {
             workers: 0,
             token_file: None,
             state_dir: None,
-            recovery: true,
+            resume: true,
             server: ServerSettings::default(),
             sessions: SessionSettings::default(),
         }
     }
 }
 
-impl Serving {
-    /// The strongest value of each setting; `flag` gives what was typed.
+impl ServeSettings {
+    /// Reads each setting from its strongest source; `flag` returns the value of a flag.
     ///
     /// # Errors
-    /// A value that cannot be understood, or a file that sets what it may not.
+    /// An invalid value, or an unknown key in a settings file.
     pub(crate) fn read(
         settings: &Settings,
         flag: impl Fn(&str) -> Option<String>,
     ) -> Result<(Self, Vec<Row>), SettingsError> {
-        settings.refuse_unknown_server_keys()?;
-        let mut serving = Self::default();
+        settings.reject_unknown_server_keys()?;
+        let mut serve = Self::default();
         let mut rows = Vec::new();
-        for knob in KNOBS {
-            let Setting { value, source } = settings.strongest(knob, flag(knob.flag));
+        for setting in SERVER_SETTINGS {
+            let Setting { value, source } = settings.strongest(setting, flag(setting.flag));
             if let Some(text) = value {
-                knob.set(&mut serving, &text).map_err(|message| wrong(&source, knob, message))?;
+                setting.set(&mut serve, &text).map_err(|message| invalid(&source, setting, message))?;
             }
-            rows.push(Row { name: format!("server.{}", knob.key), value: knob.show(&mut serving), source });
+            let name = format!("server.{}", setting.key());
+            rows.push(Row { name, value: setting.show(&mut serve), source });
         }
-        Ok((serving, rows))
+        Ok((serve, rows))
     }
 
-    /// Where to listen.
+    /// Returns the socket address to listen on.
     pub(crate) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.listen, self.port)
     }
 }
 
 impl Settings {
-    fn strongest(&self, knob: &Knob, flag: Option<String>) -> Setting<Option<String>> {
+    fn strongest(&self, setting: &ServerSetting, flag: Option<String>) -> Setting<Option<String>> {
         if let Some(value) = flag {
-            return Setting { value: Some(value), source: Source::Flag(knob.flag) };
+            return Setting { value: Some(value), source: Source::flag(format!("--{}", setting.flag)) };
         }
-        if let Some(value) = self.environment.get(knob.variable) {
-            return Setting { value: Some(value), source: Source::Variable(knob.variable) };
+        let variable = setting.variable();
+        if let Some(value) = self.environment.get(&variable) {
+            return Setting { value: Some(value), source: Source::variable(variable) };
         }
         for file in [self.project.as_ref(), self.operator.as_ref()].into_iter().flatten() {
-            if let Some(value) = file.content.server.get(knob.key) {
-                return Setting::of_file(Some(text(value)), &file.path);
+            if let Some(value) = file.content.server.get(&setting.key()) {
+                return Setting::from_file(Some(text(value)), &file.path);
             }
         }
         Setting::default(None)
     }
 
-    fn refuse_unknown_server_keys(&self) -> Result<(), SettingsError> {
+    fn reject_unknown_server_keys(&self) -> Result<(), SettingsError> {
         let files = [self.project.as_ref(), self.operator.as_ref()].into_iter().flatten();
         files.into_iter().try_for_each(known_keys)
     }
 }
 
 fn known_keys(file: &SettingsFile) -> Result<(), SettingsError> {
-    match file.content.server.keys().find(|key| !KNOBS.iter().any(|knob| knob.key == *key)) {
+    let known: Vec<_> = SERVER_SETTINGS.iter().map(ServerSetting::key).collect();
+    match file.content.server.keys().find(|key| !known.contains(key)) {
         None => Ok(()),
         Some(key) => {
-            let known: Vec<_> = KNOBS.iter().map(|knob| knob.key).collect();
-            let message = format!("`server.{key}` is not known; there are {}", known.join(", "));
-            Err(SettingsError::Server { place: Some(file.path.display().to_string()), message })
+            let message = format!("unknown key `server.{key}`; known keys: {}", known.join(", "));
+            Err(SettingsError::Server { file: Some(file.path.display().to_string()), message })
         }
     }
 }
 
-/// A value of a file as it would be typed.
+/// Converts a value of a file to the form of a flag.
 fn text(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         toml::Value::Integer(number) => number.to_string(),
         toml::Value::Boolean(is_on) => is_on.to_string(),
         toml::Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
-        // No setting takes any other kind, and each says so.
+        // No setting accepts other types, and each reports it.
         other => other.type_str().to_owned(),
     }
 }
 
-fn wrong(source: &Source, knob: &Knob, message: String) -> SettingsError {
-    let (message, place) = match source {
-        Source::Flag(flag) => (format!("--{flag}: {message}"), None),
-        Source::Variable(name) => (format!("{name}: {message}"), None),
-        _ => (format!("server.{}: {message}", knob.key), Some(source.to_string())),
+fn invalid(source: &Source, setting: &ServerSetting, message: String) -> SettingsError {
+    let (message, file) = match source {
+        Source::Flag(name) | Source::Variable(name) => (format!("{name}: {message}"), None),
+        _ => (format!("server.{}: {message}", setting.key()), Some(source.to_string())),
     };
-    SettingsError::Server { place, message }
+    SettingsError::Server { file, message }
 }
 
 #[cfg(test)]

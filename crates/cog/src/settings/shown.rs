@@ -4,31 +4,31 @@ use std::{fmt, path::Path};
 
 use cog_json::{ToJson, Writer};
 
-/// A value: as text what would be typed, in JSON of the kind that it is.
+/// The value of a setting: as text in the form in which it is set, in JSON with its own type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// Nobody set it: `-`, null.
+    /// Not set: `-`, null.
     Nothing,
     Switch(bool),
     Count(u64),
-    /// A word, and what is typed with a unit: `30s`, `256MiB`.
+    /// A text, also one with a unit: `30s`, `256MiB`.
     Text(String),
-    /// Several; `-` and an empty array where there are none.
+    /// A list; `-` and `[]` if it is empty.
     List(Vec<String>),
 }
 
 impl Shown {
-    /// A text, where there is one.
+    /// Returns the text of a value, if it is set.
     pub(super) fn maybe(text: Option<impl ToString>) -> Self {
         text.map_or(Self::Nothing, |text| Self::Text(text.to_string()))
     }
 
-    /// A path, where there is one.
+    /// Returns the text of a path, if it is set.
     pub(super) fn path(path: Option<impl AsRef<Path>>) -> Self {
         Self::maybe(path.map(|path| path.as_ref().display().to_string()))
     }
 
-    /// Each of these.
+    /// Returns the texts of several values.
     pub(super) fn list(items: impl IntoIterator<Item = impl ToString>) -> Self {
         Self::List(items.into_iter().map(|item| item.to_string()).collect())
     }

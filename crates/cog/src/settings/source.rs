@@ -1,21 +1,34 @@
-//! A value, and where it came from.
+//! A value and its source.
 
 use std::{
+    borrow::Cow,
     fmt,
     path::{Path, PathBuf},
 };
 
-/// Where a setting came from, the strongest first (docs/spec/settings.md).
+/// The source of a setting, the strongest first (docs/spec/settings.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
     /// A flag: `--model`.
-    Flag(&'static str),
-    /// A variable of the environment: `LLM_MODEL`.
-    Variable(&'static str),
+    Flag(Cow<'static, str>),
+    /// An environment variable: `LLM_MODEL`.
+    Variable(Cow<'static, str>),
     /// A settings file.
     File(PathBuf),
-    /// Nobody set it.
+    /// No source sets it.
     Default,
+}
+
+impl Source {
+    /// Creates the source of a flag, with its dashes.
+    pub(super) fn flag(name: impl Into<Cow<'static, str>>) -> Self {
+        Self::Flag(name.into())
+    }
+
+    /// Creates the source of an environment variable.
+    pub(super) fn variable(name: impl Into<Cow<'static, str>>) -> Self {
+        Self::Variable(name.into())
+    }
 }
 
 impl fmt::Display for Source {
@@ -28,27 +41,27 @@ impl fmt::Display for Source {
     }
 }
 
-/// A setting: its value, and where that came from.
+/// The value of a setting and its source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Setting<T> {
     /// The value.
     pub(crate) value: T,
-    /// Where it came from.
+    /// The source.
     pub(crate) source: Source,
 }
 
 impl<T> Setting<T> {
-    /// The value that nobody set.
+    /// Creates the default value.
     pub(crate) fn default(value: T) -> Self {
         Self { value, source: Source::Default }
     }
 
-    /// A value of a file.
-    pub(crate) fn of_file(value: T, file: &Path) -> Self {
+    /// Creates a value from a settings file.
+    pub(crate) fn from_file(value: T, file: &Path) -> Self {
         Self { value, source: Source::File(file.to_owned()) }
     }
 
-    /// The same setting as one that may be absent.
+    /// Wraps the value in `Some`.
     pub(crate) fn some(self) -> Setting<Option<T>> {
         Setting { value: Some(self.value), source: self.source }
     }

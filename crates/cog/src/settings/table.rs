@@ -7,14 +7,14 @@ use cog_provider::vendors::{VENDORS, Vendor};
 
 use super::{Setting, Settings, Shown, Source, duration};
 
-/// One setting as it is shown. A key is never part of it.
+/// One setting as `cog config` shows it, with keys hidden.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Row {
-    /// The setting: `model`, `OPENAI_API_KEY`.
+    /// Its name: `model`, `OPENAI_API_KEY`.
     pub(crate) name: String,
     /// Its value; `***` for a key.
     pub(crate) value: Shown,
-    /// Where it came from.
+    /// Its source.
     pub(crate) source: Source,
 }
 
@@ -29,7 +29,7 @@ impl ToJson for Row {
 }
 
 impl Settings {
-    /// Every setting, and of the vendors those that somebody set.
+    /// Returns every setting; of the providers, only the settings that are set.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let time = |length: &Duration| Shown::Text(duration::show(*length));
         let count = |count: &u32| Shown::Count(u64::from(*count));
@@ -37,26 +37,26 @@ impl Settings {
             row("provider", &self.provider, |name| Shown::maybe(name.as_ref())),
             row("model", &self.model, |name| Shown::maybe(name.as_ref())),
             row("timeout", &self.timeout, time),
-            row("first_token", &self.first_token, time),
-            row("stall", &self.stall, time),
+            row("first_token_timeout", &self.first_token_timeout, time),
+            row("idle_timeout", &self.idle_timeout, time),
             row("retries", &self.retries, count),
             row("breaker_failures", &self.breaker_failures, count),
-            row("breaker_pause", &self.breaker_pause, time),
+            row("breaker_reset_timeout", &self.breaker_reset_timeout, time),
             row("strict", &self.strict, |is_on| Shown::Switch(*is_on)),
             row("modules", &self.modules, |folders| {
                 Shown::list(folders.iter().map(|folder| folder.display()))
             }),
         ];
         rows.extend(self.media.rows());
-        rows.extend(VENDORS.iter().flat_map(|vendor| self.rows_of(vendor)));
+        rows.extend(VENDORS.iter().flat_map(|vendor| self.provider_rows(vendor)));
         rows
     }
 
-    fn rows_of(&self, vendor: &Vendor) -> Vec<Row> {
+    fn provider_rows(&self, vendor: &Vendor) -> Vec<Row> {
         let keys = vendor.key_vars.iter().map(|name| (*name, true));
-        let addresses = vendor.base_url_vars.iter().map(|name| (*name, false));
+        let urls = vendor.base_url_vars.iter().map(|name| (*name, false));
         let mut rows: Vec<Row> = keys
-            .chain(addresses)
+            .chain(urls)
             .filter_map(|(name, is_key)| {
                 let value = self.variable(name)?;
                 let value = if is_key { "***".to_owned() } else { without_credentials(&value) };
@@ -73,7 +73,7 @@ impl Settings {
     fn source_of(&self, variable: &'static str) -> Source {
         match &self.operator {
             Some(file) if self.environment.get(variable).is_none() => Source::File(file.path.clone()),
-            _ => Source::Variable(variable),
+            _ => Source::variable(variable),
         }
     }
 }
@@ -82,10 +82,10 @@ pub(super) fn row<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> Show
     Row { name: name.to_owned(), value: show(&setting.value), source: setting.source.clone() }
 }
 
-/// An address without the name and password that somebody may have put into it, and without its query.
-fn without_credentials(address: &str) -> String {
-    let (address, query) = address.split_once('?').map_or((address, ""), |(address, _)| (address, "?***"));
-    let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+/// Removes user name, password and query from a URL.
+fn without_credentials(url: &str) -> String {
+    let (url, query) = url.split_once('?').map_or((url, ""), |(url, _)| (url, "?***"));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let host = rest.find('/').unwrap_or(rest.len());
     let shown = match rest.get(..host).and_then(|host| host.rfind('@')) {
         Some(at) => format!("***{}", rest.get(at..).unwrap_or_default()),
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_without_what_is_secret_in_it() {
+    fn hides_credentials_in_urls() {
         assert_eq!(without_credentials("http://127.0.0.1:8000/v1"), "http://127.0.0.1:8000/v1");
         assert_eq!(without_credentials("https://me:pw@h/v1?key=1"), "https://***@h/v1?***");
         assert_eq!(without_credentials("me:pw@h:1"), "***@h:1");

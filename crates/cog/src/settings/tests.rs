@@ -1,6 +1,6 @@
 use super::*;
 
-/// The settings that some variables and files give. Files are put below a home of their own.
+/// Reads settings from variables and an operator's file in a temporary home.
 fn settings(variables: &[(&str, &str)], operator: Option<&str>) -> Result<Settings, SettingsError> {
     let home = tempfile::tempdir().unwrap();
     if let Some(text) = operator {
@@ -22,11 +22,11 @@ fn project(text: &str) -> Result<Option<SettingsFile>, SettingsError> {
 }
 
 #[test]
-fn a_flag_beats_a_variable_beats_a_file_beats_the_default() {
+fn flag_wins_over_variable_over_file_over_default() {
     let file = "model = \"of-file\"\ntimeout = \"7s\"\n";
     let found = settings(&[("LLM_MODEL", "of-variable")], Some(file)).unwrap();
     assert_eq!(found.model.value.as_deref(), Some("of-variable"));
-    assert_eq!(found.model.source, Source::Variable("LLM_MODEL"));
+    assert_eq!(found.model.source, Source::variable("LLM_MODEL"));
     assert_eq!(found.timeout.value, Duration::from_secs(7));
     assert!(matches!(found.timeout.source, Source::File(_)));
     assert_eq!(found.retries, Setting::default(2));
@@ -35,43 +35,43 @@ fn a_flag_beats_a_variable_beats_a_file_beats_the_default() {
     let found = Settings::read(flags, Environment::from([("LLM_MODEL", "of-variable")])).unwrap();
     assert_eq!(
         (found.model.value.as_deref(), found.model.source),
-        (Some("of-flag"), Source::Flag("--model"))
+        (Some("of-flag"), Source::flag("--model"))
     );
 }
 
 #[test]
-fn a_blank_variable_is_not_set() {
+fn blank_variable_is_unset() {
     let found = settings(&[("LLM_PROVIDER", " "), ("OPENAI_API_KEY", "")], None).unwrap();
     assert_eq!((found.provider.value.as_deref(), found.variable("OPENAI_API_KEY")), (None, None));
 }
 
 #[test]
-fn a_variable_that_cannot_be_read_is_named() {
+fn invalid_variable_is_named() {
     let error = settings(&[("COG_TIMEOUT", "soon")], None).unwrap_err();
-    assert_eq!(error.to_string(), "COG_TIMEOUT: `soon` is no unit of time: write ms, s, m or h");
+    assert_eq!(error.to_string(), "COG_TIMEOUT: `soon` is not a unit of time: use ms, s, m or h");
 }
 
 #[test]
-fn the_operators_file_gives_keys_that_no_variable_gives() {
+fn operator_file_sets_keys_that_no_variable_sets() {
     let file = "[providers.gemini]\nkey = \"of-file\"\n[providers.ollama]\nbase_url = \"http://gpu:11434\"\n";
     let found = settings(&[], Some(file)).unwrap();
     assert_eq!(found.variable("GEMINI_API_KEY").as_deref(), Some("of-file"));
     assert_eq!(found.variable("OLLAMA_BASE_URL").as_deref(), Some("http://gpu:11434"));
 
     let found = settings(&[("OLLAMA_HOST", "here")], Some(file)).unwrap();
-    assert_eq!(found.variable("OLLAMA_BASE_URL"), None, "the environment names a server already");
+    assert_eq!(found.variable("OLLAMA_BASE_URL"), None, "the environment sets a server already");
 }
 
 #[test]
-fn a_key_is_never_shown() {
+fn hides_keys() {
     let rows = settings(&[("OPENAI_API_KEY", "sk-canary")], None).unwrap().rows();
     let key = rows.iter().find(|row| row.name == "OPENAI_API_KEY").unwrap();
-    assert_eq!((key.value.to_string().as_str(), &key.source), ("***", &Source::Variable("OPENAI_API_KEY")));
+    assert_eq!((key.value.to_string().as_str(), &key.source), ("***", &Source::variable("OPENAI_API_KEY")));
     assert!(!format!("{rows:?}").contains("canary"));
 }
 
 #[test]
-fn a_projects_file_may_choose_a_model_but_no_address_key_or_root() {
+fn project_file_can_set_model_but_not_url_key_or_root() {
     let file = project("model = \"m\"\n[providers.openai]\nmodel = \"n\"\n").unwrap().unwrap();
     assert_eq!(file.content.model.as_deref(), Some("m"));
     for (text, key) in [
@@ -86,21 +86,21 @@ fn a_projects_file_may_choose_a_model_but_no_address_key_or_root() {
 }
 
 #[test]
-fn a_misspelt_setting_is_told_with_its_line() {
+fn misspelt_key_is_an_error_with_line() {
     let error = project("# mine\n\nmodle = \"m\"\n").unwrap_err();
     let SettingsError::Syntax { line, message, .. } = &error else { panic!("{error}") };
-    assert_eq!(*line, 3);
-    assert!(message.contains("unknown field `modle`, expected one of `provider`, `model`"), "{message}");
+    assert_eq!(*line, Some(3));
+    assert!(message.contains("unknown key `modle`, expected one of `provider`, `model`"), "{message}");
 }
 
 #[test]
-fn a_table_for_a_provider_that_does_not_exist_is_refused() {
+fn rejects_section_of_unknown_provider() {
     let error = project("[providers.opneai]\nmodel = \"m\"\n").unwrap_err();
-    assert_eq!(error.to_string(), "there is no provider `opneai`");
+    assert_eq!(error.to_string(), "unknown provider `opneai`");
 }
 
 #[test]
-fn folders_of_modules_are_relative_to_the_file_or_the_home() {
+fn module_directories_are_relative_to_file_or_home() {
     let found = settings(&[], Some("modules = [\"shared\", \"~/mine\"]\n")).unwrap();
     let home = found.home.clone().unwrap();
     assert_eq!(found.modules.value, [home.join(".config/cog/shared"), home.join("mine")]);

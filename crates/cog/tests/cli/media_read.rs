@@ -87,8 +87,8 @@ fn the_frames_of_a_video_are_files_with_their_times() {
     let place = Place::new();
     film(&place);
     let path = std::env::var_os("PATH").unwrap();
-    snapshot!(place.cog(["media", "frames", "film.mp4", "-o", "frames", "--sound"]).env("PATH", path));
-    for file in ["frame-0001.jpg", "frame-0002.jpg", "sound.wav"] {
+    snapshot!(place.cog(["media", "frames", "film.mp4", "-o", "frames", "--audio"]).env("PATH", path));
+    for file in ["frame-0001.jpg", "frame-0002.jpg", "audio.wav"] {
         assert!(place.path().join("frames").join(file).is_file(), "{file}");
     }
 }

@@ -135,7 +135,7 @@ fn begun() -> Reply {
 fn a_signal_lets_streams_end_and_the_exit_is_0() {
     for signal in ["TERM", "INT"] {
         let (place, mock) = (Place::new(), endless());
-        let server = serving(&place, &mock, &["--drain", "100ms"]);
+        let server = serving(&place, &mock, &["--shutdown-timeout", "100ms"]);
         let mut stream = server.stream();
         server.signal(signal);
         let mut rest = String::new();
@@ -170,7 +170,7 @@ fn the_log_tells_requests_and_no_secret() {
 #[test]
 fn a_second_signal_ends_at_once() {
     let (place, mock) = (Place::new(), endless());
-    let mut server = serving(&place, &mock, &["--drain", "10m"]);
+    let mut server = serving(&place, &mock, &["--shutdown-timeout", "10m"]);
     let _stream = server.stream();
     server.signal("TERM");
     let mut line = String::new();
@@ -216,7 +216,7 @@ fn an_address_that_others_reach_needs_a_token() {
 #[test]
 fn a_projects_file_may_set_limits_and_no_address() {
     let place = Place::new();
-    place.write("cog.toml", "[server]\ndrain = \"3s\"\nlisten = \"0.0.0.0\"\n");
+    place.write("cog.toml", "[server]\nshutdown_timeout = \"3s\"\nlisten = \"0.0.0.0\"\n");
     snapshot!(place.cog(["serve"]));
 }
 

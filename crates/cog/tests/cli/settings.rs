@@ -1,7 +1,7 @@
 use cog_testkit::{Mock, Reply, Wire};
 use serde_json::json;
 
-use crate::support::{Place, json, snapshot, stderr};
+use crate::support::{Place, json, snapshot, stderr, stdout};
 
 #[test]
 fn every_setting_says_where_it_is_from() {
@@ -48,7 +48,7 @@ fn a_proxy_without_an_address_is_told() {
         let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
         command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
         let told = stderr(&command.env("HTTPS_PROXY", proxy).output().unwrap());
-        let warning = "; HTTPS_PROXY holds no address such as http://proxy.example:3128 and is not used";
+        let warning = "; HTTPS_PROXY is ignored, since it is not a URL such as http://proxy.example:3128";
         assert_eq!(told.contains(warning), is_told, "{proxy}: {told}");
     }
 }
@@ -78,4 +78,66 @@ fn no_color_and_pipes_mean_no_escapes() {
     let escapes = |args: &[&str]| place.cog(args.iter().copied()).output().unwrap().stdout.contains(&0x1b);
     assert!(!escapes(&["list"]));
     assert!(escapes(&["list", "--color", "always"]));
+}
+
+#[test]
+fn deprecated_flags_work_with_a_warning() {
+    let place = Place::new();
+    for (old, new) in [
+        ("--heartbeat", "--keepalive-interval"),
+        ("--socket-idle", "--websocket-idle-timeout"),
+        ("--slow-reader", "--write-timeout"),
+        ("--drain", "--shutdown-timeout"),
+        ("--uploads", "--max-uploads"),
+        ("--uploads-per-client", "--max-uploads-per-client"),
+        ("--uploads-bytes", "--max-upload-bytes-total"),
+        ("--uploads-bytes-per-client", "--max-upload-bytes-per-client"),
+        ("--form-bytes", "--max-form-bytes"),
+        ("--upload-keep", "--upload-ttl"),
+        ("--recovery", "--resume"),
+        ("--session-keep", "--session-ttl"),
+        ("--sessions", "--max-sessions"),
+        ("--sessions-bytes", "--max-session-bytes-total"),
+        ("--session-bytes", "--max-session-bytes"),
+    ] {
+        let output = place.cog(["serve", &format!("{old}=nonsense")]).output().unwrap();
+        let text = stderr(&output);
+        assert!(text.starts_with(&format!("warning: {old} is deprecated; use {new}\n")), "{text}");
+        assert!(text.contains(&format!("error: {new}: `nonsense` is n")), "{text}");
+        assert_eq!(output.status.code(), Some(2), "{text}");
+    }
+}
+
+#[test]
+fn deprecated_flags_of_frames_work_with_a_warning() {
+    let place = Place::new();
+    let arguments =
+        ["media", "frames", "nowhere.mp4", "-o", "out", "--most", "3", "--longest-side=64", "--sound"];
+    snapshot!(place.cog(arguments));
+}
+
+#[test]
+fn deprecated_names_are_reported() {
+    let place = Place::new();
+    place.write("cog.toml", "stall = \"7s\"\n[server]\ndrain = \"3s\"\n");
+    let mut command = place.cog(["config"]);
+    let output = command.env("COG_FIRST_TOKEN", "9s").env("COG_SERVE_UPLOAD_KEEP", "8s").output().unwrap();
+    let (settings, warnings) = (stdout(&output), stderr(&output));
+    for warning in [
+        "COG_FIRST_TOKEN is deprecated; use COG_FIRST_TOKEN_TIMEOUT",
+        "COG_SERVE_UPLOAD_KEEP is deprecated; use COG_SERVE_UPLOAD_TTL",
+        "`stall` in cog.toml is deprecated; use `idle_timeout`",
+        "`server.drain` in cog.toml is deprecated; use `server.shutdown_timeout`",
+    ] {
+        assert!(warnings.contains(&format!("warning: {warning}\n")), "{warnings}");
+    }
+    for (name, value) in [
+        ("first_token_timeout", "9s"),
+        ("server.upload_ttl", "8s"),
+        ("idle_timeout", "7s"),
+        ("server.shutdown_timeout", "3s"),
+    ] {
+        let row = settings.lines().find(|line| line.starts_with(name)).unwrap();
+        assert_eq!(row.split_whitespace().nth(1), Some(value), "{row}");
+    }
 }

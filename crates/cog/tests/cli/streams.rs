@@ -192,5 +192,5 @@ fn flags_of_a_stream_need_one() {
         assert_eq!(output.status.code(), Some(2), "{more:?}");
     }
     let output = place.cog(["run", "code-reviewer", "--stream", "--chunk-type", "diff"]).output().unwrap();
-    assert!(stderr(&output).contains("`diff` is not one of delta, snapshot"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("[possible values: delta, snapshot]"), "{}", stderr(&output));
 }

@@ -29,9 +29,9 @@ impl Ffmpeg {
     pub(super) fn described(&self) -> String {
         match (&self.path, &self.version) {
             (Some(path), Some(version)) => format!("\nffmpeg {version}: {}\n", path.display()),
-            (Some(path), None) => format!("\nffmpeg: {} does not run\n", path.display()),
+            (Some(path), None) => format!("\nffmpeg: cannot run {}\n", path.display()),
             (None, _) => {
-                "\nffmpeg: not found; without it videos have no frames and no sound for models\n".to_owned()
+                "\nffmpeg: not found; it is required to extract frames and audio from videos\n".to_owned()
             }
         }
     }

@@ -54,7 +54,7 @@ impl Fields {
 
     /// The fields as a table; those that must be there have a `*`.
     pub(super) fn render(&self, console: &Console) -> String {
-        let mut table = Table::new(["field", "type", "what it is"]);
+        let mut table = Table::new(["field", "type", "description"]);
         for Field { name, kind, about } in &self.0 {
             table.row([name.clone(), kind.clone(), about.clone()]);
         }

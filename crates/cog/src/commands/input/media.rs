@@ -70,7 +70,7 @@ fn taken_apart(input: RunInput) -> Result<(Option<String>, Map<String, serde_jso
     };
     match value {
         serde_json::Value::Object(object) => Ok((None, object)),
-        _ => Err(ErrorBody::new(Code::InvalidInput, "media need an input that is an object")),
+        _ => Err(ErrorBody::new(Code::InvalidInput, "media flags require an input that is a JSON object")),
     }
 }
 
@@ -92,10 +92,15 @@ fn field_of<'a>(kind: &Kind, fields: &[MediaField<'a>]) -> Result<MediaField<'a>
 fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
     let names: Vec<_> = fields.iter().map(|field| field.name).collect();
     match names.first() {
-        None => ErrorBody::new(Code::InvalidInput, format!("{flag}: the module's input takes no media")),
+        None => ErrorBody::new(
+            Code::InvalidInput,
+            format!("{flag}: the input of this module has no media fields"),
+        ),
         Some(first) => {
-            let message = format!("{flag}: which field is meant? These take media: {}", names.join(", "));
-            ErrorBody::new(Code::InvalidInput, message).suggest(format!("name it: --file {first}=FILE"))
+            let message =
+                format!("{flag} is ambiguous: several input fields accept media ({})", names.join(", "));
+            ErrorBody::new(Code::InvalidInput, message)
+                .suggest(format!("name the field: --file {first}=FILE"))
         }
     }
 }
@@ -112,7 +117,7 @@ fn put(
         serde_json::Value::Null => *place = medium,
         serde_json::Value::Array(list) if field.is_list => list.push(medium),
         _ => {
-            let message = format!("input.{} takes one medium, and has one already", field.name);
+            let message = format!("input.{} accepts one media file and already has one", field.name);
             return Err(ErrorBody::new(Code::InvalidInput, message));
         }
     }
@@ -128,7 +133,7 @@ fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
     match path {
         Some(path) => Ok(json!({ "type": "file", "path": path })),
         None => {
-            let message = format!("the name {} is no text", source.to_string_lossy());
+            let message = format!("the file name {} is not valid UTF-8", source.to_string_lossy());
             Err(ErrorBody::new(Code::InvalidReference, message).suggest("rename the file"))
         }
     }
@@ -173,7 +178,7 @@ mod tests {
         assert_eq!(object["images"].as_array().unwrap().len(), 2);
         assert_eq!(object["audio"], json!({"type": "url", "url": "https://x.test/a.png"}));
         let error = put(&mut object, field("audio", false), source).unwrap_err();
-        assert_eq!(error.message, "input.audio takes one medium, and has one already");
+        assert_eq!(error.message, "input.audio accepts one media file and already has one");
     }
 
     #[test]

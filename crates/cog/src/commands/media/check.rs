@@ -22,7 +22,7 @@ const LONGEST: u64 = 64 * 1024;
 
 /// Prints what is decided of each source, as soon as it is.
 pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let settings = Settings::read(Flags::default(), environment)?;
+    let settings = Settings::load(Flags::default(), environment, console)?;
     let judge = Judge::new(&settings.media, args.no_fetch);
     let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
     running::block_on(async {

@@ -21,7 +21,7 @@ use crate::{
 
 /// Writes the pictures into a folder, and prints where each is and when it is shown.
 pub(crate) fn frames(args: &FramesArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let settings = Settings::read(Flags::default(), environment)?;
+    let settings = Settings::load(Flags::default(), environment, console)?;
     let Some(taken) = running::wait(take(args, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
@@ -31,8 +31,8 @@ pub(crate) fn frames(args: &FramesArgs, environment: Environment, console: &Cons
     for (at, frame) in taken.frames.iter().enumerate() {
         console.print_json(&Line { at_ms: frame.at_ms, file: &args.output.join(name(at)) })?;
     }
-    if args.sound && taken.sound.is_none() {
-        console.note("it has no sound");
+    if args.audio && taken.sound.is_none() {
+        console.note("the video has no audio");
     }
     Ok(Exit::Ok)
 }
@@ -48,7 +48,7 @@ async fn take(args: &FramesArgs, settings: &MediaSettings) -> Result<Taken, Medi
     let video = sources::open(&args.source, &rules, settings).await?;
     let tool = settings.tool();
     let frames = tool.frames(&video, &plan(args)).await?;
-    let sound = if args.sound { tool.sound(&video).await? } else { None };
+    let sound = if args.audio { tool.sound(&video).await? } else { None };
     Ok(Taken { frames, sound })
 }
 
@@ -58,15 +58,15 @@ fn plan(args: &FramesArgs) -> FramePlan {
         Some(count) => Pick::Count(count),
         None => Pick::Every(args.every.unwrap_or(Duration::from_secs(1))),
     };
-    let most = args.most.or(args.count).unwrap_or(general.most);
-    FramePlan { pick, most, longest_side: args.longest_side }
+    let most = args.max_frames.or(args.count).unwrap_or(general.most);
+    FramePlan { pick, most, longest_side: args.max_dimension }
 }
 
 impl Taken {
     /// The files of the folder, which is written whole or not at all.
     fn files(&self) -> std::io::Result<Vec<(String, Vec<u8>)>> {
         let frames = self.frames.iter().enumerate().map(|(at, frame)| (name(at), &frame.picture));
-        let sound = self.sound.iter().map(|sound| ("sound.wav".to_owned(), sound));
+        let sound = self.sound.iter().map(|sound| ("audio.wav".to_owned(), sound));
         frames.chain(sound).map(|(name, stored)| Ok((name, bytes_of(stored)?))).collect()
     }
 }

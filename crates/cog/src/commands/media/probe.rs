@@ -14,7 +14,7 @@ use crate::{
 
 /// Prints what each source is, or why it would be refused.
 pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let settings = Settings::read(Flags::default(), environment)?;
+    let settings = Settings::load(Flags::default(), environment, console)?;
     let rules = MediaRules::default();
     let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
     let mut found = Vec::new();
@@ -67,7 +67,7 @@ impl ToJson for Refusal<'_> {
 }
 
 fn table(found: &[Finding<'_>], console: &Console) -> String {
-    let mut table = Table::new(["source", "type", "bytes", "what"]);
+    let mut table = Table::new(["source", "type", "bytes", "details"]);
     for Finding { source, outcome } in found {
         table.row(match outcome {
             Ok(media) => [
@@ -87,7 +87,8 @@ fn table(found: &[Finding<'_>], console: &Console) -> String {
 fn described(facts: &Facts) -> String {
     let sides = facts.width.zip(facts.height).map(|(width, height)| format!("{width}×{height}"));
     let duration = facts.duration_ms.map(|ms| format!("{}.{:03} s", ms / 1000, ms % 1000));
-    let pages = facts.pages.map(|pages| format!("{pages} pages"));
+    let pages =
+        facts.pages.map(|pages| if pages == 1 { "1 page".to_owned() } else { format!("{pages} pages") });
     let turn = facts.orientation.map(|turn| format!("EXIF orientation {}", turn.exif()));
     [sides, duration, pages, turn].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -22,12 +22,12 @@ pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Consol
     let file = args.output.as_deref().filter(|path| !emit::is_stdout(path));
     if file.is_none() && console.is_watched() {
         return Err(Fault::Usage {
-            message: "a picture is not for a terminal".to_owned(),
-            suggestion: Some("write it into a file: -o FILE".to_owned()),
+            message: "cannot write an image to a terminal".to_owned(),
+            suggestion: Some("write it to a file with -o FILE".to_owned()),
         });
     }
     emit::check(file)?;
-    let settings = Settings::read(Flags::default(), environment)?;
+    let settings = Settings::load(Flags::default(), environment, console)?;
     let rules = MediaRules { kinds: vec![Modality::Image], ..MediaRules::default() };
     let Some(opened) = running::wait(sources::open(&args.source, &rules, &settings.media))? else {
         return Ok(Exit::Interrupted);

@@ -15,7 +15,7 @@ use crate::{
 
 /// Prints the text of each page.
 pub(crate) fn text(args: &TextArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let settings = Settings::read(Flags::default(), environment)?;
+    let settings = Settings::load(Flags::default(), environment, console)?;
     let Some(read) = running::wait(read(&args.source, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };

@@ -99,7 +99,7 @@ impl Bench<'_> {
 fn forget(folder: &std::path::Path) -> Result<(), ErrorBody> {
     match std::fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            let message = format!("the recording {} cannot be replaced: {error}", folder.display());
+            let message = format!("cannot replace the recording {}: {error}", folder.display());
             Err(ErrorBody::new(Code::InvalidReference, message))
         }
         _ => Ok(()),

@@ -100,7 +100,8 @@ impl Report {
         let sum = if told.is_empty() { "no golden tests".to_owned() } else { told.join(", ") };
         text += &format!("\n{}\n", paint.bold(sum));
         if self.count("contract only") > 0 {
-            let hint = "contract only: nobody was asked; --provider NAME asks, --record keeps the answers";
+            let hint =
+                "contract only: no model was called; use --provider NAME to run, --record to save replies";
             text += &format!("{}\n", paint.dim(hint));
         }
         text

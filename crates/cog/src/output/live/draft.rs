@@ -234,14 +234,21 @@ mod tests {
     fn a_violation_stands_below_its_field() {
         let data = json!({ "a": "x", "b": { "c": 1 } });
         let notes = [
-            Note::new("data.a", "is no colour"),
+            Note::new("data.a", "is not a colour"),
             Note::new("data.b.d", "`d` is required"),
-            Note::new("meta.risk", "is no word"),
+            Note::new("meta.risk", "is not a string"),
         ];
         let lines = laid_out(&data, 40, "", &notes);
         assert_eq!(
             lines,
-            ["a: x", "  ! is no colour", "b:", "  c: 1", "  ! `d` is required", "! meta.risk: is no word"]
+            [
+                "a: x",
+                "  ! is not a colour",
+                "b:",
+                "  c: 1",
+                "  ! `d` is required",
+                "! meta.risk: is not a string"
+            ]
         );
     }
 

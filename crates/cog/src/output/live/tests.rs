@@ -34,7 +34,7 @@ fn fields_fill_in_below_the_title() {
     let mut view = view();
     assert_eq!(
         texts(&view, 80, 24),
-        ["code-reviewer 1.0.0 · decision", "⠋ waiting for the first word · 3 s"]
+        ["code-reviewer 1.0.0 · decision", "⠋ waiting for the first token · 3 s"]
     );
     for chunk in
         [delta("data.verdict", "appr"), delta("data.verdict", "ove"), delta("data.issues[0].title", "No")]
@@ -60,7 +60,7 @@ fn a_violation_is_shown_and_goes_when_the_model_is_asked_again() {
     view.see(&snapshot(None, "{}"));
     assert_eq!(
         texts(&view, 100, 24)[1],
-        "⠋ asking again, for data.verdict: is not one of approve, reject · begun 2 times · 3 s"
+        "⠋ retrying after data.verdict: is not one of approve, reject · attempt 2 · 3 s"
     );
     assert_eq!(texts(&view, 80, 24).len(), 2);
 }

@@ -1,19 +1,19 @@
-//! Numbers, sizes and addresses as people write them.
+//! Parsers of numbers, sizes and addresses in settings.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
     str::FromStr,
 };
 
-/// The largest size that can be asked for.
+/// The maximum size.
 const LARGEST: usize = 1 << 40;
 
-/// Reads a whole number.
+/// Parses a whole number.
 pub(super) fn count<T: FromStr>(text: &str) -> Result<T, String> {
-    text.replace('_', "").parse().map_err(|_| format!("`{text}` is no whole number"))
+    text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a whole number"))
 }
 
-/// Reads a size: bytes, or with KiB, MiB, GiB.
+/// Parses a size: bytes, or with KiB, MiB, GiB.
 pub(in crate::settings) fn bytes(text: &str) -> Result<usize, String> {
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
@@ -22,45 +22,48 @@ pub(in crate::settings) fn bytes(text: &str) -> Result<usize, String> {
         "k" => 10,
         "m" => 20,
         "g" => 30,
-        _ if number.is_empty() => return Err(format!("`{text}` is no size: write 30MiB")),
-        _ => return Err(format!("`{unit}` is no unit of size: write KiB, MiB or GiB")),
+        _ if number.is_empty() => {
+            return Err(format!("`{text}` is not a valid size: use a form such as 30MiB"));
+        }
+        _ => return Err(format!("`{unit}` is not a unit of size: use KiB, MiB or GiB")),
     };
-    let number: usize = count(number.trim()).map_err(|_| format!("`{text}` is no size: write 30MiB"))?;
+    let number: usize = count(number.trim())
+        .map_err(|_| format!("`{text}` is not a valid size: use a form such as 30MiB"))?;
     number
         .checked_mul(1 << shift)
         .filter(|size| (1..=LARGEST).contains(size))
-        .ok_or_else(|| format!("`{text}` is no size that can be had"))
+        .ok_or_else(|| format!("`{text}` is out of range: use 1 byte to 1024GiB"))
 }
 
-/// Writes a size as [`bytes`] reads it.
+/// Formats a size so that [`bytes`] parses it.
 pub(in crate::settings) fn show_bytes(size: usize) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = units.into_iter().find(|(shift, _)| size > 0 && size.is_multiple_of(1 << shift));
     unit.map_or_else(|| size.to_string(), |(shift, unit)| format!("{}{unit}", size >> shift))
 }
 
-/// Reads yes or no.
+/// Parses `true` or `false`.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("`{text}` is neither true nor false"))
+    text.parse().map_err(|_| format!("`{text}` is neither `true` nor `false`"))
 }
 
-/// Reads names with commas between them.
+/// Parses comma-separated names.
 pub(super) fn names(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Reads the address of a server, without a slash at its end.
+/// Parses the base URL of a server and removes a trailing slash.
 pub(super) fn url(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
     let is_plain =
         |rest: &str| rest.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#@\\\"<>".contains(&byte));
     match rest.filter(|rest| !rest.is_empty() && !rest.starts_with('/') && is_plain(rest)) {
         Some(_) => Ok(text.trim_end_matches('/').to_owned()),
-        None => Err(format!("`{text}` is no address of a server: write https://cog.example")),
+        None => Err(format!("`{text}` is not a valid base URL: use a form such as https://cog.example")),
     }
 }
 
-/// Reads an address of this machine.
+/// Parses an IP address, or `localhost`.
 pub(super) fn address(text: &str) -> Result<IpAddr, String> {
     match text {
         "localhost" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
@@ -68,7 +71,7 @@ pub(super) fn address(text: &str) -> Result<IpAddr, String> {
             .trim_start_matches('[')
             .trim_end_matches(']')
             .parse()
-            .map_err(|_| format!("`{text}` is no address: write 127.0.0.1, ::1 or 0.0.0.0")),
+            .map_err(|_| format!("`{text}` is not an IP address: use 127.0.0.1, ::1 or 0.0.0.0")),
     }
 }
 
@@ -77,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_and_read_back() {
+    fn sizes_round_trip() {
         for (text, size) in [("100", 100), ("64KiB", 64 << 10), ("30 MiB", 30 << 20), ("1g", 1 << 30)] {
             assert_eq!(bytes(text), Ok(size), "{text}");
             assert_eq!(bytes(&show_bytes(size)), Ok(size), "{text}");
@@ -88,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_of_a_server_is_an_origin_or_below_one() {
+    fn base_url_is_an_origin_with_an_optional_path() {
         for (text, read) in [
             ("https://cog.example", "https://cog.example"),
             ("http://[::1]:8000/", "http://[::1]:8000"),
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_addresses() {
+    fn parses_ip_addresses() {
         assert!(address("localhost").unwrap().is_loopback());
         assert!(address("[::1]").unwrap().is_loopback());
         assert!(address("example.org").is_err());
