@@ -13,15 +13,20 @@ use crate::project::{Outcome, read_json, say, tracked, write};
 /// The page that shows the same.
 pub(crate) const PAGE: &str = "docs/conformance.md";
 
-const HEAD: &str = "\
+/// The page whose anchors are numbers of rulings.
+const RULINGS: &str = "spec/rulings.md";
+
+const HEADER: &str = "\
 # Conformance
 
-Which lines of the specification a case in `conformance/cases/` holds the program to. The specification's four levels are:
-1, envelopes and schemas; 2, tiers, error codes, overflow, enums and repair; 3, composition and context; 4, streaming and
-media. A line that is *due* must be covered in this release; the others belong to later ones. The words MUST, SHOULD and
-MAY are used as in RFC 2119.
+This page lists the checklist of the [specification](spec/README.md) and the cases in `conformance/cases/` that cover each
+entry. [Conformance cases](conformance-cases.md) explains how a case is written and run.
 
-This page is printed by `cargo xtask conformance`.
+The specification has four levels: 1, envelopes and schemas; 2, tiers, error codes, overflow, enums and repair; 3, composition
+and context; 4, streaming and media. An entry that is *due* must be covered in this release; *later* entries belong to later
+releases. MUST, SHOULD and MAY have the meaning of RFC 2119.
+
+`cargo xtask conformance` generates this page.
 ";
 
 /// Prints each line, writes the page, and fails where a due line is not covered.
@@ -51,10 +56,23 @@ pub(crate) fn page() -> Outcome<String> {
 
 struct Line {
     group: String,
+    /// The page of the specification, from `docs/`.
+    page: String,
     code: String,
     title: String,
     due: bool,
     cases: BTreeSet<String>,
+}
+
+impl Line {
+    /// The code, with a link where it is the number of a ruling.
+    fn linked_code(&self) -> String {
+        if self.page == RULINGS {
+            format!("[{}]({RULINGS}#{})", self.code, self.code.to_lowercase())
+        } else {
+            self.code.clone()
+        }
+    }
 }
 
 struct Coverage {
@@ -69,9 +87,11 @@ impl Coverage {
         let mut lines = Vec::new();
         for group in array(&checklist, "groups") {
             let heading = format!("{}. {}", text(group, "group"), text(group, "title"));
+            let page = text(group, "page");
             for (code, title) in group.get("lines").and_then(Value::as_object).into_iter().flatten() {
                 lines.push(Line {
                     group: heading.clone(),
+                    page: page.to_owned(),
                     code: code.clone(),
                     title: title.as_str().unwrap_or_default().to_owned(),
                     due: due.includes(code),
@@ -90,12 +110,13 @@ impl Coverage {
     }
 
     fn page(&self) -> String {
-        let mut page = HEAD.to_owned();
+        let mut page = HEADER.to_owned();
         let mut group = "";
         for line in &self.lines {
             if line.group != group {
                 group = &line.group;
-                let _ = write!(page, "\n## {group}\n\n| Line | What | Cases |\n|---|---|---|\n");
+                let _ = write!(page, "\n## {group}\n\nSpecification: [{0}]({0})\n", line.page);
+                page.push_str("\n| Entry | Subject | Cases |\n|---|---|---|\n");
             }
             let cases: Vec<&str> = line.cases.iter().map(String::as_str).collect();
             let shown = match (cases.is_empty(), line.due) {
@@ -103,7 +124,7 @@ impl Coverage {
                 (true, true) => "**missing**".to_owned(),
                 (true, false) => "later".to_owned(),
             };
-            let _ = writeln!(page, "| {} | {} | {shown} |", line.code, line.title);
+            let _ = writeln!(page, "| {} | {} | {shown} |", line.linked_code(), line.title);
         }
         page
     }

@@ -1,33 +1,129 @@
-//! Links of the pages: each leads to a file of this repository. Run with `cargo xtask generate`.
+//! Links of pages and citations in the source: each leads to a file and a heading of this repository. Run with
+//! `cargo xtask generate`.
 
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use regex::Regex;
 
 use crate::project::{Outcome, read, root, tracked};
 
-/// Lists the relative links that lead nowhere.
+const RULINGS: &str = "docs/spec/rulings.md";
+
+/// Lists the links and citations that lead nowhere.
 pub(crate) fn broken() -> Outcome<Vec<String>> {
+    let mut anchors = Anchors::default();
     let mut broken = Vec::new();
     for page in tracked("*.md", ".md")? {
-        // Prompts of modules are no pages.
+        // Prompts of modules are not pages.
         if page.starts_with("modules/") || page.starts_with("conformance/") || page.contains("/tests/") {
             continue;
         }
-        let folder = Path::new(&page).parent().unwrap_or(Path::new("")).to_path_buf();
+        let directory = Path::new(&page).parent().unwrap_or(Path::new("")).to_path_buf();
         for target in targets(&read(&page)?) {
-            let path = target.split('#').next().unwrap_or_default();
-            let leads_away = target.contains("://") || target.starts_with("mailto:") || path.is_empty();
-            if !leads_away && !root().join(&folder).join(path).exists() {
+            if !anchors.leads_somewhere(&directory, Path::new(&page), target)? {
                 broken.push(format!("{page}: {target}"));
+            }
+        }
+    }
+    let citations = Citations::new()?;
+    for path in tracked("crates", ".rs")? {
+        for cited in citations.find(&read(&path)?) {
+            if !anchors.leads_somewhere(Path::new(""), Path::new(&path), &cited)? {
+                broken.push(format!("{path}: {cited}"));
             }
         }
     }
     Ok(broken)
 }
 
-/// What stands in the parentheses of Markdown links.
+/// The anchors of each page that was looked at.
+#[derive(Default)]
+struct Anchors {
+    by_page: BTreeMap<PathBuf, BTreeSet<String>>,
+}
+
+impl Anchors {
+    /// Returns whether a target exists: a file, and the heading behind `#` if it is a page.
+    fn leads_somewhere(&mut self, directory: &Path, page: &Path, target: &str) -> Outcome<bool> {
+        if target.contains("://") || target.starts_with("mailto:") {
+            return Ok(true);
+        }
+        let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let file = if path.is_empty() { page.to_path_buf() } else { normal(&directory.join(path)) };
+        if !root().join(&file).exists() {
+            return Ok(false);
+        }
+        if anchor.is_empty() || file.extension().is_none_or(|extension| extension != "md") {
+            return Ok(true);
+        }
+        if !self.by_page.contains_key(&file) {
+            let anchors = anchors(&read(&file)?);
+            self.by_page.insert(file.clone(), anchors);
+        }
+        Ok(self.by_page.get(&file).is_some_and(|anchors| anchors.contains(anchor)))
+    }
+}
+
+/// Resolves `..` without looking at the disk.
+fn normal(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(resolved.pop()),
+            Component::CurDir => {}
+            other => resolved.push(other),
+        }
+    }
+    resolved
+}
+
+/// What Markdown links have in their parentheses.
 fn targets(text: &str) -> Vec<&str> {
     let after = text.split("](").skip(1);
     after.filter_map(|rest| rest.split(')').next()).filter(|target| !target.contains(' ')).collect()
+}
+
+/// The anchors of a page's headings, as GitHub writes them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut is_code = false;
+    for line in text.lines() {
+        is_code ^= line.starts_with("```");
+        if let Some(heading) = line.strip_prefix('#').filter(|_| !is_code) {
+            let heading = heading.trim_start_matches('#').trim().to_lowercase();
+            let kept = heading.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            anchors.insert(kept.map(|c| if c == ' ' { '-' } else { c }).collect());
+        }
+    }
+    anchors
+}
+
+/// Finds the pages and rulings that comments cite.
+struct Citations {
+    page: Regex,
+    rulings: Regex,
+    number: Regex,
+}
+
+impl Citations {
+    fn new() -> Outcome<Self> {
+        let expression = |text| Regex::new(text).map_err(|error: regex::Error| error.to_string());
+        Ok(Self {
+            page: expression(r"\bdocs/[a-z0-9/-]+\.md(#[a-z0-9-]+)?")?,
+            rulings: expression(r"\brulings? R\d+((, | and |–| to )R\d+)*")?,
+            number: expression(r"R\d+")?,
+        })
+    }
+
+    fn find(&self, text: &str) -> Vec<String> {
+        let mut found: Vec<String> = self.page.find_iter(text).map(|page| page.as_str().to_owned()).collect();
+        for rulings in self.rulings.find_iter(text) {
+            let numbers = self.number.find_iter(rulings.as_str());
+            found.extend(numbers.map(|number| format!("{RULINGS}#{}", number.as_str().to_lowercase())));
+        }
+        found
+    }
 }
 
 #[cfg(test)]
@@ -35,7 +131,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn targets_stand_in_parentheses() {
+    fn finds_targets_in_parentheses() {
         assert_eq!(targets("see [a](b.md#c) and [`d`](e/f.rs), not (g)"), ["b.md#c", "e/f.rs"]);
+    }
+
+    #[test]
+    fn anchors_are_headings_outside_code() {
+        let page = "# The `a` page\n```sh\n# a comment\n```\n### R24\n## Who, and when?\n";
+        assert_eq!(anchors(page).into_iter().collect::<Vec<_>>(), ["r24", "the-a-page", "who-and-when"]);
+    }
+
+    #[test]
+    fn finds_pages_and_rulings_that_comments_cite() {
+        let source = "/// One (SPEC 3, docs/spec/media.md, rulings R24–R26).\n/// Two (ruling R54).\n";
+        let expected = [
+            "docs/spec/media.md",
+            "docs/spec/rulings.md#r24",
+            "docs/spec/rulings.md#r26",
+            "docs/spec/rulings.md#r54",
+        ];
+        assert_eq!(Citations::new().unwrap().find(source), expected);
+    }
+
+    #[test]
+    fn a_missing_file_or_heading_leads_nowhere() {
+        let mut anchors = Anchors::default();
+        let mut leads =
+            |target| anchors.leads_somewhere(Path::new("docs"), Path::new("docs/flow.md"), target).unwrap();
+        assert!(leads("spec/rulings.md#r24") && leads("../README.md") && leads("https://example.org"));
+        assert!(!leads("spec/rulings.md#r99") && !leads("spec/nothing.md"));
     }
 }
