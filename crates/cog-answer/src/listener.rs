@@ -48,8 +48,8 @@ impl Listener {
 
     /// Takes one event of the parser.
     pub(crate) fn hear(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
-        if event.kind == EventKind::Withdrawn {
-            return self.begin_anew(rules, out);
+        if let EventKind::Withdrawn { doubted } = event.kind {
+            return self.begin_anew(rules, doubted, out);
         }
         self.recognizer.note(event);
         match (self.recognizer.shape(), event.path.first()) {
@@ -114,14 +114,18 @@ impl Listener {
         }
     }
 
-    /// What was heard was a draft in the model's reasoning: takes back what was told of it.
-    fn begin_anew(&mut self, rules: &AnswerRules, out: &mut Outbox) {
+    /// What was heard was a draft in the model's reasoning: retracts what was emitted of it. Violations for which the
+    /// provider may have been stopped already count all the same, so that the split does not matter.
+    fn begin_anew(&mut self, rules: &AnswerRules, doubted: bool, out: &mut Outbox) {
         let has_told = match &self.teller {
             Teller::Deltas(deltas) => deltas.has_told(),
             Teller::Drafts(drafts) => drafts.has_told(),
         };
         let has_told = has_told || self.watch.as_ref().is_some_and(Watch::has_told);
+        let is_lost = !doubted && !self.reasons_to_stop().is_empty();
+        let watch = self.watch.take_if(|_| is_lost);
         *self = Self::new(rules);
+        self.watch = watch.or(self.watch.take());
         if has_told {
             out.take_back();
         }

@@ -38,6 +38,9 @@ pub enum SyntaxKind {
     /// No value where one must be.
     #[error("expected a value")]
     ExpectedValue,
+    /// In tolerant mode: an object that is a part of text that is not JSON.
+    #[error("the object is a part of something that is not JSON")]
+    Fragment,
     /// A number that the grammar does not know.
     #[error("not a JSON number")]
     Number,

@@ -39,5 +39,8 @@ pub enum EventKind<'a> {
     /// All that was told so far was no part of the document but of reasoning, whose closing tag came now; it is told
     /// of the root of what is dropped. Only in tolerant mode, where text stood before (see
     /// [`Parser::is_in_doubt`](crate::Parser::is_in_doubt)).
-    Withdrawn,
+    Withdrawn {
+        /// Whether the document was in doubt; otherwise its violations may have been acted on already.
+        doubted: bool,
+    },
 }

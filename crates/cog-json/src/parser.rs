@@ -1,10 +1,13 @@
 //! Reading JSON as it arrives.
 
+mod around;
 mod build;
+mod fragment;
 mod input;
 mod lenient;
 mod machine;
 mod number;
+mod opening;
 mod reply;
 mod seek;
 mod sink;
@@ -111,7 +114,8 @@ impl Parser {
     ///
     /// The templates of some reasoning models write `<think>` themselves, so that a reply begins with reasoning and
     /// shows only `</think>`. A document with text before it may be a draft in that reasoning until the reply is over;
-    /// so long no fault is told either, and no second object counts.
+    /// so long no fault is reported either, and no second object counts. A document that the reply begins with is
+    /// withdrawn by a closing tag too, but its faults are final (ruling R76).
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.reply.as_ref().is_some_and(Reply::is_in_doubt)

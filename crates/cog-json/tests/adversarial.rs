@@ -43,11 +43,22 @@ fn prose_full_of_false_starts() {
         "/*",
         "'",
         "\"",
+        "{#",
+        "{ #\n",
+        "{“",
+        "{a: ",
+        "{,",
+        "[\"[\"]",
+        "{a = ",
+        "(",
+        "\"k\": ",
+        "So: {\"a\":1}</think>",
+        "{\"a\":1}</think>",
     ] {
         let text = scrap.repeat(SIZE / scrap.len());
         let outcome = read(&text);
         assert!(!matches!(outcome, Ok((End::Complete, _))), "{scrap}");
-        let found = read(&format!("{text}\n\"'*/</think> {{\"a\":1}}"));
+        let found = read(&format!("{text}\n\"'*/”</think> {{\"a\":1}}"));
         assert!(found.is_err() || found.is_ok_and(|(_, draft)| draft.is_some()), "{scrap}");
     }
 }
@@ -113,4 +124,12 @@ fn read(text: &str) -> Result<(End, Option<Draft>), SyntaxError> {
     text.as_bytes().chunks(16).try_for_each(|piece| parser.push(piece, &mut |_| {}))?;
     let end = parser.finish(&mut |_| {})?;
     Ok((end, parser.root().map(|root| Draft { is_complete: root.is_complete() })))
+}
+
+#[test]
+fn single_quoted_strings_in_one_chunk() {
+    let text = format!("{{'a':[{}]}}", "'a',".repeat(200_000));
+    let mut parser = Parser::tolerant(Limits::model_output());
+    parser.push(text.as_bytes(), &mut |_| {}).unwrap();
+    assert_eq!(parser.finish(&mut |_| {}), Ok(End::Complete));
 }

@@ -176,6 +176,15 @@ const SCRAPS: &[&str] = &[
     "\u{1}",
     "\"a\":1,",
     "*",
+    "“a”：",
+    "{ok: ",
+    "\u{a0}",
+    "=>",
+    "(",
+    ")",
+    "# x\n",
+    "...",
+    "So: ",
 ];
 
 fn cuts() -> impl Strategy<Value = Vec<usize>> {

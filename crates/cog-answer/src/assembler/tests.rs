@@ -282,3 +282,26 @@ fn a_draft_in_reasoning_is_taken_back() {
     let strict = AnswerRules { strict: true, ..plain() };
     assert_eq!(answer_text(&strict, &text)["error"]["code"], "E3001");
 }
+
+#[test]
+fn retracted_draft_with_nothing_after_it_is_an_error() {
+    let draft = reply(json!({})).to_string();
+    for before in [draft.clone(), format!("Maybe {draft}? No.")] {
+        let answer = answer_text(&plain(), &format!("{before}\n</think>\nI'm sorry."));
+        assert_eq!((&answer["ok"], &answer["error"]["code"]), (&json!(false), &json!("E1000")));
+        assert_eq!(answer.get("partial_data"), None);
+    }
+}
+
+#[test]
+fn violation_in_a_draft_that_the_reply_begins_with_is_final() {
+    let draft = reply(json!({ "data": { "result": 7 } })).to_string();
+    let text = format!("{draft}</think>{}", reply(json!({})));
+    let mut rules = plain();
+    assert_eq!(answer_text(&rules, &text)["ok"], true);
+    rules.response.on_violation = OnViolation::Abort;
+    for size in [1, 7, text.len()] {
+        let end = fold(chunks(&rules, &text, size, Some(FinishReason::Stop)));
+        assert_eq!(envelope(end)["error"]["code"], "E3001", "in chunks of {size} bytes");
+    }
+}

@@ -1,54 +1,47 @@
-//! A model's reply: the document, and what stands around it.
+//! A model's reply: the document, and what is around it.
 
 use crate::error::SyntaxKind;
 use crate::event::{Event, EventKind};
 use crate::limits::Limits;
+use crate::parser::around::{Bodies, FENCE, note_after, note_before};
+use crate::parser::fragment::{self, Found, Reach};
 use crate::parser::machine::Machine;
 use crate::parser::seek::{Seeker, closing_tag};
 use crate::parser::sink::{Silent, Sink};
-use crate::parser::tolerance::{Ledger, Tolerance};
 use crate::parser::{End, Fault};
 use crate::path::Path;
-use crate::value::Value;
 
 /// How far the reading of a reply has come.
 pub(super) struct Reply {
     stage: Stage,
     depth: usize,
     several: bool,
-    /// Text stood before the document.
-    doubt: Option<Doubt>,
-}
-
-/// What was taken for the document may be a draft in reasoning, whose opening tag the template kept for itself. It is
-/// one if the closing tag follows it, and another document follows that.
-enum Doubt {
-    /// The closing tag is looked for from here on.
-    Tag(usize),
-    /// The other document is.
-    Document(Seeker),
+    /// There is text before the document, so it may be a draft in reasoning whose opening tag the template wrote. The
+    /// closing tag is searched from this offset on.
+    doubt: Option<usize>,
+    /// Reasoning came before whose opening tag is missing.
+    is_after_tag: bool,
 }
 
 enum Stage {
     /// The document has not begun.
     Before(Seeker),
-    /// An object was found here, but inside a string that the reply begins with: its end will tell whether that
+    /// An object was found here, but inside a string that the reply begins with: its end will show whether that
     /// string is all there is.
-    Quoted {
-        found: usize,
-        bodies: Bodies,
-    },
-    Inside,
-    /// The document is over; another one may come.
-    After(Seeker),
-    /// What was taken for the document is none, but there is doubt.
+    Quoted { found: Found, bodies: Bodies },
+    /// The document began here.
+    Inside(usize),
+    /// The document, which began at `start`, is complete; another one may follow.
+    After { start: usize, seeker: Seeker },
+    /// The document cannot be read, but it may be a draft in reasoning.
     Lost(Fault),
 }
 
 impl Reply {
     pub(super) fn new(limits: Limits) -> Self {
         let depth = limits.depth as usize;
-        Reply { stage: Stage::Before(Seeker::new(depth)), depth, several: false, doubt: None }
+        let stage = Stage::Before(Seeker::new(depth));
+        Reply { stage, depth, several: false, doubt: None, is_after_tag: false }
     }
 
     /// Whether a second object was seen, and both belong to the answer.
@@ -56,132 +49,165 @@ impl Reply {
         self.several && self.doubt.is_none()
     }
 
-    /// Whether all that was told may still be withdrawn.
+    /// Whether a later closing tag may make all of it reasoning, faults included.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.doubt.is_some()
     }
 
     /// Reads as far as the text goes.
     pub(super) fn run<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
-        match self.read(machine, sink) {
-            Err(fault) if self.doubt.is_some() => self.stage = Stage::Lost(fault),
-            read => read?,
-        }
-        let has_ended = matches!(self.stage, Stage::After(_) | Stage::Lost(_));
-        let Some(doubt) = self.doubt.as_mut().filter(|_| has_ended) else { return Ok(()) };
-        match doubt.resolve(machine, self.depth) {
-            Some(end) => self.withdraw(end, machine, sink),
-            None => Ok(()),
+        loop {
+            match self.read(machine, sink) {
+                Err(fault) if self.doubt.is_some() => self.stage = Stage::Lost(fault),
+                read => read?,
+            }
+            let Some(end) = self.end_of_reasoning(machine) else { return Ok(()) };
+            self.withdraw(end, machine, sink);
         }
     }
 
-    /// All so far was reasoning: reads on where the tag ends.
-    fn withdraw<S: Sink>(&mut self, end: usize, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
+    /// The end of a closing tag after the document, which makes all before it reasoning (ruling R76).
+    fn end_of_reasoning(&mut self, machine: &Machine) -> Option<usize> {
+        match (&self.stage, &mut self.doubt) {
+            (Stage::After { .. } | Stage::Lost(_), Some(from)) => {
+                // A tag inside a complete document is a part of it.
+                let start = if machine.is_over() { machine.pos.max(*from) } else { *from };
+                let found = closing_tag(&machine.tape.text, start);
+                *from = found.unwrap_or_else(|looked_at| looked_at);
+                found.ok()
+            }
+            (Stage::After { seeker, .. }, None) if !self.several => {
+                Some(seeker.tail()).filter(|tail| *tail > 0)
+            }
+            _ => None,
+        }
+    }
+
+    /// All so far was reasoning: goes on at the `end` of its tag.
+    fn withdraw<S: Sink>(&mut self, end: usize, machine: &mut Machine, sink: &mut S) {
         if let Some(node) = machine.root() {
-            sink.tell(Event { path: &Path::root(), node, kind: EventKind::Withdrawn });
+            let kind = EventKind::Withdrawn { doubted: self.doubt.is_some() };
+            sink.tell(Event { path: &Path::root(), node, kind });
         }
         machine.restart(end);
-        *self = Reply {
-            stage: Stage::Before(Seeker::after_reasoning(end, self.depth)),
-            several: false,
-            doubt: None,
-            ..*self
-        };
-        self.run(machine, sink)
+        let stage = Stage::Before(Seeker::after_reasoning(end, self.depth));
+        *self = Reply { stage, several: false, doubt: None, is_after_tag: true, ..*self };
     }
 
     fn read<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
         if let Stage::Before(seeker) = &mut self.stage {
-            let Some(found) = seeker.seek(&machine.tape.text) else { return Ok(()) };
+            let Some(start) = seeker.seek(&machine.tape.text) else { return Ok(()) };
+            let found = Found::by(seeker, start);
             let bodies = Bodies::of(&machine.tape.text, seeker);
-            let pos = seeker.pos();
-            let start = bodies.each().find(|body| begins_with(b"[", *body, pos, machine));
-            let mut quoted = || bodies.each().any(|body| begins_with(b"\"", body, pos, machine));
-            if let Some(start) = start {
-                self.enter(start, machine);
-            } else if quoted() {
-                self.stage = Stage::Quoted { found, bodies };
-            } else {
-                self.doubt = (found > bodies.tail && seeker.tail() == 0).then_some(Doubt::Tag(found));
-                outside_any(bodies.tail, found, machine)?;
-                self.enter(found, machine);
-            }
+            let is_doubtful = start > bodies.tail && seeker.tail() == 0;
+            self.begin(found, bodies, is_doubtful, machine)?;
         }
-        if let Stage::Inside = self.stage {
+        if let Stage::Inside(start) = self.stage {
             machine.run(sink)?;
             if !machine.is_over() {
                 return Ok(());
             }
-            self.stage = Stage::After(Seeker::after(machine.pos, self.depth));
+            self.stage = Stage::After { start, seeker: Seeker::after(machine.pos, self.depth) };
         }
-        if let Stage::After(seeker) = &mut self.stage {
+        if let Stage::After { seeker, .. } = &mut self.stage {
             self.several = self.several || seeker.seek(&machine.tape.text).is_some();
         }
         Ok(())
     }
 
+    /// An object was `found`.
+    fn begin(
+        &mut self,
+        found: Found,
+        bodies: Bodies,
+        is_doubtful: bool,
+        machine: &mut Machine,
+    ) -> Result<(), Fault> {
+        // What shows a wider form may be the end of a string.
+        let pos = if found.is_wider { found.start } else { found.pos };
+        let opens = |opening: char, body: usize, machine: &mut Machine| {
+            machine.tape.text.get(body..).is_some_and(|rest| rest.starts_with(opening))
+                && fragment::reach(body, pos, machine) == Ok(Reach::Beyond)
+        };
+        if let Some(start) = bodies.each().find(|body| opens('[', *body, machine)) {
+            self.enter(start, machine);
+            return Ok(());
+        }
+        if bodies.each().any(|body| opens('"', body, machine)) {
+            self.stage = Stage::Quoted { found, bodies };
+            return Ok(());
+        }
+        self.doubt = is_doubtful.then_some(found.start);
+        let start = fragment::start(bodies.tail, found, machine)?;
+        self.enter(start, machine);
+        Ok(())
+    }
+
     /// The text is over.
     pub(super) fn finish<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<End, Fault> {
-        match &mut self.stage {
-            Stage::Before(seeker) => {
-                if seeker.is_reasoning() {
-                    return Ok(End::Truncated);
-                }
-                let cut = seeker.candidate();
-                let found = seeker.seek_at_end(&machine.tape.text);
-                let bodies = Bodies::of(&machine.tape.text, seeker);
-                self.settle(bodies, found, cut, machine)?;
+        loop {
+            if let Some(end) = self.finish_document(machine, sink)? {
+                return Ok(end);
             }
-            Stage::Quoted { found, bodies } => {
-                let (found, bodies) = (*found, *bodies);
-                self.settle(bodies, Some(found), None, machine)?;
-            }
-            Stage::Inside | Stage::After(_) | Stage::Lost(_) => {}
+            // What looked like an object hid a closing tag.
+            self.run(machine, sink)?;
         }
-        if let Some(end) = self.doubt.take().and_then(|doubt| doubt.resolve_at_end(&machine.tape.text)) {
-            self.withdraw(end, machine, sink)?;
-            return self.finish(machine, sink);
+    }
+
+    /// Finishes the document that is at hand, or gives nothing if it was reasoning.
+    fn finish_document<S: Sink>(
+        &mut self,
+        machine: &mut Machine,
+        sink: &mut S,
+    ) -> Result<Option<End>, Fault> {
+        if let Stage::Before(seeker) = &self.stage
+            && seeker.is_reasoning()
+        {
+            return Ok(Some(End::Truncated));
         }
+        self.decide(machine)?;
+        self.doubt = None;
         if let Stage::Lost(fault) = self.stage {
             return Err(fault);
         }
         self.read(machine, sink)?;
         if !machine.finish(sink)? {
-            return Ok(End::Truncated);
+            return Ok(Some(End::Truncated));
         }
-        if let Stage::After(seeker) = &mut self.stage {
-            self.several = self.several || seeker.seek_at_end(&machine.tape.text).is_some();
+        let Stage::After { start, seeker } = &mut self.stage else { return Ok(Some(End::Complete)) };
+        let start = *start;
+        self.several = self.several || seeker.seek_at_end(&machine.tape.text).is_some();
+        if let Some(end) = self.end_of_reasoning(machine) {
+            self.withdraw(end, machine, sink);
+            return Ok(None);
+        }
+        if !self.several {
+            fragment::check_after(start, self.is_after_tag, machine)?;
         }
         note_after(&mut machine.ledger, machine.tape.text.get(machine.pos..).unwrap_or_default());
-        Ok(End::Complete)
+        Ok(Some(End::Complete))
     }
 
-    /// Decides where the document starts, now that all is known. A whole body may be a value that says nothing
-    /// sooner: a scalar, an empty object, an array without objects. Else it is the object that was `found`, or the
-    /// array or object that the reply was `cut` in.
-    fn settle(
-        &mut self,
-        bodies: Bodies,
-        found: Option<usize>,
-        cut: Option<usize>,
-        machine: &mut Machine,
-    ) -> Result<(), Fault> {
-        if let Some(body) = bodies.each().find(|body| is_alone(*body, machine)) {
-            self.enter(body, machine);
-            return Ok(());
-        }
-        let start = found.or(cut).unwrap_or(bodies.tail);
-        if let Some(found) = found {
-            outside_any(bodies.tail, found, machine)?;
-        } else {
-            machine.restart(start);
-            let container = matches!(machine.tape.text.as_bytes().get(start), Some(b'{' | b'['));
-            match machine.run(&mut Silent) {
-                Err(fault) if container => return Err(fault),
-                Ok(()) if container && !machine.is_over() => {}
-                _ => return Err((SyntaxKind::Nothing, 0)),
+    /// Decides where the document starts if that is open, now that all text is known. The complete text may be a value
+    /// that shows itself only now: a scalar, an empty object, an array without objects. Otherwise it is the object that
+    /// was found, or the array or object in which the reply was truncated.
+    fn decide(&mut self, machine: &mut Machine) -> Result<(), Fault> {
+        let (bodies, cut, found) = match &mut self.stage {
+            Stage::Before(seeker) => {
+                let cut = seeker.candidate();
+                let start = seeker.seek_at_end(&machine.tape.text);
+                let found = start.map(|start| Found::by(seeker, start));
+                (Bodies::of(&machine.tape.text, seeker), cut, found)
             }
-        }
+            Stage::Quoted { found, bodies } => (*bodies, None, Some(*found)),
+            Stage::Inside(_) | Stage::After { .. } | Stage::Lost(_) => return Ok(()),
+        };
+        let alone = bodies.each().find(|body| is_alone(*body, machine));
+        let start = match (alone, found) {
+            (Some(body), _) => body,
+            (None, Some(found)) => fragment::start(bodies.tail, found, machine)?,
+            (None, None) => truncated(cut.unwrap_or(bodies.tail), machine)?,
+        };
         self.enter(start, machine);
         Ok(())
     }
@@ -189,132 +215,34 @@ impl Reply {
     fn enter(&mut self, start: usize, machine: &mut Machine) {
         machine.restart(start);
         note_before(&mut machine.ledger, machine.tape.text.get(..start).unwrap_or_default());
-        self.stage = Stage::Inside;
+        self.stage = Stage::Inside(start);
     }
 }
 
-impl Doubt {
-    /// Where the reply proper starts, once it is known that the document is none.
-    fn resolve(&mut self, machine: &Machine, depth: usize) -> Option<usize> {
-        let text = &machine.tape.text;
-        if let Doubt::Tag(from) = self {
-            // A tag inside a whole document is a part of it.
-            let from = if machine.is_over() { machine.pos.max(*from) } else { *from };
-            *self = match closing_tag(text, from) {
-                Ok(end) => Doubt::Document(Seeker::after_reasoning(end, depth)),
-                Err(looked_at) => Doubt::Tag(looked_at),
-            };
-        }
-        match self {
-            Doubt::Document(seeker) => seeker.seek(text).map(|_| seeker.tail()),
-            Doubt::Tag(_) => None,
-        }
-    }
-
-    /// The same when the text is over: what follows may be a value that shows itself only now.
-    fn resolve_at_end(self, text: &str) -> Option<usize> {
-        let Doubt::Document(mut seeker) = self else { return None };
-        let rest = text.get(body(text, seeker.tail())..).unwrap_or_default().trim_end();
-        let is_value = Value::parse(rest.strip_suffix(FENCE).unwrap_or(rest)).is_ok();
-        (is_value || seeker.seek_at_end(text).is_some()).then_some(seeker.tail())
+impl Found {
+    fn by(seeker: &Seeker, start: usize) -> Self {
+        Found { start, pos: seeker.pos(), is_wider: seeker.is_wider() }
     }
 }
 
-/// Whether there is one whole value at `body` and nothing after it but a fence.
+/// Whether there is one complete value at `body` and nothing after it but a fence.
 fn is_alone(body: usize, machine: &mut Machine) -> bool {
     machine.restart(body);
-    let whole = machine.run(&mut Silent).and_then(|()| machine.finish(&mut Silent));
+    let complete = machine.run(&mut Silent).and_then(|()| machine.finish(&mut Silent));
     let rest = machine.tape.text.get(machine.pos..).unwrap_or_default().trim();
-    whole == Ok(true) && (rest.is_empty() || rest == FENCE)
+    complete == Ok(true) && (rest.is_empty() || rest == FENCE)
 }
 
-/// Whether a value with this opening begins at `body` and goes on at `pos`. Only what stands before `pos` decides, so that the split does
-/// not matter.
-fn begins_with(opening: &[u8], body: usize, pos: usize, machine: &mut Machine) -> bool {
-    if !machine.tape.text.get(body..).is_some_and(|rest| rest.as_bytes().starts_with(opening)) {
-        return false;
+/// Checks that the text ends inside an array or object that begins at `start`.
+fn truncated(start: usize, machine: &mut Machine) -> Result<usize, Fault> {
+    machine.restart(start);
+    let is_container = matches!(machine.tape.text.as_bytes().get(start), Some(b'{' | b'['));
+    let read = machine.run(&mut Silent);
+    let is_over = machine.is_over();
+    machine.restart(start);
+    match read {
+        Err(fault) if is_container => Err(fault),
+        Ok(()) if is_container && !is_over => Ok(start),
+        _ => Err((SyntaxKind::Nothing, 0)),
     }
-    let later = machine.tape.text.split_off(pos);
-    machine.restart(body);
-    let inside = machine.run(&mut Silent).is_ok() && !machine.is_over();
-    machine.tape.text.push_str(&later);
-    inside
-}
-
-/// Refuses an object that was `found` within one whose keys have no quotes, such as `{ok: false, data: {"a": 1}}`: it
-/// is a part of what cannot be read, and must not be taken for the whole (ruling R25).
-fn outside_any(body: usize, found: usize, machine: &mut Machine) -> Result<(), Fault> {
-    let prose = machine.tape.text.get(body..found).unwrap_or_default();
-    let mut open = Vec::new();
-    for (at, byte) in prose.bytes().enumerate() {
-        match byte {
-            b'{' => open.push(at),
-            b'}' => drop(open.pop()),
-            _ => {}
-        }
-    }
-    let has_member = |at: &usize| prose.get(at + 1..).is_some_and(begins_with_bare_key);
-    let Some(outer) = open.into_iter().find(has_member) else { return Ok(()) };
-    machine.restart(body + outer);
-    machine.run(&mut Silent)
-}
-
-/// Whether a text begins with a key without quotes and its colon.
-fn begins_with_bare_key(text: &str) -> bool {
-    let text = text.trim_start();
-    let key = text.trim_start_matches(|char: char| char.is_alphanumeric() || matches!(char, '_' | '$' | '-'));
-    key.len() < text.len() && key.trim_start().starts_with(':')
-}
-
-/// Where the document may start if it is all there is apart from a fence.
-#[derive(Clone, Copy)]
-struct Bodies {
-    /// After reasoning in tags.
-    whole: usize,
-    /// After the last closing tag, should that end reasoning too.
-    tail: usize,
-}
-
-impl Bodies {
-    fn of(text: &str, seeker: &Seeker) -> Self {
-        Self { whole: body(text, seeker.body()), tail: body(text, seeker.tail()) }
-    }
-
-    fn each(self) -> impl Iterator<Item = usize> {
-        let tail = (self.tail != self.whole).then_some(self.tail);
-        std::iter::once(self.whole).chain(tail)
-    }
-}
-
-const FENCE: &str = "```";
-
-/// Where the document starts if it is all there is apart from a fence.
-fn body(text: &str, from: usize) -> usize {
-    let rest = text.get(from..).unwrap_or_default().trim_start();
-    let inner = match rest.strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) {
-        Some((word, inner)) if is_info(word) => inner.trim_start(),
-        _ => rest,
-    };
-    text.len() - inner.len()
-}
-
-/// Whether this may follow the opening fence on its line.
-fn is_info(word: &str) -> bool {
-    word.trim().bytes().all(|byte| byte.is_ascii_alphanumeric())
-}
-
-fn note_before(ledger: &mut Ledger, text: &str) {
-    let text = text.trim();
-    let line = text.rfind('\n').map_or(0, |newline| newline + 1);
-    let (prose, last) = text.split_at_checked(line).unwrap_or((text, ""));
-    let fence = last.trim().strip_prefix(FENCE).is_some_and(is_info);
-    ledger.note_around(Tolerance::SurroundingText, if fence { prose.trim().len() } else { text.len() });
-    ledger.note_around(Tolerance::CodeFence, if fence { last.trim().len() } else { 0 });
-}
-
-fn note_after(ledger: &mut Ledger, text: &str) {
-    let text = text.trim();
-    let prose = text.strip_prefix(FENCE).unwrap_or(text).trim();
-    ledger.note_around(Tolerance::CodeFence, if text.starts_with(FENCE) { FENCE.len() } else { 0 });
-    ledger.note_around(Tolerance::SurroundingText, prose.len());
 }

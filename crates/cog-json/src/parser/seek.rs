@@ -1,12 +1,14 @@
 //! Finding the document in a reply that says more than JSON.
 //!
 //! Prose has brackets too: `{name}`, `[1]`, `{"a"}`. A bracket is taken for the start of the document only when it
-//! is followed, apart from more opening brackets, by a member's key and colon, and nothing is told before. What a
+//! is followed, apart from more opening brackets, by a member's key and colon, and nothing is told before. What the
+//! parser cannot read but what opens like an object is found as well ([`opening`]): it is not prose. What a
 //! false start had read is read again as prose, but never twice for the same kind of quote, so that seeking is
 //! linear: a key ends at the next quote of its kind, and a false start inside it would need that very quote.
 
 use std::ops::ControlFlow;
 
+use crate::parser::opening::{self, Look};
 use crate::scan::{self, string_run};
 
 /// Looks for the start of a document, over any number of pieces.
@@ -25,6 +27,10 @@ pub(super) struct Seeker {
     body: usize,
     /// Where it starts if a closing tag in its text ends reasoning too.
     tail: usize,
+    /// Whether a closing tag ends the search.
+    stops_at_tag: bool,
+    /// Whether what was found has a form that the parser does not read.
+    is_wider: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -97,17 +103,28 @@ const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thin
 impl Seeker {
     /// Seeks from the start of a reply.
     pub(super) fn new(most_depth: usize) -> Self {
-        Seeker { pos: 0, phase: Phase::Start, start: 0, retry: 0, depth: 0, most_depth, body: 0, tail: 0 }
+        Seeker {
+            pos: 0,
+            phase: Phase::Start,
+            start: 0,
+            retry: 0,
+            depth: 0,
+            most_depth,
+            body: 0,
+            tail: 0,
+            stops_at_tag: false,
+            is_wider: false,
+        }
     }
 
-    /// Seeks after a document.
+    /// Seeks another object after a document, up to the first closing tag.
     pub(super) fn after(pos: usize, most_depth: usize) -> Self {
-        Seeker { pos, phase: Phase::Prose, ..Self::new(most_depth) }
+        Seeker { pos, phase: Phase::Prose, stops_at_tag: true, ..Self::new(most_depth) }
     }
 
     /// Seeks after the closing tag of reasoning.
     pub(super) fn after_reasoning(pos: usize, most_depth: usize) -> Self {
-        Seeker { body: pos, tail: pos, ..Self::after(pos, most_depth) }
+        Seeker { pos, phase: Phase::Prose, body: pos, tail: pos, ..Self::new(most_depth) }
     }
 
     /// The start of the document, if the text shows it.
@@ -140,6 +157,11 @@ impl Seeker {
         self.pos
     }
 
+    /// Whether what was found has a form that the parser does not read.
+    pub(super) fn is_wider(&self) -> bool {
+        self.is_wider
+    }
+
     /// Where the reply starts, after reasoning.
     pub(super) fn body(&self) -> usize {
         self.body
@@ -165,7 +187,7 @@ impl Seeker {
             Phase::Start => self.look_for_reasoning(text),
             Phase::Reasoning(tag) => self.skip_reasoning(text, tag),
             Phase::Prose => self.skip_prose(text),
-            Phase::InArray | Phase::InObject | Phase::AfterKey => self.look_on(bytes),
+            Phase::InArray | Phase::InObject | Phase::AfterKey => self.look_on(text),
             Phase::Key(quote) => self.read_key(bytes, quote),
             Phase::Comment { block, back } => self.skip_comment(text, block, back),
         }
@@ -222,6 +244,9 @@ impl Seeker {
             Tag::Closing(length) => {
                 self.pos += length;
                 self.tail = self.pos;
+                if self.stops_at_tag {
+                    return ControlFlow::Break(None);
+                }
             }
             Tag::Cut => return ControlFlow::Break(None),
             Tag::None => self.pos += 1,
@@ -243,7 +268,8 @@ impl Seeker {
     }
 
     /// Decides by the next byte that is no white space.
-    fn look_on(&mut self, bytes: &[u8]) -> Found {
+    fn look_on(&mut self, text: &str) -> Found {
+        let bytes = text.as_bytes();
         self.pos = scan::space(bytes, self.pos);
         let Some(&byte) = bytes.get(self.pos) else { return ControlFlow::Break(None) };
         match (self.phase, byte) {
@@ -254,9 +280,23 @@ impl Seeker {
                 self.go_on(Phase::Key(byte))
             }
             (Phase::AfterKey, b':') => ControlFlow::Break(Some(self.start)),
-            (_, b'/') => self.enter_comment(bytes),
-            (Phase::AfterKey, _) => self.dismiss(self.retry),
+            (_, b'/') | (Phase::InObject | Phase::AfterKey, b'#') => self.enter_comment(bytes),
+            (Phase::InObject, _) => self.look_wider(text, opening::member, self.pos),
+            (Phase::AfterKey, _) => self.look_wider(text, opening::separator, self.retry),
             _ => self.dismiss(self.pos),
+        }
+    }
+
+    /// Decides by more than the next byte; prose goes on at `retry`.
+    fn look_wider(&mut self, text: &str, look: fn(&str) -> Look, retry: usize) -> Found {
+        match look(text.get(self.pos..).unwrap_or_default()) {
+            Look::Yes(length) => {
+                self.pos += length;
+                self.is_wider = true;
+                ControlFlow::Break(Some(self.start))
+            }
+            Look::More => ControlFlow::Break(None),
+            Look::No => self.dismiss(retry),
         }
     }
 
@@ -276,8 +316,11 @@ impl Seeker {
                 self.pos += 1;
                 self.go_on(Phase::AfterKey)
             }
-            // A line break or the like: nobody starts a document so.
-            _ => self.dismiss(self.retry),
+            // A line break or the like, which the parser reads in strings.
+            _ => {
+                self.pos += 1;
+                ControlFlow::Continue(())
+            }
         }
     }
 
@@ -287,13 +330,14 @@ impl Seeker {
             Phase::InObject => Back::InObject,
             _ => Back::AfterKey,
         };
-        let block = match bytes.get(self.pos + 1) {
-            None => return ControlFlow::Break(None),
-            Some(b'/') => false,
-            Some(b'*') => true,
-            Some(_) => return self.dismiss(self.retry),
+        let (block, length) = match (bytes.get(self.pos), bytes.get(self.pos + 1)) {
+            (Some(b'#'), _) => (false, 1),
+            (_, None) => return ControlFlow::Break(None),
+            (_, Some(b'/')) => (false, 2),
+            (_, Some(b'*')) => (true, 2),
+            _ => return self.dismiss(self.retry),
         };
-        self.pos += 2;
+        self.pos += length;
         self.go_on(Phase::Comment { block, back })
     }
 

@@ -66,10 +66,13 @@ impl Machine {
     /// The usual case: the string is here from quote to quote, without escapes.
     #[inline]
     fn whole_string(&mut self, quote: u8) -> Option<Entry> {
+        if quote != b'"' {
+            return None;
+        }
         let bytes = self.tape.text.as_bytes();
         let start = self.pos + 1;
         let end = string_run::<b'"'>(bytes, start);
-        if quote != b'"' || bytes.get(end) != Some(&b'"') {
+        if bytes.get(end) != Some(&b'"') {
             return None;
         }
         self.pos = end + 1;

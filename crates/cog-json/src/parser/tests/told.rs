@@ -53,6 +53,6 @@ fn note(event: Event<'_>, events: &mut Vec<String>) {
         EventKind::Text { delta, first: false } => events.last_mut().unwrap().push_str(delta),
         EventKind::Complete => events.push(format!("{path} complete {}", event.node)),
         EventKind::Replaced => events.push(format!("{path} replaced")),
-        EventKind::Withdrawn => events.push("withdrawn".to_owned()),
+        EventKind::Withdrawn { .. } => events.push("withdrawn".to_owned()),
     }
 }

@@ -65,42 +65,38 @@ fn many_things_at_once_do_not_disturb_each_other() {
 fn brackets_in_prose_are_not_the_document() {
     for prose in [
         "Use {name} and [1], ",
-        "{",
         "[x](url) {x} ",
         "{}",
         "[]",
         "[1, 2] ",
+        "As in [#1]: ",
         "{ \"a\", \"b\" } ",
-        "it's {'tis\n",
-        "{\"quoted\" {",
-        "{/* ",
         "a set {\"x\"} ",
         "{\"k\" /* c */ }",
         "[{]",
-        "{\n\n",
-        "[ /",
-        "{'",
         "fn f() { \"x\\\"\" } ",
+        "type T = { name: string; age: number }; ",
+        "The sum \\sum_{i=1}^{n} of {x : x > 0}, formatted as {x:.2f}: ",
+        "(as said) ",
+        "const answer = ",
+        "Here it is (in full):\n",
+        "f(",
+        "e.g. (like ",
     ] {
-        let text = format!("{prose}{{\"a\":[1]}}");
-        let told = told(&text);
-        if prose == "{/* " {
-            assert_eq!(told.end, Ok(End::Truncated));
-            continue;
-        }
-        assert_eq!(told.draft.as_deref(), Some(r#"{"a":[1]}"#), "{text}");
-        assert_eq!(told.end, Ok(End::Complete), "{text}");
+        assert_eq!(read(&format!("{prose}{{\"a\":[1]}}")).0, r#"{"a":[1]}"#, "{prose}");
     }
 }
 
 #[test]
-fn an_array_that_the_reply_begins_with_keeps_what_it_holds() {
+fn array_that_contains_the_first_object_is_the_document() {
     for (text, json) in [
         ("[1,'x',{'a':1}]", r#"[1,"x",{"a":1}]"#),
         ("```json\n[[],{},[null,{\"a\":1}]]\n```", r#"[[],{},[null,{"a":1}]]"#),
         ("[1] says {\"a\":1}", r#"{"a":1}"#),
         ("[Note] {\"a\":1}", r#"{"a":1}"#),
-        ("So: [1, {\"a\":1}]", r#"{"a":1}"#),
+        ("So: [1, {\"a\":1}]", r#"[1,{"a":1}]"#),
+        ("So: [\"[\"] or {\"a\":1}", r#"{"a":1}"#),
+        ("[ # note\n {\"a\":1}]", r#"[{"a":1}]"#),
     ] {
         assert_eq!(read(text).0, json);
     }
@@ -158,18 +154,40 @@ fn a_reply_that_is_cut_is_never_completed() {
 }
 
 #[test]
-fn a_second_object_is_seen_and_not_chosen() {
-    for text in [
-        r#"{"a":1}{"b":2}"#,
-        "{\"a\":1}\n{\"b\":2}\n",
-        r#"{"a":1} or rather [{"b":2"#,
-        "```\n{\"a\":1}\n```\n```\n{'b':1}\n```",
+fn second_object_is_reported_and_not_chosen() {
+    for second in [
+        r#"{"b":2}"#,
+        "\n{\"b\":2}\n",
+        r#" or rather [{"b":2"#,
+        "\n```\n{'b':1}\n```",
+        "\nMy answer:\n{ok: false, error: {code: \"E2004\"}}",
+        "\nNo: {\u{201c}ok\u{201d}: false}",
+        "\nNo: {\u{2018}ok\u{2019}: false}",
+        "\nNo: {\u{a0}\"ok\": false}",
+        "\nNo: {\u{200b}\"ok\": false}",
+        "\nNo: {\"ok\"\u{a0}: false}",
+        "\nNo: {\"ok\"\u{ff1a}false}",
+        "\nNo: {\"ok\" = false}",
+        "\nNo: {\"ok\" => false}",
+        "\nNo: {\\\"ok\\\": false}",
+        "\nNo: {`ok`: false}",
+        "\nNo: {ok = false}",
+        "\nNo: {ok => False}",
+        "\nNo: {verdict: reject, why: x}",
+        "\nNo: {..., \"ok\": false}",
+        "\nNo: {, \"ok\": false}",
+        "\nNo: { # note\n\"ok\": false}",
+        "\nNo: {\"o\nk\": false}",
+        "\nNo: {OK: NULL}",
+        "\nNo: {n: +5}",
     ] {
-        let told = told(text);
+        let text = format!("{{\"a\":1}}{second}");
+        let told = told(&text);
         assert!(told.several, "{text}");
         assert_eq!(told.draft.as_deref(), Some(r#"{"a":1}"#));
+        assert!(super::told::run(tolerant(), [format!("So: {text}").as_bytes()]).several, "{text}");
     }
-    assert!(!told(r#"{"a":1} where {x} and [1]"#).several);
+    assert!(!told(r#"{"a":1} where {x}, {x: string; y: number} and [1]"#).several);
 }
 
 #[test]
@@ -209,13 +227,80 @@ fn the_account_stays_small_and_its_sums_right() {
     assert_eq!(tolerated, [(T::TrailingComma, "b".to_owned(), 1, 0)]);
 }
 
+/// An object whose form cannot be read, with a complete one inside.
+const BROKEN_OUTERS: [&str; 32] = [
+    r#"{rationale: "outer", "item": INNER}"#,
+    r#"{ok: false, note: "use } here", data: INNER}"#,
+    r#"{verdict: approve, "item": INNER}"#,
+    r#"{verdict approve, note: "use } here", item: INNER}"#,
+    "{\u{a0}\"rationale\": \"outer\", \"item\": INNER}",
+    "{\u{200b}\"rationale\": \"outer\", \"item\": INNER}",
+    "{\"rationale\"\u{a0}: \"outer\", \"item\": INNER}",
+    "{\u{201c}rationale\u{201d}: \u{201c}outer\u{201d}, \u{201c}item\u{201d}: INNER}",
+    "{\u{2018}rationale\u{2019}: \u{2018}outer\u{2019}, \u{2018}item\u{2019}: INNER}",
+    "{`rationale`: `outer`, `item`: INNER}",
+    r#"{\"rationale\": \"outer\", \"item\": INNER}"#,
+    "{\"rationale\"\u{ff1a} \"outer\", \"item\"\u{ff1a} INNER}",
+    r#"{"rationale" = "outer", "item" = INNER}"#,
+    r#"{"rationale" => "outer", "item" => INNER}"#,
+    r#"{rationale = "outer", item = INNER}"#,
+    r#"{"rationale" "outer", "item": INNER}"#,
+    r#"{..., "item": INNER}"#,
+    r#"{…, "item": INNER}"#,
+    r#"{, "item": INNER}"#,
+    r#"{"outer", "item": INNER}"#,
+    r#"{INNER}"#,
+    r#"{{"item": INNER}}"#,
+    r#"[approve, INNER]"#,
+    r#"['a' 'b', INNER]"#,
+    r#""rationale": "outer", "item": INNER}"#,
+    r#"'rationale': 'outer', 'item': INNER}"#,
+    r#"rationale: "outer", item: INNER}"#,
+    r#"1, INNER]"#,
+    r#"Answer(rationale='outer', item=INNER)"#,
+    r#"Answer('outer', INNER)"#,
+    r#"INNER, "rationale": "outer"}"#,
+    r#"INNER, "rationale" "outer"}"#,
+];
+
 #[test]
-fn an_object_within_what_cannot_be_read_is_not_the_answer() {
-    for text in [r#"{ok: false, data: {"a": 1}}"#, r#"See {ok: true, "meta": {"a": 1}, "data": {"b": 2}}"#] {
-        let end = told(text).end;
-        assert!(matches!(&end, Err(error) if error.kind() != SyntaxKind::Nothing), "{text}: {end:?}");
+fn object_inside_what_cannot_be_read_is_not_the_answer() {
+    for outer in BROKEN_OUTERS {
+        for around in
+            ["OUTER", "Sure, here it is:\n```json\nOUTER\n```\nThat is all.", "<think>x</think>OUTER"]
+        {
+            for inner in [r#"{"rationale":"inner"}"#, "{ 'rationale': 'inner', }"] {
+                let text = around.replace("OUTER", &outer.replace("INNER", inner));
+                let end = told(&text).end;
+                assert!(matches!(&end, Err(error) if error.kind() != SyntaxKind::Nothing), "{text}: {end:?}");
+            }
+        }
     }
     assert_eq!(read(r#"Fill {name} in: {"a": 1}"#).0, r#"{"a":1}"#);
+}
+
+#[test]
+fn comment_or_line_break_before_the_first_key_ends_does_not_hide_the_document() {
+    let inner = r#""item":{"rationale":"inner"}"#;
+    for (outer, rule) in [
+        ("{ # note\n\"rationale\":\"outer\",ITEM}", T::Comment),
+        ("{ #\n\"rationale\":\"outer\",ITEM}", T::Comment),
+        ("{ // note\n\"rationale\":\"outer\",ITEM}", T::Comment),
+        ("{\"rationale\" # note\n:\"outer\",ITEM}", T::Comment),
+    ] {
+        let (json, tolerated) = read(&outer.replace("ITEM", inner));
+        assert_eq!(json, format!(r#"{{"rationale":"outer",{inner}}}"#));
+        assert_eq!(tolerated.iter().map(|it| it.0).collect::<Vec<_>>(), [rule], "{outer}");
+    }
+    let (json, tolerated) = read(&format!("Well: {{\"ratio\nnale\":\"outer\",{inner}}}"));
+    assert_eq!(json, format!(r#"{{"ratio\nnale":"outer",{inner}}}"#));
+    assert_eq!(tolerated[1].0, T::RawNewline);
+}
+
+#[test]
+fn closing_bracket_too_many_is_read_over_after_a_complete_reply() {
+    assert_eq!(read("{\"a\":1}}").0, r#"{"a":1}"#);
+    assert_eq!(read("Here you go:\n```json\n{\"a\":1}]\n```").0, r#"{"a":1}"#);
 }
 
 #[test]
@@ -259,15 +344,54 @@ fn what_reasoning_told_is_withdrawn() {
 }
 
 #[test]
-fn a_closing_tag_in_or_after_the_answer_itself_is_text() {
+fn closing_tag_inside_a_string_of_the_answer_is_text() {
     assert_eq!(read(r#"{"a":"</think>"}"#).0, r#"{"a":"</think>"}"#);
+    assert_eq!(read(r#"["</think>",{"a":1}]"#).0, r#"["</think>",{"a":1}]"#);
     assert_eq!(read(r#"So: {"a":"</think>{\"b\":1}"}"#).0, r#"{"a":"</think>{\"b\":1}"}"#);
-    assert_eq!(read("{\"a\":1}</think>").0, r#"{"a":1}"#);
-    assert!(told("{\"a\":1}</think>{\"b\":2}").several);
-    assert!(told("One</think>{\"a\":1}</think>{\"b\":2}").several);
-    assert_eq!(read("So: {\"a\":1}</think> and no {more}").0, r#"{"a":1}"#);
-    assert_eq!(read("So: {\"a\":1}</think>7").0, "7");
-    assert_eq!(read("So: {\"a\":1}</think>```\n{}\n```").0, "{}");
+}
+
+#[test]
+fn everything_before_a_lone_closing_tag_is_reasoning() {
+    for (text, json) in [
+        ("{\"a\":1}</think>{\"b\":2}", r#"{"b":2}"#),
+        ("{\"a\":1}\n</think>\nNo: </thinking>{\"b\":2}", r#"{"b":2}"#),
+        ("One</think>{\"a\":1}</think>{\"b\":2}", r#"{"b":2}"#),
+        ("So: {\"a\":1}</think>7", "7"),
+        ("So: {\"a\":1}</think>```\n{}\n```", "{}"),
+        ("{\"a\":1}</think>[1, \"</think>\", {\"b\":2}]", r#"[1,"</think>",{"b":2}]"#),
+        ("{\"a\":1} {'x</think>{\"b\":2}", r#"{"b":2}"#),
+    ] {
+        assert_eq!(read(text).0, json, "{text}");
+    }
+}
+
+#[test]
+fn reasoning_with_nothing_readable_after_it_is_an_error() {
+    for before in [
+        "{\"a\":1}",
+        "So: {\"a\":1}",
+        "Maybe {\"a\":1}? No.\n",
+        "```json\n{\"a\":1}\n```",
+        "One</think>{\"a\":1}",
+    ] {
+        for after in
+            ["", "\n", "\nI'm sorry, I can't answer.", " and no {more}", "{ok: false}", "{\"b\" = 2}"]
+        {
+            let told = told(&format!("{before}</think>{after}"));
+            assert!(told.end.is_err() && !told.several, "{before} {after}: {told:?}");
+            assert_eq!(told.draft.filter(|draft| draft.contains('a')), None, "{before} {after}");
+        }
+    }
+}
+
+#[test]
+fn objects_that_the_reply_begins_with_stay_two_whatever_tag_follows() {
+    assert!(told("{\"a\":1}{\"b\":2}</think>{\"c\":3}").several);
+}
+
+#[test]
+fn string_with_reasoning_in_it_does_not_become_the_answer() {
+    assert!(told("So: {\"a\":1} {'b':'</think>{\"c\":1}'}").end.is_err());
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! What is around the document in a reply: reasoning, prose and a code fence.
+
+use crate::parser::seek::Seeker;
+use crate::parser::tolerance::{Ledger, Tolerance};
+
+/// Where the document may start if it is all there is apart from a fence.
+#[derive(Clone, Copy)]
+pub(super) struct Bodies {
+    /// After reasoning in tags.
+    pub(super) whole: usize,
+    /// After the last closing tag, should that end reasoning too.
+    pub(super) tail: usize,
+}
+
+impl Bodies {
+    pub(super) fn of(text: &str, seeker: &Seeker) -> Self {
+        Self { whole: body(text, seeker.body()), tail: body(text, seeker.tail()) }
+    }
+
+    pub(super) fn each(self) -> impl Iterator<Item = usize> {
+        let tail = (self.tail != self.whole).then_some(self.tail);
+        std::iter::once(self.whole).chain(tail)
+    }
+}
+
+pub(super) const FENCE: &str = "```";
+
+/// Where the document starts if it is all there is apart from a fence.
+fn body(text: &str, from: usize) -> usize {
+    let rest = text.get(from..).unwrap_or_default().trim_start();
+    let inner = match rest.strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) {
+        Some((word, inner)) if is_info(word) => inner.trim_start(),
+        _ => rest,
+    };
+    text.len() - inner.len()
+}
+
+/// Whether this may follow the opening fence on its line.
+fn is_info(word: &str) -> bool {
+    word.trim().bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+pub(super) fn note_before(ledger: &mut Ledger, text: &str) {
+    let text = text.trim();
+    let line = text.rfind('\n').map_or(0, |newline| newline + 1);
+    let (prose, last) = text.split_at_checked(line).unwrap_or((text, ""));
+    let fence = last.trim().strip_prefix(FENCE).is_some_and(is_info);
+    ledger.note_around(Tolerance::SurroundingText, if fence { prose.trim().len() } else { text.len() });
+    ledger.note_around(Tolerance::CodeFence, if fence { last.trim().len() } else { 0 });
+}
+
+pub(super) fn note_after(ledger: &mut Ledger, text: &str) {
+    let text = text.trim();
+    let prose = text.strip_prefix(FENCE).unwrap_or(text).trim();
+    ledger.note_around(Tolerance::CodeFence, if text.starts_with(FENCE) { FENCE.len() } else { 0 });
+    ledger.note_around(Tolerance::SurroundingText, prose.len());
+}
