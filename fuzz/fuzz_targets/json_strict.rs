@@ -8,7 +8,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((&first, text)) = data.split_first() else { return };
     let ours = Value::parse_bytes(text);
     // `serde_json` counts depth differently by one, and reads no further than 128.
-    if !matches!(&ours, Err(error) if error.kind() == cog_json::SyntaxKind::TooDeep) && depth(text) < 127 {
+    if !matches!(&ours, Err(error) if error.kind() == cog_json::SyntaxErrorKind::TooDeep) && depth(text) < 127 {
         assert_eq!(ours.is_ok(), serde_json::from_slice::<serde_json::Value>(text).is_ok(), "{ours:?}");
     }
     let mut parser = Parser::strict(Limits::default());

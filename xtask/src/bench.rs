@@ -10,22 +10,22 @@ use crate::test::python;
 /// Runs every benchmark of the workspace but that of the server under load, then each peer script with the tools it
 /// needs, then whole commands.
 pub(crate) fn run() -> Outcome {
-    execute(cargo().args(["bench", "--workspace", "--exclude", "cog", "--locked"]))?;
+    execute(cargo().args(["bench", "--workspace", "--exclude", "cogn", "--locked"]))?;
     for script in peers(".py")? {
         let interpreter = python(&["orjson", "jsonschema-rs"])?;
         execute(Command::new(interpreter).arg(&script))?;
     }
     for script in peers(".mjs")? {
-        let folder = root().join("target/tools/node");
-        execute(Command::new("npm").args(["install", "--silent", "--prefix"]).arg(&folder).arg("ajv"))?;
-        execute(Command::new("node").arg(&script).env("NODE_PATH", folder.join("node_modules")))?;
+        let directory = root().join("target/tools/node");
+        execute(Command::new("npm").args(["install", "--silent", "--prefix"]).arg(&directory).arg("ajv"))?;
+        execute(Command::new("node").arg(&script).env("NODE_PATH", directory.join("node_modules")))?;
     }
     commands::run()
 }
 
 /// Puts `cog serve` under load; only the scenarios whose name holds this word.
 pub(crate) fn load(word: &str) -> Outcome {
-    execute(cargo().args(["bench", "--package", "cog", "--bench", "load", "--locked", "--", word]))
+    execute(cargo().args(["bench", "--package", "cogn", "--bench", "load", "--locked", "--", word]))
 }
 
 /// Scripts that measure other people's programs.

@@ -17,7 +17,7 @@ pub(crate) fn check() -> Outcome {
     tools::install()?;
     let interpreter = python(PYTHON)?;
     let modules = node()?;
-    let build = ["build", "--quiet", "--locked", "--package", "cog", "--package", "cog-testkit", "--bins"];
+    let build = ["build", "--quiet", "--locked", "--package", "cogn", "--package", "cog-testkit", "--bins"];
     execute(cargo().args(build))?;
     let programs = target_directory()?.join("debug");
     for script in ["check.py", "contract.py"] {
@@ -31,10 +31,10 @@ pub(crate) fn check() -> Outcome {
     Ok(())
 }
 
-/// The folder of Node's packages, under `target/`.
+/// The directory of Node's packages, under `target/`.
 fn node() -> Outcome<PathBuf> {
-    let folder = root().join("target/tools/node");
+    let directory = root().join("target/tools/node");
     let install = ["install", "--silent", "--no-save", "--no-audit", "--no-fund", "--prefix"];
-    execute(Command::new("npm").args(install).arg(&folder).args(NODE))?;
-    Ok(folder.join("node_modules"))
+    execute(Command::new("npm").args(install).arg(&directory).args(NODE))?;
+    Ok(directory.join("node_modules"))
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::project::{Outcome, capture, cargo, read, say, tracked};
 
-/// What each crate may use of the others, lowest first (docs/flow.md shows the same as a picture).
+/// What each crate may use of the others, lowest first (docs/flow.md shows the same as an image).
 const TABLE: &[(&str, &[&str])] = &[
     ("cog-json", &[]),
     ("cog-spec", &["cog-json"]),
@@ -32,7 +32,7 @@ const TABLE: &[(&str, &[&str])] = &[
     ),
     ("cog-server", &["cog-json", "cog-spec", "cog-media", "cog-module", "cog-run"]),
     (
-        "cog",
+        "cogn",
         &[
             "cog-json",
             "cog-spec",

@@ -18,15 +18,15 @@ const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
 /// Builds and runs every target; a crash fails, and leaves its input under `target/fuzz/`.
 pub(crate) fn run(seconds: &str) -> Outcome {
-    let folder = root().join("target/fuzz");
+    let directory = root().join("target/fuzz");
     let build =
         ["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", PLATFORM, "--target-dir"];
-    execute(cargo().args(build).arg(&folder).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", FLAGS))?;
+    execute(cargo().args(build).arg(&directory).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", FLAGS))?;
     for target in TARGETS {
-        let corpus = folder.join("corpus").join(target);
+        let corpus = directory.join("corpus").join(target);
         std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
-        let binary = folder.join(PLATFORM).join("release").join(target);
-        let artifacts = format!("-artifact_prefix={}/", folder.display());
+        let binary = directory.join(PLATFORM).join("release").join(target);
+        let artifacts = format!("-artifact_prefix={}/", directory.display());
         execute(Command::new(binary).arg(&corpus).arg(format!("-max_total_time={seconds}")).arg(artifacts))?;
     }
     Ok(())

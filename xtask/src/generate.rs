@@ -127,7 +127,7 @@ fn command_line() -> Outcome<String> {
 }
 
 fn execute_build() -> Outcome {
-    capture(cargo().args(["build", "--quiet", "--package", "cog", "--locked"])).map(drop)
+    capture(cargo().args(["build", "--quiet", "--package", "cogn", "--locked"])).map(drop)
 }
 
 /// The server's OpenAPI document, as `GET /openapi.json` gives it.

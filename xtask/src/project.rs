@@ -10,7 +10,7 @@ use serde_json::Value;
 /// What a chore answers: nothing, or why it failed.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
-/// The folder that holds the workspace's `Cargo.toml`.
+/// The directory that holds the workspace's `Cargo.toml`.
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
@@ -43,9 +43,9 @@ pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> Outcome {
     std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The tracked files under a folder whose names end with `suffix`, sorted, by their paths from the root.
-pub(crate) fn tracked(folder: &str, suffix: &str) -> Outcome<Vec<String>> {
-    let listed = capture(Command::new("git").args(["ls-files", "--", folder]))?;
+/// The tracked files under a directory whose names end with `suffix`, sorted, by their paths from the root.
+pub(crate) fn tracked(directory: &str, suffix: &str) -> Outcome<Vec<String>> {
+    let listed = capture(Command::new("git").args(["ls-files", "--", directory]))?;
     let mut files: Vec<String> =
         listed.lines().filter(|path| path.ends_with(suffix)).map(str::to_owned).collect();
     files.retain(|path| root().join(path).exists());
@@ -79,8 +79,8 @@ pub(crate) fn cargo() -> Command {
 pub(crate) fn target_directory() -> Outcome<PathBuf> {
     let metadata = capture(cargo().args(["metadata", "--format-version", "1", "--no-deps"]))?;
     let metadata: Value = serde_json::from_str(&metadata).map_err(|error| error.to_string())?;
-    let folder = metadata.get("target_directory").and_then(Value::as_str);
-    Ok(PathBuf::from(folder.ok_or("cargo names no target directory")?))
+    let directory = metadata.get("target_directory").and_then(Value::as_str);
+    Ok(PathBuf::from(directory.ok_or("cargo names no target directory")?))
 }
 
 fn shown(command: &Command) -> String {

@@ -9,7 +9,7 @@ const COMMAND: &str =
 
 /// On a terminal a run is a card, in colour unless `NO_COLOR` is set; it is never JSON.
 pub(crate) fn check() -> Outcome {
-    execute(cargo().args(["build", "--quiet", "--package", "cog", "--locked"]))?;
+    execute(cargo().args(["build", "--quiet", "--package", "cogn", "--locked"]))?;
     let coloured = on_terminal(COMMAND, &[])?;
     let plain = on_terminal(COMMAND, &[("NO_COLOR", "1")])?;
     let streamed = on_terminal(&format!("{COMMAND} --stream"), &[])?;

@@ -28,7 +28,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     if extent == Extent::Everything {
         terminal::check()?;
         let requests = requests_of_runs()?;
-        execute(cargo().args(["test", "--package", "cog", "--test", "tools", "--locked"]))?;
+        execute(cargo().args(["test", "--package", "cogn", "--test", "tools", "--locked"]))?;
         sdk_checks(&requests)?;
         clients::check()?;
     }
@@ -36,12 +36,12 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     Ok(())
 }
 
-/// The folder in which the tests of the tools leave what runs sent to vendors, empty.
+/// The directory in which the tests of the tools leave what runs sent to vendors, empty.
 fn requests_of_runs() -> Outcome<PathBuf> {
-    let folder = target_directory()?.join("tmp/requests");
-    match std::fs::remove_dir_all(&folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", folder.display())),
-        _ => Ok(folder),
+    let directory = target_directory()?.join("tmp/requests");
+    match std::fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", directory.display())),
+        _ => Ok(directory),
     }
 }
 
@@ -61,10 +61,10 @@ fn sdk_checks(requests: &Path) -> Outcome {
 
 /// An interpreter in an environment of its own under `target/`, with these packages.
 pub(crate) fn python(packages: &[&str]) -> Outcome<PathBuf> {
-    let folder = root().join("target/tools/python");
-    let interpreter = folder.join("bin/python");
+    let directory = root().join("target/tools/python");
+    let interpreter = directory.join("bin/python");
     if !interpreter.exists() {
-        execute(Command::new("python3").args(["-m", "venv"]).arg(&folder)).map_err(|reason| {
+        execute(Command::new("python3").args(["-m", "venv"]).arg(&directory)).map_err(|reason| {
             format!("{reason}\nthe tests need Python 3 with venv (Debian: apt-get install python3-venv)")
         })?;
     }

@@ -182,7 +182,7 @@ fn without_placeholders(literal: &str) -> String {
     without_code(&text)
 }
 
-/// `MOST_TOLD`, `mostTold` and `MostTold` as `most told`.
+/// `MAX_TOLD`, `mostTold` and `MostTold` as `most told`.
 fn as_phrase(name: &str) -> String {
     let mut phrase = String::new();
     let mut was_lower = false;
@@ -206,7 +206,7 @@ mod tests {
         find = '\btold\b'
         write = 'reported'
         [[word]]
-        find = '\bfolders?\b'
+        find = '\bdirectories?\b'
         write = 'directory'
     ";
 
@@ -221,15 +221,18 @@ mod tests {
     #[test]
     fn finds_words_in_messages_and_names() {
         let source =
-            "pub struct MostTold;\nfn f() {\n    error(format!(\"no folder {told}\"));\n}\nfn told() {}\n";
-        assert_eq!(found("crates/a/src/lib.rs", source), [(3, "folder".to_owned()), (1, "told".to_owned())]);
+            "pub struct MostTold;\nfn f() {\n    error(format!(\"no directory {told}\"));\n}\nfn told() {}\n";
+        assert_eq!(
+            found("crates/a/src/lib.rs", source),
+            [(3, "directory".to_owned()), (1, "told".to_owned())]
+        );
     }
 
     #[test]
     fn finds_words_in_keys() {
         assert_eq!(
-            found("crates/a/src/lib.rs", "const A: &str = \"media.folder\";"),
-            [(1, "folder".to_owned())]
+            found("crates/a/src/lib.rs", "const A: &str = \"media.directory\";"),
+            [(1, "directory".to_owned())]
         );
     }
 
@@ -242,8 +245,8 @@ mod tests {
 
     #[test]
     fn pages_are_checked_outside_code() {
-        let page = "A folder.\nA `folder`.\n```json\n\"folder\"\n```\n```text\nfolder\n```\n";
-        assert_eq!(found("docs/a.md", page), [(1, "folder".to_owned()), (7, "folder".to_owned())]);
+        let page = "A directory.\nA `directory`.\n```json\n\"directory\"\n```\n```text\ndirectory\n```\n";
+        assert_eq!(found("docs/a.md", page), [(1, "directory".to_owned()), (7, "directory".to_owned())]);
     }
 
     #[test]
@@ -265,7 +268,7 @@ mod tests {
     #[test]
     fn names_become_phrases() {
         assert_eq!(
-            ["MOST_TOLD", "MostTold", "media.by_address"].map(as_phrase),
+            ["MAX_TOLD", "MostTold", "media.by_address"].map(as_phrase),
             ["most told", "most told", "media by address"]
         );
     }

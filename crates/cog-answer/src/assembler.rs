@@ -6,13 +6,13 @@ use cog_spec::{
 };
 
 use crate::{
-    AnswerRules, Closing, Correction, fault,
+    AnswerRules, Correction, PendingReply, error,
     judge::{Failure, Success},
     outbox::Outbox,
     reply::Reply,
 };
 
-/// Makes a model's events the chunks of one stream (SPEC 3.2).
+/// MediaSink a model's events the chunks of one stream (SPEC 3.2).
 ///
 /// The order of the chunks is in the types: there is no assembler without its first chunk, and
 /// [`Assembler::finish`] and [`Assembler::fail`], which give the last, consume it. Whoever holds one must end it
@@ -65,7 +65,7 @@ impl Assembler {
         (Self { rules, reply, attempt: 1, spent: None, model, media_warnings: Vec::new(), outbox }, first)
     }
 
-    /// Takes an event, and adds to `out` the chunks that it brings.
+    /// MediaCapabilities an event, and adds to `out` the chunks that it brings.
     pub fn event(&mut self, event: ModelEvent, now: Duration, out: &mut impl Extend<Chunk>) -> Step {
         match event {
             ModelEvent::Text(text) => self.reply.push(&self.rules, &text, now, &mut self.outbox),
@@ -120,12 +120,12 @@ impl Assembler {
     }
 
     /// The reply is over: reads it to its end, so that what the model `made` beside its text can be put into it.
-    pub fn close(mut self, made: bool) -> Closing {
+    pub fn close(mut self, made: bool) -> PendingReply {
         let mut reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         self.spent = self.usage(&reply);
         let said = std::mem::take(&mut reply.said);
         let ended = reply.finish(&self.rules, made, &mut self.outbox);
-        Closing::new(self, said, ended)
+        PendingReply::new(self, said, ended)
     }
 
     /// The run ends here: the provider failed, a deadline passed, the caller is gone. Gives the last chunks, with
@@ -155,7 +155,7 @@ impl Assembler {
 
     /// Begins another attempt. Of the one that failed the violations are told that nobody told yet.
     pub(crate) fn restart(&mut self, error: &ErrorBody) {
-        for violation in fault::violations(error) {
+        for violation in error::violations(error) {
             self.outbox.violation(violation);
         }
         self.attempt += 1;
@@ -175,7 +175,7 @@ impl Assembler {
         let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
         meta.runtime = RuntimeMeta { repairs, ..self.runtime(usage, now) };
         self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
-        let offer = self.rules.recovery.filter(|_| fault::can_be_resumed(&error));
+        let offer = self.rules.recovery.filter(|_| error::can_be_resumed(&error));
         let recovery = offer.map(|offer| self.outbox.recovery(offer));
         self.outbox.push(Chunk::Error {
             session_id: self.rules.session_id.clone(),

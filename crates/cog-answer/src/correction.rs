@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use cog_spec::ErrorBody;
 
-use crate::fault;
+use crate::error;
 
 /// The most bytes of an answer that are shown to the model again.
-const LONGEST_ANSWER: usize = 32 << 10;
+const MAX_ANSWER: usize = 32 << 10;
 /// The most violations that are told.
-const MOST_TOLD: usize = 20;
+const MAX_TOLD: usize = 20;
 
 /// What a model is told when it is asked again: its own answer, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Said {
         if self.is_cut {
             return;
         }
-        let room = LONGEST_ANSWER.saturating_sub(self.text.len());
+        let room = MAX_ANSWER.saturating_sub(self.text.len());
         let (kept, rest) = text.split_at_checked(text.floor_char_boundary(room)).unwrap_or((text, ""));
         self.text.push_str(kept);
         if !rest.is_empty() {
@@ -51,14 +51,14 @@ impl Said {
 
 fn complaint(error: &ErrorBody) -> String {
     let mut text = format!("This answer cannot be used. {}", error.message);
-    let violations = fault::violations(error);
+    let violations = error::violations(error);
     if !violations.is_empty() {
         text.push('\n');
     }
-    for violation in violations.iter().take(MOST_TOLD) {
+    for violation in violations.iter().take(MAX_TOLD) {
         let _ = write!(text, "\n- `{}` ({}): {}", violation.path, violation.rule, violation.message);
     }
-    if let Some(more) = violations.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
+    if let Some(more) = violations.len().checked_sub(MAX_TOLD).filter(|more| *more > 0) {
         let _ = write!(text, "\n- and {more} more");
     }
     text.push_str(
@@ -77,23 +77,23 @@ mod tests {
     fn a_long_answer_is_cut_between_characters() {
         let mut said = Said::default();
         for _ in 0..3 {
-            said.push(&"ä".repeat(LONGEST_ANSWER / 3));
+            said.push(&"ä".repeat(MAX_ANSWER / 3));
         }
-        assert!(said.text.len() < LONGEST_ANSWER + 16 && said.text.ends_with("ä\n… (cut)"));
+        assert!(said.text.len() < MAX_ANSWER + 16 && said.text.ends_with("ä\n… (cut)"));
     }
 
     #[test]
     fn every_violation_is_told_with_its_path_and_rule() {
         let violations = [
-            fault::violation("data.a", "type", "found a number; allowed: a string"),
-            fault::violation("data.b", "required", "absent"),
+            error::violation("data.a", "type", "found a number; allowed: a string"),
+            error::violation("data.b", "required", "absent"),
         ];
-        let told = complaint(&fault::of_violations(&violations));
+        let told = complaint(&error::of_violations(&violations));
         assert!(told.contains(
             "\n- `data.a` (type): found a number; allowed: a string\n- `data.b` (required): absent\n"
         ));
-        let many = vec![fault::violation("data", "type", "wrong"); 30];
-        assert!(complaint(&fault::of_violations(&many)).contains("\n- and 10 more\n"));
+        let many = vec![error::violation("data", "type", "wrong"); 30];
+        assert!(complaint(&error::of_violations(&many)).contains("\n- and 10 more\n"));
         assert!(
             complaint(&ErrorBody::new(Code::ParseError, "No JSON"))
                 .starts_with("This answer cannot be used. No JSON\n\nAnswer")

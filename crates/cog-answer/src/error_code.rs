@@ -3,7 +3,7 @@
 use cog_json::{Node, Value};
 use cog_spec::{Code, ErrorCode};
 
-use crate::fault;
+use crate::error;
 
 /// The code that a text means: one of the table, by its number, its name or its older text; else one that the
 /// manifest declares.
@@ -15,7 +15,7 @@ pub(crate) fn normalise(said: &str, declared: &[(String, String)]) -> Option<Err
 
 /// An error with its code normalised, as a module's schema is to see it.
 pub(crate) fn with_code(error: Node<'_>, code: &ErrorCode) -> Value {
-    fault::details(|w| {
+    error::details(|w| {
         for (key, value) in error.members() {
             match key {
                 "code" => w.field(key, code.as_str()),

@@ -1,31 +1,31 @@
 use cog_json::Value;
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, Meta, Outcome};
 
-use crate::{fault, meta, picture::Picture};
+use crate::{accumulator::DataAccumulator, error, meta};
 
 /// The envelope that a sequence of chunks gives: the sync answer of the same run (ruling R40).
 ///
 /// A sequence without an end was cut: E2010, with what the chunks give as `partial_data`.
 pub fn fold(chunks: impl IntoIterator<Item = Chunk>) -> Envelope {
-    let mut folder = Folder::new();
-    chunks.into_iter().for_each(|chunk| folder.push(chunk));
-    folder.finish()
+    let mut directory = ChunkDirectory::new();
+    chunks.into_iter().for_each(|chunk| directory.push(chunk));
+    directory.finish()
 }
 
 /// Folds chunks one by one. Deltas and snapshots may come in any order; their numbers put them right (SPEC 3.2.3).
 #[derive(Debug, Default)]
-pub struct Folder {
+pub struct ChunkDirectory {
     numbered: Vec<Chunk>,
     end: Option<Chunk>,
 }
 
-impl Folder {
+impl ChunkDirectory {
     /// Nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes a chunk. What comes after the end is no part of the stream (checklist I09).
+    /// MediaCapabilities a chunk. What comes after the end is no part of the stream (checklist I09).
     pub fn push(&mut self, chunk: Chunk) {
         if self.end.is_some() {
             return;
@@ -54,9 +54,9 @@ impl Folder {
                 Envelope { warnings, ..self.failure(error, partial_data) }
             }
             _ => {
-                let picture = self.picture();
-                let partial_data = picture.into_data().map(Value::from);
-                self.failure(fault::interrupted(), partial_data)
+                let image = self.image();
+                let partial_data = image.into_data().map(Value::from);
+                self.failure(error::interrupted(), partial_data)
             }
         }
     }
@@ -76,13 +76,13 @@ impl Folder {
         meta::read(metas.max_by_key(|(seq, _)| *seq)?.1.node())
     }
 
-    fn picture(&mut self) -> Picture {
+    fn image(&mut self) -> DataAccumulator {
         self.numbered.sort_by_key(Chunk::seq);
-        let mut picture = Picture::default();
+        let mut image = DataAccumulator::default();
         for chunk in &self.numbered {
-            picture.apply(chunk);
+            image.apply(chunk);
         }
-        picture
+        image
     }
 }
 

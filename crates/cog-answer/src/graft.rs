@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cog_json::{Limits, Node, Path, Segment, ToJson, Value, Writer};
 
 /// A value for a place of an answer, and what is to be written there.
-pub struct Placed {
+pub struct PlacedValue {
     /// The place, from `data`.
     pub path: Path,
     /// What stands there from now on. It is written once, so that large texts need not be copied before.

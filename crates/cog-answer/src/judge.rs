@@ -10,7 +10,7 @@ use cog_json::{Path, Value};
 use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody, Meta, Repair, Secret, Warning};
 
-use crate::{AnswerRules, fault, partial, repair::Ledger, shape::Shape};
+use crate::{AnswerRules, error, partial, repair::Ledger, shape::Shape};
 
 /// A reply that was read to its end.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ pub(crate) fn judge(rules: &AnswerRules, reading: Reading) -> Result<Success, Bo
 /// The failure of an answer with media that may not stand in it.
 pub(crate) fn refused(rules: &AnswerRules, reading: Reading, violations: &[Violation]) -> Box<Failure> {
     let partial_data = partial(rules, &reading);
-    let error = fault::of_media(violations);
+    let error = error::of_media(violations);
     Box::new(Failure { partial_data, repairs: reading.ledger.into_entries(), ..Failure::new(error) })
 }
 

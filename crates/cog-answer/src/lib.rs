@@ -24,13 +24,13 @@
 //! ```
 //!
 //! Repaired by `repair` (rulings R24–R26), held to what stands by `judge` (R2–R4, R20–R32), told by `tell` and `watch`
-//! (R41–R49). [`Closing`] puts in what was made beside the text; [`verify`] checks what anybody says. No clock, no I/O.
+//! (R41–R49). [`PendingReply`] puts in what was made beside the text; [`verify`] checks what anybody says. No clock, no I/O.
 
+mod accumulator;
 mod assembler;
-mod closing;
 mod correction;
+mod error;
 mod error_code;
-mod fault;
 mod fold;
 mod graft;
 mod judge;
@@ -38,7 +38,7 @@ mod listener;
 mod meta;
 mod outbox;
 mod partial;
-mod picture;
+mod pending;
 mod place;
 #[cfg(test)]
 mod properties;
@@ -54,6 +54,8 @@ pub mod verify;
 mod watch;
 
 pub use crate::assembler::{Assembler, Finish, Step};
-pub use crate::fold::{Folder, fold};
+pub use crate::fold::{ChunkDirectory, fold};
 pub use crate::rules::{AnswerRules, RecoveryOffer};
-pub use crate::{closing::Closing, correction::Correction, graft::Placed, picture::Picture};
+pub use crate::{
+    accumulator::DataAccumulator, correction::Correction, graft::PlacedValue, pending::PendingReply,
+};

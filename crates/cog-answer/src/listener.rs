@@ -46,7 +46,7 @@ impl Listener {
         }
     }
 
-    /// Takes one event of the parser.
+    /// MediaCapabilities one event of the parser.
     pub(crate) fn hear(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
         if let EventKind::Withdrawn { doubted } = event.kind {
             return self.begin_anew(rules, doubted, out);

@@ -6,7 +6,7 @@ use cog_spec::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 use crate::RecoveryOffer;
 
 /// More violations of one reply than this are not told while it arrives; the check at the end tells them all.
-const MOST_TOLD: usize = 64;
+const MAX_TOLD: usize = 64;
 
 /// How far a run is while the model speaks, for a progress chunk: nobody knows, so half way.
 const UNDER_WAY: u8 = 50;
@@ -29,7 +29,7 @@ impl Outbox {
         outbox
     }
 
-    /// Takes back all data that were told: they begin anew.
+    /// MediaCapabilities back all data that were told: they begin anew.
     pub(crate) fn take_back(&mut self) {
         self.last_checkpoint = None;
         self.told.clear();
@@ -62,11 +62,11 @@ impl Outbox {
         self.chunks.push(Chunk::Snapshot { seq, field, data });
     }
 
-    /// A violation, once for its place and rule, and no more than [`MOST_TOLD`] of them (ruling R49).
+    /// A violation, once for its place and rule, and no more than [`MAX_TOLD`] of them (ruling R49).
     /// Whether it was told.
     pub(crate) fn violation(&mut self, violation: ViolationNote) -> bool {
         let is_new =
-            self.told.len() < MOST_TOLD && self.told.insert((violation.path.clone(), violation.rule.clone()));
+            self.told.len() < MAX_TOLD && self.told.insert((violation.path.clone(), violation.rule.clone()));
         if is_new {
             self.chunks.push(Chunk::Progress(progress(violation)));
         }

@@ -1,7 +1,7 @@
 //! `partial_data`: what there is of an answer that failed (rulings R30, R43).
 
 use cog_json::{Node, Path, Value};
-use cog_schema::{MOST_FAULTS, Violation};
+use cog_schema::{MAX_VIOLATIONS, Violation};
 
 use crate::{
     AnswerRules,
@@ -15,7 +15,7 @@ pub(crate) fn of_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> Opt
         return None;
     }
     let violations = rules.contract.check_data(data).violations;
-    if violations.len() >= MOST_FAULTS {
+    if violations.len() >= MAX_VIOLATIONS {
         return None;
     }
     let mut omitted = violating(data, &violations);

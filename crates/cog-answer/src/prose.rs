@@ -9,7 +9,7 @@ use crate::{AnswerRules, judge::Reading, repair::Ledger, shape::Shape};
 const NO_WORDS: &str = "The model gave no words with what it made.";
 
 /// An answer whose data are yet to come: what the model said beside what it made is its rationale, where the contract has
-/// one. A model that makes pictures or speech may be able to say nothing at all.
+/// one. A model that makes images or speech may be able to say nothing at all.
 pub(crate) fn read(rules: &AnswerRules, prose: &str) -> Reading {
     let mut ledger = Ledger::default();
     ledger.note_whole(RepairRule::Wrap);

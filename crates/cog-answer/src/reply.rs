@@ -6,7 +6,7 @@ use cog_spec::{ErrorBody, FinishReason, OnViolation, Usage};
 use crate::{
     AnswerRules,
     correction::Said,
-    fault,
+    error,
     judge::{Failure, Reading},
     listener::Listener,
     outbox::Outbox,
@@ -53,7 +53,7 @@ impl Reply {
         }
     }
 
-    /// Takes a piece of the text.
+    /// MediaCapabilities a piece of the text.
     pub(crate) fn push(&mut self, rules: &AnswerRules, text: &str, now: Duration, out: &mut Outbox) {
         let Self { parser, listener, .. } = self;
         self.bytes += text.len();
@@ -132,18 +132,18 @@ impl Reply {
     /// Why no answer can come of the reply, whatever it says.
     fn why_none(&self) -> Option<ErrorBody> {
         if let Some(error) = self.fault {
-            return Some(fault::not_json(&error));
+            return Some(error::not_json(&error));
         }
         let stops = self.listener.reasons_to_stop();
         if !stops.is_empty() {
-            return Some(fault::of_violations(stops));
+            return Some(error::of_violations(stops));
         }
         match &self.finish {
-            _ if self.parser.several() => Some(fault::several_objects()),
-            None => Some(fault::interrupted()),
-            Some(FinishReason::Length) => Some(fault::token_limit()),
-            Some(FinishReason::ContentFilter) => Some(fault::content_filter()),
-            Some(FinishReason::Refusal(words)) => Some(fault::refusal(words.as_deref())),
+            _ if self.parser.several() => Some(error::several_objects()),
+            None => Some(error::interrupted()),
+            Some(FinishReason::Length) => Some(error::token_limit()),
+            Some(FinishReason::ContentFilter) => Some(error::content_filter()),
+            Some(FinishReason::Refusal(words)) => Some(error::refusal(words.as_deref())),
             Some(_) => None,
         }
     }
@@ -152,10 +152,10 @@ impl Reply {
     fn read_end(&mut self, rules: &AnswerRules, out: &mut Outbox) -> Result<(), ErrorBody> {
         let Self { parser, listener, .. } = self;
         match parser.finish(&mut |event| listener.hear(rules, &event, out)) {
-            Err(_) if self.bytes == 0 => Err(fault::nothing()),
-            Err(error) => Err(fault::not_json(&error)),
-            Ok(_) if self.parser.several() => Err(fault::several_objects()),
-            Ok(End::Truncated) => Err(fault::truncated()),
+            Err(_) if self.bytes == 0 => Err(error::nothing()),
+            Err(error) => Err(error::not_json(&error)),
+            Ok(_) if self.parser.several() => Err(error::several_objects()),
+            Ok(End::Truncated) => Err(error::truncated()),
             Ok(End::Complete) => Ok(()),
         }
     }

@@ -52,7 +52,7 @@ impl Recognizer {
         self.shape
     }
 
-    /// Takes note of an event.
+    /// MediaCapabilities note of an event.
     pub(crate) fn note(&mut self, event: &Event<'_>) {
         if self.shape == Some(Shape::Bare) {
             return;

@@ -6,7 +6,7 @@ use cog_schema::{Contract, Rules};
 use cog_spec::{Chunk, Envelope, FinishReason, Format, Manifest, ModelEvent, Tier};
 use serde_json::json;
 
-use crate::{AnswerRules, Assembler, Finish, Step, fold, picture::Picture};
+use crate::{AnswerRules, Assembler, Finish, Step, accumulator::DataAccumulator, fold};
 
 /// A manifest of v2.2.
 pub(crate) fn manifest(tier: Tier) -> Manifest {
@@ -137,9 +137,9 @@ pub(crate) fn check_stream(chunks: &[Chunk]) {
     let last = chunks.last().unwrap();
     assert!(last.is_end(), "nothing follows the end");
     if let Chunk::Final { data, .. } = last {
-        let mut picture = Picture::default();
-        chunks.iter().for_each(|chunk| picture.apply(chunk));
-        assert_eq!(picture.into_data(), Some(data.to_serde()));
+        let mut image = DataAccumulator::default();
+        chunks.iter().for_each(|chunk| image.apply(chunk));
+        assert_eq!(image.into_data(), Some(data.to_serde()));
     }
     let lines: Vec<String> = chunks.iter().map(cog_json::ToJson::to_json).collect();
     let verdict = crate::verify::verify(&lines.join("\n"), None, None);

@@ -16,10 +16,10 @@ use std::{fmt, str::FromStr};
 
 use cog_json::{ToJson, Writer};
 use cog_schema::{Contract, Violation};
-use cog_spec::{Manifest, UnknownWord};
+use cog_spec::{Manifest, ParseEnumError};
 
 use self::{module::Standard, read::Document};
-use crate::fault::violation;
+use crate::error::violation;
 
 /// What can be checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,11 +122,11 @@ impl fmt::Display for Kind {
 }
 
 impl FromStr for Kind {
-    type Err = UnknownWord;
+    type Err = ParseEnumError;
 
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+    fn from_str(word: &str) -> Result<Self, ParseEnumError> {
         let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
-        known.ok_or_else(|| UnknownWord { found: word.to_owned(), allowed: Self::WORDS })
+        known.ok_or_else(|| ParseEnumError { found: word.to_owned(), allowed: Self::WORDS })
     }
 }
 

@@ -21,7 +21,7 @@ impl Watch {
         Self { on_violation, ignores_nulls, awaits_media: rules.makes_media(), violations: Vec::new() }
     }
 
-    /// Takes an event of the data; `path` is where it stands in the envelope.
+    /// MediaCapabilities an event of the data; `path` is where it stands in the envelope.
     pub(crate) fn hear(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
         if event.kind != EventKind::Complete || !is_watched(path) || self.is_open(rules, path) {
             return;

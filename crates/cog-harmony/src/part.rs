@@ -6,7 +6,7 @@ use cog_json::{ToJson, Writer};
 pub enum Part {
     /// `{type: text, text, index?}`.
     Text(TextPart),
-    /// `{type: image_url, image_url: {…}, video_metadata?}`: a picture, or a frame of a video.
+    /// `{type: image_url, image_url: {…}, video_metadata?}`: an image, or a frame of a video.
     Image(ImagePart),
     /// `{type: input_audio, input_audio: {…}}`.
     Audio(AudioPart),
@@ -21,15 +21,15 @@ impl Part {
         Self::Text(TextPart { text: text.into(), index: None })
     }
 
-    /// A picture that is fetched by whoever reads the message.
-    pub fn picture_at(url: impl Into<String>) -> Self {
+    /// An image that is fetched by whoever reads the message.
+    pub fn image_at(url: impl Into<String>) -> Self {
         Self::Image(ImagePart { url: url.into(), detail: None, rotation: None, video: None })
     }
 
-    /// A medium by its type: a picture, a sound, else a file. `data` is base64.
+    /// A medium by its type: an image, a sound, else a file. `data` is base64.
     pub fn media(media_type: &str, data: String) -> Self {
         match media_type.split_once('/') {
-            Some(("image", _)) => Self::picture_at(format!("data:{media_type};base64,{data}")),
+            Some(("image", _)) => Self::image_at(format!("data:{media_type};base64,{data}")),
             Some(("audio", format)) => {
                 let format = if format == "mpeg" { "mp3" } else { format };
                 Self::Audio(AudioPart { data, format: format.to_owned(), sample_rate: None })
@@ -56,20 +56,20 @@ pub struct TextPart {
     pub index: Option<u64>,
 }
 
-/// A picture by address; a `data:` address holds the picture itself.
+/// An image by address; a `data:` address holds the image itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImagePart {
     /// `https:` or `data:`.
     pub url: String,
     /// How closely the model should look.
     pub detail: Option<Detail>,
-    /// Degrees by which the picture was to be turned before the model sees it.
+    /// Degrees by which the image was to be turned before the model sees it.
     pub rotation: Option<f64>,
-    /// Where the picture stands in a video.
+    /// Where the image stands in a video.
     pub video: Option<VideoFrame>,
 }
 
-/// How closely a model looks at a picture (appendix A.1.2).
+/// How closely a model looks at an image (appendix A.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// 85 tokens.

@@ -5,7 +5,7 @@ use std::fmt;
 /// A text that is not JSON: what is wrong, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyntaxError {
-    kind: SyntaxKind,
+    kind: SyntaxErrorKind,
     offset: usize,
     found: Option<char>,
 }
@@ -13,7 +13,7 @@ pub struct SyntaxError {
 /// What is wrong with the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SyntaxKind {
+pub enum SyntaxErrorKind {
     /// The text starts with a byte order mark.
     #[error("expected JSON without a byte order mark")]
     ByteOrderMark,
@@ -86,13 +86,13 @@ pub struct Position {
 }
 
 impl SyntaxError {
-    pub(crate) fn new(kind: SyntaxKind, offset: usize, text: &str) -> Self {
+    pub(crate) fn new(kind: SyntaxErrorKind, offset: usize, text: &str) -> Self {
         SyntaxError { kind, offset, found: text.get(offset..).and_then(|rest| rest.chars().next()) }
     }
 
     /// What is wrong.
     #[must_use]
-    pub fn kind(&self) -> SyntaxKind {
+    pub fn kind(&self) -> SyntaxErrorKind {
         self.kind
     }
 

@@ -41,7 +41,7 @@ mod tape;
 mod value;
 mod write;
 
-pub use crate::error::{Position, SyntaxError, SyntaxKind};
+pub use crate::error::{Position, SyntaxError, SyntaxErrorKind};
 pub use crate::event::{Event, EventKind};
 pub use crate::limits::Limits;
 pub use crate::node::{Elements, Key, Kind, Members, Node, NodeId};

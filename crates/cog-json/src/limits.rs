@@ -13,10 +13,10 @@ pub struct Limits {
 }
 
 /// Offsets in the tape have 32 bits.
-const MOST_BYTES: u64 = u32::MAX as u64 - 1;
+const MAX_BYTES: u64 = u32::MAX as u64 - 1;
 
 /// Key tables are counted in 24 bits and take 17 keys each.
-const MOST_NODES: u32 = 1 << 28;
+const MAX_NODES: u32 = 1 << 28;
 
 impl Limits {
     /// What a model may answer: 8 MiB.
@@ -28,7 +28,7 @@ impl Limits {
     /// As much as the tree can hold, at any depth: for text this program wrote itself.
     #[must_use]
     pub const fn unbounded() -> Self {
-        Limits { depth: u32::MAX, bytes: MOST_BYTES, nodes: MOST_NODES }
+        Limits { depth: u32::MAX, bytes: MAX_BYTES, nodes: MAX_NODES }
     }
 
     /// These limits with another bound on the bytes.
@@ -51,7 +51,7 @@ impl Limits {
 
     /// The same, within what the tree can address.
     pub(crate) fn addressable(self) -> Self {
-        Limits { bytes: self.bytes.min(MOST_BYTES), nodes: self.nodes.min(MOST_NODES), ..self }
+        Limits { bytes: self.bytes.min(MAX_BYTES), nodes: self.nodes.min(MAX_NODES), ..self }
     }
 
     const fn standard() -> Self {

@@ -14,7 +14,7 @@ mod sink;
 mod string;
 mod tolerance;
 
-use crate::error::{SyntaxError, SyntaxKind};
+use crate::error::{SyntaxError, SyntaxErrorKind};
 use crate::event::Event;
 use crate::limits::Limits;
 use crate::node::Node;
@@ -49,7 +49,7 @@ pub enum End {
 }
 
 /// What is wrong, and where in the text.
-type Fault = (SyntaxKind, usize);
+type Fault = (SyntaxErrorKind, usize);
 
 impl Parser {
     /// A parser that takes exactly what RFC 8259 allows, within the limits.
@@ -74,7 +74,7 @@ impl Parser {
         Parser { machine, input: Input::new(limits), reply, failed: None }
     }
 
-    /// Takes the next bytes and tells `sink` what they bring.
+    /// MediaCapabilities the next bytes and tells `sink` what they bring.
     ///
     /// # Errors
     /// When the text so far cannot be the start of a document, or crosses a limit. What came before the fault was
@@ -158,7 +158,7 @@ impl Parser {
             Some(reply) => reply.finish(&mut self.machine, sink),
             None => match self.machine.finish(sink) {
                 Ok(true) if self.input.is_whole() => Ok(End::Complete),
-                Ok(_) => Err((SyntaxKind::UnexpectedEnd, self.machine.tape.text.len())),
+                Ok(_) => Err((SyntaxErrorKind::UnexpectedEnd, self.machine.tape.text.len())),
                 Err(fault) => Err(fault),
             },
         };

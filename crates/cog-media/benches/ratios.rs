@@ -18,7 +18,7 @@ use std::{
 
 use base64_simd::STANDARD;
 use cog_media::{
-    Expected, FileGuard, Media, MediaRules, Store, Stored, Takes, check, from_base64, normalise,
+    Expected, FileGuard, Media, MediaCapabilities, MediaRules, Store, Stored, check, decode_base64, normalise,
 };
 use image::{
     ExtendedColorType, ImageEncoder as _,
@@ -29,8 +29,8 @@ use sha2::{Digest as _, Sha256};
 const ROUNDS: usize = 30;
 
 fn main() -> ExitCode {
-    let folder = tempfile::tempdir().expect("a folder for files");
-    let kept = [large_base64(), headers(folder.path()), stripped(folder.path())];
+    let directory = tempfile::tempdir().expect("a directory for files");
+    let kept = [large_base64(), headers(directory.path()), stripped(directory.path())];
     if kept.iter().all(|kept| *kept) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -39,7 +39,7 @@ fn large_base64() -> bool {
     let text = STANDARD.encode_to_string(png(2600));
     let rules = MediaRules::default();
     let ours = || {
-        black_box(checked(from_base64(&text, Store::within(20 << 20)).expect("base64"), &rules));
+        black_box(checked(decode_base64(&text, Store::within(20 << 20)).expect("base64"), &rules));
     };
     let theirs = || {
         let bytes = STANDARD.decode_to_vec(&text).expect("base64");
@@ -48,25 +48,25 @@ fn large_base64() -> bool {
     tell("20 MB PNG: base64 to checked ÷ base64-simd and SHA-256", ours, theirs, 2.0)
 }
 
-/// What the headers of a thousand pictures say, beside reading their files.
-fn headers(folder: &Path) -> bool {
-    let paths: Vec<PathBuf> = (0..1000).map(|at| folder.join(format!("{at}.jpg"))).collect();
+/// What the headers of a thousand images say, beside reading their files.
+fn headers(directory: &Path) -> bool {
+    let paths: Vec<PathBuf> = (0..1000).map(|at| directory.join(format!("{at}.jpg"))).collect();
     let (jpeg, png) = (jpeg(600), png(180));
     for (at, path) in paths.iter().enumerate() {
         std::fs::write(path, if at % 2 == 0 { &jpeg } else { &png }).expect("a file");
     }
-    let guard = FileGuard::new([folder.to_owned()]);
+    let guard = FileGuard::new([directory.to_owned()]);
     let rules = MediaRules::default();
     let open = |path: &PathBuf| guard.open(path, Store::within(20 << 20)).expect("a file");
     let stored: Vec<Stored> = paths.iter().map(open).collect();
     let ours = || stored.iter().for_each(|stored| drop(black_box(checked(stored.clone(), &rules))));
     let theirs = || paths.iter().for_each(|path| drop(black_box(std::fs::read(path).expect("a file"))));
-    tell("1,000 pictures of 100 KB: headers probed ÷ files read", ours, theirs, 3.0)
+    tell("1,000 images of 100 KB: headers probed ÷ files read", ours, theirs, 3.0)
 }
 
 /// Metadata out of a JPEG of 5 MB, beside copying the file.
-fn stripped(folder: &Path) -> bool {
-    let (path, copy) = (folder.join("whole.jpg"), folder.join("copy.jpg"));
+fn stripped(directory: &Path) -> bool {
+    let (path, copy) = (directory.join("whole.jpg"), directory.join("copy.jpg"));
     let mut bytes = jpeg(2420);
     let exif = [b"\xFF\xE1\x40\x02Exif\0\0".as_slice(), &[7; 0x4000 - 6]].concat();
     bytes.splice(2..2, exif);
@@ -75,7 +75,8 @@ fn stripped(folder: &Path) -> bool {
     let stored = guard.open(&path, Store::within(20 << 20)).expect("a file");
     let media = checked(stored, &MediaRules::default());
     let ours = || {
-        let stripped = normalise(&media, &Takes::default(), &MediaRules::default()).expect("a picture");
+        let stripped =
+            normalise(&media, &MediaCapabilities::default(), &MediaRules::default()).expect("an image");
         assert!(black_box(stripped).stored.len() + 0x4004 == bytes.len() as u64);
     };
     let theirs = || {
@@ -87,7 +88,7 @@ fn stripped(folder: &Path) -> bool {
 
 fn checked(stored: Stored, rules: &MediaRules) -> Media {
     let events = tokio::runtime::Builder::new_current_thread().build().expect("an event loop");
-    events.block_on(check(stored, &Expected::default(), rules, None)).expect("a picture")
+    events.block_on(check(stored, &Expected::default(), rules, None)).expect("an image")
 }
 
 /// The best of the rounds of both, taken in turn.
@@ -109,18 +110,18 @@ fn timed(work: &impl Fn()) -> Duration {
     start.elapsed()
 }
 
-/// A picture of noise, which nothing compresses, with so many pixels a side.
+/// An image of noise, which nothing compresses, with so many pixels a side.
 fn png(side: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let encoder = PngEncoder::new(&mut bytes);
-    encoder.write_image(&noise(side), side, side, ExtendedColorType::Rgb8).expect("a picture");
+    encoder.write_image(&noise(side), side, side, ExtendedColorType::Rgb8).expect("an image");
     bytes
 }
 
 fn jpeg(side: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let encoder = JpegEncoder::new_with_quality(&mut bytes, 50);
-    encoder.write_image(&noise(side), side, side, ExtendedColorType::Rgb8).expect("a picture");
+    encoder.write_image(&noise(side), side, side, ExtendedColorType::Rgb8).expect("an image");
     bytes
 }
 

@@ -5,11 +5,11 @@ use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored, Tool};
 /// What a run may open. Nothing, unless it is given.
 #[derive(Clone, Default)]
 pub struct Access {
-    /// The module's folder, to which paths that are not absolute belong (SPEC 4.2.3).
-    pub folder: Option<PathBuf>,
+    /// The module's directory, to which paths that are not absolute belong (SPEC 4.2.3).
+    pub directory: Option<PathBuf>,
     /// Addresses, through this one fetch.
     pub fetcher: Option<Arc<Fetcher>>,
-    /// Whether a picture that needs no change may go to the vendor by its address, where the vendor fetches it again.
+    /// Whether an image that needs no change may go to the vendor by its address, where the vendor fetches it again.
     pub by_address: bool,
     /// Whether metadata are stripped, whatever a manifest says; none where manifests say it.
     pub strip_metadata: Option<bool>,
@@ -41,8 +41,8 @@ impl Access {
 
     /// Opens a file.
     pub(crate) fn file(&self, path: &std::path::Path, store: Store) -> Result<Stored, MediaError> {
-        match &self.folder {
-            Some(folder) => self.files.open(&folder.join(path), store),
+        match &self.directory {
+            Some(directory) => self.files.open(&directory.join(path), store),
             None => self.files.open(path, store),
         }
     }
@@ -57,7 +57,7 @@ impl Access {
 impl std::fmt::Debug for Access {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Access")
-            .field("folder", &self.folder)
+            .field("directory", &self.directory)
             .field("files", &self.files)
             .finish_non_exhaustive()
     }

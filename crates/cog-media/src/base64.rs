@@ -14,7 +14,7 @@ const BLOCK: usize = 64 * 1024;
 ///
 /// # Errors
 /// [`MediaError::NotBase64`], and as [`Store::push`]. A text whose length says that it is too large is not decoded.
-pub fn from_base64(text: &str, mut store: Store) -> Result<Stored, MediaError> {
+pub fn decode_base64(text: &str, mut store: Store) -> Result<Stored, MediaError> {
     if text.is_empty() {
         return Err(MediaError::NotBase64 { what: "it is empty" });
     }
@@ -41,7 +41,7 @@ pub fn from_base64(text: &str, mut store: Store) -> Result<Stored, MediaError> {
 ///
 /// # Errors
 /// A disk that cannot be read.
-pub fn to_base64(stored: &Stored) -> Result<String, MediaError> {
+pub fn encode_base64(stored: &Stored) -> Result<String, MediaError> {
     let capacity = stored.len().div_ceil(3) * 4;
     let mut text = String::with_capacity(usize::try_from(capacity).unwrap_or_default());
     let mut block = vec![0; BLOCK / 4 * 3];
@@ -74,7 +74,7 @@ mod tests {
 
     fn decode(text: &str) -> Result<Vec<u8>, MediaError> {
         let mut bytes = Vec::new();
-        from_base64(text, Store::within(1 << 24))?.reader().read_to_end(&mut bytes)?;
+        decode_base64(text, Store::within(1 << 24))?.reader().read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -84,8 +84,8 @@ mod tests {
             let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 256).unwrap()).collect();
             let text = STANDARD.encode_to_string(&bytes);
             assert!(decode(&text).unwrap() == bytes, "{length} bytes");
-            let stored = from_base64(&text, Store::within(1 << 24)).unwrap();
-            assert!(to_base64(&stored).unwrap() == text, "{length} bytes");
+            let stored = decode_base64(&text, Store::within(1 << 24)).unwrap();
+            assert!(encode_base64(&stored).unwrap() == text, "{length} bytes");
         }
     }
 
@@ -102,10 +102,13 @@ mod tests {
     #[test]
     fn the_limit_counts_decoded_bytes_and_holds_before_decoding() {
         let at_the_limit = STANDARD.encode_to_string([7; 10]);
-        assert!(from_base64(&at_the_limit, Store::within(10)).is_ok());
+        assert!(decode_base64(&at_the_limit, Store::within(10)).is_ok());
         let past_it = STANDARD.encode_to_string([7; 11]);
-        assert!(matches!(from_base64(&past_it, Store::within(10)), Err(MediaError::TooLarge { limit: 10 })));
+        assert!(matches!(
+            decode_base64(&past_it, Store::within(10)),
+            Err(MediaError::TooLarge { limit: 10 })
+        ));
         let endless = "*".repeat(1 << 20);
-        assert!(matches!(from_base64(&endless, Store::within(10)), Err(MediaError::TooLarge { .. })));
+        assert!(matches!(decode_base64(&endless, Store::within(10)), Err(MediaError::TooLarge { .. })));
     }
 }

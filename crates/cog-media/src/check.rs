@@ -134,7 +134,7 @@ impl Media {
 /// Checks bytes: the checksum that came with them, their type by content, then size, then what their header says (SPEC
 /// 8.3, media validation).
 ///
-/// Pictures are read here. What else there is, is read by the tool, in a process of its own; dropping the future ends it.
+/// Images are read here. What else there is, is read by the tool, in a process of its own; dropping the future ends it.
 ///
 /// # Errors
 /// The first thing that does not hold, each with its code; [`MediaError::NoReader`] where a tool is needed and there
@@ -148,12 +148,12 @@ pub async fn check(
     hold(&stored, expected.checksum.as_ref()).await?;
     let found = sniff(stored.head());
     let (kind, likely) = taken(found, expected, rules).or_else(|refusal| {
-        let other = found.and_then(without_pictures);
+        let other = found.and_then(without_images);
         taken(other, expected, rules).map_err(|_| refusal)
     })?;
     light_enough(&stored, kind, rules)?;
     let facts = measure(&stored, likely, tool).await?;
-    let (kind, media_type) = match found.and_then(without_pictures) {
+    let (kind, media_type) = match found.and_then(without_images) {
         Some(other) if facts.width.is_none() => taken(Some(other), expected, rules)?,
         _ => taken(found, expected, rules)?,
     };
@@ -189,7 +189,7 @@ fn taken(
 }
 
 /// What a container of video is where only sound is in it, which its first bytes do not tell.
-fn without_pictures(found: &'static str) -> Option<&'static str> {
+fn without_images(found: &'static str) -> Option<&'static str> {
     match found {
         "video/webm" => Some("audio/webm"),
         "video/mp4" | "video/quicktime" => Some("audio/mp4"),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_passes_with_its_type_and_size() {
+    fn an_image_passes_with_its_type_and_size() {
         let media = checked(&png(30, 20), Some("IMAGE/PNG"), &MediaRules::default()).unwrap();
         assert_eq!((media.media_type(), media.kind()), ("image/png", Modality::Image));
         assert_eq!((media.facts().width, media.facts().height), (Some(30), Some(20)));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_a_picture_is_an_answer() {
+    fn every_cut_of_an_image_is_an_answer() {
         let whole = png(8, 8);
         for end in 0..whole.len() {
             let outcome = checked(&whole[..end], None, &MediaRules::default());

@@ -5,7 +5,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use crate::{
     Access, Excess, Expected, Fetched, Media, MediaError, MediaRules, MediaSource, Place, Store, Stored,
-    check, from_base64,
+    check, decode_base64,
 };
 
 /// The most bytes of all media of one input.
@@ -84,7 +84,7 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
 fn open(place: &Place, rules: &MediaRules, access: &Access) -> Result<Stored, MediaError> {
     let store = Store::within(rules.bytes_of_any());
     match place {
-        Place::Base64(data) => from_base64(data.as_str().unwrap_or_default(), store),
+        Place::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
         Place::File(path) => access.file(path, store),
         Place::Upload(id) => access.upload(id),
         Place::Url(_) => Err(MediaError::NotOpened { what: "addresses" }),
@@ -139,11 +139,11 @@ mod tests {
 
     #[tokio::test]
     async fn media_come_in_the_order_of_their_sources() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("b.png"), pixel()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("b.png"), pixel()).unwrap();
         let access = Access {
-            folder: Some(folder.path().to_owned()),
-            files: FileGuard::new([folder.path().to_owned()]),
+            directory: Some(directory.path().to_owned()),
+            files: FileGuard::new([directory.path().to_owned()]),
             ..Access::default()
         };
         let sources = [r#"{"type":"file","path":"b.png"}"#.to_owned(), base64(PIXEL)];

@@ -18,8 +18,8 @@ pub enum Delivery {
     /// Into the answer, as base64.
     #[default]
     Inline,
-    /// Into files of this folder, which is made where it is not there.
-    Folder(PathBuf),
+    /// Into files of this directory, which is made where it is not there.
+    Directory(PathBuf),
     /// To who serves them.
     Publisher(Arc<dyn Publish>),
 }
@@ -59,7 +59,7 @@ impl Delivery {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Inline => "base64",
-            Self::Folder(_) => "file",
+            Self::Directory(_) => "file",
             Self::Publisher(_) => "url",
         }
     }
@@ -72,8 +72,8 @@ impl Delivery {
     pub fn deliver(&self, module: &str, owner: Option<&str>, media: &Media) -> Result<Delivered, ErrorBody> {
         match self {
             Self::Inline => Ok(Delivered::Inline),
-            Self::Folder(folder) => {
-                write(folder, module, media).map(Delivered::File).map_err(|error| ErrorBody::from(&error))
+            Self::Directory(directory) => {
+                write(directory, module, media).map(Delivered::File).map_err(|error| ErrorBody::from(&error))
             }
             Self::Publisher(publisher) => publisher.publish(owner, media).map(Delivered::Url),
         }
@@ -83,30 +83,30 @@ impl Delivery {
 impl std::fmt::Debug for Delivery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Folder(folder) => f.debug_tuple("Folder").field(folder).finish(),
+            Self::Directory(directory) => f.debug_tuple("Directory").field(directory).finish(),
             other => f.write_str(other.kind()),
         }
     }
 }
 
-fn write(folder: &Path, module: &str, media: &Media) -> Result<PathBuf, MediaError> {
-    DirBuilder::new().recursive(true).create(folder)?;
+fn write(directory: &Path, module: &str, media: &Media) -> Result<PathBuf, MediaError> {
+    DirBuilder::new().recursive(true).create(directory)?;
     let hash = media.bytes().sha256().map(|hash| hex(hash)).unwrap_or_default();
     let stem = format!("{module}-{}", hash.get(..12).unwrap_or("media"));
-    let (path, mut file) = create(&absolute(folder)?, &stem, ending(media.media_type()))?;
+    let (path, mut file) = create(&absolute(directory)?, &stem, ending(media.media_type()))?;
     std::io::copy(&mut media.bytes().reader(), &mut file)?;
     Ok(path)
 }
 
 /// A file that was not there before.
-fn create(folder: &Path, stem: &str, ending: &str) -> Result<(PathBuf, File), MediaError> {
+fn create(directory: &Path, stem: &str, ending: &str) -> Result<(PathBuf, File), MediaError> {
     let mut count = 1_u32;
     loop {
         let name = match count {
             1 => format!("{stem}.{ending}"),
             count => format!("{stem}-{count}.{ending}"),
         };
-        let path = folder.join(name);
+        let path = directory.join(name);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists && count < u32::MAX => count += 1,
@@ -128,19 +128,19 @@ fn ending(media_type: &str) -> &str {
 #[expect(clippy::disallowed_methods, reason = "the files of the tests")]
 mod tests {
     use super::*;
-    use crate::{Expected, MediaRules, Store, check::check_now, from_base64};
+    use crate::{Expected, MediaRules, Store, check::check_now, decode_base64};
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     fn pixel() -> Media {
-        let stored = from_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = decode_base64(PIXEL, Store::within(100)).unwrap();
         check_now(stored, &Expected::default(), &MediaRules::default()).unwrap()
     }
 
     #[test]
     fn a_file_is_made_and_none_is_written_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let delivery = Delivery::Folder(folder.path().join("deep/out"));
+        let directory = tempfile::tempdir().unwrap();
+        let delivery = Delivery::Directory(directory.path().join("deep/out"));
         let paths: Vec<PathBuf> = (0..3)
             .map(|_| match delivery.deliver("draws", None, &pixel()).unwrap() {
                 Delivered::File(path) => path,
@@ -155,10 +155,10 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
+    fn a_directory_that_cannot_be_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();
-        assert!(Delivery::Folder(file.join("out")).deliver("draws", None, &pixel()).is_err());
+        assert!(Delivery::Directory(file.join("out")).deliver("draws", None, &pixel()).is_err());
     }
 }

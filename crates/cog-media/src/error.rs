@@ -138,8 +138,8 @@ pub enum MediaError {
         /// Why.
         what: &'static str,
     },
-    /// A file outside of the folders that may be read.
-    #[error("{path}: outside of the folders that may be read")]
+    /// A file outside of the directories that may be read.
+    #[error("{path}: outside of the directories that may be read")]
     Outside {
         /// As it was given.
         path: String,
@@ -260,9 +260,9 @@ impl MediaError {
             Self::TooMuch { .. } => "cut it into parts",
             Self::NoSource { .. } => "give {\"type\": \"url\", \"url\": …}, or base64, file or upload_ref",
             Self::NotOpened { .. } => "send the bytes as base64",
-            Self::Unreadable { .. } => "a path is absolute, or relative to the module's folder",
+            Self::Unreadable { .. } => "a path is absolute, or relative to the module's directory",
             Self::Outside { .. } => {
-                "put the file into the working directory or the module's folder, or have the operator name its folder"
+                "put the file into the working directory or the module's directory, or have the operator name its directory"
             }
             Self::Upload { .. } => "upload it again",
             Self::NotTaken { .. } => "ask a model that takes it; `cog doctor` shows what each takes",

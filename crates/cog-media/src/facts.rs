@@ -12,13 +12,13 @@ pub struct Facts {
     pub duration_ms: Option<u64>,
     /// Pages of a document.
     pub pages: Option<u32>,
-    /// Pictures of one that moves; none where it stands still.
+    /// Images of one that moves; none where it stands still.
     pub frames: Option<u32>,
     /// Samples a second, of its sound; none where it has no sound.
     pub sample_rate: Option<u32>,
     /// Channels of its sound.
     pub channels: Option<u32>,
-    /// How a picture is to be turned to be shown; none where it stands upright.
+    /// How an image is to be turned to be shown; none where it stands upright.
     pub orientation: Option<Orientation>,
 }
 
@@ -36,7 +36,7 @@ impl Facts {
     }
 }
 
-/// How a picture is to be turned: EXIF's orientation, 2 to 8.
+/// How an image is to be turned: EXIF's orientation, 2 to 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Orientation(u8);
 

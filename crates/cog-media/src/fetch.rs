@@ -149,7 +149,7 @@ impl Fetcher {
         request.send().await.map_err(|error| told(&error.without_url()))
     }
 
-    /// Takes the bytes of an answer as they arrive.
+    /// MediaCapabilities the bytes of an answer as they arrive.
     async fn take(
         &self,
         target: &Target,

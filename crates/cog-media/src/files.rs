@@ -11,7 +11,7 @@ use crate::{MediaError, Store, Stored};
 /// Opens files under its roots and no others.
 ///
 /// Links are resolved first; what they lead to must lie under a root and be a regular file. It is then opened from the
-/// root downwards, each folder in the one before and none through a link, so that whoever changes a folder into a link
+/// root downwards, each directory in the one before and none through a link, so that whoever changes a directory into a link
 /// meanwhile gains nothing. Pipes and devices are not even opened; what `/proc` and `/sys` show is refused.
 #[derive(Debug, Clone, Default)]
 pub struct FileGuard {
@@ -19,7 +19,7 @@ pub struct FileGuard {
 }
 
 impl FileGuard {
-    /// Files in these folders, and these files.
+    /// Files in these directories, and these files.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> Self {
         // What does not exist yet may come, but not as a link.
         let real = |root: PathBuf| root.canonicalize().or_else(|_| std::path::absolute(root)).ok();
@@ -63,16 +63,16 @@ impl FileGuard {
         open::regular(root, &real).map_err(|what| unreadable(path, what))
     }
 
-    /// Whether a path that leads to nothing would be under a root: the deepest of its folders that exists is.
+    /// Whether a path that leads to nothing would be under a root: the deepest of its directories that exists is.
     fn may_lie_inside(&self, path: &Path) -> bool {
         if std::path::absolute(path).is_ok_and(|path| self.roots.contains(&path)) {
             return true;
         }
-        let folder = path.ancestors().skip(1).find_map(|folder| {
-            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-            folder.canonicalize().ok()
+        let directory = path.ancestors().skip(1).find_map(|directory| {
+            let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+            directory.canonicalize().ok()
         });
-        folder.is_some_and(|folder| self.roots.iter().any(|root| folder.starts_with(root)))
+        directory.is_some_and(|directory| self.roots.iter().any(|root| directory.starts_with(root)))
     }
 }
 
@@ -97,26 +97,26 @@ mod open {
 
     /// Opens a file by the path that all links were resolved to.
     pub(super) fn regular(root: &Path, real: &Path) -> Result<File, &'static str> {
-        let folders = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        let directories = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let inner = real.strip_prefix(root).unwrap_or(Path::new(""));
-        // A root that is a file itself is opened in the folder that it is in.
+        // A root that is a file itself is opened in the directory that it is in.
         let (root, inner) = match (inner.as_os_str().is_empty(), root.parent(), root.file_name()) {
-            (true, Some(folder), Some(name)) => (folder, Path::new(name)),
+            (true, Some(directory), Some(name)) => (directory, Path::new(name)),
             _ => (root, inner),
         };
         let name = inner.file_name().ok_or(NO_FILE)?;
-        let mut folder = open(root, folders, Mode::empty()).map_err(|_| CANNOT)?;
+        let mut directory = open(root, directories, Mode::empty()).map_err(|_| CANNOT)?;
         for part in inner.parent().unwrap_or(Path::new("")).components() {
             let Component::Normal(part) = part else { return Err(CANNOT) };
-            folder = openat(&folder, part, folders, Mode::empty()).map_err(|_| CANNOT)?;
+            directory = openat(&directory, part, directories, Mode::empty()).map_err(|_| CANNOT)?;
         }
         // Opening a pipe waits, and opening some devices does something.
-        let seen = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| CANNOT)?;
+        let seen = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| CANNOT)?;
         if !is_regular(seen.st_mode) {
             return Err(NO_FILE);
         }
         let file = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::RDONLY;
-        let file = openat(&folder, name, file, Mode::empty()).map_err(|_| CANNOT)?;
+        let file = openat(&directory, name, file, Mode::empty()).map_err(|_| CANNOT)?;
         if !fstat(&file).is_ok_and(|stat| is_regular(stat.st_mode)) || is_shown_by_the_kernel(&file) {
             return Err(NO_FILE);
         }

@@ -3,9 +3,9 @@
 //! A source becomes [`Stored`] bytes, limited and hashed as they are read; nothing reaches a provider before [`check`]:
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
-//! use cog_media::{Expected, MediaRules, Store, check, from_base64};
+//! use cog_media::{Expected, MediaRules, Store, check, decode_base64};
 //! let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
-//! let stored = from_base64(pixel, Store::within(20 << 20))?;
+//! let stored = decode_base64(pixel, Store::within(20 << 20))?;
 //! let media = check(stored, &Expected::default(), &MediaRules::default(), None).await?;
 //! assert_eq!((media.media_type(), media.facts().width), ("image/gif", Some(1)));
 //! # Ok(()) }
@@ -39,7 +39,7 @@ mod tool;
 
 pub use crate::{
     access::{Access, Uploads},
-    base64::{from_base64, to_base64},
+    base64::{decode_base64, encode_base64},
     check::{Expected, Media, check},
     checksum::Checksum,
     collect::{Progress, collect, obtain},
@@ -50,11 +50,11 @@ pub use crate::{
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},
-    normalise::{Part, Prepared, Step, Takes, normalise},
+    normalise::{MediaCapabilities, Part, Prepared, Step, normalise},
     prepare::prepare,
     report::{Processed, media_processed, media_validation},
     rules::MediaRules,
     source::{Detail, MediaSource, Place, Rotation},
     store::{Store, Stored},
-    tool::{Frame, FramePlan, PageText, Pick, Tool, internal_media},
+    tool::{Frame, FramePlan, FrameSelection, PageText, Tool, internal_media},
 };

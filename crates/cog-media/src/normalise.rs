@@ -1,4 +1,4 @@
-//! From a checked picture to what a provider is sent (SPEC 8.3, media normalisation).
+//! From a checked image to what a provider is sent (SPEC 8.3, media normalisation).
 
 mod frames;
 mod gif;
@@ -19,21 +19,21 @@ use self::plan::{Broken, Scan};
 
 /// What a provider takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Takes {
+pub struct MediaCapabilities {
     /// The types, of all kinds.
     pub media_types: Vec<&'static str>,
-    /// The longest side of a picture, in pixels.
+    /// The longest side of an image, in pixels.
     pub max_dimension: Option<u32>,
-    /// The most bytes of a picture.
+    /// The most bytes of an image.
     pub max_bytes: Option<u64>,
     /// Which frames stand for a video.
     pub frames: FramePlan,
-    /// Whether it fetches pictures from addresses.
+    /// Whether it fetches images from addresses.
     pub by_address: bool,
 }
 
-impl Default for Takes {
-    /// Pictures of every type, however large.
+impl Default for MediaCapabilities {
+    /// Images of every type, however large.
     fn default() -> Self {
         Self {
             media_types: Modality::Image.media_types().to_vec(),
@@ -110,7 +110,7 @@ impl Part {
     }
 }
 
-/// What is done to a picture.
+/// What is done to an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
@@ -142,13 +142,17 @@ impl Step {
     }
 }
 
-/// Makes of a picture what a provider takes: its first frame, turned as it is shown, without metadata where the rules say
+/// MediaSink of an image what a provider takes: its first frame, turned as it is shown, without metadata where the rules say
 /// so, not too large, of a type that is taken. Pixels are coded anew only where one of these needs it.
 ///
 /// # Errors
-/// [`MediaError::Damaged`] where it cannot be read, [`MediaError::NotTaken`] (E4011) where it is no picture or no type is
+/// [`MediaError::Damaged`] where it cannot be read, [`MediaError::NotTaken`] (E4011) where it is no image or no type is
 /// taken that it could be made, [`MediaError::TooLarge`] where it cannot be made small enough.
-pub fn normalise(media: &Media, takes: &Takes, rules: &MediaRules) -> Result<Prepared, MediaError> {
+pub fn normalise(
+    media: &Media,
+    takes: &MediaCapabilities,
+    rules: &MediaRules,
+) -> Result<Prepared, MediaError> {
     if media.kind() != Modality::Image {
         return Err(MediaError::NotTaken { media_type: media.media_type() });
     }

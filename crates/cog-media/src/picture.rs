@@ -1,4 +1,4 @@
-//! What the header of a picture says, without decoding a pixel.
+//! What the header of an image says, without decoding a pixel.
 
 use std::io::BufReader;
 
@@ -7,9 +7,9 @@ use image::{ImageDecoder, ImageFormat, ImageReader, ImageResult, Limits, metadat
 use crate::{Facts, MediaError, Orientation, Stored, normalise::frames};
 
 /// What metadata before the pixels may grow to: a few bytes of PNG become gigabytes.
-const MOST_INFLATED: u64 = 8 << 20;
+const MAX_INFLATED: u64 = 8 << 20;
 
-/// Reads the header of a picture.
+/// Reads the header of an image.
 ///
 /// # Errors
 /// [`MediaError::Damaged`] where it cannot be read.
@@ -33,7 +33,7 @@ pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, 
 /// A decoder that has read what stands before the pixels; metadata that grow too large are left out.
 pub(crate) fn decoder(stored: &Stored, format: ImageFormat) -> ImageResult<impl ImageDecoder> {
     let mut limits = Limits::no_limits();
-    limits.max_alloc = Some(MOST_INFLATED);
+    limits.max_alloc = Some(MAX_INFLATED);
     let mut reader = ImageReader::with_format(BufReader::new(stored.reader()), format);
     reader.limits(limits);
     reader.into_decoder()

@@ -4,8 +4,8 @@ use cog_spec::Modality;
 use tokio::sync::Semaphore;
 
 use crate::{
-    Frame, Media, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored, Takes, Tool,
-    normalise,
+    Frame, Media, MediaCapabilities, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored,
+    Tool, normalise,
 };
 
 /// What the text of a document is sent as, a frame of a video, and sound that was taken out of another container.
@@ -13,12 +13,12 @@ const TEXT: &str = "text/plain";
 const FRAME: &str = "image/jpeg";
 const SOUND: &str = "audio/wav";
 
-/// Of how many pixels at once the process makes something else, in millions: those of the largest picture that there may
+/// Of how many pixels at once the process makes something else, in millions: those of the largest image that there may
 /// be. What comes meanwhile waits.
 const MEGAPIXELS: u32 = 64;
 static DECODING: Semaphore = Semaphore::const_new(MEGAPIXELS as usize);
 
-/// Makes of a medium what a provider takes. Pictures are normalised, a document that the provider does not read becomes
+/// MediaSink of a medium what a provider takes. Images are normalised, a document that the provider does not read becomes
 /// its text, a video frames and sound, sound of other types WAV, and what is taken goes as it is.
 ///
 /// Decoding is left to threads that may wait, documents to the tool.
@@ -27,17 +27,17 @@ static DECODING: Semaphore = Semaphore::const_new(MEGAPIXELS as usize);
 /// As [`normalise`]; [`MediaError::NotTaken`] (E4011) where nothing can be made of it, such as of a document without text.
 pub async fn prepare(
     media: &Media,
-    takes: &Takes,
+    takes: &MediaCapabilities,
     rules: &MediaRules,
     tool: Option<&Tool>,
 ) -> Result<Vec<Prepared>, MediaError> {
     if media.kind() == Modality::Image {
-        let (picture, by_address) = (media.clone(), takes.by_address);
+        let (image, by_address) = (media.clone(), takes.by_address);
         let (takes, rules) = (takes.clone(), rules.clone());
         let place = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
         // The place is taken for as long as the work goes on, also where nobody waits for it any more.
         let work = tokio::task::spawn_blocking(move || {
-            let normalised = normalise(&picture, &takes, &rules);
+            let normalised = normalise(&image, &takes, &rules);
             drop(place);
             normalised
         });
@@ -58,7 +58,7 @@ pub async fn prepare(
     }
 }
 
-/// The places of a picture.
+/// The places of an image.
 fn megapixels(media: &Media) -> u32 {
     let facts = media.facts();
     let pixels = u64::from(facts.width.unwrap_or(0)) * u64::from(facts.height.unwrap_or(0));
@@ -70,14 +70,18 @@ fn not_taken_of(media: &Media) -> MediaError {
 }
 
 /// Frames of a video in their order, then what is heard in it.
-async fn frames_of(media: &Media, takes: &Takes, tool: &Tool) -> Result<Vec<Prepared>, MediaError> {
+async fn frames_of(
+    media: &Media,
+    takes: &MediaCapabilities,
+    tool: &Tool,
+) -> Result<Vec<Prepared>, MediaError> {
     if !takes.media_types.contains(&FRAME) {
         return Err(not_taken_of(media));
     }
     let mut plan = takes.frames;
     plan.longest_side = takes.max_dimension.map_or(plan.longest_side, |limit| limit.min(plan.longest_side));
     let frames = tool.frames(media, &plan).await?;
-    let frame = |Frame { at_ms, picture }| Prepared { part: Part::Frame { at_ms }, ..made(FRAME, picture) };
+    let frame = |Frame { at_ms, image }| Prepared { part: Part::Frame { at_ms }, ..made(FRAME, image) };
     let mut parts: Vec<_> = frames.into_iter().map(frame).collect();
     match sound_of(media, takes, tool).await? {
         Some(sound) => parts.push(Prepared { part: Part::Sound, ..sound }),
@@ -91,7 +95,11 @@ async fn frames_of(media: &Media, takes: &Takes, tool: &Tool) -> Result<Vec<Prep
 }
 
 /// What is heard in a medium, for a provider that takes sound.
-async fn sound_of(media: &Media, takes: &Takes, tool: &Tool) -> Result<Option<Prepared>, MediaError> {
+async fn sound_of(
+    media: &Media,
+    takes: &MediaCapabilities,
+    tool: &Tool,
+) -> Result<Option<Prepared>, MediaError> {
     if !takes.media_types.contains(&SOUND) {
         return Ok(None);
     }
@@ -121,7 +129,7 @@ async fn text_of(media: &Media, tool: &Tool) -> Result<Prepared, MediaError> {
     Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..made(TEXT, store.finish()) })
 }
 
-/// Which pages a model will not see, because they are pictures.
+/// Which pages a model will not see, because they are images.
 fn without_text(pages: &[PageText]) -> Option<String> {
     let empty = pages.iter().filter(|page| page.text.is_empty());
     let numbers: Vec<String> = empty.map(|page| page.number.to_string()).collect();
@@ -139,7 +147,7 @@ mod tests {
     use cog_json::Value;
 
     use super::*;
-    use crate::{Expected, MediaSource, check, from_base64};
+    use crate::{Expected, MediaSource, check, decode_base64};
 
     fn page(number: u32, text: &str) -> PageText {
         PageText { number, text: text.to_owned() }
@@ -147,14 +155,18 @@ mod tests {
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
-    /// By which address a provider that fetches pictures of these types gets this one.
+    /// By which address a provider that fetches images of these types gets this one.
     async fn address(source: &str, takes: &[&'static str]) -> Option<String> {
         let source = Value::parse(source).unwrap();
         let source = MediaSource::read(&source, source.node()).unwrap();
-        let stored = from_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = decode_base64(PIXEL, Store::within(100)).unwrap();
         let rules = MediaRules::default();
         let media = check(stored, &Expected::of(&source), &rules, None).await.unwrap();
-        let takes = Takes { media_types: takes.to_vec(), by_address: true, ..Takes::default() };
+        let takes = MediaCapabilities {
+            media_types: takes.to_vec(),
+            by_address: true,
+            ..MediaCapabilities::default()
+        };
         prepare(&media, &takes, &rules, None).await.unwrap().remove(0).address
     }
 
@@ -173,11 +185,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_picture_waits_where_as_many_pixels_as_may_be_are_worked_on() {
+    async fn an_image_waits_where_as_many_pixels_as_may_be_are_worked_on() {
         let rules = MediaRules::default();
-        let stored = from_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = decode_base64(PIXEL, Store::within(100)).unwrap();
         let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
-        let takes = Takes { media_types: vec!["image/png"], ..Takes::default() };
+        let takes = MediaCapabilities { media_types: vec!["image/png"], ..MediaCapabilities::default() };
         let all = DECODING.acquire_many(MEGAPIXELS).await.unwrap();
         let mut preparing = std::pin::pin!(prepare(&media, &takes, &rules, None));
         tokio::select! {

@@ -83,16 +83,16 @@ impl ToJson for Prepared {
 mod tests {
     use super::*;
     use crate::{
-        Access, Expected, FileGuard, MediaRules, MediaSource, Place, Store, Takes, check::check_now,
-        normalise, obtain,
+        Access, Expected, FileGuard, MediaCapabilities, MediaRules, MediaSource, Place, Store,
+        check::check_now, normalise, obtain,
     };
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     fn processed(expected: &Expected) -> Processed {
-        let stored = crate::from_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = crate::decode_base64(PIXEL, Store::within(100)).unwrap();
         let media = check_now(stored, expected, &MediaRules::default()).unwrap();
-        let sent = vec![normalise(&media, &Takes::default(), &MediaRules::default()).unwrap()];
+        let sent = vec![normalise(&media, &MediaCapabilities::default(), &MediaRules::default()).unwrap()];
         Processed { path: "input.image".parse().unwrap(), media, sent }
     }
 
@@ -110,8 +110,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_that_misleads_is_a_warning() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.png");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.png");
         let pixel = base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap();
         #[expect(clippy::disallowed_methods, reason = "the file of the test")]
         std::fs::write(&path, pixel).unwrap();

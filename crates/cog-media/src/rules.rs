@@ -8,11 +8,11 @@ const MB: u64 = 1 << 20;
 pub struct MediaRules {
     /// The kinds that are taken.
     pub kinds: Vec<Modality>,
-    /// The longest side of a picture, in pixels; of a frame of video 3840×2160 holds besides.
+    /// The longest side of an image, in pixels; of a frame of video 3840×2160 holds besides.
     pub max_dimension: u32,
-    /// The shortest side of a picture, where there is to be one.
+    /// The shortest side of an image, where there is to be one.
     pub min_dimension: Option<u32>,
-    /// The most pixels of a picture.
+    /// The most pixels of an image.
     pub max_pixels: u64,
     /// The most bytes of any medium, below the limit of its kind.
     pub max_bytes: Option<u64>,

@@ -13,9 +13,9 @@ pub struct MediaSource {
     pub media_type: Option<String>,
     /// What its bytes must hash to.
     pub checksum: Option<Checksum>,
-    /// How closely a model is to look at a picture.
+    /// How closely a model is to look at an image.
     pub detail: Option<Detail>,
-    /// By how much a picture is turned before a model sees it.
+    /// By how much an image is turned before a model sees it.
     pub rotation: Rotation,
 }
 
@@ -27,13 +27,13 @@ pub enum Place {
     Url(String),
     /// In the input itself, as base64 (SPEC 4.2.2): a string, which shares the input's memory.
     Base64(Value),
-    /// In a file, absolute or relative to the module's folder (SPEC 4.2.3).
+    /// In a file, absolute or relative to the module's directory (SPEC 4.2.3).
     File(PathBuf),
     /// In an upload that was made before (docs/spec/media.md).
     Upload(String),
 }
 
-/// How closely a model is to look at a picture; vendors charge by it.
+/// How closely a model is to look at an image; vendors charge by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Detail {

@@ -14,7 +14,7 @@ use crate::{MediaError, kind::HEAD};
 /// What is larger than this goes to disk.
 const IN_MEMORY: usize = 1 << 20;
 
-/// Takes bytes as they come, up to a limit.
+/// MediaCapabilities bytes as they come, up to a limit.
 ///
 /// Up to 1 MiB stands in memory; more goes to a temporary file without a name, which is gone with the last [`Stored`]
 /// that holds it, even where the program is killed.
@@ -68,7 +68,7 @@ impl Store {
         if length > self.limit { Err(MediaError::TooLarge { limit: self.limit }) } else { Ok(()) }
     }
 
-    /// Takes the next bytes.
+    /// MediaCapabilities the next bytes.
     ///
     /// # Errors
     /// [`MediaError::TooLarge`] at the first byte past the limit; a disk that takes no more.
@@ -96,7 +96,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes all that a reader gives.
+    /// MediaCapabilities all that a reader gives.
     ///
     /// # Errors
     /// As [`Store::push`]; a reader that fails.

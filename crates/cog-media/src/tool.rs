@@ -26,7 +26,7 @@ use self::{
 use crate::{Facts, MediaError, Stored};
 
 pub use self::{
-    ffmpeg::{Frame, FramePlan, Pick},
+    ffmpeg::{Frame, FramePlan, FrameSelection},
     pdf::PageText,
     reader::internal_media,
 };
@@ -35,7 +35,7 @@ pub use self::{
 const AT_ONCE: usize = 4;
 
 /// The most bytes of what was read, as JSON.
-const MOST_JSON: u64 = 32 << 20;
+const MAX_JSON: u64 = 32 << 20;
 
 /// Starts the processes that read documents, sound and video.
 ///
@@ -94,7 +94,7 @@ impl Tool {
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Report, MediaError> {
-        let child = Child { program: &self.program, patience: limits::READING, most_bytes: MOST_JSON };
+        let child = Child { program: &self.program, patience: limits::READING, most_bytes: MAX_JSON };
         let _place = self.place().await;
         let written = child.run(stored, arguments).await.map_err(|failure| failed(failure, media_type))?;
         let what = "what its reader says cannot be understood";

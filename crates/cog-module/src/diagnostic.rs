@@ -35,7 +35,7 @@ pub struct Diagnostic {
     pub rule: Rule,
     /// What was found, and what is allowed.
     pub message: String,
-    /// The file it is about; the folder where a file is missing.
+    /// The file it is about; the directory where a file is missing.
     pub file: PathBuf,
     /// Where in the file, as far as that is known.
     pub place: Option<Box<Place>>,

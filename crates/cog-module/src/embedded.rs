@@ -82,7 +82,7 @@ impl Module {
 mod tests {
     use crate::{
         Level, golden, scaffold,
-        testing::{Folder, MANIFEST, SCHEMA},
+        testing::{Directory, MANIFEST, SCHEMA},
         validate,
     };
 
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn embedded_module_equals_the_module_on_disk() {
         let embedded = Module::from_parts(MANIFEST, "Sort $ARGUMENTS.\n", SCHEMA).unwrap();
-        let on_disk = Folder::v22().load().unwrap();
+        let on_disk = Directory::v22().load().unwrap();
         assert_eq!(embedded.manifest, on_disk.manifest);
         assert_eq!(embedded.prompt, on_disk.prompt);
         assert_eq!(embedded.schema, on_disk.schema);
@@ -141,6 +141,6 @@ mod tests {
         assert!(validate(&module.origin, Level::Any).is_valid());
         let parent = tempfile::TempDir::new().unwrap();
         let copy = scaffold::copy(parent.path(), "copied", &module.origin).unwrap();
-        assert_eq!(load(&Origin::Folder(copy)).unwrap().manifest.name, "copied");
+        assert_eq!(load(&Origin::Directory(copy)).unwrap().manifest.name, "copied");
     }
 }

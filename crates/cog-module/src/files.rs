@@ -12,8 +12,8 @@ use std::{
 
 use thiserror::Error;
 
-pub(crate) use self::write::{Sibling, make_folder_of, remove};
-pub use self::write::{check_writable, copy_folder, create, write_atomic, write_folder};
+pub(crate) use self::write::{Sibling, make_directory_of, remove};
+pub use self::write::{check_writable, copy_directory, create, write_atomic, write_directory};
 
 /// The largest manifest, prompt or schema: 1 MB.
 pub const MAX_PART: u64 = 1024 * 1024;
@@ -21,10 +21,10 @@ pub const MAX_PART: u64 = 1024 * 1024;
 /// The largest input or expected file of a golden test: 8 MB.
 pub const MAX_CASE: u64 = 8 * 1024 * 1024;
 
-/// The largest folder that is copied as a whole: 64 MB.
-const MAX_FOLDER: u64 = 64 * 1024 * 1024;
+/// The largest directory that is copied as a whole: 64 MB.
+const MAX_DIRECTORY: u64 = 64 * 1024 * 1024;
 
-/// The most entries of a folder that are looked at.
+/// The most entries of a directory that are looked at.
 const MAX_ENTRIES: usize = 10_000;
 
 /// Why a file could not be read or written. The message never holds the file's content.
@@ -34,17 +34,17 @@ pub enum FileError {
     /// There is no such file.
     #[error("there is no such file")]
     Missing,
-    /// The folder it is to be written into is not there.
-    #[error("there is no folder {}", folder.display())]
-    NoFolder {
-        /// The folder.
-        folder: PathBuf,
+    /// The directory it is to be written into is not there.
+    #[error("there is no directory {}", directory.display())]
+    NoDirectory {
+        /// The directory.
+        directory: PathBuf,
     },
-    /// It is a folder, a pipe or a device.
+    /// It is a directory, a pipe or a device.
     #[error("it is not a regular file")]
     NotAFile,
-    /// It is a link to something outside the folder it must lie in.
-    #[error("it is a link that leads out of the folder of the module")]
+    /// It is a link to something outside the directory it must lie in.
+    #[error("it is a link that leads out of the directory of the module")]
     Outside,
     /// It is over the limit; it was not read.
     #[error("it is over the limit of {limit} bytes")]
@@ -79,10 +79,10 @@ impl FileError {
     /// What to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
-            Self::Missing => "check the name, and the folder it is looked for in",
-            Self::NoFolder { .. } => "make the folder first, or name one that is there",
+            Self::Missing => "check the name, and the directory it is looked for in",
+            Self::NoDirectory { .. } => "make the directory first, or name one that is there",
             Self::NotAFile => "give the path of a regular file",
-            Self::Outside => "put the file itself into the folder",
+            Self::Outside => "put the file itself into the directory",
             Self::TooLarge { .. } => "split it, or leave out what is not needed",
             Self::Empty => "write something into it",
             Self::Utf16 | Self::NotUtf8 { .. } | Self::Nul { .. } => "save it as UTF-8 text",
@@ -110,12 +110,12 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
     text_of(bytes)
 }
 
-/// The same for a file below a folder, links in between resolved: what somebody else put into the folder
+/// The same for a file below a directory, links in between resolved: what somebody else put into the directory
 /// cannot make this program read, and so send, what lies elsewhere.
-pub(crate) fn read_text_within(folder: &Path, relative: &str, limit: u64) -> Result<String, FileError> {
-    let path = folder.join(relative);
-    let (folder, target) = (fs::canonicalize(folder).map_err(missing)?, fs::canonicalize(&path));
-    if target.is_ok_and(|target| !target.starts_with(folder)) {
+pub(crate) fn read_text_within(directory: &Path, relative: &str, limit: u64) -> Result<String, FileError> {
+    let path = directory.join(relative);
+    let (directory, target) = (fs::canonicalize(directory).map_err(missing)?, fs::canonicalize(&path));
+    if target.is_ok_and(|target| !target.starts_with(directory)) {
         return Err(FileError::Outside);
     }
     read_text(&path, limit)
@@ -142,37 +142,37 @@ pub(crate) fn text_of_at_most(bytes: &[u8], limit: u64) -> Result<String, FileEr
     if bytes.len() as u64 > limit { Err(FileError::TooLarge { limit }) } else { text_of(bytes.to_vec()) }
 }
 
-/// What stands under the name of a file and is none: a folder, a link that leads nowhere.
+/// What stands under the name of a file and is none: a directory, a link that leads nowhere.
 pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {
-        Ok(about) if about.is_dir() => Some("a folder"),
+        Ok(about) if about.is_dir() => Some("a directory"),
         Ok(_) => None,
         Err(_) => fs::symlink_metadata(path).is_ok().then_some("a link that leads nowhere"),
     }
 }
 
-/// Whether the entries of a folder can be seen.
-pub(crate) fn check_folder(folder: &Path) -> Result<(), FileError> {
-    fs::read_dir(folder).map(drop).map_err(missing)
+/// Whether the entries of a directory can be seen.
+pub(crate) fn check_directory(directory: &Path) -> Result<(), FileError> {
+    fs::read_dir(directory).map(drop).map_err(missing)
 }
 
-/// The names of the files in a folder, sorted; an empty list where there is no such folder.
-pub fn file_names(folder: &Path) -> Vec<String> {
-    entry_names(folder, fs::FileType::is_dir, false)
+/// The names of the files in a directory, sorted; an empty list where there is no such directory.
+pub fn file_names(directory: &Path) -> Vec<String> {
+    entry_names(directory, fs::FileType::is_dir, false)
 }
 
-/// The names of the folders in a folder, sorted; an empty list where there is no such folder.
-pub fn folder_names(folder: &Path) -> Vec<String> {
-    entry_names(folder, fs::FileType::is_dir, true)
+/// The names of the directories in a directory, sorted; an empty list where there is no such directory.
+pub fn directory_names(directory: &Path) -> Vec<String> {
+    entry_names(directory, fs::FileType::is_dir, true)
 }
 
-/// Every file below a folder with its path in it; links and devices are left out.
+/// Every file below a directory with its path in it; links and devices are left out.
 ///
 /// # Errors
 /// When one cannot be read, or all together are over 64 MB.
-pub fn read_folder(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
-    let (mut files, mut left) = (Vec::new(), MAX_FOLDER);
-    let mut open = vec![folder.to_owned()];
+pub fn read_directory(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
+    let (mut files, mut left) = (Vec::new(), MAX_DIRECTORY);
+    let mut open = vec![directory.to_owned()];
     while let Some(inner) = open.pop() {
         for entry in fs::read_dir(&inner)? {
             let entry = entry?;
@@ -182,10 +182,15 @@ pub fn read_folder(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
             } else if kind.is_file() {
                 let mut bytes = Vec::new();
                 fs::File::open(entry.path())?.take(left + 1).read_to_end(&mut bytes)?;
-                left =
-                    left.checked_sub(bytes.len() as u64).ok_or(FileError::TooLarge { limit: MAX_FOLDER })?;
-                let path =
-                    entry.path().strip_prefix(folder).unwrap_or(&inner).to_string_lossy().replace('\\', "/");
+                left = left
+                    .checked_sub(bytes.len() as u64)
+                    .ok_or(FileError::TooLarge { limit: MAX_DIRECTORY })?;
+                let path = entry
+                    .path()
+                    .strip_prefix(directory)
+                    .unwrap_or(&inner)
+                    .to_string_lossy()
+                    .replace('\\', "/");
                 files.push((path, bytes));
             }
         }
@@ -194,13 +199,13 @@ pub fn read_folder(folder: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
     Ok(files)
 }
 
-fn entry_names(folder: &Path, is_folder: fn(&fs::FileType) -> bool, folders: bool) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+fn entry_names(directory: &Path, is_directory: fn(&fs::FileType) -> bool, directories: bool) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let mut names: Vec<String> = entries
         .take(MAX_ENTRIES)
         .flatten()
         .filter(|entry| {
-            fs::metadata(entry.path()).is_ok_and(|about| is_folder(&about.file_type()) == folders)
+            fs::metadata(entry.path()).is_ok_and(|about| is_directory(&about.file_type()) == directories)
         })
         .filter_map(|entry| entry.file_name().into_string().ok())
         .collect();

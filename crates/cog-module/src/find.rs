@@ -5,12 +5,14 @@ use std::path::{Path, PathBuf};
 use cog_spec::{Code, Manifest};
 use thiserror::Error;
 
-use crate::{LoadError, Origin, Shipped, diagnostic::nearest, files, is_module_name, layout, load_manifest};
+use crate::{
+    BuiltinModule, LoadError, Origin, diagnostic::nearest, files, is_module_name, layout, load_manifest,
+};
 
 /// Finds modules by name or by path.
 #[derive(Debug, Clone, Default)]
 pub struct Finder {
-    working_folder: PathBuf,
+    working_directory: PathBuf,
     roots: Vec<PathBuf>,
 }
 
@@ -28,9 +30,9 @@ pub enum FindError {
         /// Where it was looked for.
         looked_in: Vec<PathBuf>,
     },
-    /// A path that leads to no folder.
-    #[error("`{path}` is {}", if *.is_file { "a file, and no manifest" } else { "no folder" })]
-    NoFolder {
+    /// A path that leads to no directory.
+    #[error("`{path}` is {}", if *.is_file { "a file, and no manifest" } else { "no directory" })]
+    NoDirectory {
         /// What was asked for.
         path: String,
         /// Something else is there.
@@ -38,8 +40,8 @@ pub enum FindError {
         /// It leads upwards, which no name may.
         leads_up: bool,
     },
-    /// A name that leads out of the folders in which modules are looked for.
-    #[error("`{name}` is no module name: it leads out of the folders of modules")]
+    /// A name that leads out of the directories in which modules are looked for.
+    #[error("`{name}` is no module name: it leads out of the directories of modules")]
     Outside {
         /// What was asked for.
         name: String,
@@ -50,8 +52,12 @@ impl FindError {
     /// The code of the envelope: E4006 or E4007.
     pub const fn code(&self) -> Code {
         match self {
-            FindError::NotFound { .. } | FindError::NoFolder { leads_up: false, .. } => Code::ModuleNotFound,
-            FindError::NoFolder { leads_up: true, .. } | FindError::Outside { .. } => Code::PermissionDenied,
+            FindError::NotFound { .. } | FindError::NoDirectory { leads_up: false, .. } => {
+                Code::ModuleNotFound
+            }
+            FindError::NoDirectory { leads_up: true, .. } | FindError::Outside { .. } => {
+                Code::PermissionDenied
+            }
         }
     }
 
@@ -60,8 +66,8 @@ impl FindError {
         match self {
             FindError::NotFound { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
             FindError::NotFound { .. } => "`cog list` shows every module that is found".to_owned(),
-            FindError::NoFolder { .. } => {
-                "give the folder that holds the manifest; or a name, as `cog list` shows them".to_owned()
+            FindError::NoDirectory { .. } => {
+                "give the directory that holds the manifest; or a name, as `cog list` shows them".to_owned()
             }
             FindError::Outside { .. } => "a name is lower case letters, digits and hyphens".to_owned(),
         }
@@ -70,8 +76,8 @@ impl FindError {
 
 /// A module that was found, and what its manifest says.
 #[derive(Debug, Clone)]
-pub struct Listed {
-    /// The name by which it is found: that of its folder.
+pub struct ListedModule {
+    /// The name by which it is found: that of its directory.
     pub name: String,
     /// Where it comes from.
     pub origin: Origin,
@@ -81,41 +87,42 @@ pub struct Listed {
 
 impl Finder {
     /// A finder over the usual places, the first in front: `./cognitive/modules`,
-    /// `./.cognitive/modules`, the folders of `$COGNITIVE_MODULES_PATH`, `~/.cognitive/modules`; last
+    /// `./.cognitive/modules`, the directories of `$COGNITIVE_MODULES_PATH`, `~/.cognitive/modules`; last
     /// the modules that ship.
-    pub fn new(working_folder: impl Into<PathBuf>, extra: Vec<PathBuf>, home: Option<&Path>) -> Self {
-        let working_folder = working_folder.into();
-        let near = ["cognitive/modules", ".cognitive/modules"].map(|folder| working_folder.join(folder));
+    pub fn new(working_directory: impl Into<PathBuf>, extra: Vec<PathBuf>, home: Option<&Path>) -> Self {
+        let working_directory = working_directory.into();
+        let near =
+            ["cognitive/modules", ".cognitive/modules"].map(|directory| working_directory.join(directory));
         let at_home = home.map(|home| home.join(".cognitive/modules"));
         let roots = near.into_iter().chain(extra).chain(at_home).collect();
-        Self { working_folder, roots }
+        Self { working_directory, roots }
     }
 
-    /// The folders that are looked through, in order.
+    /// The directories that are looked through, in order.
     pub fn roots(&self) -> &[PathBuf] {
         &self.roots
     }
 
     /// Finds a module for an operator: by path, or by name.
     ///
-    /// A path is what holds a separator, or a folder of the working folder that holds a manifest. It
-    /// may be the manifest itself. A folder without one is taken where no module has its name: loading
+    /// A path is what holds a separator, or a directory of the working directory that holds a manifest. It
+    /// may be the manifest itself. A directory without one is taken where no module has its name: loading
     /// it tells what is missing.
     ///
     /// # Errors
     /// E4006 where there is none; E4007 where a path that leads upwards leads to nothing.
     pub fn find(&self, name_or_path: &str) -> Result<Origin, FindError> {
-        if let Some(folder) = self.folder_at(name_or_path) {
-            return Ok(Origin::Folder(folder));
+        if let Some(directory) = self.directory_at(name_or_path) {
+            return Ok(Origin::Directory(directory));
         }
-        let folder = self.working_folder.join(name_or_path);
+        let directory = self.working_directory.join(name_or_path);
         match self.find_name(name_or_path) {
-            Err(FindError::NotFound { .. }) if !name_or_path.is_empty() && folder.is_dir() => {
-                Ok(Origin::Folder(folder))
+            Err(FindError::NotFound { .. }) if !name_or_path.is_empty() && directory.is_dir() => {
+                Ok(Origin::Directory(directory))
             }
-            Err(error) if is_path(name_or_path) => Err(FindError::NoFolder {
+            Err(error) if is_path(name_or_path) => Err(FindError::NoDirectory {
                 path: shown(name_or_path),
-                is_file: folder.is_file(),
+                is_file: directory.is_file(),
                 leads_up: matches!(error, FindError::Outside { .. }),
             }),
             found => found,
@@ -131,14 +138,15 @@ impl Finder {
         if leads_out {
             return Err(FindError::Outside { name: name.escape_debug().to_string() });
         }
-        let on_disk = || self.roots.iter().map(|root| root.join(name)).find(|folder| holds_module(folder));
-        let found = is_module_name(name).then(on_disk).flatten().map(Origin::Folder);
-        found.or_else(|| Shipped::find(name).map(Origin::BuiltIn)).ok_or_else(|| self.not_found(name))
+        let on_disk =
+            || self.roots.iter().map(|root| root.join(name)).find(|directory| holds_module(directory));
+        let found = is_module_name(name).then(on_disk).flatten().map(Origin::Directory);
+        found.or_else(|| BuiltinModule::find(name).map(Origin::BuiltIn)).ok_or_else(|| self.not_found(name))
     }
 
     /// Every module that is found by name, sorted; of two with one name the one that would be used.
-    pub fn list(&self) -> Vec<Listed> {
-        let mut listed: Vec<Listed> = self.origins().into_iter().map(Listed::read).collect();
+    pub fn list(&self) -> Vec<ListedModule> {
+        let mut listed: Vec<ListedModule> = self.origins().into_iter().map(ListedModule::read).collect();
         listed.sort_by(|a, b| a.name.cmp(&b.name));
         listed
     }
@@ -149,11 +157,11 @@ impl Finder {
         let on_disk = self
             .roots
             .iter()
-            .flat_map(|root| files::folder_names(root).into_iter().map(|name| (root.join(&name), name)));
-        let on_disk = on_disk.filter(|(folder, name)| is_module_name(name) && holds_module(folder));
-        let on_disk = on_disk.map(|(folder, name)| (name, Origin::Folder(folder)));
+            .flat_map(|root| files::directory_names(root).into_iter().map(|name| (root.join(&name), name)));
+        let on_disk = on_disk.filter(|(directory, name)| is_module_name(name) && holds_module(directory));
+        let on_disk = on_disk.map(|(directory, name)| (name, Origin::Directory(directory)));
         let shipped =
-            Shipped::all().iter().map(|shipped| (shipped.name.to_owned(), Origin::BuiltIn(shipped)));
+            BuiltinModule::all().iter().map(|shipped| (shipped.name.to_owned(), Origin::BuiltIn(shipped)));
         for (name, origin) in on_disk.chain(shipped) {
             if !found.iter().any(|(other, _)| *other == name) {
                 found.push((name, origin));
@@ -162,12 +170,12 @@ impl Finder {
         found
     }
 
-    /// The folder a path leads to; a manifest's path leads to its folder.
-    fn folder_at(&self, path: &str) -> Option<PathBuf> {
+    /// The directory a path leads to; a manifest's path leads to its directory.
+    fn directory_at(&self, path: &str) -> Option<PathBuf> {
         if path.is_empty() || path.contains('\0') {
             return None;
         }
-        let full = self.working_folder.join(path);
+        let full = self.working_directory.join(path);
         if full.is_dir() {
             return (is_path(path) || holds_module(&full)).then_some(full);
         }
@@ -183,7 +191,7 @@ impl Finder {
     }
 }
 
-impl Listed {
+impl ListedModule {
     fn read((name, origin): (String, Origin)) -> Self {
         let manifest = load_manifest(&origin);
         Self { name, origin, manifest }
@@ -199,8 +207,8 @@ fn shown(asked: &str) -> String {
     asked.chars().take(200).collect::<String>().escape_debug().to_string()
 }
 
-fn holds_module(folder: &Path) -> bool {
-    layout::is_module(&files::file_names(folder))
+fn holds_module(directory: &Path) -> bool {
+    layout::is_module(&files::file_names(directory))
 }
 
 #[cfg(test)]

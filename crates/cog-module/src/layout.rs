@@ -1,10 +1,10 @@
-//! Which kind of folder a module lies in, and which of its files are read (ruling R5, docs/spec/modules.md).
+//! Which kind of directory a module lies in, and which of its files are read (ruling R5, docs/spec/modules.md).
 
 use cog_spec::Format;
 
-use crate::{Diagnostic, Origin, Rule, files, folder::unreadable};
+use crate::{Diagnostic, Origin, Rule, directory::unreadable, files};
 
-/// The three kinds of folder; the keys of the manifest tell the formats of the last one apart.
+/// The three kinds of directory; the keys of the manifest tell the formats of the last one apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// `module.md`, two schema files, `constraints.yaml`, `prompt.txt`.
@@ -38,7 +38,7 @@ impl Family {
     }
 }
 
-/// The kind of folder, and what is odd about it.
+/// The kind of directory, and what is odd about it.
 pub(crate) fn recognise(origin: &Origin) -> Result<(Family, Option<Diagnostic>), Diagnostic> {
     let names = origin.file_names();
     let mut found =
@@ -48,7 +48,7 @@ pub(crate) fn recognise(origin: &Origin) -> Result<(Family, Option<Diagnostic>),
     Ok((family, (!others.is_empty()).then(|| several(origin, family, &others))))
 }
 
-/// The kind of folder that modules of a format lie in.
+/// The kind of directory that modules of a format lie in.
 pub(crate) const fn family_of(format: Format) -> Family {
     match format {
         Format::V0 => Family::V0,
@@ -57,16 +57,16 @@ pub(crate) const fn family_of(format: Format) -> Family {
     }
 }
 
-/// Whether a folder holds a manifest of any kind.
+/// Whether a directory holds a manifest of any kind.
 pub(crate) fn is_module(names: &[String]) -> bool {
     Family::ALL.iter().any(|family| names.iter().any(|name| name == family.manifest()))
 }
 
 fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
-    if let Origin::Folder(folder) = origin
-        && let Err(error) = files::check_folder(folder)
+    if let Origin::Directory(directory) = origin
+        && let Err(error) = files::check_directory(directory)
     {
-        return unreadable(folder, &error);
+        return unreadable(directory, &error);
     }
     if let Some((name, what)) = Family::ALL.iter().find_map(|family| {
         let name = family.manifest();
@@ -77,9 +77,9 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
             "put a file in the place of `{name}`; `cog new NAME` makes a module with every file"
         ));
     }
-    let folder = origin.path_of("");
-    let message = "the folder holds no manifest: module.yaml, MODULE.md or module.md";
-    let diagnostic = Diagnostic::error(Rule::ManifestMissing, folder, message);
+    let directory = origin.path_of("");
+    let message = "the directory holds no manifest: module.yaml, MODULE.md or module.md";
+    let diagnostic = Diagnostic::error(Rule::ManifestMissing, directory, message);
     let is_near = |name: &&String| {
         Family::ALL.iter().any(|family| name.eq_ignore_ascii_case(family.manifest())) || *name == "module.yml"
     };
@@ -92,5 +92,5 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
 fn several(origin: &Origin, used: Family, others: &[&str]) -> Diagnostic {
     let message = format!("`{}` is used; {} is ignored", used.manifest(), others.join(" and "));
     Diagnostic::warning(Rule::ManifestSeveral, origin.path_of(used.manifest()), message)
-        .suggest("keep one manifest in the folder")
+        .suggest("keep one manifest in the directory")
 }

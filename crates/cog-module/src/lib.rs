@@ -1,12 +1,12 @@
 //! Modules: find, load, diagnose, scaffold, migrate, test.
 //!
-//! A module is a folder: a manifest, a prompt and a contract. There are five formats of such folders
+//! A module is a directory: a manifest, a prompt and a contract. There are five formats of such directories
 //! (v0, v1, v2.1, v2.2, v2.5); [`load`] reads each into the same [`Module`], with every default
 //! resolved, the contract compiled and the prompt cut at its placeholders. What is wrong is a
 //! [`Diagnostic`] with rule, file, line, column and suggestion; all of it is found, not the first
 //! alone.
 //!
-//! * [`Finder`] finds a module by name or path, [`Shipped`] are the modules built into the program;
+//! * [`Finder`] finds a module by name or path, [`BuiltinModule`] are the modules built into the program;
 //! * [`Module::from_parts`] and [`ModuleFiles`] load a module embedded in your own program;
 //! * [`validate`] makes every check of the documents, [`golden`] finds and compares golden tests;
 //! * [`scaffold`] makes a module, [`migrate`] takes an old one to v2.2 or v2.5.
@@ -23,11 +23,11 @@
 
 mod checker;
 mod diagnostic;
+mod directory;
 mod edit;
 mod embedded;
 pub mod files;
 mod find;
-mod folder;
 mod front_matter;
 pub mod golden;
 mod layout;
@@ -47,14 +47,14 @@ mod validate;
 mod yaml;
 
 pub use diagnostic::{Diagnostic, Severity};
+pub use directory::Origin;
 pub use embedded::ModuleFiles;
-pub use find::{FindError, Finder, Listed};
-pub use folder::Origin;
+pub use find::{FindError, Finder, ListedModule};
 pub use load::{load, load_manifest};
 pub use manifest::is_module_name;
 pub use module::{LoadError, Module};
 pub use prompt::{Call, Prompt, PromptPart};
 pub use rule::Rule;
-pub use shipped::Shipped;
+pub use shipped::BuiltinModule;
 pub use source::Place;
 pub use validate::{Level, Report, validate};

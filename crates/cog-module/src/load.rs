@@ -1,4 +1,4 @@
-//! From a folder to a [`Module`]: every document is read and checked, and every finding is kept.
+//! From a directory to a [`Module`]: every document is read and checked, and every finding is kept.
 
 use std::{ops::Range, sync::Arc};
 
@@ -8,11 +8,11 @@ use cog_spec::{Format, Manifest, Modality};
 use crate::{
     Diagnostic, LoadError, Module, Origin, Prompt, PromptPart, Rule, Severity,
     diagnostic::Findings,
+    directory::unreadable,
     files::{self, FileError},
-    folder::unreadable,
     front_matter,
     layout::{self, Family},
-    manifest::{self, Surroundings},
+    manifest::{self, LoadContext},
     schema::Schema,
     source::Source,
     yaml::{self, Node},
@@ -59,7 +59,7 @@ fn read_manifest(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Manifes
     let needs_schema = family == Family::V2 && text.root.get("tier").is_none();
     let schema = if needs_schema { Schema::read(origin, family).ok() } else { None };
     let around =
-        Surroundings { family, schema: schema.as_ref().map(|schema| &schema.document), constraints: None };
+        LoadContext { family, schema: schema.as_ref().map(|schema| &schema.document), constraints: None };
     let findings = Findings::new(&text.source);
     let manifest = manifest::read(&text.root, around, &findings);
     found.extend(findings.into_vec());
@@ -74,7 +74,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Module> {
     let prompt = keep(read_prompt(origin, family, text.as_ref()), found);
     let text = text?;
     let constraints = read_constraints(origin, family, found);
-    let around = Surroundings {
+    let around = LoadContext {
         family,
         schema: schema.as_ref().map(|schema| &schema.document),
         constraints: constraints.as_ref(),
@@ -142,7 +142,7 @@ fn read_prompt(
     match origin.read(name, files::MAX_PART) {
         Ok(source) => Ok(Prompt::parse(source.text)),
         Err(FileError::Missing) => {
-            let message = format!("the folder holds no {name}");
+            let message = format!("the directory holds no {name}");
             Err(Diagnostic::error(Rule::PromptMissing, origin.path_of(""), message)
                 .suggest(format!("put what the model is told into {name}")))
         }
@@ -164,7 +164,7 @@ fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>
     match origin.read(CONSTRAINTS, files::MAX_PART) {
         Ok(source) => keep(yaml::parse(&source), found),
         Err(FileError::Missing) => {
-            let message = "the folder holds no constraints.yaml: nothing is constrained";
+            let message = "the directory holds no constraints.yaml: nothing is constrained";
             found.push(Diagnostic::warning(Rule::ConstraintsMissing, origin.path_of(""), message));
             None
         }
@@ -176,7 +176,7 @@ fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>
     }
 }
 
-/// What does not keep a module from running: an old format, another folder's name.
+/// What does not keep a module from running: an old format, another directory's name.
 fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic> {
     let file = origin.path_of(family.manifest());
     let mut odd = Vec::new();
@@ -185,14 +185,14 @@ fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnos
         let help = format!("`cog migrate {}` brings it up to date", origin.asked_by());
         odd.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
-    if let Origin::Folder(path) = origin
-        && let Some(folder) = path.file_name().and_then(|name| name.to_str())
-        && folder != manifest.name
-        && folder != ".."
+    if let Origin::Directory(path) = origin
+        && let Some(directory) = path.file_name().and_then(|name| name.to_str())
+        && directory != manifest.name
+        && directory != ".."
     {
-        let message = format!("the module is called `{}` and its folder `{folder}`", manifest.name);
-        let help = "modules are found by the name of their folder: call both the same";
-        odd.push(Diagnostic::warning(Rule::NameFolder, file, message).suggest(help));
+        let message = format!("the module is called `{}` and its directory `{directory}`", manifest.name);
+        let help = "modules are found by the name of their directory: call both the same";
+        odd.push(Diagnostic::warning(Rule::NameDirectory, file, message).suggest(help));
     }
     odd
 }

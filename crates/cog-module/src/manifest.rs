@@ -8,10 +8,10 @@ use cog_spec::{Format, Manifest, Tier};
 use self::fields::Fields;
 use crate::{Rule, diagnostic::Findings, layout::Family, yaml::Node};
 
-/// What the folder tells beside the manifest itself.
+/// What the directory tells beside the manifest itself.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
-    /// Which kind of folder it is.
+pub(crate) struct LoadContext<'a> {
+    /// Which kind of directory it is.
     pub(crate) family: Family,
     /// The schema, where it could be read.
     pub(crate) schema: Option<&'a serde_json::Value>,
@@ -23,7 +23,7 @@ pub(crate) struct Surroundings<'a> {
 ///
 /// The manifest is whole even then, with defaults in place of what could not be read, so that the
 /// other documents can be checked against it.
-pub(crate) fn read(root: &Node, around: Surroundings<'_>, findings: &Findings<'_>) -> Manifest {
+pub(crate) fn read(root: &Node, around: LoadContext<'_>, findings: &Findings<'_>) -> Manifest {
     let fields = Fields::of_root(root, findings);
     let format = format_of(root, around);
     let tier: Option<Tier> = fields.word("tier");
@@ -43,8 +43,8 @@ pub(crate) fn read(root: &Node, around: Surroundings<'_>, findings: &Findings<'_
     manifest
 }
 
-/// The format, by what the folder holds and by keys alone (ruling R5).
-pub(crate) fn format_of(root: &Node, around: Surroundings<'_>) -> Format {
+/// The format, by what the directory holds and by keys alone (ruling R5).
+pub(crate) fn format_of(root: &Node, around: LoadContext<'_>) -> Format {
     let has = |key: &str| root.get(key).is_some();
     let has_meta_schema = || around.schema.is_some_and(|schema| schema.get("meta").is_some());
     match around.family {

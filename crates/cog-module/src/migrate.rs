@@ -34,8 +34,8 @@ pub enum Target {
 pub struct Migration {
     /// The module's name.
     pub name: String,
-    /// Its folder.
-    pub folder: PathBuf,
+    /// Its directory.
+    pub directory: PathBuf,
     /// Its format now.
     pub from: Format,
     /// Its format afterwards.
@@ -49,7 +49,7 @@ pub struct Migration {
 /// A file before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
-    /// The path in the module's folder.
+    /// The path in the module's directory.
     pub path: String,
     /// The text now; none where there is no such file.
     pub before: Option<String>,
@@ -64,8 +64,8 @@ pub enum MigrateError {
     /// It does not load as it is.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It is built in, so that there is no folder to change.
-    #[error("`{name}` is built in, so there is no folder to change")]
+    /// It is built in, so that there is no directory to change.
+    #[error("`{name}` is built in, so there is no directory to change")]
     BuiltIn {
         /// Its name.
         name: String,
@@ -79,7 +79,7 @@ pub enum MigrateError {
     /// A file could not be read or written.
     #[error("{}: {error}", .path.display())]
     File {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// What went wrong.
         error: FileError,
@@ -106,7 +106,7 @@ impl MigrateError {
 /// When the module does not load, is built in, or cannot be changed by putting text in.
 pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> {
     let module = load(origin)?;
-    let Origin::Folder(folder) = origin else {
+    let Origin::Directory(directory) = origin else {
         return Err(MigrateError::BuiltIn { name: module.manifest.name.clone() });
     };
     let mut draft = Draft::of(origin);
@@ -124,7 +124,14 @@ pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> 
         to = Format::V25;
     }
     let (changes, notes) = draft.finish();
-    Ok(Migration { name: module.manifest.name.clone(), folder: folder.clone(), from, to, changes, notes })
+    Ok(Migration {
+        name: module.manifest.name.clone(),
+        directory: directory.clone(),
+        from,
+        to,
+        changes,
+        notes,
+    })
 }
 
 fn to_v22(module: &Module, draft: &mut Draft<'_>) -> Result<(), MigrateError> {
@@ -149,20 +156,20 @@ impl Migration {
         self.changes.is_empty()
     }
 
-    /// What changes, as a unified diff whose paths begin with the module's folder.
+    /// What changes, as a unified diff whose paths begin with the module's directory.
     pub fn diff(&self) -> String {
-        let folder = self.folder.to_string_lossy().replace('\\', "/");
-        let folder = folder.trim_start_matches("./").trim_matches('/');
-        self.changes.iter().map(|change| change.diff(folder)).collect()
+        let directory = self.directory.to_string_lossy().replace('\\', "/");
+        let directory = directory.trim_start_matches("./").trim_matches('/');
+        self.changes.iter().map(|change| change.diff(directory)).collect()
     }
 }
 
 impl FileChange {
-    fn diff(&self, folder: &str) -> String {
+    fn diff(&self, directory: &str) -> String {
         let (before, after) = (self.before.as_deref().unwrap_or(""), self.after.as_deref().unwrap_or(""));
         let name = |side: &str, text: &Option<String>| match text {
-            Some(_) if matches!(folder, "" | ".") => format!("{side}/{}", self.path),
-            Some(_) => format!("{side}/{folder}/{}", self.path),
+            Some(_) if matches!(directory, "" | ".") => format!("{side}/{}", self.path),
+            Some(_) => format!("{side}/{directory}/{}", self.path),
             None => "/dev/null".to_owned(),
         };
         let diff = similar::TextDiff::from_lines(before, after);
@@ -174,7 +181,7 @@ impl ToJson for Migration {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("module", &self.name);
-            w.field("path", self.folder.to_string_lossy().as_ref());
+            w.field("path", self.directory.to_string_lossy().as_ref());
             w.field("from", self.from.as_str());
             w.field("to", self.to.as_str());
             w.field("changes", &self.changes);

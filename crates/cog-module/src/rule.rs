@@ -28,11 +28,11 @@ macro_rules! rules {
 }
 
 rules! {
-    ManifestMissing "manifest-missing" "The folder holds module.yaml, MODULE.md or module.md.";
-    ManifestSeveral "manifest-several" "The folder holds one manifest; of several, the first is used.";
+    ManifestMissing "manifest-missing" "The directory holds module.yaml, MODULE.md or module.md.";
+    ManifestSeveral "manifest-several" "The directory holds one manifest; of several, the first is used.";
     PromptMissing "prompt-missing" "The prompt's file is there.";
     SchemaMissing "schema-missing" "The schema's file is there.";
-    ConstraintsMissing "constraints-missing" "A v0 folder holds constraints.yaml.";
+    ConstraintsMissing "constraints-missing" "A v0 directory holds constraints.yaml.";
     FileUnreadable "file-unreadable" "Each file can be read and is a regular file.";
     FileTooLarge "file-too-large" "Manifest, prompt and schema are at most 1 MB each.";
     FileNotText "file-not-text" "Each file is UTF-8 text without NUL.";
@@ -46,7 +46,7 @@ rules! {
     KeyType "key-type" "Every value has the type of its key.";
     KeyValue "key-value" "Every value is one that its key allows.";
     NameForm "name-form" "The name is lower case letters, digits and hyphens, a letter first.";
-    NameFolder "name-folder" "The folder is called like the module.";
+    NameDirectory "name-directory" "The directory is called like the module.";
     VersionForm "version-form" "The version has three numbers, as in 1.0.0.";
     FormatDeprecated "format-deprecated" "The format is one that will stay.";
     IoPointer "io-pointer" "Each pointer of `io` leads to a part of schema.json.";

@@ -26,7 +26,7 @@ pub enum ScaffoldError {
     /// Something is there already.
     #[error("{} is there already", .path.display())]
     Exists {
-        /// The folder that would have been made.
+        /// The directory that would have been made.
         path: PathBuf,
     },
     /// The module to copy does not load.
@@ -35,7 +35,7 @@ pub enum ScaffoldError {
     /// A file could not be written.
     #[error("{}: {error}", .path.display())]
     Write {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// What went wrong.
         error: FileError,
@@ -66,7 +66,7 @@ fn like_a_name(text: &str) -> String {
     words.join("-")
 }
 
-/// Makes a v2.5 module from the template, in a folder `name` under `parent`. Returns the folder.
+/// MediaSink a v2.5 module from the template, in a directory `name` under `parent`. Returns the directory.
 ///
 /// The module validates at every level, and its golden test runs offline.
 ///
@@ -78,7 +78,7 @@ pub fn new(parent: &Path, name: &str, tier: Tier) -> Result<PathBuf, ScaffoldErr
     create(parent, name, files)
 }
 
-/// Copies a module, on disk or built in, into a folder `name` under `parent`, under its new name.
+/// Copies a module, on disk or built in, into a directory `name` under `parent`, under its new name.
 ///
 /// # Errors
 /// As [`new`], and when the module to copy does not load.
@@ -110,17 +110,17 @@ fn rename(from: &Origin, manifest: &str, name: &str) -> Option<Vec<u8>> {
     Some(edits.apply(&source.text).into_bytes())
 }
 
-/// Writes everything into a folder beside, which then takes its place.
+/// Writes everything into a directory beside, which then takes its place.
 fn create(parent: &Path, name: &str, files: Vec<(String, Vec<u8>)>) -> Result<PathBuf, ScaffoldError> {
     if !is_module_name(name) {
         return Err(ScaffoldError::Name { name: name.escape_debug().to_string() });
     }
-    let folder = parent.join(name);
-    if folder.exists() {
-        return Err(ScaffoldError::Exists { path: folder });
+    let directory = parent.join(name);
+    if directory.exists() {
+        return Err(ScaffoldError::Exists { path: directory });
     }
-    files::write_folder(&folder, &files).map_err(|error| write_error(&folder, error))?;
-    Ok(folder)
+    files::write_directory(&directory, &files).map_err(|error| write_error(&directory, error))?;
+    Ok(directory)
 }
 
 fn write_error(path: &Path, error: FileError) -> ScaffoldError {

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use cog_json::{Limits, Value};
-use cog_schema::SchemaProblem;
+use cog_schema::SchemaError;
 
 use crate::{
     Diagnostic, Origin, Rule,
+    directory::unreadable,
     files::{self, FileError},
-    folder::unreadable,
     layout::Family,
     source::Source,
 };
@@ -49,7 +49,7 @@ impl Schema {
     }
 
     /// The diagnostic of a problem that the compiler found.
-    pub(crate) fn explain(&self, problem: &SchemaProblem) -> Diagnostic {
+    pub(crate) fn explain(&self, problem: &SchemaError) -> Diagnostic {
         let diagnostic = self.error_at(Rule::SchemaInvalid, problem.message.clone(), &problem.pointer);
         Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
     }
@@ -83,7 +83,7 @@ impl SchemaFile {
 fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<SchemaFile, Diagnostic> {
     let source = origin.read(name, files::MAX_PART).map_err(|error| match error {
         FileError::Missing => {
-            let message = format!("the folder holds no {name}");
+            let message = format!("the directory holds no {name}");
             Diagnostic::error(Rule::SchemaMissing, origin.path_of(""), message)
                 .suggest(format!("put the contract into {name}"))
         }

@@ -2,8 +2,8 @@
 
 /// A module that ships: its name and its text files.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Shipped {
-    /// The name, which is the name of its folder.
+pub struct BuiltinModule {
+    /// The name, which is the name of its directory.
     pub name: &'static str,
     /// Each file with its path within the module, sorted by path.
     pub files: &'static [(&'static str, &'static [u8])],
@@ -11,14 +11,14 @@ pub struct Shipped {
 
 include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
-impl Shipped {
+impl BuiltinModule {
     /// The module of a name.
-    pub fn find(name: &str) -> Option<&'static Shipped> {
+    pub fn find(name: &str) -> Option<&'static BuiltinModule> {
         SHIPPED.iter().find(|shipped| shipped.name == name)
     }
 
     /// Every module, sorted by name.
-    pub fn all() -> &'static [Shipped] {
+    pub fn all() -> &'static [BuiltinModule] {
         SHIPPED
     }
 

@@ -1,6 +1,6 @@
-//! Folders for tests.
+//! Directories for tests.
 
-#![expect(clippy::disallowed_methods, reason = "tests lay out folders")]
+#![expect(clippy::disallowed_methods, reason = "tests lay out directories")]
 
 use std::{
     fs,
@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use crate::{LoadError, Module, Origin, load};
 
-/// A module's folder, gone when dropped. It is called `sorter`.
-pub(crate) struct Folder {
+/// A module's directory, gone when dropped. It is called `sorter`.
+pub(crate) struct Directory {
     _temporary: TempDir,
     path: PathBuf,
 }
@@ -51,8 +51,8 @@ pub(crate) const SCHEMA: &str = r##"{
 }
 "##;
 
-impl Folder {
-    /// An empty folder.
+impl Directory {
+    /// An empty directory.
     pub(crate) fn empty() -> Self {
         let temporary = TempDir::new().unwrap();
         let path = temporary.path().join("sorter");
@@ -73,7 +73,7 @@ impl Folder {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/modules").join(name);
         let temporary = TempDir::new().unwrap();
         let path = temporary.path().join(name);
-        crate::files::copy_folder(&source, &path).unwrap();
+        crate::files::copy_directory(&source, &path).unwrap();
         Self { _temporary: temporary, path }
     }
 
@@ -96,7 +96,7 @@ impl Folder {
     }
 
     pub(crate) fn origin(&self) -> Origin {
-        Origin::Folder(self.path.clone())
+        Origin::Directory(self.path.clone())
     }
 
     pub(crate) fn load(&self) -> Result<Module, LoadError> {
@@ -111,8 +111,8 @@ impl Folder {
     pub(crate) fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         let mut open = vec![self.path.clone()];
-        while let Some(folder) = open.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     open.push(path);
@@ -126,15 +126,15 @@ impl Folder {
         files
     }
 
-    /// A text with the path of this folder left out.
+    /// A text with the path of this directory left out.
     pub(crate) fn strip(&self, text: &str) -> String {
         text.replace(self.path.parent().unwrap().to_str().unwrap(), "")
     }
 }
 
 /// The rules of a load that fails, errors and warnings.
-pub(crate) fn rules_of(folder: &Folder) -> Vec<&'static str> {
-    let found = match folder.load() {
+pub(crate) fn rules_of(directory: &Directory) -> Vec<&'static str> {
+    let found = match directory.load() {
         Ok(module) => module.warnings,
         Err(error) => error.diagnostics,
     };

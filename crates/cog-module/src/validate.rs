@@ -70,7 +70,7 @@ impl Report {
         self.module.as_ref().map(|module| module.manifest.format)
     }
 
-    /// The manifest that was read, where the folder holds one.
+    /// The manifest that was read, where the directory holds one.
     pub fn manifest_file(&self) -> Option<std::path::PathBuf> {
         let (family, _) = layout::recognise(&self.origin).ok()?;
         Some(self.origin.path_of(family.manifest()))

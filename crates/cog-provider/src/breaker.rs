@@ -8,10 +8,10 @@ use std::{
 use cog_spec::{Dialect, Modality, Secret};
 use tokio::time::Instant;
 
-use crate::{Asking, Deadline, Formats, ModelRequest, Provider, ProviderError, WireRequest};
+use crate::{Deadline, Formats, ModelFuture, ModelRequest, Provider, ProviderError, WireRequest};
 
 /// The longest that a vendor's own `Retry-After` keeps the circuit open.
-const LONGEST_PAUSE: Duration = Duration::from_secs(600);
+const MAX_PAUSE: Duration = Duration::from_secs(600);
 /// What is told to those who come while one question tries whether the provider is back.
 const WHILE_PROBING: Duration = Duration::from_secs(1);
 
@@ -88,7 +88,7 @@ impl Breaker {
             *circuit = Circuit::Closed { failures };
             return;
         }
-        let asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
+        let asked = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
         let pause = self.settings.pause.max(asked);
         tracing::warn!(provider = self.provider.name(), pause_ms = pause.as_millis(), %error, "the circuit opens");
         *circuit = Circuit::Open { until: Instant::now() + pause };
@@ -185,7 +185,7 @@ impl Provider for Breaker {
         self.provider.check(request)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             let attempt = self.admit()?;
             let asked = self.provider.ask(request).await;

@@ -1,6 +1,6 @@
 //! Cassettes: requests and the raw bytes of their replies, kept and played (docs/spec/golden-tests.md).
 //!
-//! A cassette is a folder. `NNNN.json` holds a request and the head of its reply; `NNNN.ndjson` the body,
+//! A cassette is a directory. `NNNN.json` holds a request and the head of its reply; `NNNN.ndjson` the body,
 //! `{"t_ms", "b64"}` for each piece as it came. A reply is found by the hash of the request's body, and by
 //! the end of its path, where Gemini names the model. Of several equal requests each gets the next of the
 //! replies, and after the last the first again.
@@ -41,14 +41,14 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Reads whom the cassette in a folder was recorded of.
+    /// Reads whom the cassette in a directory was recorded of.
     ///
     /// # Errors
-    /// A folder that holds no recording, or one that does not say.
-    pub fn read(folder: &Path) -> Result<Self, ProviderError> {
-        let numbers = files::numbers(folder).map_err(|error| unusable(folder, error))?;
-        let first = numbers.first().ok_or_else(|| unusable(folder, "it holds no recording"))?;
-        let path = files::head(folder, *first);
+    /// A directory that holds no recording, or one that does not say.
+    pub fn read(directory: &Path) -> Result<Self, ProviderError> {
+        let numbers = files::numbers(directory).map_err(|error| unusable(directory, error))?;
+        let first = numbers.first().ok_or_else(|| unusable(directory, "it holds no recording"))?;
+        let path = files::head(directory, *first);
         let text = files::read(&path).map_err(|error| unusable(&path, error))?;
         let head = Value::parse(&text).map_err(|error| unusable(&path, error))?;
         let field = |key: &str| head.get(key).and_then(Node::as_str).map(str::to_owned);
@@ -139,8 +139,8 @@ impl Key {
     }
 }
 
-fn unusable(folder: &Path, message: impl ToString) -> ProviderError {
-    ProviderError::Cassette { folder: folder.to_owned(), message: message.to_string() }
+fn unusable(directory: &Path, message: impl ToString) -> ProviderError {
+    ProviderError::Cassette { directory: directory.to_owned(), message: message.to_string() }
 }
 
 #[cfg(test)]

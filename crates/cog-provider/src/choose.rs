@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::vendors::{KeyNeed, ProviderSettings, VENDORS, Vendor};
+use crate::vendors::{AuthRequirement, ProviderSettings, VENDORS, Vendor};
 
 /// The provider that was chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub const OFFLINE: &str = "offline";
 /// Names that choose no provider.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BadChoice {
+pub enum ProviderSelectError {
     /// A provider of this name is not known.
     #[error("there is no provider `{name}`; known are {}", known().join(", "))]
     Unknown {
@@ -52,20 +52,24 @@ pub enum BadChoice {
 pub fn choose(
     asked: Option<&str>,
     setting: impl Fn(&str) -> Option<String>,
-) -> Result<(Choice, Vec<Choice>), BadChoice> {
+) -> Result<(Choice, Vec<Choice>), ProviderSelectError> {
     let mut names = asked.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
     let Some(first) = names.next() else { return Ok((first_set_up(setting), Vec::new())) };
     let (first, others) = (named(first)?, names.map(named).collect::<Result<Vec<_>, _>>()?);
     let asks_nobody = first == Choice::Offline || others.contains(&Choice::Offline);
-    if asks_nobody && !others.is_empty() { Err(BadChoice::OfflineBesideOthers) } else { Ok((first, others)) }
+    if asks_nobody && !others.is_empty() {
+        Err(ProviderSelectError::OfflineBesideOthers)
+    } else {
+        Ok((first, others))
+    }
 }
 
-fn named(name: &str) -> Result<Choice, BadChoice> {
+fn named(name: &str) -> Result<Choice, ProviderSelectError> {
     if name == OFFLINE {
         return Ok(Choice::Offline);
     }
     let vendor = Vendor::named(&name.to_ascii_lowercase());
-    vendor.map(Choice::Vendor).ok_or_else(|| BadChoice::Unknown { name: name.to_owned() })
+    vendor.map(Choice::Vendor).ok_or_else(|| ProviderSelectError::Unknown { name: name.to_owned() })
 }
 
 /// Every name that [`choose`] knows.
@@ -76,7 +80,7 @@ pub fn known() -> Vec<&'static str> {
 fn first_set_up(setting: impl Fn(&str) -> Option<String>) -> Choice {
     let set_up = |vendor: &&Vendor| {
         let settings = ProviderSettings::of(vendor, &setting);
-        settings.key.is_some() || (vendor.key == KeyNeed::Optional && settings.base_url.is_some())
+        settings.key.is_some() || (vendor.key == AuthRequirement::Optional && settings.base_url.is_some())
     };
     VENDORS.iter().find(set_up).map_or(Choice::Offline, Choice::Vendor)
 }
@@ -121,7 +125,7 @@ mod tests {
     fn several_are_asked_in_their_order() {
         let (first, others) = choose(Some("openai, Anthropic,"), |_| None).unwrap();
         assert_eq!((first.name(), others.len(), others[0].name()), ("openai", 1, "anthropic"));
-        assert_eq!(choose(Some("openai,offline"), |_| None), Err(BadChoice::OfflineBesideOthers));
+        assert_eq!(choose(Some("openai,offline"), |_| None), Err(ProviderSelectError::OfflineBesideOthers));
         assert!(choose(Some("openai,nobody"), |_| None).is_err());
     }
 

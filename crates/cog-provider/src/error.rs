@@ -6,7 +6,7 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use crate::{Obstacle, RequestError, vendors::BadAddress};
+use crate::{ConnectErrorKind, RequestError, vendors::InvalidBaseUrl};
 
 /// Why a provider gave no answer, or not all of it.
 ///
@@ -25,7 +25,7 @@ pub enum ProviderError {
         /// The variable to set.
         variable: &'static str,
         /// What is wrong with it.
-        fault: BadAddress,
+        fault: InvalidBaseUrl,
     },
     /// The vendor wants a key and there is none; nothing was sent.
     #[error("{vendor} needs a key: {variable} is not set")]
@@ -107,7 +107,7 @@ pub enum ProviderError {
         /// The vendor, as people call it.
         vendor: &'static str,
         /// What is in the way.
-        obstacle: Obstacle,
+        obstacle: ConnectErrorKind,
         /// What went wrong.
         message: String,
     },
@@ -166,18 +166,18 @@ pub enum ProviderError {
         limit: Duration,
     },
     /// No recorded reply fits the request.
-    #[error("no recording in {} fits the request (body {hash})", .folder.display())]
+    #[error("no recording in {} fits the request (body {hash})", .directory.display())]
     NoRecording {
         /// The cassette.
-        folder: PathBuf,
+        directory: PathBuf,
         /// The hash that was looked for, shortened.
         hash: String,
     },
     /// A cassette cannot be read or written.
-    #[error("the cassette {} cannot be used: {message}", .folder.display())]
+    #[error("the cassette {} cannot be used: {message}", .directory.display())]
     Cassette {
         /// The cassette.
-        folder: PathBuf,
+        directory: PathBuf,
         /// What went wrong.
         message: String,
     },
@@ -361,7 +361,7 @@ impl ProviderError {
             Self::Interrupted { .. } => "Try again; if it stays so, look at it with -vv.".to_owned(),
             Self::Refused { .. } => "Look at what is sent with `cog render`.".to_owned(),
             Self::Malformed { .. } => "Check the address, and look at the reply with --record.".to_owned(),
-            Self::TooLarge { .. } => "Ask for less, or lower --max-tokens.".to_owned(),
+            Self::TooLarge { .. } => "RequestContext for less, or lower --max-tokens.".to_owned(),
             Self::WrongInterface { .. } => {
                 "Check the address: is a path such as /v1 missing, or a proxy in between?".to_owned()
             }
@@ -375,7 +375,7 @@ impl ProviderError {
                 "Allow more time (COG_STALL), or try again.".to_owned()
             }
             Self::Cassette { .. } => {
-                "Name a folder that --record has written, or one that may be written; or record it anew."
+                "Name a directory that --record has written, or one that may be written; or record it anew."
                     .to_owned()
             }
             Self::NoRecording { .. } => "Record it anew with --record, or run without --replay.".to_owned(),

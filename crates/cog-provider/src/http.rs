@@ -3,8 +3,8 @@
 mod backoff;
 mod call;
 mod client;
-mod fault;
-mod obstacle;
+mod connect_error;
+mod error;
 mod redact;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
@@ -12,14 +12,14 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use cog_spec::{Dialect, Modality, Secret};
 
 use crate::{
-    Asking, Formats, ModelRequest, Pace, Provider, ProviderError, RequestError, WireRequest,
+    Formats, ModelFuture, ModelRequest, Pace, Provider, ProviderError, RequestError, WireRequest,
     cassette::{Recorder, Recording, Replayer},
-    protocol::Ask,
+    protocol::RequestContext,
     transport::Transport,
-    vendors::{KeyNeed, ProviderSettings, Vendor, normal_base_url},
+    vendors::{AuthRequirement, ProviderSettings, Vendor, normal_base_url},
 };
 
-pub use self::obstacle::Obstacle;
+pub use self::connect_error::ConnectErrorKind;
 use self::{call::Call, client::Client, redact::Redactor};
 
 /// How long a vendor may take to list its models.
@@ -59,10 +59,11 @@ impl HttpProvider {
     /// The same, keeping every request and reply in a cassette (docs/spec/golden-tests.md).
     ///
     /// # Errors
-    /// A folder that cannot be made.
-    pub fn record(mut self, folder: impl Into<PathBuf>) -> Result<Self, ProviderError> {
+    /// A directory that cannot be made.
+    pub fn record(mut self, directory: impl Into<PathBuf>) -> Result<Self, ProviderError> {
         let recording = Recording { provider: self.vendor.name.to_owned(), model: self.model.clone() };
-        self.transport = Arc::new(Recorder::new(folder.into(), recording, self.key.clone(), self.transport)?);
+        self.transport =
+            Arc::new(Recorder::new(directory.into(), recording, self.key.clone(), self.transport)?);
         Ok(self)
     }
 
@@ -73,12 +74,12 @@ impl HttpProvider {
     pub fn replay(
         vendor: &'static Vendor,
         settings: ProviderSettings,
-        folder: impl Into<PathBuf>,
+        directory: impl Into<PathBuf>,
         pace: Pace,
     ) -> Result<Self, ProviderError> {
         let base_url = normal_base_url(vendor, settings.base_url.as_deref());
         let base_url = base_url.unwrap_or_else(|_| "http://localhost".to_owned());
-        let transport = Arc::new(Replayer::open(folder.into(), pace)?);
+        let transport = Arc::new(Replayer::open(directory.into(), pace)?);
         Ok(Self { replays: true, ..Self::over(vendor, settings, base_url, transport) })
     }
 
@@ -126,12 +127,12 @@ impl HttpProvider {
         Ok(wire)
     }
 
-    fn question<'a>(&'a self, request: &'a ModelRequest) -> Result<Ask<'a>, RequestError> {
+    fn question<'a>(&'a self, request: &'a ModelRequest) -> Result<RequestContext<'a>, RequestError> {
         let model = self.model_of(request);
         if model.is_empty() {
             return Err(RequestError::NoModel { vendor: self.vendor.title });
         }
-        Ok(Ask { request, vendor: self.vendor, base_url: &self.base_url, model })
+        Ok(RequestContext { request, vendor: self.vendor, base_url: &self.base_url, model })
     }
 
     fn model_of<'a>(&'a self, request: &'a ModelRequest) -> &'a str {
@@ -140,13 +141,13 @@ impl HttpProvider {
 
     /// The header of the key, for people: with the name of the variable in place of the key.
     fn auth(&self) -> Option<(&'static str, String)> {
-        let sent = self.key.is_some() || self.vendor.key == KeyNeed::Required;
+        let sent = self.key.is_some() || self.vendor.key == AuthRequirement::Required;
         let variable = self.vendor.key_var().filter(|_| sent)?;
         Some(self.vendor.auth.header(&format!("${variable}")))
     }
 
     fn check_key(&self) -> Result<(), ProviderError> {
-        if self.replays || self.key.is_some() || self.vendor.key == KeyNeed::Optional {
+        if self.replays || self.key.is_some() || self.vendor.key == AuthRequirement::Optional {
             return Ok(());
         }
         let variable = self.vendor.key_var().unwrap_or_default();
@@ -204,7 +205,7 @@ impl Provider for HttpProvider {
         Ok(question.protocol().check(&question)?)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             self.check_key()?;
             let wire = self.wire(request)?;

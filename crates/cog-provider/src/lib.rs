@@ -1,4 +1,4 @@
-//! Asking a model: wire protocols, vendors, the HTTP client, recording and replay.
+//! ModelFuture a model: wire protocols, vendors, the HTTP client, recording and replay.
 //!
 //! * [`Provider`] is what the pipeline talks to; [`HttpProvider`] is the one for vendors.
 //! * [`protocol`] holds one pure mapping for each wire form: a [`ModelRequest`] to a [`WireRequest`],
@@ -45,8 +45,8 @@ pub mod vendors;
 
 pub use breaker::{Breaker, BreakerSettings};
 pub use cassette::{Pace, Recording};
-pub use choose::{BadChoice, Choice, OFFLINE, choose, known};
+pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, known};
 pub use error::{Deadline, Interruption, ProviderError};
-pub use http::{HttpProvider, Obstacle};
-pub use provider::{Asking, Formats, ModelStream, Provider};
+pub use http::{ConnectErrorKind, HttpProvider};
+pub use provider::{Formats, ModelFuture, ModelStream, Provider};
 pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};

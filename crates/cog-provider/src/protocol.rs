@@ -26,7 +26,7 @@ use crate::{ModelRequest, RequestError, WireRequest, vendors::Vendor};
 pub enum ProtocolKind {
     /// OpenAI Chat Completions, which most vendors speak.
     OpenAiChat,
-    /// OpenAI Images, for models that answer with pictures and nothing else.
+    /// OpenAI Images, for models that answer with images and nothing else.
     OpenAiImages,
     /// Anthropic Messages.
     Anthropic,
@@ -42,7 +42,7 @@ pub trait Protocol: Send + Sync {
     ///
     /// # Errors
     /// What the vendor cannot take.
-    fn check(&self, ask: &Ask<'_>) -> Result<(), RequestError> {
+    fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
         parts::check(ask)
     }
 
@@ -50,7 +50,7 @@ pub trait Protocol: Send + Sync {
     ///
     /// # Errors
     /// What the vendor cannot take.
-    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError>;
+    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError>;
 
     /// Headers that every request of the protocol has.
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -69,7 +69,7 @@ pub trait Protocol: Send + Sync {
 
 /// What a request is made of.
 #[derive(Debug, Clone, Copy)]
-pub struct Ask<'a> {
+pub struct RequestContext<'a> {
     /// The question.
     pub request: &'a ModelRequest,
     /// The vendor.
@@ -80,7 +80,7 @@ pub struct Ask<'a> {
     pub model: &'a str,
 }
 
-impl Ask<'_> {
+impl RequestContext<'_> {
     /// The wire form that the vendor speaks with this model.
     pub(crate) fn protocol(&self) -> &'static dyn Protocol {
         self.vendor.protocol_of(self.model).protocol()
@@ -114,13 +114,13 @@ impl ReplyForm {
 
 /// Reads one reply, bytes in, events out.
 pub trait Decoder: Send {
-    /// Takes the next bytes, in any split.
+    /// MediaCapabilities the next bytes, in any split.
     ///
     /// # Errors
     /// A reply that breaks the protocol, or in which the vendor tells of a fault. Nothing follows.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
-    /// Takes the end of the reply.
+    /// MediaCapabilities the end of the reply.
     ///
     /// # Errors
     /// A reply that ends before its end.
@@ -133,7 +133,7 @@ pub trait Decoder: Send {
 pub enum DecodeError {
     /// The vendor tells of a fault in the middle of the reply.
     #[error("{0}")]
-    Vendor(VendorFault),
+    Vendor(VendorError),
     /// A web page instead of a reply; its first words.
     #[error("a web page: {0}")]
     WebPage(String),
@@ -159,14 +159,14 @@ pub enum DecodeError {
 
 /// A fault in a vendor's own words, from a body of an error or from the middle of a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct VendorFault {
+pub struct VendorError {
     /// The vendor's word or number for it: `rate_limit_exceeded`.
     pub code: Option<String>,
     /// The vendor's sentence.
     pub message: String,
 }
 
-impl std::fmt::Display for VendorFault {
+impl std::fmt::Display for VendorError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.code {
             Some(code) if !self.message.contains(code.as_str()) => write!(f, "{} ({code})", self.message),
@@ -192,5 +192,5 @@ impl ProtocolKind {
 /// (8 MiB) fits, escapes and all.
 pub const MAX_PIECE: usize = 16 << 20;
 
-/// The same where media are asked for: a picture of 20 MB fits, as base64.
+/// The same where media are asked for: an image of 20 MB fits, as base64.
 pub const MAX_MEDIA_PIECE: usize = 32 << 20;

@@ -11,7 +11,7 @@ use crate::{ModelRequest, ProviderError, WireRequest};
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ProviderError>> + Send>>;
 
 /// The reply to come.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<ModelStream, ProviderError>> + Send + 'a>>;
+pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelStream, ProviderError>> + Send + 'a>>;
 
 /// Something that answers: a vendor over HTTP, a recording, golden answers, or a type of one's own.
 ///
@@ -66,7 +66,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// Asks. Resolves when the first event is there, after the retries; the stream brings the rest.
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a>;
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a>;
 }
 
 /// How a provider takes media (SPEC 8.3). A medium of another form is made one of these before it is sent.
@@ -74,11 +74,11 @@ pub trait Provider: Send + Sync {
 pub struct Formats {
     /// The types. Only those of a kind that is among [`Provider::modalities`] count.
     pub types: &'static [&'static str],
-    /// The longest side of a picture, in pixels.
+    /// The longest side of an image, in pixels.
     pub longest_side: Option<u32>,
-    /// The most bytes of a picture, before base64.
-    pub picture_bytes: Option<u64>,
-    /// Whether it fetches pictures from addresses.
+    /// The most bytes of an image, before base64.
+    pub image_bytes: Option<u64>,
+    /// Whether it fetches images from addresses.
     pub by_address: bool,
     /// The most bytes of a whole request; none where the vendor tells none.
     pub request_bytes: Option<u64>,
@@ -102,7 +102,7 @@ impl Formats {
             "application/pdf",
         ],
         longest_side: None,
-        picture_bytes: None,
+        image_bytes: None,
         by_address: false,
         request_bytes: None,
     };

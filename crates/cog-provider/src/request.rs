@@ -113,8 +113,8 @@ pub enum RequestError {
         /// The vendor, as people call it.
         vendor: &'static str,
     },
-    /// A picture by its address, where only the picture itself can be sent.
-    #[error("{vendor} takes pictures only as data, not by address")]
+    /// An image by its address, where only the image itself can be sent.
+    #[error("{vendor} takes images only as data, not by address")]
     Address {
         /// The vendor, as people call it.
         vendor: &'static str,
@@ -167,7 +167,7 @@ impl RequestError {
                 )
             }
             Self::Modality { modality, .. } => format!("Choose a provider and model that take {modality}."),
-            Self::Address { .. } => "Give the picture as a file or as base64.".to_owned(),
+            Self::Address { .. } => "Give the image as a file or as base64.".to_owned(),
             Self::TooLarge { .. } => {
                 "Send fewer or smaller media, or less text, or choose another provider.".to_owned()
             }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use bytes::Bytes;
 use futures_core::Stream;
 
-use crate::{Obstacle, ProviderError, WireRequest};
+use crate::{ConnectErrorKind, ProviderError, WireRequest};
 
 /// The body of a reply, piece by piece as it arrives.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
@@ -41,7 +41,7 @@ impl WireReply {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TransportError {
     /// No connection stood, and perhaps cannot as things are set up.
-    Connect { message: String, obstacle: Option<Obstacle> },
+    Connect { message: String, obstacle: Option<ConnectErrorKind> },
     /// A connection that stood broke.
     Broken(String),
     /// The key holds characters that no header can carry.

@@ -9,7 +9,7 @@ use cog_spec::{Dialect, Modality};
 
 use crate::{Formats, protocol::ProtocolKind};
 
-pub use settings::{BadAddress, ProviderSettings, normal_base_url};
+pub use settings::{InvalidBaseUrl, ProviderSettings, normal_base_url};
 pub use table::VENDORS;
 
 /// A vendor: a row of [`VENDORS`] (docs/spec/settings.md).
@@ -32,7 +32,7 @@ pub struct Vendor {
     /// The variables that hold the key, first one first.
     pub key_vars: &'static [&'static str],
     /// Whether it can be asked without a key.
-    pub key: KeyNeed,
+    pub key: AuthRequirement,
     /// The header that carries the key.
     pub auth: Auth,
     /// The model that is asked where none is named.
@@ -44,14 +44,14 @@ pub struct Vendor {
     /// How it takes media.
     pub formats: Formats,
     /// Which of its models make media; the first that fits a name counts.
-    pub makers: &'static [Maker],
+    pub makers: &'static [MediaModel],
     /// Where it differs from its protocol.
     pub quirks: Quirks,
 }
 
 /// Models that make media.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Maker {
+pub struct MediaModel {
     /// A part of their names; all names hold an empty one.
     pub named: &'static str,
     /// What they make.
@@ -62,7 +62,7 @@ pub struct Maker {
 
 /// Whether a vendor wants a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyNeed {
+pub enum AuthRequirement {
     /// Always.
     Required,
     /// Only if its operator says so: servers of one's own.
@@ -133,7 +133,7 @@ impl Vendor {
         self.maker(model).and_then(|maker| maker.protocol).unwrap_or(self.protocol)
     }
 
-    fn maker(&self, model: &str) -> Option<&'static Maker> {
+    fn maker(&self, model: &str) -> Option<&'static MediaModel> {
         self.makers.iter().find(|maker| model.contains(maker.named))
     }
 

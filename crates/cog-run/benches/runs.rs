@@ -1,7 +1,7 @@
 //! What a run costs beside what it cannot do without: reading the answer and checking it.
 //!
 //! `cargo bench -p cog-run --bench runs` prints processor time for each run, and its ratio to parsing and checking the
-//! same answer once. It fails where a run against a provider in the process takes more than [`MOST`] times as long.
+//! same answer once. It fails where a run against a provider in the process takes more than [`MAX`] times as long.
 //! The runs over HTTP, which add the client, are told beside it.
 
 #![expect(
@@ -23,7 +23,7 @@ use std::{
 use cog_json::{Limits, Parser, Value};
 use cog_module::Module;
 use cog_provider::{
-    Asking, HttpProvider, ModelRequest, ModelStream, Provider, ProviderError, WireRequest,
+    HttpProvider, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_run::{RunInput, RunOptions, Runtime};
@@ -35,7 +35,7 @@ const ROUND: Duration = Duration::from_millis(300);
 const ROUNDS: u32 = 5;
 /// How many times as long as parsing and checking a run may take: it also checks the input, writes the question, tells
 /// the answer field by field and folds it.
-const MOST: f64 = 10.0;
+const MAX: f64 = 10.0;
 
 fn main() -> ExitCode {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     tell("a run", runs);
     tell("a stream", streams);
     tell("a run over HTTP", http);
-    if runs / reference <= MOST { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if runs / reference <= MAX { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// The processor time of this thread for one call, in microseconds, at best.
@@ -133,7 +133,7 @@ impl Provider for InProcess {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, _: &'a ModelRequest) -> Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         let events = [ModelEvent::Text(self.0.clone()), ModelEvent::Finished(FinishReason::Stop)];
         let reply: ModelStream = Box::pin(stream::iter(events.map(Ok)));
         Box::pin(std::future::ready(Ok(reply)))

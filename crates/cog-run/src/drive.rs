@@ -1,4 +1,4 @@
-//! Asking the model, and passing what it says to the assembler: the part of a run that waits.
+//! Calling the model, and passing what it says to the assembler: the part of a run that waits.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -10,9 +10,9 @@ use futures_util::StreamExt as _;
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
-    media::{self, Collected, Made, Opened, Opening},
+    media::{self, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
-    question,
+    request,
 };
 
 /// A run on its way, and the chunks that are ready to leave.
@@ -24,7 +24,7 @@ pub(crate) struct Driver {
     media: Option<Collected>,
     state: State,
     /// The media of the reply so far.
-    made: Vec<Made>,
+    made: Vec<GeneratedMedia>,
     ready: VecDeque<Chunk>,
     started: Instant,
 }
@@ -35,7 +35,7 @@ enum State {
     /// They are to be made what the provider takes.
     Preparing(Box<Assembler>, Collected),
     /// The provider is to be asked.
-    Asking(Box<Assembler>),
+    Calling(Box<Assembler>),
     /// The reply arrives.
     Reading(Box<Assembler>, ModelStream),
     /// The last chunk is ready, or gone.
@@ -66,7 +66,7 @@ impl Driver {
                 ready.push_back(progress("media_fetch", 0));
                 State::Collecting(assembler, sources.open())
             }
-            None => State::Asking(assembler),
+            None => State::Calling(assembler),
         };
         let started = Instant::now();
         Box::new(Self { run, asked, media: None, state, made: Vec::new(), ready, started })
@@ -81,7 +81,7 @@ impl Driver {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
                 State::Collecting(assembler, opening) => self.collect(assembler, opening).await,
                 State::Preparing(assembler, media) => self.prepare(assembler, media).await,
-                State::Asking(assembler) => self.ask(assembler).await,
+                State::Calling(assembler) => self.ask(assembler).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
                 State::Ended => return None,
             };
@@ -115,7 +115,7 @@ impl Driver {
         match shown {
             Ok(all) => {
                 assembler.saw(media_processed(&all), media_validation(&all), media::warnings(&all));
-                State::Asking(assembler)
+                State::Calling(assembler)
             }
             Err(error) => match media::untaken(&error) {
                 Some(code) => self.pass_over(assembler, code, error),
@@ -170,12 +170,12 @@ impl Driver {
         self.run.request = self.run.question.to(next.as_ref(), "", messages, self.left());
         self.run.provider = next;
         let provider = self.run.provider.as_ref();
-        let model = question::model_of(&self.run.request, provider);
-        let dialect = question::dialect_of(&self.run.request, provider);
+        let model = request::model_of(&self.run.request, provider);
+        let dialect = request::dialect_of(&self.run.request, provider);
         assembler.turn_to(provider.name(), model, dialect, passed_over);
         match self.media.take() {
             Some(media) => State::Preparing(assembler, media),
-            None => State::Asking(assembler),
+            None => State::Calling(assembler),
         }
     }
 
@@ -227,8 +227,8 @@ impl Driver {
             Finish::Ended => State::Ended,
             Finish::Again(assembler, correction) => {
                 self.run.request.timeout = Some(self.left());
-                question::correct(&mut self.run.request.messages, self.asked, correction);
-                State::Asking(assembler)
+                request::correct(&mut self.run.request.messages, self.asked, correction);
+                State::Calling(assembler)
             }
         }
     }

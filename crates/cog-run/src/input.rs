@@ -6,7 +6,7 @@ use cog_module::Module;
 use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody};
 
-use crate::fault;
+use crate::error;
 
 /// What a run is given.
 #[derive(Debug, Clone)]
@@ -116,7 +116,7 @@ fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, 
         let node = input.pointer(pointer_in_input(&path.pointer())).unwrap_or(input.node());
         match MediaSource::read(input, node) {
             Ok(source) => Ok((path, source)),
-            Err(error) => Err(fault::refused(&[(path, error)])),
+            Err(error) => Err(error::refused(&[(path, error)])),
         }
     };
     places.map(source).collect()

@@ -26,37 +26,37 @@
 //! A vendor is a [`cog_provider::HttpProvider`]; a provider of one's own implements
 //! [`cog_provider::Provider`]. Both go to [`Builder::provider`], or several of them to [`Builder::providers`].
 
+mod cancellation;
 mod compiled;
 mod context;
 mod drive;
-mod fault;
+mod error;
 mod input;
 mod media;
 mod modules;
 mod observe;
 mod offline;
 mod options;
-mod permit;
 mod pipeline;
 mod plan;
+mod preflight;
 mod prompt;
 mod providers;
-mod question;
 mod rendered;
+mod request;
 mod runtime;
 mod session;
 pub mod sessions;
-mod stop;
 mod stream;
 mod words;
 
 pub use crate::{
+    cancellation::{CancelReason, Cancellation},
     input::RunInput,
     observe::{Call, CallOutcome, Ended, Observer, RunOutcome},
     options::{Caller, RecoveryOffer, RunOptions},
     providers::Providers,
     rendered::Rendered,
     runtime::{Builder, Runtime},
-    stop::{Stop, StopReason},
     stream::ChunkStream,
 };

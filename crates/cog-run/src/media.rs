@@ -1,7 +1,7 @@
 //! The media of an input: collected and checked before anybody is asked, then made parts of the question (SPEC 4.4,
 //! 8.3).
 
-mod made;
+mod generated;
 mod output;
 mod parts;
 mod written;
@@ -10,17 +10,18 @@ use std::pin::Pin;
 
 use cog_json::Path;
 use cog_media::{
-    Access, Media, MediaError, MediaRules, Processed, Progress, Takes, collect, modality_of, prepare,
+    Access, Media, MediaCapabilities, MediaError, MediaRules, Processed, Progress, collect, modality_of,
+    prepare,
 };
 use cog_module::Module;
 use cog_provider::Provider;
 use cog_spec::{Code, ErrorBody, ErrorCode, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::{RunOptions, context::Shared, fault::refused, input::CheckedInput};
+use crate::{RunOptions, context::Shared, error::refused, input::CheckedInput};
 
 pub(crate) use self::{
-    made::{Made, Makes, limits},
+    generated::{GeneratedMedia, MediaSink, limits},
     parts::parts_of,
 };
 
@@ -133,7 +134,7 @@ impl Collected {
         &self.sources.input
     }
 
-    /// Makes of them what a provider takes.
+    /// MediaSink of them what a provider takes.
     ///
     /// # Errors
     /// E4011 where it takes nothing that a medium could be made.
@@ -161,16 +162,16 @@ pub(crate) fn untaken(error: &ErrorBody) -> Option<Code> {
 }
 
 /// What a provider takes; one that asks no model takes everything.
-fn taken_by(provider: &dyn Provider) -> Takes {
+fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
     let formats = provider.formats();
     let kinds = provider.modalities();
     let is_taken = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
-    Takes {
+    MediaCapabilities {
         media_types: formats.types.iter().copied().filter(is_taken).collect(),
         max_dimension: formats.longest_side,
-        max_bytes: formats.picture_bytes,
+        max_bytes: formats.image_bytes,
         by_address: formats.by_address,
-        ..Takes::default()
+        ..MediaCapabilities::default()
     }
 }
 

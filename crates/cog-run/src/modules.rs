@@ -10,29 +10,29 @@ use std::{
 use cog_module::{FindError, Finder, Module, Origin, load};
 use cog_spec::ErrorBody;
 
-use crate::fault;
+use crate::error;
 
 /// The modules of a runtime.
 pub(crate) struct Modules {
     finder: Finder,
     /// How long a module is taken as it was found before its files are looked at again.
     recheck: Duration,
-    /// By what was asked for: a name, or a path.
+    /// ModuleKey what was asked for: a name, or a path.
     found: Mutex<HashMap<Asked, Found>>,
-    /// By folder.
-    loaded: Mutex<HashMap<PathBuf, (Stamp, Arc<Module>)>>,
+    /// ModuleKey directory.
+    loaded: Mutex<HashMap<PathBuf, (Fingerprint, Arc<Module>)>>,
 }
 
 /// What a module is asked for by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum By {
+pub(crate) enum ModuleKey {
     /// A name alone, by anybody.
     Name,
     /// A name or a path, by the operator.
     NameOrPath,
 }
 
-type Asked = (By, String);
+type Asked = (ModuleKey, String);
 type Found = (Instant, Arc<Module>);
 
 impl Modules {
@@ -42,7 +42,7 @@ impl Modules {
 
     /// The module, compiled once for each state of its files. Those are looked at again when the last look is some
     /// time ago.
-    pub(crate) fn load(&self, by: By, name: &str) -> Result<Arc<Module>, ErrorBody> {
+    pub(crate) fn load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
         let asked = (by, name.to_owned());
         if let Some((at, module)) = lock(&self.found).get(&asked)
             && at.elapsed() < self.recheck
@@ -58,24 +58,24 @@ impl Modules {
         &self.finder
     }
 
-    fn look(&self, by: By, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        let origin = self.find(by, name).map_err(|error| fault::of_search(&error))?;
+    fn look(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        let origin = self.find(by, name).map_err(|error| error::of_search(&error))?;
         let key = origin.path_of("");
-        let stamp = Stamp::of(&origin);
+        let stamp = Fingerprint::of(&origin);
         if let Some((known, module)) = lock(&self.loaded).get(&key)
             && *known == stamp
         {
             return Ok(Arc::clone(module));
         }
-        let module = Arc::new(load(&origin).map_err(|error| fault::of_loading(name, &error))?);
+        let module = Arc::new(load(&origin).map_err(|error| error::of_loading(name, &error))?);
         lock(&self.loaded).insert(key, (stamp, Arc::clone(&module)));
         Ok(module)
     }
 
-    fn find(&self, by: By, name: &str) -> Result<Origin, FindError> {
+    fn find(&self, by: ModuleKey, name: &str) -> Result<Origin, FindError> {
         match by {
-            By::Name => self.finder.find_name(name),
-            By::NameOrPath => self.finder.find(name),
+            ModuleKey::Name => self.finder.find_name(name),
+            ModuleKey::NameOrPath => self.finder.find(name),
         }
     }
 }
@@ -87,19 +87,19 @@ fn lock<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// What the files of a module looked like: name, length and time of change of each.
 #[derive(PartialEq, Eq)]
-struct Stamp(Vec<(PathBuf, u64, Option<SystemTime>)>);
+struct Fingerprint(Vec<(PathBuf, u64, Option<SystemTime>)>);
 
-impl Stamp {
+impl Fingerprint {
     fn of(origin: &Origin) -> Self {
         match origin {
-            Origin::Folder(folder) => Self(files_of(folder)),
+            Origin::Directory(directory) => Self(files_of(directory)),
             _ => Self(Vec::new()),
         }
     }
 }
 
-fn files_of(folder: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn files_of(directory: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries
         .filter_map(|entry| {
             let about = entry.metadata().ok()?;

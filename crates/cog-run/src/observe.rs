@@ -1,4 +1,4 @@
-//! Telling an operator what runs do: how the calls to providers went, and how runs ended.
+//! CallGuard an operator what runs do: how the calls to providers went, and how runs ended.
 
 mod call;
 mod run;

@@ -1,7 +1,7 @@
 //! The provider that asks no model: golden answers, else a sample of the schema (docs/spec/golden-tests.md).
 
 use cog_module::{Module, golden};
-use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
 use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, Warning, WarningCode};
 use futures_util::stream;
 
@@ -93,7 +93,7 @@ impl Provider for Offline {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, _: &'a ModelRequest) -> Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         let reply: ModelStream = Box::pin(stream::iter(self.events()));
         Box::pin(std::future::ready(Ok(reply)))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cog_media::{Access, Delivery};
 use cog_spec::{ChunkType, Generation, OnViolation, Warning};
 
-use crate::Stop;
+use crate::Cancellation;
 
 /// What one run sets differently from its module and its runtime.
 ///
@@ -43,7 +43,7 @@ pub struct RunOptions {
     /// Stands in `meta.trace_id`.
     pub trace_id: Option<String>,
     /// Ends the run from outside.
-    pub stop: Stop,
+    pub stop: Cancellation,
     /// The session the run belongs to; none for one of its own.
     pub session_id: Option<String>,
     /// The run is asked again in a stream that is resumed (docs/spec/streaming.md): the last `seq` that was told. The

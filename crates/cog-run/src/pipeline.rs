@@ -21,12 +21,12 @@ use crate::{
     context::Shared,
     drive::Driver,
     input::CheckedInput,
-    media::{self, Makes, Sources},
+    media::{self, MediaSink, Sources},
     offline::Offline,
-    options, permit,
+    options,
     plan::{Plan, Prepared},
-    prompt,
-    question::{self, Question},
+    preflight, prompt,
+    request::{self, RequestSpec},
     session,
 };
 
@@ -41,27 +41,27 @@ pub(crate) fn prepare(
     input: RunInput,
     options: &RunOptions,
 ) -> Result<Prepared, ErrorBody> {
-    permit::caller(&module.manifest, options.caller)?;
-    permit::prompt(module)?;
+    preflight::caller(&module.manifest, options.caller)?;
+    preflight::prompt(module)?;
     let input = CheckedInput::new(module, input)?;
-    permit::context(&module.manifest, &input)?;
+    preflight::context(&module.manifest, &input)?;
     let asked = shared.providers.choose(options.provider.as_deref())?;
     let is_offline = asked.is_empty();
     let (provider, others, mut warnings) = answering(asked, module, &input)?;
     let model = options.model.as_deref().unwrap_or_default();
-    warnings.extend(permit::media_output(module, provider.as_ref(), model, options)?);
+    warnings.extend(preflight::media_output(module, provider.as_ref(), model, options)?);
     for other in &others {
-        permit::media_output(module, other.as_ref(), "", options)?;
+        preflight::media_output(module, other.as_ref(), "", options)?;
     }
     for candidate in others.iter().chain([&provider]) {
-        permit::structured_output(&module.manifest, candidate.as_ref())?;
+        preflight::structured_output(&module.manifest, candidate.as_ref())?;
     }
     let compiled = shared.compilations.of(module);
     let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
     let media = Sources::of(shared, module, &input, options)?;
-    let makes = Arc::new(Makes::of(shared, module, options, is_offline));
+    let makes = Arc::new(MediaSink::of(shared, module, options, is_offline));
     let generation = options::merge(&module.manifest.generation, &options.generation);
-    let question = Question { module: Arc::clone(module), compiled, generation };
+    let question = RequestSpec { module: Arc::clone(module), compiled, generation };
     let timeout = options.timeout.unwrap_or(shared.timeout);
     let request = question.to(provider.as_ref(), model, messages, timeout);
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
@@ -120,9 +120,9 @@ fn rules(
         ..own
     };
     rules.provider = provider.name().to_owned();
-    rules.runtime.model = Some(format!("{}/{}", provider.name(), question::model_of(request, provider)));
+    rules.runtime.model = Some(format!("{}/{}", provider.name(), request::model_of(request, provider)));
     rules.runtime.trace_id = options.trace_id.clone();
-    rules.asked = question::dialect_of(request, provider);
+    rules.asked = request::dialect_of(request, provider);
     rules.strict = options.strict;
     if rules.makes_media() {
         rules.limits = media::limits(rules.limits, module);

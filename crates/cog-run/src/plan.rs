@@ -8,11 +8,11 @@ use cog_provider::{ModelRequest, Provider};
 use cog_spec::ErrorBody;
 
 use crate::{
-    Stop,
+    Cancellation,
     input::CheckedInput,
-    media::{self, Makes, Sources},
+    media::{self, MediaSink, Sources},
     prompt,
-    question::Question,
+    request::RequestSpec,
 };
 
 /// A run that nothing stands in the way of any more, but for the model.
@@ -28,15 +28,15 @@ pub(crate) struct Plan {
     pub(crate) provider: Arc<dyn Provider>,
     /// Who is asked where that one gives no answer, in order.
     pub(crate) others: VecDeque<Arc<dyn Provider>>,
-    pub(crate) question: Question,
+    pub(crate) question: RequestSpec,
     /// The question, as the provider is asked it.
     pub(crate) request: ModelRequest,
     /// What is to be opened before anybody is asked.
     pub(crate) media: Option<Sources>,
     /// What becomes of media that the model makes.
-    pub(crate) makes: Arc<Makes>,
+    pub(crate) makes: Arc<MediaSink>,
     pub(crate) timeout: Duration,
-    pub(crate) stop: Stop,
+    pub(crate) stop: Cancellation,
 }
 
 impl Plan {
@@ -46,7 +46,7 @@ impl Plan {
     /// What the provider cannot take.
     pub(crate) fn show(&mut self, input: &CheckedInput, all: &[Processed]) -> Result<(), ErrorBody> {
         let parts = media::parts_of(all).map_err(|error| ErrorBody::from(&error))?;
-        let Question { module, compiled, .. } = &self.question;
+        let RequestSpec { module, compiled, .. } = &self.question;
         self.request.messages = prompt::conversation(module, compiled, input, parts)?;
         self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))
     }

@@ -13,7 +13,7 @@ use crate::{compiled::Compiled, input::CheckedInput};
 
 /// The longest prompt once its placeholders are filled: 64 MB. A large input is put in place as often as
 /// the prompt asks for it, which a module from elsewhere may do a hundred thousand times.
-const LONGEST: usize = 64 * 1024 * 1024;
+const MAX_LEN: usize = 64 * 1024 * 1024;
 
 /// What a user message says where nothing else is left to say.
 const GO: &str = "Answer now, in the format given.";
@@ -72,7 +72,7 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
                 &raw
             }
         };
-        if before.as_ref().map_or(0, String::len) + text.len() + piece.len() > LONGEST {
+        if before.as_ref().map_or(0, String::len) + text.len() + piece.len() > MAX_LEN {
             return None;
         }
         text.push_str(piece);
@@ -84,7 +84,7 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
 }
 
 fn too_long() -> ErrorBody {
-    let message = format!("the prompt with the input in its places is longer than {LONGEST} bytes");
+    let message = format!("the prompt with the input in its places is longer than {MAX_LEN} bytes");
     ErrorBody::new(Code::InputTooLarge, message)
         .suggest("shorten the input, or let the prompt place it less often")
 }

@@ -11,7 +11,7 @@ use crate::{
     ChunkStream, Providers, Rendered, RunInput, RunOptions,
     compiled::Compilations,
     context::Shared,
-    modules::{By, Modules},
+    modules::{ModuleKey, Modules},
     observe::{self, Observer},
     pipeline,
     plan::Prepared,
@@ -60,7 +60,7 @@ impl Runtime {
     /// E4006 where there is none of this name, E4007 for a name that leaves the search path, E4008
     /// where it does not load.
     pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load(By::NameOrPath, name_or_path)
+        self.shared.modules.load(ModuleKey::NameOrPath, name_or_path)
     }
 
     /// Loads a module by its name alone, for whoever is not the operator: a path is none.
@@ -68,7 +68,7 @@ impl Runtime {
     /// # Errors
     /// As [`Runtime::load`].
     pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        self.shared.modules.load(By::Name, name)
+        self.shared.modules.load(ModuleKey::Name, name)
     }
 
     /// Who is asked.
@@ -142,7 +142,7 @@ impl Builder {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use cog_provider::{Asking, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+    /// use cog_provider::{ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
     /// use cog_run::{RunInput, RunOptions, Runtime};
     /// use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
     /// use futures_util::stream;
@@ -160,7 +160,7 @@ impl Builder {
     ///     fn dialect(&self) -> Dialect { Dialect::Prompt }
     ///     fn modalities(&self) -> &[Modality] { &[Modality::Text] }
     ///     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> { Ok(None) }
-    ///     fn ask<'a>(&'a self, _: &'a ModelRequest) -> Asking<'a> {
+    ///     fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
     ///         let events =
     ///             [Ok(ModelEvent::Text(ANSWER.to_owned())), Ok(ModelEvent::Finished(FinishReason::Stop))];
     ///         let reply: ModelStream = Box::pin(stream::iter(events));

@@ -1,14 +1,13 @@
 //! Sessions: streamed runs that outlive the connection that asked for them (docs/spec/streaming.md).
 //!
 //! A streamed run belongs to its session. A task pumps its chunks into the session's log, each written as JSON once;
-//! every transport is a [`Follower`] of that log from some place on. The last follower that leaves stops the run,
+//! every transport is a [`Subscriber`] of that log from some place on. The last follower that leaves stops the run,
 //! unless it is detached. A run that was interrupted is asked again when its session is
 //! [resumed](Sessions::resume).
 
 mod checkpoint;
 mod error;
 mod file;
-mod follower;
 mod header;
 mod info;
 mod journal;
@@ -19,8 +18,9 @@ mod resume;
 mod session;
 mod settings;
 mod shared;
-mod shelf;
 mod spec;
+mod store;
+mod subscriber;
 mod unasked;
 
 use std::{
@@ -35,15 +35,15 @@ use tokio::{runtime::Handle, task::JoinSet};
 
 pub use self::{
     error::SessionError,
-    follower::{After, Batch, Entry, Follower},
     info::{SessionInfo, SessionState},
     resume::{ResumeError, ResumeFrom},
     session::Session,
     settings::SessionSettings,
     spec::{RunSpec, Start},
+    subscriber::{After, Batch, Entry, Subscriber},
 };
-use self::{header::Header, pump::Pump, shared::Shared, shelf::Shelf};
-use crate::{ChunkStream, RunInput, RunOptions, Runtime, StopReason, session::fresh_id};
+use self::{header::Header, pump::Pump, shared::Shared, store::SessionStore};
+use crate::{CancelReason, ChunkStream, RunInput, RunOptions, Runtime, session::fresh_id};
 
 /// The sessions of a program, bounded in number, time and memory. Clones share them.
 ///
@@ -53,7 +53,7 @@ pub struct Sessions(Arc<Owner>);
 
 /// Whose the runs are.
 struct Owner {
-    shelf: Arc<Shelf>,
+    shelf: Arc<SessionStore>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -61,9 +61,9 @@ impl Sessions {
     /// A store of sessions.
     ///
     /// # Errors
-    /// The folder of [`SessionSettings::state_dir`] cannot be used.
+    /// The directory of [`SessionSettings::state_dir`] cannot be used.
     pub fn open(settings: SessionSettings) -> Result<Self, SessionError> {
-        let owner = Owner { shelf: Arc::new(Shelf::open(settings)?), tasks: Mutex::default() };
+        let owner = Owner { shelf: Arc::new(SessionStore::open(settings)?), tasks: Mutex::default() };
         if Handle::try_current().is_ok() {
             drop(owner.sweeping()); // what was found on disk leaves in time also where nothing ever begins
         }
@@ -124,7 +124,7 @@ impl Sessions {
     }
 
     /// Stops every run.
-    pub fn stop_all(&self, reason: StopReason) {
+    pub fn stop_all(&self, reason: CancelReason) {
         self.0.shelf.stop_all(reason);
     }
 
@@ -153,7 +153,7 @@ impl Owner {
 }
 
 /// Lets sessions go when their time is over, as long as there is a store.
-async fn sweep(shelf: Weak<Shelf>) {
+async fn sweep(shelf: Weak<SessionStore>) {
     while let Some(wait) = shelf.upgrade().map(|shelf| shelf.sweep()) {
         tokio::time::sleep(wait).await;
     }

@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use cog_answer::Folder;
+use cog_answer::ChunkDirectory;
 use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
 use futures_util::StreamExt as _;
@@ -30,11 +30,11 @@ impl ChunkStream {
 
     /// The envelope of the run: its chunks, folded (ruling R40).
     pub async fn fold(mut self) -> Envelope {
-        let mut folder = Folder::new();
+        let mut directory = ChunkDirectory::new();
         while let Some(chunk) = self.next().await {
-            folder.push(chunk);
+            directory.push(chunk);
         }
-        folder.finish()
+        directory.finish()
     }
 }
 

@@ -65,7 +65,7 @@ fn media(text: &mut String, made: &[String]) {
         let fields: Vec<String> = made.iter().map(|field| format!("`{field}`")).collect();
         let _ = write!(
             text,
-            "\nPictures, sound and video that you make come beside the JSON, never inside it: do not write {} yourself, \
+            "\nImages, sound and video that you make come beside the JSON, never inside it: do not write {} yourself, \
              they are filled in.\n",
             fields.join(", ")
         );

@@ -145,8 +145,9 @@ fn check_serde(validator: &jsonschema::Validator, text: &str) {
 /// Leaves the rates for the peers.
 #[expect(clippy::disallowed_methods, reason = "a benchmark leaves its figures where the peers find them")]
 fn record(answer: &Duel, envelope: &Duel) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
     let figures = json!({ "answer": rate(answer.ours), "envelope": rate(envelope.ours) });
-    std::fs::create_dir_all(&folder).expect("the folder can be made");
-    std::fs::write(folder.join("cog-schema.json"), figures.to_string()).expect("the figures can be written");
+    std::fs::create_dir_all(&directory).expect("the directory can be made");
+    std::fs::write(directory.join("cog-schema.json"), figures.to_string())
+        .expect("the figures can be written");
 }

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use crate::contract::Contract;
-use crate::shape::{Id, Shape};
+use crate::shape::{Id, SchemaNode};
 
 /// The property that takes the text of `--args` before any other.
 const ARGUMENTS: &str = "$ARGUMENTS";
@@ -54,7 +54,7 @@ impl Contract {
     }
 
     /// Whether this very schema requires a field.
-    pub(crate) fn requires_here(&self, shape: &Shape, key: &str) -> bool {
+    pub(crate) fn requires_here(&self, shape: &SchemaNode, key: &str) -> bool {
         let required = self.document().pointer(&shape.pointer).and_then(|schema| schema.get("required"));
         required.and_then(Value::as_array).is_some_and(|keys| keys.iter().any(|other| other == key))
     }

@@ -13,17 +13,17 @@ use cog_json::{Node, Path};
 use cog_spec::Code;
 
 use crate::contract::Contract;
-use crate::engine::Fault;
+use crate::engine::EngineError;
 use crate::finding::{Finding, findings, found};
 use crate::violation::{Violation, path_of, rooted};
 
-pub use self::data::{CustomWord, DataCheck, ExcessInsights};
+pub use self::data::{CustomValue, DataCheck, ExcessInsights};
 
 impl Contract {
     /// Tells the faults of a value at `base` as violations, each with the code that `code` gives it.
     fn violations(
         &self,
-        faults: &[Fault],
+        faults: &[EngineError],
         (base, node): (&Path, Node<'_>),
         code: impl Fn(&Finding) -> Code,
     ) -> Vec<Violation> {

@@ -4,12 +4,12 @@ use cog_json::Node;
 use serde_json::Value;
 
 use crate::document::Document;
-use crate::engine::{Check, Engine, Fault};
+use crate::engine::{Check, Engine, EngineError};
 use crate::facts::Facts;
-use crate::problem::SchemaProblem;
 use crate::rules::Rules;
+use crate::schema_error::SchemaError;
 use crate::search::{Search, own};
-use crate::shape::{Id, Shapes};
+use crate::shape::{Id, SchemaGraph};
 
 /// A module's contract, compiled once and shared: what goes in, what comes out, what a failure looks like.
 ///
@@ -18,7 +18,7 @@ use crate::shape::{Id, Shapes};
 pub struct Contract {
     pub(crate) rules: Rules,
     pub(crate) document: Document,
-    pub(crate) shapes: Shapes,
+    pub(crate) shapes: SchemaGraph,
     pub(crate) input: Option<Part>,
     pub(crate) data: Option<Part>,
     pub(crate) meta: Option<Part>,
@@ -46,9 +46,10 @@ impl Contract {
     ///
     /// # Errors
     /// Everything that makes the document unusable, each with its place (E4008).
-    pub fn compile(document: &Value, rules: &Rules) -> Result<Contract, Vec<SchemaProblem>> {
+    pub fn compile(document: &Value, rules: &Rules) -> Result<Contract, Vec<SchemaError>> {
         let document = Document::read(document, rules)?;
-        let shapes = Shapes::build(&document, &rules.enums.unknown_tag).map_err(|problem| vec![problem])?;
+        let shapes =
+            SchemaGraph::build(&document, &rules.enums.unknown_tag).map_err(|problem| vec![problem])?;
         let engine = Engine::new(Arc::clone(&document.value)).map_err(|words| vec![refused("", words)])?;
         let mut problems = Vec::new();
         let mut part = |pointer: &Option<String>| {
@@ -125,17 +126,17 @@ impl Contract {
     }
 
     /// What of a value does not fit a part.
-    pub(crate) fn faults(&self, part: &Part, node: Node<'_>) -> Vec<Fault> {
+    pub(crate) fn faults(&self, part: &Part, node: Node<'_>) -> Vec<EngineError> {
         if self.accepts(part, node) { Vec::new() } else { self.list(part.shape, node) }
     }
 
     /// What of a value does not fit any schema of the document.
-    pub(crate) fn faults_at(&self, id: Id, node: Node<'_>) -> Vec<Fault> {
+    pub(crate) fn faults_at(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
         let accepts = || self.fits(id, node) || self.check_of(id).is_none_or(|check| check.accepts(node));
         if !self.shapes.are_wide && accepts() { Vec::new() } else { self.list(id, node) }
     }
 
-    fn list(&self, id: Id, node: Node<'_>) -> Vec<Fault> {
+    fn list(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
         Search::new(self).list(id, node).to_vec()
     }
 
@@ -161,6 +162,6 @@ impl Contract {
     }
 }
 
-fn refused(pointer: &str, words: String) -> SchemaProblem {
-    SchemaProblem::new(pointer, format!("the schema cannot be compiled: {words}"))
+fn refused(pointer: &str, words: String) -> SchemaError {
+    SchemaError::new(pointer, format!("the schema cannot be compiled: {words}"))
 }

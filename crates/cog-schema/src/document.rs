@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::problem::SchemaProblem;
 use crate::rules::Rules;
+use crate::schema_error::SchemaError;
 
 pub(crate) use self::parts::Parts;
 
@@ -38,7 +38,7 @@ impl Document {
     ///
     /// # Errors
     /// Every problem that can be told at once.
-    pub(crate) fn read(original: &Value, rules: &Rules) -> Result<Self, Vec<SchemaProblem>> {
+    pub(crate) fn read(original: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
         limits::check(original).map_err(|problem| vec![problem])?;
         let mut value = original.clone();
         media::define(&mut value);

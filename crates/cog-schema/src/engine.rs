@@ -2,10 +2,10 @@
 //!
 //! [`Engine`] holds a document whose references are all local; [`Engine::compile`] makes a [`Check`] of any
 //! schema in it. Nothing is ever fetched, patterns run in linear time, and what a check finds comes back as
-//! [`Fault`]s, which know where and why but never hold a value of the instance.
+//! [`EngineError`]s, which know where and why but never hold a value of the instance.
 
 mod base64;
-mod fault;
+mod error;
 mod tree;
 mod unique;
 
@@ -19,13 +19,13 @@ use self::tree::Tree;
 pub(crate) use self::tree::short_decimal;
 use crate::subschema::reference;
 
-pub(crate) use self::fault::{Bound, Fault, Reason};
+pub(crate) use self::error::{Bound, EngineError, Reason};
 
 /// The name under which the document is known to the engine; it is never resolved anywhere else.
 const DOCUMENT: &str = "cog:/schema.json";
 
 /// More faults of one value than this are not told: telling each takes time that grows with its place.
-pub const MOST_FAULTS: usize = 256;
+pub const MAX_VIOLATIONS: usize = 256;
 
 /// How much memory one compiled pattern may take, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;
@@ -49,7 +49,7 @@ pub(crate) struct Pattern {
 }
 
 impl Engine {
-    /// Takes a document without `$schema` and `$id` in it, and without references to other documents.
+    /// MediaCapabilities a document without `$schema` and `$id` in it, and without references to other documents.
     ///
     /// # Errors
     /// The engine's own words, when it cannot index the document.
@@ -85,9 +85,9 @@ impl Check {
     }
 
     /// What about a value does not fit, with paths from the value; of very many things the first
-    /// [`MOST_FAULTS`].
-    pub(crate) fn faults(&self, node: Node<'_>) -> Vec<Fault> {
-        self.validator.iter_errors(node).take(MOST_FAULTS).map(|error| Fault::read(&error)).collect()
+    /// [`MAX_VIOLATIONS`].
+    pub(crate) fn faults(&self, node: Node<'_>) -> Vec<EngineError> {
+        self.validator.iter_errors(node).take(MAX_VIOLATIONS).map(|error| EngineError::read(&error)).collect()
     }
 }
 
@@ -114,9 +114,9 @@ pub(crate) fn link(pointer: &str) -> Value {
 }
 
 /// What a schema has against it by the metaschema of Draft-07, with paths from the schema.
-pub(crate) fn malformed(schema: &Value) -> Vec<Fault> {
+pub(crate) fn malformed(schema: &Value) -> Vec<EngineError> {
     let errors = jsonschema::draft7::meta::validator();
-    errors.iter_errors(schema).map(|error| Fault::read(&error)).collect()
+    errors.iter_errors(schema).map(|error| EngineError::read(&error)).collect()
 }
 
 fn configure<'i, F: jsonschema::json::Json>(

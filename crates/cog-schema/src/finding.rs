@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cog_json::{Kind, Node};
 use serde_json::Value;
 
-use crate::engine::{Bound, Fault, MOST_FAULTS, Reason};
+use crate::engine::{Bound, EngineError, MAX_VIOLATIONS, Reason};
 use crate::subschema::token;
 use crate::words::{either, nearest, quoted};
 
@@ -25,14 +25,14 @@ pub(crate) struct Finding {
 }
 
 /// Tells faults: the best branch of alternatives, one finding for each place and rule, at most
-/// [`MOST_FAULTS`].
+/// [`MAX_VIOLATIONS`].
 ///
 /// `root` is the value that was checked, `document` the one that holds its schema.
-pub(crate) fn findings(faults: &[Fault], root: Node<'_>, document: &Value) -> Vec<Finding> {
+pub(crate) fn findings(faults: &[EngineError], root: Node<'_>, document: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     let teller = Teller { root, document };
     teller.tell_all("", faults, &mut findings);
-    findings.truncate(MOST_FAULTS);
+    findings.truncate(MAX_VIOLATIONS);
     drop_repeated(findings)
 }
 
@@ -63,9 +63,9 @@ fn text(text: &str) -> String {
 }
 
 fn short(text: &str) -> Option<String> {
-    const LONGEST: usize = 24;
+    const MAX_LEN: usize = 24;
     let is_word =
-        text.len() <= LONGEST && !text.contains(|char: char| char.is_whitespace() || char.is_control());
+        text.len() <= MAX_LEN && !text.contains(|char: char| char.is_whitespace() || char.is_control());
     is_word.then(|| text.to_owned())
 }
 
@@ -91,9 +91,9 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     /// Tells faults whose places start at `base`, until there are enough.
-    fn tell_all(&self, base: &str, faults: &[Fault], into: &mut Vec<Finding>) {
+    fn tell_all(&self, base: &str, faults: &[EngineError], into: &mut Vec<Finding>) {
         for fault in faults {
-            if into.len() >= MOST_FAULTS {
+            if into.len() >= MAX_VIOLATIONS {
                 return;
             }
             self.tell(&fault.below(base), into);
@@ -101,11 +101,11 @@ impl Teller<'_> {
     }
 
     /// The place of the fault starts at the root.
-    fn tell(&self, fault: &Fault, into: &mut Vec<Finding>) {
+    fn tell(&self, fault: &EngineError, into: &mut Vec<Finding>) {
         match &fault.reason {
             Reason::Required(key) => into.push(self.absent(fault, key)),
             Reason::Unexpected(keys) => {
-                into.extend(keys.iter().take(MOST_FAULTS).map(|key| self.unexpected(fault, key)));
+                into.extend(keys.iter().take(MAX_VIOLATIONS).map(|key| self.unexpected(fault, key)));
             }
             Reason::NoBranch(branches) => self.tell_branches(fault, branches, into),
             Reason::Name(inner) => into.push(self.misnamed(fault, inner)),
@@ -116,14 +116,14 @@ impl Teller<'_> {
         }
     }
 
-    fn absent(&self, fault: &Fault, key: &str) -> Finding {
+    fn absent(&self, fault: &EngineError, key: &str) -> Finding {
         let near = self.at(fault).and_then(|object| nearest(key, object.members().map(|(name, _)| name)));
         let suggestion = near.map(|name| format!("Is {} meant to be {}?", quoted(name), quoted(key)));
         let at = format!("{}/{}", fault.at, token(key));
         finding(fault, at, format!("{} is required and absent", quoted(key)), suggestion)
     }
 
-    fn unexpected(&self, fault: &Fault, key: &str) -> Finding {
+    fn unexpected(&self, fault: &EngineError, key: &str) -> Finding {
         let names = self.named_beside(fault);
         let allowed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
         let message = match allowed.is_empty() {
@@ -135,13 +135,13 @@ impl Teller<'_> {
         finding(fault, format!("{}/{}", fault.at, token(key)), message, suggestion)
     }
 
-    fn misnamed(&self, fault: &Fault, inner: &Fault) -> Finding {
+    fn misnamed(&self, fault: &EngineError, inner: &EngineError) -> Finding {
         let (sentence, _) = self.sentence(fault, &inner.reason);
         let message = format!("the name of a field does not fit: {sentence}");
         finding(fault, fault.at.clone(), message, None)
     }
 
-    fn sentence(&self, fault: &Fault, reason: &Reason) -> (String, Option<String>) {
+    fn sentence(&self, fault: &EngineError, reason: &Reason) -> (String, Option<String>) {
         let node = self.at(fault);
         let found = node.map_or_else(|| "nothing".to_owned(), found);
         match reason {
@@ -162,7 +162,7 @@ impl Teller<'_> {
         }
     }
 
-    fn tell_branches(&self, fault: &Fault, branches: &[Arc<[Fault]>], into: &mut Vec<Finding>) {
+    fn tell_branches(&self, fault: &EngineError, branches: &[Arc<[EngineError]>], into: &mut Vec<Finding>) {
         if let Some(merged) = merged(branches) {
             return self.tell(&merged.below(&fault.at), into);
         }
@@ -176,29 +176,30 @@ impl Teller<'_> {
         }
     }
 
-    fn at(&self, fault: &Fault) -> Option<Node<'_>> {
+    fn at(&self, fault: &EngineError) -> Option<Node<'_>> {
         self.root.pointer(&fault.at)
     }
 
     /// The fields that the schema names beside the keyword of a fault.
-    fn named_beside(&self, fault: &Fault) -> Vec<String> {
+    fn named_beside(&self, fault: &EngineError) -> Vec<String> {
         let schema = fault.schema.rsplit_once('/').and_then(|(outer, _)| self.document.pointer(outer));
         let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
         properties.map(|names| names.keys().cloned().collect()).unwrap_or_default()
     }
 }
 
-fn finding(fault: &Fault, at: String, message: String, suggestion: Option<String>) -> Finding {
+fn finding(fault: &EngineError, at: String, message: String, suggestion: Option<String>) -> Finding {
     Finding { at, rule: fault.keyword.clone(), message, suggestion, schema: fault.schema.clone() }
 }
 
 /// Alternatives that all fail in the same simple way fail as one: a field that each requires is absent, no type
 /// fits, or no word does.
-fn merged(branches: &[Arc<[Fault]>]) -> Option<Fault> {
+fn merged(branches: &[Arc<[EngineError]>]) -> Option<EngineError> {
     if let Some(absent) = absent_in_all(branches) {
         return Some(absent.clone());
     }
-    let decisive: Vec<&Fault> = branches.iter().map(|branch| decisive(branch)).collect::<Option<_>>()?;
+    let decisive: Vec<&EngineError> =
+        branches.iter().map(|branch| decisive(branch)).collect::<Option<_>>()?;
     let (head, tail) = decisive.split_first()?;
     let mut merged = (*head).clone();
     for other in tail {
@@ -216,34 +217,34 @@ fn merged(branches: &[Arc<[Fault]>]) -> Option<Fault> {
     Some(merged)
 }
 
-fn absent_in_all(branches: &[Arc<[Fault]>]) -> Option<&Fault> {
+fn absent_in_all(branches: &[Arc<[EngineError]>]) -> Option<&EngineError> {
     let (head, tail) = branches.split_first()?;
-    let is_shared = |fault: &&Fault| {
-        let same = |other: &Fault| other.at == fault.at && other.reason == fault.reason;
+    let is_shared = |fault: &&EngineError| {
+        let same = |other: &EngineError| other.at == fault.at && other.reason == fault.reason;
         matches!(fault.reason, Reason::Required(_)) && tail.iter().all(|branch| branch.iter().any(same))
     };
     head.iter().find(is_shared)
 }
 
 /// The fault that says a branch was not the one meant: another type, or another word in a field right below.
-fn decisive(branch: &[Fault]) -> Option<&Fault> {
+fn decisive(branch: &[EngineError]) -> Option<&EngineError> {
     let mistyped = branch.iter().find(|inner| inner.at.is_empty() && matches!(inner.reason, Reason::Type(_)));
     mistyped.or_else(|| branch.iter().find(|inner| is_discriminator(inner)))
 }
 
-fn is_discriminator(inner: &Fault) -> bool {
+fn is_discriminator(inner: &EngineError) -> bool {
     matches!(inner.reason, Reason::Allowed(_)) && inner.at.matches('/').count() <= 1
 }
 
 /// The branch that was most likely meant: right type, right discriminator, fewest faults.
-fn best(branches: &[Arc<[Fault]>]) -> Option<&Arc<[Fault]>> {
+fn best(branches: &[Arc<[EngineError]>]) -> Option<&Arc<[EngineError]>> {
     let open = branches.iter().filter(|branch| decisive(branch).is_none());
     let meant = open.min_by_key(|branch| branch.len());
     meant.or_else(|| branches.iter().find(|branch| branch.iter().any(is_word_of)))
 }
 
 /// A word that is none of an enum, where the enum stands for the value itself (ruling R22).
-fn is_word_of(inner: &Fault) -> bool {
+fn is_word_of(inner: &EngineError) -> bool {
     inner.at.is_empty() && matches!(inner.reason, Reason::Allowed(_))
 }
 

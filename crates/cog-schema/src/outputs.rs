@@ -6,19 +6,19 @@ mod unasked;
 use cog_json::{Node, Path, Segment, Value};
 
 use crate::contract::Contract;
-use crate::shape::{Id, Interest, Shape, Trail, Visit};
+use crate::shape::{Id, PathStack, SchemaNode, Visit, WalkFilter};
 
-pub use self::needed::NamedPlace;
+pub use self::needed::NamedSlot;
 
 /// Members in which the medium itself is; an object that has one of them holds it already.
 const CONTENT: [&str; 3] = ["data", "url", "path"];
 
 /// More values than these are not looked at for free places.
-const MOST_LOOKS: usize = 10_000;
+const MAX_LOOKS: usize = 10_000;
 
 /// A place of the data that holds a medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MediaPlace {
+pub struct MediaSlot {
     /// The place, from `data`.
     pub path: Path,
     /// The members that it may have; none where it may have any.
@@ -29,7 +29,7 @@ pub struct MediaPlace {
 
 /// A medium that is to be put into an answer.
 #[derive(Debug, Clone, Copy)]
-pub struct ToPlace<'a> {
+pub struct Placement<'a> {
     /// Its type, `image/png`.
     pub media_type: &'a str,
     /// How it is to be delivered: `base64`, `file` or `url`. A place that takes base64 alone takes it all the same.
@@ -45,7 +45,7 @@ struct Free {
     list: Option<(usize, usize)>,
 }
 
-impl MediaPlace {
+impl MediaSlot {
     /// Whether a medium may stand there in this form: `base64`, `file` or `url`.
     pub fn takes(&self, form: &str) -> bool {
         self.forms.contains(&form)
@@ -60,25 +60,25 @@ impl MediaPlace {
 impl Contract {
     /// Whether the schema of the data has a place for media at all.
     pub fn has_media_outputs(&self) -> bool {
-        self.data.as_ref().is_some_and(|part| self.shapes.sees(part.shape, Interest::OUTPUT))
+        self.data.as_ref().is_some_and(|part| self.shapes.sees(part.shape, WalkFilter::OUTPUT))
     }
 
     /// Whether there are places for media at or below a place of the data.
     pub fn has_media_outputs_at(&self, path: &Path) -> bool {
         let Some(part) = &self.data else { return false };
         let ids = self.shapes.follow(part.shape, path.segments().skip(1));
-        ids.iter().any(|id| self.shapes.sees(*id, Interest::OUTPUT))
+        ids.iter().any(|id| self.shapes.sees(*id, WalkFilter::OUTPUT))
     }
 
     /// Where media stand in data already, as objects of a place for media, in the order of the data.
-    pub fn media_outputs(&self, data: Node<'_>) -> Vec<MediaPlace> {
+    pub fn media_outputs(&self, data: Node<'_>) -> Vec<MediaSlot> {
         let mut walk = OutputWalk { paths: Vec::new() };
         if let Some(part) = &self.data {
-            self.shapes.walk(&[part.shape], data, &Trail::root("data"), &mut walk);
+            self.shapes.walk(&[part.shape], data, &PathStack::root("data"), &mut walk);
         }
         let held = |path: Path| {
             let schemas = self.schemas_at(&path, data);
-            MediaPlace { members: self.members_of(&schemas), forms: self.forms_of(&schemas), path }
+            MediaSlot { members: self.members_of(&schemas), forms: self.forms_of(&schemas), path }
         };
         walk.paths.into_iter().map(held).collect()
     }
@@ -86,7 +86,7 @@ impl Contract {
     /// Where media go, in their order: each into the first place that is free and takes its type, in the order of the
     /// schema. A place is free where nothing stands, a null, or an object without content; a list takes as many as its
     /// `maxItems` allows. None for what finds no place.
-    pub fn place_media(&self, data: Node<'_>, media: &[ToPlace<'_>]) -> Vec<Option<MediaPlace>> {
+    pub fn place_media(&self, data: Node<'_>, media: &[Placement<'_>]) -> Vec<Option<MediaSlot>> {
         let mut free = Vec::new();
         if let Some(part) = &self.data {
             let mut seek = Seek { contract: self, free: &mut free, within: Vec::new(), looks: 0 };
@@ -97,7 +97,7 @@ impl Contract {
         media.iter().map(|one| self.take(&mut free, *one)).collect()
     }
 
-    fn take(&self, free: &mut Vec<Free>, medium: ToPlace<'_>) -> Option<MediaPlace> {
+    fn take(&self, free: &mut Vec<Free>, medium: Placement<'_>) -> Option<MediaSlot> {
         let at = free.iter().position(|place| self.takes(&place.schemas, medium))?;
         let place = free.get_mut(at)?;
         let mut path = place.path.clone();
@@ -112,11 +112,11 @@ impl Contract {
                 free.remove(at);
             }
         }
-        Some(MediaPlace { path, members, forms })
+        Some(MediaSlot { path, members, forms })
     }
 
     /// Whether the schemas of a place take a medium, as it is to be delivered or at least as base64.
-    fn takes(&self, schemas: &[Id], medium: ToPlace<'_>) -> bool {
+    fn takes(&self, schemas: &[Id], medium: Placement<'_>) -> bool {
         let forms = [medium.form, "base64"];
         self.agree(schemas, "media_type", medium.media_type)
             && forms.iter().any(|form| self.agree(schemas, "type", form))
@@ -129,7 +129,7 @@ impl Contract {
     /// Whether a member may be this word: by all schemas that speak for certain, and by one that describes a medium.
     fn agree(&self, schemas: &[Id], member: &str, word: &str) -> bool {
         let word = Value::from(serde_json::Value::from(word));
-        let agrees = |shape: &Shape| {
+        let agrees = |shape: &SchemaNode| {
             let check = shape.property(member).and_then(|id| self.check_of(id));
             check.is_none_or(|check| check.accepts(word.node()))
         };
@@ -178,7 +178,7 @@ impl Seek<'_> {
         let shapes = &self.contract.shapes;
         let schemas = shapes.all_possible(ids);
         self.looks += 1;
-        if self.looks > MOST_LOOKS || !schemas.iter().any(|id| shapes.sees(*id, Interest::OUTPUT)) {
+        if self.looks > MAX_LOOKS || !schemas.iter().any(|id| shapes.sees(*id, WalkFilter::OUTPUT)) {
             return;
         }
         let node = node.filter(|node| !node.is_null());
@@ -272,18 +272,18 @@ struct OutputWalk {
 }
 
 impl Visit for OutputWalk {
-    fn interest(&self) -> Interest {
-        Interest::OUTPUT
+    fn interest(&self) -> WalkFilter {
+        WalkFilter::OUTPUT
     }
 
-    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>) {
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>) {
         if shape.is_output && node.is_object() && !is_stub(node) {
             self.paths.push(trail.path());
             self.paths.dedup();
         }
     }
 
-    fn unnamed(&mut self, _member: Node<'_>, _trail: &Trail<'_>) {}
+    fn unnamed(&mut self, _member: Node<'_>, _trail: &PathStack<'_>) {}
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::dialect::{Profile, anthropic, gemini, json_schema, ollama, openai_str
 
 use self::walk::Walk;
 
-pub use self::account::{Fate, Loss};
+pub use self::account::{Loss, LossKind};
 
 /// What a vendor is told of a contract.
 #[derive(Debug, Clone, PartialEq)]

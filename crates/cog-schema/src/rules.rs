@@ -9,7 +9,7 @@ pub struct Rules {
     pub overflow: Overflow,
     /// Words beyond the enums (ruling R22).
     pub enums: Enums,
-    /// The format of the module's folder.
+    /// The format of the module's directory.
     pub format: Format,
     /// The module's tier.
     pub tier: Option<Tier>,

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use cog_json::{Node, NodeId, Segment};
 
 use crate::contract::Contract;
-use crate::engine::{Fault, MOST_FAULTS, Reason};
-use crate::shape::{Id, Shape};
+use crate::engine::{EngineError, MAX_VIOLATIONS, Reason};
+use crate::shape::{Id, SchemaNode};
 use crate::subschema::token;
 
 pub(crate) use self::own::own;
@@ -25,13 +25,13 @@ pub(crate) use self::own::own;
 pub(crate) struct Search<'c> {
     contract: &'c Contract,
     verdicts: Known<bool>,
-    lists: Known<Arc<[Fault]>>,
+    lists: Known<Arc<[EngineError]>>,
 }
 
 /// What is known already of schemas and values.
 type Known<T> = RefCell<HashMap<(Id, NodeId), T>>;
 
-/// Takes a step into a value, the schema that applies there, and the value there; says whether to go on.
+/// MediaCapabilities a step into a value, the schema that applies there, and the value there; says whether to go on.
 type Act<'a, 'n> = &'a mut dyn FnMut(Segment<'_>, Id, Node<'n>) -> bool;
 
 impl<'c> Search<'c> {
@@ -53,8 +53,8 @@ impl<'c> Search<'c> {
         verdict
     }
 
-    /// What does not fit, with places from the value; the first [`MOST_FAULTS`]. Empty only where the value fits.
-    pub(crate) fn list(&self, id: Id, node: Node<'_>) -> Arc<[Fault]> {
+    /// What does not fit, with places from the value; the first [`MAX_VIOLATIONS`]. Empty only where the value fits.
+    pub(crate) fn list(&self, id: Id, node: Node<'_>) -> Arc<[EngineError]> {
         if self.fits(id, node) {
             return Arc::default();
         }
@@ -62,7 +62,7 @@ impl<'c> Search<'c> {
         if let Some(known) = self.lists.borrow().get(&key) {
             return Arc::clone(known);
         }
-        let list: Arc<[Fault]> = self.collect(id, node).into();
+        let list: Arc<[EngineError]> = self.collect(id, node).into();
         self.lists.borrow_mut().insert(key, Arc::clone(&list));
         list
     }
@@ -80,7 +80,7 @@ impl<'c> Search<'c> {
             && self.conditional(shape, node).into_iter().all(fits)
     }
 
-    fn collect(&self, id: Id, node: Node<'_>) -> Vec<Fault> {
+    fn collect(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
         let shape = self.contract.shapes.get(id);
         let own = self.own_faults(id, shape, node);
         let (unexpected, mut found): (Vec<_>, Vec<_>) =
@@ -88,18 +88,18 @@ impl<'c> Search<'c> {
         each_inside(shape, node, &mut |step, id, inner| {
             let list = self.list(id, inner);
             found.extend(list.iter().map(|fault| fault.below(&pointer(step))));
-            found.len() < MOST_FAULTS
+            found.len() < MAX_VIOLATIONS
         });
         for id in shape.links.all.iter().copied().chain(self.conditional(shape, node)) {
             add_untold(&mut found, &self.list(id, node));
         }
         self.collect_branches(shape, node, &mut found);
         found.extend(unexpected);
-        found.truncate(MOST_FAULTS);
+        found.truncate(MAX_VIOLATIONS);
         found
     }
 
-    fn own_faults(&self, id: Id, shape: &Shape, node: Node<'_>) -> Vec<Fault> {
+    fn own_faults(&self, id: Id, shape: &SchemaNode, node: Node<'_>) -> Vec<EngineError> {
         let Some(check) = self.contract.own_check(id) else {
             return vec![fault(shape, "", Reason::Other("the schema cannot be checked".to_owned()))];
         };
@@ -108,7 +108,7 @@ impl<'c> Search<'c> {
         faults
     }
 
-    fn collect_branches(&self, shape: &Shape, node: Node<'_>, found: &mut Vec<Fault>) {
+    fn collect_branches(&self, shape: &SchemaNode, node: Node<'_>, found: &mut Vec<EngineError>) {
         let links = &shape.links;
         for (keyword, branches) in [("anyOf", &links.any), ("oneOf", &links.one)] {
             match branches.iter().filter(|id| self.fits(**id, node)).count() {
@@ -129,13 +129,13 @@ impl<'c> Search<'c> {
         }
     }
 
-    fn contains(&self, shape: &Shape, node: Node<'_>) -> bool {
+    fn contains(&self, shape: &SchemaNode, node: Node<'_>) -> bool {
         let Some(id) = shape.links.contains.filter(|_| node.is_array()) else { return true };
         node.elements().any(|element| self.fits(id, element))
     }
 
     /// The schemas that apply because of what the value is: `then` or `else`, and `dependencies`.
-    fn conditional(&self, shape: &Shape, node: Node<'_>) -> Vec<Id> {
+    fn conditional(&self, shape: &SchemaNode, node: Node<'_>) -> Vec<Id> {
         let condition = shape.links.condition.and_then(
             |(condition, then, other)| {
                 if self.fits(condition, node) { then } else { other }
@@ -147,7 +147,7 @@ impl<'c> Search<'c> {
 }
 
 /// Goes through the members and items of a value, each with the schemas that apply to it. Whether it got to the end.
-fn each_inside<'n>(shape: &Shape, node: Node<'n>, act: Act<'_, 'n>) -> bool {
+fn each_inside<'n>(shape: &SchemaNode, node: Node<'n>, act: Act<'_, 'n>) -> bool {
     let mut cursor = 0;
     let mut schemas = Vec::new();
     for (key, member) in node.members() {
@@ -162,18 +162,18 @@ fn each_inside<'n>(shape: &Shape, node: Node<'n>, act: Act<'_, 'n>) -> bool {
 }
 
 /// Adds what is not told already: two schemas of a value may lead to the same third.
-fn add_untold(found: &mut Vec<Fault>, more: &[Fault]) {
+fn add_untold(found: &mut Vec<EngineError>, more: &[EngineError]) {
     for fault in more {
         let is_told = found.iter().any(|other| other.at == fault.at && other.schema == fault.schema);
-        if !is_told && found.len() < MOST_FAULTS {
+        if !is_told && found.len() < MAX_VIOLATIONS {
             found.push(fault.clone());
         }
     }
 }
 
-fn fault(shape: &Shape, keyword: &str, reason: Reason) -> Fault {
+fn fault(shape: &SchemaNode, keyword: &str, reason: Reason) -> EngineError {
     let schema = format!("{}/{keyword}", shape.pointer);
-    Fault { at: String::new(), keyword: keyword.to_owned(), schema, reason }
+    EngineError { at: String::new(), keyword: keyword.to_owned(), schema, reason }
 }
 
 fn pointer(step: Segment<'_>) -> String {

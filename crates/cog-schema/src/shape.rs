@@ -23,7 +23,7 @@ use self::links::Links;
 use self::names::Names;
 
 pub(crate) use self::build::is_output;
-pub(crate) use self::trail::Trail;
+pub(crate) use self::trail::PathStack;
 pub(crate) use self::walk::Visit;
 
 /// One schema of the graph.
@@ -32,8 +32,8 @@ pub(crate) struct Id(u32);
 
 /// All schemas that a document reaches.
 #[derive(Debug)]
-pub(crate) struct Shapes {
-    shapes: Vec<Shape>,
+pub(crate) struct SchemaGraph {
+    shapes: Vec<SchemaNode>,
     by_pointer: HashMap<String, Id>,
     /// There are very many ways through them.
     pub(crate) are_wide: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Shapes {
 
 /// What a schema says about the structure of a value.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
+pub(crate) struct SchemaNode {
     /// Where the schema stands in the document.
     pub(crate) pointer: String,
     /// It is the pattern of an extensible enum (ruling R22).
@@ -66,7 +66,7 @@ pub(crate) struct Shape {
     /// What it demands, where that is seen at a glance.
     plain: Option<Plain>,
     /// What there is to see here and below.
-    interest: Interest,
+    interest: WalkFilter,
 }
 
 /// What `additionalProperties` says.
@@ -83,43 +83,43 @@ enum Rest {
 
 /// What a walk looks for; parts of the graph without it are passed over.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Interest(u8);
+pub(crate) struct WalkFilter(u8);
 
-impl Interest {
+impl WalkFilter {
     /// Objects that may have members the schema does not name.
-    pub(crate) const UNNAMED: Interest = Interest(1);
+    pub(crate) const UNNAMED: WalkFilter = WalkFilter(1);
     /// Extensible enums.
-    pub(crate) const WORD: Interest = Interest(2);
+    pub(crate) const WORD: WalkFilter = WalkFilter(2);
     /// Media inputs.
-    pub(crate) const MEDIA: Interest = Interest(4);
+    pub(crate) const MEDIA: WalkFilter = WalkFilter(4);
     /// Media of an answer.
-    pub(crate) const OUTPUT: Interest = Interest(8);
+    pub(crate) const OUTPUT: WalkFilter = WalkFilter(8);
 
     /// Everything: nothing is passed over.
-    pub(crate) const ALL: Interest = Interest(u8::MAX);
+    pub(crate) const ALL: WalkFilter = WalkFilter(u8::MAX);
 
-    pub(crate) const fn with(self, other: Interest) -> Interest {
-        Interest(self.0 | other.0)
+    pub(crate) const fn with(self, other: WalkFilter) -> WalkFilter {
+        WalkFilter(self.0 | other.0)
     }
 
-    const fn meets(self, other: Interest) -> bool {
-        self.0 & other.0 != 0 || other.0 == Interest::ALL.0
+    const fn meets(self, other: WalkFilter) -> bool {
+        self.0 & other.0 != 0 || other.0 == WalkFilter::ALL.0
     }
 }
 
-impl Shapes {
+impl SchemaGraph {
     /// The schema at a JSON pointer.
     pub(crate) fn at(&self, pointer: &str) -> Option<Id> {
         self.by_pointer.get(pointer).copied()
     }
 
     /// The schemas that apply to a value for certain when this one does.
-    pub(crate) fn certain(&self, id: Id) -> impl Iterator<Item = &Shape> {
+    pub(crate) fn certain(&self, id: Id) -> impl Iterator<Item = &SchemaNode> {
         self.get(id).certain.iter().map(|id| self.get(*id))
     }
 
     /// The schemas that may apply to a value when this one does.
-    pub(crate) fn possible(&self, id: Id) -> impl Iterator<Item = &Shape> {
+    pub(crate) fn possible(&self, id: Id) -> impl Iterator<Item = &SchemaNode> {
         self.get(id).possible.iter().map(|id| self.get(*id))
     }
 
@@ -152,12 +152,12 @@ impl Shapes {
     }
 
     /// Whether there is anything of interest at a schema or below it.
-    pub(crate) fn sees(&self, id: Id, interest: Interest) -> bool {
+    pub(crate) fn sees(&self, id: Id, interest: WalkFilter) -> bool {
         self.get(id).interest.meets(interest)
     }
 
     /// All schemas.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Shape> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &SchemaNode> {
         self.shapes.iter()
     }
 
@@ -167,12 +167,12 @@ impl Shapes {
     }
 
     #[expect(clippy::indexing_slicing, reason = "an Id is made only by the graph that it indexes")]
-    pub(crate) fn get(&self, id: Id) -> &Shape {
+    pub(crate) fn get(&self, id: Id) -> &SchemaNode {
         &self.shapes[id.index()]
     }
 }
 
-impl Shape {
+impl SchemaNode {
     /// The members that the schema names, in its order, with their schemas.
     pub(crate) fn properties(&self) -> impl Iterator<Item = (&str, Id)> {
         self.properties.iter()

@@ -22,17 +22,17 @@ fn distance(left: &str, right: &str) -> usize {
 
 /// `` `a`, `b` or `c` ``, cut after a dozen.
 pub(crate) fn either(words: &[String]) -> String {
-    const MOST: usize = 12;
+    const MAX: usize = 12;
     match words {
         [] => "nothing".to_owned(),
         [only] => only.clone(),
-        [.., last] if words.len() <= MOST => {
+        [.., last] if words.len() <= MAX => {
             let head = words.iter().take(words.len() - 1).cloned().collect::<Vec<_>>();
             format!("{} or {last}", head.join(", "))
         }
         _ => {
-            let head = words.iter().take(MOST).cloned().collect::<Vec<_>>();
-            format!("{} and {} more", head.join(", "), words.len() - MOST)
+            let head = words.iter().take(MAX).cloned().collect::<Vec<_>>();
+            format!("{} and {} more", head.join(", "), words.len() - MAX)
         }
     }
 }

@@ -8,19 +8,19 @@ use axum::{
 };
 use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
-use cog_run::{RunInput, StopReason};
+use cog_run::{CancelReason, RunInput};
 use cog_spec::Envelope;
 
 use crate::{
     answer,
-    fault::Fault,
+    error::ApiError,
     follow::{begin, follow},
     guard::Client,
-    media::Lent,
+    media::UploadLease,
     negotiate::Delivery,
     request::{ExecuteBody, Options},
     state::App,
-    timing::{self, Spent},
+    timing::{self, Timing},
     transport::Wire,
 };
 
@@ -30,21 +30,25 @@ const WARNING: HeaderName = HeaderName::from_static("x-cognitive-warning");
 const AFRESH: &str = "SESSION_AFRESH; fallback=new_stream; reason=not_resumable";
 
 /// What is to run, for whom.
-pub(crate) struct Order {
+pub(crate) struct ExecuteRequest {
     pub(crate) module: Arc<Module>,
     /// The name by which the module was asked for.
     pub(crate) name: String,
     pub(crate) body: ExecuteBody,
     pub(crate) client: Client,
     /// The files that came with it, kept until it has run.
-    pub(crate) files: Vec<Lent>,
+    pub(crate) files: Vec<UploadLease>,
 }
 
 /// Answers an execute request.
 ///
 /// # Errors
 /// What is known before the provider is asked (ruling R54).
-pub(crate) async fn deliver(app: &App, order: Order, delivery: Delivery) -> Result<Response, Fault> {
+pub(crate) async fn deliver(
+    app: &App,
+    order: ExecuteRequest,
+    delivery: Delivery,
+) -> Result<Response, ApiError> {
     if order.body.options.detach && order.body.recovery.is_none() {
         return detached(app, order);
     }
@@ -56,8 +60,8 @@ pub(crate) async fn deliver(app: &App, order: Order, delivery: Delivery) -> Resu
 }
 
 /// One envelope.
-async fn whole(app: &App, order: Order, delivery: Delivery) -> Response {
-    let Order { module, body, files: _files, .. } = order;
+async fn whole(app: &App, order: ExecuteRequest, delivery: Delivery) -> Response {
+    let ExecuteRequest { module, body, files: _files, .. } = order;
     let mut options = body.options;
     options.run.warnings.extend(delivery.warning());
     let input = RunInput::Json(body.input.unwrap_or_else(Value::null));
@@ -72,7 +76,7 @@ async fn whole(app: &App, order: Order, delivery: Delivery) -> Response {
 pub(crate) async fn answered(app: &App, module: &Arc<Module>, input: RunInput, options: Options) -> Response {
     let (envelope, waited) = timing::waiting(run(app, module, input, options)).await;
     let mut response = answer::envelope(&envelope);
-    response.extensions_mut().insert(Spent::Waiting(waited));
+    response.extensions_mut().insert(Timing::Waiting(waited));
     response
 }
 
@@ -82,12 +86,12 @@ pub(crate) async fn run(app: &App, module: &Arc<Module>, input: RunInput, option
     let mut answer = pin!(app.runtime.execute(module, input, options.run));
     tokio::select! {
         envelope = &mut answer => return envelope,
-        () = app.guard.drain.over() => stop.now(StopReason::Shutdown),
+        () = app.guard.drain.over() => stop.now(CancelReason::Shutdown),
     }
     answer.await
 }
 
-async fn stream(app: &App, order: Order, wire: Wire) -> Result<Response, Fault> {
+async fn stream(app: &App, order: ExecuteRequest, wire: Wire) -> Result<Response, ApiError> {
     let followed = follow(app, order).await?;
     let mut response = wire.response(followed.follower, &app.settings);
     if followed.is_afresh {
@@ -96,7 +100,7 @@ async fn stream(app: &App, order: Order, wire: Wire) -> Result<Response, Fault> 
     Ok(response)
 }
 
-fn detached(app: &App, order: Order) -> Result<Response, Fault> {
+fn detached(app: &App, order: ExecuteRequest) -> Result<Response, ApiError> {
     let session = begin(app, order)?;
     let accepted = Accepted(session.id());
     let mut response = answer::json(StatusCode::ACCEPTED, &accepted);

@@ -1,13 +1,13 @@
 //! From what is asked to a reader of its session: of one that begins, or of one that is resumed (docs/spec/streaming.md).
 
-use cog_run::sessions::{After, Follower, ResumeError, ResumeFrom, RunSpec, Session, Start};
+use cog_run::sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, Start, Subscriber};
 use cog_spec::{Code, Warning, WarningCode};
 
-use crate::{deliver::Order, fault::Fault, guard::Client, media::Lent, state::App};
+use crate::{deliver::ExecuteRequest, error::ApiError, guard::Client, media::UploadLease, state::App};
 
 /// A reader of a run.
 pub(crate) struct Followed {
-    pub(crate) follower: Follower,
+    pub(crate) follower: Subscriber,
     /// It reads from the beginning although it was to go on: what it was to go on from is gone, or is not right.
     pub(crate) is_afresh: bool,
 }
@@ -16,7 +16,7 @@ pub(crate) struct Followed {
 ///
 /// # Errors
 /// What is known before the provider is asked; E4012 to E4014 where a session cannot be resumed.
-pub(crate) async fn follow(app: &App, mut order: Order) -> Result<Followed, Fault> {
+pub(crate) async fn follow(app: &App, mut order: ExecuteRequest) -> Result<Followed, ApiError> {
     let Some((id, from)) = order.body.recovery.take() else {
         return Ok(Followed { follower: begin(app, order)?.follow(After::Start), is_afresh: false });
     };
@@ -48,7 +48,7 @@ pub(crate) async fn reread(
     id: &str,
     client: &Client,
     from: Option<ResumeFrom>,
-) -> Result<Follower, Fault> {
+) -> Result<Subscriber, ApiError> {
     let follower = match from {
         Some(from) => resume(app, id, client, from).await?,
         None => {
@@ -64,12 +64,12 @@ pub(crate) async fn reread(
 ///
 /// # Errors
 /// What is known before the provider is asked.
-pub(crate) fn begin(app: &App, mut order: Order) -> Result<Session, Fault> {
+pub(crate) fn begin(app: &App, mut order: ExecuteRequest) -> Result<Session, ApiError> {
     let slot = app.slot(&order.client)?;
     let Some(input) = order.body.input else {
-        return Err(Fault::new(Code::MissingRequiredField, "the body has no `input`"));
+        return Err(ApiError::new(Code::MissingRequiredField, "the body has no `input`"));
     };
-    order.files.iter_mut().for_each(Lent::let_return);
+    order.files.iter_mut().for_each(UploadLease::let_return);
     let slot = Box::new((slot, order.files));
     let detached = order.body.options.detach;
     let spec = RunSpec { module: order.name, input, options: order.body.options.run };
@@ -81,9 +81,9 @@ pub(crate) fn begin(app: &App, mut order: Order) -> Result<Session, Fault> {
 async fn resume_run(
     app: &App,
     id: &str,
-    order: &Order,
+    order: &ExecuteRequest,
     from: ResumeFrom,
-) -> Result<Result<Follower, ResumeError>, Fault> {
+) -> Result<Result<Subscriber, ResumeError>, ApiError> {
     let session = app.sessions.get(id, &order.client.owner());
     match session.is_some_and(|session| session.module != order.name) {
         true => Ok(Err(ResumeError::Unknown)),
@@ -97,7 +97,7 @@ async fn resume(
     id: &str,
     client: &Client,
     from: ResumeFrom,
-) -> Result<Result<Follower, ResumeError>, Fault> {
+) -> Result<Result<Subscriber, ResumeError>, ApiError> {
     let slot = app.slot(client)?;
     Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, slot).await)
 }

@@ -28,8 +28,8 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-pub use origin::NoOrigin;
-pub use token::{TokenFileError, Tokens, Unguarded};
+pub use origin::InvalidOrigin;
+pub use token::{MissingAuthError, TokenFileError, Tokens};
 
 pub(crate) use client::Client;
 pub(crate) use drain::Drain;
@@ -38,12 +38,12 @@ pub(crate) use origin::{Origins, Page};
 pub(crate) use rate::Rates;
 pub(crate) use refusal::Refusal;
 pub(crate) use slots::Slots;
-pub(crate) use stall::Stall;
+pub(crate) use stall::WriteTimeout;
 pub(crate) use token::Access;
 pub(crate) use trace::trace_id;
 
 use crate::{metrics::Metrics, routes::pages, timing};
-use account::Account;
+use account::RequestLog;
 
 /// The guards of a server, and what they count.
 #[derive(Clone)]
@@ -79,10 +79,10 @@ impl std::ops::Deref for Guard {
 
 /// The middleware: lets a request in or answers it with why not, and keeps its account.
 ///
-/// The handler finds a [`Client`], a [`Host`] and a [`trace::Trace`] in the extensions; it may leave a [`timing::Spent`] in those of
+/// The handler finds a [`Client`], a [`Host`] and a [`trace::Trace`] in the extensions; it may leave a [`timing::Timing`] in those of
 /// its response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
-    let mut account = Account::open(&request, guard.metrics.clone(), guard.drain.enter());
+    let mut account = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
     let (page, host) = guard.page(&request);
     let admitted = host.and_then(|host| Ok((host, guard.admit(&request)?)));
     let mut response = match admitted {
@@ -133,7 +133,7 @@ impl Guards {
     }
 
     /// The headers that every answer has.
-    fn mark(&self, response: &mut Response, page: &Page, account: &Account) {
+    fn mark(&self, response: &mut Response, page: &Page, account: &RequestLog) {
         let spent = response.extensions().get().copied();
         let headers: &mut HeaderMap = response.headers_mut();
         headers.insert(trace::REQUEST_ID, account.trace().request_id.clone());

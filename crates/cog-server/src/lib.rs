@@ -14,7 +14,7 @@
 mod answer;
 mod capability;
 mod deliver;
-mod fault;
+mod error;
 mod follow;
 mod guard;
 mod media;
@@ -33,7 +33,7 @@ mod transport;
 
 pub use crate::{
     capability::capabilities,
-    guard::{NoOrigin, TokenFileError, Tokens, Unguarded},
+    guard::{InvalidOrigin, MissingAuthError, TokenFileError, Tokens},
     media::{MediaStore, UploadSettings},
     metrics::Metrics,
     openapi::openapi,

@@ -22,7 +22,7 @@ pub(crate) use self::{
     receive::receive,
     serve::serve,
     span::Span,
-    store::Lent,
-    ticket::{Progress, Ticket, Wanted},
+    store::UploadLease,
+    ticket::{Progress, UploadTicket, Wanted},
 };
 pub use self::{settings::UploadSettings, store::MediaStore};

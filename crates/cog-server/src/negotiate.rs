@@ -7,7 +7,7 @@ use cog_spec::{Code, ErrorBody, ResponseMode, Warning};
 
 pub(crate) use self::accept::{Accept, Preferred};
 use crate::{
-    fault::Fault,
+    error::ApiError,
     request::{Mode, Options},
     transport::Wire,
 };
@@ -29,7 +29,7 @@ pub(crate) enum Delivery {
 }
 
 /// What a request says about how it wants to be answered.
-pub(crate) struct Wishes<'a> {
+pub(crate) struct ResponsePreference<'a> {
     /// Its headers.
     pub(crate) headers: &'a HeaderMap,
     /// Its query string.
@@ -38,12 +38,12 @@ pub(crate) struct Wishes<'a> {
     pub(crate) options: &'a Options,
 }
 
-impl Wishes<'_> {
+impl ResponsePreference<'_> {
     /// How the request is answered by a module of this mode.
     ///
     /// # Errors
     /// E1004 for a mode that is none; E4010 where a stream is required of a module that has none.
-    pub(crate) fn delivery(&self, module: ResponseMode) -> Result<Delivery, Fault> {
+    pub(crate) fn delivery(&self, module: ResponseMode) -> Result<Delivery, ApiError> {
         let accept = Accept::of(self.headers);
         let asked = match self.asked()? {
             Some(mode) => Some(mode),
@@ -60,7 +60,7 @@ impl Wishes<'_> {
 
     /// The mode that the request names, strongest first: header, body, query. One that cannot be read is told even
     /// where a stronger one can.
-    fn asked(&self) -> Result<Option<Mode>, Fault> {
+    fn asked(&self) -> Result<Option<Mode>, ApiError> {
         let header = self.headers.get(MODE_HEADER).map(|value| value.to_str().unwrap_or("?"));
         let header =
             header.map(|word| Mode::read(word, "the header X-Cognitive-Response-Mode")).transpose()?;
@@ -69,7 +69,7 @@ impl Wishes<'_> {
         Ok(header.or(self.options.asked()).or(query))
     }
 
-    fn instead(&self) -> Result<Delivery, Fault> {
+    fn instead(&self) -> Result<Delivery, ApiError> {
         match self.options.require_streaming {
             true => Err(not_streaming()),
             false => Ok(Delivery::WholeInstead),
@@ -78,7 +78,7 @@ impl Wishes<'_> {
 }
 
 /// E4010: the module answers with one envelope alone.
-pub(crate) fn not_streaming() -> Fault {
+pub(crate) fn not_streaming() -> ApiError {
     let message = "the module answers in one piece (`response.mode: sync`), and a stream is required";
     ErrorBody::new(Code::StreamingNotSupported, message)
         .suggest("leave out require_streaming, or choose a module whose mode is streaming or both")

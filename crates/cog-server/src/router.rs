@@ -14,7 +14,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
-    fault::Fault,
+    error::ApiError,
     guard,
     routes::{about, execute, legacy, media, modules, pages, sessions, socket},
     state::App,
@@ -60,15 +60,15 @@ pub(crate) fn described() -> OpenApiRouter<App> {
         .routes(routes!(legacy::show))
 }
 
-async fn unknown_route(request: Request) -> Fault {
+async fn unknown_route(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(200).collect();
-    Fault::new(Code::InvalidReference, format!("there is no route `{}`", path.escape_debug()))
+    ApiError::new(Code::InvalidReference, format!("there is no route `{}`", path.escape_debug()))
         .suggest("GET / lists the routes")
         .with_status(StatusCode::NOT_FOUND)
 }
 
-async fn unknown_method(method: Method) -> Fault {
-    Fault::new(Code::UnsupportedValue, format!("this route does not take {method}"))
+async fn unknown_method(method: Method) -> ApiError {
+    ApiError::new(Code::UnsupportedValue, format!("this route does not take {method}"))
         .suggest("the header Allow says what it takes")
         .with_status(StatusCode::METHOD_NOT_ALLOWED)
 }

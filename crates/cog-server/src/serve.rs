@@ -15,7 +15,7 @@ use tower::Service as _;
 
 use crate::{
     ServerSettings,
-    guard::{Guard, Stall},
+    guard::{Guard, WriteTimeout},
 };
 
 /// How long the last chunks and answers have to reach their clients once everything was stopped.
@@ -103,7 +103,8 @@ impl Connections {
         // Chunks are small and are to leave at once.
         let _ = stream.set_nodelay(true);
         let metrics = self.guard.metrics.clone();
-        let stream = Stall::new(stream, self.slow_reader, move || metrics.http.slow_reader()).in_place(place);
+        let stream =
+            WriteTimeout::new(stream, self.slow_reader, move || metrics.http.slow_reader()).in_place(place);
         let (http, router) = (self.http.clone(), self.router.clone());
         self.open.spawn(connection(http, stream, router, peer, self.closing.subscribe()));
     }
@@ -128,7 +129,7 @@ async fn accept(
 
 async fn connection(
     http: http1::Builder,
-    stream: Stall<TcpStream>,
+    stream: WriteTimeout<TcpStream>,
     router: Router,
     peer: SocketAddr,
     mut closing: watch::Receiver<bool>,

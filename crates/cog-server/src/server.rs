@@ -1,7 +1,7 @@
 use std::{future::Future, net::SocketAddr};
 
 use axum::Router;
-use cog_run::{Runtime, StopReason, sessions::Sessions};
+use cog_run::{CancelReason, Runtime, sessions::Sessions};
 use tokio::net::TcpListener;
 
 use crate::{
@@ -60,7 +60,7 @@ impl Server {
     ) -> Result<(), SetupError> {
         let app = self.app(listener.local_addr()?)?;
         let router = router::build(app.clone()).0;
-        let stop = || self.sessions.stop_all(StopReason::Shutdown);
+        let stop = || self.sessions.stop_all(CancelReason::Shutdown);
         serve::serve(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
         Ok(())
     }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::{
     UploadSettings,
-    guard::{Access, NoOrigin, Origins, Tokens, Unguarded},
+    guard::{Access, InvalidOrigin, MissingAuthError, Origins, Tokens},
 };
 
 /// Every limit of a server, each with its default (docs/server.md).
@@ -91,10 +91,10 @@ pub struct AccessSettings {
 pub enum SetupError {
     /// It would stand open to other machines.
     #[error(transparent)]
-    Unguarded(#[from] Unguarded),
+    MissingAuth(#[from] MissingAuthError),
     /// An origin that is none.
     #[error(transparent)]
-    Origin(#[from] NoOrigin),
+    Origin(#[from] InvalidOrigin),
     /// The listener does not say where it listens.
     #[error("the listener has no address: {0}")]
     Listener(#[from] std::io::Error),
@@ -104,7 +104,7 @@ impl SetupError {
     /// What to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
-            Self::Unguarded(error) => error.suggestion(),
+            Self::MissingAuth(error) => error.suggestion(),
             Self::Origin(_) => "write --allow-origin https://app.example",
             Self::Listener(_) => "bind the listener first",
         }

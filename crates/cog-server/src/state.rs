@@ -7,7 +7,7 @@ use cog_run::{Runtime, sessions::Sessions};
 
 use crate::{
     MediaStore, ServerSettings,
-    fault::Fault,
+    error::ApiError,
     guard::{Client, Guard, Host, trace_id},
     request::{MediaOutput, Options},
 };
@@ -45,7 +45,7 @@ impl App {
     ///
     /// # Errors
     /// 429 E4002 where there is none.
-    pub(crate) fn slot(&self, client: &Client) -> Result<Box<dyn Any + Send>, Fault> {
+    pub(crate) fn slot(&self, client: &Client) -> Result<Box<dyn Any + Send>, ApiError> {
         Ok(Box::new(self.guard.slots.take(client)?))
     }
 }

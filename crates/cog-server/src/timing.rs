@@ -14,7 +14,7 @@ pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-tim
 
 /// What a handler knows of the time that its answer took; it stands in the extensions of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spent {
+pub(crate) enum Timing {
     /// So much of it was waiting for the provider.
     Waiting(Duration),
     /// The answer is a stream: what has passed was getting it ready.
@@ -22,7 +22,7 @@ pub(crate) enum Spent {
 }
 
 /// The value of the header, in milliseconds: the whole time, and which part of it was whose.
-pub(crate) fn value(total: Duration, spent: Option<Spent>) -> HeaderValue {
+pub(crate) fn value(total: Duration, spent: Option<Timing>) -> HeaderValue {
     let mut text = String::with_capacity(64);
     let mut part = |name: &str, time: Duration| {
         let comma = if text.is_empty() { "" } else { ", " };
@@ -30,8 +30,8 @@ pub(crate) fn value(total: Duration, spent: Option<Spent>) -> HeaderValue {
     };
     match spent {
         None => part("total", total),
-        Some(Spent::Preparing) => part("prepare", total),
-        Some(Spent::Waiting(waited)) => {
+        Some(Timing::Preparing) => part("prepare", total),
+        Some(Timing::Waiting(waited)) => {
             part("total", total);
             part("provider", waited);
             part("cog", total.saturating_sub(waited));
@@ -77,14 +77,14 @@ mod tests {
     fn the_header_tells_whose_time_it_was() {
         let ms = Duration::from_millis;
         assert_eq!(
-            value(ms(12), Some(Spent::Waiting(ms(10)))),
+            value(ms(12), Some(Timing::Waiting(ms(10)))),
             "total;dur=12.000, provider;dur=10.000, cog;dur=2.000"
         );
         assert_eq!(
-            value(ms(1), Some(Spent::Waiting(ms(2)))),
+            value(ms(1), Some(Timing::Waiting(ms(2)))),
             "total;dur=1.000, provider;dur=2.000, cog;dur=0.000"
         );
-        assert_eq!(value(Duration::from_micros(250), Some(Spent::Preparing)), "prepare;dur=0.250");
+        assert_eq!(value(Duration::from_micros(250), Some(Timing::Preparing)), "prepare;dur=0.250");
         assert_eq!(value(ms(3), None), "total;dur=3.000");
     }
 

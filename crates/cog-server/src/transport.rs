@@ -7,10 +7,10 @@ mod stream;
 pub(crate) mod websocket;
 
 use axum::http::{HeaderName, HeaderValue, header};
-use cog_run::sessions::Follower;
+use cog_run::sessions::Subscriber;
 use cog_spec::Transport;
 
-use crate::{ServerSettings, timing::Spent};
+use crate::{ServerSettings, timing::Timing};
 pub(crate) use stream::Streamed;
 
 /// How a stream travels in the body of a response.
@@ -48,11 +48,15 @@ impl Wire {
     }
 
     /// What follows, as a response.
-    pub(crate) fn response(self, follower: Follower, settings: &ServerSettings) -> axum::response::Response {
+    pub(crate) fn response(
+        self,
+        follower: Subscriber,
+        settings: &ServerSettings,
+    ) -> axum::response::Response {
         let session = HeaderValue::from_str(follower.session_id());
         let body = Streamed::new(self, follower, settings.heartbeat).into_body();
         let mut response = axum::response::Response::new(body);
-        response.extensions_mut().insert(Spent::Preparing);
+        response.extensions_mut().insert(Timing::Preparing);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(self.media_type()));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

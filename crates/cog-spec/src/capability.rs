@@ -9,7 +9,7 @@ words! {
     Modality {
         /// Text; always supported.
         Text = "text",
-        /// Pictures.
+        /// Images.
         Image = "image",
         /// Sound.
         Audio = "audio",

@@ -132,13 +132,13 @@ codes! {
         "The declared media_type is not what the bytes are.",
         "Correct media_type, or leave it out where that is allowed.";
     MediaDimensionExceeded "E1015" "MEDIA_DIMENSION_EXCEEDED" Yes 422 None,
-        "A side of the picture or frame is too long.",
+        "A side of the image or frame is too long.",
         "Scale it down.";
     MediaDimensionTooSmall "E1016" "MEDIA_DIMENSION_TOO_SMALL" Yes 422 None,
-        "A side of the picture is shorter than the manifest asks.",
-        "Use a larger picture.";
+        "A side of the image is shorter than the manifest asks.",
+        "Use a larger image.";
     MediaPixelLimit "E1017" "MEDIA_PIXEL_LIMIT" Yes 422 None,
-        "The picture has too many pixels.",
+        "The image has too many pixels.",
         "Scale it down.";
     UploadExpired "E1018" "UPLOAD_EXPIRED" Yes 410 None,
         "The upload was not used in time.",

@@ -21,7 +21,7 @@ pub enum ModelEvent {
     Reasoning(String),
     /// A piece of a tool call.
     ToolCall(ToolCallDelta),
-    /// A picture or a sound that the model made, whole.
+    /// An image or a sound that the model made, whole.
     Media(ModelMedia),
     /// Tokens so far; a later one replaces an earlier one.
     Usage(Usage),

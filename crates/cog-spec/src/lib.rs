@@ -38,5 +38,5 @@ pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use schemas::Schema;
 pub use secret::Secret;
-pub use tier::{ChunkType, EnumStrategy, OnViolation, ResponseMode, Strictness, Tier, UnknownWord};
+pub use tier::{ChunkType, EnumStrategy, OnViolation, ParseEnumError, ResponseMode, Strictness, Tier};
 pub use warning::{Warning, WarningCode};

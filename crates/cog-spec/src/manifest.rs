@@ -7,7 +7,7 @@ use crate::{
 };
 
 words! {
-    /// Which of the five formats a folder has (ruling R5).
+    /// Which of the five formats a directory has (ruling R5).
     Format {
         /// `module.md`, two schema files, `constraints.yaml`, `prompt.txt`.
         V0 = "v0",
@@ -44,7 +44,7 @@ pub struct Manifest {
     pub version: String,
     /// What it is for, in a sentence.
     pub responsibility: String,
-    /// The format of the folder it was read from.
+    /// The format of the directory it was read from.
     pub format: Format,
     /// Its tier; none in v0, v1 and v2.1, which have no thresholds.
     pub tier: Option<Tier>,
@@ -359,11 +359,11 @@ impl Default for Modalities {
 pub struct MediaConstraints {
     /// The largest medium, in MB of 1,048,576 bytes.
     pub max_size_mb: Option<f64>,
-    /// The longest side of a picture, in pixels.
+    /// The longest side of an image, in pixels.
     pub max_dimension: Option<u32>,
-    /// The shortest side of a picture, in pixels.
+    /// The shortest side of an image, in pixels.
     pub min_dimension: Option<u32>,
-    /// The most pixels of a picture.
+    /// The most pixels of an image.
     pub max_pixels: Option<u64>,
     /// The longest sound or video, in seconds.
     pub max_duration_s: Option<f64>,

@@ -5,7 +5,7 @@ use thiserror::Error;
 /// A word that the specification does not know in this place.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{found}` is not one of {}", .allowed.join(", "))]
-pub struct UnknownWord {
+pub struct ParseEnumError {
     /// The word that was found.
     pub found: String,
     /// Every word that may stand there.
@@ -38,12 +38,12 @@ macro_rules! words {
         }
 
         impl ::std::str::FromStr for $name {
-            type Err = $crate::UnknownWord;
+            type Err = $crate::ParseEnumError;
 
             fn from_str(word: &str) -> Result<Self, Self::Err> {
                 match word {
                     $($word => Ok($name::$variant),)+
-                    _ => Err($crate::UnknownWord { found: word.to_owned(), allowed: $name::WORDS }),
+                    _ => Err($crate::ParseEnumError { found: word.to_owned(), allowed: $name::WORDS }),
                 }
             }
         }

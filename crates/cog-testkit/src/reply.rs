@@ -22,7 +22,7 @@ pub struct Reply {
     pub(crate) hang: bool,
 }
 
-/// A picture or a sound beside the text.
+/// An image or a sound beside the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Medium {
     pub(crate) media_type: String,

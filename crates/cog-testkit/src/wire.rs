@@ -90,7 +90,7 @@ impl Wire {
     pub fn stream(self, reply: &Reply) -> Vec<String> {
         match self {
             Wire::OpenAi => openai::stream(reply),
-            Wire::OpenAiImages => vec![openai::pictures(reply).to_string()],
+            Wire::OpenAiImages => vec![openai::images(reply).to_string()],
             Wire::Anthropic => anthropic::stream(reply),
             Wire::Gemini => gemini::stream(reply),
             Wire::Ollama => ollama::stream(reply),
@@ -101,7 +101,7 @@ impl Wire {
     pub fn whole(self, reply: &Reply) -> Value {
         match self {
             Wire::OpenAi => openai::whole(reply),
-            Wire::OpenAiImages => openai::pictures(reply),
+            Wire::OpenAiImages => openai::images(reply),
             Wire::Anthropic => anthropic::whole(reply),
             Wire::Gemini => gemini::whole(reply),
             Wire::Ollama => ollama::whole(reply),

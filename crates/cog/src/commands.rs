@@ -30,14 +30,14 @@ mod verify;
 
 use crate::{
     args::{Cli, Command},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
     settings::Environment,
 };
 
 /// Does what was typed.
-pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match cli.command {
         Command::Run(args) => run::run(&args, environment, console),
         Command::Render(args) => render::render(&args, environment, console),

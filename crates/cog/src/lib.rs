@@ -8,8 +8,8 @@
 
 mod args;
 mod commands;
+mod error;
 mod exit;
-mod fault;
 mod output;
 mod settings;
 mod typed;

@@ -20,7 +20,7 @@ pub(crate) use self::{
     plain::Plain,
     progress::Progress,
     table::Table,
-    talk::Complaint,
+    talk::ErrorReport,
     text::{width, wrap},
     tree::Layout,
 };

@@ -6,12 +6,12 @@ mod error;
 mod file;
 mod layers;
 mod media;
+mod redactor;
 mod renamed;
 mod server;
 mod shown;
 mod source;
 mod table;
-mod veil;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -33,12 +33,12 @@ pub(crate) use self::{
     environment::Environment,
     error::SettingsError,
     media::MediaSettings,
+    redactor::Redactor,
     renamed::{Deprecated, old_server_flag},
     server::{SERVER_SETTINGS, ServeSettings, ServerSetting},
     shown::Shown,
     source::{Setting, Source},
     table::Row,
-    veil::Veil,
 };
 
 /// The default maximum run time.

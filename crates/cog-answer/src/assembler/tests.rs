@@ -248,10 +248,10 @@ fn what_is_held_leaves_before_an_error() {
     for chunk_type in [ChunkType::Delta, ChunkType::Snapshot] {
         rules.response.chunk_type = chunk_type;
         let chunks = chunks(&rules, text, 9, None);
-        let mut picture = crate::picture::Picture::default();
-        chunks.iter().for_each(|chunk| picture.apply(chunk));
+        let mut image = crate::accumulator::DataAccumulator::default();
+        chunks.iter().for_each(|chunk| image.apply(chunk));
         let partial = envelope(fold(chunks))["partial_data"].clone();
-        assert_eq!(picture.into_data(), Some(partial));
+        assert_eq!(image.into_data(), Some(partial));
     }
 }
 

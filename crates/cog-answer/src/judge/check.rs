@@ -5,10 +5,10 @@ use cog_schema::{DataCheck, ExcessInsights};
 use cog_spec::{Meta, RepairRule, Warning, WarningCode};
 
 use super::{Failure, open::Opened};
-use crate::{AnswerRules, fault, meta, partial, place, repair::Ledger, repair::trim};
+use crate::{AnswerRules, error, meta, partial, place, repair::Ledger, repair::trim};
 
 /// Warnings about unknown fields; who has more of them knows by then.
-const MOST_TOLD: usize = 32;
+const MAX_TOLD: usize = 32;
 
 /// An answer that keeps its contract.
 pub(super) struct Checked {
@@ -34,7 +34,7 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     let warnings = warnings(unknown, check.excess_insights);
     let read = meta::read(meta.node());
     if violations.is_empty() && read.is_none() {
-        violations.push(fault::violation(
+        violations.push(error::violation(
             "meta.risk",
             "type",
             "the risk is neither a word nor `{custom, reason}`",
@@ -48,10 +48,10 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     };
     let meta = match read {
         Some(meta) if violations.is_empty() => meta,
-        _ => return Err(Box::new(failure(fault::of_violations(&violations)))),
+        _ => return Err(Box::new(failure(error::of_violations(&violations)))),
     };
     if rules.strict && !ledger.entries().is_empty() {
-        return Err(Box::new(failure(fault::repaired(ledger.entries()))));
+        return Err(Box::new(failure(error::repaired(ledger.entries()))));
     }
     let changed = check.excess_insights.map(|_| insights_path()).into_iter().collect();
     Ok(Checked { meta, states_risk, data, changed, ledger, warnings })
@@ -85,7 +85,7 @@ fn is_of_meta(path: &str) -> bool {
 }
 
 fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<ExcessInsights>) -> Vec<Warning> {
-    let unknown = unknown.take(MOST_TOLD).map(|path| {
+    let unknown = unknown.take(MAX_TOLD).map(|path| {
         Warning::new(WarningCode::UnknownFieldKept, format!("`{path}` is not in the schema; it was kept."))
     });
     let cut = excess.map(|excess| {

@@ -4,7 +4,7 @@ use cog_json::{Node, ToJson};
 use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
 
 use super::{Failure, Success, check::Checked, risk};
-use crate::{AnswerRules, fault, partial};
+use crate::{AnswerRules, error, partial};
 
 /// Below this an answer of tier decision succeeds with a warning (ruling R4).
 const LOW_FOR_DECISION: f64 = 0.5;
@@ -14,7 +14,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
     let model_meta = meta.clone();
     warnings.extend(risk::apply(rules.manifest.risk_rule, data.node(), states_risk, &mut meta));
     if let Some(error) = refusal(rules, &meta, data.node()) {
-        let details = fault::details(|w| {
+        let details = error::details(|w| {
             w.field("meta", &model_meta);
         });
         return Err(Box::new(Failure {

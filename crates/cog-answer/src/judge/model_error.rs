@@ -6,7 +6,7 @@ use cog_spec::{ErrorBody, ErrorCode, Recoverable};
 
 use super::{Failure, Reading, open};
 use crate::{
-    AnswerRules, error_code, fault, meta, partial,
+    AnswerRules, error, error_code, meta, partial,
     repair::{Ledger, said::Fill},
 };
 
@@ -21,7 +21,7 @@ pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
     let outcome = match &error {
         Some(error) => read(rules, error, &mut violations),
         None => {
-            violations.push(fault::violation("error", "required", "`ok` is false, and `error` is absent"));
+            violations.push(error::violation("error", "required", "`ok` is false, and `error` is absent"));
             None
         }
     };
@@ -30,9 +30,9 @@ pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
         w.optional("model_error", &error);
     };
     let (error, meta) = match outcome {
-        Some(_) if rules.strict && !ledger.entries().is_empty() => (fault::repaired(ledger.entries()), None),
+        Some(_) if rules.strict && !ledger.entries().is_empty() => (error::repaired(ledger.entries()), None),
         Some(error) if violations.is_empty() => (error, meta::read(meta.node())),
-        _ => (fault::of_violations_with(&violations, model_error), None),
+        _ => (error::of_violations_with(&violations, model_error), None),
     };
     Failure { meta, partial_data, repairs: ledger.into_entries(), ..Failure::new(error) }
 }
@@ -60,7 +60,7 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
         if violations.is_empty() {
             let message =
                 format!("`{}` is no code of the specification, nor one that the manifest declares", said?);
-            violations.push(fault::violation("error.code", "error_code", message));
+            violations.push(error::violation("error.code", "error_code", message));
         }
         return None;
     };
@@ -91,7 +91,7 @@ fn details(details: Option<Node<'_>>, legacy: Option<&str>) -> Option<Value> {
     if details.is_none() && legacy.is_none() {
         return None;
     }
-    Some(fault::details(|w| {
+    Some(error::details(|w| {
         for (key, value) in details.into_iter().flat_map(Node::members) {
             w.field(key, &value);
         }

@@ -6,7 +6,7 @@ use cog_spec::{Dialect, RepairRule};
 
 use super::Reading;
 use crate::{
-    AnswerRules, fault,
+    AnswerRules, error,
     repair::{
         Ledger,
         said::{Fill, Said},
@@ -77,13 +77,13 @@ fn data_of_envelope(root: Node<'_>) -> (Option<Node<'_>>, Vec<Violation>) {
     match root.get("data") {
         Some(_) if data.is_some() => {}
         Some(other) if !other.is_null() => {
-            let message = format!("found {}; allowed: an object", fault::named(other.kind()));
-            violations.push(fault::violation("data", "type", message));
+            let message = format!("found {}; allowed: an object", error::named(other.kind()));
+            violations.push(error::violation("data", "type", message));
         }
-        _ => violations.push(fault::violation("data", "required", "`ok` is true, and `data` is absent")),
+        _ => violations.push(error::violation("data", "required", "`ok` is true, and `data` is absent")),
     }
     if root.get("error").is_some_and(|error| !error.is_null()) {
-        violations.push(fault::violation(
+        violations.push(error::violation(
             "error",
             "envelope",
             "`ok` is true, and there is an `error` all the same",
@@ -106,10 +106,10 @@ fn data_alone<'a>(
         return (Some(root), Vec::new());
     }
     let violation = match root.is_object() {
-        true => fault::violation("ok", "required", "the reply is no envelope: it has no boolean `ok`"),
+        true => error::violation("ok", "required", "the reply is no envelope: it has no boolean `ok`"),
         false => {
-            let found = fault::named(root.kind());
-            fault::violation("", "type", format!("found {found}; allowed: an object `{{ok, meta, data}}`"))
+            let found = error::named(root.kind());
+            error::violation("", "type", format!("found {found}; allowed: an object `{{ok, meta, data}}`"))
         }
     };
     (None, vec![violation])

@@ -4,7 +4,7 @@ use super::tally::Tally;
 use crate::outbox::Outbox;
 
 /// How long a piece of text is held at most (ruling R47).
-const LONGEST: Duration = Duration::from_millis(50);
+const MAX_LEN: Duration = Duration::from_millis(50);
 
 /// Holds pieces of one string until enough has come together.
 #[derive(Debug)]
@@ -53,14 +53,14 @@ impl Buffer {
             return;
         }
         let since = *self.since.get_or_insert(now);
-        if self.text.len() >= self.size || now.saturating_sub(since) >= LONGEST {
+        if self.text.len() >= self.size || now.saturating_sub(since) >= MAX_LEN {
             self.give(false, out);
         }
     }
 
     /// When what is held must leave at the latest.
     pub(super) fn due(&self) -> Option<Duration> {
-        self.since.map(|since| since + LONGEST)
+        self.since.map(|since| since + MAX_LEN)
     }
 
     fn give(&mut self, is_last: bool, out: &mut Outbox) {

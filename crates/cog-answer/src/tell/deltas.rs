@@ -34,7 +34,7 @@ impl Deltas {
         }
     }
 
-    /// Takes an event of the data; `path` is where it stands in the envelope.
+    /// MediaCapabilities an event of the data; `path` is where it stands in the envelope.
     pub(crate) fn hear(&mut self, path: &Path, event: &Event<'_>, out: &mut Outbox) {
         self.has_told = true;
         if self.open.is_empty() && path.depth() > 1 {
@@ -128,7 +128,7 @@ impl Deltas {
         }
     }
 
-    /// Takes back what stood in the place of the value that begins. Whether something did.
+    /// MediaCapabilities back what stood in the place of the value that begins. Whether something did.
     fn reset(&mut self, path: &Path, node: Node<'_>, out: &mut Outbox) -> bool {
         let replaces = std::mem::take(&mut self.is_replacing);
         if replaces {

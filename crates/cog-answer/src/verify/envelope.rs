@@ -5,7 +5,7 @@ use super::{
     fields::{self, Field, absent, is_object, is_object_or_null, is_text, mistyped},
     module::Standard,
 };
-use crate::fault::violation;
+use crate::error::violation;
 
 /// What every warning has (docs/spec/streaming.md).
 const WARNING: [Field; 3] = [

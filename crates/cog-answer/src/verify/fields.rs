@@ -3,7 +3,7 @@
 use cog_json::{Kind, Node};
 use cog_schema::Violation;
 
-use crate::fault::{named, violation};
+use crate::error::{named, violation};
 
 /// A member that the specification describes.
 pub(super) struct Field {

@@ -6,7 +6,7 @@ use cog_spec::{Code, ErrorCode, Format, Manifest, Tier};
 use serde_json::json;
 
 use super::runtime;
-use crate::{error_code, fault::violation, judge::risk, meta};
+use crate::{error::violation, error_code, judge::risk, meta};
 
 /// What is checked.
 pub(super) struct Standard<'a> {

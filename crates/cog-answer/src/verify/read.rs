@@ -3,7 +3,7 @@
 use cog_json::{SyntaxError, Value};
 use cog_schema::Violation;
 
-use crate::fault::violation;
+use crate::error::violation;
 
 /// What a text holds.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use cog_schema::Violation;
 use super::fields::{
     self, Field, due, is_anything, is_count, is_list, is_object, is_text, is_word, may, mistyped,
 };
-use crate::fault::violation;
+use crate::error::violation;
 
 const META: [Field; 11] = [
     may("model", "a name such as `openai/gpt-4.1`", is_word),

@@ -8,7 +8,7 @@ use super::{
     module::Standard,
     read::Document,
 };
-use crate::{fault::violation, picture::Picture};
+use crate::{accumulator::DataAccumulator, error::violation};
 
 /// A chunk, and its number among all that were read, from 0.
 #[derive(Clone, Copy)]
@@ -114,11 +114,11 @@ fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
     else {
         return;
     };
-    let (picture, fields) = told(items);
-    let mut of_end = Picture::default();
+    let (image, fields) = told(items);
+    let mut of_end = DataAccumulator::default();
     of_end.replace("data", data.to_serde());
     for field in fields {
-        let Some(of_chunks) = picture.at(&field) else { continue };
+        let Some(of_chunks) = image.at(&field) else { continue };
         if of_end.at(&field).map(Value::from) != Some(Value::from(of_chunks)) {
             let message = format!("the chunks of `{field}` do not give its final value");
             found.push(violation(&end.path(&field), "content", message));
@@ -127,21 +127,21 @@ fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
 }
 
 /// What the chunks give, and the fields they told.
-fn told(items: &[Item<'_>]) -> (Picture, BTreeSet<String>) {
-    let (mut picture, mut fields) = (Picture::default(), BTreeSet::new());
+fn told(items: &[Item<'_>]) -> (DataAccumulator, BTreeSet<String>) {
+    let (mut image, mut fields) = (DataAccumulator::default(), BTreeSet::new());
     for (item, _) in sorted(items) {
         let Some(chunk) = item.node.get("chunk") else { continue };
         let field = chunk.get("field").and_then(Node::as_str).unwrap_or("data");
         if let Some(delta) = chunk.get("delta").and_then(Node::as_str) {
-            picture.append(field, delta);
+            image.append(field, delta);
         } else if let Some(data) = chunk.get("data") {
-            picture.replace(field, data.to_serde());
+            image.replace(field, data.to_serde());
         }
         if field.starts_with("data") {
             fields.insert(field.to_owned());
         }
     }
-    (picture, fields)
+    (image, fields)
 }
 
 fn sorted<'a, 'b>(items: &'b [Item<'a>]) -> Vec<(&'b Item<'a>, u64)> {

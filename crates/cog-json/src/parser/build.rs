@@ -1,6 +1,6 @@
 //! What the grammar found goes onto the tape, and is told.
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::event::{Event, EventKind};
 use crate::node::Node;
 use crate::parser::Fault;
@@ -31,7 +31,7 @@ impl Machine {
     #[inline]
     pub(super) fn open<S: Sink>(&mut self, tag: Tag, expect: Expect, sink: &mut S) -> Step {
         if self.frames.len() >= self.limits.depth as usize {
-            return Err((SyntaxKind::TooDeep, self.pos));
+            return Err((SyntaxErrorKind::TooDeep, self.pos));
         }
         let container = self.begin(Entry::open(tag, self.pos), sink)?;
         self.pos += 1;
@@ -69,7 +69,7 @@ impl Machine {
     pub(super) fn begin<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Result<u32, Fault> {
         let index = self.tape.len();
         if index >= self.limits.nodes {
-            return Err((SyntaxKind::TooMany, entry.start()));
+            return Err((SyntaxErrorKind::TooMany, entry.start()));
         }
         let Some(frame) = self.frames.last_mut() else {
             self.tape.entries.push(entry);
@@ -123,7 +123,7 @@ impl Machine {
     pub(super) fn add_key<S: Sink>(&mut self, entry: Entry) -> Step {
         let index = self.tape.len();
         if index >= self.limits.nodes {
-            return Err((SyntaxKind::TooMany, entry.start()));
+            return Err((SyntaxErrorKind::TooMany, entry.start()));
         }
         let key = self.tape.string(entry);
         let print = fingerprint(key.as_bytes());

@@ -4,7 +4,7 @@
 //! (ruling R25, R76). Prose has brackets too, so only those count that are open where the object begins, and what
 //! is written around the object as around the value of a member.
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::parser::Fault;
 use crate::parser::machine::Machine;
 use crate::parser::opening::{self, Lead, Look};
@@ -69,11 +69,11 @@ pub(super) fn check_after(start: usize, is_value: bool, machine: &Machine) -> Re
         (text.get(..start).unwrap_or_default(), text.get(machine.pos..).unwrap_or_default());
     let more = after.trim_start_matches(opening::is_space).strip_prefix(',');
     if more.is_some_and(|more| matches!(opening::member(more), Look::Yes(_))) {
-        return Err((SyntaxKind::Fragment, start));
+        return Err((SyntaxErrorKind::Fragment, start));
     }
     match Brackets::of(after).surplus {
         Some(at) if is_value || more.is_some() || opening::lead(before).is_some() => {
-            Err((SyntaxKind::TrailingText, machine.pos + at))
+            Err((SyntaxErrorKind::TrailingText, machine.pos + at))
         }
         _ => Ok(()),
     }
@@ -94,7 +94,7 @@ fn outermost(mut from: usize, found: usize, machine: &mut Machine) -> Result<usi
             Reach::To(end) => from = end,
         }
     }
-    Err((SyntaxKind::Fragment, found))
+    Err((SyntaxErrorKind::Fragment, found))
 }
 
 fn reach_in(start: usize, machine: &mut Machine) -> Result<Reach, Fault> {
@@ -106,8 +106,8 @@ fn reach_in(start: usize, machine: &mut Machine) -> Result<Reach, Fault> {
 /// Refuses an object that is the value of a member whose brace is missing, or an argument.
 fn check_before(before: &str, found: usize, brackets: &Brackets) -> Result<(), Fault> {
     match opening::lead(before) {
-        Some(Lead::QuotedKey) => Err((SyntaxKind::Fragment, found)),
-        Some(_) if brackets.parentheses > 0 => Err((SyntaxKind::Fragment, found)),
+        Some(Lead::QuotedKey) => Err((SyntaxErrorKind::Fragment, found)),
+        Some(_) if brackets.parentheses > 0 => Err((SyntaxErrorKind::Fragment, found)),
         _ => Ok(()),
     }
 }

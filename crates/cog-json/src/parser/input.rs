@@ -1,6 +1,6 @@
 //! From bytes in any split to text.
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 use crate::parser::Fault;
 
@@ -25,7 +25,7 @@ impl Input {
         self.append(fitting, text)?;
         match fitting.len() == bytes.len() {
             true => Ok(()),
-            false => Err((SyntaxKind::TooLarge, text.len())),
+            false => Err((SyntaxErrorKind::TooLarge, text.len())),
         }
     }
 
@@ -52,7 +52,7 @@ impl Input {
                 let (sound, rest) = bytes.split_at_checked(error.valid_up_to()).unwrap_or_default();
                 text.push_str(str::from_utf8(sound).unwrap_or_default());
                 if error.error_len().is_some() {
-                    return Err((SyntaxKind::Utf8, text.len()));
+                    return Err((SyntaxErrorKind::Utf8, text.len()));
                 }
                 self.held.extend_from_slice(rest);
             }

@@ -14,7 +14,7 @@ pub(super) struct CommentToken {
 }
 
 /// Paths in the ledger go no further than this many bytes of keys.
-const LONGEST_PATH: usize = 1024;
+const MAX_PATH: usize = 1024;
 
 impl Machine {
     /// Tries to make sense of a byte that JSON does not allow here.
@@ -88,7 +88,7 @@ impl Machine {
 
     fn place(&self, place: Place) -> String {
         let mut path = Path::root();
-        let mut room = LONGEST_PATH;
+        let mut room = MAX_PATH;
         let inner = match place {
             Place::Value => self.frames.len(),
             Place::Container => self.frames.len().saturating_sub(1),

@@ -3,7 +3,7 @@
 //! What a usual key or string passes through is inlined always: the calls between these small steps would take
 //! a fifth of the time of parsing at once (`benches/ratios.rs`), and left to itself the compiler keeps them.
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 use crate::node::Node;
 use crate::parser::Fault;
@@ -86,7 +86,7 @@ impl Machine {
         self.tape.text = text;
     }
 
-    /// Makes room for a text of this many bytes.
+    /// MediaSink room for a text of this many bytes.
     pub(super) fn reserve(&mut self, bytes: usize) {
         self.tape.text.reserve(bytes);
         self.tape.entries.reserve(bytes / 12 + 4);
@@ -207,17 +207,17 @@ impl Machine {
             return step;
         }
         let kind = match self.expect {
-            Expect::Element if byte == b']' => SyntaxKind::TrailingComma,
-            Expect::Key if byte == b'}' => SyntaxKind::TrailingComma,
+            Expect::Element if byte == b']' => SyntaxErrorKind::TrailingComma,
+            Expect::Key if byte == b'}' => SyntaxErrorKind::TrailingComma,
             Expect::Value if self.pos == 0 && self.tape.text.starts_with('\u{feff}') => {
-                SyntaxKind::ByteOrderMark
+                SyntaxErrorKind::ByteOrderMark
             }
-            Expect::Value | Expect::FirstElement | Expect::Element => SyntaxKind::ExpectedValue,
-            Expect::FirstKey | Expect::Key => SyntaxKind::ExpectedKey,
-            Expect::Colon => SyntaxKind::ExpectedColon,
-            Expect::Comma if self.in_object() => SyntaxKind::ExpectedCommaOrBrace,
-            Expect::Comma => SyntaxKind::ExpectedCommaOrBracket,
-            Expect::End => SyntaxKind::TrailingText,
+            Expect::Value | Expect::FirstElement | Expect::Element => SyntaxErrorKind::ExpectedValue,
+            Expect::FirstKey | Expect::Key => SyntaxErrorKind::ExpectedKey,
+            Expect::Colon => SyntaxErrorKind::ExpectedColon,
+            Expect::Comma if self.in_object() => SyntaxErrorKind::ExpectedCommaOrBrace,
+            Expect::Comma => SyntaxErrorKind::ExpectedCommaOrBracket,
+            Expect::End => SyntaxErrorKind::TrailingText,
         };
         Err((kind, self.pos))
     }
@@ -241,6 +241,6 @@ impl Machine {
             self.pos += word.len();
             return Ok(Some(Entry::scalar(tag, start, word.len())));
         }
-        if word.starts_with(rest) { Ok(None) } else { Err((SyntaxKind::ExpectedValue, start)) }
+        if word.starts_with(rest) { Ok(None) } else { Err((SyntaxErrorKind::ExpectedValue, start)) }
     }
 }

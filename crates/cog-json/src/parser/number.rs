@@ -1,6 +1,6 @@
 //! Numbers, checked while they arrive.
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::parser::machine::{Machine, Step, Token};
 use crate::parser::sink::Sink;
 use crate::scan;
@@ -63,7 +63,7 @@ impl Machine {
             bytes.get(self.pos).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
         match token.phase.may_end() && !sticks {
             true => self.add_number(token, sink),
-            false => Err((SyntaxKind::Number, self.pos)),
+            false => Err((SyntaxErrorKind::Number, self.pos)),
         }
     }
 
@@ -82,7 +82,7 @@ impl Machine {
         let entry = Entry::number(token.start, self.pos - token.start, token.plain);
         let doubtful = token.phase == Phase::Exponent || entry.count() >= SAFE;
         if doubtful && !self.tape.literal(entry).parse().is_ok_and(f64::is_finite) {
-            return Err((SyntaxKind::NumberRange, token.start));
+            return Err((SyntaxErrorKind::NumberRange, token.start));
         }
         self.scalar(entry, sink)
     }

@@ -1,6 +1,6 @@
 //! A model's reply: the document, and what is around it.
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::event::{Event, EventKind};
 use crate::limits::Limits;
 use crate::parser::around::{Bodies, FENCE, note_after, note_before};
@@ -243,6 +243,6 @@ fn truncated(start: usize, machine: &mut Machine) -> Result<usize, Fault> {
     match read {
         Err(fault) if is_container => Err(fault),
         Ok(()) if is_container && !is_over => Ok(start),
-        _ => Err((SyntaxKind::Nothing, 0)),
+        _ => Err((SyntaxErrorKind::Nothing, 0)),
     }
 }

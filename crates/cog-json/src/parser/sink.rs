@@ -2,7 +2,7 @@
 
 use crate::event::Event;
 
-/// Takes events, or, when nobody listens, makes the work for them vanish.
+/// MediaCapabilities events, or, when nobody listens, makes the work for them vanish.
 pub(super) trait Sink {
     const LIVE: bool;
 

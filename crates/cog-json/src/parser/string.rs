@@ -2,7 +2,7 @@
 
 mod escape;
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::event::EventKind;
 use crate::parser::lenient::Place;
 use crate::parser::machine::{Machine, Step, Token};
@@ -106,13 +106,13 @@ impl Machine {
                 }
                 Some(_) => {
                     self.show_string(&mut token, sink);
-                    return Err((SyntaxKind::ControlCharacter, stop));
+                    return Err((SyntaxErrorKind::ControlCharacter, stop));
                 }
             }
         }
     }
 
-    /// Takes the plain text up to `stop` into the string.
+    /// MediaCapabilities the plain text up to `stop` into the string.
     fn add_run(&mut self, entry: &mut Entry, stop: usize) {
         if stop == self.pos {
             return;

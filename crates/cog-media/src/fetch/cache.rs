@@ -20,10 +20,10 @@ use reqwest::{
 use super::Fetched;
 
 /// The most answers that are kept, however small: what stands in memory stays below 64 MiB.
-const MOST: usize = 64;
+const MAX: usize = 64;
 
 /// The longest that is believed without asking again.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_LEN: Duration = Duration::from_secs(3600);
 
 /// Answers by their URL, the longest unused first.
 pub(super) struct Cache {
@@ -81,7 +81,7 @@ impl Cache {
             fetched.stored = same.fetched.stored.clone();
         }
         kept.push_back((url.clone(), Known { fetched, until: Instant::now() + lifetime, condition }));
-        while kept.len() > MOST
+        while kept.len() > MAX
             || kept.iter().map(|(_, known)| known.fetched.stored.len()).sum::<u64>() > self.bytes
         {
             kept.pop_front();
@@ -105,7 +105,7 @@ fn keepable(headers: &HeaderMap) -> Option<(Duration, Option<(HeaderName, Header
     let number = |text: Option<&str>| text.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
     let max_age = number(rules.iter().find_map(|rule| rule.strip_prefix("max-age=")));
     let age = number(headers.get(AGE).and_then(|value| value.to_str().ok())).unwrap_or_default();
-    let lifetime = max_age.filter(|_| !has("no-cache")).unwrap_or_default().saturating_sub(age).min(LONGEST);
+    let lifetime = max_age.filter(|_| !has("no-cache")).unwrap_or_default().saturating_sub(age).min(MAX_LEN);
     let by = |header: HeaderName, name: HeaderName| headers.get(header).map(|value| (name, value.clone()));
     let condition = by(ETAG, IF_NONE_MATCH).or_else(|| by(LAST_MODIFIED, IF_MODIFIED_SINCE));
     (!lifetime.is_zero() || condition.is_some()).then_some((lifetime, condition))

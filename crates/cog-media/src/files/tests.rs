@@ -12,12 +12,12 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-/// A root `in` with a file, a folder of secrets `out` beside it.
+/// A root `in` with a file, a directory of secrets `out` beside it.
 fn world() -> TempDir {
     let world = tempdir().unwrap();
-    for (folder, text) in [("in/deep", "picture"), ("out", "secret")] {
-        fs::create_dir_all(world.path().join(folder)).unwrap();
-        fs::write(world.path().join(folder).join("a.png"), text).unwrap();
+    for (directory, text) in [("in/deep", "image"), ("out", "secret")] {
+        fs::create_dir_all(world.path().join(directory)).unwrap();
+        fs::write(world.path().join(directory).join("a.png"), text).unwrap();
     }
     world
 }
@@ -38,8 +38,8 @@ fn code(guard: &FileGuard, path: &Path) -> String {
 fn files_under_a_root_are_read_and_no_others() {
     let world = world();
     let guard = FileGuard::new([world.path().join("in")]);
-    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"picture");
-    assert_eq!(read(&guard, &world.path().join("out/../in/deep/./a.png")).unwrap(), b"picture");
+    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"image");
+    assert_eq!(read(&guard, &world.path().join("out/../in/deep/./a.png")).unwrap(), b"image");
     for outside in
         ["out/a.png", "in/../out/a.png", "in/deep/../../out/a.png", "out", "out/no.png", "no/no.png"]
     {
@@ -55,7 +55,7 @@ fn files_under_a_root_are_read_and_no_others() {
 fn a_root_can_be_one_file() {
     let world = world();
     let guard = FileGuard::new([world.path().join("in/deep/a.png")]);
-    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"picture");
+    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"image");
     fs::write(world.path().join("in/deep/b.png"), "other").unwrap();
     assert_eq!(code(&guard, &world.path().join("in/deep/b.png")), "E4007");
     let nothing = world.path().join("in/no.png");
@@ -66,13 +66,13 @@ fn a_root_can_be_one_file() {
 fn links_are_followed_within_the_roots_and_not_out_of_them() {
     let world = world();
     let inside = world.path().join("in");
-    symlink("deep", inside.join("folder")).unwrap();
+    symlink("deep", inside.join("directory")).unwrap();
     symlink("../out", inside.join("away")).unwrap();
     symlink("../out/a.png", inside.join("b.png")).unwrap();
     symlink("b.png", inside.join("c.png")).unwrap();
     symlink("loop", inside.join("loop")).unwrap();
     let guard = FileGuard::new([inside.clone()]);
-    assert_eq!(read(&guard, &inside.join("folder/a.png")).unwrap(), b"picture");
+    assert_eq!(read(&guard, &inside.join("directory/a.png")).unwrap(), b"image");
     for away in ["away/a.png", "b.png", "c.png"] {
         assert_eq!(code(&guard, &inside.join(away)), "E4007", "{away}");
     }
@@ -119,23 +119,23 @@ fn a_file_over_the_limit_is_not_read() {
 }
 
 #[test]
-fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere_else() {
+fn a_directory_that_becomes_a_link_meanwhile_leads_nowhere_else() {
     let world = world();
-    let (inside, folder) = (world.path().join("in"), world.path().join("in/deep"));
+    let (inside, directory) = (world.path().join("in"), world.path().join("in/deep"));
     let guard = FileGuard::new([inside.clone()]);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                fs::rename(&folder, inside.join("moved")).unwrap();
-                symlink("../out", &folder).unwrap();
-                fs::remove_file(&folder).unwrap();
-                fs::rename(inside.join("moved"), &folder).unwrap();
+                fs::rename(&directory, inside.join("moved")).unwrap();
+                symlink("../out", &directory).unwrap();
+                fs::remove_file(&directory).unwrap();
+                fs::rename(inside.join("moved"), &directory).unwrap();
             }
         });
         for _ in 0..2000 {
-            if let Ok(bytes) = read(&guard, &folder.join("a.png")) {
-                assert_eq!(bytes, b"picture");
+            if let Ok(bytes) = read(&guard, &directory.join("a.png")) {
+                assert_eq!(bytes, b"image");
             }
         }
         is_over.store(true, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use reqwest::Url;
 use super::{Host, Refusal};
 
 /// The longest URL, in bytes: a signed link has up to two thousand.
-const LONGEST: usize = 8192;
+const MAX_LEN: usize = 8192;
 
 /// Characters that an internationalised name is split at beside the dot.
 const OTHER_DOTS: [char; 3] = ['\u{3002}', '\u{ff0e}', '\u{ff61}'];
@@ -35,7 +35,7 @@ pub(super) fn plain(text: &str) -> Result<(), Refusal> {
     if text.is_empty() {
         return Err(Refusal::Form("it is empty"));
     }
-    if text.len() > LONGEST {
+    if text.len() > MAX_LEN {
         return Err(Refusal::Form("it is longer than 8192 bytes"));
     }
     if text.chars().any(|c| c.is_control() || c.is_whitespace()) {

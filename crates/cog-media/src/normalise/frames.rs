@@ -1,4 +1,4 @@
-//! How many pictures a picture that moves is made of, without decoding one.
+//! How many images an image that moves is made of, without decoding one.
 
 use std::io::{Read, Seek};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::Stored;
 
-/// The frames of a picture that moves, as far as its structure can be read; none of one that stands still.
+/// The frames of an image that moves, as far as its structure can be read; none of one that stands still.
 pub(crate) fn frames(stored: &Stored, media_type: &str) -> Option<u32> {
     let (reader, length) = (stored.reader(), stored.len());
     match media_type {

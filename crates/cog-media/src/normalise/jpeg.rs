@@ -91,7 +91,7 @@ fn application(
         APP0 if length >= 14 => {
             let head: [u8; 14] = scan.take()?;
             if let Some(units) = head.strip_prefix(b"JFIF\0").and_then(|rest| rest.get(..7)) {
-                // A preview may follow, of a picture as it was before it was cut: the new header has none.
+                // A preview may follow, of an image as it was before it was cut: the new header has none.
                 plan.put([b"\xFF\xE0\0\x10JFIF\0", units, b"\0\0"].concat());
             }
         }

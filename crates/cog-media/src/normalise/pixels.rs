@@ -1,4 +1,4 @@
-//! Pixels, where a picture has to be made anew.
+//! Pixels, where an image has to be made anew.
 
 use std::{borrow::Cow, io::Cursor};
 
@@ -16,14 +16,14 @@ const WORKING_SPACE: u64 = 64 << 20;
 /// How good a JPEG is that is made anew.
 const QUALITY: u8 = 90;
 
-/// A picture that was decoded.
+/// An image that was decoded.
 pub(super) struct Pixels {
     image: DynamicImage,
     profile: Option<Vec<u8>>,
 }
 
 impl Pixels {
-    /// Decodes a picture as it is shown: its first frame, turned as its metadata say.
+    /// Decodes an image as it is shown: its first frame, turned as its metadata say.
     ///
     /// # Errors
     /// [`MediaError::Damaged`].
@@ -56,8 +56,8 @@ impl Pixels {
         });
     }
 
-    /// Makes it so small that its longest side is this. Each pixel is the mean of those that it stands for, which, other
-    /// than a filter, needs no second picture of floating-point numbers beside the first.
+    /// MediaSink it so small that its longest side is this. Each pixel is the mean of those that it stands for, which, other
+    /// than a filter, needs no second image of floating-point numbers beside the first.
     pub(super) fn scale_to(&mut self, side: u32) {
         self.image = self.image.thumbnail(side, side);
     }
@@ -67,7 +67,7 @@ impl Pixels {
         self.image.color().has_alpha()
     }
 
-    /// Makes a file of it, with its profile of colours.
+    /// MediaSink a file of it, with its profile of colours.
     ///
     /// # Errors
     /// A disk that takes no more.

@@ -40,7 +40,7 @@ impl Plan {
         self.pieces.iter().map(Piece::len).sum()
     }
 
-    /// Makes the file.
+    /// MediaSink the file.
     ///
     /// # Errors
     /// A disk that cannot be read, or takes no more.

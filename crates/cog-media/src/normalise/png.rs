@@ -1,4 +1,4 @@
-//! PNG as a still picture, without texts, dates and Exif (PNG third edition, 11.3).
+//! PNG as a still image, without texts, dates and Exif (PNG third edition, 11.3).
 
 use std::io::{Read, Seek};
 
@@ -10,10 +10,10 @@ const KEPT: [&[u8; 4]; 15] = [
     b"mDCV", b"cLLI", b"bKGD", b"pHYs",
 ];
 
-/// What pictures that move have beside.
+/// What images that move have beside.
 const MOVING: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
 
-/// Keeps the chunks that a still picture is made of, and its metadata where they are to stay; whatever follows its end
+/// Keeps the chunks that a still image is made of, and its metadata where they are to stay; whatever follows its end
 /// is left out.
 pub(super) fn still(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Plan, Broken> {
     let mut plan = Plan::default();

@@ -1,17 +1,17 @@
-//! Pictures whose pixels have to be coded anew.
+//! Images whose pixels have to be coded anew.
 
 use crate::{Media, MediaError, MediaRules, Stored};
 
-use super::{Prepared, Step, Takes, pixels::Pixels};
+use super::{MediaCapabilities, Prepared, Step, pixels::Pixels};
 
 const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
 
-/// How often a picture is made smaller until it has few enough bytes.
+/// How often an image is made smaller until it has few enough bytes.
 const ATTEMPTS: usize = 12;
 
-/// What needs the pixels of a picture; nothing where its file can stay as it is but for its metadata.
-pub(super) fn steps(media: &Media, takes: &Takes, rules: &MediaRules) -> Vec<Step> {
+/// What needs the pixels of an image; nothing where its file can stay as it is but for its metadata.
+pub(super) fn steps(media: &Media, takes: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
     let facts = media.facts();
     let longest = facts.width.max(facts.height);
     let steps = [
@@ -23,11 +23,11 @@ pub(super) fn steps(media: &Media, takes: &Takes, rules: &MediaRules) -> Vec<Ste
     steps.into_iter().filter_map(|(step, is_needed)| is_needed.then_some(step)).collect()
 }
 
-/// Decodes a picture, does these steps, and makes it so small that the provider takes it.
+/// Decodes an image, does these steps, and makes it so small that the provider takes it.
 pub(super) fn remake(
     media: &Media,
     mut steps: Vec<Step>,
-    takes: &Takes,
+    takes: &MediaCapabilities,
     rules: &MediaRules,
 ) -> Result<Prepared, MediaError> {
     // Before megabytes are decoded.
@@ -52,14 +52,18 @@ pub(super) fn remake(
 
 /// The type that it is made: photographs JPEG, drawings and what can be seen through PNG, as far as the provider takes
 /// them.
-fn target(media_type: &'static str, is_transparent: bool, takes: &Takes) -> Result<&'static str, MediaError> {
+fn target(
+    media_type: &'static str,
+    is_transparent: bool,
+    takes: &MediaCapabilities,
+) -> Result<&'static str, MediaError> {
     let is_drawing = is_transparent || matches!(media_type, PNG | "image/gif");
     let wanted = if is_drawing { [PNG, JPEG] } else { [JPEG, PNG] };
     let taken = wanted.into_iter().find(|wanted| takes.media_types.contains(wanted));
     taken.ok_or(MediaError::NotTaken { media_type })
 }
 
-/// The side of which a picture may have few enough bytes, as if it had as many for each pixel as before.
+/// The side of which an image may have few enough bytes, as if it had as many for each pixel as before.
 fn side_for(limit: u64, found: u64, side: u32) -> u32 {
     let guessed = (u128::from(side).pow(2) * u128::from(limit) / u128::from(found.max(1))).isqrt();
     u32::try_from(guessed).unwrap_or(side).min(side / 10 * 9).max(1)
@@ -69,7 +73,7 @@ fn side_for(limit: u64, found: u64, side: u32) -> u32 {
 fn small_enough(
     pixels: &mut Pixels,
     mut media_type: &'static str,
-    takes: &Takes,
+    takes: &MediaCapabilities,
 ) -> Result<(Stored, &'static str), MediaError> {
     let limit = takes.max_bytes.unwrap_or(u64::MAX);
     for _ in 0..ATTEMPTS {

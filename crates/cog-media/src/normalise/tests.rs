@@ -25,7 +25,7 @@ fn profile() -> Vec<u8> {
     profile
 }
 
-/// Exif that says how the picture is turned, and a secret.
+/// Exif that says how the image is turned, and a secret.
 fn exif(orientation: u8) -> Vec<u8> {
     let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
     exif.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
@@ -120,7 +120,7 @@ fn moving_webp(left: u8) -> Vec<u8> {
     [b"RIFF", size.to_le_bytes().as_slice(), b"WEBP", &chunks].concat()
 }
 
-/// A PNG of two frames, the first of which is the picture that stands still.
+/// A PNG of two frames, the first of which is the image that stands still.
 fn moving_png() -> Vec<u8> {
     let chunk = |kind: &[u8; 4], content: &[u8]| {
         let size = u32::try_from(content.len()).unwrap().to_be_bytes();
@@ -170,7 +170,7 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(bytes, part).is_some()
 }
 
-fn normal(media: &Media, takes: &Takes) -> Result<Prepared, MediaError> {
+fn normal(media: &Media, takes: &MediaCapabilities) -> Result<Prepared, MediaError> {
     normalise(media, takes, &MediaRules::default())
 }
 
@@ -178,7 +178,7 @@ fn normal(media: &Media, takes: &Takes) -> Result<Prepared, MediaError> {
 fn metadata_go_and_pixels_and_their_colours_stay() {
     for original in [jpeg(1), png(), webp()] {
         assert!(holds(&original, SECRET));
-        let prepared = normal(&media(&original), &Takes::default()).unwrap();
+        let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
         let stripped = bytes(&prepared);
         assert_eq!(prepared.steps, [Step::Stripped], "{}", prepared.media_type);
         assert!(!holds(&stripped, SECRET), "{}", prepared.media_type);
@@ -190,8 +190,8 @@ fn metadata_go_and_pixels_and_their_colours_stay() {
 #[test]
 fn what_was_stripped_is_stripped_no_further() {
     for original in [jpeg(1), png(), webp(), gif()] {
-        let once = normal(&media(&original), &Takes::default()).unwrap();
-        let twice = normal(&media(&bytes(&once)), &Takes::default()).unwrap();
+        let once = normal(&media(&original), &MediaCapabilities::default()).unwrap();
+        let twice = normal(&media(&bytes(&once)), &MediaCapabilities::default()).unwrap();
         assert!(twice.steps.is_empty());
         assert!(bytes(&once) == bytes(&twice));
     }
@@ -201,7 +201,7 @@ fn what_was_stripped_is_stripped_no_further() {
 fn metadata_stay_where_the_rules_keep_them() {
     let keep = MediaRules { strip_metadata: false, ..MediaRules::default() };
     for original in [jpeg(6), png(), webp()] {
-        let prepared = normalise(&media(&original), &Takes::default(), &keep).unwrap();
+        let prepared = normalise(&media(&original), &MediaCapabilities::default(), &keep).unwrap();
         assert!(bytes(&prepared) == original && prepared.steps.is_empty());
     }
 }
@@ -209,7 +209,7 @@ fn metadata_stay_where_the_rules_keep_them() {
 #[test]
 fn of_a_gif_the_first_frame_is_left() {
     let original = gif();
-    let prepared = normal(&media(&original), &Takes::default()).unwrap();
+    let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
     let first = bytes(&prepared);
     assert_eq!((prepared.media_type, &prepared.steps[..]), ("image/gif", &[Step::FirstFrame][..]));
     assert!(first.len() < original.len() && !holds(&first, SECRET) && !holds(&first, b"NETSCAPE"));
@@ -217,13 +217,13 @@ fn of_a_gif_the_first_frame_is_left() {
 }
 
 #[test]
-fn of_every_picture_that_moves_the_first_frame_is_left() {
+fn of_every_image_that_moves_the_first_frame_is_left() {
     for original in [moving_webp(0), moving_png()] {
         let moving = media(&original);
         assert_eq!(moving.facts().frames, Some(2));
         let rules = MediaRules { strip_metadata: false, ..MediaRules::default() };
         for (rules, has_metadata) in [(MediaRules::default(), false), (rules, true)] {
-            let prepared = normalise(&moving, &Takes::default(), &rules).unwrap();
+            let prepared = normalise(&moving, &MediaCapabilities::default(), &rules).unwrap();
             let first = bytes(&prepared);
             assert_eq!(
                 (prepared.media_type, &prepared.steps[..]),
@@ -236,16 +236,16 @@ fn of_every_picture_that_moves_the_first_frame_is_left() {
 }
 
 #[test]
-fn a_first_frame_that_is_a_part_of_the_picture_is_coded_anew() {
+fn a_first_frame_that_is_a_part_of_the_image_is_coded_anew() {
     let original = moving_webp(6);
-    let prepared = normal(&media(&original), &Takes::default()).unwrap();
+    let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
     assert_eq!(prepared.steps, [Step::FirstFrame, Step::Converted]);
     let first = decoded(&bytes(&prepared));
     assert_eq!((first.width(), first.height()), (16, 8));
 }
 
 #[test]
-fn a_picture_of_one_frame_does_not_move() {
+fn an_image_of_one_frame_does_not_move() {
     for still in [jpeg(1), png(), webp()] {
         assert_eq!(media(&still).facts().frames, None);
     }
@@ -255,8 +255,8 @@ fn a_picture_of_one_frame_does_not_move() {
 }
 
 #[test]
-fn a_picture_that_its_metadata_turn_is_turned() {
-    let prepared = normal(&media(&jpeg(6)), &Takes::default()).unwrap();
+fn an_image_that_its_metadata_turn_is_turned() {
+    let prepared = normal(&media(&jpeg(6)), &MediaCapabilities::default()).unwrap();
     let turned = bytes(&prepared);
     assert_eq!(prepared.steps, [Step::Oriented]);
     assert_eq!((decoded(&turned).width(), decoded(&turned).height()), (30, 40));
@@ -269,10 +269,10 @@ fn a_picture_that_its_metadata_turn_is_turned() {
 }
 
 #[test]
-fn a_picture_that_its_source_turns_is_turned() {
+fn an_image_that_its_source_turns_is_turned() {
     let input = cog_json::Value::parse(r#"{"type":"file","path":"a","rotation":90}"#).unwrap();
     let source = MediaSource::read(&input, input.node()).unwrap();
-    let prepared = normal(&checked(&png(), &Expected::of(&source)), &Takes::default()).unwrap();
+    let prepared = normal(&checked(&png(), &Expected::of(&source)), &MediaCapabilities::default()).unwrap();
     assert_eq!((prepared.media_type, &prepared.steps[..]), ("image/png", &[Step::Rotated][..]));
     assert!(decoded(&bytes(&prepared)).to_rgb8() == image::imageops::rotate90(&drawing(40, 30)));
     assert!(matches!(source.place, Place::File(_)));
@@ -289,21 +289,22 @@ fn a_profile_that_grows_too_large_is_left_out_where_pixels_are_coded_anew() {
         let mut encoder = PngEncoder::new(&mut bomb);
         encoder.set_icc_profile(large).unwrap();
         encoder.write_image(&drawing(40, 30), 40, 30, ExtendedColorType::Rgb8).unwrap();
-        let prepared = normal(&checked(&bomb, &Expected::of(&source)), &Takes::default()).unwrap();
+        let prepared =
+            normal(&checked(&bomb, &Expected::of(&source)), &MediaCapabilities::default()).unwrap();
         assert_eq!(profile_of(&bytes(&prepared)).is_some(), stays, "{length}");
     }
 }
 
 #[test]
-fn a_picture_is_made_as_small_as_the_provider_takes_it() {
-    let takes = Takes { max_dimension: Some(20), ..Takes::default() };
+fn an_image_is_made_as_small_as_the_provider_takes_it() {
+    let takes = MediaCapabilities { max_dimension: Some(20), ..MediaCapabilities::default() };
     let prepared = normal(&media(&jpeg(1)), &takes).unwrap();
     let small = decoded(&bytes(&prepared));
     assert_eq!((small.width(), small.height(), &prepared.steps[..]), (20, 15, &[Step::Scaled][..]));
-    let takes = Takes { max_bytes: Some(900), ..Takes::default() };
+    let takes = MediaCapabilities { max_bytes: Some(900), ..MediaCapabilities::default() };
     let prepared = normal(&media(&png()), &takes).unwrap();
     assert!((450..=900).contains(&prepared.stored.len()), "{}", prepared.stored.len());
-    let takes = Takes { max_bytes: Some(10), ..Takes::default() };
+    let takes = MediaCapabilities { max_bytes: Some(10), ..MediaCapabilities::default() };
     assert!(matches!(normal(&media(&png()), &takes), Err(MediaError::TooLarge { limit: 10 })));
 }
 
@@ -314,13 +315,13 @@ fn what_a_provider_lacks_is_made_what_it_has() {
         (webp(), vec!["image/jpeg", "image/png"], "image/jpeg"),
         (png(), vec!["image/jpeg"], "image/jpeg"),
     ] {
-        let takes = Takes { media_types: taken, ..Takes::default() };
+        let takes = MediaCapabilities { media_types: taken, ..MediaCapabilities::default() };
         let prepared = normal(&media(&original), &takes).unwrap();
         assert_eq!(prepared.media_type, made);
         assert!(prepared.steps.contains(&Step::Converted));
         assert!(decoded(&bytes(&prepared)).width() == decoded(&original).width());
     }
-    let takes = Takes { media_types: Vec::new(), ..Takes::default() };
+    let takes = MediaCapabilities { media_types: Vec::new(), ..MediaCapabilities::default() };
     let refused = normal(&media(&png()), &takes).unwrap_err();
     assert_eq!(refused.code(), cog_spec::Code::MultimodalNotSupported);
 }
@@ -330,14 +331,14 @@ fn what_can_be_seen_through_stands_on_white() {
     let mut clear = Vec::new();
     let pixels = RgbaImage::from_pixel(2, 2, image::Rgba([0, 0, 0, 0]));
     PngEncoder::new(&mut clear).write_image(&pixels, 2, 2, ExtendedColorType::Rgba8).unwrap();
-    let takes = Takes { media_types: vec!["image/jpeg"], ..Takes::default() };
+    let takes = MediaCapabilities { media_types: vec!["image/jpeg"], ..MediaCapabilities::default() };
     let prepared = normal(&media(&clear), &takes).unwrap();
     assert!(decoded(&bytes(&prepared)).to_rgb8().as_raw().iter().all(|value| *value > 250));
 }
 
 #[test]
 fn every_cut_and_every_changed_byte_is_an_answer() {
-    let takes = Takes { max_dimension: Some(16), ..Takes::default() };
+    let takes = MediaCapabilities { max_dimension: Some(16), ..MediaCapabilities::default() };
     for original in [jpeg(6), png(), webp(), gif(), moving_webp(0), moving_png()] {
         let cuts = (0..original.len()).map(|end| original[..end].to_vec());
         let changes = (0..original.len()).map(|at| {
@@ -351,7 +352,7 @@ fn every_cut_and_every_changed_byte_is_an_answer() {
             let Ok(media) = check_now(store.finish(), &Expected::default(), &MediaRules::default()) else {
                 continue;
             };
-            for takes in [&Takes::default(), &takes] {
+            for takes in [&MediaCapabilities::default(), &takes] {
                 assert!(!matches!(normal(&media, takes), Err(MediaError::Storage(_))));
             }
         }

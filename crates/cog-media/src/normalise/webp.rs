@@ -21,8 +21,8 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     file(chunks)
 }
 
-/// Keeps the first frame as a still picture, and metadata where they are to stay; none where that frame is only a part of
-/// the picture.
+/// Keeps the first frame as a still image, and metadata where they are to stay; none where that frame is only a part of
+/// the image.
 pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Option<Plan>, Broken> {
     let end = begin(scan)?;
     let (mut chunks, mut first) = (Plan::default(), None);

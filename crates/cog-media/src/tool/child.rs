@@ -13,7 +13,7 @@ use crate::{MediaError, Store, Stored};
 const COMMAND: &str = "internal-media";
 
 /// The most bytes of a log that are kept.
-const MOST_LOG: usize = 1 << 20;
+const MAX_LOG: usize = 1 << 20;
 
 /// How a process is run.
 pub(super) struct Child<'a> {
@@ -89,7 +89,7 @@ async fn keep(output: Option<impl AsyncRead + Unpin>, most_bytes: u64) -> Result
 async fn hear(output: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Failure> {
     let mut log = Vec::new();
     let keep = |bytes: &[u8]| {
-        let left = MOST_LOG.saturating_sub(log.len());
+        let left = MAX_LOG.saturating_sub(log.len());
         log.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
         Ok(())
     };
@@ -124,9 +124,9 @@ mod tests {
     use super::*;
 
     /// A program that writes its number where it can be found, and does this.
-    fn program(folder: &Path, does: &str) -> PathBuf {
-        let path = folder.join("program");
-        let number = folder.join("number");
+    fn program(directory: &Path, does: &str) -> PathBuf {
+        let path = directory.join("program");
+        let number = directory.join("number");
         fs::write(&path, format!("#!/bin/sh\necho $$ > {}\n{does}\n", number.display())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
@@ -140,8 +140,8 @@ mod tests {
     }
 
     /// Whether the program has gone, which may take a moment after it was killed.
-    async fn has_gone(folder: &Path) -> bool {
-        let number = fs::read_to_string(folder.join("number")).unwrap();
+    async fn has_gone(directory: &Path) -> bool {
+        let number = fs::read_to_string(directory.join("number")).unwrap();
         let process = Path::new("/proc").join(number.trim());
         let is_gone = || !fs::read_to_string(process.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
         for _ in 0..500 {
@@ -155,8 +155,8 @@ mod tests {
 
     #[tokio::test]
     async fn bytes_go_in_and_bytes_and_a_log_come_out() {
-        let folder = tempfile::tempdir().unwrap();
-        let program = program(folder.path(), "cat; echo log $1 $2 $HOME >&2");
+        let directory = tempfile::tempdir().unwrap();
+        let program = program(directory.path(), "cat; echo log $1 $2 $HOME >&2");
         let written = run(&program, Duration::from_secs(10)).await.unwrap();
         assert_eq!(
             (written.bytes.head(), &written.log[..]),
@@ -166,28 +166,29 @@ mod tests {
 
     #[tokio::test]
     async fn what_fails_or_says_too_much_gives_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let fails = program(folder.path(), "echo half; exit 3");
+        let directory = tempfile::tempdir().unwrap();
+        let fails = program(directory.path(), "echo half; exit 3");
         assert!(matches!(run(&fails, Duration::from_secs(10)).await, Err(Failure::Died)));
-        let endless = program(folder.path(), "while :; do echo more; done");
+        let endless = program(directory.path(), "while :; do echo more; done");
         assert!(matches!(run(&endless, Duration::from_secs(10)).await, Err(Failure::TooMuch)));
-        assert!(has_gone(folder.path()).await);
+        assert!(has_gone(directory.path()).await);
     }
 
     #[tokio::test]
     async fn what_is_late_is_killed() {
-        let folder = tempfile::tempdir().unwrap();
-        let sleeps = program(folder.path(), "exec sleep 600");
+        let directory = tempfile::tempdir().unwrap();
+        let sleeps = program(directory.path(), "exec sleep 600");
         assert!(matches!(run(&sleeps, Duration::from_millis(500)).await, Err(Failure::Late)));
-        assert!(has_gone(folder.path()).await);
+        assert!(has_gone(directory.path()).await);
     }
 
     #[tokio::test]
     async fn what_nobody_waits_for_is_killed() {
-        let folder = tempfile::tempdir().unwrap();
-        let sleeps = program(folder.path(), "exec sleep 600");
+        let directory = tempfile::tempdir().unwrap();
+        let sleeps = program(directory.path(), "exec sleep 600");
         let begun = async {
-            while fs::read_to_string(folder.path().join("number")).map_or(true, |number| number.is_empty()) {
+            while fs::read_to_string(directory.path().join("number")).map_or(true, |number| number.is_empty())
+            {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
@@ -195,6 +196,6 @@ mod tests {
             _ = run(&sleeps, Duration::from_secs(600)) => panic!("it sleeps"),
             () = begun => {}
         }
-        assert!(has_gone(folder.path()).await);
+        assert!(has_gone(directory.path()).await);
     }
 }

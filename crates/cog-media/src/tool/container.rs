@@ -26,14 +26,14 @@ use super::{handle::Handle, report::Fault};
 use crate::Facts;
 
 /// The most bytes of a tag or cover, none of which is used.
-const MOST_TAG: usize = 1 << 20;
+const MAX_TAG: usize = 1 << 20;
 
 /// Reads a container of this type, and nothing as another type than this.
 pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, Fault> {
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
     let tags = MetadataOptions::default()
-        .limit_tag_bytes(Limit::Maximum(MOST_TAG))
-        .limit_visual_bytes(Limit::Maximum(MOST_TAG));
+        .limit_tag_bytes(Limit::Maximum(MAX_TAG))
+        .limit_visual_bytes(Limit::Maximum(MAX_TAG));
     let mut reader = readers(media_type)
         .probe(&Hint::new(), stream, FormatOptions::default(), tags)
         .map_err(|_| Fault::Broken)?;
@@ -65,7 +65,7 @@ fn readers(media_type: &str) -> Probe {
     probe
 }
 
-/// The first track of sound and the first of pictures are what is told.
+/// The first track of sound and the first of images are what is told.
 fn with_track(facts: Facts, track: &Track) -> Facts {
     match &track.codec_params {
         Some(CodecParameters::Audio(sound)) if facts.sample_rate.is_none() => Facts {
@@ -73,9 +73,9 @@ fn with_track(facts: Facts, track: &Track) -> Facts {
             channels: sound.channels.as_ref().and_then(|channels| u32::try_from(channels.count()).ok()),
             ..facts
         },
-        Some(CodecParameters::Video(pictures)) if facts.width.is_none() => Facts {
-            width: Some(pictures.width.unwrap_or_default().into()),
-            height: Some(pictures.height.unwrap_or_default().into()),
+        Some(CodecParameters::Video(images)) if facts.width.is_none() => Facts {
+            width: Some(images.width.unwrap_or_default().into()),
+            height: Some(images.height.unwrap_or_default().into()),
             ..facts
         },
         _ => facts,

@@ -14,22 +14,22 @@ use super::{
 use crate::{Media, MediaError, Store, Stored, sniff};
 
 /// The most bytes of all frames of a video, and of a sound track: ten minutes are 19 MB.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// Samples a second of a sound track: speech needs no more, and every model takes it.
 const RATE: u32 = 16_000;
 
 /// The longest that is read, whatever a header says of the length.
-const LONGEST: &str = "600";
+const MAX_LEN: &str = "600";
 
 /// Where the medium is: standard input, as a file that can be sought in where the system has a name for it.
 const INPUT: &str = if cfg!(unix) { "file:/dev/fd/0" } else { "pipe:0" };
 
-/// Which frames of a video are taken (SPEC appendix A.1.2: timed pictures stand for a video).
+/// Which frames of a video are taken (SPEC appendix A.1.2: timed images stand for a video).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramePlan {
     /// How they are chosen.
-    pub pick: Pick,
+    pub pick: FrameSelection,
     /// The most of them; a video for which that is too few gives them further apart.
     pub most: u32,
     /// The longest side in pixels, to which they are scaled down.
@@ -38,25 +38,25 @@ pub struct FramePlan {
 
 /// How frames are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pick {
+pub enum FrameSelection {
     /// One for each such time.
     Every(Duration),
     /// So many, the same time apart.
     Count(u32),
 }
 
-/// A picture out of a video.
+/// An image out of a video.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// When it is shown, in milliseconds after the first.
     pub at_ms: u64,
     /// A JPEG.
-    pub picture: Stored,
+    pub image: Stored,
 }
 
 impl Default for FramePlan {
     fn default() -> Self {
-        Self { pick: Pick::Every(Duration::from_secs(1)), most: 60, longest_side: 1024 }
+        Self { pick: FrameSelection::Every(Duration::from_secs(1)), most: 60, longest_side: 1024 }
     }
 }
 
@@ -65,13 +65,13 @@ impl FramePlan {
     fn interval(&self, duration_ms: u64) -> u64 {
         let apart = |count: u32| duration_ms.div_ceil(count.max(1).into());
         let wanted = match self.pick {
-            Pick::Every(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
-            Pick::Count(count) => apart(count),
+            FrameSelection::Every(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
+            FrameSelection::Count(count) => apart(count),
         };
         wanted.max(apart(self.most)).max(1)
     }
 
-    /// Takes the first frame of each interval, scaled down, and logs when it is shown.
+    /// MediaCapabilities the first frame of each interval, scaled down, and logs when it is shown.
     fn filter(&self, duration_ms: u64) -> String {
         let interval = Duration::from_millis(self.interval(duration_ms)).as_secs_f64();
         let side = self.longest_side.max(1);
@@ -129,7 +129,7 @@ impl Tool {
         })?;
         let mut command: Vec<OsString> = vec!["ffmpeg".into(), ffmpeg.into()];
         command.extend(reading(medium.media_type()).iter().chain(arguments).map(OsString::from));
-        let child = Child { program: self.program(), patience: limits::CONVERTING, most_bytes: MOST_BYTES };
+        let child = Child { program: self.program(), patience: limits::CONVERTING, most_bytes: MAX_BYTES };
         let _place = self.place().await;
         let written = child.run(medium.bytes(), &command).await;
         written.map_err(|failure| failed(failure, medium.media_type()))
@@ -160,19 +160,19 @@ fn reading(media_type: &str) -> [&str; 17] {
         "-f",
         container,
         "-t",
-        LONGEST,
+        MAX_LEN,
         "-i",
         INPUT,
     ]
 }
 
-/// The pictures, each with the time that the log gives it.
+/// The images, each with the time that the log gives it.
 fn frames_of(written: &Written) -> Result<Vec<Frame>, MediaError> {
     let times = times_of(&String::from_utf8_lossy(&written.log));
     let first = times.first().copied().unwrap_or_default();
-    let pictures = pictures_of(BufReader::new(written.bytes.reader()))?;
-    let frame = |(picture, at): (Stored, u64)| Frame { at_ms: at.saturating_sub(first), picture };
-    Ok(pictures.into_iter().zip(times).map(frame).collect())
+    let images = images_of(BufReader::new(written.bytes.reader()))?;
+    let frame = |(image, at): (Stored, u64)| Frame { at_ms: at.saturating_sub(first), image };
+    Ok(images.into_iter().zip(times).map(frame).collect())
 }
 
 /// When each frame is shown, in milliseconds, as ffmpeg's `showinfo` logs it.
@@ -186,26 +186,26 @@ fn times_of(log: &str) -> Vec<u64> {
 }
 
 /// The JPEGs of a stream of parts with headers, each of which gives its length.
-fn pictures_of(mut stream: impl BufRead) -> Result<Vec<Stored>, MediaError> {
-    let mut pictures = Vec::new();
+fn images_of(mut stream: impl BufRead) -> Result<Vec<Stored>, MediaError> {
+    let mut images = Vec::new();
     while let Some(length) = next_part(&mut stream)? {
         let mut store = Store::within(length);
         store.push_all((&mut stream).take(length))?;
-        let picture = store.finish();
-        if picture.len() == length && sniff(picture.head()) == Some("image/jpeg") {
-            pictures.push(picture);
+        let image = store.finish();
+        if image.len() == length && sniff(image.head()) == Some("image/jpeg") {
+            images.push(image);
         }
     }
-    Ok(pictures)
+    Ok(images)
 }
 
 /// Reads up to the content of the next part; gives its length.
 fn next_part(stream: &mut impl BufRead) -> Result<Option<u64>, MediaError> {
-    const LONGEST_LINE: u64 = 1000;
+    const MAX_LINE: u64 = 1000;
     let mut length = None;
     loop {
         let mut line = Vec::new();
-        if stream.take(LONGEST_LINE).read_until(b'\n', &mut line)? == 0 {
+        if stream.take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
         }
         let line = String::from_utf8_lossy(&line);
@@ -230,7 +230,7 @@ fn wav(samples: &Stored) -> Result<Stored, MediaError> {
     header.write_all(&(RATE * 2).to_le_bytes())?;
     header.write_all(b"\x02\0\x10\0data")?;
     header.write_all(&length.to_le_bytes())?;
-    let mut store = Store::within(MOST_BYTES + 44);
+    let mut store = Store::within(MAX_BYTES + 44);
     store.push(&header)?;
     store.push_all(samples.reader())?;
     Ok(store.finish())
@@ -247,12 +247,12 @@ mod tests {
     #[test]
     fn frames_are_further_apart_where_they_would_be_too_many() {
         let plan = |pick, most| FramePlan { pick, most, ..FramePlan::default() };
-        let second = Pick::Every(Duration::from_secs(1));
+        let second = FrameSelection::Every(Duration::from_secs(1));
         assert_eq!(plan(second, 60).interval(30_000), 1000);
         assert_eq!(plan(second, 60).interval(300_000), 5000);
-        assert_eq!(plan(Pick::Count(8), 60).interval(4_001), 501);
-        assert_eq!(plan(Pick::Count(0), 0).interval(0), 1);
-        assert_eq!(plan(Pick::Every(Duration::MAX), 1).interval(u64::MAX), u64::MAX);
+        assert_eq!(plan(FrameSelection::Count(8), 60).interval(4_001), 501);
+        assert_eq!(plan(FrameSelection::Count(0), 0).interval(0), 1);
+        assert_eq!(plan(FrameSelection::Every(Duration::MAX), 1).interval(u64::MAX), u64::MAX);
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_pictures_of_the_length_that_they_tell() {
+    fn parts_are_images_of_the_length_that_they_tell() {
         let jpeg = b"\xff\xd8\xff\xe0 and so on";
         let part = |length: &str, content: &[u8]| {
             [
@@ -277,7 +277,7 @@ mod tests {
             .concat()
         };
         let lengths =
-            |stream: &[u8]| -> Vec<u64> { pictures_of(stream).unwrap().iter().map(Stored::len).collect() };
+            |stream: &[u8]| -> Vec<u64> { images_of(stream).unwrap().iter().map(Stored::len).collect() };
         assert_eq!(lengths(&[part("14", jpeg), b"\r\n".to_vec(), part("14", jpeg)].concat()), [14, 14]);
         let bad =
             [part("18446744073709551615", jpeg), part("-1", jpeg), part("5", b"Hello"), vec![b'x'; 5000]];

@@ -17,7 +17,7 @@ pub(super) enum Purpose {
     Ffmpeg,
 }
 
-/// Takes from this process, for good, what its purpose does not need.
+/// MediaCapabilities from this process, for good, what its purpose does not need.
 ///
 /// Reading needs no file and no socket, for whose want of a number both fail: the three streams are open already.
 ///

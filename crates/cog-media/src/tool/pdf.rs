@@ -10,10 +10,10 @@ use crate::Facts;
 pub(super) const MEDIA_TYPE: &str = "application/pdf";
 
 /// What one compressed part may grow to.
-const MOST_INFLATED: usize = 64 << 20;
+const MAX_INFLATED: usize = 64 << 20;
 
 /// The most bytes of text of a whole document.
-const MOST_TEXT: usize = 8 << 20;
+const MAX_TEXT: usize = 8 << 20;
 
 /// The text of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn told_pages(document: &Document) -> usize {
 /// The text of every page.
 pub(super) fn text(input: Handle) -> Result<Vec<PageText>, Fault> {
     let document = open(input)?;
-    let mut left = MOST_TEXT;
+    let mut left = MAX_TEXT;
     let mut pages = Vec::new();
     for number in document.get_pages().into_keys() {
         let page = PageText { number, text: text_of(&document, number) };
@@ -79,7 +79,7 @@ pub(super) fn text(input: Handle) -> Result<Vec<PageText>, Fault> {
 
 fn open(input: Handle) -> Result<Document, Fault> {
     let bytes = input.bytes().map_err(|_| Fault::Broken)?;
-    let options = LoadOptions::with_max_decompressed_size(MOST_INFLATED);
+    let options = LoadOptions::with_max_decompressed_size(MAX_INFLATED);
     let document = Document::load_mem_with_options(&bytes, options).map_err(|error| match error {
         lopdf::Error::InvalidPassword => Fault::Encrypted,
         _ => Fault::Broken,
@@ -89,7 +89,7 @@ fn open(input: Handle) -> Result<Document, Fault> {
 
 /// What can be read of a page. What cannot is left out: a font without a table says nothing of the next.
 fn text_of(document: &Document, number: u32) -> String {
-    let pieces = document.extract_text_chunks_with_limit(&[number], MOST_INFLATED);
+    let pieces = document.extract_text_chunks_with_limit(&[number], MAX_INFLATED);
     let text: String = pieces.into_iter().filter_map(Result::ok).collect();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }

@@ -25,7 +25,7 @@ pub(super) enum Fault {
     Broken,
     /// It ends before what its index says.
     Cut,
-    /// No sound and no pictures.
+    /// No sound and no images.
     NoTracks,
     /// No pages.
     NoPages,
@@ -44,7 +44,7 @@ impl Fault {
         match self {
             Self::Broken => "its structure is broken",
             Self::Cut => "it ends too early",
-            Self::NoTracks => "it holds no sound and no pictures",
+            Self::NoTracks => "it holds no sound and no images",
             Self::NoPages => "it has no pages",
             Self::Encrypted => "it is encrypted with a password",
             Self::TooMuchText => "it holds more text than is taken",

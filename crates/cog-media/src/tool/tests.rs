@@ -10,7 +10,7 @@ use std::{
 use fastrand::Rng;
 
 use super::{handle::Handle, pdf, reader};
-use crate::{Expected, MediaError, MediaRules, Store, Takes, check::check_now, normalise, sniff};
+use crate::{Expected, MediaCapabilities, MediaError, MediaRules, Store, check::check_now, normalise, sniff};
 
 #[path = "../../tests/tool/made.rs"]
 mod made;
@@ -81,7 +81,7 @@ fn read(bytes: &[u8], original: &[u8]) -> Result<(), MediaError> {
     let media_type = sniff(original).unwrap();
     if media_type.starts_with("image/") || media_type.ends_with("flac") {
         let media = check_now(stored, &Expected::default(), &MediaRules::default())?;
-        return normalise(&media, &Takes::default(), &MediaRules::default()).map(drop);
+        return normalise(&media, &MediaCapabilities::default(), &MediaRules::default()).map(drop);
     }
     let damaged = |what| MediaError::Damaged { media_type, what };
     reader::facts(Handle::new(stored.handle()?)?, media_type).map_err(|fault| damaged(fault.what()))?;

@@ -10,7 +10,7 @@ use crate::{
     support::{bytes, fetch, fetcher},
 };
 
-/// A site whose picture has these headers; the second answer has another body, or is a 304 to whoever has a validator.
+/// A site whose image has these headers; the second answer has another body, or is a 304 to whoever has a validator.
 fn site(lines: &'static [&'static str]) -> Site {
     let count = AtomicUsize::new(0);
     Site::at("127.0.0.2", move |head| {

@@ -69,7 +69,7 @@ async fn a_name_with_an_address_of_this_machine_is_resolved_and_not_dialled() {
 #[tokio::test]
 async fn a_name_that_changes_its_address_is_dialled_where_it_was_checked() {
     let public =
-        Site::at("127.0.0.2", |_| Some(response("200 OK", &["content-type: image/PNG; q=1"], b"picture")));
+        Site::at("127.0.0.2", |_| Some(response("200 OK", &["content-type: image/PNG; q=1"], b"image")));
     let port = public.address().port();
     let private = Site::on("127.0.0.1", port, |_| Some(response("200 OK", &[], b"secret")));
     // Checked once, dialled once: whoever looked the name up a second time would be led to 127.0.0.1.
@@ -77,7 +77,7 @@ async fn a_name_that_changes_its_address_is_dialled_where_it_was_checked() {
     let fetcher = fetcher(&[format!("127.0.0.2:{port}"), format!("rebind.example:{port}")], dns.clone());
     let url = format!("http://rebind.example:{port}/");
     let fetched = fetch(&fetcher, &url).await.unwrap();
-    assert_eq!((bytes(&fetched), fetched.declared.as_deref()), (b"picture".to_vec(), Some("image/png")));
+    assert_eq!((bytes(&fetched), fetched.declared.as_deref()), (b"image".to_vec(), Some("image/png")));
     assert_eq!(dns.asked(), ["rebind.example"]);
     // The next connection is checked anew.
     assert!(complaint(&fetcher, &url).await.contains("127.0.0.1 is not public"));
@@ -95,8 +95,8 @@ async fn each_redirect_is_judged_like_the_first_address() {
             "/file" => "file:///etc/passwd".to_owned(),
             "/login" => "http://me:s3cret@93.184.216.34/".to_owned(),
             "/slashes" => format!("\\\\{inner}\\"),
-            "/relative" => "picture?size=1".to_owned(),
-            _ => return Some(response("200 OK", &[], b"picture")),
+            "/relative" => "image?size=1".to_owned(),
+            _ => return Some(response("200 OK", &[], b"image")),
         };
         Some(response("302 Found", &[&format!("location: {location}")], b""))
     });
@@ -107,7 +107,7 @@ async fn each_redirect_is_judged_like_the_first_address() {
         assert!(said.starts_with("redirected: the URL is refused: "), "{said}");
         assert!(!said.contains("s3cret"), "{said}");
     }
-    assert_eq!(bytes(&fetch(&fetcher, &format!("{base}/relative")).await.unwrap()), b"picture");
+    assert_eq!(bytes(&fetch(&fetcher, &format!("{base}/relative")).await.unwrap()), b"image");
     assert_eq!(private.heads(), Vec::<String>::new());
 }
 
@@ -116,7 +116,7 @@ async fn five_redirects_are_followed_and_not_six() {
     let site = Site::at("127.0.0.2", |head| {
         let left: u32 = path(head).trim_start_matches('/').parse().unwrap();
         Some(match left.checked_sub(1) {
-            None => response("200 OK", &[], b"picture"),
+            None => response("200 OK", &[], b"image"),
             Some(next) => response("307 Temporary Redirect", &[&format!("location: /{next}")], b""),
         })
     });
@@ -203,7 +203,7 @@ async fn nothing_is_sent_that_tells_of_the_caller() {
     let site = Site::at("127.0.0.2", |head| {
         Some(match path(head) {
             "/a" => response("302 Found", &["location: /b", "set-cookie: id=1"], b""),
-            _ => response("200 OK", &[], b"picture"),
+            _ => response("200 OK", &[], b"image"),
         })
     });
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));

@@ -2,7 +2,7 @@
 
 use std::{io::Read as _, time::Duration};
 
-use cog_media::{Expected, Frame, FramePlan, Media, MediaRules, Pick, Tool, check, sniff};
+use cog_media::{Expected, Frame, FramePlan, FrameSelection, Media, MediaRules, Tool, check, sniff};
 
 use crate::{
     files::{refusal, stored, tool, wait},
@@ -20,7 +20,8 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
 
 pub(crate) fn converter() -> Tool {
     let path = std::env::var_os("PATH").unwrap();
-    let ffmpeg = std::env::split_paths(&path).map(|folder| folder.join("ffmpeg")).find(|file| file.is_file());
+    let ffmpeg =
+        std::env::split_paths(&path).map(|directory| directory.join("ffmpeg")).find(|file| file.is_file());
     tool().with_ffmpeg(ffmpeg)
 }
 
@@ -31,7 +32,7 @@ fn media(arguments: &str) -> Media {
 
 fn frames(video: &Media, plan: FramePlan) -> Vec<Frame> {
     let frames = wait(converter().frames(video, &plan)).unwrap();
-    assert!(frames.iter().all(|frame| sniff(frame.picture.head()) == Some("image/jpeg")));
+    assert!(frames.iter().all(|frame| sniff(frame.image.head()) == Some("image/jpeg")));
     frames
 }
 
@@ -49,20 +50,19 @@ fn a_frame_is_taken_for_each_second() {
 fn frames_are_as_many_as_are_asked_for() {
     let video = media("-an a.mp4");
     let plan = |pick, most| FramePlan { pick, most, ..FramePlan::default() };
-    assert_eq!(times(&frames(&video, plan(Pick::Count(2), 60))), [0, 2000]);
-    assert_eq!(times(&frames(&video, plan(Pick::Count(1), 60))), [0]);
-    assert_eq!(times(&frames(&video, plan(Pick::Every(Duration::from_millis(500)), 2))), [0, 2000]);
-    assert_eq!(times(&frames(&video, plan(Pick::Every(Duration::from_millis(500)), 60))).len(), 8);
-    assert_eq!(times(&frames(&video, plan(Pick::Every(Duration::from_secs(3600)), 60))), [0]);
+    assert_eq!(times(&frames(&video, plan(FrameSelection::Count(2), 60))), [0, 2000]);
+    assert_eq!(times(&frames(&video, plan(FrameSelection::Count(1), 60))), [0]);
+    assert_eq!(times(&frames(&video, plan(FrameSelection::Every(Duration::from_millis(500)), 2))), [0, 2000]);
+    assert_eq!(times(&frames(&video, plan(FrameSelection::Every(Duration::from_millis(500)), 60))).len(), 8);
+    assert_eq!(times(&frames(&video, plan(FrameSelection::Every(Duration::from_secs(3600)), 60))), [0]);
 }
 
 fn frames_are_scaled_down_and_never_up() {
     let video = media("-an a.mp4");
     for (longest_side, sides) in [(160, (160, 120)), (1000, (320, 240))] {
-        let plan = FramePlan { pick: Pick::Count(1), longest_side, ..FramePlan::default() };
-        let picture = frames(&video, plan).remove(0).picture;
-        let facts =
-            *wait(check(picture, &Expected::default(), &MediaRules::default(), None)).unwrap().facts();
+        let plan = FramePlan { pick: FrameSelection::Count(1), longest_side, ..FramePlan::default() };
+        let image = frames(&video, plan).remove(0).image;
+        let facts = *wait(check(image, &Expected::default(), &MediaRules::default(), None)).unwrap().facts();
         assert_eq!((facts.width.unwrap(), facts.height.unwrap()), sides);
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_media::{Expected, FramePlan, MediaError, MediaRules, Pick, check};
+use cog_media::{Expected, FramePlan, FrameSelection, MediaError, MediaRules, check};
 
 use crate::{
     convert::converter,
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) const TESTS: &[(&str, fn())] = tests![
     nothing_and_next_to_nothing_are_no_media,
     beginnings_without_more_are_damaged,
-    pictures_of_absurd_sides_are_refused_unread,
+    images_of_absurd_sides_are_refused_unread,
     endless_gifs_are_read_for_their_header,
     boxes_of_absurd_lengths_are_damaged,
     elements_of_absurd_lengths_come_to_an_end,
@@ -54,7 +54,7 @@ fn nothing_and_next_to_nothing_are_no_media() {
 }
 
 fn beginnings_without_more_are_damaged() {
-    // The header of a picture is at its beginning, and a beginning of sound is sound.
+    // The header of an image is at its beginning, and a beginning of sound is sound.
     let whole = ["png", "gif", "webp", "jpeg", "wav", "mp3"];
     for (kind, bytes) in corpus() {
         for length in [16, 40, 100] {
@@ -78,7 +78,7 @@ fn png(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn pictures_of_absurd_sides_are_refused_unread() {
+fn images_of_absurd_sides_are_refused_unread() {
     assert_eq!(told(&png(8192, 8192, b"")), "image/png");
     assert_eq!(told(&png(8193, 1, b"")), "E1015");
     assert_eq!(told(&png(60_000, 60_000, b"")), "E1015");
@@ -255,12 +255,12 @@ fn changed_files_are_answers_of_the_process_too() {
 
 fn frames_of_changed_videos_are_answers() {
     let original = film("-t 1 -s 48x32 a.mp4");
-    let picture = original.windows(4).position(|window| window == b"mdat").unwrap() + 8;
+    let image = original.windows(4).position(|window| window == b"mdat").unwrap() + 8;
     let mut rng = fastrand::Rng::with_seed(2);
-    let plan = FramePlan { pick: Pick::Count(3), ..FramePlan::default() };
+    let plan = FramePlan { pick: FrameSelection::Count(3), ..FramePlan::default() };
     for _ in 0..10 {
         let mut bytes = original.clone();
-        (0..20).for_each(|_| bytes[picture + rng.usize(..1500)] = rng.u8(..));
+        (0..20).for_each(|_| bytes[image + rng.usize(..1500)] = rng.u8(..));
         let video = wait(check(stored(&bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
         let frames = wait(converter().frames(&video.unwrap(), &plan));
         assert!(matches!(frames, Ok(_) | Err(MediaError::Damaged { .. })));

@@ -2,20 +2,20 @@
 
 use std::process::Command;
 
-/// Makes a file with ffmpeg: four seconds of a test picture and a tone, written as these arguments say.
+/// MediaSink a file with ffmpeg: four seconds of a test image and a tone, written as these arguments say.
 pub(crate) fn film(arguments: &str) -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (options, name) = arguments.rsplit_once(' ').unwrap_or(("", arguments));
     let inputs = "-loglevel error -f lavfi -i testsrc=d=4:s=320x240:r=10 -f lavfi -i sine=d=4:r=44100";
     let made = Command::new("ffmpeg")
         .args(inputs.split(' '))
         .args(options.split(' ').filter(|option| !option.is_empty()))
         .arg(name)
-        .current_dir(&folder)
+        .current_dir(&directory)
         .output()
         .expect("the tests of media need ffmpeg");
     assert!(made.status.success(), "{arguments}: {}", String::from_utf8_lossy(&made.stderr));
-    std::fs::read(folder.path().join(name)).unwrap()
+    std::fs::read(directory.path().join(name)).unwrap()
 }
 
 /// A PDF with a page for each text; a page without text has none at all.

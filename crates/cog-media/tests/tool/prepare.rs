@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use cog_media::{Expected, Media, MediaRules, Part, Prepared, Takes, check, prepare};
+use cog_media::{Expected, Media, MediaCapabilities, MediaRules, Part, Prepared, check, prepare};
 
 use crate::{
     convert::converter,
@@ -24,7 +24,7 @@ fn media(bytes: &[u8]) -> Media {
 }
 
 fn prepared(bytes: &[u8], taken: &[&'static str]) -> Vec<Prepared> {
-    let takes = Takes { media_types: taken.to_vec(), ..Takes::default() };
+    let takes = MediaCapabilities { media_types: taken.to_vec(), ..MediaCapabilities::default() };
     wait(prepare(&media(bytes), &takes, &MediaRules::default(), Some(&converter()))).unwrap()
 }
 
@@ -47,8 +47,12 @@ fn a_document_becomes_its_text() {
 }
 
 fn a_document_without_text_is_not_taken() {
-    let outcome =
-        wait(prepare(&media(&pdf(&["", ""])), &Takes::default(), &MediaRules::default(), Some(&converter())));
+    let outcome = wait(prepare(
+        &media(&pdf(&["", ""])),
+        &MediaCapabilities::default(),
+        &MediaRules::default(),
+        Some(&converter()),
+    ));
     assert_eq!(refusal(outcome), "E4011 application/pdf is nothing that the provider takes");
 }
 
@@ -69,7 +73,7 @@ fn sound_that_is_not_heard_is_told() {
 fn sound_becomes_wav() {
     let parts = prepared(&film("-map 1 a.mp3"), &["audio/wav"]);
     assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, "audio/wav", Part::Whole));
-    let takes = Takes::default();
+    let takes = MediaCapabilities::default();
     let refused =
         wait(prepare(&media(&film("-map 1 a.mp3")), &takes, &MediaRules::default(), Some(&converter())));
     assert_eq!(refusal(refused), "E4011 audio/mpeg is nothing that the provider takes");

@@ -29,13 +29,13 @@ fn writing_replaces_the_whole_text_and_leaves_nothing_else() {
 }
 
 #[test]
-fn writing_makes_no_folder() {
+fn writing_makes_no_directory() {
     let place = TempDir::new().unwrap();
-    let folder = place.path().join("a/b");
-    let error = write_atomic(&folder.join("x"), "text").unwrap_err();
-    assert!(matches!(error, FileError::NoFolder { folder: missing } if missing == folder));
+    let directory = place.path().join("a/b");
+    let error = write_atomic(&directory.join("x"), "text").unwrap_err();
+    assert!(matches!(error, FileError::NoDirectory { directory: missing } if missing == directory));
     assert!(matches!(write_atomic(place.path(), "text"), Err(FileError::NotAFile)));
-    assert_eq!(folder_names(place.path()), [""; 0]);
+    assert_eq!(directory_names(place.path()), [""; 0]);
 }
 
 #[cfg(unix)]
@@ -60,17 +60,17 @@ fn writing_keeps_rights_and_links_and_spares_devices() {
 fn a_copy_has_the_links_too() {
     let place = TempDir::new().unwrap();
     let inner = place.path().join("from/inner/x");
-    make_folder_of(&inner).unwrap();
+    make_directory_of(&inner).unwrap();
     write_atomic(&inner, "text").unwrap();
     std::os::unix::fs::symlink("inner/x", place.path().join("from/link")).unwrap();
-    copy_folder(&place.path().join("from"), &place.path().join("to")).unwrap();
+    copy_directory(&place.path().join("from"), &place.path().join("to")).unwrap();
     assert_eq!(fs::read_link(place.path().join("to/link")).unwrap(), Path::new("inner/x"));
     assert_eq!(read_text(&place.path().join("to/link"), 10).unwrap(), "text");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_link_leads_no_further_than_its_folder() {
+fn a_link_leads_no_further_than_its_directory() {
     let place = TempDir::new().unwrap();
     let module = place.path().join("module");
     fs::create_dir_all(module.join("inner")).unwrap();

@@ -1,4 +1,4 @@
-//! Writing: a file or a folder is there whole, or as it was.
+//! Writing: a file or a directory is there whole, or as it was.
 
 use std::{
     fs,
@@ -10,7 +10,7 @@ use super::{FileError, missing};
 
 /// Writes a file whole: into a sibling first, which then takes its place.
 ///
-/// A reader sees the old text or the new one, never a part. No folder is made: one that is missing is
+/// A reader sees the old text or the new one, never a part. No directory is made: one that is missing is
 /// rather mistyped than wanted. A link is followed; what is no regular file, such as a pipe, is written
 /// to as it is.
 ///
@@ -63,20 +63,20 @@ fn place_of(path: &Path) -> Result<Place, FileError> {
         Ok(_) => return Ok(Place::File(fs::canonicalize(path)?)),
         Err(_) => {}
     }
-    let folder = parent_of(path);
-    match fs::metadata(folder) {
+    let directory = parent_of(path);
+    match fs::metadata(directory) {
         Ok(about) if about.is_dir() => Ok(Place::File(path.to_owned())),
-        _ => Err(FileError::NoFolder { folder: folder.to_owned() }),
+        _ => Err(FileError::NoDirectory { directory: directory.to_owned() }),
     }
 }
 
-/// A temporary file in a folder; the error does not tell its name, which nobody knows.
-fn sibling_file(folder: &Path) -> Result<tempfile::NamedTempFile, FileError> {
-    tempfile::Builder::new().prefix(".cog-").tempfile_in(folder).map_err(nameless)
+/// A temporary file in a directory; the error does not tell its name, which nobody knows.
+fn sibling_file(directory: &Path) -> Result<tempfile::NamedTempFile, FileError> {
+    tempfile::Builder::new().prefix(".cog-").tempfile_in(directory).map_err(nameless)
 }
 
-/// The same for a folder.
-fn sibling_folder(parent: &Path) -> Result<tempfile::TempDir, FileError> {
+/// The same for a directory.
+fn sibling_directory(parent: &Path) -> Result<tempfile::TempDir, FileError> {
     tempfile::Builder::new().prefix(".cog-").tempdir_in(parent).map_err(nameless)
 }
 
@@ -84,31 +84,31 @@ fn nameless(error: io::Error) -> FileError {
     FileError::Io(error.kind().into())
 }
 
-/// Makes a folder with these files: in a sibling first, which then takes its place.
+/// MediaSink a directory with these files: in a sibling first, which then takes its place.
 ///
 /// # Errors
-/// When a file cannot be written, or the folder is there already; nothing is left behind then.
-pub fn write_folder(folder: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
-    let parent = parent_of(folder);
+/// When a file cannot be written, or the directory is there already; nothing is left behind then.
+pub fn write_directory(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
+    let parent = parent_of(directory);
     fs::create_dir_all(parent)?;
-    let sibling = sibling_folder(parent)?;
+    let sibling = sibling_directory(parent)?;
     for (path, bytes) in files {
         let path = sibling.path().join(path);
         fs::create_dir_all(path.parent().unwrap_or(sibling.path()))?;
         fs::write(path, bytes)?;
     }
     open_to_others(sibling.path())?;
-    fs::rename(sibling.path(), folder)?;
-    // The folder has moved, so there is nothing to remove under the old name.
+    fs::rename(sibling.path(), directory)?;
+    // The directory has moved, so there is nothing to remove under the old name.
     let _ = sibling.keep();
     Ok(())
 }
 
-/// Copies a folder with everything in it; links stay links.
+/// Copies a directory with everything in it; links stay links.
 ///
 /// # Errors
 /// When something cannot be copied: a copy without it would be no copy.
-pub fn copy_folder(from: &Path, to: &Path) -> Result<(), FileError> {
+pub fn copy_directory(from: &Path, to: &Path) -> Result<(), FileError> {
     let mut open = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = open.pop() {
         fs::create_dir_all(&to)?;
@@ -131,48 +131,48 @@ pub fn copy_folder(from: &Path, to: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Makes the folder that a file is to stand in, and those above it, where they are missing.
-pub(crate) fn make_folder_of(path: &Path) -> Result<(), FileError> {
+/// MediaSink the directory that a file is to stand in, and those above it, where they are missing.
+pub(crate) fn make_directory_of(path: &Path) -> Result<(), FileError> {
     Ok(fs::create_dir_all(parent_of(path))?)
 }
 
-/// Removes a file, and the folders under `root` that are empty then.
+/// Removes a file, and the directories under `root` that are empty then.
 pub(crate) fn remove(path: &Path, root: &Path) -> Result<(), FileError> {
     fs::remove_file(path).map_err(missing)?;
-    let above = path.ancestors().skip(1).take_while(|folder| *folder != root);
-    for folder in above {
-        // A folder that still holds something stays: this is the test for it.
-        if fs::remove_dir(folder).is_err() {
+    let above = path.ancestors().skip(1).take_while(|directory| *directory != root);
+    for directory in above {
+        // A directory that still holds something stays: this is the test for it.
+        if fs::remove_dir(directory).is_err() {
             break;
         }
     }
     Ok(())
 }
 
-/// A temporary folder beside another one, so that one can take the other's place.
+/// A temporary directory beside another one, so that one can take the other's place.
 pub(crate) struct Sibling(tempfile::TempDir);
 
 impl Sibling {
-    pub(crate) fn of(folder: &Path) -> Result<Self, FileError> {
-        Ok(Self(sibling_folder(parent_of(folder))?))
+    pub(crate) fn of(directory: &Path) -> Result<Self, FileError> {
+        Ok(Self(sibling_directory(parent_of(directory))?))
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Puts `staged` in place of `folder`, which moves to `kept`, or goes with the sibling.
+    /// Puts `staged` in place of `directory`, which moves to `kept`, or goes with the sibling.
     ///
-    /// Where the system can exchange two names in one step, there is a whole folder under the name of
-    /// `folder` at every moment.
-    pub(crate) fn swap(&self, staged: &Path, folder: &Path, kept: Option<&Path>) -> Result<(), FileError> {
+    /// Where the system can exchange two names in one step, there is a whole directory under the name of
+    /// `directory` at every moment.
+    pub(crate) fn swap(&self, staged: &Path, directory: &Path, kept: Option<&Path>) -> Result<(), FileError> {
         let away = kept.map_or_else(|| self.path().join("replaced"), Path::to_owned);
-        if exchange(staged, folder)? {
+        if exchange(staged, directory)? {
             return Ok(fs::rename(staged, &away)?);
         }
-        fs::rename(folder, &away)?;
-        if let Err(error) = fs::rename(staged, folder) {
-            fs::rename(&away, folder)?;
+        fs::rename(directory, &away)?;
+        if let Err(error) = fs::rename(staged, directory) {
+            fs::rename(&away, directory)?;
             return Err(error.into());
         }
         Ok(())
@@ -228,9 +228,9 @@ fn readable(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn open_to_others(folder: &Path) -> io::Result<()> {
+fn open_to_others(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755))
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755))
 }
 
 #[cfg(not(unix))]

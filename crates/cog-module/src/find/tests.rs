@@ -3,9 +3,9 @@ use std::fs;
 use tempfile::TempDir;
 
 use super::*;
-use crate::testing::{Folder, MANIFEST};
+use crate::testing::{Directory, MANIFEST};
 
-/// A working folder with `cognitive/modules/sorter`.
+/// A working directory with `cognitive/modules/sorter`.
 fn place() -> (TempDir, Finder) {
     let place = TempDir::new().unwrap();
     put(&place.path().join("cognitive/modules/sorter"));
@@ -14,14 +14,14 @@ fn place() -> (TempDir, Finder) {
     (place, finder)
 }
 
-fn put(folder: &Path) {
-    fs::create_dir_all(folder).unwrap();
-    files::write_atomic(&folder.join("module.yaml"), MANIFEST).unwrap();
+fn put(directory: &Path) {
+    fs::create_dir_all(directory).unwrap();
+    files::write_atomic(&directory.join("module.yaml"), MANIFEST).unwrap();
 }
 
-fn folder(origin: &Origin) -> PathBuf {
+fn directory(origin: &Origin) -> PathBuf {
     match origin {
-        Origin::Folder(path) => path.clone(),
+        Origin::Directory(path) => path.clone(),
         other => panic!("not a directory: {other:?}"),
     }
 }
@@ -33,8 +33,8 @@ fn a_name_is_looked_for_in_order() {
         put(&place.path().join(root).join("sorter"));
         put(&place.path().join(root).join("second"));
     }
-    assert_eq!(folder(&finder.find("sorter").unwrap()), place.path().join("cognitive/modules/sorter"));
-    assert_eq!(folder(&finder.find("second").unwrap()), place.path().join(".cognitive/modules/second"));
+    assert_eq!(directory(&finder.find("sorter").unwrap()), place.path().join("cognitive/modules/sorter"));
+    assert_eq!(directory(&finder.find("second").unwrap()), place.path().join(".cognitive/modules/second"));
 }
 
 #[test]
@@ -42,22 +42,22 @@ fn a_module_on_disk_comes_before_one_that_ships() {
     let (place, finder) = place();
     assert!(matches!(finder.find("code-reviewer"), Ok(Origin::BuiltIn(_))));
     put(&place.path().join("extra/code-reviewer"));
-    assert!(matches!(finder.find("code-reviewer"), Ok(Origin::Folder(_))));
+    assert!(matches!(finder.find("code-reviewer"), Ok(Origin::Directory(_))));
 }
 
 #[test]
-fn a_path_is_a_folder_or_its_manifest() {
+fn a_path_is_a_directory_or_its_manifest() {
     let (place, finder) = place();
     let expected = place.path().join("cognitive/modules/sorter");
     for path in
         ["cognitive/modules/sorter", "./cognitive/modules/sorter", "cognitive/modules/sorter/module.yaml"]
     {
-        let found = folder(&finder.find(path).unwrap());
+        let found = directory(&finder.find(path).unwrap());
         assert_eq!(fs::canonicalize(found).unwrap(), fs::canonicalize(&expected).unwrap(), "{path}");
     }
-    assert_eq!(folder(&finder.find(expected.to_str().unwrap()).unwrap()), expected);
+    assert_eq!(directory(&finder.find(expected.to_str().unwrap()).unwrap()), expected);
     put(&place.path().join("here"));
-    assert_eq!(folder(&finder.find("here").unwrap()), place.path().join("here"));
+    assert_eq!(directory(&finder.find("here").unwrap()), place.path().join("here"));
 }
 
 #[test]
@@ -72,12 +72,12 @@ fn a_name_that_leads_out_is_refused() {
 }
 
 #[test]
-fn a_path_that_leads_to_no_folder_is_told_as_a_path() {
+fn a_path_that_leads_to_no_directory_is_told_as_a_path() {
     let (place, finder) = place();
     files::write_atomic(&place.path().join("notes.txt"), "x").unwrap();
     for (path, told) in [
-        ("./nothing", "`./nothing` is no folder"),
-        ("../nothing", "`../nothing` is no folder"),
+        ("./nothing", "`./nothing` is no directory"),
+        ("../nothing", "`../nothing` is no directory"),
         ("./notes.txt", "`./notes.txt` is a file, and no manifest"),
     ] {
         assert_eq!(finder.find(path).unwrap_err().to_string(), told);
@@ -88,7 +88,7 @@ fn a_path_that_leads_to_no_folder_is_told_as_a_path() {
 fn a_name_nobody_has_is_not_found() {
     let (_place, finder) = place();
     let long = "x".repeat(10_000);
-    for name in ["", "nobody-has-this", "Sorter", "/no/such/folder", "./nothing", "$(x)", &long] {
+    for name in ["", "nobody-has-this", "Sorter", "/no/such/directory", "./nothing", "$(x)", &long] {
         let error = finder.find(name).unwrap_err();
         assert_eq!(error.code().as_str(), "E4006", "{name}");
         assert!(error.to_string().len() < 300);
@@ -119,7 +119,7 @@ fn a_list_names_each_module_once_and_says_what_is_wrong() {
 
 #[test]
 fn no_places_at_all_still_find_what_ships() {
-    let folder = Folder::empty();
-    let finder = Finder::new(folder.path(), Vec::new(), None);
-    assert_eq!(finder.list().len(), Shipped::all().len());
+    let directory = Directory::empty();
+    let finder = Finder::new(directory.path(), Vec::new(), None);
+    assert_eq!(finder.list().len(), BuiltinModule::all().len());
 }

@@ -5,8 +5,8 @@ use cog_json::{Limits, Value};
 use super::{Expected, GoldenCase};
 use crate::{
     Diagnostic, Module, Origin, Rule,
+    directory::unreadable,
     files::{self, FileError},
-    folder::unreadable,
 };
 
 /// What was found of golden tests.
@@ -104,9 +104,9 @@ impl Reader<'_> {
     }
 
     fn cassette(&self, input: &str, name: &str) -> Option<PathBuf> {
-        let folder = input.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let cassette = format!("{folder}/{name}.cassette");
-        self.origin.has_folder(&cassette).then(|| self.origin.path_of(&cassette))
+        let directory = input.rsplit_once('/').map_or("", |(directory, _)| directory);
+        let cassette = format!("{directory}/{name}.cassette");
+        self.origin.has_directory(&cassette).then(|| self.origin.path_of(&cassette))
     }
 
     fn json(&mut self, path: &str) -> Result<Value, Diagnostic> {

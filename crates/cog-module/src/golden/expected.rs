@@ -24,7 +24,7 @@ pub enum Expected {
 }
 
 /// The most things that a file may expect of an answer: each is compiled and checked by itself.
-const MOST: usize = 1000;
+const MAX: usize = 1000;
 
 /// Why an expected file says nothing that could be checked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -43,7 +43,7 @@ pub enum ExpectedError {
         path: String,
     },
     /// More is expected than anybody would write down.
-    #[error("{found} things are expected; allowed: at most {MOST}")]
+    #[error("{found} things are expected; allowed: at most {MAX}")]
     TooMany {
         /// How many there are.
         found: usize,
@@ -95,7 +95,7 @@ fn fields(schemas: Node<'_>) -> Result<Vec<(Path, serde_json::Value)>, ExpectedE
 }
 
 fn check_count(expected: Node<'_>) -> Result<(), ExpectedError> {
-    if expected.len() > MOST { Err(ExpectedError::TooMany { found: expected.len() }) } else { Ok(()) }
+    if expected.len() > MAX { Err(ExpectedError::TooMany { found: expected.len() }) } else { Ok(()) }
 }
 
 fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Rule, testing::Folder};
+use crate::{Rule, testing::Directory};
 
 fn mismatches(expected: serde_json::Value, envelope: serde_json::Value) -> Vec<(String, String)> {
     let expected = Expected::read(&Value::from(expected)).unwrap();
@@ -152,8 +152,8 @@ fn expected_files_of_the_wrong_form_are_refused() {
 
 #[test]
 fn an_input_matches_whatever_its_form() {
-    let folder = Folder::example("format-v22");
-    let module = folder.load().unwrap();
+    let directory = Directory::example("format-v22");
+    let module = directory.load().unwrap();
     let cases = discover(&module).cases;
     let input = &cases[0].input;
     let mut other = input.to_serde();
@@ -166,13 +166,13 @@ fn an_input_matches_whatever_its_form() {
 
 #[test]
 fn cases_are_found_listed_or_not_each_once() {
-    let folder = Folder::example("format-v22");
+    let directory = Directory::example("format-v22");
     let pairs = "  - ./tests/case1.input.json -> tests/case1.expected.json\n  - own/a.json -> own/b.json\n";
-    let text = folder.read("module.yaml");
+    let text = directory.read("module.yaml");
     let (head, _) = text.split_once("\ntests:").unwrap();
     let manifest = format!("{head}\ntests:\n{pairs}");
-    let case = folder.read("tests/case1.input.json");
-    let folder = folder
+    let case = directory.read("tests/case1.input.json");
+    let directory = directory
         .with("module.yaml", manifest)
         .with("own/a.json", &case)
         .with("own/b.json", "{\"ok\": true, ")
@@ -180,7 +180,7 @@ fn cases_are_found_listed_or_not_each_once() {
         .with("tests/case2.input.json", &case)
         .with("tests/case2.expected.json", "{}")
         .with("tests/case2.cassette/0001.json", "{}");
-    let discovery = discover(&folder.load().unwrap());
+    let discovery = discover(&directory.load().unwrap());
     let names: Vec<&str> = discovery.cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names, ["case1", "case2"]);
     assert!(discovery.cases[1].cassette.as_ref().is_some_and(|path| path.ends_with("tests/case2.cassette")));
@@ -191,8 +191,8 @@ fn cases_are_found_listed_or_not_each_once() {
 #[test]
 fn the_examples_of_the_old_formats_are_cases() {
     for format in ["format-v0", "format-v1"] {
-        let folder = Folder::example(format);
-        let module = folder.load().unwrap();
+        let directory = Directory::example(format);
+        let module = directory.load().unwrap();
         let Discovery { cases, problems } = discover(&module);
         assert_eq!(problems, []);
         assert_eq!(cases.len(), 1, "{format}");
@@ -202,9 +202,9 @@ fn the_examples_of_the_old_formats_are_cases() {
 
 #[test]
 fn an_operator_that_can_judge_nothing_is_found_without_an_answer() {
-    let folder = Folder::example("format-v22");
+    let directory = Directory::example("format-v22");
     let check = |validate: serde_json::Value| {
-        let module = folder.load().unwrap();
+        let module = directory.load().unwrap();
         let case = GoldenCase {
             expected: Expected::read(&Value::from(json!({ "_validate": validate }))).unwrap(),
             ..discover(&module).cases.remove(0)
@@ -235,13 +235,13 @@ fn more_than_anybody_would_expect_is_refused() {
 #[test]
 fn golden_tests_are_read_up_to_a_limit_together() {
     let large = format!("{{\"query\": \"{}\"}}", "x".repeat(7 * 1024 * 1024));
-    let mut folder = Folder::v22();
+    let mut directory = Directory::v22();
     for number in 0..6 {
-        folder = folder
+        directory = directory
             .with(&format!("tests/case{number}.input.json"), &large)
             .with(&format!("tests/case{number}.expected.json"), &large);
     }
-    let found = discover(&folder.load().unwrap());
+    let found = discover(&directory.load().unwrap());
     assert!(found.cases.len() < 6 && !found.problems.is_empty());
     assert!(found.problems.iter().all(|problem| problem.rule == Rule::FileTooLarge), "{:?}", found.problems);
 }

@@ -3,14 +3,14 @@ use std::path::Path;
 use cog_spec::{Format, Modality, ResponseMode, Strictness, Tier};
 
 use crate::{
-    Shipped,
-    testing::{Folder, MANIFEST, SCHEMA, rules_of},
+    BuiltinModule,
+    testing::{Directory, MANIFEST, SCHEMA, rules_of},
 };
 
 use super::*;
 
 fn example(name: &str) -> Module {
-    Folder::example(name).load().unwrap_or_else(|error| panic!("{name}: {error}"))
+    Directory::example(name).load().unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 #[test]
@@ -34,8 +34,8 @@ fn every_format_loads_into_the_one_type() {
 
 #[test]
 fn every_module_that_ships_loads_without_a_warning() {
-    assert!(Shipped::all().len() >= 7);
-    for shipped in Shipped::all() {
+    assert!(BuiltinModule::all().len() >= 7);
+    for shipped in BuiltinModule::all() {
         let module =
             load(&Origin::BuiltIn(shipped)).unwrap_or_else(|error| panic!("{}: {error}", shipped.name));
         assert_eq!(module.warnings, [], "{}", shipped.name);
@@ -62,12 +62,12 @@ fn v1_takes_the_text_after_the_front_matter_as_its_prompt() {
 
 #[test]
 fn the_tier_sets_only_what_the_manifest_leaves_open() {
-    let folder = Folder::v22().with(
+    let directory = Directory::v22().with(
         "module.yaml",
         MANIFEST.replace("decision", "exec")
             + "overflow: { enabled: true, max_items: 2 }\nresponse: { chunk_type: snapshot }\n",
     );
-    let manifest = folder.load().unwrap().manifest;
+    let manifest = directory.load().unwrap().manifest;
     assert_eq!((manifest.tier, manifest.strictness), (Some(Tier::Exec), Strictness::High));
     assert!(manifest.overflow.enabled && manifest.overflow.require_suggested_mapping);
     assert_eq!((manifest.overflow.max_items, manifest.response.mode), (2, ResponseMode::Sync));
@@ -76,22 +76,23 @@ fn the_tier_sets_only_what_the_manifest_leaves_open() {
 #[test]
 fn both_shapes_of_policies_and_context_are_read() {
     let words = "policies: { network: allow, filesystem_write: deny }\ncontext: fork\n";
-    let manifest = Folder::v22().with("module.yaml", MANIFEST.to_owned() + words).load().unwrap().manifest;
+    let manifest = Directory::v22().with("module.yaml", MANIFEST.to_owned() + words).load().unwrap().manifest;
     assert!(manifest.policies.network_allowed && !manifest.policies.filesystem_write_allowed);
     assert!(manifest.context.fork && manifest.context.declared.is_none());
 
     let objects =
         "policies: { tools_allowed: true, network_allowed: false }\ncontext:\n  mode: fork\n  accepts: []\n";
-    let manifest = Folder::v22().with("module.yaml", MANIFEST.to_owned() + objects).load().unwrap().manifest;
+    let manifest =
+        Directory::v22().with("module.yaml", MANIFEST.to_owned() + objects).load().unwrap().manifest;
     assert!(manifest.policies.tools_allowed && !manifest.policies.network_allowed);
     assert!(manifest.context.fork && manifest.context.declared.is_some());
 }
 
 #[test]
 fn text_is_always_among_the_modalities() {
-    let folder =
-        Folder::v22().with("module.yaml", MANIFEST.to_owned() + "modalities: { input: [audio, audio] }\n");
-    let manifest = folder.load().unwrap().manifest;
+    let directory =
+        Directory::v22().with("module.yaml", MANIFEST.to_owned() + "modalities: { input: [audio, audio] }\n");
+    let manifest = directory.load().unwrap().manifest;
     assert_eq!(manifest.format, Format::V25);
     assert_eq!(manifest.modalities.input, [Modality::Text, Modality::Audio]);
     assert_eq!(manifest.modalities.output, [Modality::Text]);
@@ -100,12 +101,13 @@ fn text_is_always_among_the_modalities() {
 #[test]
 fn a_meta_schema_alone_makes_a_module_v22() {
     let without_tier = MANIFEST.replace("tier: decision\n", "");
-    let folder = Folder::v22().with("module.yaml", &without_tier);
-    assert_eq!(folder.load().unwrap().manifest.format, Format::V22);
-    assert_eq!(rules_of(&folder), ["key-missing"]);
-    let folder =
-        Folder::v22().with("module.yaml", without_tier).with("schema.json", r#"{"input": {}, "output": {}}"#);
-    assert_eq!(folder.load().unwrap().manifest.format, Format::V21);
+    let directory = Directory::v22().with("module.yaml", &without_tier);
+    assert_eq!(directory.load().unwrap().manifest.format, Format::V22);
+    assert_eq!(rules_of(&directory), ["key-missing"]);
+    let directory = Directory::v22()
+        .with("module.yaml", without_tier)
+        .with("schema.json", r#"{"input": {}, "output": {}}"#);
+    assert_eq!(directory.load().unwrap().manifest.format, Format::V21);
 }
 
 #[test]
@@ -127,22 +129,22 @@ overflow:
 generation: { temperature: 3, seed: x }
 io: { data: \"#/payload\" }
 response: { mode: stream, max_attempts: 0 }
-modalities: { input: [text, picture] }
+modalities: { input: [text, drawing] }
 error_codes: { E4001: mine, E5001: no luck }
 tests: [\"a.json\", \"../x -> y\"]
 ";
-    let folder = Folder::v22().with("module.yaml", manifest);
-    let error = folder.load().unwrap_err();
+    let directory = Directory::v22().with("module.yaml", manifest);
+    let error = directory.load().unwrap_err();
     let shown: Vec<String> = error.diagnostics.iter().map(ToString::to_string).collect();
-    insta::assert_snapshot!(folder.strip(&shown.join("\n\n")));
+    insta::assert_snapshot!(directory.strip(&shown.join("\n\n")));
 }
 
 #[test]
 fn short_versions_are_completed_and_wrong_ones_refused() {
     let version = |version: &str| {
-        let folder = Folder::v22().with("module.yaml", MANIFEST.replace("1.0.0", version));
-        let rules = rules_of(&folder);
-        (folder.load().ok().map(|module| module.manifest.version.clone()), rules)
+        let directory = Directory::v22().with("module.yaml", MANIFEST.replace("1.0.0", version));
+        let rules = rules_of(&directory);
+        (directory.load().ok().map(|module| module.manifest.version.clone()), rules)
     };
     assert_eq!(version("2.2"), (Some("2.2.0".to_owned()), vec!["version-form"]));
     assert_eq!(version("1.10"), (Some("1.10.0".to_owned()), vec!["version-form"]));
@@ -154,13 +156,13 @@ fn short_versions_are_completed_and_wrong_ones_refused() {
 
 #[test]
 fn each_missing_file_is_told_by_name() {
-    assert_eq!(rules_of(&Folder::v22().without("module.yaml")), ["manifest-missing"]);
-    assert_eq!(rules_of(&Folder::v22().without("prompt.md")), ["prompt-missing"]);
-    assert_eq!(rules_of(&Folder::v22().without("schema.json")), ["schema-missing"]);
-    let v0 = Folder::example("format-v0").without("output.schema.json").without("prompt.txt");
+    assert_eq!(rules_of(&Directory::v22().without("module.yaml")), ["manifest-missing"]);
+    assert_eq!(rules_of(&Directory::v22().without("prompt.md")), ["prompt-missing"]);
+    assert_eq!(rules_of(&Directory::v22().without("schema.json")), ["schema-missing"]);
+    let v0 = Directory::example("format-v0").without("output.schema.json").without("prompt.txt");
     let rules = rules_of(&v0);
     assert!(rules.contains(&"schema-missing") && rules.contains(&"prompt-missing"), "{rules:?}");
-    let near = Folder::v22().without("module.yaml").with("module.yml", MANIFEST).load().unwrap_err();
+    let near = Directory::v22().without("module.yaml").with("module.yml", MANIFEST).load().unwrap_err();
     assert!(
         near.diagnostics[0].suggestion.as_deref().is_some_and(|help| help.contains("module.yml")),
         "{near}"
@@ -169,9 +171,9 @@ fn each_missing_file_is_told_by_name() {
 
 #[test]
 fn of_several_manifests_the_first_is_used_and_told() {
-    let folder = Folder::v22().with("MODULE.md", "---\nname: other\n---\nx\n");
-    assert_eq!(folder.load().unwrap().manifest.name, "sorter");
-    assert_eq!(rules_of(&folder), ["manifest-several"]);
+    let directory = Directory::v22().with("MODULE.md", "---\nname: other\n---\nx\n");
+    assert_eq!(directory.load().unwrap().manifest.name, "sorter");
+    assert_eq!(rules_of(&directory), ["manifest-several"]);
 }
 
 #[test]
@@ -189,26 +191,26 @@ fn unreadable_documents_are_refused_each_in_its_own_way() {
         ("schema.json", b"[]", "schema-syntax"),
     ];
     for (file, content, rule) in cases {
-        let rules = rules_of(&Folder::v22().with(file, content));
+        let rules = rules_of(&Directory::v22().with(file, content));
         assert!(rules.contains(&rule), "{file} {rule}: {rules:?}");
     }
     let deep = format!("{{\"input\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
-    assert_eq!(rules_of(&Folder::v22().with("schema.json", deep)), ["schema-syntax"]);
+    assert_eq!(rules_of(&Directory::v22().with("schema.json", deep)), ["schema-syntax"]);
 }
 
 #[test]
-fn a_folder_in_place_of_a_file_is_refused() {
-    let folder = Folder::v22().without("prompt.md").with("prompt.md/x", "x");
-    assert_eq!(rules_of(&folder), ["file-unreadable"]);
+fn a_directory_in_place_of_a_file_is_refused() {
+    let directory = Directory::v22().without("prompt.md").with("prompt.md/x", "x");
+    assert_eq!(rules_of(&directory), ["file-unreadable"]);
 }
 
 #[test]
 fn excludes_are_required_in_the_old_formats_alone() {
     let v22 =
-        Folder::v22().with("module.yaml", MANIFEST.replace("excludes:\n  - answering the message\n", ""));
+        Directory::v22().with("module.yaml", MANIFEST.replace("excludes:\n  - answering the message\n", ""));
     assert!(v22.load().is_ok());
     assert_eq!(rules_of(&v22), ["key-missing"]);
-    let v1 = Folder::example("format-v1");
+    let v1 = Directory::example("format-v1");
     let text = v1.read("MODULE.md");
     let (head, tail) = text.split_once("excludes:").unwrap();
     let tail = tail.trim_start().trim_start_matches(|c| c != '\n').trim_start_matches('\n');
@@ -219,18 +221,18 @@ fn excludes_are_required_in_the_old_formats_alone() {
 
 #[test]
 fn a_schema_needs_data_and_had_better_have_input() {
-    let without_data = Folder::v22().with("schema.json", r#"{"input": {}, "meta": {}}"#);
+    let without_data = Directory::v22().with("schema.json", r#"{"input": {}, "meta": {}}"#);
     assert!(without_data.load().is_err());
     assert_eq!(rules_of(&without_data), ["schema-part"]);
-    let without_input = Folder::v22().with("schema.json", r#"{"output": {}}"#);
+    let without_input = Directory::v22().with("schema.json", r#"{"output": {}}"#);
     assert!(without_input.load().is_ok());
     assert_eq!(rules_of(&without_input), ["schema-part"]);
 }
 
 #[test]
 fn a_schema_of_a_v0_file_is_told_in_that_file() {
-    let folder = Folder::example("format-v0").with("output.schema.json", "{ \"type\": }");
-    let error = folder.load().unwrap_err();
+    let directory = Directory::example("format-v0").with("output.schema.json", "{ \"type\": }");
+    let error = directory.load().unwrap_err();
     let found = error.diagnostics.iter().find(|found| found.rule == Rule::SchemaSyntax).unwrap();
     assert_eq!(found.file.file_name(), Some(Path::new("output.schema.json").as_os_str()));
     assert_eq!(found.place.as_ref().map(|place| (place.line, place.column)), Some((1, 11)));
@@ -238,31 +240,31 @@ fn a_schema_of_a_v0_file_is_told_in_that_file() {
 
 #[test]
 fn the_manifest_alone_can_be_read() {
-    let folder = Folder::v22().without("prompt.md");
-    assert_eq!(load_manifest(&folder.origin()).unwrap().format, Format::V22);
-    let folder = Folder::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", ""));
-    assert_eq!(load_manifest(&folder.origin()).unwrap().format, Format::V22);
+    let directory = Directory::v22().without("prompt.md");
+    assert_eq!(load_manifest(&directory.origin()).unwrap().format, Format::V22);
+    let directory = Directory::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", ""));
+    assert_eq!(load_manifest(&directory.origin()).unwrap().format, Format::V22);
 }
 
 #[test]
 fn a_byte_order_mark_and_carriage_returns_do_no_harm() {
-    let folder = Folder::v22()
+    let directory = Directory::v22()
         .with("module.yaml", format!("\u{feff}{}", MANIFEST.replace('\n', "\r\n")))
         .with("schema.json", format!("\u{feff}{SCHEMA}"));
-    assert_eq!(folder.load().unwrap().warnings, []);
+    assert_eq!(directory.load().unwrap().warnings, []);
 }
 
 #[test]
 fn what_stands_in_the_place_of_a_file_is_told() {
-    let folder = Folder::v22().without("module.yaml").with("module.yaml/x", "a folder of that name");
-    let found = &folder.load().unwrap_err().diagnostics[0];
+    let directory = Directory::v22().without("module.yaml").with("module.yaml/x", "a directory of that name");
+    let found = &directory.load().unwrap_err().diagnostics[0];
     assert_eq!(
         (found.rule, found.message.as_str()),
-        (Rule::ManifestMissing, "module.yaml is a folder, not a file")
+        (Rule::ManifestMissing, "module.yaml is a directory, not a file")
     );
     assert!(found.file.ends_with("module.yaml") && found.suggestion.is_some());
     let utf16: Vec<u8> = "\u{feff}name: m".encode_utf16().flat_map(u16::to_le_bytes).collect();
-    let found = &Folder::v22().with("module.yaml", utf16).load().unwrap_err().diagnostics[0];
+    let found = &Directory::v22().with("module.yaml", utf16).load().unwrap_err().diagnostics[0];
     assert_eq!(
         (found.rule, found.message.as_str()),
         (Rule::FileNotText, "module.yaml: it is UTF-16 text, not UTF-8")
@@ -272,8 +274,8 @@ fn what_stands_in_the_place_of_a_file_is_told() {
 #[cfg(unix)]
 #[test]
 fn a_manifest_that_is_a_dead_link_is_told() {
-    let folder = Folder::v22().without("module.yaml");
-    std::os::unix::fs::symlink("nowhere", folder.path().join("module.yaml")).unwrap();
-    let found = &folder.load().unwrap_err().diagnostics[0];
+    let directory = Directory::v22().without("module.yaml");
+    std::os::unix::fs::symlink("nowhere", directory.path().join("module.yaml")).unwrap();
+    let found = &directory.load().unwrap_err().diagnostics[0];
     assert_eq!(found.message, "module.yaml is a link that leads nowhere, not a file");
 }

@@ -1,6 +1,6 @@
 use std::{cell::RefCell, ops::Range, str::FromStr};
 
-use cog_spec::UnknownWord;
+use cog_spec::ParseEnumError;
 
 use crate::{
     Rule,
@@ -97,13 +97,13 @@ impl<'a> Fields<'a> {
     }
 
     /// One word of several.
-    pub(super) fn word<T: FromStr<Err = UnknownWord>>(&self, key: &'static str) -> Option<T> {
+    pub(super) fn word<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<T> {
         let node = self.node(key)?;
         self.parse_word(key, node)
     }
 
     /// A list of words; those that are not allowed are reported one by one.
-    pub(super) fn words<T: FromStr<Err = UnknownWord>>(&self, key: &'static str) -> Option<Vec<T>> {
+    pub(super) fn words<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<Vec<T>> {
         let items = self.list(key)?;
         Some(items.iter().filter_map(|node| self.parse_word(key, node)).collect())
     }
@@ -231,7 +231,7 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn bad_test_pair(&self, node: &Node) {
-        let message = "this is no pair of files in the module's folder".to_owned();
+        let message = "this is no pair of files in the module's directory".to_owned();
         let help = "write `tests/case1.input.json -> tests/case1.expected.json`".to_owned();
         self.findings.error(Rule::TestPair, node.span.clone(), message, Some(help));
     }
@@ -258,14 +258,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn parse_word<T: FromStr<Err = UnknownWord>>(&self, key: &str, node: &Node) -> Option<T> {
+    fn parse_word<T: FromStr<Err = ParseEnumError>>(&self, key: &str, node: &Node) -> Option<T> {
         let Some(text) = self.as_text(node) else {
             self.wrong_type(key, node, "one word");
             return None;
         };
         match text.parse() {
             Ok(word) => Some(word),
-            Err(UnknownWord { found, allowed }) => {
+            Err(ParseEnumError { found, allowed }) => {
                 self.wrong_word(key, node, &found, allowed);
                 None
             }

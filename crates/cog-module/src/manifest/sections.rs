@@ -3,13 +3,13 @@
 use cog_json::Value;
 use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
 
-use super::{Surroundings, fields::Fields};
+use super::{LoadContext, fields::Fields};
 use crate::{
     Rule,
     yaml::{Content, Node},
 };
 
-pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, around: Surroundings<'_>) {
+pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, around: LoadContext<'_>) {
     policies(fields, manifest);
     tools(fields, manifest);
     overflow(fields, manifest);
@@ -280,7 +280,7 @@ fn error_codes(fields: &Fields<'_>, manifest: &mut Manifest) {
     });
 }
 
-/// `tests`: lines of `input -> expected`, both within the module's folder.
+/// `tests`: lines of `input -> expected`, both within the module's directory.
 fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
     for node in fields.list("tests").unwrap_or_default() {
         let pair = match &node.content {
@@ -298,7 +298,7 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
     }
 }
 
-/// Whether a path stays in its folder: relative, and no step leads up.
+/// Whether a path stays in its directory: relative, and no step leads up.
 fn is_within(path: &str) -> bool {
     let mut steps = std::path::Path::new(path).components();
     !path.is_empty()

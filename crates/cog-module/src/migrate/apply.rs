@@ -8,10 +8,10 @@ use crate::{
 };
 
 impl Migration {
-    /// Writes what was planned. With `backup` the folder as it was stays beside it, under the name
+    /// Writes what was planned. With `backup` the directory as it was stays beside it, under the name
     /// that is returned.
     ///
-    /// All of it or nothing: the new folder is made beside the old one, loaded to see that it does,
+    /// All of it or nothing: the new directory is made beside the old one, loaded to see that it does,
     /// and then takes its place.
     ///
     /// # Errors
@@ -20,14 +20,15 @@ impl Migration {
         if self.is_empty() {
             return Ok(None);
         }
-        let folder = self.folder.canonicalize().map_err(|error| self.at(&self.folder, error.into()))?;
-        let fresh = files::Sibling::of(&folder).map_err(|error| self.at(&folder, error))?;
-        let staged = fresh.path().join(folder.file_name().unwrap_or_default());
-        files::copy_folder(&folder, &staged).map_err(|error| self.at(&folder, error))?;
+        let directory =
+            self.directory.canonicalize().map_err(|error| self.at(&self.directory, error.into()))?;
+        let fresh = files::Sibling::of(&directory).map_err(|error| self.at(&directory, error))?;
+        let staged = fresh.path().join(directory.file_name().unwrap_or_default());
+        files::copy_directory(&directory, &staged).map_err(|error| self.at(&directory, error))?;
         self.write_into(&staged)?;
-        load(&Origin::Folder(staged.clone())).map_err(MigrateError::Result)?;
-        let kept = backup.then(|| self.backup_name(&folder));
-        fresh.swap(&staged, &folder, kept.as_deref()).map_err(|error| self.at(&folder, error))?;
+        load(&Origin::Directory(staged.clone())).map_err(MigrateError::Result)?;
+        let kept = backup.then(|| self.backup_name(&directory));
+        fresh.swap(&staged, &directory, kept.as_deref()).map_err(|error| self.at(&directory, error))?;
         Ok(kept)
     }
 
@@ -35,7 +36,7 @@ impl Migration {
         for change in &self.changes {
             let path = staged.join(&change.path);
             let written = match &change.after {
-                Some(text) => files::make_folder_of(&path).and_then(|()| files::write_atomic(&path, text)),
+                Some(text) => files::make_directory_of(&path).and_then(|()| files::write_atomic(&path, text)),
                 None => files::remove(&path, staged),
             };
             written.map_err(|error| self.at(&path, error))?;
@@ -44,13 +45,13 @@ impl Migration {
     }
 
     /// `NAME.v1.bak`, or with a number where that is taken. It has a dot, so that it is no module's name.
-    fn backup_name(&self, folder: &Path) -> PathBuf {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    fn backup_name(&self, directory: &Path) -> PathBuf {
+        let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let base = format!("{name}.{}.bak", self.from);
         let numbered = (2..).map(|number| format!("{base}{number}"));
         let mut names = std::iter::once(base.clone()).chain(numbered);
-        let free = names.find(|name| !folder.with_file_name(name).exists());
-        folder.with_file_name(free.unwrap_or(base))
+        let free = names.find(|name| !directory.with_file_name(name).exists());
+        directory.with_file_name(free.unwrap_or(base))
     }
 
     fn at(&self, path: &Path, error: FileError) -> MigrateError {

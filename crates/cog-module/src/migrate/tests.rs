@@ -1,14 +1,14 @@
 use super::*;
 use crate::{
     Level, Rule, files,
-    testing::{Folder, MANIFEST},
+    testing::{Directory, MANIFEST},
     validate,
 };
 
 const OLD: [&str; 3] = ["format-v0", "format-v1", "format-v21"];
 
-fn migrate(folder: &Folder, target: Target) -> Migration {
-    let migration = plan(&folder.origin(), target).unwrap();
+fn migrate(directory: &Directory, target: Target) -> Migration {
+    let migration = plan(&directory.origin(), target).unwrap();
     migration.apply(false).unwrap();
     migration
 }
@@ -16,13 +16,13 @@ fn migrate(folder: &Folder, target: Target) -> Migration {
 #[test]
 fn every_old_format_becomes_a_whole_v22_module() {
     for name in OLD {
-        let folder = Folder::example(name);
-        let migration = migrate(&folder, Target::V22);
-        let report = validate(&folder.origin(), Level::V22);
+        let directory = Directory::example(name);
+        let migration = migrate(&directory, Target::V22);
+        let report = validate(&directory.origin(), Level::V22);
         assert!(report.diagnostics.is_empty(), "{name}: {:#?}", report.diagnostics);
         assert_eq!((migration.to, report.format()), (Format::V22, Some(Format::V22)), "{name}");
         assert!(report.cases >= 1, "{name}");
-        let mut files: Vec<String> = folder.files().into_iter().map(|(path, _)| path).collect();
+        let mut files: Vec<String> = directory.files().into_iter().map(|(path, _)| path).collect();
         files.retain(|path| path != "README.md");
         let expected = [
             "module.yaml",
@@ -38,23 +38,23 @@ fn every_old_format_becomes_a_whole_v22_module() {
 #[test]
 fn every_format_becomes_a_whole_v25_module_and_stays_one() {
     for name in ["format-v0", "format-v1", "format-v21", "format-v22", "format-v25"] {
-        let folder = Folder::example(name);
-        migrate(&folder, Target::V25);
-        let report = validate(&folder.origin(), Level::V25);
+        let directory = Directory::example(name);
+        migrate(&directory, Target::V25);
+        let report = validate(&directory.origin(), Level::V25);
         assert!(report.diagnostics.is_empty(), "{name}: {:#?}", report.diagnostics);
-        let once = folder.files();
-        assert!(plan(&folder.origin(), Target::V25).unwrap().is_empty(), "{name}");
-        assert!(plan(&folder.origin(), Target::V22).unwrap().is_empty(), "{name}");
-        assert_eq!(folder.files(), once);
+        let once = directory.files();
+        assert!(plan(&directory.origin(), Target::V25).unwrap().is_empty(), "{name}");
+        assert!(plan(&directory.origin(), Target::V22).unwrap().is_empty(), "{name}");
+        assert_eq!(directory.files(), once);
     }
 }
 
 #[test]
 fn an_old_module_behaves_as_before() {
-    let folder = Folder::example("format-v1");
-    let before = folder.load().unwrap();
-    migrate(&folder, Target::V25);
-    let after = folder.load().unwrap();
+    let directory = Directory::example("format-v1");
+    let before = directory.load().unwrap();
+    migrate(&directory, Target::V25);
+    let after = directory.load().unwrap();
     assert!(after.prompt.text().starts_with(before.prompt.text().trim_end()));
     assert_eq!(after.manifest.constraints, before.manifest.constraints);
     assert_eq!(after.manifest.excludes, before.manifest.excludes);
@@ -67,8 +67,8 @@ fn an_old_module_behaves_as_before() {
 fn the_changes_of_each_format_read_well() {
     let mut shown = String::new();
     for name in OLD.iter().chain(&["format-v22"]) {
-        let mut migration = plan(&Folder::example(name).origin(), Target::V25).unwrap();
-        migration.folder = PathBuf::from(name);
+        let mut migration = plan(&Directory::example(name).origin(), Target::V25).unwrap();
+        migration.directory = PathBuf::from(name);
         shown += &format!("=== {name}: {} to {}\n{}", migration.from, migration.to, migration.diff());
         shown += &migration.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
     }
@@ -78,10 +78,10 @@ fn the_changes_of_each_format_read_well() {
 #[test]
 fn comments_order_and_line_ends_stay() {
     let manifest = "# top\r\nversion: 1.0.0 # mine\r\nname: sorter\r\nresponsibility: >-\r\n  Sort\r\n  things\r\n\r\n# what not\r\nexcludes: [x]";
-    let folder =
-        Folder::v22().with("module.yaml", manifest).with("schema.json", r#"{"input":{},"output":{}}"#);
-    migrate(&folder, Target::V25);
-    let text = folder.read("module.yaml");
+    let directory =
+        Directory::v22().with("module.yaml", manifest).with("schema.json", r#"{"input":{},"output":{}}"#);
+    migrate(&directory, Target::V25);
+    let text = directory.read("module.yaml");
     assert!(!text.replace("\r\n", "").contains('\n'), "{text:?}");
     let kept: Vec<&str> = text.lines().filter(|line| manifest.lines().any(|old| old == *line)).collect();
     assert_eq!(kept, manifest.lines().collect::<Vec<_>>());
@@ -91,68 +91,68 @@ fn comments_order_and_line_ends_stay() {
 
 #[test]
 fn a_backup_holds_the_module_as_it_was() {
-    let folder = Folder::example("format-v1");
-    let before = folder.files();
-    let backup = plan(&folder.origin(), Target::V25).unwrap().apply(true).unwrap().unwrap();
+    let directory = Directory::example("format-v1");
+    let before = directory.files();
+    let backup = plan(&directory.origin(), Target::V25).unwrap().apply(true).unwrap().unwrap();
     assert_eq!(backup.file_name().unwrap(), "format-v1.v1.bak");
-    let saved = files::read_folder(&backup).unwrap();
+    let saved = files::read_directory(&backup).unwrap();
     let saved: Vec<_> =
         saved.into_iter().map(|(path, bytes)| (path, String::from_utf8(bytes).unwrap())).collect();
     assert_eq!(saved, before);
-    let beside = files::folder_names(folder.path().parent().unwrap());
+    let beside = files::directory_names(directory.path().parent().unwrap());
     assert_eq!(beside, ["format-v1", "format-v1.v1.bak"]);
 }
 
 #[test]
 fn without_a_backup_nothing_is_left_beside() {
-    let folder = Folder::example("format-v0");
-    migrate(&folder, Target::V25);
-    assert_eq!(files::folder_names(folder.path().parent().unwrap()), ["format-v0"]);
+    let directory = Directory::example("format-v0");
+    migrate(&directory, Target::V25);
+    assert_eq!(files::directory_names(directory.path().parent().unwrap()), ["format-v0"]);
 }
 
 #[test]
 fn planning_writes_nothing() {
-    let folder = Folder::example("format-v0");
-    let before = folder.files();
-    let migration = plan(&folder.origin(), Target::V25).unwrap();
+    let directory = Directory::example("format-v0");
+    let before = directory.files();
+    let migration = plan(&directory.origin(), Target::V25).unwrap();
     assert!(!migration.is_empty() && migration.diff().contains("+tier: decision"));
-    assert_eq!(folder.files(), before);
+    assert_eq!(directory.files(), before);
 }
 
 #[test]
 fn a_module_that_does_not_load_is_left_alone() {
-    let folder = Folder::v22().with("module.yaml", "name: [");
-    assert!(matches!(plan(&folder.origin(), Target::V25), Err(MigrateError::Load(_))));
-    let built_in = Origin::BuiltIn(&crate::Shipped::all()[0]);
+    let directory = Directory::v22().with("module.yaml", "name: [");
+    assert!(matches!(plan(&directory.origin(), Target::V25), Err(MigrateError::Load(_))));
+    let built_in = Origin::BuiltIn(&crate::BuiltinModule::all()[0]);
     assert!(matches!(plan(&built_in, Target::V25), Err(MigrateError::BuiltIn { .. })));
 }
 
 #[test]
 fn a_result_that_would_not_load_is_not_put_in_place() {
-    let folder = Folder::example("format-v1");
-    let before = folder.files();
-    let mut migration = plan(&folder.origin(), Target::V25).unwrap();
+    let directory = Directory::example("format-v1");
+    let before = directory.files();
+    let mut migration = plan(&directory.origin(), Target::V25).unwrap();
     for change in migration.changes.iter_mut().filter(|change| change.path == "module.yaml") {
         change.after = Some("name: [".to_owned());
     }
     assert!(matches!(migration.apply(true), Err(MigrateError::Result(_))));
-    assert_eq!(folder.files(), before);
-    assert_eq!(files::folder_names(folder.path().parent().unwrap()), ["format-v1"]);
+    assert_eq!(directory.files(), before);
+    assert_eq!(files::directory_names(directory.path().parent().unwrap()), ["format-v1"]);
 }
 
 #[test]
 fn a_manifest_between_braces_is_left_alone() {
     let flow = "{ name: sorter, version: 1.0.0, responsibility: x, tier: exec, excludes: [y] }\n";
-    let folder = Folder::v22().with("module.yaml", flow);
-    assert!(matches!(plan(&folder.origin(), Target::V25), Err(MigrateError::FlowStyle)));
-    assert_eq!(folder.read("module.yaml"), flow);
+    let directory = Directory::v22().with("module.yaml", flow);
+    assert!(matches!(plan(&directory.origin(), Target::V25), Err(MigrateError::FlowStyle)));
+    assert_eq!(directory.read("module.yaml"), flow);
 }
 
 #[test]
 fn a_v22_module_without_a_tier_gets_one() {
-    let folder = Folder::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", ""));
-    migrate(&folder, Target::V22);
-    assert!(folder.load().unwrap().warnings.is_empty());
+    let directory = Directory::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", ""));
+    migrate(&directory, Target::V22);
+    assert!(directory.load().unwrap().warnings.is_empty());
 }
 
 #[test]
@@ -163,10 +163,10 @@ fn constraints_of_every_shape_are_kept() {
         "constraints:\n  no_network: true\n  require_rationale: true\nnotes: x\n",
     ];
     for shape in shapes {
-        let folder = Folder::example("format-v0").with("constraints.yaml", shape);
-        let before = folder.load().unwrap().manifest.constraints;
-        migrate(&folder, Target::V25);
-        let module = folder.load().unwrap();
+        let directory = Directory::example("format-v0").with("constraints.yaml", shape);
+        let before = directory.load().unwrap().manifest.constraints;
+        migrate(&directory, Target::V25);
+        let module = directory.load().unwrap();
         assert_eq!(module.manifest.constraints, before, "{shape}");
         assert!(!module.warnings.iter().any(|found| found.rule == Rule::KeyUnknown), "{:?}", module.warnings);
     }
@@ -176,11 +176,11 @@ fn constraints_of_every_shape_are_kept() {
 fn a_missing_rationale_is_added_to_the_schema() {
     let schema = r##"{"input": {"type": "object"}, "output": {"type": "object", "properties": {"a": {"$ref": "#/output/properties/b"}, "b": {}}, "additionalProperties": false}}"##;
     let manifest = MANIFEST.replace("tier: decision\n", "");
-    let folder = Folder::v22().with("module.yaml", manifest).with("schema.json", schema);
-    let migration = migrate(&folder, Target::V22);
+    let directory = Directory::v22().with("module.yaml", manifest).with("schema.json", schema);
+    let migration = migrate(&directory, Target::V22);
     assert_eq!(migration.notes.len(), 1);
-    let data = folder.load().unwrap().schema["data"].clone();
+    let data = directory.load().unwrap().schema["data"].clone();
     assert_eq!(data["required"], serde_json::json!(["rationale"]));
     assert_eq!(data["properties"]["a"]["$ref"], "#/data/properties/b");
-    assert!(validate(&folder.origin(), Level::V22).is_valid());
+    assert!(validate(&directory.origin(), Level::V22).is_valid());
 }

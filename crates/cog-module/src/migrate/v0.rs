@@ -1,4 +1,4 @@
-//! The old folders taken apart: front matter, constraints, two schemas, examples.
+//! The old directories taken apart: front matter, constraints, two schemas, examples.
 
 use super::{MigrateError, draft::Draft, manifest};
 use crate::{

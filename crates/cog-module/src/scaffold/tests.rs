@@ -1,15 +1,15 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Level, Shipped, validate};
+use crate::{BuiltinModule, Level, validate};
 
 #[test]
 fn a_new_module_is_valid_at_every_level_and_tier() {
     let place = TempDir::new().unwrap();
     for tier in Tier::ALL {
         let name = format!("my-{tier}");
-        let folder = new(place.path(), &name, *tier).unwrap();
-        let report = validate(&Origin::Folder(folder), Level::V25);
+        let directory = new(place.path(), &name, *tier).unwrap();
+        let report = validate(&Origin::Directory(directory), Level::V25);
         assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
         let manifest = report.module.unwrap().manifest;
         assert_eq!((manifest.name.as_str(), manifest.tier, report.cases), (name.as_str(), Some(*tier), 1));
@@ -19,25 +19,25 @@ fn a_new_module_is_valid_at_every_level_and_tier() {
 #[test]
 fn a_copy_has_every_file_and_its_own_name() {
     let place = TempDir::new().unwrap();
-    let shipped = Origin::BuiltIn(Shipped::find("code-reviewer").unwrap());
-    let folder = copy(place.path(), "my-reviewer", &shipped).unwrap();
-    let report = validate(&Origin::Folder(folder.clone()), Level::V22);
+    let shipped = Origin::BuiltIn(BuiltinModule::find("code-reviewer").unwrap());
+    let directory = copy(place.path(), "my-reviewer", &shipped).unwrap();
+    let report = validate(&Origin::Directory(directory.clone()), Level::V22);
     assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
-    let text = files::read_text(&folder.join("module.yaml"), files::MAX_PART).unwrap();
+    let text = files::read_text(&directory.join("module.yaml"), files::MAX_PART).unwrap();
     assert!(text.starts_with("# Reads a piece of code") && text.contains("name: my-reviewer\n"), "{text}");
 
-    let again = copy(place.path(), "second", &Origin::Folder(folder)).unwrap();
-    assert_eq!(crate::load(&Origin::Folder(again)).unwrap().manifest.name, "second");
+    let again = copy(place.path(), "second", &Origin::Directory(directory)).unwrap();
+    assert_eq!(crate::load(&Origin::Directory(again)).unwrap().manifest.name, "second");
 }
 
 #[test]
-fn pictures_are_copied_byte_by_byte() {
+fn images_are_copied_byte_by_byte() {
     let place = TempDir::new().unwrap();
-    let shipped = Shipped::find("image-analyzer").unwrap();
-    let folder = copy(place.path(), "eye", &Origin::BuiltIn(shipped)).unwrap();
-    let picture = folder.join("assets/example-input.png");
+    let shipped = BuiltinModule::find("image-analyzer").unwrap();
+    let directory = copy(place.path(), "eye", &Origin::BuiltIn(shipped)).unwrap();
+    let image = directory.join("assets/example-input.png");
     let expected = shipped.file("assets/example-input.png").unwrap();
-    assert_eq!(picture.metadata().unwrap().len(), expected.len() as u64);
+    assert_eq!(image.metadata().unwrap().len(), expected.len() as u64);
 }
 
 #[test]
@@ -48,5 +48,5 @@ fn nothing_is_overwritten_and_nothing_left_behind() {
     for name in ["..", "a/b", "Upper", "", "../x"] {
         assert!(matches!(new(place.path(), name, Tier::Exec), Err(ScaffoldError::Name { .. })), "{name}");
     }
-    assert_eq!(files::folder_names(place.path()), ["one"]);
+    assert_eq!(files::directory_names(place.path()), ["one"]);
 }

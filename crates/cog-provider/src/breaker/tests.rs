@@ -50,7 +50,7 @@ impl Provider for Moody {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, _: &'a ModelRequest) -> Asking<'a> {
+    fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async {
             self.asked.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_secs(1)).await;

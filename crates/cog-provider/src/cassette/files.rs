@@ -7,17 +7,17 @@ use std::{
 };
 
 /// The largest file that is read.
-const LARGEST: u64 = 64 << 20;
+const MAX_SIZE: u64 = 64 << 20;
 
-/// Makes the folder where it is missing.
-pub(super) fn make_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)
+/// MediaSink the directory where it is missing.
+pub(super) fn make_directory(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory)
 }
 
-/// The numbers of the recordings in a folder, in order.
-pub(super) fn numbers(folder: &Path) -> Result<Vec<u32>> {
+/// The numbers of the recordings in a directory, in order.
+pub(super) fn numbers(directory: &Path) -> Result<Vec<u32>> {
     let mut numbers = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         if path.extension().is_some_and(|extension| extension == "json") {
@@ -29,13 +29,13 @@ pub(super) fn numbers(folder: &Path) -> Result<Vec<u32>> {
 }
 
 /// `NNNN.json`: request and head of the reply.
-pub(super) fn head(folder: &Path, number: u32) -> PathBuf {
-    folder.join(format!("{number:04}.json"))
+pub(super) fn head(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:04}.json"))
 }
 
 /// `NNNN.ndjson`: the body of the reply.
-pub(super) fn pieces(folder: &Path, number: u32) -> PathBuf {
-    folder.join(format!("{number:04}.ndjson"))
+pub(super) fn pieces(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:04}.ndjson"))
 }
 
 /// A new file; one that exists already is never written over.
@@ -50,9 +50,9 @@ pub(super) fn read(path: &Path) -> Result<String> {
     }
     let mut text = String::new();
     let file = OpenOptions::new().read(true).open(path)?;
-    let length = file.take(LARGEST + 1).read_to_string(&mut text)?;
-    if length as u64 > LARGEST {
-        return Err(Error::new(ErrorKind::FileTooLarge, format!("longer than {LARGEST} bytes")));
+    let length = file.take(MAX_SIZE + 1).read_to_string(&mut text)?;
+    if length as u64 > MAX_SIZE {
+        return Err(Error::new(ErrorKind::FileTooLarge, format!("longer than {MAX_SIZE} bytes")));
     }
     Ok(text)
 }

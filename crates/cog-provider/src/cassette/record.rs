@@ -22,7 +22,7 @@ use crate::{
 
 /// Keeps everything that goes through another transport, but for the key.
 pub(crate) struct Recorder {
-    folder: PathBuf,
+    directory: PathBuf,
     recording: Recording,
     key: Option<Secret>,
     next: AtomicU32,
@@ -30,17 +30,17 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Adds to the recordings that are in the folder already.
+    /// Adds to the recordings that are in the directory already.
     pub(crate) fn new(
-        folder: PathBuf,
+        directory: PathBuf,
         recording: Recording,
         key: Option<Secret>,
         inner: Arc<dyn Transport>,
     ) -> Result<Self, ProviderError> {
-        files::make_folder(&folder).map_err(|error| unusable(&folder, error))?;
-        let numbers = files::numbers(&folder).map_err(|error| unusable(&folder, error))?;
+        files::make_directory(&directory).map_err(|error| unusable(&directory, error))?;
+        let numbers = files::numbers(&directory).map_err(|error| unusable(&directory, error))?;
         let next = AtomicU32::new(numbers.last().map_or(1, |last| last + 1));
-        Ok(Self { folder, recording, key, next, inner })
+        Ok(Self { directory, recording, key, next, inner })
     }
 
     fn keep_head(&self, number: u32, request: &WireRequest, reply: &WireReply) -> std::io::Result<File> {
@@ -50,8 +50,8 @@ impl Recorder {
         let head = Head { recording, request, status: reply.status, headers: &headers };
         let mut text = head.to_json_pretty();
         text.push('\n');
-        files::create(&files::head(&self.folder, number))?.write_all(text.as_bytes())?;
-        files::create(&files::pieces(&self.folder, number))
+        files::create(&files::head(&self.directory, number))?.write_all(text.as_bytes())?;
+        files::create(&files::pieces(&self.directory, number))
     }
 }
 
@@ -62,7 +62,7 @@ impl Transport for Recorder {
             let reply = self.inner.send(request).await?;
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let file = self.keep_head(number, request, &reply).map_err(|error| self.failed(error))?;
-            let keeper = Keeper { file, folder: self.folder.clone(), mask: self.mask(), started };
+            let keeper = Keeper { file, directory: self.directory.clone(), mask: self.mask(), started };
             Ok(WireReply { pieces: keeper.through(reply.pieces), ..reply })
         })
     }
@@ -74,7 +74,7 @@ impl Recorder {
     }
 
     fn failed(&self, error: std::io::Error) -> TransportError {
-        TransportError::Recording(Box::new(unusable(&self.folder, error)))
+        TransportError::Recording(Box::new(unusable(&self.directory, error)))
     }
 }
 
@@ -82,7 +82,7 @@ impl Recorder {
 /// as it came.
 struct Keeper {
     file: File,
-    folder: PathBuf,
+    directory: PathBuf,
     mask: Mask,
     started: Instant,
 }
@@ -94,7 +94,7 @@ impl Keeper {
                 let piece = piece?;
                 let known = self.mask.pass(&piece);
                 let kept = self.keep(&known);
-                kept.map_err(|error| TransportError::Recording(Box::new(unusable(&self.folder, error))))?;
+                kept.map_err(|error| TransportError::Recording(Box::new(unusable(&self.directory, error))))?;
                 Ok(piece)
             })
             .boxed()

@@ -19,7 +19,7 @@ use crate::{
 
 /// Answers from a cassette.
 pub(crate) struct Replayer {
-    folder: PathBuf,
+    directory: PathBuf,
     pace: Pace,
     replies: HashMap<Key, Replies>,
 }
@@ -39,22 +39,22 @@ impl Replies {
 }
 
 impl Replayer {
-    pub(crate) fn open(folder: PathBuf, pace: Pace) -> Result<Self, ProviderError> {
+    pub(crate) fn open(directory: PathBuf, pace: Pace) -> Result<Self, ProviderError> {
         let mut replies: HashMap<Key, Replies> = HashMap::new();
-        for number in files::numbers(&folder).map_err(|error| unusable(&folder, error))? {
-            let recorded = recorded(&folder, number)?;
+        for number in files::numbers(&directory).map_err(|error| unusable(&directory, error))? {
+            let recorded = recorded(&directory, number)?;
             replies.entry(recorded.key.clone()).or_default().all.push((number, recorded));
         }
-        Ok(Self { folder, pace, replies })
+        Ok(Self { directory, pace, replies })
     }
 
     fn find(&self, request: &WireRequest) -> Result<WireReply, ProviderError> {
         let key = Key::new(&request.url, &request.body);
         let Some((number, recorded)) = self.replies.get(&key).and_then(Replies::next) else {
             let hash = key.hash.chars().take(12).collect();
-            return Err(ProviderError::NoRecording { folder: self.folder.clone(), hash });
+            return Err(ProviderError::NoRecording { directory: self.directory.clone(), hash });
         };
-        let pieces = pieces(&self.folder, *number)?;
+        let pieces = pieces(&self.directory, *number)?;
         Ok(WireReply {
             status: recorded.status,
             headers: recorded.headers.clone(),
@@ -71,8 +71,8 @@ impl Transport for Replayer {
     }
 }
 
-fn recorded(folder: &Path, number: u32) -> Result<Recorded, ProviderError> {
-    let path = files::head(folder, number);
+fn recorded(directory: &Path, number: u32) -> Result<Recorded, ProviderError> {
+    let path = files::head(directory, number);
     let text = files::read(&path).map_err(|error| unusable(&path, error))?;
     let value = Value::parse(&text).map_err(|error| unusable(&path, error))?;
     Recorded::read(value.node())
@@ -80,8 +80,8 @@ fn recorded(folder: &Path, number: u32) -> Result<Recorded, ProviderError> {
 }
 
 /// The pieces of a reply with the time of each.
-fn pieces(folder: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, ProviderError> {
-    let path = files::pieces(folder, number);
+fn pieces(directory: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, ProviderError> {
+    let path = files::pieces(directory, number);
     let text = files::read(&path).map_err(|error| unusable(&path, error))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let read = |line: &str| piece(Value::parse(line).ok()?.node());

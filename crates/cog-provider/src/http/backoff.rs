@@ -7,14 +7,14 @@ use httpdate::parse_http_date;
 /// The most that the first wait can be; each later one can be twice as long.
 const FIRST: Duration = Duration::from_millis(500);
 /// The most that any wait can be, unless the vendor asks for more.
-const MOST: Duration = Duration::from_secs(8);
+const MAX: Duration = Duration::from_secs(8);
 /// The most that a vendor may ask for; beyond it the caller is told instead.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long to wait before trying again: full jitter, and at least as long as the vendor asks. None where
 /// that is too long to wait. `chance` is between 0 and 1.
 pub(super) fn wait(attempt: u32, asked: Option<Duration>, chance: f64) -> Option<Duration> {
-    let most = FIRST.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX)).min(MOST);
+    let most = FIRST.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX)).min(MAX);
     let jitter = most.mul_f64(chance.clamp(0.0, 1.0));
     match asked {
         Some(asked) if asked > PATIENCE => None,

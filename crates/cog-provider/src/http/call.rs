@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
     backoff,
-    fault::{Context, Failure},
+    error::{Context, Failure},
     redact::Redactor,
 };
 use crate::{
@@ -21,9 +21,9 @@ use crate::{
 };
 
 /// The longest answer, in bytes of text; reasoning counts.
-const LONGEST: usize = 8 << 20;
-/// The most base64 of media in one answer: three pictures of 16 MB.
-const MOST_MEDIA: usize = 64 << 20;
+const MAX_LEN: usize = 8 << 20;
+/// The most base64 of media in one answer: three images of 16 MB.
+const MAX_MEDIA: usize = 64 << 20;
 /// How much of the body of an error is read.
 const FAULT_BYTES: usize = 64 << 10;
 
@@ -74,8 +74,8 @@ impl Call {
             let mut body = Vec::new();
             while let Some(piece) = self.piece(&mut reply.pieces).await? {
                 body.extend_from_slice(&piece);
-                if body.len() > LONGEST {
-                    return Err(Failure::last(self.too_large(LONGEST)));
+                if body.len() > MAX_LEN {
+                    return Err(Failure::last(self.too_large(MAX_LEN)));
                 }
             }
             let fault = |error: cog_json::SyntaxError| {
@@ -91,9 +91,9 @@ impl Call {
     }
 
     /// One attempt, up to the first token; with it, perhaps, the fault that came right behind it.
-    async fn open(&self, form: ReplyForm) -> Result<(Reading, Option<ProviderError>), Failure> {
+    async fn open(&self, form: ReplyForm) -> Result<(ResponseReader, Option<ProviderError>), Failure> {
         let reply = self.send().await?;
-        let mut reading = Reading::new(reply.pieces, form.decoder());
+        let mut reading = ResponseReader::new(reply.pieces, form.decoder());
         while !reading.begun() && !reading.done {
             match self.read(&mut reading).await {
                 Err(failure) if reading.begun() => {
@@ -124,7 +124,7 @@ impl Call {
     }
 
     /// Reads one piece of the reply.
-    async fn read(&self, reading: &mut Reading) -> Result<(), Failure> {
+    async fn read(&self, reading: &mut ResponseReader) -> Result<(), Failure> {
         let piece = self.piece(&mut reading.pieces).await?;
         let begun = reading.begun();
         if let Err(error) = reading.take(piece) {
@@ -141,7 +141,7 @@ impl Call {
     }
 
     /// The events of a reply that has begun.
-    fn stream(self, reading: Reading, failed: Option<ProviderError>) -> ModelStream {
+    fn stream(self, reading: ResponseReader, failed: Option<ProviderError>) -> ModelStream {
         let state = (self, reading, failed);
         stream::unfold(state, |(call, mut reading, mut failed)| async move {
             let next = call.next(&mut reading, &mut failed).await?;
@@ -153,7 +153,7 @@ impl Call {
     /// The next event; the fault comes after all events that were there before it.
     async fn next(
         &self,
-        reading: &mut Reading,
+        reading: &mut ResponseReader,
         failed: &mut Option<ProviderError>,
     ) -> Option<Result<ModelEvent, ProviderError>> {
         loop {
@@ -172,7 +172,7 @@ impl Call {
     }
 
     /// Reads one piece of a reply that has begun, within its deadlines.
-    async fn read_on(&self, reading: &mut Reading) -> Result<(), ProviderError> {
+    async fn read_on(&self, reading: &mut ResponseReader) -> Result<(), ProviderError> {
         let limit = self.limit(Deadline::Silence, self.setup.settings.stall);
         match limit.hold(self.read(reading)).await {
             Ok(read) => read.map_err(|failure| failure.error),
@@ -230,7 +230,7 @@ impl Limit {
 }
 
 /// A reply that is being read.
-struct Reading {
+struct ResponseReader {
     pieces: Pieces,
     decoder: Box<dyn Decoder>,
     ready: VecDeque<ModelEvent>,
@@ -242,7 +242,7 @@ struct Reading {
     done: bool,
 }
 
-impl Reading {
+impl ResponseReader {
     fn new(pieces: Pieces, decoder: Box<dyn Decoder>) -> Self {
         Self { pieces, decoder, ready: VecDeque::new(), length: 0, media: 0, done: false }
     }
@@ -254,11 +254,11 @@ impl Reading {
 
     /// The limit that it is beyond.
     fn excess(&self) -> Option<usize> {
-        let text = (self.length > LONGEST).then_some(LONGEST);
-        text.or_else(|| (self.media > MOST_MEDIA).then_some(MOST_MEDIA))
+        let text = (self.length > MAX_LEN).then_some(MAX_LEN);
+        text.or_else(|| (self.media > MAX_MEDIA).then_some(MAX_MEDIA))
     }
 
-    /// Takes a piece, or the end.
+    /// MediaCapabilities a piece, or the end.
     fn take(&mut self, piece: Option<Bytes>) -> Result<(), DecodeError> {
         let mut events = Vec::new();
         let taken = match piece {

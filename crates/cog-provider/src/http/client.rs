@@ -6,7 +6,7 @@ use cog_spec::Secret;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Url, header::HeaderValue, redirect};
 
-use super::Obstacle;
+use super::ConnectErrorKind;
 use crate::{
     WireRequest,
     transport::{KEPT_HEADERS, Sending, Transport, TransportError, WireReply},
@@ -92,7 +92,7 @@ impl Transport for Client {
 fn failed(error: &reqwest::Error) -> TransportError {
     let message = root_cause(error);
     if error.is_connect() || error.is_builder() {
-        TransportError::Connect { message, obstacle: Obstacle::among(error) }
+        TransportError::Connect { message, obstacle: ConnectErrorKind::among(error) }
     } else {
         TransportError::Broken(message)
     }

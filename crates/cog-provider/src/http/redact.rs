@@ -1,12 +1,12 @@
 use cog_spec::Secret;
 
 /// The longest text of others that is repeated in a message, in characters.
-const LONGEST: usize = 300;
+const MAX_LEN: usize = 300;
 
 /// A key's beginning this long is enough to count as the key: vendors repeat keys in part.
 const TELLING: usize = 8;
 
-/// Makes texts of others fit to be shown: one line, not too long, and without the key.
+/// MediaSink texts of others fit to be shown: one line, not too long, and without the key.
 pub(super) struct Redactor(Option<Secret>);
 
 impl Redactor {
@@ -20,7 +20,7 @@ impl Redactor {
             Some(key) => key.redact(&without(key, &line)),
             None => line,
         };
-        match line.char_indices().nth(LONGEST) {
+        match line.char_indices().nth(MAX_LEN) {
             Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
             None => line,
         }
@@ -88,9 +88,9 @@ mod tests {
     #[test]
     fn a_text_is_one_line_and_not_too_long() {
         assert_eq!(clean("a\n  b\tc "), "a b c");
-        let cut = clean(&"é".repeat(LONGEST + 1));
-        assert_eq!(cut.chars().count(), LONGEST + 1);
+        let cut = clean(&"é".repeat(MAX_LEN + 1));
+        assert_eq!(cut.chars().count(), MAX_LEN + 1);
         assert!(cut.ends_with('…'));
-        assert_eq!(clean(&"é".repeat(LONGEST)).chars().count(), LONGEST);
+        assert_eq!(clean(&"é".repeat(MAX_LEN)).chars().count(), MAX_LEN);
     }
 }

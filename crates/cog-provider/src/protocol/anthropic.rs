@@ -5,7 +5,7 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Ask, Decoder, Protocol, decoder::FrameDecoder, frames::Frames};
+use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
 /// The protocol.
@@ -15,7 +15,7 @@ pub(crate) struct Anthropic;
 const VERSION: &str = "2026-10-21";
 
 impl Protocol for Anthropic {
-    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
         request::request(ask)
     }
 

@@ -3,7 +3,7 @@
 //! A reply is asked for as a stream, yet servers answer as they like: with events, with one JSON body,
 //! with a web page. The first byte that is no white space tells which.
 
-use cog_json::{SyntaxKind, Value};
+use cog_json::{SyntaxErrorKind, Value};
 
 use super::{
     DecodeError,
@@ -65,7 +65,7 @@ impl Frames {
         Self { lines: true, ..Self::events(limit) }
     }
 
-    /// Takes the next bytes, in any split.
+    /// MediaCapabilities the next bytes, in any split.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
         let bytes = if self.form == Form::Unknown { self.recognise(bytes) } else { bytes };
         match self.form {
@@ -77,7 +77,7 @@ impl Frames {
         }
     }
 
-    /// Takes the end of the reply. A reply that is one body is told here.
+    /// MediaCapabilities the end of the reply. A reply that is one body is told here.
     pub(crate) fn finish(&mut self, sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
         let held = std::mem::take(&mut self.held);
         match self.form {
@@ -89,7 +89,7 @@ impl Frames {
             Form::Lines | Form::Body => {
                 let text = std::str::from_utf8(&held).map_err(|_| DecodeError::NotUtf8)?;
                 match Value::parse(text) {
-                    Err(error) if error.kind() == SyntaxKind::UnexpectedEnd => Err(DecodeError::Cut),
+                    Err(error) if error.kind() == SyntaxErrorKind::UnexpectedEnd => Err(DecodeError::Cut),
                     _ => sink(Frame { event: "", text }),
                 }
             }

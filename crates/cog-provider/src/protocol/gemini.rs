@@ -5,18 +5,18 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Ask, Decoder, Protocol, decoder::FrameDecoder, frames::Frames};
+use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
 /// The protocol.
 pub(crate) struct Gemini;
 
 impl Protocol for Gemini {
-    fn check(&self, ask: &Ask<'_>) -> Result<(), RequestError> {
+    fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
         request::check(ask)
     }
 
-    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
         request::request(ask)
     }
 

@@ -5,18 +5,18 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Ask, Decoder, Protocol, decoder::FrameDecoder, frames::Frames, parts};
+use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
 use crate::{RequestError, WireRequest};
 
 /// The protocol.
 pub(crate) struct Ollama;
 
 impl Protocol for Ollama {
-    fn check(&self, ask: &Ask<'_>) -> Result<(), RequestError> {
+    fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
         parts::check_inline(ask)
     }
 
-    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
         request::request(ask)
     }
 

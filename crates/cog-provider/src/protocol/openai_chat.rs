@@ -5,14 +5,14 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Ask, Decoder, Protocol, decoder::FrameDecoder, frames::Frames};
+use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
 /// The protocol.
 pub(crate) struct OpenAiChat;
 
 impl Protocol for OpenAiChat {
-    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
         request::request(ask)
     }
 

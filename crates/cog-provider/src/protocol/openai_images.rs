@@ -1,11 +1,11 @@
-//! OpenAI Images: `POST /images/generations`, for models that answer with pictures and nothing else.
+//! OpenAI Images: `POST /images/generations`, for models that answer with images and nothing else.
 
 use cog_harmony::Role;
 use cog_json::Node;
 use cog_spec::{Generation, ModelEvent, ModelMedia, Usage};
 
 use super::{
-    Ask, DecodeError, Decoder, Protocol,
+    DecodeError, Decoder, Protocol, RequestContext,
     decoder::FrameDecoder,
     frames::{Frame, Frames},
     openai_chat::OpenAiChat,
@@ -19,7 +19,7 @@ pub(crate) struct OpenAiImages;
 
 impl Protocol for OpenAiImages {
     /// Such a model reads one text, and has none of the options of `generation`.
-    fn check(&self, ask: &Ask<'_>) -> Result<(), RequestError> {
+    fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
         check(ask)?;
         let vendor = ask.vendor.title;
         match (option(&ask.request.generation), medium(ask)) {
@@ -29,7 +29,7 @@ impl Protocol for OpenAiImages {
         }
     }
 
-    fn request(&self, ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
         self.check(ask)?;
         let url = format!("{}/images/generations", ask.base_url);
         Ok(post(url, false, |w| {
@@ -42,7 +42,7 @@ impl Protocol for OpenAiImages {
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
-        Box::new(FrameDecoder::new(Frames::events(limit), pictures))
+        Box::new(FrameDecoder::new(Frames::events(limit), images))
     }
 
     fn models_path(&self, base_url: &str) -> String {
@@ -64,14 +64,14 @@ fn option(generation: &Generation) -> Option<&'static str> {
     given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
 }
 
-fn medium(ask: &Ask<'_>) -> Option<cog_spec::Modality> {
+fn medium(ask: &RequestContext<'_>) -> Option<cog_spec::Modality> {
     let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
     parts.map(super::parts::modality).find(|kind| *kind != cog_spec::Modality::Text)
 }
 
 /// The texts of the conversation but for the words about the form of an answer: a model that writes none would draw
 /// them.
-fn prompt(ask: &Ask<'_>) -> String {
+fn prompt(ask: &RequestContext<'_>) -> String {
     let contract = ask.request.output.as_deref().map_or("", |output| &output.words);
     let asking = ask.request.messages.messages().iter().filter(|message| message.role != Role::Assistant);
     let texts: Vec<String> = asking
@@ -83,25 +83,25 @@ fn prompt(ask: &Ask<'_>) -> String {
 }
 
 /// Reads an `ImagesResponse`.
-fn pictures(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+fn images(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
     let value = frame.json()?;
     let node = value.node();
     let Some(data) = node.get("data").filter(|data| data.is_array()) else {
         return fault_in(node).map_or(Ok(()), |fault| Err(DecodeError::Vendor(fault)));
     };
-    for picture in data.elements() {
-        out.extend(picture_of(picture, node)?.map(ModelEvent::Media));
-        reply.text(picture.get("revised_prompt").and_then(Node::as_str), out);
+    for image in data.elements() {
+        out.extend(image_of(image, node)?.map(ModelEvent::Media));
+        reply.text(image.get("revised_prompt").and_then(Node::as_str), out);
     }
     reply.usage(node.get("usage").and_then(usage), out);
     reply.end(out);
     Ok(())
 }
 
-fn picture_of(picture: Node<'_>, reply: Node<'_>) -> Result<Option<ModelMedia>, DecodeError> {
+fn image_of(image: Node<'_>, reply: Node<'_>) -> Result<Option<ModelMedia>, DecodeError> {
     let text = |node: Node<'_>, key: &str| Some(node.get(key)?.as_str()?.to_owned());
-    let Some(data) = text(picture, "b64_json") else {
-        return if text(picture, "url").is_some() { Err(DecodeError::Linked) } else { Ok(None) };
+    let Some(data) = text(image, "b64_json") else {
+        return if text(image, "url").is_some() { Err(DecodeError::Linked) } else { Ok(None) };
     };
     Ok(Some(ModelMedia {
         media_type: text(reply, "output_format").map(|format| format!("image/{format}")),

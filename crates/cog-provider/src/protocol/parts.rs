@@ -4,10 +4,10 @@ use cog_harmony::{ImagePart, Message, Part, Role};
 use cog_json::Writer;
 use cog_spec::{Generation, Modality};
 
-use super::Ask;
+use super::RequestContext;
 use crate::{RequestError, WireRequest};
 
-/// A request whose body is an object of these members, written in one pass: what is large in it, a schema or a picture,
+/// A request whose body is an object of these members, written in one pass: what is large in it, a schema or an image,
 /// is copied once.
 pub(crate) fn post(url: String, streams: bool, members: impl FnOnce(&mut Writer<'_>)) -> WireRequest {
     let accept = if streams { "text/event-stream" } else { "application/json" };
@@ -52,7 +52,7 @@ pub(crate) fn list(w: &mut Writer<'_>, key: &str, values: &[String]) {
 }
 
 /// Checks that the vendor can take everything that is asked of it, before anything is mapped.
-pub(crate) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
+pub(crate) fn check(ask: &RequestContext<'_>) -> Result<(), RequestError> {
     let vendor = ask.vendor.title;
     let generation = &ask.request.generation;
     let quirks = &ask.vendor.quirks;
@@ -75,7 +75,7 @@ pub(crate) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
     ask.check_size(parts.map(size).sum())
 }
 
-impl Ask<'_> {
+impl RequestContext<'_> {
     /// Checks that the vendor takes so many bytes in one request.
     pub(crate) fn check_size(&self, bytes: u64) -> Result<(), RequestError> {
         let limit = self.vendor.formats.request_bytes.filter(|limit| bytes > *limit);
@@ -97,8 +97,8 @@ fn size(part: &Part) -> u64 {
     length as u64
 }
 
-/// The same for vendors that take a picture only itself, not by its address.
-pub(crate) fn check_inline(ask: &Ask<'_>) -> Result<(), RequestError> {
+/// The same for vendors that take an image only itself, not by its address.
+pub(crate) fn check_inline(ask: &RequestContext<'_>) -> Result<(), RequestError> {
     check(ask)?;
     let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
     for part in parts {
@@ -122,7 +122,7 @@ pub(crate) fn modality(part: &Part) -> Modality {
 
 /// The system text and the other messages, for vendors that keep the two apart. Such vendors want at
 /// least one turn: where there is none, the system text is it.
-pub(crate) fn split_system<'a>(ask: &Ask<'a>) -> (Option<String>, Vec<Turn<'a>>) {
+pub(crate) fn split_system<'a>(ask: &RequestContext<'a>) -> (Option<String>, Vec<Turn<'a>>) {
     let (system, turns): (Vec<_>, Vec<_>) =
         ask.request.messages.messages().iter().partition(|message| message.role == Role::System);
     let text = system.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n\n");
@@ -140,7 +140,7 @@ pub(crate) enum Turn<'a> {
     Text(String),
 }
 
-/// Type and base64 of a picture that stands in its address.
+/// Type and base64 of an image that stands in its address.
 pub(crate) fn inline(image: &ImagePart) -> Option<(&str, &str)> {
     data_url(&image.url)
 }

@@ -3,7 +3,7 @@
 use cog_json::Node;
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
-use super::{DecodeError, VendorFault};
+use super::{DecodeError, VendorError};
 
 /// Puts the events of one reply in order: who answers, then content, then usage, then one `Finished`.
 ///
@@ -121,18 +121,18 @@ pub(crate) struct StartKeys {
 
 /// The fault that a body tells of, in any of the shapes vendors have for it: `{error: {message, code |
 /// type | status}}`, `{error: text}`, `{message}`, `{detail}`, an array of one of these.
-pub(crate) fn fault_in(body: Node<'_>) -> Option<VendorFault> {
+pub(crate) fn fault_in(body: Node<'_>) -> Option<VendorError> {
     let body = if body.is_array() { body.at(0)? } else { body };
     let told =
         ["error", "errors", "detail"].iter().find_map(|key| body.get(key).filter(|error| !error.is_null()));
     let error = told.unwrap_or(body);
     let error = if error.is_array() { error.at(0)? } else { error };
     if let Some(message) = error.as_str() {
-        return Some(VendorFault { code: None, message: message.to_owned() });
+        return Some(VendorError { code: None, message: message.to_owned() });
     }
     let message = ["message", "msg", "detail", "error"].iter().find_map(|key| error.get(key)?.as_str());
     let code = ["code", "type", "status"].iter().find_map(|key| error.get(key).and_then(word));
-    Some(VendorFault { code, message: message?.to_owned() })
+    Some(VendorError { code, message: message?.to_owned() })
 }
 
 fn word(node: Node<'_>) -> Option<String> {

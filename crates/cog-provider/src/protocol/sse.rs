@@ -40,7 +40,7 @@ impl SseReader {
         Self { limit, ..Self::default() }
     }
 
-    /// Takes the next bytes, in any split.
+    /// MediaCapabilities the next bytes, in any split.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
         let mut rest = bytes;
         if self.after_cr && !rest.is_empty() {

@@ -42,7 +42,7 @@ impl Default for ProviderSettings {
 }
 
 impl ProviderSettings {
-    /// Takes a vendor's key and address out of the operator's settings, by the vendor's variables.
+    /// MediaCapabilities a vendor's key and address out of the operator's settings, by the vendor's variables.
     pub fn of(vendor: &Vendor, setting: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| given(setting(name)));
         Self {
@@ -61,7 +61,7 @@ pub(super) fn given(value: Option<String>) -> Option<String> {
 /// An address that no vendor can have.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum BadAddress {
+pub enum InvalidBaseUrl {
     /// None is given, and the vendor's row has none.
     #[error("no address is set")]
     Missing,
@@ -83,14 +83,14 @@ pub enum BadAddress {
 ///
 /// # Errors
 /// An address that cannot be asked.
-pub fn normal_base_url(vendor: &Vendor, given: Option<&str>) -> Result<String, BadAddress> {
+pub fn normal_base_url(vendor: &Vendor, given: Option<&str>) -> Result<String, InvalidBaseUrl> {
     let text = given.unwrap_or(vendor.base_url).trim();
     if text.is_empty() {
-        return Err(BadAddress::Missing);
+        return Err(InvalidBaseUrl::Missing);
     }
     let bare = !text.contains("://");
     let whole = if bare { format!("http://{text}") } else { text.to_owned() };
-    let mut url = Url::parse(&whole).map_err(|_| BadAddress::NotHttp(text.to_owned()))?;
+    let mut url = Url::parse(&whole).map_err(|_| InvalidBaseUrl::NotHttp(text.to_owned()))?;
     check(&url, text)?;
     if bare && !names_port(text) && vendor.bare_port.is_some() {
         let _ = url.set_port(vendor.bare_port);
@@ -109,15 +109,15 @@ fn names_port(bare: &str) -> bool {
     authority.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok())
 }
 
-fn check(url: &Url, text: &str) -> Result<(), BadAddress> {
+fn check(url: &Url, text: &str) -> Result<(), InvalidBaseUrl> {
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(BadAddress::NotHttp(text.to_owned()));
+        return Err(InvalidBaseUrl::NotHttp(text.to_owned()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(BadAddress::Credentials);
+        return Err(InvalidBaseUrl::Credentials);
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(BadAddress::Query);
+        return Err(InvalidBaseUrl::Query);
     }
     Ok(())
 }

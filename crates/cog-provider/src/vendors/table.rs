@@ -7,7 +7,7 @@ use cog_spec::{
     Modality::{self, Audio, Document, Image, Text, Video},
 };
 
-use super::{Auth, KeyNeed, Maker, Quirks, Vendor};
+use super::{Auth, AuthRequirement, MediaModel, Quirks, Vendor};
 use crate::{Formats, protocol::ProtocolKind};
 
 /// Every vendor, in the order in which a key is looked for (docs/spec/settings.md).
@@ -17,7 +17,7 @@ pub static VENDORS: &[Vendor] = &[
 ];
 
 const TEXT: &[Modality] = &[Text];
-const PICTURES: &[Modality] = &[Text, Image];
+const IMAGES: &[Modality] = &[Text, Image];
 
 /// What the OpenAI protocol has words for.
 const OPENAI_FORMATS: Formats = Formats {
@@ -31,12 +31,12 @@ const OPENAI_FORMATS: Formats = Formats {
         "application/pdf",
     ],
     longest_side: None,
-    picture_bytes: Some(20 << 20),
+    image_bytes: Some(20 << 20),
     by_address: false,
     request_bytes: None,
 };
 
-/// The same of vendors that fetch pictures.
+/// The same of vendors that fetch images.
 const FETCHING: Formats = Formats { by_address: true, ..OPENAI_FORMATS };
 
 /// What rows of the OpenAI protocol have in common.
@@ -49,28 +49,28 @@ const OPENAI_LIKE: Vendor = Vendor {
     bare_path: "",
     bare_port: None,
     key_vars: &[],
-    key: KeyNeed::Required,
+    key: AuthRequirement::Required,
     auth: Auth::Bearer,
     default_model: None,
     dialect: Dialect::OpenAiStrict,
-    input: PICTURES,
+    input: IMAGES,
     formats: OPENAI_FORMATS,
     makers: &[],
     quirks: Quirks::NONE,
 };
 
-/// OpenAI's models that make pictures and nothing else, and those that speak.
-const OPENAI_MAKERS: &[Maker] = &[
-    Maker { named: "gpt-image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
-    Maker { named: "dall-e", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
-    Maker { named: "audio", makes: &[Audio], protocol: None },
+/// OpenAI's models that make images and nothing else, and those that speak.
+const OPENAI_MAKERS: &[MediaModel] = &[
+    MediaModel { named: "gpt-image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
+    MediaModel { named: "dall-e", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
+    MediaModel { named: "audio", makes: &[Audio], protocol: None },
 ];
 
-/// Models whose pictures come beside the text of a chat.
-const PICTURE_MAKERS: &[Maker] = &[Maker { named: "image", makes: &[Image], protocol: None }];
+/// Models whose images come beside the text of a chat.
+const IMAGE_MAKERS: &[MediaModel] = &[MediaModel { named: "image", makes: &[Image], protocol: None }];
 
 /// What servers of one's own have in common: any schema, a key only if the operator set one.
-const LOCAL: Vendor = Vendor { key: KeyNeed::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
+const LOCAL: Vendor = Vendor { key: AuthRequirement::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
 
 const OPENAI: Vendor = Vendor {
     name: "openai",
@@ -87,7 +87,7 @@ const OPENAI: Vendor = Vendor {
 };
 
 /// 5 MB of base64.
-const ANTHROPIC_PICTURE: u64 = (5 << 20) / 4 * 3;
+const ANTHROPIC_IMAGE: u64 = (5 << 20) / 4 * 3;
 
 /// Version 2026-10-21 of the interface has no sampling parameters.
 const ANTHROPIC: Vendor = Vendor {
@@ -103,7 +103,7 @@ const ANTHROPIC: Vendor = Vendor {
     input: &[Text, Image, Document],
     formats: Formats {
         longest_side: Some(8000),
-        picture_bytes: Some(ANTHROPIC_PICTURE),
+        image_bytes: Some(ANTHROPIC_IMAGE),
         request_bytes: Some(32 << 20),
         ..FETCHING
     },
@@ -136,12 +136,12 @@ const GEMINI: Vendor = Vendor {
             "application/pdf",
         ],
         longest_side: None,
-        picture_bytes: Some(20 << 20),
+        image_bytes: Some(20 << 20),
         by_address: false,
         // What is larger goes through an interface for files, which is not spoken here.
         request_bytes: Some(100 << 20),
     },
-    makers: PICTURE_MAKERS,
+    makers: IMAGE_MAKERS,
     ..OPENAI_LIKE
 };
 
@@ -224,7 +224,7 @@ const OPENROUTER: Vendor = Vendor {
     key_vars: &["OPENROUTER_API_KEY"],
     default_model: Some("openai/gpt-6-luna"),
     formats: FETCHING,
-    makers: PICTURE_MAKERS,
+    makers: IMAGE_MAKERS,
     quirks: Quirks { extra: &[("provider", r#"{"require_parameters":true}"#)], ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -273,7 +273,7 @@ const XAI: Vendor = Vendor {
     key_vars: &["XAI_API_KEY"],
     default_model: Some("grok-4.3"),
     formats: Formats { types: &["image/jpeg", "image/png"], ..FETCHING },
-    makers: &[Maker { named: "image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) }],
+    makers: &[MediaModel { named: "image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) }],
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };

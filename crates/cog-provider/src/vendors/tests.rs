@@ -1,6 +1,6 @@
 use super::*;
 
-fn base_url(name: &str, given: Option<&str>) -> Result<String, BadAddress> {
+fn base_url(name: &str, given: Option<&str>) -> Result<String, InvalidBaseUrl> {
     normal_base_url(Vendor::named(name).unwrap(), given)
 }
 
@@ -68,15 +68,18 @@ fn azure_gets_its_path() {
         base_url("azure", Some("https://me.openai.azure.com/")).unwrap(),
         "https://me.openai.azure.com/openai/v1"
     );
-    assert_eq!(base_url("azure", None), Err(BadAddress::Missing));
+    assert_eq!(base_url("azure", None), Err(InvalidBaseUrl::Missing));
 }
 
 #[test]
 fn an_address_holds_no_credentials_and_no_query() {
-    assert_eq!(base_url("openai", Some("https://a:b@e.org/v1")), Err(BadAddress::Credentials));
-    assert_eq!(base_url("openai", Some("https://e.org/v1?key=1")), Err(BadAddress::Query));
-    assert_eq!(base_url("openai", Some("ftp://e.org")), Err(BadAddress::NotHttp("ftp://e.org".to_owned())));
-    assert_eq!(base_url("openai", Some("http://")), Err(BadAddress::NotHttp("http://".to_owned())));
+    assert_eq!(base_url("openai", Some("https://a:b@e.org/v1")), Err(InvalidBaseUrl::Credentials));
+    assert_eq!(base_url("openai", Some("https://e.org/v1?key=1")), Err(InvalidBaseUrl::Query));
+    assert_eq!(
+        base_url("openai", Some("ftp://e.org")),
+        Err(InvalidBaseUrl::NotHttp("ftp://e.org".to_owned()))
+    );
+    assert_eq!(base_url("openai", Some("http://")), Err(InvalidBaseUrl::NotHttp("http://".to_owned())));
 }
 
 #[test]

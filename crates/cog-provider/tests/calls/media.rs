@@ -1,4 +1,4 @@
-//! Replies with pictures: how large they may be, what a broken one is, and recording them.
+//! Replies with images: how large they may be, what a broken one is, and recording them.
 
 use cog_provider::{
     HttpProvider, Interruption, ModelRequest, Pace, ProviderError,
@@ -10,14 +10,14 @@ use cog_testkit::{Mock, Reply, Wire};
 
 use crate::support::{ask, provider, question, settings, until_error};
 
-/// The wire forms that bring pictures, each with a model that makes them.
+/// The wire forms that bring images, each with a model that makes them.
 const MAKERS: [(Wire, &str, &str); 3] = [
     (Wire::Gemini, "gemini", "gemini-2.5-flash-image"),
     (Wire::OpenAi, "openrouter", "google/gemini-2.5-flash-image"),
     (Wire::OpenAiImages, "openai", "gpt-image-1"),
 ];
 
-/// A picture of 20 MB, as base64.
+/// An image of 20 MB, as base64.
 const LARGE: usize = (20 << 20) / 3 * 4 + 4;
 
 fn asking(model: &str) -> ModelRequest {
@@ -35,7 +35,7 @@ fn media(events: &[ModelEvent]) -> Vec<&ModelMedia> {
 }
 
 #[tokio::test]
-async fn a_picture_of_20_mb_arrives_where_pictures_were_asked_for() {
+async fn an_image_of_20_mb_arrives_where_images_were_asked_for() {
     for (wire, name, model) in MAKERS {
         let mock = Mock::start([Reply::text("A dot.").media("image/png", "A".repeat(LARGE))]);
         let events = ask(&maker(name, &mock.base_url(wire)), &asking(model)).await.unwrap();
@@ -54,14 +54,14 @@ async fn a_larger_one_is_refused_and_sooner_where_none_was_asked_for() {
 }
 
 #[tokio::test]
-async fn half_a_picture_is_a_reply_that_was_cut() {
+async fn half_an_image_is_a_reply_that_was_cut() {
     for (wire, name, model) in MAKERS {
-        let picture = Reply::text("").media("image/png", "A".repeat(9000)).cut(5000);
+        let image = Reply::text("").media("image/png", "A".repeat(9000)).cut(5000);
         let whole = Reply::text("").media("image/png", "AAAA");
-        let mock = Mock::start([picture.clone(), whole]);
+        let mock = Mock::start([image.clone(), whole]);
         let again = ask(&maker(name, &mock.base_url(wire)), &asking(model)).await.unwrap();
         assert_eq!((media(&again).len(), mock.requests().len()), (1, 2), "asked again: {name}");
-        let mock = Mock::start([picture]);
+        let mock = Mock::start([image]);
         let (events, error) = until_error(&maker(name, &mock.base_url(wire)), &asking(model)).await;
         assert_eq!((media(&events).len(), error.code()), (0, Code::StreamInterrupted), "{name}: {error}");
         assert!(matches!(error, ProviderError::Interrupted { by: Interruption::Network, .. }), "{error}");
@@ -69,15 +69,15 @@ async fn half_a_picture_is_a_reply_that_was_cut() {
 }
 
 #[tokio::test]
-async fn pictures_are_recorded_and_played() {
+async fn images_are_recorded_and_played() {
     for (wire, name, model) in MAKERS {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mock = Mock::start([Reply::text("A dot.").media("image/png", "iVBORw0KGgo=").network(7)]);
-        let recording = maker(name, &mock.base_url(wire)).record(folder.path()).unwrap();
+        let recording = maker(name, &mock.base_url(wire)).record(directory.path()).unwrap();
         let told = ask(&recording, &asking(model)).await.unwrap();
         drop(mock);
         let row = Vendor::named(name).unwrap();
-        let playing = HttpProvider::replay(row, settings("http://localhost"), folder.path(), Pace::AtOnce);
+        let playing = HttpProvider::replay(row, settings("http://localhost"), directory.path(), Pace::AtOnce);
         assert_eq!(ask(&playing.unwrap(), &asking(model)).await.unwrap(), told, "{name}");
         assert_eq!(media(&told).len(), 1);
     }

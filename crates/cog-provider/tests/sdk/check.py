@@ -4,10 +4,10 @@ Requests: each `../wire/*/request-*.snap` must be what the client's types allow,
 know but those listed in EXTRAS. Replies: each recording is served to the client, which must read the same
 text out of it as our decoder did; the mock's recordings must also fit the types strictly.
 
-With a folder, what runs with media sent must fit as well: FOLDER/VENDOR/NAME.json, as the tests of crates/cog
+With a directory, what runs with media sent must fit as well: DIRECTORY/VENDOR/NAME.json, as the tests of crates/cog
 leave them. Each of those is also spoiled, in one place after the other: no spoiled one may pass.
 
-Needs: openai, anthropic, google-genai, ollama. Usage: python check.py [FOLDER]
+Needs: openai, anthropic, google-genai, ollama. Usage: python check.py [DIRECTORY]
 """
 
 import json
@@ -47,7 +47,7 @@ EXTRAS = {
 }
 
 # Recordings that the vendor's own client need not read: forms it never asks for, breaks, faults, novelties.
-NOT_FOR_CLIENTS = {"array", "cut", "error_in_stream", "linked", "picture_cut", "picture_unknown", "unknown"}
+NOT_FOR_CLIENTS = {"array", "cut", "error_in_stream", "linked", "image_cut", "image_unknown", "unknown"}
 
 
 def main() -> int:
@@ -142,8 +142,8 @@ def same(found, expected):
 # --- requests of runs with media
 
 
-def media_checks(folder: Path):
-    paths = sorted(folder.glob("*/*.json"))
+def media_checks(directory: Path):
+    paths = sorted(directory.glob("*/*.json"))
     same({path.parent.name for path in paths}, {"openai", "anthropic", "gemini", "ollama"})
     for path in paths:
         name, vendor, body = f"{path.parent.name}/{path.name}", path.parent.name, json.loads(path.read_text())
@@ -214,7 +214,7 @@ def read_by_us(path: Path) -> str:
 def read_by_client(path: Path) -> str:
     read = {
         "openai": openai_text,
-        "openai_images": openai_pictures,
+        "openai_images": openai_images,
         "anthropic": anthropic_text,
         "gemini": gemini_text,
         "ollama": ollama_text,
@@ -237,15 +237,15 @@ def openai_text(url: str, stream: bool) -> Iterator[str]:
             if sound := getattr(part, "audio", None):
                 yield sound.transcript
                 yield sound.data
-            for picture in getattr(part, "images", None) or []:  # OpenRouter's, beyond the types
-                yield picture["image_url"]["url"].split(",")[1]
+            for image in getattr(part, "images", None) or []:  # OpenRouter's, beyond the types
+                yield image["image_url"]["url"].split(",")[1]
 
 
-def openai_pictures(url: str, stream: bool) -> Iterator[str]:
+def openai_images(url: str, stream: bool) -> Iterator[str]:
     client = openai.OpenAI(base_url=url, api_key="none", max_retries=0)
-    for picture in client.images.generate(model="m", prompt="?").data:
-        yield picture.b64_json
-        yield picture.revised_prompt
+    for image in client.images.generate(model="m", prompt="?").data:
+        yield image.b64_json
+        yield image.revised_prompt
 
 
 def anthropic_text(url: str, stream: bool) -> Iterator[str]:

@@ -37,20 +37,20 @@ fn ollama() {
 #[test]
 fn the_mock_says_what_its_files_say() {
     let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").pieces(5);
-    let picture = Reply::text("A red dot.").media("image/png", "iVBORw0KGgo=");
-    let pictures = format!("{}\n", Wire::OpenAiImages.whole(&picture));
-    let pictures = (folder(Wire::OpenAiImages).join("mock.json"), pictures);
+    let image = Reply::text("A red dot.").media("image/png", "iVBORw0KGgo=");
+    let images = format!("{}\n", Wire::OpenAiImages.whole(&image));
+    let images = (directory(Wire::OpenAiImages).join("mock.json"), images);
     let stale: Vec<String> = Wire::ALL
         .into_iter()
         .flat_map(|wire| {
             let stream = if wire == Wire::Ollama { "mock.ndjson" } else { "mock.sse" };
             let whole = format!("{}\n", wire.whole(&reply));
             [
-                (folder(wire).join(stream), wire.stream(&reply).concat()),
-                (folder(wire).join("mock.json"), whole),
+                (directory(wire).join(stream), wire.stream(&reply).concat()),
+                (directory(wire).join("mock.json"), whole),
             ]
         })
-        .chain([pictures])
+        .chain([images])
         .filter_map(|(path, expected)| stale(&path, &expected))
         .collect();
     assert!(stale.is_empty(), "out of date; if the change is meant, rename: {stale:?}");
@@ -58,7 +58,7 @@ fn the_mock_says_what_its_files_say() {
 
 /// Replays every file of a wire form.
 fn replay(wire: Wire, kind: ProtocolKind) {
-    let files = files(&folder(wire));
+    let files = files(&directory(wire));
     assert!(files.len() > 4, "the recordings are missing");
     for file in files {
         let bytes = read(&file);
@@ -68,7 +68,7 @@ fn replay(wire: Wire, kind: ProtocolKind) {
             assert_eq!(decode(kind, halves), whole, "split at {}: {}", halves[0].len(), file.display());
         }
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        insta::with_settings!({ snapshot_path => folder(wire), prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::with_settings!({ snapshot_path => directory(wire), prepend_module_to_snapshot => false, omit_expression => true }, {
             insta::assert_snapshot!(name, whole.join("\n"));
         });
     }
@@ -97,12 +97,12 @@ fn joined(events: Vec<ModelEvent>) -> Vec<ModelEvent> {
     all
 }
 
-fn folder(wire: Wire) -> PathBuf {
+fn directory(wire: Wire) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(wire.name())
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = entries
         .filter(|path| {
             path.extension().is_some_and(|kind| kind == "sse" || kind == "ndjson" || kind == "json")

@@ -48,16 +48,16 @@ fn rendered(name: &str, request: &ModelRequest) -> Result<String, ProviderError>
     Ok(provider(name).render(request)?.unwrap().to_json_pretty())
 }
 
-fn snapshot(folder: &str, name: &str, text: &str) {
+fn snapshot(directory: &str, name: &str, text: &str) {
     assert!(!text.contains("canary"), "the key shows: {text}");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(folder);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(directory);
     insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(format!("request-{name}"), text);
     });
 }
 
-/// The folder of a vendor's wire form.
-fn folder(vendor: &Vendor) -> &'static str {
+/// The directory of a vendor's wire form.
+fn directory(vendor: &Vendor) -> &'static str {
     match vendor.name {
         "anthropic" => "anthropic",
         "gemini" => "gemini",
@@ -70,7 +70,7 @@ fn folder(vendor: &Vendor) -> &'static str {
 fn every_vendor_is_asked_in_its_own_form() {
     for vendor in VENDORS {
         let text = rendered(vendor.name, &question(vendor.dialect)).unwrap();
-        snapshot(folder(vendor), vendor.name, &text);
+        snapshot(directory(vendor), vendor.name, &text);
     }
 }
 
@@ -82,7 +82,7 @@ fn generation_options_have_each_vendors_names() {
         let seed = vendor.quirks.seed.map(|_| 7);
         request.generation =
             Generation { temperature: Some(0.2), max_tokens: Some(500), seed, stop: vec!["END".to_owned()] };
-        snapshot(folder(vendor), &format!("{name}-options"), &rendered(name, &request).unwrap());
+        snapshot(directory(vendor), &format!("{name}-options"), &rendered(name, &request).unwrap());
     }
     let mut request = question(Dialect::Prompt);
     request.generation =
@@ -91,11 +91,11 @@ fn generation_options_have_each_vendors_names() {
 }
 
 #[test]
-fn pictures_and_sound_travel_in_each_vendors_form() {
-    let picture = |url: &str| {
+fn images_and_sound_travel_in_each_vendors_form() {
+    let image = |url: &str| {
         Part::Image(ImagePart { url: url.to_owned(), detail: Some(Detail::Low), rotation: None, video: None })
     };
-    let inline = picture("data:image/png;base64,iVBORw0KGgo=");
+    let inline = image("data:image/png;base64,iVBORw0KGgo=");
     let sound =
         Part::Audio(AudioPart { data: "UklGRg==".to_owned(), format: "wav".to_owned(), sample_rate: None });
     let ask = |parts: Vec<Part>| ModelRequest {
@@ -110,14 +110,14 @@ fn pictures_and_sound_travel_in_each_vendors_form() {
     let words = Part::text("What is this?");
     let document = Part::media("application/pdf", "JVBERi0=".to_owned());
     let film = Part::media("video/mp4", "AAAAGGZ0eXA=".to_owned());
-    let linked = picture("https://pictures.example/a.jpg");
-    for (folder, parts) in [
+    let linked = image("https://images.example/a.jpg");
+    for (directory, parts) in [
         ("openai", vec![words.clone(), inline.clone(), linked.clone(), sound.clone(), document.clone()]),
         ("anthropic", vec![words.clone(), inline.clone(), linked.clone(), document.clone()]),
         ("gemini", vec![words.clone(), inline.clone(), sound.clone(), document.clone(), film.clone()]),
         ("ollama", vec![words.clone(), inline.clone()]),
     ] {
-        snapshot(folder, &format!("{folder}-media"), &rendered(folder, &ask(parts)).unwrap());
+        snapshot(directory, &format!("{directory}-media"), &rendered(directory, &ask(parts)).unwrap());
     }
     for (vendor, part) in
         [("ollama", &document), ("anthropic", &film), ("openai", &film), ("mistral", &document)]
@@ -131,7 +131,7 @@ fn pictures_and_sound_travel_in_each_vendors_form() {
     }
 }
 
-/// What a run of a module asks that makes pictures and sound.
+/// What a run of a module asks that makes images and sound.
 fn making(model: &str) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
@@ -142,25 +142,25 @@ fn making(model: &str) -> ModelRequest {
 
 #[test]
 fn media_are_asked_for_in_each_vendors_form() {
-    for (vendor, model, folder, name) in [
-        ("gemini", "gemini-2.5-flash-image", "gemini", "gemini-picture"),
+    for (vendor, model, directory, name) in [
+        ("gemini", "gemini-2.5-flash-image", "gemini", "gemini-image"),
         ("openai", "gpt-audio", "openai", "openai-speech"),
-        ("openrouter", "google/gemini-2.5-flash-image", "openai", "openrouter-picture"),
-        ("openai", "gpt-image-1", "openai_images", "openai-picture"),
+        ("openrouter", "google/gemini-2.5-flash-image", "openai", "openrouter-image"),
+        ("openai", "gpt-image-1", "openai_images", "openai-image"),
         ("openai", "dall-e-3", "openai_images", "openai-dalle"),
     ] {
-        snapshot(folder, name, &rendered(vendor, &making(model)).unwrap());
+        snapshot(directory, name, &rendered(vendor, &making(model)).unwrap());
     }
 }
 
 #[test]
-fn a_model_of_pictures_alone_is_told_neither_options_nor_media() {
+fn a_model_of_images_alone_is_told_neither_options_nor_media() {
     let mut request = making("gpt-image-1");
     request.generation.max_tokens = Some(9);
     assert_eq!(rendered("openai", &request).unwrap_err().to_string(), "OpenAI takes no `max_tokens`");
-    let picture = Part::media("image/png", "iVBORw0KGgo=".to_owned());
+    let image = Part::media("image/png", "iVBORw0KGgo=".to_owned());
     let request = ModelRequest {
-        messages: Conversation::new([Message::new(Role::User, vec![picture])]),
+        messages: Conversation::new([Message::new(Role::User, vec![image])]),
         ..making("gpt-image-1")
     };
     assert_eq!(rendered("openai", &request).unwrap_err().code(), Code::MultimodalNotSupported);
@@ -226,12 +226,12 @@ fn narrow(limit: u64) -> HttpProvider {
 
 #[test]
 fn a_request_of_exactly_the_vendors_limit_passes_and_one_byte_more_does_not() {
-    let picture = Part::media("image/png", "A".repeat(100));
+    let image = Part::media("image/png", "A".repeat(100));
     let request = |parts| ModelRequest {
         messages: Conversation::new([Message::new(Role::User, parts)]),
         ..question(Dialect::Prompt)
     };
-    let (text, seen) = (request(vec![Part::text("why?")]), request(vec![picture]));
+    let (text, seen) = (request(vec![Part::text("why?")]), request(vec![image]));
     for (request, code) in [(text, Code::InputTooLarge), (seen, Code::MediaTooLarge)] {
         let body = narrow(u64::MAX).render(&request).unwrap().unwrap().body;
         let exact = body.len() as u64;

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use cog_json::{Node, ToJson, Value, Writer};
 use cog_media::{Media, Published};
-use cog_schema::MediaPlace;
+use cog_schema::MediaSlot;
 
 /// A medium for its place: facts of its bytes, how it was made, and where it is.
 pub(super) struct Output {
-    pub(super) place: MediaPlace,
+    pub(super) place: MediaSlot,
     pub(super) media: Media,
     pub(super) content: Content,
     /// How it was made, as the vendor tells it; the model first.

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use cog_harmony::{Detail, Part, VideoFrame};
-use cog_media::{MediaError, Part as Piece, Prepared, Processed, to_base64};
+use cog_media::{MediaError, Part as Piece, Prepared, Processed, encode_base64};
 
 /// The parts of all media, each medium under a line with the number by which the input names it.
 ///
@@ -39,8 +39,8 @@ fn part(number: usize, processed: &Processed, prepared: &Prepared) -> Result<Par
         return Ok(Part::text(text));
     }
     let mut part = match &prepared.address {
-        Some(address) => Part::picture_at(address),
-        None => Part::media(prepared.media_type, to_base64(&prepared.stored)?),
+        Some(address) => Part::image_at(address),
+        None => Part::media(prepared.media_type, encode_base64(&prepared.stored)?),
     };
     if let Part::Image(image) = &mut part {
         image.detail = processed.media.detail().and_then(detail);
@@ -62,16 +62,16 @@ fn frame(number: usize, piece: Piece) -> Option<VideoFrame> {
 
 #[cfg(test)]
 mod tests {
-    use cog_media::{Expected, MediaRules, Store, Takes, check, from_base64, normalise};
+    use cog_media::{Expected, MediaCapabilities, MediaRules, Store, check, decode_base64, normalise};
 
     use super::*;
 
     #[tokio::test]
-    async fn a_picture_with_an_address_is_not_sent_itself() {
+    async fn an_image_with_an_address_is_not_sent_itself() {
         let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
-        let (stored, rules) = (from_base64(pixel, Store::within(100)).unwrap(), MediaRules::default());
+        let (stored, rules) = (decode_base64(pixel, Store::within(100)).unwrap(), MediaRules::default());
         let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
-        let inside = normalise(&media, &Takes::default(), &rules).unwrap();
+        let inside = normalise(&media, &MediaCapabilities::default(), &rules).unwrap();
         let address = Some("https://example.com/a.gif".to_owned());
         let sent = vec![Prepared { address, ..inside.clone() }, inside];
         let parts = parts_of(&[Processed { path: cog_json::Path::root(), media, sent }]).unwrap();

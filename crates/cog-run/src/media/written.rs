@@ -1,26 +1,32 @@
 //! Media that a model writes into its JSON itself (SPEC 4.3).
 
-use cog_answer::Closing;
+use cog_answer::PendingReply;
 use cog_json::{Node, Value};
 use cog_media::{Media, MediaError, UrlGuard};
 use cog_spec::ErrorBody;
 
 use super::{
-    made::{Due, Makes, refuse, standing_at},
+    generated::{MediaSink, PendingDelivery, refuse, standing_at},
     output::Base64,
 };
 
 /// A medium to be delivered like one that came beside the text; none where what was written is left as it is.
 type Judged = Result<Option<(Media, Option<Base64>)>, MediaError>;
 
-impl Makes {
+impl MediaSink {
     /// What the model wrote into its answer itself and is to be delivered; what may not stand there is refused.
-    pub(super) async fn written(&self, closing: &mut Closing, data: &Value) -> Result<Vec<Due>, ErrorBody> {
+    pub(super) async fn written(
+        &self,
+        closing: &mut PendingReply,
+        data: &Value,
+    ) -> Result<Vec<PendingDelivery>, ErrorBody> {
         let mut due = Vec::new();
         for place in closing.written() {
             let Some(written) = standing_at(data, &place) else { continue };
             match self.judge(written, data, due.len()).await {
-                Ok(Some((media, text))) => due.push(Due { place, media, text, params: Vec::new() }),
+                Ok(Some((media, text))) => {
+                    due.push(PendingDelivery { place, media, text, params: Vec::new() });
+                }
                 Err(error) if !self.is_lenient => refuse(closing, &place.path.to_string(), &error)?,
                 Err(_) | Ok(None) => {}
             }

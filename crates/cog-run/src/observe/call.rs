@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use cog_provider::{Asking, Formats, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{Formats, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
 use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_core::Stream;
 use tokio::time::Instant;
@@ -67,8 +67,8 @@ impl Provider for Observed {
         self.provider.check(request)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
-        let mut telling = Telling::new(self);
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+        let mut telling = CallGuard::new(self);
         Box::pin(async move {
             match self.provider.ask(request).await {
                 Ok(reply) => {
@@ -85,7 +85,7 @@ impl Provider for Observed {
 }
 
 /// Tells the call when it is over, whoever drops it.
-struct Telling {
+struct CallGuard {
     provider: Arc<dyn Provider>,
     observer: Arc<dyn Observer>,
     asked: Instant,
@@ -93,7 +93,7 @@ struct Telling {
     outcome: CallOutcome,
 }
 
-impl Telling {
+impl CallGuard {
     fn new(observed: &Observed) -> Self {
         Self {
             provider: Arc::clone(&observed.provider),
@@ -117,7 +117,7 @@ impl Telling {
     }
 }
 
-impl Drop for Telling {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         let (outcome, first_token) = (self.outcome, self.first_token);
         self.observer.called(&Call { provider: self.provider.name(), outcome, first_token });
@@ -127,7 +127,7 @@ impl Drop for Telling {
 /// The reply, looked at as it passes.
 struct Reply {
     reply: ModelStream,
-    telling: Telling,
+    telling: CallGuard,
 }
 
 impl Stream for Reply {

@@ -11,11 +11,11 @@ use super::RunOptions;
 const KEYS: [&str; 7] =
     ["chunk_type", "provider", "model", "strict", "timeout_ms", "on_violation", "max_attempts"];
 /// The longest that a request may let a run take: a day, in milliseconds.
-const LONGEST_MS: u64 = 24 * 3600 * 1000;
+const MAX_MS: u64 = 24 * 3600 * 1000;
 /// How often a request may have the model asked.
-const MOST_ATTEMPTS: u64 = 10;
+const MAX_ATTEMPTS: u64 = 10;
 /// The longest name of a provider or a model, in bytes.
-const LONGEST_NAME: usize = 256;
+const MAX_NAME: usize = 256;
 
 impl RunOptions {
     /// Reads the options of a request, an object. Keys of `extra` are the caller's own and are passed over.
@@ -35,9 +35,9 @@ impl RunOptions {
                 "provider" => options.provider = Some(given.name()?),
                 "model" => options.model = Some(given.name()?),
                 "strict" => options.strict = given.flag()?,
-                "timeout_ms" => options.timeout = Some(Duration::from_millis(given.number(LONGEST_MS)?)),
+                "timeout_ms" => options.timeout = Some(Duration::from_millis(given.number(MAX_MS)?)),
                 "on_violation" => options.on_violation = Some(given.word()?),
-                "max_attempts" => options.max_attempts = given.number(MOST_ATTEMPTS)?.try_into().ok(),
+                "max_attempts" => options.max_attempts = given.number(MAX_ATTEMPTS)?.try_into().ok(),
                 _ if extra.contains(&key) => {}
                 _ => return Err(unknown(key, extra)),
             }
@@ -54,7 +54,7 @@ impl ToJson for RunOptions {
             w.optional("provider", &self.provider);
             w.optional("model", &self.model);
             w.optional("strict", &self.strict.then_some(true));
-            let ms = self.timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX).min(LONGEST_MS));
+            let ms = self.timeout.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX).min(MAX_MS));
             w.optional("timeout_ms", &ms);
             w.optional("on_violation", &self.on_violation.map(|it| it.as_str()));
             w.optional("max_attempts", &self.max_attempts);
@@ -85,13 +85,13 @@ impl Given<'_> {
 
     fn name(&self) -> Result<String, ErrorBody> {
         let name = self.value.as_str().map(str::trim).filter(|name| !name.is_empty());
-        let name = name.filter(|name| name.len() <= LONGEST_NAME);
+        let name = name.filter(|name| name.len() <= MAX_NAME);
         name.map(str::to_owned).ok_or_else(|| self.fault("type", "a name"))
     }
 
-    fn word<T: FromStr<Err = cog_spec::UnknownWord>>(&self) -> Result<T, ErrorBody> {
+    fn word<T: FromStr<Err = cog_spec::ParseEnumError>>(&self) -> Result<T, ErrorBody> {
         let Some(word) = self.value.as_str() else { return Err(self.fault("type", "a word")) };
-        word.parse().map_err(|error: cog_spec::UnknownWord| {
+        word.parse().map_err(|error: cog_spec::ParseEnumError| {
             let fault = self.fault("enum", error.allowed.join(", "));
             match cog_schema::nearest(word, error.allowed.iter().copied()) {
                 Some(near) => fault.suggest(format!("Did you mean `{near}`?")),

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::log::{Event, Log, Mark};
 
 /// The bytes of a text at most whose checkpoint is made anew.
-const LONGEST_TEXT: u64 = 64 * 1024;
+const MAX_TEXT: u64 = 64 * 1024;
 
 /// Whether a checkpoint is right for a client whose last chunk is this one: it is the last that was told up to there,
 /// or that of the string that the chunk belongs to, as far as it had been told.
@@ -28,7 +28,7 @@ pub(crate) fn newest(log: &Log, last_seq: u64) -> Option<Checkpoint> {
 /// The checkpoint of the string that this chunk is a piece of; none where it is longer than `most` bytes, or the
 /// chunk is no such piece. Long texts are not gone through: they were told checkpoints enough.
 fn of_text(log: &Log, last_seq: u64, most: u64) -> Option<Checkpoint> {
-    let most = most.min(LONGEST_TEXT);
+    let most = most.min(MAX_TEXT);
     let last = Value::parse(chunks(log, last_seq).next()?).ok()?;
     let field = last.get("chunk").filter(|chunk| chunk.get("delta").is_some())?.get("field")?.as_str()?;
     let path: Path = field.parse().ok()?;

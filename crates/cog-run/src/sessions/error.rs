@@ -6,18 +6,18 @@ use cog_spec::Code;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The folder cannot be used.
+    /// The directory cannot be used.
     #[error("{}: {source}", path.display())]
-    Folder {
-        /// The folder.
+    Directory {
+        /// The directory.
         path: PathBuf,
         /// What the system says.
         source: std::io::Error,
     },
     /// Another program keeps its sessions there.
-    #[error("{}: another server keeps its sessions in this folder", path.display())]
+    #[error("{}: another server keeps its sessions in this directory", path.display())]
     InUse {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
     },
 }
@@ -26,7 +26,7 @@ impl SessionError {
     /// The code of the error: E4000, because no request is at fault.
     pub fn code(&self) -> Code {
         match self {
-            Self::Folder { .. } | Self::InUse { .. } => Code::InternalError,
+            Self::Directory { .. } | Self::InUse { .. } => Code::InternalError,
         }
     }
 }

@@ -21,7 +21,7 @@ use super::{
 /// The format of the first line.
 const VERSION: u64 = 1;
 /// The longest file that is read: beyond an input and a log of any sensible length.
-const LONGEST: u64 = 1 << 30;
+const MAX_LEN: u64 = 1 << 30;
 
 /// The first line of a session's file.
 pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
@@ -42,10 +42,10 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
     line
 }
 
-/// The files of sessions in a folder, what was written longest ago first. Other files are left alone.
-pub(crate) fn list(folder: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
+/// The files of sessions in a directory, what was written longest ago first. Other files are left alone.
+pub(crate) fn list(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
+    for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         let is_ours = entry.file_name().to_str().and_then(id_of).is_some();
         if is_ours && entry.file_type()?.is_file() {
@@ -70,7 +70,7 @@ fn id_of(name: &str) -> Option<&str> {
 pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let mut bytes = Vec::new();
-    (&mut file).take(LONGEST).read_to_end(&mut bytes)?;
+    (&mut file).take(MAX_LEN).read_to_end(&mut bytes)?;
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').map(whole);
     let first = lines.next().flatten();
     let id = path.file_name().and_then(|name| id_of(name.to_str()?));
@@ -96,7 +96,7 @@ fn whole(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line.strip_suffix(b"\n")?).ok()
 }
 
-/// Takes a chunk into the log; the state after it. None where the line is no chunk that can follow.
+/// MediaCapabilities a chunk into the log; the state after it. None where the line is no chunk that can follow.
 fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
     let value = Value::parse(line).ok()?;
     let (event, seq, state) = if let Some(chunk) = value.get("chunk") {

@@ -19,17 +19,17 @@ use tokio::sync::oneshot;
 
 use super::{
     error::SessionError,
-    shared::{Kept, Shared, State},
+    shared::{Persistence, Shared, State},
 };
 
 /// How many files are held open at most: a run writes often for a short time.
 const OPEN_FILES: usize = 64;
 
-/// The writer of a folder. What waits is bounded: a session stands in the queue once, however much it has to write.
+/// The writer of a directory. What waits is bounded: a session stands in the queue once, however much it has to write.
 pub(crate) struct Journal {
     queue: Sender<Command>,
     writer: Option<JoinHandle<()>>,
-    /// Locked as long as the folder is ours.
+    /// Locked as long as the directory is ours.
     _lock: File,
 }
 
@@ -44,22 +44,27 @@ enum Command {
 }
 
 impl Journal {
-    /// Takes the folder for this program, and makes it where it is not there.
-    pub(crate) fn open(folder: &Path, most: usize) -> Result<Self, SessionError> {
-        let fault = |source| SessionError::Folder { path: folder.to_owned(), source };
-        make_private(folder).map_err(fault)?;
-        let lock = private().write(true).open(folder.join("lock")).map_err(fault)?;
+    /// MediaCapabilities the directory for this program, and makes it where it is not there.
+    pub(crate) fn open(directory: &Path, most: usize) -> Result<Self, SessionError> {
+        let fault = |source| SessionError::Directory { path: directory.to_owned(), source };
+        make_private(directory).map_err(fault)?;
+        let lock = private().write(true).open(directory.join("lock")).map_err(fault)?;
         if let Err(error) = lock.try_lock() {
             return Err(match error {
-                std::fs::TryLockError::WouldBlock => SessionError::InUse { path: folder.to_owned() },
+                std::fs::TryLockError::WouldBlock => SessionError::InUse { path: directory.to_owned() },
                 std::fs::TryLockError::Error(source) => fault(source),
             });
         }
         let (queue, commands) = channel();
         let (synced, files) = channel();
         let syncer = start("cog-sessions-sync", move || sync(&files)).map_err(fault)?;
-        let writer =
-            Writer { folder: folder.to_owned(), most, files: HashMap::new(), synced, has_warned: false };
+        let writer = Writer {
+            directory: directory.to_owned(),
+            most,
+            files: HashMap::new(),
+            synced,
+            has_warned: false,
+        };
         let writer = start("cog-sessions", move || {
             writer.run(&commands);
             let _ = syncer.join();
@@ -98,12 +103,12 @@ impl Drop for Journal {
 }
 
 /// The file of a session. Its name is made of our own id alone.
-pub(crate) fn path_of(folder: &Path, id: &str) -> PathBuf {
-    folder.join(format!("{id}.ndjson"))
+pub(crate) fn path_of(directory: &Path, id: &str) -> PathBuf {
+    directory.join(format!("{id}.ndjson"))
 }
 
 struct Writer {
-    folder: PathBuf,
+    directory: PathBuf,
     /// The bytes of one file.
     most: usize,
     files: HashMap<String, File>,
@@ -153,7 +158,7 @@ impl Writer {
         if piece.text.is_empty() {
             return Ok(());
         }
-        let path = path_of(&self.folder, id);
+        let path = path_of(&self.directory, id);
         if self.files.len() >= OPEN_FILES && !self.files.contains_key(id) {
             self.files.clear();
         }
@@ -174,18 +179,18 @@ impl Writer {
 
     fn remove(&mut self, id: &str) {
         self.files.remove(id);
-        let _ = std::fs::remove_file(path_of(&self.folder, id));
+        let _ = std::fs::remove_file(path_of(&self.directory, id));
     }
 
     fn warn(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.has_warned, true) {
-            let folder = self.folder.display();
-            tracing::warn!("sessions cannot be written to {folder}, and live in memory alone: {error}");
+            let directory = self.directory.display();
+            tracing::warn!("sessions cannot be written to {directory}, and live in memory alone: {error}");
         }
     }
 }
 
-/// Takes what has not been written; none where the file cannot hold the session any more.
+/// MediaCapabilities what has not been written; none where the file cannot hold the session any more.
 fn take(state: &mut State, most: usize) -> Option<Piece> {
     let to = state.log.end();
     let is_end = state.log.is_over();
@@ -227,15 +232,15 @@ fn private() -> OpenOptions {
     options
 }
 
-/// A folder that nobody else may look into.
-fn make_private(folder: &Path) -> io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+/// A directory that nobody else may look into.
+fn make_private(directory: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(directory)?;
     #[cfg(unix)]
-    std::fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+    std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     Ok(())
 }
 
-impl Kept {
+impl Persistence {
     /// A session that is to be written from its beginning.
     pub(crate) fn new(header: String) -> Self {
         Self { header, written: 0, shown: 0, bytes: 0, is_queued: false }

@@ -57,7 +57,7 @@ impl Log {
         self.mark(Event::of(chunk), chunk.seq(), has_checkpoint);
     }
 
-    /// Takes in a chunk that was written before: one line, without its break.
+    /// MediaCapabilities in a chunk that was written before: one line, without its break.
     pub(crate) fn push_line(&mut self, line: &str, event: Event, seq: Option<u64>, has_checkpoint: bool) {
         self.text.push_str(line);
         self.mark(event, seq, has_checkpoint);
@@ -142,7 +142,7 @@ impl Log {
         self.marks.last().is_some_and(|mark| mark.event.is_end())
     }
 
-    /// Takes back the end, where there is one: the session goes on.
+    /// MediaCapabilities back the end, where there is one: the session goes on.
     pub(crate) fn reopen(&mut self) {
         if self.is_over() {
             self.marks.pop();

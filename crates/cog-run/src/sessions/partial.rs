@@ -1,6 +1,6 @@
 //! What there is of an answer when its run cannot say so itself (ruling R43).
 
-use cog_answer::Picture;
+use cog_answer::DataAccumulator;
 use cog_json::{Node, Path, Value};
 use cog_spec::Chunk;
 use serde_json::Value as Json;
@@ -21,7 +21,7 @@ pub(crate) fn of(log: &Log) -> Option<Value> {
 }
 
 fn applied(log: &Log) -> Option<Value> {
-    let mut picture = Picture::default();
+    let mut image = DataAccumulator::default();
     let mut violating: Vec<Path> = Vec::new();
     for (mark, line) in log.entries() {
         let value = Value::parse(line).ok()?;
@@ -31,13 +31,13 @@ fn applied(log: &Log) -> Option<Value> {
                 if matches!(chunk, Chunk::Snapshot { field: None, .. }) {
                     violating.clear(); // all of data anew
                 }
-                picture.apply(&chunk);
+                image.apply(&chunk);
             }
             Event::Progress => violating.extend(violation(&value)),
             _ => {}
         }
     }
-    let mut data = picture.data()?.clone();
+    let mut data = image.data()?.clone();
     // The last first, so that elements before it keep their places.
     violating.iter().rev().for_each(|path| remove(&mut data, path));
     data.as_object().filter(|members| !members.is_empty())?;
@@ -61,7 +61,7 @@ fn violation(progress: &Value) -> Option<Path> {
     progress.get("progress")?.get("violation")?.get("path")?.as_str()?.parse().ok()
 }
 
-/// Takes a field out of the data; a field that is not there stays absent.
+/// MediaCapabilities a field out of the data; a field that is not there stays absent.
 fn remove(data: &mut Json, path: &Path) {
     let pointer = path.pointer();
     let Some((parent, key)) = pointer.strip_prefix("/data").and_then(|inner| inner.rsplit_once('/')) else {

@@ -5,13 +5,13 @@ use std::{any::Any, sync::Arc};
 use cog_spec::{Chunk, Code, ErrorBody};
 use futures_util::StreamExt as _;
 
-use super::{shared::Shared, shelf::Shelf};
-use crate::{ChunkStream, StopReason};
+use super::{shared::Shared, store::SessionStore};
+use crate::{CancelReason, ChunkStream};
 
 /// A run that belongs to a session. However it is left, it writes exactly one end: also when it panics, and when
 /// the program drops it.
 pub(crate) struct Pump {
-    shelf: Arc<Shelf>,
+    shelf: Arc<SessionStore>,
     session: Arc<Shared>,
     /// Held until the run has ended.
     slot: Option<Box<dyn Any + Send>>,
@@ -19,7 +19,7 @@ pub(crate) struct Pump {
 }
 
 impl Pump {
-    pub(crate) fn new(shelf: Arc<Shelf>, session: Arc<Shared>, slot: Box<dyn Any + Send>) -> Self {
+    pub(crate) fn new(shelf: Arc<SessionStore>, session: Arc<Shared>, slot: Box<dyn Any + Send>) -> Self {
         Self { shelf, session, slot: Some(slot), has_ended: false }
     }
 
@@ -54,7 +54,7 @@ impl Drop for Pump {
             let error = if std::thread::panicking() {
                 defect("the run failed in a way that it should not")
             } else {
-                StopReason::Shutdown.error()
+                CancelReason::Shutdown.error()
             };
             self.fail(error);
         }

@@ -4,8 +4,8 @@ use std::{any::Any, sync::Arc};
 
 use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 
-use super::{After, Follower, RunSpec, SessionState, Sessions, checkpoint, log::Log, shared::Shared};
-use crate::{ChunkStream, RunInput, RunOptions, Runtime, Stop};
+use super::{After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, log::Log, shared::Shared};
+use crate::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
 
 /// What a client has of a stream: `_recovery`, or the headers that say the same.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -94,14 +94,14 @@ impl Sessions {
         owner: &str,
         from: ResumeFrom,
         slot: Box<dyn Any + Send>,
-    ) -> Result<Follower, ResumeError> {
+    ) -> Result<Subscriber, ResumeError> {
         if self.0.shelf.settings.recovery.is_none() {
             return Err(ResumeError::Off);
         }
         let session = self.0.shelf.find(id, owner).ok_or(ResumeError::Unknown)?;
         session.when(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
-        let follower = Follower::new(Arc::clone(&session), After::Seq(from.last_seq));
+        let follower = Subscriber::new(Arc::clone(&session), After::Seq(from.last_seq));
         let slot = self.go_on(runtime, &session, slot)?;
         Ok(follower.holding(slot))
     }
@@ -110,12 +110,12 @@ impl Sessions {
     ///
     /// # Errors
     /// [`ResumeError::Unknown`], and [`ResumeError::Ahead`] and [`ResumeError::Left`] for a number out of the log.
-    pub fn follow(&self, id: &str, owner: &str, after: After) -> Result<Follower, ResumeError> {
+    pub fn follow(&self, id: &str, owner: &str, after: After) -> Result<Subscriber, ResumeError> {
         let session = self.0.shelf.find(id, owner).ok_or(ResumeError::Unknown)?;
         if let After::Seq(last_seq) = after {
             check(&session.lock().log, &ResumeFrom { last_seq, last_checkpoint: None })?;
         }
-        Ok(Follower::new(session, after))
+        Ok(Subscriber::new(session, after))
     }
 
     /// Asks again where the run was interrupted; gives the slot back where it was not.
@@ -126,7 +126,7 @@ impl Sessions {
         slot: Box<dyn Any + Send>,
     ) -> Result<Option<Box<dyn Any + Send>>, ResumeError> {
         let Some((spec, last_seq)) = interrupted(session) else { return Ok(Some(slot)) };
-        let stop = Stop::new();
+        let stop = Cancellation::new();
         let chunks = self.ask_again(runtime, session, spec, last_seq, &stop).map_err(ResumeError::Refused)?;
         // Another client may have been faster; then its run is read.
         if !self.0.shelf.reopen(session, stop) {
@@ -142,7 +142,7 @@ impl Sessions {
         session: &Shared,
         spec: RunSpec,
         last_seq: u64,
-        stop: &Stop,
+        stop: &Cancellation,
     ) -> Result<ChunkStream, Box<Envelope>> {
         let module = runtime.load_name(&spec.module).map_err(|error| Box::new(Envelope::failure(error)))?;
         let options = RunOptions {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    follower::{After, Follower},
     shared::Shared,
+    subscriber::{After, Subscriber},
 };
 
 /// A run that has begun, and its log.
@@ -23,8 +23,8 @@ impl Session {
     }
 
     /// A reader of the log from this place on. The last reader that is dropped stops a run that is not detached.
-    pub fn follow(&self, after: After) -> Follower {
-        Follower::new(Arc::clone(&self.0), after)
+    pub fn follow(&self, after: After) -> Subscriber {
+        Subscriber::new(Arc::clone(&self.0), after)
     }
 }
 

@@ -14,7 +14,7 @@ use super::{
     partial,
     spec::RunSpec,
 };
-use crate::{RecoveryOffer, Stop, StopReason};
+use crate::{CancelReason, Cancellation, RecoveryOffer};
 
 /// One session. Its run writes, its followers read, the store keeps it.
 pub(crate) struct Shared {
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) log: Log,
     pub(crate) stage: SessionState,
-    pub(crate) stop: Stop,
+    pub(crate) stop: Cancellation,
     /// What to ask again; none where nothing can be.
     pub(crate) spec: Option<RunSpec>,
     /// The bytes that the input takes up as long as it is kept.
@@ -49,11 +49,11 @@ pub(crate) struct State {
     /// Somebody cancelled it.
     pub(crate) is_cancelled: bool,
     /// How far its file is; none for a session in memory alone.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<Persistence>,
 }
 
 /// How far the file of a session is.
-pub(crate) struct Kept {
+pub(crate) struct Persistence {
     /// What stands before the chunks, until that is written.
     pub(crate) header: String,
     /// The place up to which entries have been taken to be written.
@@ -110,7 +110,12 @@ impl Shared {
         let session = Self::new(header);
         let mut state = session.lock();
         let written = log.end();
-        state.kept = Some(Kept { written, shown: written, bytes: log.bytes(), ..Kept::new(String::new()) });
+        state.kept = Some(Persistence {
+            written,
+            shown: written,
+            bytes: log.bytes(),
+            ..Persistence::new(String::new())
+        });
         state.log = log;
         if stage == SessionState::Running {
             let end = session.cut(&state.log, recovery);
@@ -132,7 +137,7 @@ impl Shared {
             retry_after_ms: Some(offer.retry_after_ms),
             max_retries: Some(offer.max_retries),
         });
-        let mut end = self.end(log, StopReason::Shutdown.error());
+        let mut end = self.end(log, CancelReason::Shutdown.error());
         if let Chunk::Error { recovery: offered, .. } = &mut end {
             *offered = recovery;
         }
@@ -152,7 +157,7 @@ impl Shared {
     /// Waits until `look` finds something; it is asked again whenever more has been told.
     pub(crate) async fn when<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
         loop {
-            // Made before the look, so that nothing told in between is missed.
+            // GeneratedMedia before the look, so that nothing told in between is missed.
             let told = self.told.notified();
             if let Some(found) = look(&mut self.lock()) {
                 return found;
@@ -198,7 +203,7 @@ impl Shared {
 
     fn stop_unread(&self, state: &State) {
         if state.followers == 0 && !self.detached && state.stage == SessionState::Running {
-            state.stop.now(StopReason::ClientGone);
+            state.stop.now(CancelReason::ClientGone);
         }
     }
 
@@ -258,7 +263,7 @@ impl State {
         if std::mem::replace(&mut kept.is_queued, true) { Told::Nobody } else { Told::Writer }
     }
 
-    /// Takes back the end: the session goes on.
+    /// MediaCapabilities back the end: the session goes on.
     pub(crate) fn reopen(&mut self) {
         self.log.reopen();
         let end = self.log.end();

@@ -13,7 +13,7 @@ use cog_testkit::{Mock, Reply, Wire};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::support::{folder, question};
+use crate::support::{directory, question};
 
 /// How many places are tried.
 const CUTS: usize = 500;
@@ -82,12 +82,12 @@ fn check(chunks: &[Chunk], place: usize) -> bool {
 
 #[tokio::test]
 async fn a_connection_cut_at_any_byte_gives_one_error_with_what_there_is() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     for wire in Wire::ALL {
         let reply = |place| Reply::text(answer().to_string()).pieces(9).cut(place);
         let mock = Mock::start(places().take(CUTS / Wire::ALL.len()).map(reply));
         let runtime = asking(wire, &mock);
-        let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+        let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
         let mut partial = 0;
         for place in places().take(CUTS / Wire::ALL.len()) {
             let stream = runtime.execute_stream(&module, question(), RunOptions::default()).unwrap();

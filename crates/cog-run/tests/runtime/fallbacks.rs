@@ -8,7 +8,7 @@ use cog_run::{Providers, RunInput, RunOptions, Runtime};
 use cog_spec::{Code, ErrorBody};
 use tempfile::TempDir;
 
-use crate::support::{ANSWER, Scripted, asking, code, folder, input, question, write};
+use crate::support::{ANSWER, Scripted, asking, code, directory, input, question, write};
 
 fn unavailable() -> ProviderError {
     ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None }
@@ -24,13 +24,13 @@ fn in_order<const N: usize>(providers: [Scripted; N]) -> ([Arc<Scripted>; N], Ru
 
 #[tokio::test]
 async fn the_next_provider_answers_where_one_gives_no_answer() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let (providers, runtime) = in_order([
         Scripted::failing(unavailable()).named("one"),
         Scripted::failing(ProviderError::NoKey { vendor: "Two", variable: "TWO_KEY" }).named("two"),
         Scripted::saying(ANSWER).named("three"),
     ]);
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let options = RunOptions { model: Some("of-the-first".to_owned()), ..RunOptions::default() };
     let envelope = runtime.execute(&module, question(), options).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
@@ -63,10 +63,10 @@ async fn only_what_another_provider_can_mend_is_passed_on() {
         (ProviderError::Refused { vendor: "One", status: 400, message: "bad".to_owned() }, false),
         (ProviderError::ContextOverflow { model: "m".to_owned(), message: "long".to_owned() }, false),
     ];
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     for (fault, is_passed_on) in cases {
         let (providers, runtime) = in_order([Scripted::failing(fault.clone()), Scripted::saying(ANSWER)]);
-        let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+        let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
         let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
         assert_eq!(
             (envelope.is_ok(), providers[1].requests().len() == 1),
@@ -78,10 +78,10 @@ async fn only_what_another_provider_can_mend_is_passed_on() {
 
 #[tokio::test]
 async fn where_all_fail_the_last_fault_is_told_and_those_before_it() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let slow = ProviderError::RateLimited { vendor: "Two", message: "slow".to_owned(), retry_after: None };
     let (_, runtime) = in_order([Scripted::failing(unavailable()).named("one"), Scripted::failing(slow)]);
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4002"));
     assert_eq!(envelope.meta.runtime.fallbacks[0].provider, "one");
@@ -89,9 +89,9 @@ async fn where_all_fail_the_last_fault_is_told_and_those_before_it() {
 
 #[tokio::test]
 async fn a_reply_that_has_begun_is_not_asked_of_another() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let (providers, runtime) = in_order([Scripted::new([Vec::new()]), Scripted::saying(ANSWER)]);
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E2010"));
     assert_eq!(providers[1].requests(), []);
@@ -99,10 +99,10 @@ async fn a_reply_that_has_begun_is_not_asked_of_another() {
 
 #[tokio::test]
 async fn a_request_chooses_among_the_operators_providers_by_name() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let (providers, runtime) =
         in_order([Scripted::saying("{}").named("one"), Scripted::saying(ANSWER).named("two")]);
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let named = |name: &str| RunOptions { provider: Some(name.to_owned()), ..RunOptions::default() };
     assert!(runtime.execute(&module, question(), named("two, one")).await.is_ok());
     assert_eq!(providers[0].requests(), []);
@@ -111,41 +111,41 @@ async fn a_request_chooses_among_the_operators_providers_by_name() {
     assert_eq!(offline.meta.runtime.model.as_deref(), Some("offline/sample"));
 }
 
-/// A module that looks at a picture, and an input with a WebP of one pixel.
+/// A module that looks at an image, and an input with a WebP of one pixel.
 fn looking() -> (TempDir, RunInput) {
-    let folder =
-        folder("Look at $MEDIA_INPUTS", &["modalities:", "  input: [text, image]", "  output: [text]"]);
+    let directory =
+        directory("Look at $MEDIA_INPUTS", &["modalities:", "  input: [text, image]", "  output: [text]"]);
     write(
-        &folder,
+        &directory,
         "schema.json",
-        r##"{"input": {"type": "object", "properties": {"picture": {"$ref": "#/$defs/MediaInput"}}},
+        r##"{"input": {"type": "object", "properties": {"image": {"$ref": "#/$defs/MediaInput"}}},
             "data": {"type": "object", "properties": {"result": {"type": "string"}}}}"##,
     );
-    let picture = r#"{"type": "base64", "media_type": "image/webp",
+    let image = r#"{"type": "base64", "media_type": "image/webp",
         "data": "UklGRh4AAABXRUJQVlA4TBIAAAAvA0AAAA8Q87//8x8O5iGi/xE="}"#;
-    (folder, input(&format!(r#"{{"picture": {picture}}}"#)))
+    (directory, input(&format!(r#"{{"image": {image}}}"#)))
 }
 
-/// The beginning of the picture that a provider was sent.
+/// The beginning of the image that a provider was sent.
 fn sent(provider: &Scripted) -> String {
     let requests = provider.requests();
     let mut parts = requests[0].messages.messages().iter().flat_map(|message| &message.content);
-    let picture = parts.find_map(|part| match part {
+    let image = parts.find_map(|part| match part {
         Part::Image(image) => Some(&image.url),
         _ => None,
     });
-    picture.unwrap().chars().take_while(|letter| *letter != ';').collect()
+    image.unwrap().chars().take_while(|letter| *letter != ';').collect()
 }
 
 #[tokio::test]
 async fn the_next_provider_gets_the_media_as_it_takes_them() {
-    let (folder, picture) = looking();
+    let (directory, image) = looking();
     let (providers, runtime) = in_order([
         Scripted::failing(unavailable()).named("one").seeing(&["image/webp"]),
         Scripted::saying(ANSWER).named("two").seeing(&["image/jpeg"]),
     ]);
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, picture, RunOptions::default()).await;
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, image, RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let types = providers.each_ref().map(|provider| sent(provider));
     assert_eq!(types, ["data:image/webp", "data:image/jpeg"]);
@@ -155,27 +155,27 @@ async fn the_next_provider_gets_the_media_as_it_takes_them() {
 
 #[tokio::test]
 async fn a_provider_that_takes_none_of_the_media_is_passed_over() {
-    let (folder, picture) = looking();
+    let (directory, image) = looking();
     let (providers, runtime) = in_order([
         Scripted::saying(ANSWER).named("blind"),
         Scripted::saying(ANSWER).named("seeing").seeing(&["image/png"]),
     ]);
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, picture, RunOptions::default()).await;
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, image, RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let fallback = &envelope.meta.runtime.fallbacks[0];
     assert_eq!((fallback.provider.as_str(), fallback.code), ("blind", Code::MultimodalNotSupported));
-    assert!(fallback.message.starts_with("input.picture: image/webp"), "{}", fallback.message);
+    assert!(fallback.message.starts_with("input.image: image/webp"), "{}", fallback.message);
     assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 1]);
 }
 
 #[tokio::test]
 async fn where_no_provider_takes_the_media_none_is_asked() {
-    let (folder, picture) = looking();
+    let (directory, image) = looking();
     let (providers, runtime) =
         in_order([Scripted::saying(ANSWER).named("one"), Scripted::saying(ANSWER).named("two")]);
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, picture, RunOptions::default()).await;
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, image, RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4011"));
     assert_eq!(envelope.meta.runtime.fallbacks.len(), 1);
     assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 0]);
@@ -183,10 +183,10 @@ async fn where_no_provider_takes_the_media_none_is_asked() {
 
 #[tokio::test]
 async fn the_second_question_carries_the_answer_and_what_is_wrong_with_it() {
-    let folder = folder("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 3"]);
+    let directory = directory("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 3"]);
     let wrong = ANSWER.replace("\"fine\"", "1");
     let bare = "no JSON at all";
-    let (provider, runtime, module) = asking(Scripted::saying_in_turn([&wrong, bare, ANSWER]), &folder);
+    let (provider, runtime, module) = asking(Scripted::saying_in_turn([&wrong, bare, ANSWER]), &directory);
     let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.runtime.attempts, Some(3));
@@ -204,9 +204,9 @@ async fn the_second_question_carries_the_answer_and_what_is_wrong_with_it() {
 
 #[tokio::test]
 async fn attempts_are_bounded_by_the_request() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let wrong = ANSWER.replace("\"fine\"", "1");
-    let (provider, runtime, module) = asking(Scripted::saying(&wrong), &folder);
+    let (provider, runtime, module) = asking(Scripted::saying(&wrong), &directory);
     let options = RunOptions {
         on_violation: Some(cog_spec::OnViolation::Retry),
         max_attempts: Some(4),

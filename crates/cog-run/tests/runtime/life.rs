@@ -3,11 +3,11 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_json::ToJson as _;
-use cog_run::{RecoveryOffer, RunOptions, Stop, StopReason};
+use cog_run::{CancelReason, Cancellation, RecoveryOffer, RunOptions};
 use cog_spec::Chunk;
 use futures_util::StreamExt as _;
 
-use crate::support::{ANSWER, Scripted, asking, folder, question};
+use crate::support::{ANSWER, Scripted, asking, directory, question};
 
 /// The last chunk, which is to be an error, as JSON.
 fn error(chunks: &[Chunk]) -> serde_json::Value {
@@ -18,12 +18,12 @@ fn error(chunks: &[Chunk]) -> serde_json::Value {
 }
 
 /// The chunks of a run that is stopped a second after its first data.
-async fn stopped(reason: StopReason, recovery: Option<RecoveryOffer>) -> (Vec<Chunk>, Arc<Scripted>) {
-    let folder = folder("Answer.", &[]);
+async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<Chunk>, Arc<Scripted>) {
+    let directory = directory("Answer.", &[]);
     let said =
         r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
-    let (provider, runtime, module) = asking(Scripted::hanging(said), &folder);
-    let stop = Stop::new();
+    let (provider, runtime, module) = asking(Scripted::hanging(said), &directory);
+    let stop = Cancellation::new();
     let options = RunOptions { stop: stop.clone(), recovery, ..RunOptions::default() };
     let chunks = runtime.execute_stream(&module, question(), options).unwrap().collect::<Vec<_>>();
     let later = async {
@@ -35,7 +35,7 @@ async fn stopped(reason: StopReason, recovery: Option<RecoveryOffer>) -> (Vec<Ch
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_stopped_ends_with_e2010_and_drops_the_call() {
-    for reason in [StopReason::Cancelled, StopReason::ClientGone, StopReason::Shutdown] {
+    for reason in [CancelReason::Cancelled, CancelReason::ClientGone, CancelReason::Shutdown] {
         let (chunks, provider) = stopped(reason, None).await;
         let end = error(&chunks);
         assert_eq!(end["error"]["code"], "E2010");
@@ -49,21 +49,21 @@ async fn a_run_that_is_stopped_ends_with_e2010_and_drops_the_call() {
 #[tokio::test(start_paused = true)]
 async fn an_end_that_can_be_mended_says_how_to_go_on() {
     let offer = RecoveryOffer { retry_after_ms: 250, max_retries: 4 };
-    let (chunks, _) = stopped(StopReason::Shutdown, Some(offer)).await;
+    let (chunks, _) = stopped(CancelReason::Shutdown, Some(offer)).await;
     let last_seq = chunks.iter().filter_map(Chunk::seq).max().unwrap();
     let recovery = &error(&chunks)["error"]["recovery"];
     assert_eq!(recovery["last_seq"], last_seq);
     assert_eq!((&recovery["retry_after_ms"], &recovery["max_retries"]), (&250.into(), &4.into()));
-    let (chunks, _) = stopped(StopReason::Cancelled, Some(offer)).await;
+    let (chunks, _) = stopped(CancelReason::Cancelled, Some(offer)).await;
     assert_eq!(error(&chunks)["error"].get("recovery"), None);
 }
 
 #[tokio::test]
 async fn a_run_that_was_stopped_before_it_began_asks_nobody() {
-    let folder = folder("Answer.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
-    let stop = Stop::new();
-    stop.now(StopReason::Cancelled);
+    let directory = directory("Answer.", &[]);
+    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let stop = Cancellation::new();
+    stop.now(CancelReason::Cancelled);
     let options = RunOptions { stop, ..RunOptions::default() };
     let envelope = runtime.execute(&module, question(), options).await;
     assert_eq!(envelope.error().unwrap().code.as_str(), "E2010");
@@ -72,8 +72,8 @@ async fn a_run_that_was_stopped_before_it_began_asks_nobody() {
 
 #[tokio::test]
 async fn a_resumed_run_takes_back_what_was_told_and_counts_on() {
-    let folder = folder("Answer.", &[]);
-    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &folder);
+    let directory = directory("Answer.", &[]);
+    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
     let options =
         RunOptions { session_id: Some("sess_1".to_owned()), resume_from: Some(7), ..RunOptions::default() };
     let stream = runtime.execute_stream(&module, question(), options).unwrap();

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use cog_answer::Picture;
+use cog_answer::DataAccumulator;
 use cog_json::ToJson as _;
 use cog_media::{Delivery, Media, Publish, Published};
 use cog_run::RunOptions;
@@ -14,7 +14,7 @@ use futures_util::StreamExt as _;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::support::{Scripted, asking, code, folder, question, write};
+use crate::support::{Scripted, asking, code, directory, question, write};
 
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
@@ -22,29 +22,29 @@ const PNG: &str =
 const JPEG: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQEw8QEBD/2wBDAQMDAwQDBAgEBAgQCwkLEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBD/wAARCAACAAMDAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAACP/EABQQAQAAAAAAAAAAAAAAAAAAAAD/xAAVAQEBAAAAAAAAAAAAAAAAAAAHCf/EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAMAwEAAhEDEQA/ADoDFU3/2Q==";
 const GIF: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
-/// An answer with room for a picture.
+/// An answer with room for an image.
 pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
     "data": {"rationale": "because"}, "error": null}"#;
 
-/// A module that makes pictures, with these lines more in its manifest; `data` has a picture, a list of two, and a
+/// A module that makes images, with these lines more in its manifest; `data` has an image, a list of two, and a
 /// rationale.
 pub(crate) fn artist(manifest: &[&str]) -> TempDir {
     let lines = [&["modalities: {output: [text, image]}", "response: {mode: both}"], manifest].concat();
-    let folder = folder("Draw $query.", &lines);
+    let directory = directory("Draw $query.", &lines);
     let schema = json!({
         "input": { "type": "object" },
         "data": {
             "type": "object",
-            "required": ["rationale", "picture"],
+            "required": ["rationale", "image"],
             "properties": {
                 "rationale": { "type": "string" },
-                "picture": { "$ref": "#/$defs/MediaOutput" },
+                "image": { "$ref": "#/$defs/MediaOutput" },
                 "more": { "type": "array", "maxItems": 2, "items": { "$ref": "#/$defs/MediaOutput" } },
             },
         },
     });
-    write(&folder, "schema.json", &schema.to_string());
-    folder
+    write(&directory, "schema.json", &schema.to_string());
+    directory
 }
 
 fn medium(media_type: Option<&str>, data: &str) -> ModelEvent {
@@ -62,24 +62,24 @@ fn text(text: &str) -> ModelEvent {
 
 /// The chunks of a run whose model says this and is done, and the envelope they fold to, after the one that `execute`
 /// gives was compared with it.
-async fn chunks(folder: &TempDir, events: &[ModelEvent], options: RunOptions) -> (Vec<Chunk>, Envelope) {
+async fn chunks(directory: &TempDir, events: &[ModelEvent], options: RunOptions) -> (Vec<Chunk>, Envelope) {
     let mut events = events.to_vec();
     if !matches!(events.last(), Some(ModelEvent::Finished(_))) {
         events.push(ModelEvent::Finished(FinishReason::Stop));
     }
-    let (_, runtime, module) = asking(Scripted::new([events]), folder);
+    let (_, runtime, module) = asking(Scripted::new([events]), directory);
     let stream = runtime.execute_stream(&module, question(), options).unwrap();
     let chunks: Vec<Chunk> = stream.collect().await;
-    let mut picture = Picture::default();
-    chunks.iter().for_each(|chunk| picture.apply(chunk));
+    let mut image = DataAccumulator::default();
+    chunks.iter().for_each(|chunk| image.apply(chunk));
     if let Some(Chunk::Final { data, .. }) = chunks.last() {
-        assert_eq!(picture.data(), Some(&data.to_serde()), "the chunks give the data");
+        assert_eq!(image.data(), Some(&data.to_serde()), "the chunks give the data");
     }
     (chunks.clone(), cog_answer::fold(chunks))
 }
 
-async fn run(folder: &TempDir, events: &[ModelEvent]) -> Envelope {
-    chunks(folder, events, RunOptions::default()).await.1
+async fn run(directory: &TempDir, events: &[ModelEvent]) -> Envelope {
+    chunks(directory, events, RunOptions::default()).await.1
 }
 
 fn data(envelope: &Envelope) -> Json {
@@ -93,23 +93,23 @@ fn violations(envelope: &Envelope) -> Json {
 }
 
 #[tokio::test]
-async fn a_picture_beside_json_is_put_in_its_place() {
+async fn an_image_beside_json_is_put_in_its_place() {
     for events in [[png(), text(ANSWER)], [text(ANSWER), png()]] {
         let envelope = run(&artist(&[]), &events).await;
         let expected = json!({
             "type": "base64", "media_type": "image/png", "data": PNG, "width": 1, "height": 1,
             "generation_params": { "model": "one", "quality": "high" },
         });
-        assert_eq!(data(&envelope), json!({ "rationale": "because", "picture": expected }));
+        assert_eq!(data(&envelope), json!({ "rationale": "because", "image": expected }));
         assert_eq!(envelope.meta.runtime.repairs, []);
     }
 }
 
 #[tokio::test]
-async fn words_beside_a_picture_are_the_rationale() {
+async fn words_beside_an_image_are_the_rationale() {
     let envelope = run(&artist(&[]), &[text("Here is "), png(), text("your {cat}.")]).await;
     assert_eq!(data(&envelope)["rationale"], "Here is your {cat}.");
-    assert_eq!(data(&envelope)["picture"]["width"], 1);
+    assert_eq!(data(&envelope)["image"]["width"], 1);
     assert_eq!(
         (envelope.meta.confidence, envelope.meta.explain.as_str()),
         (Some(0.5), "Here is your {cat}.")
@@ -119,7 +119,7 @@ async fn words_beside_a_picture_are_the_rationale() {
 }
 
 #[tokio::test]
-async fn a_picture_alone_is_an_answer_and_words_alone_are_none() {
+async fn an_image_alone_is_an_answer_and_words_alone_are_none() {
     let envelope = run(&artist(&[]), &[png()]).await;
     assert_eq!(data(&envelope)["rationale"], "The model gave no words with what it made.");
     assert_eq!(code(&run(&artist(&[]), &[text("I cannot draw.")]).await), Some("E1000"));
@@ -168,55 +168,55 @@ async fn what_is_not_what_it_says_does_not_stand() {
 }
 
 #[tokio::test]
-async fn a_picture_that_is_refused_can_be_made_again() {
-    let folder = artist(&["# retry"]);
+async fn an_image_that_is_refused_can_be_made_again() {
+    let directory = artist(&["# retry"]);
     let bad = vec![text(ANSWER), medium(Some("image/jpeg"), PNG), ModelEvent::Finished(FinishReason::Stop)];
     let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
-    let (provider, runtime, module) = asking(Scripted::new([bad, good]), &folder);
+    let (provider, runtime, module) = asking(Scripted::new([bad, good]), &directory);
     let options = RunOptions { on_violation: Some(cog_spec::OnViolation::Retry), ..RunOptions::default() };
     let envelope = runtime.execute(&module, question(), options).await;
-    assert_eq!(data(&envelope)["picture"]["media_type"], "image/png");
+    assert_eq!(data(&envelope)["image"]["media_type"], "image/png");
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     let told = provider.requests()[1].messages.to_json();
     assert!(told.contains("E1014"), "{told}");
 }
 
 #[tokio::test]
-async fn the_required_picture_is_no_violation_while_it_may_still_come() {
+async fn the_required_image_is_no_violation_while_it_may_still_come() {
     let options = || RunOptions { on_violation: Some(cog_spec::OnViolation::Abort), ..RunOptions::default() };
-    let null = ANSWER.replace("\"because\"", "\"because\", \"picture\": null, \"more\": []");
+    let null = ANSWER.replace("\"because\"", "\"because\", \"image\": null, \"more\": []");
     for answer in [ANSWER, &null] {
         let (_, envelope) = chunks(&artist(&[]), &[text(answer), png()], options()).await;
-        assert_eq!(data(&envelope)["picture"]["width"], 1);
+        assert_eq!(data(&envelope)["image"]["width"], 1);
     }
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER)], options()).await;
-    assert_eq!(violations(&envelope)[0]["path"], "data.picture");
+    assert_eq!(violations(&envelope)[0]["path"], "data.image");
 }
 
 #[tokio::test]
-async fn what_the_model_says_of_a_picture_stays_beside_it() {
-    let stub = r#""picture": {"type": "base64", "media_type": "image/webp", "width": 7, "alt": "A cat"}"#;
+async fn what_the_model_says_of_an_image_stays_beside_it() {
+    let stub = r#""image": {"type": "base64", "media_type": "image/webp", "width": 7, "alt": "A cat"}"#;
     let answer = ANSWER.replace("\"because\"", &format!("\"because\", {stub}"));
     let envelope = run(&artist(&[]), &[text(&answer), png()]).await;
-    let picture = &data(&envelope)["picture"];
-    assert_eq!((&picture["alt"], &picture["media_type"]), (&json!("A cat"), &json!("image/png")));
-    assert_eq!(picture["width"], 1);
+    let image = &data(&envelope)["image"];
+    assert_eq!((&image["alt"], &image["media_type"]), (&json!("A cat"), &json!("image/png")));
+    assert_eq!(image["width"], 1);
 }
 
 #[tokio::test]
 async fn media_in_the_json_are_checked_and_delivered_like_those_beside_it() {
     let written = |medium: Json| {
-        let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"picture\": {medium}"));
+        let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"image\": {medium}"));
         [text(&answer)]
     };
     let base64 =
         |media_type: &str, data: &str| json!({ "type": "base64", "media_type": media_type, "data": data });
     let envelope = run(&artist(&[]), &written(base64("image/png", PNG))).await;
-    assert_eq!(data(&envelope)["picture"]["width"], 1);
+    assert_eq!(data(&envelope)["image"]["width"], 1);
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions { delivery: Delivery::Folder(out.path().into()), ..RunOptions::default() };
+    let options = RunOptions { delivery: Delivery::Directory(out.path().into()), ..RunOptions::default() };
     let (_, envelope) = chunks(&artist(&[]), &written(base64("image/png", PNG)), options).await;
-    assert_eq!(data(&envelope)["picture"]["type"], "file");
+    assert_eq!(data(&envelope)["image"]["type"], "file");
     for (medium, expected) in [
         (base64("image/jpeg", PNG), "E1014"),
         (base64("image/png", "not base64"), "E1013"),
@@ -226,16 +226,17 @@ async fn media_in_the_json_are_checked_and_delivered_like_those_beside_it() {
         assert_eq!(violations(&run(&artist(&[]), &written(medium)).await)[0]["code"], expected);
     }
     let url = json!({ "type": "url", "media_type": "image/png", "url": "https://cdn.example.com/a.png" });
-    assert_eq!(data(&run(&artist(&[]), &written(url.clone())).await)["picture"], url);
+    assert_eq!(data(&run(&artist(&[]), &written(url.clone())).await)["image"], url);
 }
 
 #[tokio::test]
-async fn a_folder_gets_a_file_for_each_medium() {
+async fn a_directory_gets_a_file_for_each_medium() {
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions { delivery: Delivery::Folder(out.path().join("a/b")), ..RunOptions::default() };
+    let options =
+        RunOptions { delivery: Delivery::Directory(out.path().join("a/b")), ..RunOptions::default() };
     let (_, envelope) = chunks(&artist(&[]), &[png(), medium(None, JPEG)], options).await;
     let data = data(&envelope);
-    for (medium, ending, length) in [(&data["picture"], "png", 70), (&data["more"][0], "jpg", 286)] {
+    for (medium, ending, length) in [(&data["image"], "png", 70), (&data["more"][0], "jpg", 286)] {
         let path = Path::new(medium["path"].as_str().unwrap());
         assert_eq!(medium["type"], "file");
         assert!(path.is_absolute() && path.extension().unwrap() == ending, "{medium}");
@@ -274,7 +275,7 @@ async fn a_publisher_gives_addresses_that_expire() {
         "expires_at": "2026-02-04T12:00:00Z", "width": 1, "height": 1,
         "generation_params": { "model": "one", "quality": "high" },
     });
-    assert_eq!(data(&envelope)["picture"], expected);
+    assert_eq!(data(&envelope)["image"], expected);
     assert_eq!(*shop.kept.lock().unwrap(), [(Some("ann".to_owned()), "image/png".to_owned())]);
 }
 
@@ -283,16 +284,16 @@ async fn what_cannot_be_kept_stands_in_the_answer() {
     let shop = Shop { is_full: true, ..Shop::default() };
     let options = RunOptions { delivery: Delivery::Publisher(Arc::new(shop)), ..RunOptions::default() };
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
-    assert_eq!(data(&envelope)["picture"]["data"], PNG);
+    assert_eq!(data(&envelope)["image"]["data"], PNG);
     assert_eq!(envelope.warnings[0].code.as_str(), "W4012");
     assert!(envelope.warnings[0].message.contains("there is no room"), "{:?}", envelope.warnings);
 }
 
 #[tokio::test]
 async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
-    let folder = artist(&[]);
+    let directory = artist(&[]);
     let schema = json!({
-        "data": { "type": "object", "properties": { "picture": {
+        "data": { "type": "object", "properties": { "image": {
             "type": "object",
             "properties": {
                 "type": { "enum": ["base64"] }, "media_type": { "const": "image/png" },
@@ -301,26 +302,26 @@ async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
             "additionalProperties": false,
         } } },
     });
-    write(&folder, "schema.json", &schema.to_string());
-    let envelope = run(&folder, &[text(ANSWER), png()]).await;
+    write(&directory, "schema.json", &schema.to_string());
+    let envelope = run(&directory, &[text(ANSWER), png()]).await;
     let expected = json!({ "type": "base64", "media_type": "image/png", "data": PNG, "width": 1 });
-    assert_eq!(data(&envelope)["picture"], expected);
+    assert_eq!(data(&envelope)["image"], expected);
     // It takes base64 alone, wherever the media of the run go.
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions { delivery: Delivery::Folder(out.path().into()), ..RunOptions::default() };
-    let (_, envelope) = chunks(&folder, &[text(ANSWER), png()], options).await;
-    assert_eq!(data(&envelope)["picture"], expected);
-    // A picture of a type that the place does not take is left out, and told.
-    let envelope = run(&folder, &[text(ANSWER), medium(None, JPEG)]).await;
+    let options = RunOptions { delivery: Delivery::Directory(out.path().into()), ..RunOptions::default() };
+    let (_, envelope) = chunks(&directory, &[text(ANSWER), png()], options).await;
+    assert_eq!(data(&envelope)["image"], expected);
+    // An image of a type that the place does not take is left out, and told.
+    let envelope = run(&directory, &[text(ANSWER), medium(None, JPEG)]).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W3009");
 }
 
 #[tokio::test]
 async fn a_module_that_makes_no_media_gets_none() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let answer = crate::support::ANSWER;
-    let (chunks, envelope) = chunks(&folder, &[text(answer), png(), png()], RunOptions::default()).await;
+    let (chunks, envelope) = chunks(&directory, &[text(answer), png(), png()], RunOptions::default()).await;
     assert_eq!(data(&envelope), json!({ "result": "fine", "rationale": "because" }));
     assert!(envelope.warnings.iter().all(|warning| warning.code.as_str() == "W3009"));
     assert!(!envelope.warnings.is_empty());
@@ -336,7 +337,7 @@ async fn a_reply_with_no_end_of_media_is_bounded() {
 }
 
 #[tokio::test]
-async fn snapshots_give_the_picture_too() {
+async fn snapshots_give_the_image_too() {
     let options = RunOptions { chunk_type: Some(cog_spec::ChunkType::Snapshot), ..RunOptions::default() };
     let (chunks, _) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     let with = chunks.iter().filter(|chunk| chunk.to_json().contains(PNG)).count();
@@ -344,13 +345,13 @@ async fn snapshots_give_the_picture_too() {
 }
 
 #[tokio::test]
-async fn a_model_is_not_asked_to_write_its_pictures_as_text() {
+async fn a_model_is_not_asked_to_write_its_images_as_text() {
     let (provider, runtime, module) = asking(Scripted::new([vec![png()]]), &artist(&[]));
     runtime.execute(&module, question(), RunOptions::default()).await;
     let request = &provider.requests()[0];
     let told = request.messages.to_json();
     assert!(
-        told.contains("do not write `more`, `picture` yourself") && !told.contains("MediaOutput"),
+        told.contains("do not write `image`, `more` yourself") && !told.contains("MediaOutput"),
         "{told}"
     );
 }
@@ -361,33 +362,33 @@ async fn what_the_model_cannot_make_is_known_before_it_is_asked() {
     let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4011"));
     let message = &envelope.error().unwrap().message;
-    assert_eq!(message, "scripted/one makes no image, for data.picture");
+    assert_eq!(message, "scripted/one makes no image, for data.image");
     assert_eq!(provider.requests().len(), 0);
     // What the answer need not have is a warning.
-    let folder = artist(&[]);
-    let schema = json!({ "data": { "properties": { "picture": { "$ref": "#/$defs/MediaOutput" } } } });
-    write(&folder, "schema.json", &schema.to_string());
-    let (_, runtime, module) = asking(Scripted::saying(ANSWER).making(&[Modality::Audio]), &folder);
+    let directory = artist(&[]);
+    let schema = json!({ "data": { "properties": { "image": { "$ref": "#/$defs/MediaOutput" } } } });
+    write(&directory, "schema.json", &schema.to_string());
+    let (_, runtime, module) = asking(Scripted::saying(ANSWER).making(&[Modality::Audio]), &directory);
     let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W4014");
 }
 
 #[tokio::test]
-async fn whenever_a_picture_comes_the_answer_is_the_same() {
-    let folder = artist(&[]);
+async fn whenever_an_image_comes_the_answer_is_the_same() {
+    let directory = artist(&[]);
     let with_stub =
-        ANSWER.replace("\"because\"", "\"because\", \"picture\": {\"alt\": \"A cat\"}, \"more\": []");
+        ANSWER.replace("\"because\"", "\"because\", \"image\": {\"alt\": \"A cat\"}, \"more\": []");
     for answer in [ANSWER, &with_stub] {
         let pieces: Vec<ModelEvent> =
             answer.as_bytes().chunks(9).map(|piece| text(std::str::from_utf8(piece).unwrap())).collect();
-        let whole = run(&folder, &[text(answer), png(), png()]).await;
+        let whole = run(&directory, &[text(answer), png(), png()]).await;
         for at in 0..=pieces.len() {
             for chunk_type in [cog_spec::ChunkType::Delta, cog_spec::ChunkType::Snapshot] {
                 let mut events = pieces.clone();
                 events.splice(at..at, [png(), png()]);
                 let options = RunOptions { chunk_type: Some(chunk_type), ..RunOptions::default() };
-                let (_, envelope) = chunks(&folder, &events, options).await;
+                let (_, envelope) = chunks(&directory, &events, options).await;
                 assert_eq!(data(&envelope), data(&whole), "before piece {at}");
             }
         }
@@ -396,10 +397,10 @@ async fn whenever_a_picture_comes_the_answer_is_the_same() {
 
 #[tokio::test]
 async fn a_module_that_makes_no_media_may_hold_what_it_likes() {
-    let folder = artist(&[]);
+    let directory = artist(&[]);
     let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [a]";
-    write(&folder, "module.yaml", manifest);
-    let picture = json!({ "type": "file", "media_type": "image/png", "path": "a.png" });
-    let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"picture\": {picture}"));
-    assert_eq!(data(&run(&folder, &[text(&answer)]).await)["picture"], picture);
+    write(&directory, "module.yaml", manifest);
+    let image = json!({ "type": "file", "media_type": "image/png", "path": "a.png" });
+    let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"image\": {image}"));
+    assert_eq!(data(&run(&directory, &[text(&answer)]).await)["image"], image);
 }

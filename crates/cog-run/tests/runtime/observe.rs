@@ -9,7 +9,7 @@ use cog_spec::{FinishReason, ModelEvent, Usage};
 use futures_util::StreamExt as _;
 use tempfile::TempDir;
 
-use crate::support::{ANSWER, Scripted, folder, input, question};
+use crate::support::{ANSWER, Scripted, directory, input, question};
 
 /// What was told, as text.
 #[derive(Default)]
@@ -36,12 +36,12 @@ impl Observer for Notes {
     }
 }
 
-fn observed(provider: &Arc<Scripted>, folder: &TempDir) -> (Arc<Notes>, Runtime, Arc<Module>) {
+fn observed(provider: &Arc<Scripted>, directory: &TempDir) -> (Arc<Notes>, Runtime, Arc<Module>) {
     let provider = Arc::clone(provider) as Arc<dyn Provider>;
     let notes = Arc::<Notes>::default();
     let observer = Arc::clone(&notes) as Arc<dyn Observer>;
     let runtime = Runtime::builder().provider(provider).observer(observer).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (notes, runtime, module)
 }
 
@@ -56,19 +56,19 @@ fn reply(text: &str) -> Vec<ModelEvent> {
 
 #[tokio::test]
 async fn an_answer_is_told_with_its_tokens_and_repairs() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let repaired = ANSWER.replace("\"error\": null", "\"error\": null,");
     let provider = Arc::new(Scripted::new([reply(&repaired)]));
-    let (notes, runtime, module) = observed(&provider, &folder);
+    let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, question(), RunOptions::default()).await;
     assert_eq!(notes.take(), ["scripted Answered first token", "m Answered tokens=12 asked=1 repairs=1"]);
 }
 
 #[tokio::test]
 async fn a_failure_is_told_with_its_code_and_what_it_cost() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::new([reply("no JSON at all")]));
-    let (notes, runtime, module) = observed(&provider, &folder);
+    let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, question(), RunOptions::default()).await;
     let told = notes.take();
     assert_eq!(told.first().unwrap(), "scripted Answered first token");
@@ -77,9 +77,9 @@ async fn a_failure_is_told_with_its_code_and_what_it_cost() {
 
 #[tokio::test]
 async fn a_refused_run_is_told_and_nobody_was_called() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::saying(ANSWER));
-    let (notes, runtime, module) = observed(&provider, &folder);
+    let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, input("{}"), RunOptions::default()).await;
     assert_eq!(notes.take(), ["m Failed(Standard(MissingRequiredField)) tokens=0 asked=0 repairs=0"]);
     assert_eq!(provider.requests(), []);
@@ -87,9 +87,9 @@ async fn a_refused_run_is_told_and_nobody_was_called() {
 
 #[tokio::test]
 async fn a_run_that_is_dropped_is_told() {
-    let folder = folder("Answer.", &[]);
+    let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "f"#));
-    let (notes, runtime, module) = observed(&provider, &folder);
+    let (notes, runtime, module) = observed(&provider, &directory);
     let run = runtime.execute_stream(&module, question(), RunOptions::default());
     let mut chunks = run.ok().unwrap();
     chunks.next().await.unwrap();

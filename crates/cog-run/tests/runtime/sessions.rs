@@ -17,8 +17,8 @@ use cog_provider::Provider;
 use cog_run::{
     RunOptions, Runtime,
     sessions::{
-        After, Follower, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, Sessions,
-        Start,
+        After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, Sessions, Start,
+        Subscriber,
     },
 };
 use cog_spec::{FinishReason, ModelEvent};
@@ -33,23 +33,23 @@ struct Bench {
     module: Arc<Module>,
     sessions: Sessions,
     /// Where the module `m` is found.
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Bench {
     fn new(provider: Scripted, settings: SessionSettings) -> Self {
-        Self::of(support::folder("Answer.", &[]), provider, settings)
+        Self::of(support::directory("Answer.", &[]), provider, settings)
     }
 
     fn of(module: TempDir, provider: Scripted, settings: SessionSettings) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::rename(module.keep(), folder.path().join("m")).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::rename(module.keep(), directory.path().join("m")).unwrap();
         let provider = Arc::new(provider);
-        let finder = Finder::new(".", vec![folder.path().to_owned()], None);
+        let finder = Finder::new(".", vec![directory.path().to_owned()], None);
         let builder = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).finder(finder);
         let runtime = builder.recheck(std::time::Duration::ZERO).build();
         let module = runtime.load_name("m").unwrap();
-        Self { provider, runtime, module, sessions: Sessions::open(settings).unwrap(), folder }
+        Self { provider, runtime, module, sessions: Sessions::open(settings).unwrap(), directory }
     }
 
     fn spec(&self) -> RunSpec {
@@ -75,11 +75,11 @@ impl Bench {
         session.id().to_owned()
     }
 
-    async fn resume(&self, id: &str, last_seq: u64) -> Result<Follower, ResumeError> {
+    async fn resume(&self, id: &str, last_seq: u64) -> Result<Subscriber, ResumeError> {
         self.resume_with(id, ResumeFrom { last_seq, last_checkpoint: None }).await
     }
 
-    async fn resume_with(&self, id: &str, from: ResumeFrom) -> Result<Follower, ResumeError> {
+    async fn resume_with(&self, id: &str, from: ResumeFrom) -> Result<Subscriber, ResumeError> {
         self.sessions.resume(&self.runtime, id, "alice", from, Box::new(())).await
     }
 
@@ -108,13 +108,13 @@ fn detached() -> Start {
     Start { detached: true, ..of("alice") }
 }
 
-async fn read(mut follower: Follower) -> Vec<Line> {
+async fn read(mut follower: Subscriber) -> Vec<Line> {
     let mut lines = Vec::new();
     while read_batch(&mut follower, &mut lines).await {}
     lines
 }
 
-async fn read_batch(follower: &mut Follower, lines: &mut Vec<Line>) -> bool {
+async fn read_batch(follower: &mut Subscriber, lines: &mut Vec<Line>) -> bool {
     let Some(batch) = follower.next().await else { return false };
     assert_eq!(batch.lines(), batch.entries().map(|entry| format!("{}\n", entry.json)).collect::<String>());
     lines.extend(batch.entries().map(|entry| (entry.event.to_owned(), entry.seq, entry.json.to_owned())));
@@ -122,7 +122,7 @@ async fn read_batch(follower: &mut Follower, lines: &mut Vec<Line>) -> bool {
 }
 
 /// Reads until something numbered came.
-async fn read_some(follower: &mut Follower) -> Vec<Line> {
+async fn read_some(follower: &mut Subscriber) -> Vec<Line> {
     let mut lines = Vec::new();
     while lines.last().is_none_or(|(_, seq, _)| *seq == 0) {
         assert!(read_batch(follower, &mut lines).await);

@@ -10,20 +10,20 @@ use std::{
 
 use cog_json::Value;
 use cog_module::Module;
-use cog_provider::{Asking, Formats, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{Formats, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
 use cog_run::{RunInput, Runtime};
 use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
 use tempfile::TempDir;
 
-/// An answer that fits the module of [`folder`].
+/// An answer that fits the module of [`directory`].
 pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
     "data": {"result": "fine", "rationale": "because"}, "error": null}"#;
 
 /// Says its replies in turn, the last one for ever, and keeps what it was asked.
 pub(crate) struct Scripted {
     name: &'static str,
-    pictures: &'static [&'static str],
+    images: &'static [&'static str],
     fault: Option<ProviderError>,
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
     makes: &'static [Modality],
@@ -38,7 +38,7 @@ impl Scripted {
         let replies = Mutex::new(replies.into_iter().collect());
         Self {
             name: "scripted",
-            pictures: &[],
+            images: &[],
             fault: None,
             replies,
             makes: &[Modality::Image],
@@ -74,9 +74,9 @@ impl Scripted {
         Self { name, ..self }
     }
 
-    /// The same, which takes pictures of these types.
-    pub(crate) fn seeing(self, pictures: &'static [&'static str]) -> Self {
-        Self { pictures, ..self }
+    /// The same, which takes images of these types.
+    pub(crate) fn seeing(self, images: &'static [&'static str]) -> Self {
+        Self { images, ..self }
     }
 
     /// The same, making media of these kinds.
@@ -126,11 +126,11 @@ impl Provider for Scripted {
     }
 
     fn modalities(&self) -> &[Modality] {
-        if self.pictures.is_empty() { &[Modality::Text] } else { &[Modality::Text, Modality::Image] }
+        if self.images.is_empty() { &[Modality::Text] } else { &[Modality::Text, Modality::Image] }
     }
 
     fn formats(&self) -> Formats {
-        Formats { types: self.pictures, ..Formats::ANY }
+        Formats { types: self.images, ..Formats::ANY }
     }
 
     fn makes(&self, _: &str) -> &[Modality] {
@@ -141,7 +141,7 @@ impl Provider for Scripted {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         self.requests.lock().unwrap().push(request.clone());
         if let Some(fault) = &self.fault {
             return Box::pin(std::future::ready(Err(fault.clone())));
@@ -169,45 +169,45 @@ impl Provider for Scripted {
 /// Ties what is held to the closure that names it.
 fn drop_later(_: &Held) {}
 
-/// A v2.2 module of tier decision in a folder of its own, with these lines more in its manifest.
-pub(crate) fn folder(prompt: &str, manifest: &[&str]) -> TempDir {
-    let folder = tempfile::Builder::new().prefix("module").tempdir().unwrap();
+/// A v2.2 module of tier decision in a directory of its own, with these lines more in its manifest.
+pub(crate) fn directory(prompt: &str, manifest: &[&str]) -> TempDir {
+    let directory = tempfile::Builder::new().prefix("module").tempdir().unwrap();
     let head =
         ["name: m", "version: 1.0.0", "responsibility: Answer", "tier: decision", "excludes: [guessing]"];
     let lines: Vec<_> = head.iter().chain(manifest).copied().collect();
-    write(&folder, "module.yaml", &lines.join("\n"));
-    write(&folder, "prompt.md", prompt);
+    write(&directory, "module.yaml", &lines.join("\n"));
+    write(&directory, "prompt.md", prompt);
     write(
-        &folder,
+        &directory,
         "schema.json",
         r#"{"input": {"type": "object", "required": ["query"],
                 "properties": {"query": {"type": "string"}, "count": {"type": "integer"}}},
             "data": {"type": "object", "required": ["result", "rationale"],
                 "properties": {"result": {"type": "string"}, "rationale": {"type": "string"}}}}"#,
     );
-    folder
+    directory
 }
 
 /// Writes a file of the module.
 #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
-pub(crate) fn write(folder: &TempDir, name: &str, text: &str) {
-    std::fs::write(folder.path().join(name), text).unwrap();
+pub(crate) fn write(directory: &TempDir, name: &str, text: &str) {
+    std::fs::write(directory.path().join(name), text).unwrap();
 }
 
 pub(crate) fn input(text: &str) -> RunInput {
     RunInput::Json(Value::parse(text).unwrap())
 }
 
-/// An input of the module of [`folder`].
+/// An input of the module of [`directory`].
 pub(crate) fn question() -> RunInput {
     input(r#"{"query": "why?"}"#)
 }
 
-/// A runtime that asks this provider, with the module of the folder loaded.
-pub(crate) fn asking(provider: Scripted, folder: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
+/// A runtime that asks this provider, with the module of the directory loaded.
+pub(crate) fn asking(provider: Scripted, directory: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
     let provider = Arc::new(provider);
     let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
-    let module = runtime.load(folder.path().to_str().unwrap()).unwrap();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     (provider, runtime, module)
 }
 

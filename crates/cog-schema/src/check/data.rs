@@ -4,8 +4,8 @@ use cog_spec::{Code, Strictness};
 use super::insights::{InsightsCheck, insights, without_insights};
 use super::{answer_code, below, mistyped, root, untold};
 use crate::contract::Contract;
-use crate::engine::Fault;
-use crate::shape::{Interest, Shape, Trail, Visit};
+use crate::engine::EngineError;
+use crate::shape::{PathStack, SchemaNode, Visit, WalkFilter};
 use crate::violation::Violation;
 
 /// What a check of an answer's data tells.
@@ -18,7 +18,7 @@ pub struct DataCheck {
     /// `schema_strictness` is medium (ruling R8).
     pub unknown: Vec<String>,
     /// Words of the model's own in extensible enums.
-    pub custom: Vec<CustomWord>,
+    pub custom: Vec<CustomValue>,
     /// More insights than `overflow.max_items`, to be cut with a warning (W3004). In tier exec they are a
     /// violation instead (ruling R30).
     pub excess_insights: Option<ExcessInsights>,
@@ -26,7 +26,7 @@ pub struct DataCheck {
 
 /// A word of the model's own, in the place of one of an extensible enum (ruling R22).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CustomWord {
+pub struct CustomValue {
     /// Where.
     pub path: String,
     /// The word.
@@ -67,7 +67,7 @@ impl Contract {
     }
 
     /// The schema's own faults, which do not speak of insights that it does not name.
-    fn data_faults(&self, data: Node<'_>, has_insights: bool) -> Vec<Fault> {
+    fn data_faults(&self, data: Node<'_>, has_insights: bool) -> Vec<EngineError> {
         let Some(part) = &self.data else { return Vec::new() };
         let faults = self.faults(part, data);
         if faults.is_empty() || !has_insights || self.facts.names_insights {
@@ -79,7 +79,7 @@ impl Contract {
     fn walk_data(&self, data: Node<'_>, insights_told: bool) -> DataCheck {
         let mut walk = DataWalk { contract: self, check: DataCheck::default(), insights_told };
         if let Some(part) = self.data.as_ref().filter(|part| self.shapes.sees(part.shape, walk.interest())) {
-            self.shapes.walk(&[part.shape], data, &Trail::root("data"), &mut walk);
+            self.shapes.walk(&[part.shape], data, &PathStack::root("data"), &mut walk);
         }
         walk.check
     }
@@ -123,25 +123,25 @@ struct DataWalk<'a> {
 }
 
 impl Visit for DataWalk<'_> {
-    fn interest(&self) -> Interest {
+    fn interest(&self) -> WalkFilter {
         match self.contract.rules.strictness {
-            Strictness::Low => Interest::WORD,
-            Strictness::High | Strictness::Medium => Interest::WORD.with(Interest::UNNAMED),
+            Strictness::Low => WalkFilter::WORD,
+            Strictness::High | Strictness::Medium => WalkFilter::WORD.with(WalkFilter::UNNAMED),
         }
     }
 
-    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>) {
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>) {
         if !shape.is_word || !node.is_object() {
             return;
         }
         let path = trail.path();
         match self.contract.check_custom(node, &path) {
-            Ok(word) => self.check.custom.push(CustomWord { path: path.to_string(), word }),
+            Ok(word) => self.check.custom.push(CustomValue { path: path.to_string(), word }),
             Err(violation) => self.check.add(vec![violation]),
         }
     }
 
-    fn unnamed(&mut self, member: Node<'_>, trail: &Trail<'_>) {
+    fn unnamed(&mut self, member: Node<'_>, trail: &PathStack<'_>) {
         let path = trail.path();
         let [Some("data"), Some(key), inner] = keys(&path) else { return self.tell(&path) };
         let allows_insights = self.contract.rules.overflow.enabled || self.insights_told;

@@ -9,7 +9,7 @@ use crate::finding::counted;
 use crate::violation::Violation;
 
 /// The longest word of a module's own, in Unicode scalar values.
-const LONGEST: usize = 32;
+const MAX_LEN: usize = 32;
 
 impl Contract {
     /// What an object in the place of a word has against it, and the word it carries.
@@ -23,9 +23,9 @@ impl Contract {
         text_of(object, "reason", path)?;
         let refusal = match word.chars().count() {
             0 => ("minLength", "found an empty string; allowed: a word".to_owned()),
-            1..=LONGEST => return Ok(word.to_owned()),
+            1..=MAX_LEN => return Ok(word.to_owned()),
             length => {
-                ("maxLength", format!("found {}; allowed: at most {LONGEST}", counted(length, "character")))
+                ("maxLength", format!("found {}; allowed: at most {MAX_LEN}", counted(length, "character")))
             }
         };
         Err(Violation::new(&below(path, tag), refusal.0, Code::OutputSchemaViolation, refusal.1))

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::problem::SchemaProblem;
+use crate::schema_error::SchemaError;
 
 /// Bytes of all keys and strings.
 const BYTES: usize = 1 << 20;
@@ -12,7 +12,7 @@ const NODES: usize = 10_000;
 const DEPTH: usize = 64;
 
 /// Counts before anything else walks over the document.
-pub(super) fn check(document: &Value) -> Result<(), SchemaProblem> {
+pub(super) fn check(document: &Value) -> Result<(), SchemaError> {
     let (mut nodes, mut bytes) = (0, 0);
     let mut open = vec![(document, 1)];
     while let Some((value, depth)) = open.pop() {
@@ -23,7 +23,7 @@ pub(super) fn check(document: &Value) -> Result<(), SchemaProblem> {
             .find(|(_, count, most)| count > most);
         if let Some((unit, _, most)) = excess {
             let message = format!("the schema is too large: more than {most} {unit}");
-            return Err(SchemaProblem::new("", message).suggest("Split the module, or simplify its schema."));
+            return Err(SchemaError::new("", message).suggest("Split the module, or simplify its schema."));
         }
         match value {
             Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),

@@ -5,15 +5,15 @@ use serde_json::Value;
 
 use crate::engine::{self, Pattern};
 use crate::finding::findings;
-use crate::problem::SchemaProblem;
+use crate::schema_error::SchemaError;
 use crate::subschema::token;
 
 /// Checks each root against the metaschema by itself: a check of the whole document does not look into its parts.
-pub(super) fn malformed(document: &Value, roots: &[String]) -> Vec<SchemaProblem> {
+pub(super) fn malformed(document: &Value, roots: &[String]) -> Vec<SchemaError> {
     roots.iter().flat_map(|root| malformed_at(document, root)).collect()
 }
 
-fn malformed_at(document: &Value, root: &str) -> Vec<SchemaProblem> {
+fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
     let Some(schema) = document.pointer(root) else { return Vec::new() };
     let faults = engine::malformed(schema);
     if faults.is_empty() {
@@ -24,7 +24,7 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaProblem> {
     findings
         .into_iter()
         .map(|finding| (finding.message.ends_with(" regex"), finding))
-        .map(|(is_about_regex, finding)| SchemaProblem {
+        .map(|(is_about_regex, finding)| SchemaError {
             pointer: format!("{root}{}", finding.at),
             message: format!("no valid JSON Schema (Draft-07): {}", finding.message),
             suggestion: finding.suggestion.or_else(|| is_about_regex.then(|| LINEAR.to_owned())),
@@ -33,7 +33,7 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaProblem> {
 }
 
 /// Compiles each pattern, so that what cannot be matched is told with its place.
-pub(super) fn patterns(document: &Value, schemas: &[String]) -> Vec<SchemaProblem> {
+pub(super) fn patterns(document: &Value, schemas: &[String]) -> Vec<SchemaError> {
     schemas
         .iter()
         .filter_map(|pointer| Some((pointer, document.pointer(pointer)?)))
@@ -55,6 +55,6 @@ fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
 /// What a pattern must do without.
 const LINEAR: &str = "Patterns are matched in linear time: check the brackets, and do without look-around, back-references and very large repeats.";
 
-fn unusable(pointer: String, pattern: &str) -> SchemaProblem {
-    SchemaProblem::new(pointer, format!("the pattern `{pattern}` cannot be used")).suggest(LINEAR)
+fn unusable(pointer: String, pattern: &str) -> SchemaError {
+    SchemaError::new(pointer, format!("the pattern `{pattern}` cannot be used")).suggest(LINEAR)
 }

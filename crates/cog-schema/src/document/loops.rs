@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::document::reach::Reached;
-use crate::problem::SchemaProblem;
+use crate::schema_error::SchemaError;
 use crate::subschema::{children, is_in_place};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Mark {
 const WIDEST: u64 = 100_000;
 
 /// One problem for each loop, and for each schema that fans out too far.
-pub(super) fn find(document: &Value, reached: &Reached) -> Vec<SchemaProblem> {
+pub(super) fn find(document: &Value, reached: &Reached) -> Vec<SchemaError> {
     let mut marks: HashMap<String, Mark> = HashMap::new();
     let mut problems = Vec::new();
     for start in &reached.schemas {
@@ -39,7 +39,7 @@ fn follow(
     reached: &Reached,
     start: &str,
     marks: &mut HashMap<String, Mark>,
-) -> Option<SchemaProblem> {
+) -> Option<SchemaError> {
     marks.insert(start.to_owned(), Mark::Open);
     let mut trail = vec![(start.to_owned(), next(document, reached, start))];
     while let Some((here, rest)) = trail.last_mut() {
@@ -87,9 +87,9 @@ fn width(next: &[String], marks: &HashMap<String, Mark>) -> u64 {
     })
 }
 
-fn too_wide(pointer: &str) -> SchemaProblem {
+fn too_wide(pointer: &str) -> SchemaError {
     let message = format!("the references fan out: one value would be checked against over {WIDEST} schemas");
-    SchemaProblem::new(pointer, message).suggest("Refer to each schema once in `allOf`, `anyOf` and `oneOf`.")
+    SchemaError::new(pointer, message).suggest("Refer to each schema once in `allOf`, `anyOf` and `oneOf`.")
 }
 
 /// The schemas that a schema applies to the same value as itself.
@@ -102,16 +102,16 @@ fn next(document: &Value, reached: &Reached, pointer: &str) -> Vec<String> {
     next
 }
 
-fn told<'a>(loop_: impl Iterator<Item = &'a str>, back: &str) -> SchemaProblem {
-    const MOST: usize = 6;
+fn told<'a>(loop_: impl Iterator<Item = &'a str>, back: &str) -> SchemaError {
+    const MAX: usize = 6;
     let mut names: Vec<String> = loop_.map(|pointer| format!("#{pointer}")).collect();
-    if names.len() > MOST {
-        names.truncate(MOST);
+    if names.len() > MAX {
+        names.truncate(MAX);
         names.push("…".to_owned());
     }
     names.push(format!("#{back}"));
     let message = format!("the references go round in a circle: {}", names.join(" → "));
-    SchemaProblem::new(back, message).suggest(
+    SchemaError::new(back, message).suggest(
         "Let the circle go through `properties` or `items`, so that each round goes deeper into the value.",
     )
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::problem::SchemaProblem;
 use crate::rules::Rules;
+use crate::schema_error::SchemaError;
 use crate::subschema::token;
 use crate::words::nearest;
 
@@ -19,10 +19,10 @@ pub(crate) struct Parts {
 impl Parts {
     /// Finds them: by the manifest's `io`, else by name; `output` is read as the part that
     /// `compat.schema_output_alias` names, where that part is absent.
-    pub(super) fn find(document: &Value, rules: &Rules) -> Result<Self, Vec<SchemaProblem>> {
+    pub(super) fn find(document: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
         let Some(members) = document.as_object() else {
             let message = "the schema must be an object with the parts `input`, `data`, `meta` and `error`";
-            return Err(vec![SchemaProblem::new("", message)]);
+            return Err(vec![SchemaError::new("", message)]);
         };
         let mut problems = Vec::new();
         let mut part = |name: &str, pointer: &Option<String>| match pointer {
@@ -56,7 +56,7 @@ impl Parts {
 }
 
 /// The pointer that `io` gives, with or without the `#` of a fragment.
-fn resolved(document: &Value, part: &str, pointer: &str) -> Result<String, SchemaProblem> {
+fn resolved(document: &Value, part: &str, pointer: &str) -> Result<String, SchemaError> {
     let pointer = pointer.strip_prefix('#').unwrap_or(pointer);
     match document.pointer(pointer) {
         Some(_) => Ok(pointer.to_owned()),
@@ -65,8 +65,8 @@ fn resolved(document: &Value, part: &str, pointer: &str) -> Result<String, Schem
 }
 
 /// A problem for a pointer that leads nowhere, with the nearest name that exists.
-pub(super) fn nowhere(document: &Value, pointer: &str, who: &str) -> SchemaProblem {
-    let problem = SchemaProblem::new("", format!("{who}, where the document has nothing"));
+pub(super) fn nowhere(document: &Value, pointer: &str, who: &str) -> SchemaError {
+    let problem = SchemaError::new("", format!("{who}, where the document has nothing"));
     let (outer, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let siblings = document.pointer(outer).and_then(Value::as_object);
     let near = siblings.and_then(|members| nearest(name, members.keys().map(String::as_str)));

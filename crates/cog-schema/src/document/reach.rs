@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use crate::document::parts::nowhere;
-use crate::problem::SchemaProblem;
+use crate::schema_error::SchemaError;
 use crate::subschema::{children, reference, target, token};
 
 /// Names of schemas (`"$id": "#name"`) and where they stand.
@@ -24,7 +24,7 @@ pub(super) struct Reached {
 ///
 /// # Errors
 /// A problem for each reference that leads out of the document or nowhere.
-pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<SchemaProblem>> {
+pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<SchemaError>> {
     let mut walk =
         Walk { document, anchors: anchors(document), reached: Reached::default(), problems: Vec::new() };
     let mut open: Vec<String> = roots.iter().rev().cloned().collect();
@@ -38,9 +38,9 @@ pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<S
 }
 
 /// Each reference of a chain is a step that a check goes deeper; of longer chains than this only the end counts.
-const LONGEST_CHAIN: usize = 2;
+const MAX_CHAIN: usize = 2;
 
-/// Makes each reference a pointer inside the document, and takes out what names a schema or its dialect. The
+/// MediaSink each reference a pointer inside the document, and takes out what names a schema or its dialect. The
 /// references do not go round in circles.
 pub(super) fn localise(document: &mut Value, reached: &Reached) {
     for pointer in &reached.schemas {
@@ -62,7 +62,7 @@ impl Reached {
     fn end_of(&self, pointer: &str) -> Option<&String> {
         let first = self.references.get(pointer)?;
         let mut chain = std::iter::successors(Some(first), |next| self.references.get(*next));
-        match chain.nth(LONGEST_CHAIN) {
+        match chain.nth(MAX_CHAIN) {
             Some(next) => chain.last().or(Some(next)),
             None => Some(first),
         }
@@ -73,7 +73,7 @@ struct Walk<'a> {
     document: &'a Value,
     anchors: Anchors,
     reached: Reached,
-    problems: Vec<SchemaProblem>,
+    problems: Vec<SchemaError>,
 }
 
 impl Walk<'_> {
@@ -89,14 +89,14 @@ impl Walk<'_> {
                     self.reached.references.insert(pointer.clone(), target);
                 }
                 Err(problem) => {
-                    self.problems.push(SchemaProblem { pointer: format!("{pointer}/$ref"), ..problem });
+                    self.problems.push(SchemaError { pointer: format!("{pointer}/$ref"), ..problem });
                 }
             }
         }
         self.reached.schemas.push(pointer);
     }
 
-    fn resolve(&self, reference: &str) -> Result<String, SchemaProblem> {
+    fn resolve(&self, reference: &str) -> Result<String, SchemaError> {
         let own_name = self.document.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#'));
         let local = own_name.and_then(|name| reference.strip_prefix(name)).unwrap_or(reference);
         if let Some(pointer) = self.anchors.get(local) {
@@ -110,7 +110,7 @@ impl Walk<'_> {
             None => {
                 let message = format!("`{reference}` is outside this file, and nothing is ever fetched");
                 let suggestion = "Copy the schema into `$defs` and refer to it as `#/$defs/NAME`.";
-                Err(SchemaProblem::new("", message).suggest(suggestion))
+                Err(SchemaError::new("", message).suggest(suggestion))
             }
         }
     }

@@ -8,7 +8,7 @@ fn check(schema: Value) -> Check {
     Engine::new(Arc::new(json!({ "data": schema }))).unwrap().compile("/data").unwrap()
 }
 
-fn faults(schema: Value, text: &str) -> Vec<Fault> {
+fn faults(schema: Value, text: &str) -> Vec<EngineError> {
     let check = check(schema);
     let value = Tree::parse(text).unwrap();
     let faults = check.faults(value.node());

@@ -3,13 +3,13 @@
 use cog_json::{Path, Segment};
 use serde_json::Value;
 
-use super::ToPlace;
+use super::Placement;
 use crate::contract::Contract;
-use crate::shape::{Id, Interest};
+use crate::shape::{Id, WalkFilter};
 
 /// A place for a medium that the schema names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedPlace {
+pub struct NamedSlot {
     /// The place, from `data`; of a list its first element.
     pub path: Path,
     /// Whether no answer is whole without it.
@@ -21,7 +21,7 @@ pub struct NamedPlace {
 impl Contract {
     /// The places for media that the schema names outright, along objects and the beginnings of lists, and which of these
     /// types each takes in this form.
-    pub fn named_media_outputs(&self, types: &[&'static str], form: &str) -> Vec<NamedPlace> {
+    pub fn named_media_outputs(&self, types: &[&'static str], form: &str) -> Vec<NamedSlot> {
         let mut found = Vec::new();
         if let Some(part) = &self.data {
             let mut path = Path::root();
@@ -46,19 +46,19 @@ impl Asked<'_> {
         is_required: bool,
         path: &mut Path,
         within: &mut Vec<Id>,
-        found: &mut Vec<NamedPlace>,
+        found: &mut Vec<NamedSlot>,
     ) {
         let shapes = &self.contract.shapes;
         let schemas = shapes.all_possible(ids);
-        let is_dull = !schemas.iter().any(|id| shapes.sees(*id, Interest::OUTPUT));
-        if is_dull || schemas.iter().any(|id| within.contains(id)) || found.len() >= MOST {
+        let is_dull = !schemas.iter().any(|id| shapes.sees(*id, WalkFilter::OUTPUT));
+        if is_dull || schemas.iter().any(|id| within.contains(id)) || found.len() >= MAX {
             return;
         }
         if schemas.iter().any(|id| shapes.get(*id).is_output) {
             let is_taken =
-                |media_type: &&&str| self.contract.takes(&schemas, ToPlace { media_type, form: self.form });
+                |media_type: &&&str| self.contract.takes(&schemas, Placement { media_type, form: self.form });
             let types = self.types.iter().filter(is_taken).copied().collect();
-            return found.push(NamedPlace { path: path.clone(), is_required, types });
+            return found.push(NamedSlot { path: path.clone(), is_required, types });
         }
         let before = within.len();
         within.extend(&schemas);
@@ -91,4 +91,4 @@ impl Asked<'_> {
 }
 
 /// More places than these are not named.
-const MOST: usize = 64;
+const MAX: usize = 64;

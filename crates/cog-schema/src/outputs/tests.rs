@@ -29,7 +29,7 @@ fn reference() -> serde_json::Value {
 /// Where media of these types go in `data`.
 fn places(contract: &Contract, data: &str, types: &[&str]) -> Vec<String> {
     let data = Value::parse(data).unwrap();
-    let media: Vec<_> = types.iter().map(|media_type| ToPlace { media_type, form: "base64" }).collect();
+    let media: Vec<_> = types.iter().map(|media_type| Placement { media_type, form: "base64" }).collect();
     let placed = contract.place_media(data.node(), &media).into_iter();
     placed.map(|place| place.map_or_else(|| "-".to_owned(), |place| place.path.to_string())).collect()
 }
@@ -49,12 +49,12 @@ fn media_take_the_places_of_the_schema_in_its_order() {
 
 #[test]
 fn a_list_takes_as_many_as_it_may_have() {
-    let contract = contract(json!({ "pictures": { "type": "array", "maxItems": 3, "items": reference() } }));
+    let contract = contract(json!({ "images": { "type": "array", "maxItems": 3, "items": reference() } }));
     let png = "image/png";
-    let all = ["data.pictures[0]", "data.pictures[1]", "data.pictures[2]", "-"];
+    let all = ["data.images[0]", "data.images[1]", "data.images[2]", "-"];
     assert_eq!(places(&contract, "{}", &[png; 4]), all);
-    let begun = r#"{"pictures": [{"type": "url", "url": "https://a.test/"}, {}]}"#;
-    assert_eq!(places(&contract, begun, &[png; 3]), ["data.pictures[1]", "data.pictures[2]", "-"]);
+    let begun = r#"{"images": [{"type": "url", "url": "https://a.test/"}, {}]}"#;
+    assert_eq!(places(&contract, begun, &[png; 3]), ["data.images[1]", "data.images[2]", "-"]);
 }
 
 #[test]
@@ -67,30 +67,30 @@ fn a_medium_goes_where_its_type_may_stand() {
             },
         })
     };
-    let contract = contract(json!({ "voice": only("audio"), "picture": only("image"), "any": reference() }));
+    let contract = contract(json!({ "voice": only("audio"), "image": only("image"), "any": reference() }));
     let types = ["image/png", "audio/wav", "video/mp4", "image/webp"];
-    assert_eq!(places(&contract, "{}", &types), ["data.picture", "data.voice", "data.any", "-"]);
+    assert_eq!(places(&contract, "{}", &types), ["data.image", "data.voice", "data.any", "-"]);
     let data = Value::parse("{}").unwrap();
-    let as_file = ToPlace { media_type: "image/png", form: "file" };
+    let as_file = Placement { media_type: "image/png", form: "file" };
     let placed = contract.place_media(data.node(), &[as_file]);
     let place = placed[0].as_ref().unwrap();
-    assert_eq!(place.path.to_string(), "data.picture");
+    assert_eq!(place.path.to_string(), "data.image");
     assert!(place.takes("base64") && !place.takes("file"));
 }
 
 #[test]
 fn places_are_found_however_deep() {
     let scene = json!({ "type": "object", "required": ["text"], "properties": {
-        "text": { "type": "string" }, "picture": reference() } });
+        "text": { "type": "string" }, "image": reference() } });
     let contract = contract(json!({
         "scenes": { "type": "array", "items": scene },
         "result": { "type": "object", "properties": { "art": { "oneOf": [reference(), { "type": "null" }] } } },
     }));
     let png = "image/png";
     let data = r#"{"scenes": [{"text": "a"}, {"text": "b"}]}"#;
-    let expected = ["data.scenes[0].picture", "data.scenes[1].picture", "data.result.art", "-"];
+    let expected = ["data.scenes[0].image", "data.scenes[1].image", "data.result.art", "-"];
     assert_eq!(places(&contract, data, &[png; 4]), expected);
-    // A scene is not made up around a picture.
+    // A scene is not made up around an image.
     assert_eq!(places(&contract, "{}", &[png; 2]), ["data.result.art", "-"]);
 }
 
@@ -100,11 +100,11 @@ fn a_schema_that_holds_itself_has_an_end() {
     let document = json!({
         "data": { "$ref": "#/$defs/node" },
         "$defs": { "node": { "type": "object", "properties": {
-            "next": { "$ref": "#/$defs/node" }, "picture": { "$ref": "#/$defs/MediaOutput" } } } },
+            "next": { "$ref": "#/$defs/node" }, "image": { "$ref": "#/$defs/MediaOutput" } } } },
     });
     let contract = Contract::compile(&document, &Rules::from(&manifest)).unwrap();
     let png = "image/png";
-    assert_eq!(places(&contract, r#"{"next": {}}"#, &[png; 3]), ["data.next.picture", "data.picture", "-"]);
+    assert_eq!(places(&contract, r#"{"next": {}}"#, &[png; 3]), ["data.next.image", "data.image", "-"]);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn what_a_model_wrote_itself_is_found_with_what_its_place_allows() {
 
 #[test]
 fn a_contract_without_such_places_has_none() {
-    let contract = contract(json!({ "picture": { "type": "string" } }));
+    let contract = contract(json!({ "image": { "type": "string" } }));
     assert!(!contract.has_media_outputs());
     assert_eq!(places(&contract, "{}", &["image/png"]), ["-"]);
 }

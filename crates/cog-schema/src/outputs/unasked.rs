@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::contract::Contract;
-use crate::shape::{Id, Shape};
+use crate::shape::{Id, SchemaNode};
 
 impl Contract {
     /// The same contract without the fields for media, and the names of those: what a model is to write that makes media
@@ -27,7 +27,7 @@ impl Contract {
 
     fn is_for_media(&self, id: Id) -> bool {
         let is_medium = |id: Id| self.shapes.possible(id).any(|shape| shape.is_output);
-        is_medium(id) || self.shapes.possible(id).filter_map(Shape::list_items).any(is_medium)
+        is_medium(id) || self.shapes.possible(id).filter_map(SchemaNode::list_items).any(is_medium)
     }
 }
 

@@ -9,7 +9,7 @@ pub struct Loss {
     /// The keyword; empty for the whole.
     pub keyword: String,
     /// What became of it.
-    pub fate: Fate,
+    pub fate: LossKind,
     /// Why.
     pub reason: String,
 }
@@ -17,20 +17,20 @@ pub struct Loss {
 /// What became of a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Fate {
+pub enum LossKind {
     /// It is told in another form.
     Projected,
     /// It is not told at all; the check of the answer enforces it.
     EnforcedLocally,
 }
 
-impl Fate {
+impl LossKind {
     /// The fate in a word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Fate::Projected => "projected",
-            Fate::EnforcedLocally => "enforced_locally",
+            LossKind::Projected => "projected",
+            LossKind::EnforcedLocally => "enforced_locally",
         }
     }
 }
@@ -41,7 +41,7 @@ impl Loss {
         Self {
             pointer: String::new(),
             keyword: String::new(),
-            fate: Fate::EnforcedLocally,
+            fate: LossKind::EnforcedLocally,
             reason: format!("{dialect}: {reason}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::account::{Fate, Loss};
+use super::account::{Loss, LossKind};
 use crate::subschema::target;
 
 /// Merges what `from` says into `into`. What cannot be merged is lost: the first word on it stands.
@@ -31,7 +31,7 @@ pub(super) fn merge(
             _ => lost.push(Loss {
                 pointer: at.to_owned(),
                 keyword: keyword.clone(),
-                fate: Fate::EnforcedLocally,
+                fate: LossKind::EnforcedLocally,
                 reason: "it is said twice of the same value, and only the first is told".to_owned(),
             }),
         }

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use cog_json::{Node, Path, Value};
 
 use crate::contract::Contract;
-use crate::shape::{Id, Interest, Shape, Trail, Visit};
+use crate::shape::{Id, PathStack, SchemaNode, Visit, WalkFilter};
 
 impl Contract {
     /// The nulls in a part of an answer (`data`, `meta`, `error`) that stand for members left out; paths start at
@@ -14,7 +14,7 @@ impl Contract {
     /// leaving it out would say, and is dropped on reading; that is no repair. Asked in any other dialect a null is
     /// the model's own, and is checked as it stands.
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
-        let root = Trail::root(part);
+        let root = PathStack::root(part);
         let mut walk = NullWalk { contract: self, paths: Vec::new(), known: HashSet::new() };
         if let Some(part) = self.part(part) {
             self.shapes.walk(&[part.shape], node, &root, &mut walk);
@@ -39,11 +39,11 @@ struct NullWalk<'a> {
 }
 
 impl Visit for NullWalk<'_> {
-    fn interest(&self) -> Interest {
-        Interest::ALL
+    fn interest(&self) -> WalkFilter {
+        WalkFilter::ALL
     }
 
-    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>) {
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>) {
         for (key, _) in node.members().filter(|(_, member)| member.is_null()) {
             let Some(member) = shape.property(key) else { continue };
             let path = trail.key(key).path();
@@ -54,5 +54,5 @@ impl Visit for NullWalk<'_> {
         }
     }
 
-    fn unnamed(&mut self, _member: Node<'_>, _trail: &Trail<'_>) {}
+    fn unnamed(&mut self, _member: Node<'_>, _trail: &PathStack<'_>) {}
 }

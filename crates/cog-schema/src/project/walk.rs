@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::account::{Fate, Loss};
+use super::account::{Loss, LossKind};
 use super::defs::{Defs, is_recursive};
 use super::merge::{flattened, merge};
 use super::null_type;
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
         }
         if members.contains_key("allOf") {
             let flat = flattened(self.document, schema, at, &mut self.lost);
-            self.lose(at, "allOf", Fate::Projected, "its parts are told as one schema");
+            self.lose(at, "allOf", LossKind::Projected, "its parts are told as one schema");
             return self.schema(&flat, at);
         }
         match members.get("anyOf").or_else(|| members.get("oneOf")).and_then(Value::as_array) {
@@ -139,7 +139,12 @@ impl<'a> Walk<'a> {
             }
         }
         if keyword == "oneOf" {
-            self.lose(at, "oneOf", Fate::Projected, "told as `anyOf`: that exactly one fits is checked here");
+            self.lose(
+                at,
+                "oneOf",
+                LossKind::Projected,
+                "told as `anyOf`: that exactly one fits is checked here",
+            );
         }
         let mut schemas = Vec::new();
         let mut why = None;
@@ -150,7 +155,7 @@ impl<'a> Walk<'a> {
                     self.lose(
                         at,
                         keyword,
-                        Fate::EnforcedLocally,
+                        LossKind::EnforcedLocally,
                         &format!("branch {index} is not told: {reason}"),
                     );
                     why = Some(reason);
@@ -214,7 +219,7 @@ impl<'a> Walk<'a> {
         } else if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
             "number".into()
         } else {
-            self.lose(at, "type", Fate::Projected, "any value is allowed, scalars are asked for");
+            self.lose(at, "type", LossKind::Projected, "any value is allowed, scalars are asked for");
             scalars()
         })
     }
@@ -229,9 +234,9 @@ impl<'a> Walk<'a> {
                 told.insert(keyword.clone(), value.clone());
             } else if keyword == "const" && (self.profile.takes)("enum", &json!([value])) {
                 told.insert("enum".to_owned(), json!([value]));
-                self.lose(at, keyword, Fate::Projected, "told as an `enum` of one value");
+                self.lose(at, keyword, LossKind::Projected, "told as an `enum` of one value");
             } else if !is_annotation(keyword) {
-                self.lose(at, keyword, Fate::EnforcedLocally, "the dialect does not take it");
+                self.lose(at, keyword, LossKind::EnforcedLocally, "the dialect does not take it");
             }
         }
     }
@@ -241,11 +246,11 @@ impl<'a> Walk<'a> {
         if !self.profile.types_all {
             return json!({});
         }
-        self.lose(at, "type", Fate::Projected, "any value is allowed, scalars are asked for");
+        self.lose(at, "type", LossKind::Projected, "any value is allowed, scalars are asked for");
         json!({ "type": scalars() })
     }
 
-    fn lose(&mut self, at: &str, keyword: &str, fate: Fate, reason: &str) {
+    fn lose(&mut self, at: &str, keyword: &str, fate: LossKind, reason: &str) {
         let (pointer, keyword, reason) = (at.to_owned(), keyword.to_owned(), reason.to_owned());
         self.lost.push(Loss { pointer, keyword, fate, reason });
     }

@@ -6,7 +6,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 /// How often something that may be repeated without end is repeated at most beyond its least.
 const REPEATS: u32 = 3;
 /// Characters in all.
-const LONGEST: usize = 10_000;
+const MAX_LEN: usize = 10_000;
 
 /// A text that the pattern matches as a whole, where it has no look-around; none for a pattern that does not parse.
 pub(super) fn matching(rng: &mut Rng, pattern: &str) -> Option<String> {
@@ -17,7 +17,7 @@ pub(super) fn matching(rng: &mut Rng, pattern: &str) -> Option<String> {
 }
 
 fn push(rng: &mut Rng, hir: &Hir, text: &mut String) -> Option<()> {
-    if text.len() > LONGEST {
+    if text.len() > MAX_LEN {
         return None;
     }
     match hir.kind() {

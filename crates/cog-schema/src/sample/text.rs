@@ -36,8 +36,8 @@ pub(super) fn plain(name: &str) -> String {
 
 /// Repeated until it is long enough, cut when it is too long.
 fn fitted(text: &str, least: usize, most: usize) -> String {
-    const LONGEST: usize = 100_000;
-    let count = text.chars().count().clamp(least, most.max(least)).min(LONGEST);
+    const MAX_LEN: usize = 100_000;
+    let count = text.chars().count().clamp(least, most.max(least)).min(MAX_LEN);
     text.chars().chain([' ']).cycle().take(count).collect()
 }
 

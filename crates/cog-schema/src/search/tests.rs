@@ -16,7 +16,7 @@ pub(crate) fn contract(schema: Value) -> Contract {
     Contract::compile(&json!({ "output": schema, "s": schema }), &rules).unwrap()
 }
 
-fn faults(contract: &Contract, value: &Tree) -> Vec<Fault> {
+fn faults(contract: &Contract, value: &Tree) -> Vec<EngineError> {
     contract.faults(contract.data.as_ref().unwrap(), value.node())
 }
 
@@ -57,7 +57,7 @@ fn schemas_that_fork_at_every_level_take_a_bounded_time() {
     for schema in forks() {
         let contract = contract(schema.clone());
         let found = faults(&contract, &nested(100, "7"));
-        assert!(!found.is_empty() && found.len() <= MOST_FAULTS, "{schema}");
+        assert!(!found.is_empty() && found.len() <= MAX_VIOLATIONS, "{schema}");
         assert!(!contract.check_data(nested(100, "7").node()).violations.is_empty(), "{schema}");
     }
 }
@@ -89,7 +89,7 @@ fn deep_in_a_tree_the_place_that_is_wrong_is_told() {
 }
 
 /// Each place and keyword, those of alternatives among them.
-fn flat(base: &str, faults: &[Fault], into: &mut BTreeSet<(String, String)>) {
+fn flat(base: &str, faults: &[EngineError], into: &mut BTreeSet<(String, String)>) {
     for fault in faults {
         let at = format!("{base}{}", fault.at);
         if let Reason::NoBranch(branches) = &fault.reason {
@@ -99,7 +99,7 @@ fn flat(base: &str, faults: &[Fault], into: &mut BTreeSet<(String, String)>) {
     }
 }
 
-fn flattened(faults: &[Fault]) -> BTreeSet<(String, String)> {
+fn flattened(faults: &[EngineError]) -> BTreeSet<(String, String)> {
     let mut flattened = BTreeSet::new();
     flat("", faults, &mut flattened);
     flattened

@@ -5,21 +5,21 @@ use std::collections::HashMap;
 use cog_json::Key;
 use serde_json::Value;
 
-use super::{Id, Interest, Links, Names, Plain, Rest, Shape, Shapes};
+use super::{Id, Links, Names, Plain, Rest, SchemaGraph, SchemaNode, WalkFilter};
 use crate::document::Document;
 use crate::engine::Pattern;
-use crate::problem::SchemaProblem;
+use crate::schema_error::SchemaError;
 use crate::subschema::{target, token};
 
 /// How many schemas may apply to one and the same value.
-const MOST_AT_ONCE: usize = 512;
+const MAX_AT_ONCE: usize = 512;
 
-impl Shapes {
+impl SchemaGraph {
     /// Reads the schemas of a document. `tag` is the member that carries the word of an extensible enum.
     ///
     /// # Errors
     /// When more schemas are piled on one value, or go deeper into each other, than anybody means.
-    pub(crate) fn build(document: &Document, tag: &str) -> Result<Self, SchemaProblem> {
+    pub(crate) fn build(document: &Document, tag: &str) -> Result<Self, SchemaError> {
         let (references, schemas): (Vec<&String>, Vec<&String>) =
             document.schemas.iter().partition(|pointer| reference_at(document, pointer).is_some());
         let ids = schemas.iter().zip(0..).map(|(pointer, number)| ((*pointer).clone(), Id(number)));
@@ -37,7 +37,7 @@ impl Shapes {
     }
 
     /// Follows parts and branches to the end.
-    fn close(&mut self) -> Result<(), SchemaProblem> {
+    fn close(&mut self) -> Result<(), SchemaError> {
         let mut seen = vec![None; self.shapes.len()];
         for number in 0..self.shapes.len() {
             let id = Id(number as u32);
@@ -58,8 +58,8 @@ impl Shapes {
         &'a self,
         id: Id,
         seen: &mut [Option<Id>],
-        next: impl Fn(&'a Shape) -> Vec<Id>,
-    ) -> Result<Vec<Id>, SchemaProblem> {
+        next: impl Fn(&'a SchemaNode) -> Vec<Id>,
+    ) -> Result<Vec<Id>, SchemaError> {
         let mut closure = vec![id];
         let mut done = 0;
         while let Some(here) = closure.get(done).copied() {
@@ -75,10 +75,10 @@ impl Shapes {
             }
         }
         match closure.len() {
-            0..=MOST_AT_ONCE => Ok(closure),
+            0..=MAX_AT_ONCE => Ok(closure),
             count => {
-                let message = format!("{count} schemas apply to the same value; at most {MOST_AT_ONCE} may");
-                Err(SchemaProblem::new(&self.get(id).pointer, message)
+                let message = format!("{count} schemas apply to the same value; at most {MAX_AT_ONCE} may");
+                Err(SchemaError::new(&self.get(id).pointer, message)
                     .suggest("Shorten the chain of references."))
             }
         }
@@ -92,7 +92,7 @@ impl Shapes {
             for number in (0..self.shapes.len()).rev() {
                 let id = Id(number as u32);
                 let below =
-                    self.below(id).fold(Interest::default(), |sum, one| sum.with(self.get(one).interest));
+                    self.below(id).fold(WalkFilter::default(), |sum, one| sum.with(self.get(one).interest));
                 if let Some(shape) = self.shapes.get_mut(number) {
                     let sum = shape.interest.with(below);
                     changed |= sum != shape.interest;
@@ -109,7 +109,7 @@ impl Shapes {
     }
 
     fn sought(&self, id: Id) -> Vec<(Key, Id)> {
-        let is_of_interest = |id: &Id| self.get(*id).interest != Interest::default();
+        let is_of_interest = |id: &Id| self.get(*id).interest != WalkFilter::default();
         let properties = self.get(id).properties().filter(|(_, id)| is_of_interest(id));
         properties.map(|(name, id)| (Key::new(name), id)).collect()
     }
@@ -150,9 +150,9 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn shape(&self, pointer: &str) -> Shape {
+    fn shape(&self, pointer: &str) -> SchemaNode {
         let schema = self.document.value.pointer(pointer).unwrap_or(&Value::Null);
-        let mut shape = Shape { pointer: pointer.to_owned(), ..Shape::default() };
+        let mut shape = SchemaNode { pointer: pointer.to_owned(), ..SchemaNode::default() };
         shape.is_media = self.document.media.iter().any(|media| media == pointer);
         shape.is_output = is_output(pointer, schema);
         self.read_members(pointer, schema, &mut shape);
@@ -164,7 +164,7 @@ impl Builder<'_> {
         shape
     }
 
-    fn read_members(&self, pointer: &str, schema: &Value, shape: &mut Shape) {
+    fn read_members(&self, pointer: &str, schema: &Value, shape: &mut SchemaNode) {
         let named = |keyword: &str| -> Vec<(String, Id)> {
             let members = schema.get(keyword).and_then(Value::as_object);
             let names = members.into_iter().flat_map(|members| members.keys());
@@ -185,7 +185,7 @@ impl Builder<'_> {
         };
     }
 
-    fn read_items(&self, pointer: &str, schema: &Value, shape: &mut Shape) {
+    fn read_items(&self, pointer: &str, schema: &Value, shape: &mut SchemaNode) {
         match schema.get("items") {
             Some(Value::Array(list)) => {
                 let tuple = (0..list.len()).filter_map(|index| self.id(&format!("{pointer}/items/{index}")));
@@ -225,19 +225,19 @@ impl Builder<'_> {
     }
 }
 
-fn interest(shape: &Shape) -> Interest {
-    let mut interest = Interest::default();
+fn interest(shape: &SchemaNode) -> WalkFilter {
+    let mut interest = WalkFilter::default();
     if shape.names_members() && shape.rest == Rest::Unsaid {
-        interest = interest.with(Interest::UNNAMED);
+        interest = interest.with(WalkFilter::UNNAMED);
     }
     if shape.is_word {
-        interest = interest.with(Interest::WORD);
+        interest = interest.with(WalkFilter::WORD);
     }
     if shape.is_media {
-        interest = interest.with(Interest::MEDIA);
+        interest = interest.with(WalkFilter::MEDIA);
     }
     if shape.is_output {
-        interest = interest.with(Interest::OUTPUT);
+        interest = interest.with(WalkFilter::OUTPUT);
     }
     interest
 }

@@ -8,7 +8,7 @@
 use cog_json::{Kind, Node};
 use serde_json::{Map, Value};
 
-use super::{Id, Rest, Shape, Shapes};
+use super::{Id, Rest, SchemaGraph, SchemaNode};
 use crate::engine::short_decimal;
 use crate::subschema::is_annotation;
 
@@ -69,7 +69,7 @@ impl Kinds {
     }
 }
 
-impl Shapes {
+impl SchemaGraph {
     /// Whether a value fits a schema. `ask` decides where the schema is not plain.
     ///
     /// Scalars are looked at where they stand, without a call.
@@ -90,14 +90,14 @@ impl Shapes {
     }
 
     #[inline(never)]
-    fn items_fit(&self, shape: &Shape, array: Node<'_>, ask: &impl Fn(Id, Node<'_>) -> bool) -> bool {
+    fn items_fit(&self, shape: &SchemaNode, array: Node<'_>, ask: &impl Fn(Id, Node<'_>) -> bool) -> bool {
         shape.further_items.is_none_or(|item| array.elements().all(|element| self.fits(item, element, ask)))
     }
 
     #[inline(never)]
     fn members_fit(
         &self,
-        shape: &Shape,
+        shape: &SchemaNode,
         plain: &Plain,
         object: Node<'_>,
         ask: &impl Fn(Id, Node<'_>) -> bool,
@@ -120,7 +120,7 @@ impl Shapes {
 
 impl Plain {
     /// Reads a schema; none if it says more than can be seen at a glance. `shape` knows its members and items.
-    pub(super) fn read(schema: &Value, shape: &Shape) -> Option<Self> {
+    pub(super) fn read(schema: &Value, shape: &SchemaNode) -> Option<Self> {
         let mut plain = Self {
             kinds: Kinds::ALL,
             words: None,
@@ -144,7 +144,7 @@ impl Plain {
         }
     }
 
-    fn add(&mut self, keyword: &str, value: &Value, shape: &Shape) -> Option<()> {
+    fn add(&mut self, keyword: &str, value: &Value, shape: &SchemaNode) -> Option<()> {
         match keyword {
             "type" => self.kinds = kinds(value)?,
             "enum" => self.words = Some(words(value.as_array()?)?),
@@ -224,8 +224,8 @@ fn words(values: &[Value]) -> Option<Vec<Box<str>>> {
 
 /// A limit that a float holds exactly.
 fn exact(value: &Value) -> Option<f64> {
-    const LARGEST: f64 = 9_007_199_254_740_992.0;
-    value.as_f64().filter(|limit| limit.abs() < LARGEST)
+    const MAX_SIZE: f64 = 9_007_199_254_740_992.0;
+    value.as_f64().filter(|limit| limit.abs() < MAX_SIZE)
 }
 
 fn size(value: &Value) -> Option<usize> {
@@ -233,7 +233,7 @@ fn size(value: &Value) -> Option<usize> {
 }
 
 /// The required members as bits, if all of them are named.
-fn required(value: &Value, shape: &Shape) -> Option<u64> {
+fn required(value: &Value, shape: &SchemaNode) -> Option<u64> {
     let keys = value.as_array()?.iter().map(|key| shape.properties.place(key.as_str()?, &mut 0));
     keys.map(|found| found.map(|(place, _)| 1_u64.checked_shl(u32::try_from(place).ok()?)))
         .try_fold(0, |sum, bit| Some(sum | bit??))

@@ -2,12 +2,12 @@ use cog_json::{Path, Segment};
 
 /// The way to a value, told only when something is to be said of it: a step and the way to the value around it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Trail<'a> {
-    outer: Option<&'a Trail<'a>>,
+pub(crate) struct PathStack<'a> {
+    outer: Option<&'a PathStack<'a>>,
     step: Segment<'a>,
 }
 
-impl<'a> Trail<'a> {
+impl<'a> PathStack<'a> {
     /// The beginning: a part of the envelope.
     pub(crate) const fn root(part: &'a str) -> Self {
         Self { outer: None, step: Segment::Key(part) }
@@ -25,7 +25,7 @@ impl<'a> Trail<'a> {
 
     /// The whole of it.
     pub(crate) fn path(&self) -> Path {
-        let mut path = self.outer.map_or_else(Path::root, Trail::path);
+        let mut path = self.outer.map_or_else(Path::root, PathStack::path);
         path.extend([self.step]);
         path
     }

@@ -2,21 +2,21 @@
 
 use cog_json::{Node, Segment};
 
-use super::{Id, Interest, Rest, Shape, Shapes, Trail};
+use super::{Id, PathStack, Rest, SchemaGraph, SchemaNode, WalkFilter};
 
 /// What a walk is told.
 pub(crate) trait Visit {
     /// What it looks for; the rest of the value is passed over.
-    fn interest(&self) -> Interest;
+    fn interest(&self) -> WalkFilter;
     /// A value to which a schema applies, or may apply.
-    fn value(&mut self, shape: &Shape, node: Node<'_>, trail: &Trail<'_>);
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>);
     /// A member that no schema names, in an object of which some members are named.
-    fn unnamed(&mut self, member: Node<'_>, trail: &Trail<'_>);
+    fn unnamed(&mut self, member: Node<'_>, trail: &PathStack<'_>);
 }
 
-impl Shapes {
+impl SchemaGraph {
     /// Walks a value and the schemas that apply to it.
-    pub(crate) fn walk(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
+    pub(crate) fn walk(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
         match ids {
             [] => {}
             [only] => self.walk_closed(&self.get(*only).possible, node, trail, visit),
@@ -42,7 +42,7 @@ impl Shapes {
     }
 
     /// `ids` holds all that may apply.
-    fn walk_closed(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
+    fn walk_closed(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
         if !self.meets(ids, visit.interest()) {
             return;
         }
@@ -60,17 +60,17 @@ impl Shapes {
     }
 
     /// Whether only named members are of interest, so that they can be looked up one by one.
-    fn can_look_up(&self, id: Id, interest: Interest) -> bool {
+    fn can_look_up(&self, id: Id, interest: WalkFilter) -> bool {
         let shape = self.get(id);
         let rest_is_dull = match shape.rest {
-            Rest::Unsaid => !(interest.meets(Interest::UNNAMED) && shape.names_members()),
+            Rest::Unsaid => !(interest.meets(WalkFilter::UNNAMED) && shape.names_members()),
             Rest::Like(id) => !self.get(id).interest.meets(interest),
             Rest::Shut => true,
         };
-        rest_is_dull && shape.patterns.is_empty() && interest != Interest::ALL
+        rest_is_dull && shape.patterns.is_empty() && interest != WalkFilter::ALL
     }
 
-    fn look_up(&self, id: Id, node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
+    fn look_up(&self, id: Id, node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
         for (key, child) in &self.get(id).sought {
             if let Some(value) = node.get_key(key) {
                 self.walk(&[*child], value, &trail.key(key.as_str()), visit);
@@ -78,8 +78,8 @@ impl Shapes {
         }
     }
 
-    fn walk_members(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
-        let tells_unnamed = self.tells_unnamed(ids) && visit.interest().meets(Interest::UNNAMED);
+    fn walk_members(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
+        let tells_unnamed = self.tells_unnamed(ids) && visit.interest().meets(WalkFilter::UNNAMED);
         let mut cursor = 0;
         let mut next = Vec::new();
         for (key, value) in node.members() {
@@ -99,7 +99,7 @@ impl Shapes {
         }
     }
 
-    fn walk_elements(&self, ids: &[Id], node: Node<'_>, trail: &Trail<'_>, visit: &mut impl Visit) {
+    fn walk_elements(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
         let is_tuple = ids.iter().any(|id| !self.get(*id).items.is_empty());
         let mut next = self.items_at(ids, 0);
         for (index, element) in node.elements().enumerate() {
@@ -118,7 +118,7 @@ impl Shapes {
         ids.iter().filter_map(|id| self.get(*id).item(index)).collect()
     }
 
-    fn meets(&self, ids: &[Id], interest: Interest) -> bool {
+    fn meets(&self, ids: &[Id], interest: WalkFilter) -> bool {
         ids.iter().any(|id| self.get(*id).interest.meets(interest))
     }
 
@@ -129,7 +129,7 @@ impl Shapes {
     }
 }
 
-impl Shape {
+impl SchemaNode {
     /// The schemas of a member: by name and pattern, else that of all further members.
     pub(crate) fn push_member(&self, key: &str, cursor: &mut usize, into: &mut Vec<Id>) {
         let before = into.len();

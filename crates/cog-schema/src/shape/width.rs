@@ -1,7 +1,7 @@
 //! How much a check of a value goes through, found out before there is a value.
 
-use super::{Id, Shapes};
-use crate::problem::SchemaProblem;
+use super::{Id, SchemaGraph};
+use crate::schema_error::SchemaError;
 
 /// A document wider than this is not left to the engine, which would go through a schema once for each way that
 /// leads to it: twice the next, twenty times over, is a million ways.
@@ -21,12 +21,12 @@ struct Measure {
     comes_back: bool,
 }
 
-impl Shapes {
+impl SchemaGraph {
     /// Whether there are very many ways through the schemas. One that comes back to itself counts up to there.
     ///
     /// # Errors
     /// Where a check could go deeper than its stack is.
-    pub(super) fn measure(&self) -> Result<bool, SchemaProblem> {
+    pub(super) fn measure(&self) -> Result<bool, SchemaError> {
         let count = self.shapes.len();
         let mut measure = Measure { ways: vec![None; count], levels: vec![0; count], comes_back: false };
         (0..count).for_each(|number| self.measure_from(Id(number as u32), &mut measure));
@@ -82,9 +82,9 @@ impl Measure {
     }
 }
 
-fn too_deep(levels: u32, pointer: &str) -> SchemaProblem {
+fn too_deep(levels: u32, pointer: &str) -> SchemaError {
     let message = format!(
         "schemas that come back to themselves apply {levels} to one value, each within the other; at most {DEEPEST} may"
     );
-    SchemaProblem::new(pointer, message).suggest("Shorten the chain of `allOf`, `anyOf` and `oneOf`.")
+    SchemaError::new(pointer, message).suggest("Shorten the chain of `allOf`, `anyOf` and `oneOf`.")
 }

@@ -13,11 +13,11 @@ use axum::{
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 
-use super::{client::Client, drain::UnderWay, refusal::Reason, trace::Trace};
+use super::{client::Client, drain::InFlightGuard, refusal::Reason, trace::Trace};
 use crate::metrics::Metrics;
 
 /// One request, from its head to the last byte of its answer: written down when it is over, however it ends.
-pub(crate) struct Account {
+pub(crate) struct RequestLog {
     metrics: Metrics,
     started: Instant,
     method: Method,
@@ -27,18 +27,18 @@ pub(crate) struct Account {
     client: Option<Client>,
     status: Option<StatusCode>,
     refused: Option<Reason>,
-    _under_way: UnderWay,
+    _under_way: InFlightGuard,
 }
 
 /// How much of a path the log holds, in bytes.
-const LONGEST_PATH: usize = 256;
+const MAX_PATH: usize = 256;
 
 /// What the log calls a request whose client left before there was an answer.
 const CLIENT_LEFT: u16 = 499;
 
-impl Account {
+impl RequestLog {
     /// Opens the account of a request. The path is kept without its query.
-    pub(crate) fn open(request: &Request<Body>, metrics: Metrics, under_way: UnderWay) -> Self {
+    pub(crate) fn open(request: &Request<Body>, metrics: Metrics, under_way: InFlightGuard) -> Self {
         Self {
             metrics,
             started: Instant::now(),
@@ -75,11 +75,11 @@ impl Account {
         if response.body().size_hint().exact().is_some() {
             return response;
         }
-        response.map(|body| Body::new(Accounted { body, _account: self }))
+        response.map(|body| Body::new(LoggedBody { body, _account: self }))
     }
 }
 
-impl Drop for Account {
+impl Drop for RequestLog {
     fn drop(&mut self) {
         let status = self.status.map_or(CLIENT_LEFT, |status| status.as_u16());
         let route = self.route.as_ref().map_or("other", MatchedPath::as_str);
@@ -93,7 +93,7 @@ impl Drop for Account {
             request_id = self.trace.request_id(),
             client = self.client.as_ref().map(tracing::field::display),
             method = self.method.as_str(),
-            path = self.path.get(..LONGEST_PATH).unwrap_or(&self.path),
+            path = self.path.get(..MAX_PATH).unwrap_or(&self.path),
             status,
             ms = format_args!("{:.3}", elapsed.as_secs_f64() * 1000.0),
             "answered"
@@ -102,12 +102,12 @@ impl Drop for Account {
 }
 
 /// A body that holds its request's account open.
-struct Accounted {
+struct LoggedBody {
     body: Body,
-    _account: Account,
+    _account: RequestLog,
 }
 
-impl HttpBody for Accounted {
+impl HttpBody for LoggedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

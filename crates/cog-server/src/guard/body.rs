@@ -34,18 +34,18 @@ pub(crate) async fn read(mut body: Body, largest: usize, longest: Duration) -> R
 /// Reads on without keeping anything, up to a point: a client that is still sending when the connection is closed loses
 /// the answer with it.
 pub(crate) async fn pass_over(body: &mut Body) {
-    const MOST: usize = 4 << 20;
-    const LONGEST: Duration = Duration::from_secs(1);
+    const MAX: usize = 4 << 20;
+    const MAX_LEN: Duration = Duration::from_secs(1);
     let reading = async {
         let mut passed = 0;
-        while passed < MOST
+        while passed < MAX
             && let Some(Ok(frame)) = body.frame().await
         {
             passed += frame.data_ref().map_or(0, Bytes::len);
         }
     };
     // What is still to come after that is the client's own loss.
-    let _ = timeout(LONGEST, reading).await;
+    let _ = timeout(MAX_LEN, reading).await;
 }
 
 async fn collect(body: &mut Body, largest: usize) -> Result<Bytes, Refusal> {
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    const LONGEST: Duration = Duration::from_secs(60);
+    const MAX_LEN: Duration = Duration::from_secs(60);
 
     fn pieces(pieces: &[&'static str]) -> Body {
         Body::from_stream(stream::iter(pieces.to_vec()).map(Ok::<_, std::io::Error>))
@@ -96,26 +96,26 @@ mod tests {
     #[tokio::test]
     async fn a_body_of_just_the_size_is_read_and_one_byte_more_is_not() {
         for body in [Body::from("12345678"), pieces(&["1234", "56", "78"]), pieces(&["12345678", ""])] {
-            assert_eq!(read(body, 8, LONGEST).await.unwrap(), "12345678");
+            assert_eq!(read(body, 8, MAX_LEN).await.unwrap(), "12345678");
         }
         for body in [Body::from("123456789"), pieces(&["1234", "56", "789"]), pieces(&["123456789"])] {
-            let refusal = read(body, 8, LONGEST).await.unwrap_err();
+            let refusal = read(body, 8, MAX_LEN).await.unwrap_err();
             assert_eq!((refusal.status().as_u16(), refusal.error().code.as_str()), (413, "E1005"));
         }
-        assert_eq!(read(Body::empty(), 0, LONGEST).await.unwrap(), "");
+        assert_eq!(read(Body::empty(), 0, MAX_LEN).await.unwrap(), "");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_that_stands_still_is_given_up() {
         let begun = stream::iter([Ok::<_, std::io::Error>("{")]).chain(stream::pending());
-        let refusal = read(Body::from_stream(begun), 8, LONGEST).await.unwrap_err();
+        let refusal = read(Body::from_stream(begun), 8, MAX_LEN).await.unwrap_err();
         assert_eq!(refusal.status(), 408);
     }
 
     #[tokio::test]
     async fn a_body_that_breaks_off_is_told() {
         let broken = stream::iter([Ok("{"), Err(std::io::Error::other("reset"))]);
-        let refusal = read(Body::from_stream(broken), 8, LONGEST).await.unwrap_err();
+        let refusal = read(Body::from_stream(broken), 8, MAX_LEN).await.unwrap_err();
         assert_eq!(refusal.reason(), Reason::BodySlow);
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
 pub(crate) fn preflight(page: &Page) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     *response.body_mut() = Body::empty();
-    if let Page::Listed(_) = page {
+    if let Page::Allowed(_) = page {
         let headers = response.headers_mut();
         headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, METHODS);
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED);
@@ -48,7 +48,7 @@ pub(crate) fn preflight(page: &Page) -> Response {
 ///
 /// Credentials (cookies) are never allowed: the token travels in a header that the page sets itself.
 pub(crate) fn allow(page: &Page, headers: &mut HeaderMap) {
-    if let Page::Listed(origin) = page {
+    if let Page::Allowed(origin) = page {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     }

@@ -21,7 +21,7 @@ struct Shared {
 }
 
 /// Something under way; over when it is dropped.
-pub(crate) struct UnderWay(Arc<Shared>);
+pub(crate) struct InFlightGuard(Arc<Shared>);
 
 impl Drain {
     /// A server that takes work.
@@ -74,9 +74,9 @@ impl Drain {
     }
 
     /// Counts something that is to end by itself, if it can, before the server does.
-    pub(crate) fn enter(&self) -> UnderWay {
+    pub(crate) fn enter(&self) -> InFlightGuard {
         self.0.under_way.fetch_add(1, Ordering::SeqCst);
-        UnderWay(Arc::clone(&self.0))
+        InFlightGuard(Arc::clone(&self.0))
     }
 
     /// Waits until nothing is under way.
@@ -91,7 +91,7 @@ impl Drain {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         if self.0.under_way.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.one_less.notify_waiters();

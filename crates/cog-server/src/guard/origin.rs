@@ -23,21 +23,21 @@ pub(crate) enum Page {
     /// No other site's: no browser, or the server's own page.
     Own,
     /// A site's that is listed: the origin, as it was given.
-    Listed(HeaderValue),
+    Allowed(HeaderValue),
 }
 
 /// An entry of the list that is no origin.
 #[derive(Debug, Error)]
 #[error("`{0}` is no origin: SCHEME://HOST[:PORT] is asked for, without a path")]
-pub struct NoOrigin(String);
+pub struct InvalidOrigin(String);
 
 impl Origins {
     /// The list.
     ///
     /// # Errors
     /// One of them is no origin.
-    pub(crate) fn new(listed: &[String]) -> Result<Self, NoOrigin> {
-        let read = |text: &String| Origin::read(text).ok_or_else(|| NoOrigin(text.clone()));
+    pub(crate) fn new(listed: &[String]) -> Result<Self, InvalidOrigin> {
+        let read = |text: &String| Origin::read(text).ok_or_else(|| InvalidOrigin(text.clone()));
         listed.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
@@ -56,7 +56,7 @@ impl Origins {
         let origin = value.to_str().ok().and_then(Origin::read).filter(|_| lines.next().is_none());
         match origin {
             Some(origin) if origin.is_of(host) => Ok(Page::Own),
-            Some(origin) if self.0.contains(&origin) => Ok(Page::Listed(value.clone())),
+            Some(origin) if self.0.contains(&origin) => Ok(Page::Allowed(value.clone())),
             _ => Err(refusal(value)),
         }
     }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn listed_pages_may_ask() {
-        let listed = |origin: &'static str| Some(Page::Listed(HeaderValue::from_static(origin)));
+        let listed = |origin: &'static str| Some(Page::Allowed(HeaderValue::from_static(origin)));
         assert_eq!(check("localhost:8000", "https://app.example"), listed("https://app.example"));
         assert_eq!(check("localhost:8000", "http://localhost:3000"), listed("http://localhost:3000"));
     }

@@ -35,7 +35,7 @@ pub(crate) struct Rates<C: Clock = DefaultClock> {
 type Table<C> = RateLimiter<Client, DashMapStateStore<Client>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
 /// The most clients that are remembered, give or take [`CLEAN_EVERY`].
-const MOST_CLIENTS: usize = 65_536;
+const MAX_CLIENTS: usize = 65_536;
 
 /// After how many checks the table is looked at.
 const CLEAN_EVERY: u32 = 1_024;
@@ -85,7 +85,7 @@ impl<C: Clock + Clone> Rates<C> {
             return;
         }
         table.retain_recent();
-        self.is_full.store(table.len() >= MOST_CLIENTS, Ordering::Relaxed);
+        self.is_full.store(table.len() >= MAX_CLIENTS, Ordering::Relaxed);
     }
 }
 
@@ -151,10 +151,10 @@ mod tests {
     #[test]
     fn a_full_table_has_the_rest_share_one_allowance() {
         let (rates, _) = rates(1, 1);
-        let most = u32::try_from(MOST_CLIENTS).unwrap() + CLEAN_EVERY;
+        let most = u32::try_from(MAX_CLIENTS).unwrap() + CLEAN_EVERY;
         let refused = (0..most + 10).filter(|number| rates.check(&peer(*number)).is_err()).count();
         assert!(refused >= 9, "{refused}");
-        assert!(rates.table.as_ref().unwrap().len() <= MOST_CLIENTS + CLEAN_EVERY as usize + 1);
+        assert!(rates.table.as_ref().unwrap().len() <= MAX_CLIENTS + CLEAN_EVERY as usize + 1);
         rates.check(&Client::Token("ci".into())).unwrap();
     }
 }

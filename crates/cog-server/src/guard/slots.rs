@@ -10,7 +10,7 @@ use cog_spec::{Code, ErrorBody};
 
 use super::{
     client::Client,
-    drain::{Drain, UnderWay},
+    drain::{Drain, InFlightGuard},
     refusal::{Reason, Refusal},
 };
 
@@ -35,7 +35,7 @@ pub(crate) struct Slot {
     taken: Arc<Mutex<Taken>>,
     client: Client,
     /// A server that ends waits for the stream, whether or not somebody reads it.
-    _under_way: UnderWay,
+    _under_way: InFlightGuard,
 }
 
 /// What a client is told to wait where nobody can know when a stream ends.
@@ -47,7 +47,7 @@ impl Slots {
         Self { taken: Arc::default(), per_client, in_all, drain: drain.clone() }
     }
 
-    /// Takes a place.
+    /// MediaCapabilities a place.
     ///
     /// # Errors
     /// 429 E4002, where the client or everybody together has as many as may be.

@@ -15,7 +15,7 @@ use tokio::{
 ///
 /// It stands at the socket, under every transport: a client that does not read cannot hold a stream, an answer or
 /// a WebSocket for longer than this.
-pub(crate) struct Stall<IO> {
+pub(crate) struct WriteTimeout<IO> {
     io: IO,
     limit: Duration,
     /// Runs while a write waits for the peer.
@@ -26,7 +26,7 @@ pub(crate) struct Stall<IO> {
     _place: Option<OwnedSemaphorePermit>,
 }
 
-impl<IO: AsyncWrite + Unpin> Stall<IO> {
+impl<IO: AsyncWrite + Unpin> WriteTimeout<IO> {
     /// The connection, the longest that a write may wait, and who is told when one has waited longer.
     pub(crate) fn new(io: IO, limit: Duration, told: impl FnOnce() + Send + 'static) -> Self {
         Self { io, limit, waiting: None, told: Some(Box::new(told)), _place: None }
@@ -62,7 +62,7 @@ impl<IO: AsyncWrite + Unpin> Stall<IO> {
     }
 }
 
-impl<IO: AsyncRead + Unpin> AsyncRead for Stall<IO> {
+impl<IO: AsyncRead + Unpin> AsyncRead for WriteTimeout<IO> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -72,7 +72,7 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Stall<IO> {
     }
 }
 
-impl<IO: AsyncWrite + Unpin> AsyncWrite for Stall<IO> {
+impl<IO: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<IO> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -118,14 +118,14 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(30);
 
-    fn stalling() -> (Stall<DuplexStream>, DuplexStream, Arc<AtomicUsize>) {
+    fn stalling() -> (WriteTimeout<DuplexStream>, DuplexStream, Arc<AtomicUsize>) {
         let (server, client) = duplex(4);
         let told = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&told);
         let count = move || {
             count.fetch_add(1, Ordering::SeqCst);
         };
-        (Stall::new(server, LIMIT, count), client, told)
+        (WriteTimeout::new(server, LIMIT, count), client, told)
     }
 
     #[tokio::test(start_paused = true)]

@@ -47,9 +47,9 @@ pub(crate) enum Access {
 /// A server that would stand open to others.
 #[derive(Debug, Error)]
 #[error("{0} can be reached from other machines, and no token guards it")]
-pub struct Unguarded(pub SocketAddr);
+pub struct MissingAuthError(pub SocketAddr);
 
-impl Unguarded {
+impl MissingAuthError {
     /// What to do about it.
     pub fn suggestion(&self) -> &'static str {
         "give --token-file FILE, listen on 127.0.0.1, or say --insecure"
@@ -62,11 +62,15 @@ impl Access {
     /// # Errors
     /// The address can be reached from other machines, there are no tokens, and nobody has said that this is
     /// meant.
-    pub(crate) fn at(address: SocketAddr, tokens: Option<Tokens>, is_meant: bool) -> Result<Self, Unguarded> {
+    pub(crate) fn at(
+        address: SocketAddr,
+        tokens: Option<Tokens>,
+        is_meant: bool,
+    ) -> Result<Self, MissingAuthError> {
         match tokens {
             Some(tokens) => Ok(Self::Tokens(tokens)),
             None if is_meant || address.ip().to_canonical().is_loopback() => Ok(Self::Open),
-            None => Err(Unguarded(address)),
+            None => Err(MissingAuthError(address)),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn trace_id(extensions: &Extensions) -> Option<String> {
 }
 
 /// The longest name of a request that is taken over.
-const LONGEST: usize = 128;
+const MAX_LEN: usize = 128;
 
 impl Trace {
     /// What the headers of a request say.
@@ -45,7 +45,7 @@ impl Trace {
 /// Letters, digits and `-._:/+=`: nothing that could break a line of a log.
 fn is_plain(id: &HeaderValue) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(byte);
-    (1..=LONGEST).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
+    (1..=MAX_LEN).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
 }
 
 /// The trace of `VERSION-TRACE-PARENT-FLAGS` (W3C Trace Context 3.2.2).

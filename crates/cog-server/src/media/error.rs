@@ -3,7 +3,7 @@ use cog_json::Value;
 use cog_media::{Excess, MediaError};
 use cog_spec::{Code, ErrorBody};
 
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// Why an upload does not go on.
 #[derive(Debug, thiserror::Error)]
@@ -144,7 +144,7 @@ impl From<&UploadError> for ErrorBody {
     }
 }
 
-impl From<UploadError> for Fault {
+impl From<UploadError> for ApiError {
     fn from(error: UploadError) -> Self {
         let fault = Self::from(ErrorBody::from(&error));
         match error.status() {

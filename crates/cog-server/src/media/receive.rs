@@ -12,7 +12,7 @@ use crate::guard;
 /// How many bytes are written at once.
 const BLOCK: usize = 256 << 10;
 
-/// Takes a body into an upload, block by block: no more of it than a block stands in memory. `longest` is how long the
+/// MediaCapabilities a body into an upload, block by block: no more of it than a block stands in memory. `longest` is how long the
 /// body may stand still.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use futures_util::{Stream, stream};
 use tokio::{task::spawn_blocking, time::Instant};
 
 use super::{MediaStore, UploadError, range::Range};
-use crate::fault::Fault;
+use crate::error::ApiError;
 
 /// How many bytes are read at once.
 const BLOCK: usize = 64 << 10;
@@ -43,7 +43,7 @@ pub(crate) fn serve(
             told(response, &format!("bytes {first}-{last}/{length}"))
         }
         Range::Outside => {
-            let fault = Fault::from(UploadError::Outside { length });
+            let fault = ApiError::from(UploadError::Outside { length });
             return Ok(told(fault.into_response(), &format!("bytes */{length}")));
         }
     };

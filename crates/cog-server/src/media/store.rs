@@ -9,7 +9,7 @@ use cog_media::{Media, MediaError, MediaRules, Store, Stored, Tool, Uploads, che
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    Progress, Ticket, UploadError, UploadSettings, Wanted,
+    Progress, UploadError, UploadSettings, UploadTicket, Wanted,
     entry::{Entry, Said, State},
     time::{self, rfc3339},
 };
@@ -37,21 +37,21 @@ struct Kept {
 }
 
 /// An upload that is kept no longer than this: a file that came with the request that it is for.
-pub(crate) struct Lent {
+pub(crate) struct UploadLease {
     store: MediaStore,
     id: String,
     /// The run may be asked again.
     may_return: bool,
 }
 
-impl Lent {
+impl UploadLease {
     /// The run may be asked again: after this the upload is kept until something else needs its place.
     pub(crate) fn let_return(&mut self) {
         self.may_return = true;
     }
 }
 
-impl Drop for Lent {
+impl Drop for UploadLease {
     fn drop(&mut self) {
         let mut kept = self.store.lock();
         match kept.entries.get_mut(&self.id).filter(|_| self.may_return) {
@@ -72,7 +72,7 @@ pub(super) struct Receiving {
 }
 
 impl MediaStore {
-    /// A store that is empty. The tool reads sound, video and documents; without it pictures alone are taken.
+    /// A store that is empty. The tool reads sound, video and documents; without it images alone are taken.
     pub fn new(settings: UploadSettings, tool: Option<Arc<Tool>>) -> Self {
         Self(Arc::new(Shared { settings, tool, kept: Mutex::default() }))
     }
@@ -85,18 +85,18 @@ impl MediaStore {
         Ok((id, rfc3339(expires_at)))
     }
 
-    /// Makes a place for an upload.
-    pub(crate) fn create(&self, owner: &str, wanted: Wanted) -> Result<Ticket, UploadError> {
+    /// MediaSink a place for an upload.
+    pub(crate) fn create(&self, owner: &str, wanted: Wanted) -> Result<UploadTicket, UploadError> {
         let said = wanted.said()?;
         let (most, media_type) = (said.most, said.expected.media_type.clone());
         let state = State::Open(said.store());
         let (id, expires_at) = self.add("upl_", owner, 0, said, state)?;
-        Ok(Ticket { id, media_type, expires_at, most })
+        Ok(UploadTicket { id, media_type, expires_at, most })
     }
 
     /// Binds an upload to what is returned.
-    pub(crate) fn lend(&self, id: &str) -> Lent {
-        Lent { store: self.clone(), id: id.to_owned(), may_return: false }
+    pub(crate) fn lend(&self, id: &str) -> UploadLease {
+        UploadLease { store: self.clone(), id: id.to_owned(), may_return: false }
     }
 
     /// How far an upload is.
@@ -285,7 +285,7 @@ impl Receiving {
         self.said.most
     }
 
-    /// Takes the next bytes. Waits for the disk.
+    /// MediaCapabilities the next bytes. Waits for the disk.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
         let length = bytes.len() as u64;
         let mut kept = self.store.lock();

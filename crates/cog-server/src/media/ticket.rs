@@ -20,7 +20,7 @@ pub(crate) struct Wanted {
 
 /// Where an upload goes.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct UploadTicket {
     pub(super) id: String,
     pub(super) media_type: Option<String>,
     pub(super) expires_at: SystemTime,
@@ -95,7 +95,7 @@ impl Wanted {
 }
 
 /// Supplement section 9.
-impl ToJson for Ticket {
+impl ToJson for UploadTicket {
     fn write_json(&self, w: &mut Writer<'_>) {
         let media_type = self.media_type.as_deref().unwrap_or("application/octet-stream");
         w.object(|w| {
@@ -111,7 +111,7 @@ impl ToJson for Ticket {
     }
 }
 
-impl Ticket {
+impl UploadTicket {
     /// What an input calls it.
     pub(crate) fn id(&self) -> &str {
         &self.id

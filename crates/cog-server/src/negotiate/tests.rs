@@ -16,7 +16,7 @@ fn delivery(
         .map(|(name, value)| (header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
         .collect();
     let options = Options::read(Value::parse(options).unwrap().node()).unwrap();
-    let wishes = Wishes { headers: &headers, query: Some(query), options: &options };
+    let wishes = ResponsePreference { headers: &headers, query: Some(query), options: &options };
     wishes.delivery(mode).map_err(|fault| fault.into_envelope().error().unwrap().code.to_string())
 }
 

@@ -12,7 +12,7 @@ use super::{
     Options,
     recovery::{self, Recovery},
 };
-use crate::{ServerSettings, fault::Fault, guard};
+use crate::{ServerSettings, error::ApiError, guard};
 
 /// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (docs/spec/http.md).
 #[derive(Debug)]
@@ -40,7 +40,11 @@ pub(crate) struct RunBody {
 ///
 /// # Errors
 /// 415 for another content type, 413 E1005 for too much, 400 E1000 for what is no JSON, with line and column.
-pub(crate) async fn read(headers: &HeaderMap, body: Body, settings: &ServerSettings) -> Result<Bytes, Fault> {
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    body: Body,
+    settings: &ServerSettings,
+) -> Result<Bytes, ApiError> {
     if !is_json(headers) {
         return Err(not_json(headers));
     }
@@ -52,12 +56,12 @@ impl ExecuteBody {
     ///
     /// # Errors
     /// E1000 to E1003, with the path.
-    pub(crate) fn parse(body: &[u8], of_headers: Option<Recovery>) -> Result<Self, Fault> {
+    pub(crate) fn parse(body: &[u8], of_headers: Option<Recovery>) -> Result<Self, ApiError> {
         Self::of(&object(body)?, of_headers)
     }
 
     /// The same of a body that was parsed.
-    pub(crate) fn of(value: &Value, of_headers: Option<Recovery>) -> Result<Self, Fault> {
+    pub(crate) fn of(value: &Value, of_headers: Option<Recovery>) -> Result<Self, ApiError> {
         only(value.node(), "", &["input", "_options", "_recovery"])?;
         let of_body = value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
         let recovery = of_body.or(of_headers);
@@ -75,7 +79,7 @@ impl RunBody {
     ///
     /// # Errors
     /// E1000 to E1003, with the path.
-    pub(crate) fn parse(body: &[u8]) -> Result<Self, Fault> {
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
         let value = object(body)?;
         only(value.node(), "", &["module", "args", "input", "provider", "model"])?;
         let Some(module) = text(&value, "module")? else {
@@ -103,41 +107,41 @@ pub(crate) fn only(node: Node<'_>, place: &str, keys: &[&str]) -> Result<(), Err
 }
 
 /// Reads a JSON object.
-pub(crate) fn object(body: &[u8]) -> Result<Value, Fault> {
+pub(crate) fn object(body: &[u8]) -> Result<Value, ApiError> {
     let limits = Limits::default().with_bytes(body.len() as u64);
     let value = Value::parse_within(body, limits).map_err(|error| syntax(body, &error))?;
     match value.is_object() {
         true => Ok(value),
-        false => Err(Fault::new(Code::TypeMismatch, "the body must be a JSON object")),
+        false => Err(ApiError::new(Code::TypeMismatch, "the body must be a JSON object")),
     }
 }
 
-fn syntax(body: &[u8], error: &cog_json::SyntaxError) -> Fault {
+fn syntax(body: &[u8], error: &cog_json::SyntaxError) -> ApiError {
     let message = if body.is_empty() {
         "the body is empty, and should be a JSON object".to_owned()
     } else {
         let place = error.position(&String::from_utf8_lossy(body));
         format!("the body is not JSON: {error} (line {}, column {})", place.line, place.column)
     };
-    Fault::new(Code::ParseError, message).with_status(StatusCode::BAD_REQUEST)
+    ApiError::new(Code::ParseError, message).with_status(StatusCode::BAD_REQUEST)
 }
 
-fn text(value: &Value, key: &str) -> Result<Option<String>, Fault> {
+fn text(value: &Value, key: &str) -> Result<Option<String>, ApiError> {
     match value.get(key).filter(|it| !it.is_null()) {
         None => Ok(None),
         Some(node) => match node.as_str() {
             Some(text) => Ok(Some(text.to_owned())),
-            None => Err(Fault::new(Code::TypeMismatch, format!("{key}: allowed: a text"))),
+            None => Err(ApiError::new(Code::TypeMismatch, format!("{key}: allowed: a text"))),
         },
     }
 }
 
-fn missing(key: &str, suggestion: &str) -> Fault {
-    Fault::new(Code::MissingRequiredField, format!("the body has no `{key}`")).suggest(suggestion)
+fn missing(key: &str, suggestion: &str) -> ApiError {
+    ApiError::new(Code::MissingRequiredField, format!("the body has no `{key}`")).suggest(suggestion)
 }
 
-fn wrong(message: &str) -> Fault {
-    Fault::new(Code::InvalidInput, message)
+fn wrong(message: &str) -> ApiError {
+    ApiError::new(Code::InvalidInput, message)
 }
 
 /// `application/json` or `application/…+json`. Nothing else: what a web page can send across origins without being
@@ -148,12 +152,12 @@ fn is_json(headers: &HeaderMap) -> bool {
     name == "application/json" || (name.starts_with("application/") && name.ends_with("+json"))
 }
 
-fn not_json(headers: &HeaderMap) -> Fault {
+fn not_json(headers: &HeaderMap) -> ApiError {
     let found = match headers.get(header::CONTENT_TYPE) {
         Some(value) => format!("`{}`", value.to_str().unwrap_or("?")),
         None => "none".to_owned(),
     };
-    Fault::new(Code::InvalidInput, format!("the content type is {found}; allowed: application/json"))
+    ApiError::new(Code::InvalidInput, format!("the content type is {found}; allowed: application/json"))
         .suggest("send the header Content-Type: application/json")
         .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }

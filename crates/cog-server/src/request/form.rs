@@ -14,23 +14,23 @@ use tokio::time::timeout;
 
 use super::object;
 use crate::{
-    fault::Fault,
+    error::ApiError,
     guard,
-    media::{Lent, Span, UploadError, Wanted, receive},
+    media::{Span, UploadError, UploadLease, Wanted, receive},
     state::App,
 };
 
 /// The parts that are JSON: the members of the body that is not a form.
 const JSON: [&str; 3] = ["input", "_options", "_recovery"];
 /// The most parts of a form; an input has ten media at most.
-const MOST: usize = 16;
+const MAX: usize = 16;
 
 /// A form, as the body that it stands for, and the files that came with it.
 pub(crate) struct Form {
     /// `{"input": …, "_options": …, "_recovery": …}`; each file stands in the input as an `upload_ref`.
     pub(crate) body: Value,
     /// The files, kept as long as this is.
-    pub(crate) files: Vec<Lent>,
+    pub(crate) files: Vec<UploadLease>,
 }
 
 /// A file of the form: where it stands in the input, and its upload.
@@ -56,15 +56,15 @@ pub(crate) async fn read_form(
     owner: &str,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Form, Fault> {
+) -> Result<Form, ApiError> {
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     let longest = app.settings.body_timeout;
     let (mut json, mut named) = (Vec::new(), Vec::new());
     let mut files = Files { app, owner, bytes: 0, lent: Vec::new() };
     while let Some(part) = next(&mut form, longest).await? {
-        if json.len() + named.len() == MOST {
-            return Err(wrong(&format!("the form has more than {MOST} parts")));
+        if json.len() + named.len() == MAX {
+            return Err(wrong(&format!("the form has more than {MAX} parts")));
         }
         let name = part.name().unwrap_or_default().to_owned();
         if JSON.contains(&name.as_str()) {
@@ -85,11 +85,11 @@ struct Files<'a> {
     owner: &'a str,
     /// How many have come.
     bytes: u64,
-    lent: Vec<Lent>,
+    lent: Vec<UploadLease>,
 }
 
 impl Files<'_> {
-    /// Takes one, and gives the id of its upload.
+    /// MediaCapabilities one, and gives the id of its upload.
     async fn take(&mut self, part: Body) -> Result<String, UploadError> {
         let max = self.app.settings.uploads.form_bytes as u64;
         let room = max.saturating_sub(self.bytes);
@@ -113,7 +113,7 @@ fn boundary(headers: &HeaderMap) -> Option<String> {
     parse_boundary(headers.get(header::CONTENT_TYPE)?.to_str().ok()?).ok()
 }
 
-async fn next(form: &mut Multipart<'static>, longest: Duration) -> Result<Option<Field<'static>>, Fault> {
+async fn next(form: &mut Multipart<'static>, longest: Duration) -> Result<Option<Field<'static>>, ApiError> {
     match timeout(longest, form.next_field()).await {
         Ok(Ok(part)) => Ok(part),
         Ok(Err(_)) => Err(wrong("the body is not the form that its content type says")),
@@ -122,7 +122,7 @@ async fn next(form: &mut Multipart<'static>, longest: Duration) -> Result<Option
 }
 
 /// The body that a form stands for.
-fn whole(json: &[(String, Value)], files: &[File]) -> Result<Value, Fault> {
+fn whole(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> {
     let part = |name: &str| json.iter().find(|(key, _)| key == name).map(|(_, value)| value.node());
     let input = part("input");
     if let Some((name, _)) = json
@@ -146,7 +146,7 @@ fn whole(json: &[(String, Value)], files: &[File]) -> Result<Value, Fault> {
 }
 
 /// That each file has a place of its own in the input.
-fn check(input: Option<Node<'_>>, files: &[File]) -> Result<(), Fault> {
+fn check(input: Option<Node<'_>>, files: &[File]) -> Result<(), ApiError> {
     for (at, file) in files.iter().enumerate() {
         let (key, is_list) = place(&file.name);
         let is_taken = |other: &File| place(&other.name).0 == key && !(is_list && other.name == file.name);
@@ -154,7 +154,7 @@ fn check(input: Option<Node<'_>>, files: &[File]) -> Result<(), Fault> {
         if key.is_empty() || is_again || input.is_some_and(|input| input.get(key).is_some()) {
             let name: String = file.name.chars().take(60).collect();
             let message = format!("the file `{}` has no place of its own in the input", name.escape_debug());
-            return Err(Fault::new(Code::InvalidInput, message)
+            return Err(ApiError::new(Code::InvalidInput, message)
                 .suggest("name each file as the input's member that it is, or NAME[] for one of a list"));
         }
     }
@@ -196,7 +196,7 @@ fn place(name: &str) -> (&str, bool) {
     name.strip_suffix("[]").map_or((name, false), |key| (key, true))
 }
 
-fn wrong(message: &str) -> Fault {
+fn wrong(message: &str) -> ApiError {
     ErrorBody::new(Code::InvalidInput, message)
         .suggest(
             "send the part `input` as JSON, and each file under the name of the input's member that it is",

@@ -9,7 +9,7 @@ use cog_json::{ToJson, Writer};
 
 use crate::{
     answer, capabilities,
-    fault::Fault,
+    error::ApiError,
     metrics::{self, Live},
     openapi::Refused,
     state::App,
@@ -46,7 +46,7 @@ pub(crate) async fn health() -> Response {
         Refused,
     )
 )]
-pub(crate) async fn ready(State(app): State<App>) -> Result<Response, Fault> {
+pub(crate) async fn ready(State(app): State<App>) -> Result<Response, ApiError> {
     app.guard.drain.check()?;
     Ok(answer::written(StatusCode::OK, "{\"status\":\"ready\"}\n"))
 }

@@ -1,11 +1,11 @@
 //! Modules as JSON. Where they lie on the disk is the operator's business and is not told.
 
 use cog_json::{ToJson, Value, Writer};
-use cog_module::{Listed, Module};
+use cog_module::{ListedModule, Module};
 use cog_spec::Manifest;
 
 /// A line of the list of modules.
-pub(super) struct Entry<'a>(pub(super) &'a Listed);
+pub(super) struct Entry<'a>(pub(super) &'a ListedModule);
 
 impl ToJson for Entry<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {

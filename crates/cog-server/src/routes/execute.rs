@@ -5,9 +5,9 @@ use axum::{
 
 use super::extract::Name;
 use crate::{
-    deliver::{Order, deliver},
-    fault::Fault,
-    negotiate::Wishes,
+    deliver::{ExecuteRequest, deliver},
+    error::ApiError,
+    negotiate::ResponsePreference,
     openapi::{Executed, ModeHeader, RecoveryHeaders, RunFailed},
     request::{self, ExecuteBody},
     state::{App, Caller},
@@ -36,7 +36,7 @@ pub(crate) async fn execute(
     Name(name): Name,
     caller: Caller,
     request: Request,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let client = caller.client.clone();
     let recovery = request::of_headers(&parts.headers)?;
@@ -49,7 +49,8 @@ pub(crate) async fn execute(
     };
     app.own(&mut body.options, &caller);
     let module = app.runtime.load_name(&name)?;
-    let wishes = Wishes { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
+    let wishes =
+        ResponsePreference { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = wishes.delivery(module.manifest.response.mode)?;
-    deliver(&app, Order { module, name, body, client, files }, delivery).await
+    deliver(&app, ExecuteRequest { module, name, body, client, files }, delivery).await
 }

@@ -5,7 +5,7 @@ use axum::{
 use cog_spec::Code;
 
 use crate::{
-    fault::Fault,
+    error::ApiError,
     guard::Client,
     state::{self, Caller},
 };
@@ -14,13 +14,13 @@ use crate::{
 pub(crate) struct Name(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {
-    type Rejection = Fault;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &S) -> Result<Self, Fault> {
+    async fn from_request_parts(parts: &mut Parts, app: &S) -> Result<Self, ApiError> {
         let params = RawPathParams::from_request_parts(parts, app).await;
         let name = params.ok().and_then(|params| params.iter().next().map(|(_, value)| value.to_owned()));
         name.map(Self).ok_or_else(|| {
-            Fault::new(Code::InvalidReference, "the path is not UTF-8")
+            ApiError::new(Code::InvalidReference, "the path is not UTF-8")
                 .suggest("a name is lower case letters, digits and hyphens")
         })
     }

@@ -8,7 +8,7 @@ use axum::{
 use super::{extract::Name, modules};
 use crate::{
     deliver,
-    fault::Fault,
+    error::ApiError,
     openapi::{Refused, RunFailed},
     request::{self, RunBody},
     state::{App, Caller},
@@ -26,7 +26,11 @@ use crate::{
         RunFailed,
     )
 )]
-pub(crate) async fn run(State(app): State<App>, caller: Caller, request: Request) -> Result<Response, Fault> {
+pub(crate) async fn run(
+    State(app): State<App>,
+    caller: Caller,
+    request: Request,
+) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let body = request::read(&parts.headers, body, &app.settings).await?;
     let mut body = RunBody::parse(&body)?;
@@ -62,6 +66,6 @@ pub(crate) async fn list(app: State<App>) -> Response {
         RunFailed,
     )
 )]
-pub(crate) async fn show(app: State<App>, name: Name) -> Result<Response, Fault> {
+pub(crate) async fn show(app: State<App>, name: Name) -> Result<Response, ApiError> {
     modules::show(app, name).await
 }

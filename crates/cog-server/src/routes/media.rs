@@ -9,7 +9,7 @@ use axum::{
 use super::extract::Name;
 use crate::{
     answer,
-    fault::Fault,
+    error::ApiError,
     guard::Client,
     media::{self, Span, Wanted},
     openapi::Refused,
@@ -17,7 +17,7 @@ use crate::{
     state::App,
 };
 
-/// Makes a place for an upload and says where its bytes go.
+/// MediaSink a place for an upload and says where its bytes go.
 #[utoipa::path(
     post,
     path = "/v1/media/upload-url",
@@ -35,7 +35,7 @@ pub(crate) async fn create(
     State(app): State<App>,
     client: Client,
     request: Request,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let body = request::read(&parts.headers, body, &app.settings).await?;
     let wanted = Wanted::read(&request::object(&body)?)?;
@@ -47,7 +47,7 @@ pub(crate) async fn create(
     Ok(response)
 }
 
-/// Takes the bytes of an upload, all of them or, by `Content-Range`, the next part of them.
+/// MediaCapabilities the bytes of an upload, all of them or, by `Content-Range`, the next part of them.
 #[utoipa::path(
     put,
     path = "/v1/media/uploads/{id}",
@@ -76,7 +76,7 @@ pub(crate) async fn upload(
     Name(id): Name,
     client: Client,
     request: Request,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let span = Span::of(&parts.headers)?;
     let whose = (id.as_str(), client.owner());
@@ -116,6 +116,6 @@ pub(crate) async fn show(
     client: Client,
     method: Method,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     Ok(media::serve(&app.media, (&id, &client.owner()), &method, &headers)?)
 }

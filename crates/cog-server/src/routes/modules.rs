@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     answer,
-    fault::Fault,
+    error::ApiError,
     openapi::{Refused, RunFailed},
     state::App,
 };
@@ -40,7 +40,7 @@ pub(crate) async fn list(State(app): State<App>) -> Response {
         RunFailed,
     )
 )]
-pub(crate) async fn show(State(app): State<App>, Name(name): Name) -> Result<Response, Fault> {
+pub(crate) async fn show(State(app): State<App>, Name(name): Name) -> Result<Response, ApiError> {
     let module = app.runtime.load_name(&name)?;
     Ok(answer::json(StatusCode::OK, &Shown(&module)))
 }

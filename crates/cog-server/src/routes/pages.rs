@@ -9,7 +9,7 @@ use axum::{
 use cog_spec::Code;
 
 use super::extract::Name;
-use crate::{fault::Fault, negotiate::Accept, openapi, openapi::Refused};
+use crate::{error::ApiError, negotiate::Accept, openapi, openapi::Refused};
 
 /// Scripts, styles and requests of this origin alone.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -90,14 +90,14 @@ pub(crate) async fn docs() -> Response {
         Refused,
     )
 )]
-pub(crate) async fn asset(Name(name): Name) -> Result<Response, Fault> {
+pub(crate) async fn asset(Name(name): Name) -> Result<Response, ApiError> {
     let found = ASSETS.iter().find(|(file, ..)| *file == name);
     let (_, kind, body) = found.ok_or_else(no_file)?;
     Ok(text(kind, body))
 }
 
-fn no_file() -> Fault {
-    Fault::new(Code::InvalidReference, "there is no such file").with_status(StatusCode::NOT_FOUND)
+fn no_file() -> ApiError {
+    ApiError::new(Code::InvalidReference, "there is no such file").with_status(StatusCode::NOT_FOUND)
 }
 
 fn text(kind: &'static str, body: &'static str) -> Response {

@@ -9,7 +9,7 @@ use cog_spec::{Code, ErrorBody};
 use super::extract::Name;
 use crate::{
     answer,
-    fault::Fault,
+    error::ApiError,
     follow,
     guard::Client,
     negotiate::Accept,
@@ -31,7 +31,11 @@ use crate::{
         Refused,
     )
 )]
-pub(crate) async fn show(State(app): State<App>, Name(id): Name, client: Client) -> Result<Response, Fault> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Name(id): Name,
+    client: Client,
+) -> Result<Response, ApiError> {
     let info = app.sessions.get(&id, &client.owner()).ok_or_else(unknown)?;
     Ok(answer::json(StatusCode::OK, &info))
 }
@@ -50,7 +54,7 @@ pub(crate) async fn events(
     Name(id): Name,
     client: Client,
     headers: HeaderMap,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let from = match of_headers(&headers)? {
         Some((session, _)) if session != id => return Err(another(&session)),
         recovery => recovery.map(|(_, from)| from),
@@ -76,16 +80,16 @@ pub(crate) async fn cancel(
     State(app): State<App>,
     Name(id): Name,
     client: Client,
-) -> Result<Response, Fault> {
+) -> Result<Response, ApiError> {
     let info = app.sessions.cancel(&id, &client.owner()).ok_or_else(unknown)?;
     Ok(answer::json(StatusCode::OK, &info))
 }
 
-fn unknown() -> Fault {
+fn unknown() -> ApiError {
     ResumeError::Unknown.into_envelope().into()
 }
 
-fn another(session: &str) -> Fault {
+fn another(session: &str) -> ApiError {
     let session: String = session.chars().take(60).collect();
     let message = format!("the last event is of session `{}`, not of this one", session.escape_debug());
     ErrorBody::new(Code::CheckpointInvalid, message).into()

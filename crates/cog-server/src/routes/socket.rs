@@ -7,7 +7,7 @@ use cog_spec::Code;
 
 use super::extract::Name;
 use crate::{
-    fault::Fault,
+    error::ApiError,
     openapi::Refused,
     state::{App, Caller},
     transport::websocket::{Conversation, bounded},
@@ -36,7 +36,7 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Response> {
     let upgrade = upgrade.map_err(|error| not_a_socket(&error))?;
-    app.runtime.load_name(&name).map_err(|error| Fault::from(error).into_response())?;
+    app.runtime.load_name(&name).map_err(|error| ApiError::from(error).into_response())?;
     let upgrade = bounded(upgrade.protocols([PROTOCOL]), app.settings.max_message_bytes);
     Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, caller, name, socket).run()))
 }
@@ -51,7 +51,7 @@ fn not_a_socket(error: &WebSocketUpgradeRejection) -> Response {
         true => (StatusCode::UPGRADE_REQUIRED, "this route is a WebSocket".to_owned()),
         false => (StatusCode::BAD_REQUEST, format!("no WebSocket can be made of this request: {error}")),
     };
-    let fault = Fault::new(Code::InvalidInput, message)
+    let fault = ApiError::new(Code::InvalidInput, message)
         .suggest("open it as ws://…/ws, or POST to …/execute")
         .with_status(status);
     let mut response = fault.into_response();

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use cog_run::sessions::{Batch, Follower};
+use cog_run::sessions::{Batch, Subscriber};
 use futures_util::stream;
 use tokio::time::timeout;
 
@@ -11,14 +11,14 @@ use super::{Wire, ndjson, sse};
 /// heartbeat from time to time (ruling R50).
 pub(crate) struct Streamed {
     wire: Wire,
-    follower: Follower,
+    follower: Subscriber,
     heartbeat: Duration,
     /// What stands before the first chunk.
     head: &'static str,
 }
 
 impl Streamed {
-    pub(crate) fn new(wire: Wire, follower: Follower, heartbeat: Duration) -> Self {
+    pub(crate) fn new(wire: Wire, follower: Subscriber, heartbeat: Duration) -> Self {
         let head = match wire {
             Wire::Sse => sse::HEAD,
             Wire::Ndjson => "",

@@ -8,8 +8,8 @@ use std::ops::ControlFlow::{self, Break, Continue};
 use axum::extract::ws::{Message, WebSocket, close_code};
 use cog_json::{ToJson as _, Value};
 use cog_run::{
-    RunInput, Stop, StopReason,
-    sessions::{Batch, Follower},
+    CancelReason, Cancellation, RunInput,
+    sessions::{Batch, Subscriber},
 };
 use cog_spec::{Code, Envelope, ErrorBody};
 use tokio::time::{Instant, interval_at, timeout_at};
@@ -17,13 +17,13 @@ use tokio::time::{Instant, interval_at, timeout_at};
 pub(crate) use self::connection::bounded;
 use self::{
     connection::Connection,
-    frame::{Frame, Heard},
+    frame::{ClientFrame, Frame},
 };
 use crate::{
-    deliver::{self, Order},
-    fault::Fault,
+    deliver::{self, ExecuteRequest},
+    error::ApiError,
     follow::follow,
-    negotiate::{Delivery, Wishes},
+    negotiate::{Delivery, ResponsePreference},
     request::ExecuteBody,
     state::{App, Caller},
 };
@@ -70,17 +70,17 @@ impl Conversation {
                 return self.close(close_code::NORMAL, "idle").await;
             };
             match frame::hear(message) {
-                Heard::Frame(Frame::Run(body)) => return Continue(*body),
-                Heard::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
-                Heard::Frame(Frame::Cancel) if self.has_run => {}
-                Heard::Frame(Frame::Cancel) => self.tell(&nothing_to_cancel()).await?,
-                Heard::Fault(fault) => self.tell(&fault.into_envelope()).await?,
-                Heard::Nothing => {}
-                Heard::TooLarge => return self.too_large().await,
-                Heard::Broken(code) => return self.close(code, "").await,
-                Heard::Closed => return self.closed().await,
-                Heard::Unread => return self.unread(),
-                Heard::Gone => return Break(Gone),
+                ClientFrame::Frame(Frame::Run(body)) => return Continue(*body),
+                ClientFrame::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
+                ClientFrame::Frame(Frame::Cancel) if self.has_run => {}
+                ClientFrame::Frame(Frame::Cancel) => self.tell(&nothing_to_cancel()).await?,
+                ClientFrame::Invalid(fault) => self.tell(&fault.into_envelope()).await?,
+                ClientFrame::Nothing => {}
+                ClientFrame::TooLarge => return self.too_large().await,
+                ClientFrame::Broken(code) => return self.close(code, "").await,
+                ClientFrame::Closed => return self.closed().await,
+                ClientFrame::Unread => return self.unread(),
+                ClientFrame::Gone => return Break(Gone),
             }
         }
     }
@@ -101,28 +101,28 @@ impl Conversation {
         }
     }
 
-    async fn refuse(&mut self, fault: Fault) -> Flow {
-        if let Fault::Refused(refusal) = &fault {
+    async fn refuse(&mut self, fault: ApiError) -> Flow {
+        if let ApiError::Refused(refusal) = &fault {
             self.app.guard.metrics.http.refused(refusal.reason().as_str());
         }
         self.tell(&fault.into_envelope()).await
     }
 
-    fn order(&self, mut body: ExecuteBody) -> Result<(Order, Delivery), Fault> {
+    fn order(&self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {
         self.app.guard.drain.check()?;
         self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.runtime.load_name(&self.name)?;
         // Whoever opens a WebSocket asks for a stream, if the body does not say otherwise.
-        let wishes = Wishes { headers: &frame::STREAM, query: None, options: &body.options };
+        let wishes = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = wishes.delivery(module.manifest.response.mode)?;
         self.app.own(&mut body.options, &self.caller);
         let client = self.caller.client.clone();
-        let order = Order { module, name: self.name.clone(), body, client, files: Vec::new() };
+        let order = ExecuteRequest { module, name: self.name.clone(), body, client, files: Vec::new() };
         Ok((order, delivery))
     }
 
     /// Sends a session's chunks, and hears what the client says meanwhile.
-    async fn follow(&mut self, mut follower: Follower) -> Flow {
+    async fn follow(&mut self, mut follower: Subscriber) -> Flow {
         self.has_run = true;
         let heartbeat = self.app.settings.heartbeat;
         let mut beat = interval_at(Instant::now() + heartbeat, heartbeat);
@@ -137,7 +137,7 @@ impl Conversation {
                     }
                 },
                 message = self.socket.receive() => match frame::hear(message) {
-                    Heard::Frame(Frame::Cancel) => {
+                    ClientFrame::Frame(Frame::Cancel) => {
                         self.app.sessions.cancel(follower.session_id(), &self.caller.client.owner());
                     }
                     heard => self.meanwhile(heard).await?,
@@ -148,10 +148,10 @@ impl Conversation {
     }
 
     /// Sends one envelope, and hears what the client says meanwhile.
-    async fn whole(&mut self, order: Order, delivery: Delivery) -> Flow {
+    async fn whole(&mut self, order: ExecuteRequest, delivery: Delivery) -> Flow {
         self.has_run = true;
-        let Order { module, body: ExecuteBody { input, mut options, .. }, .. } = order;
-        let stop = Stop::new();
+        let ExecuteRequest { module, body: ExecuteBody { input, mut options, .. }, .. } = order;
+        let stop = Cancellation::new();
         options.run.stop = stop.clone();
         options.run.warnings.extend(delivery.warning());
         let app = self.app.clone();
@@ -161,7 +161,7 @@ impl Conversation {
             tokio::select! {
                 envelope = &mut run => return self.tell(&envelope).await,
                 message = self.socket.receive() => match frame::hear(message) {
-                    Heard::Frame(Frame::Cancel) => stop.now(StopReason::Cancelled),
+                    ClientFrame::Frame(Frame::Cancel) => stop.now(CancelReason::Cancelled),
                     heard => self.meanwhile(heard).await?,
                 },
             }
@@ -169,17 +169,17 @@ impl Conversation {
     }
 
     /// What is heard while a run goes on, but for `cancel`.
-    async fn meanwhile(&mut self, heard: Heard) -> Flow {
+    async fn meanwhile(&mut self, heard: ClientFrame) -> Flow {
         match heard {
-            Heard::Frame(Frame::Run(_)) => self.tell(&out_of_turn()).await,
-            Heard::Frame(Frame::Close) => self.close(close_code::NORMAL, "").await,
-            Heard::Fault(fault) => self.tell(&fault.into_envelope()).await,
-            Heard::TooLarge => self.too_large().await,
-            Heard::Broken(code) => self.close(code, "").await,
-            Heard::Closed => self.closed().await,
-            Heard::Unread => self.unread(),
-            Heard::Gone => Break(Gone),
-            Heard::Frame(Frame::Cancel) | Heard::Nothing => Continue(()),
+            ClientFrame::Frame(Frame::Run(_)) => self.tell(&out_of_turn()).await,
+            ClientFrame::Frame(Frame::Close) => self.close(close_code::NORMAL, "").await,
+            ClientFrame::Invalid(fault) => self.tell(&fault.into_envelope()).await,
+            ClientFrame::TooLarge => self.too_large().await,
+            ClientFrame::Broken(code) => self.close(code, "").await,
+            ClientFrame::Closed => self.closed().await,
+            ClientFrame::Unread => self.unread(),
+            ClientFrame::Gone => Break(Gone),
+            ClientFrame::Frame(Frame::Cancel) | ClientFrame::Nothing => Continue(()),
         }
     }
 

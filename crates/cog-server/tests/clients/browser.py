@@ -89,7 +89,7 @@ class Browser:
         find("token").send_keys(token + "\n")
         return asked
 
-    def run_a_module(self, module, key, source, picture=None):
+    def run_a_module(self, module, key, source, image=None):
         """Fills in the form of the first page as a person does; the state that is shown at the end, and the fields."""
         find = lambda name: self.driver.find_element(By.ID, name)
         wait = WebDriverWait(self.driver, LONG)
@@ -100,12 +100,12 @@ class Browser:
         find("input").send_keys(source)
         find("start").click()
         wait.until(lambda _: "Confidence" in find("state").text)
-        if picture:
-            self.driver.save_screenshot(picture)
+        if image:
+            self.driver.save_screenshot(image)
         return find("state").text, [field.text for field in find("fields").find_elements(By.TAG_NAME, "dt")]
 
-    def pictures(self):
-        """The sizes of the pictures among the fields, once all of them are there."""
+    def images(self):
+        """The sizes of the images among the fields, once all of them are there."""
         images = lambda: self.driver.find_elements(By.CSS_SELECTOR, "#fields img")
         sizes = lambda: [(image.get_property("naturalWidth"), image.get_property("naturalHeight")) for image in images()]
         return WebDriverWait(self.driver, LONG).until(lambda _: (found := sizes()) and (0, 0) not in found and found)
@@ -119,11 +119,11 @@ class Browser:
         wait.until(lambda _: find("state").text.startswith(("Uploaded", "E")))
         return find("state").text, find("input").get_property("value")
 
-    def articles(self, picture=None):
+    def articles(self, image=None):
         """How many articles the page has, once it has any."""
         found = WebDriverWait(self.driver, LONG).until(lambda driver: driver.find_elements(By.TAG_NAME, "article"))
-        if picture:
-            self.driver.save_screenshot(picture)
+        if image:
+            self.driver.save_screenshot(image)
         return len(found)
 
 

@@ -167,11 +167,11 @@ def tokens_and_origins(page):
             print(f"  token and origin, {place}: {'may ask' if may else 'may not'}", flush=True)
 
 
-def pages(page, pictures):
+def pages(page, images):
     """The server's own pages: a person runs a module, and reads the reference. Nothing breaks their policy."""
     with serve() as address:
         page.complaints()
-        where = lambda name: pictures and os.path.join(pictures, name)
+        where = lambda name: images and os.path.join(images, name)
         shown, fields = page.at(address + "/").run_a_module("m", "query", '{"query": "why?"}', where("run.png"))
         assert "Confidence 0.95, risk low" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
         assert page.at(address + "/docs").articles(where("docs.png")) > 30
@@ -188,38 +188,38 @@ def pages(page, pictures):
 
 
 def uploaded(page):
-    """A person uploads a picture in the page, and sees the streamed answer to it."""
-    with tempfile.NamedTemporaryFile(suffix=".gif") as picture:
-        picture.write(PIXEL)
-        picture.flush()
-        told, filled = page.upload(picture.name)
+    """A person uploads an image in the page, and sees the streamed answer to it."""
+    with tempfile.NamedTemporaryFile(suffix=".gif") as image:
+        image.write(PIXEL)
+        image.flush()
+        told, filled = page.upload(image.name)
     assert "image/gif, %d bytes" % len(PIXEL) in told, told
     source = json.loads(filled)["photo"]
     assert source["type"] == "upload_ref" and source["upload_id"].startswith("upl_"), source
     body = json.dumps({"query": "what is it?", "photo": source})
     shown, fields = page.run_a_module("m", "photo", body)
     assert "Confidence 0.95" in shown and fields == ["data.result", "data.rationale"], (shown, fields)
-    print("  pages: a picture uploaded, the streamed answer to it shown", flush=True)
+    print("  pages: an image uploaded, the streamed answer to it shown", flush=True)
 
 
 def made(page):
-    """The page shows the picture that a run makes, though only who has the token may fetch it."""
+    """The page shows the image that a run makes, though only who has the token may fetch it."""
     with serve(reply={"text": DRAWN, "pieces": 5, "pause_ms": 8}, token=True) as address:
         page.at(address + "/").give(TOKEN)
         page.complaints()
         _, fields = page.run_a_module("m", "query", '{"query": "a pixel"}')
-        assert "data.picture" in fields, fields
-        assert page.pictures() == [(1, 1)] and page.complaints() == [], page.complaints()
+        assert "data.image" in fields, fields
+        assert page.images() == [(1, 1)] and page.complaints() == [], page.complaints()
         told = httpx.post(address + EXECUTE, headers=BEARER, json={"input": BODY["input"]}, timeout=60)
-        source = told.json()["data"]["picture"]
+        source = told.json()["data"]["image"]
         assert source["type"] == "url" and source["url"].startswith(address + "/v1/media/med_"), source
         for headers, status in [(BEARER, 200), ({}, 401), (BEARER | {"Range": "bytes=0-7"}, 206)]:
             assert httpx.get(source["url"], headers=headers).status_code == status, (headers, status)
-    print("  pages: a picture that was made, shown", flush=True)
+    print("  pages: an image that was made, shown", flush=True)
 
 
 def main():
-    pictures = next(iter(sys.argv[1:]), None)
+    images = next(iter(sys.argv[1:]), None)
     with chromium.browser() as page:
         with serve() as address:
             expected = without_a_browser(address)
@@ -228,7 +228,7 @@ def main():
         heartbeats(page, expected)
         cancelled(page)
         tokens_and_origins(page)
-        pages(page, pictures)
+        pages(page, images)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ SCHEMA = {
         "properties": {
             "result": {"type": "string"},
             "rationale": {"type": "string"},
-            "picture": {"$ref": "#/$defs/MediaOutput"},
+            "image": {"$ref": "#/$defs/MediaOutput"},
         },
     },
 }
@@ -47,11 +47,11 @@ modalities:
   input: [text, image]
   output: [text, image]
 """
-# The same with a picture: a PNG of one pixel.
+# The same with an image: a PNG of one pixel.
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-PICTURE = {"type": "base64", "media_type": "image/png", "data": PNG}
-DRAWN = ANSWER | {"data": ANSWER["data"] | {"picture": PICTURE}}
-# The smallest picture: one pixel.
+IMAGE = {"type": "base64", "media_type": "image/png", "data": PNG}
+DRAWN = ANSWER | {"data": ANSWER["data"] | {"image": IMAGE}}
+# The smallest image: one pixel.
 PIXEL = b"GIF87a\1\0\1\0\0\0\0,\0\0\0\0\1\0\1\0\0\2\2L\1\0;"
 BODY = {"input": {"query": "why?"}, "_options": {"response_mode": "streaming"}}
 
@@ -75,26 +75,26 @@ def serve(*flags, reply=None, token=False):
     """A server that runs the module `m`; its address."""
     script = json.dumps(reply or {"text": ANSWER, "pieces": 5, "pause_ms": 8})
     with contextlib.ExitStack() as stack:
-        folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        module = folder / "cognitive" / "modules" / "m"
+        directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        module = directory / "cognitive" / "modules" / "m"
         module.mkdir(parents=True)
         (module / "module.yaml").write_text(MANIFEST)
         (module / "prompt.md").write_text("Answer.")
         (module / "schema.json").write_text(json.dumps(SCHEMA))
-        (folder / "script").write_text(script)
-        (folder / "tokens").write_text(f"check:{TOKEN}\n")
+        (directory / "script").write_text(script)
+        (directory / "tokens").write_text(f"check:{TOKEN}\n")
         address = r"http://127\.0\.0\.1:\d+"
-        stdin = stack.enter_context(open(folder / "script"))
+        stdin = stack.enter_context(open(directory / "script"))
         mock = stack.enter_context(process([os.environ["COG_MOCK"]], address, stdin=stdin, stdout=subprocess.PIPE))
         command = [os.environ["COG"], "serve", "--port", "0", "--provider", "openai", *flags]
-        command += ["--token-file", str(folder / "tokens")] if token else []
+        command += ["--token-file", str(directory / "tokens")] if token else []
         environment = {
             "PATH": os.environ["PATH"],
-            "HOME": str(folder),
+            "HOME": str(directory),
             "OPENAI_API_KEY": "key",
             "OPENAI_BASE_URL": f"{mock}/v1",
         }
-        yield stack.enter_context(process(command, address, stderr=subprocess.PIPE, cwd=folder, env=environment))
+        yield stack.enter_context(process(command, address, stderr=subprocess.PIPE, cwd=directory, env=environment))
 
 
 @contextlib.contextmanager

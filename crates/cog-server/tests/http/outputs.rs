@@ -16,7 +16,7 @@ const TO_BASE64: &str = r#"{"input": {"query": "why?"}, "_options": {"media_outp
 fn drawn() -> Reply {
     Reply::text(format!(
         r#"{{"ok": true, "meta": {{"confidence": 0.9, "risk": "low", "explain": "e"}}, "data": {{
-            "picture": {{"type": "base64", "media_type": "image/png", "data": "{PNG}"}}, "rationale": "r"}}}}"#
+            "image": {{"type": "base64", "media_type": "image/png", "data": "{PNG}"}}, "rationale": "r"}}}}"#
     ))
 }
 
@@ -24,24 +24,24 @@ async fn drawing() -> Stage {
     Stage::start([drawn()]).await
 }
 
-/// The member of the picture of an envelope or of a last chunk.
-fn picture<'a>(answer: &'a Value, member: &str) -> Option<&'a str> {
+/// The member of the image of an envelope or of a last chunk.
+fn image<'a>(answer: &'a Value, member: &str) -> Option<&'a str> {
     let data = answer.get("data").or_else(|| answer.get("final")?.get("data"));
-    data.unwrap_or_else(|| panic!("no data: {answer}")).get("picture")?.get(member)?.as_str()
+    data.unwrap_or_else(|| panic!("no data: {answer}")).get("image")?.get(member)?.as_str()
 }
 
-/// That the answer's picture is at an address of the server, and there.
+/// That the answer's image is at an address of the server, and there.
 async fn is_at_the_server(stage: &Stage, answer: &Value) {
-    let url = picture(answer, "url").unwrap_or_else(|| panic!("no address: {answer}"));
+    let url = image(answer, "url").unwrap_or_else(|| panic!("no address: {answer}"));
     assert!(url.starts_with(&stage.url("/v1/media/med_")), "{url}");
-    assert_eq!((picture(answer, "type"), picture(answer, "data")), (Some("url"), None));
-    assert!(picture(answer, "expires_at").unwrap().ends_with('Z'));
+    assert_eq!((image(answer, "type"), image(answer, "data")), (Some("url"), None));
+    assert!(image(answer, "expires_at").unwrap().ends_with('Z'));
     let medium = stage.client.get(url).send().await.unwrap();
-    assert_eq!((medium.status().as_u16(), &medium.headers()["content-type"]), (200, &picture_type()));
+    assert_eq!((medium.status().as_u16(), &medium.headers()["content-type"]), (200, &image_type()));
     assert!(medium.bytes().await.unwrap().starts_with(b"\x89PNG"));
 }
 
-fn picture_type() -> reqwest::header::HeaderValue {
+fn image_type() -> reqwest::header::HeaderValue {
     reqwest::header::HeaderValue::from_static("image/png")
 }
 
@@ -75,15 +75,15 @@ async fn a_detached_run_leaves_what_it_makes_at_the_server() {
 async fn who_wants_the_bytes_has_them_in_the_answer() {
     let stage = drawing().await;
     let answer = envelope(stage.execute("draws", TO_BASE64).send().await.unwrap()).await;
-    assert_eq!((picture(&answer, "type"), picture(&answer, "data")), (Some("base64"), Some(PNG)));
-    assert_eq!(picture(&answer, "url"), None);
+    assert_eq!((image(&answer, "type"), image(&answer, "data")), (Some("base64"), Some(PNG)));
+    assert_eq!(image(&answer, "url"), None);
 }
 
 #[tokio::test]
 async fn where_there_is_no_room_nothing_is_lost_and_it_is_told() {
     let stage = Stage::with([drawn()], |settings| settings.uploads.per_client = 0).await;
     let answer = envelope(stage.execute("draws", BODY).send().await.unwrap()).await;
-    assert_eq!((picture(&answer, "type"), picture(&answer, "data")), (Some("base64"), Some(PNG)));
+    assert_eq!((image(&answer, "type"), image(&answer, "data")), (Some("base64"), Some(PNG)));
     let warnings = answer.get("_warnings").unwrap().to_string();
     assert!(warnings.contains("no room for more media: this client has as many as it may"), "{warnings}");
 }
@@ -98,7 +98,7 @@ async fn what_a_run_makes_is_for_who_asked_for_it_at_the_address_that_clients_kn
     let stage = stage.await;
     let answer = stage.execute("draws", BODY).bearer_auth(mine).send().await.unwrap();
     let answer = envelope(answer).await;
-    let path = picture(&answer, "url").unwrap().strip_prefix("https://cog.example/models").unwrap();
+    let path = image(&answer, "url").unwrap().strip_prefix("https://cog.example/models").unwrap();
     let asked = |token: &str| stage.client.get(stage.url(path)).bearer_auth(token);
     assert_eq!(asked(mine).send().await.unwrap().status(), 200);
     assert_eq!(failure(asked(yours)).await, (404, "E1019".to_owned()));

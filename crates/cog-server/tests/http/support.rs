@@ -32,14 +32,14 @@ const RESULT: &str = r#"{"type": "object", "required": ["result", "rationale"], 
     {"result": {"type": "string"}, "rationale": {"type": "string"}}}"#;
 
 /// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both; one that makes
-/// pictures, `draws`; and one that takes them, `sees`.
+/// images, `draws`; and one that takes them, `sees`.
 pub(crate) struct Stage {
     pub(crate) mock: Mock,
     pub(crate) address: String,
     pub(crate) client: reqwest::Client,
     pub(crate) stop: Option<oneshot::Sender<()>>,
     pub(crate) served: JoinHandle<Result<(), cog_server::SetupError>>,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Stage {
@@ -63,17 +63,17 @@ impl Stage {
         set: impl FnOnce(&mut ServerSettings),
     ) -> Self {
         let mock = Mock::start(replies);
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for (name, mode) in [("live", "streaming"), ("once", "sync"), ("either", "both")] {
-            module(&folder, name, mode);
+            module(&directory, name, mode);
         }
-        artist(&folder);
-        viewer(&folder);
+        artist(&directory);
+        viewer(&directory);
         let mut settings = ServerSettings::default();
         set(&mut settings);
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
         let media = MediaStore::new(settings.uploads.clone(), None);
-        let runtime = runtime(&mock, &folder, &media);
+        let runtime = runtime(&mock, &directory, &media);
         let server = Server::new(settings, runtime, sessions).with_media(media);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -82,7 +82,7 @@ impl Stage {
             let _ = stopped.await;
         }));
         let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        Self { mock, address, client, stop: Some(stop), served, _folder: folder }
+        Self { mock, address, client, stop: Some(stop), served, _directory: directory }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -111,7 +111,7 @@ pub(crate) fn begun() -> Reply {
     Reply::text(ANSWER).pieces(4).cut(6500).hang()
 }
 
-fn runtime(mock: &Mock, folder: &TempDir, media: &MediaStore) -> Runtime {
+fn runtime(mock: &Mock, directory: &TempDir, media: &MediaStore) -> Runtime {
     let vendor = Vendor::named("openai").unwrap();
     let base = mock.base_url(Wire::OpenAi);
     let settings = ProviderSettings::of(vendor, |name| match name {
@@ -120,34 +120,34 @@ fn runtime(mock: &Mock, folder: &TempDir, media: &MediaStore) -> Runtime {
         _ => None,
     });
     let provider = HttpProvider::new(vendor, ProviderSettings { retries: 0, ..settings }).unwrap();
-    let finder = Finder::new(folder.path(), Vec::new(), None);
+    let finder = Finder::new(directory.path(), Vec::new(), None);
     let access = Access { uploads: Some(Arc::new(media.clone())), ..Access::default() };
     let builder = Runtime::builder().provider(Arc::new(provider)).finder(finder).media(access);
     builder.timeout(Duration::from_secs(20)).build()
 }
 
-fn module(folder: &TempDir, name: &str, mode: &str) {
-    written(folder, name, &format!("response:\n  mode: {mode}\n"), (TEXT, RESULT));
+fn module(directory: &TempDir, name: &str, mode: &str) {
+    written(directory, name, &format!("response:\n  mode: {mode}\n"), (TEXT, RESULT));
 }
 
-/// A module that takes a picture: `input.photo`.
-fn viewer(folder: &TempDir) {
+/// A module that takes an image: `input.photo`.
+fn viewer(directory: &TempDir) {
     let input = r##"{"type": "object", "required": ["photo"], "properties":
         {"query": {"type": "string"}, "photo": {"$ref": "#/$defs/MediaInput"}}}"##;
     let manifest = "response:\n  mode: both\nmodalities:\n  input: [text, image]\n";
-    written(folder, "sees", manifest, (input, RESULT));
+    written(directory, "sees", manifest, (input, RESULT));
 }
 
-/// A module that makes pictures: `data.picture`, beside `data.rationale`.
-fn artist(folder: &TempDir) {
+/// A module that makes images: `data.image`, beside `data.rationale`.
+fn artist(directory: &TempDir) {
     let data = r##"{"type": "object", "required": ["rationale"], "properties":
-        {"picture": {"$ref": "#/$defs/MediaOutput"}, "rationale": {"type": "string"}}}"##;
+        {"image": {"$ref": "#/$defs/MediaOutput"}, "rationale": {"type": "string"}}}"##;
     let manifest = "response:\n  mode: both\nmodalities:\n  output: [text, image]\n";
-    written(folder, "draws", manifest, (TEXT, data));
+    written(directory, "draws", manifest, (TEXT, data));
 }
 
-fn written(folder: &TempDir, name: &str, more: &str, (input, data): (&str, &str)) {
-    let root = folder.path().join("cognitive/modules").join(name);
+fn written(directory: &TempDir, name: &str, more: &str, (input, data): (&str, &str)) {
+    let root = directory.path().join("cognitive/modules").join(name);
     std::fs::create_dir_all(&root).unwrap();
     let manifest = format!(
         "name: {name}\nversion: 1.0.0\nresponsibility: Answer a question\nexcludes: []\ntier: decision\n\

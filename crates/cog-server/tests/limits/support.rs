@@ -29,24 +29,24 @@ pub(crate) const LONG: Duration = Duration::from_secs(60);
 /// The vendor's key, which nobody may ever see.
 pub(crate) const KEY: &str = "sk-canary-0123456789";
 
-/// A server, its model, and the folder of its one module. It ends with the value.
+/// A server, its model, and the directory of its one module. It ends with the value.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) mock: Mock,
     pub(crate) http: Client,
     shutdown: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
-    _folder: TempDir,
+    _directory: TempDir,
 }
 
 impl Site {
     /// A server with these settings, whose model gives these replies, the last one for ever.
     #[expect(clippy::disallowed_methods, reason = "a client of the tests")]
     pub(crate) async fn start(settings: ServerSettings, replies: impl IntoIterator<Item = Reply>) -> Self {
-        let (mock, folder, metrics) = (Mock::start(replies), module(), Metrics::new());
+        let (mock, directory, metrics) = (Mock::start(replies), module(), Metrics::new());
         let runtime = Runtime::builder()
             .provider(Arc::new(Breaker::around(Arc::new(provider(&mock)), BreakerSettings::default())))
-            .finder(Finder::new(folder.path(), vec![folder.path().to_owned()], None))
+            .finder(Finder::new(directory.path(), vec![directory.path().to_owned()], None))
             .observer(Arc::new(metrics.clone()))
             .build();
         let sessions = Sessions::open(SessionSettings::default()).unwrap();
@@ -59,7 +59,7 @@ impl Site {
             let shutdown = async { drop(told.await) };
             server.serve(listener, shutdown).await.unwrap();
         });
-        Self { address, mock, http: Client::new(), shutdown: Some(shutdown), serving, _folder: folder }
+        Self { address, mock, http: Client::new(), shutdown: Some(shutdown), serving, _directory: directory }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -164,8 +164,8 @@ fn provider(mock: &Mock) -> impl Provider + use<> {
 
 #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]
 fn module() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let module = folder.path().join("m");
+    let directory = tempfile::tempdir().unwrap();
+    let module = directory.path().join("m");
     std::fs::create_dir(&module).unwrap();
     let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [guessing]\n\
                     response:\n  mode: both\n";
@@ -177,5 +177,5 @@ fn module() -> TempDir {
     std::fs::write(module.join("module.yaml"), manifest).unwrap();
     std::fs::write(module.join("prompt.md"), "Answer.").unwrap();
     std::fs::write(module.join("schema.json"), schema.to_string()).unwrap();
-    folder
+    directory
 }

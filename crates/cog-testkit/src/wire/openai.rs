@@ -16,7 +16,7 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
         None => {
             let pieces = reply.text_pieces();
             events.extend(pieces.iter().map(|piece| chunk(reply, &json!({ "content": piece }), None)));
-            if let Some(images) = images(reply) {
+            if let Some(images) = inline_images(reply) {
                 events.push(chunk(reply, &json!({ "content": "", "images": images }), None));
             }
         }
@@ -49,7 +49,7 @@ pub(super) fn whole(reply: &Reply) -> Value {
 }
 
 /// An `ImagesResponse`, whose only words are the prompt as it was understood.
-pub(super) fn pictures(reply: &Reply) -> Value {
+pub(super) fn images(reply: &Reply) -> Value {
     let (input, output) = reply.usage;
     let format = reply.media.first().and_then(|medium| medium.media_type.strip_prefix("image/"));
     let data = reply.media.iter().map(|medium| {
@@ -94,16 +94,16 @@ fn message(reply: &Reply) -> Map<String, Value> {
     });
     let always =
         [("role", json!("assistant")), ("content", json!(content)), ("refusal", json!(reply.refusal))];
-    let media = [("images", images(reply)), ("audio", audio)];
+    let media = [("images", inline_images(reply)), ("audio", audio)];
     let media = media.into_iter().filter_map(|(key, value)| Some((key, value?)));
     always.into_iter().chain(media).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Pictures as OpenRouter sends them.
-fn images(reply: &Reply) -> Option<Value> {
-    let pictures = reply.media.iter().filter(|medium| medium.media_type.starts_with("image/"));
+/// Images as OpenRouter sends them.
+fn inline_images(reply: &Reply) -> Option<Value> {
+    let found = reply.media.iter().filter(|medium| medium.media_type.starts_with("image/"));
     let images: Vec<Value> = (0_u32..)
-        .zip(pictures)
+        .zip(found)
         .map(|(index, medium)| {
             let url = format!("data:{};base64,{}", medium.media_type, medium.data);
             json!({ "type": "image_url", "image_url": { "url": url }, "index": index })

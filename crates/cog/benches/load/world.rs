@@ -23,7 +23,7 @@ const SCHEMA: &str = r#"{
 pub(crate) struct World {
     pub(crate) mock: Mock,
     pub(crate) server: Process,
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
 }
 
 /// Who is asked.
@@ -40,9 +40,9 @@ impl World {
     pub(crate) fn start() -> Self {
         cores::pin(cores::REST);
         let mock = Mock::start(|| cores::pin(cores::REST)).unwrap();
-        let folder = module();
-        let server = Self::serve(folder.path(), mock.address);
-        Self { mock, server, _folder: folder }
+        let directory = module();
+        let server = Self::serve(directory.path(), mock.address);
+        Self { mock, server, _directory: directory }
     }
 
     /// A mock that has the measured core for itself.
@@ -99,13 +99,13 @@ fn request(script: &str, streams: bool) -> Vec<u8> {
 }
 
 fn module() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let module = folder.path().join("load");
+    let directory = tempfile::tempdir().unwrap();
+    let module = directory.path().join("load");
     std::fs::create_dir(&module).unwrap();
     for (name, text) in
         [("module.yaml", MANIFEST), ("schema.json", SCHEMA), ("prompt.md", "Say something.\n")]
     {
         std::fs::write(module.join(name), text).unwrap();
     }
-    folder
+    directory
 }

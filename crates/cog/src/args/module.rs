@@ -118,7 +118,7 @@ pub(crate) struct NewArgs {
     pub(crate) tier: String,
     /// Directory to create the module in
     #[arg(long = "in", value_name = "DIR", default_value = ".")]
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 /// `cog migrate`.

@@ -6,7 +6,7 @@ use clap::{
     Args, ValueEnum,
     builder::{PossibleValuesParser, TypedValueParser},
 };
-use cog_spec::{ChunkType, OnViolation, UnknownWord};
+use cog_spec::{ChunkType, OnViolation, ParseEnumError};
 
 use super::{GenerationArgs, ModelArgs};
 
@@ -128,7 +128,7 @@ pub(crate) struct CheckArgs {
 }
 
 /// Parses one of `names`, which help and completion show.
-fn keyword<T: FromStr<Err = UnknownWord> + Clone + Send + Sync + 'static>(
+fn keyword<T: FromStr<Err = ParseEnumError> + Clone + Send + Sync + 'static>(
     names: &'static [&'static str],
 ) -> impl TypedValueParser<Value = T> {
     PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use cog_provider::{
-    BadChoice, Breaker, BreakerSettings, Choice, HttpProvider, Pace, Provider, Recording,
+    Breaker, BreakerSettings, Choice, HttpProvider, Pace, Provider, ProviderSelectError, Recording,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
 use cog_run::Providers;
@@ -17,9 +17,9 @@ use crate::settings::{Settings, Source};
 pub(super) enum Tape<'a> {
     /// Neither.
     Off,
-    /// Kept in this folder.
+    /// Kept in this directory.
     Record(&'a Path),
-    /// Played from this folder.
+    /// Played from this directory.
     Replay(&'a Path),
 }
 
@@ -42,13 +42,13 @@ pub(super) enum Rank {
 /// # Errors
 /// E4001: a name that nobody has, an address that cannot be asked, a cassette that cannot be used.
 pub(super) fn asked(settings: &Settings, tape: Tape<'_>) -> Result<Asked, ErrorBody> {
-    if let Tape::Replay(folder) = tape {
-        return replayed(settings, folder);
+    if let Tape::Replay(directory) = tape {
+        return replayed(settings, directory);
     }
     match (choice(settings)?, tape) {
         ((Choice::Vendor(first), others), Tape::Off) => in_order(settings, first, &others),
-        ((Choice::Vendor(vendor), others), Tape::Record(folder)) if others.is_empty() => {
-            recorded(settings, vendor, folder)
+        ((Choice::Vendor(vendor), others), Tape::Record(directory)) if others.is_empty() => {
+            recorded(settings, vendor, directory)
         }
         ((Choice::Offline, _), Tape::Off) => Ok(offline(settings)),
         ((Choice::Vendor(_), _), _) => {
@@ -114,7 +114,7 @@ fn any(settings: &Settings) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorB
     move |name| {
         let known = vendors.iter().find(|provider| provider.name() == name);
         known.cloned().ok_or_else(|| {
-            let unknown = BadChoice::Unknown { name: name.to_owned() };
+            let unknown = ProviderSelectError::Unknown { name: name.to_owned() };
             ErrorBody::new(Code::UnsupportedValue, unknown.to_string())
         })
     }
@@ -129,10 +129,10 @@ fn ready(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
     Arc::new(Breaker::around(Logged::over(Arc::new(provider)), breaker))
 }
 
-fn recorded(settings: &Settings, vendor: &'static Vendor, folder: &Path) -> Result<Asked, ErrorBody> {
+fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> Result<Asked, ErrorBody> {
     let provider = HttpProvider::new(vendor, settings_of(settings, vendor, Rank::First));
     let provider =
-        provider.and_then(|provider| provider.record(folder)).map_err(|error| ErrorBody::from(&error))?;
+        provider.and_then(|provider| provider.record(directory)).map_err(|error| ErrorBody::from(&error))?;
     let told =
         format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), by_proxy(settings));
     Ok(Asked { providers: Providers::one(ready(settings, provider)), told })
@@ -145,18 +145,17 @@ fn by_proxy(settings: &Settings) -> String {
 }
 
 /// The recording says whom it is of; the settings may say otherwise.
-fn replayed(settings: &Settings, folder: &Path) -> Result<Asked, ErrorBody> {
-    let recorded = Recording::read(folder).map_err(|error| ErrorBody::from(&error))?;
+fn replayed(settings: &Settings, directory: &Path) -> Result<Asked, ErrorBody> {
+    let recorded = Recording::read(directory).map_err(|error| ErrorBody::from(&error))?;
     let vendor = match choice(settings)? {
         (Choice::Vendor(vendor), _) if settings.provider.value.is_some() => vendor,
-        _ => {
-            Vendor::named(&recorded.provider).ok_or_else(|| unknown_recording(folder, &recorded.provider))?
-        }
+        _ => Vendor::named(&recorded.provider)
+            .ok_or_else(|| unknown_recording(directory, &recorded.provider))?,
     };
     let model = settings.model.value.clone().unwrap_or(recorded.model);
-    let told = format!("replaying {} ({}, model {})", folder.display(), vendor.name, named(&model));
+    let told = format!("replaying {} ({}, model {})", directory.display(), vendor.name, named(&model));
     let of_vendor = ProviderSettings { model: Some(model), ..settings_of(settings, vendor, Rank::First) };
-    let provider = HttpProvider::replay(vendor, of_vendor, folder, Pace::AtOnce)
+    let provider = HttpProvider::replay(vendor, of_vendor, directory, Pace::AtOnce)
         .map_err(|error| ErrorBody::from(&error))?;
     Ok(Asked { providers: Providers::one(ready(settings, provider)), told })
 }
@@ -178,9 +177,9 @@ fn cannot_record(message: &str) -> ErrorBody {
         .suggest("give one provider with --provider; `cog doctor --all` lists them")
 }
 
-fn unknown_recording(folder: &Path, provider: &str) -> ErrorBody {
+fn unknown_recording(directory: &Path, provider: &str) -> ErrorBody {
     let message =
-        format!("the recording {} is from `{provider}`, which is not a known provider", folder.display());
+        format!("the recording {} is from `{provider}`, which is not a known provider", directory.display());
     ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
 }
 

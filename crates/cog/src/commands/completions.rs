@@ -4,13 +4,13 @@ use clap::CommandFactory as _;
 
 use crate::{
     args::{Cli, CompletionsArgs},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
 };
 
 /// Prints the script for a shell, under the name by which the program was called.
-pub(crate) fn completions(args: &CompletionsArgs, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn completions(args: &CompletionsArgs, console: &Console) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), super::program(), &mut script);
     console.print(&String::from_utf8_lossy(&script))?;

@@ -4,14 +4,18 @@ use cog_json::{ToJson, Writer};
 
 use crate::{
     args::ConfigArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Table},
     settings::{Environment, Flags, Row, ServeSettings, Settings},
 };
 
 /// Prints every setting. A key is shown as `***`.
-pub(crate) fn config(args: &ConfigArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn config(
+    args: &ConfigArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let (_, of_server) = ServeSettings::read(&settings, |_| None)?;
     let mut rows = settings.rows();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use cog_json::{ToJson, Writer};
 use cog_provider::{
     HttpProvider, ProviderError,
-    vendors::{KeyNeed, VENDORS, Vendor},
+    vendors::{AuthRequirement, VENDORS, Vendor},
 };
 use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
@@ -19,8 +19,8 @@ use super::{
 };
 use crate::{
     args::DoctorArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Progress, Table, wrap},
     settings::{Environment, Flags, Settings},
 };
@@ -29,9 +29,13 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Asks each provider that is set up for its models, all at once.
-pub(crate) fn doctor(args: &DoctorArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn doctor(
+    args: &DoctorArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
-    let chosen = asking::chosen(&settings).map_err(|error| Fault::Body(Box::new(error)))?;
+    let chosen = asking::chosen(&settings).map_err(|error| CliError::Body(Box::new(error)))?;
     let progress = Progress::begin(console, "calling the providers");
     let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
     let done = running::wait(join_all(probes));
@@ -59,7 +63,9 @@ fn is_set_up(vendor: &Vendor, settings: &Settings) -> bool {
     let is_set = |names: &[&str]| names.iter().any(|name| settings.variable(name).is_some());
     let names = settings.provider.value.as_deref().unwrap_or_default().split(',');
     let is_named = names.into_iter().any(|name| name.trim() == vendor.name);
-    is_named || is_set(vendor.key_vars) || (vendor.key == KeyNeed::Optional && is_set(vendor.base_url_vars))
+    is_named
+        || is_set(vendor.key_vars)
+        || (vendor.key == AuthRequirement::Optional && is_set(vendor.base_url_vars))
 }
 
 /// What was found of one vendor.
@@ -128,8 +134,8 @@ impl Finding {
     /// The variable that sets the vendor up; of several addresses the vendor's own, which stands last.
     fn variable(&self) -> &'static str {
         let name = match self.vendor.key {
-            KeyNeed::Required => self.vendor.key_vars.first(),
-            KeyNeed::Optional => self.vendor.base_url_vars.last(),
+            AuthRequirement::Required => self.vendor.key_vars.first(),
+            AuthRequirement::Optional => self.vendor.base_url_vars.last(),
         };
         name.copied().unwrap_or_default()
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use cog_json::ToJson;
 use cog_module::files::{self, FileError};
 
-use crate::{args::OutputArgs, fault::Fault, output::Console};
+use crate::{args::OutputArgs, error::CliError, output::Console};
 
 /// Writes a value where the arguments say; on stdout with line breaks for a person, on one line for a
 /// program.
@@ -13,7 +13,7 @@ pub(crate) fn json(
     value: &(impl ToJson + ?Sized),
     args: &OutputArgs,
     console: &Console,
-) -> Result<(), Fault> {
+) -> Result<(), CliError> {
     match args.output.as_deref().filter(|path| !is_stdout(path)) {
         Some(path) => file(path, &text(value, args.pretty), console),
         None => Ok(console.print(&text(value, args.pretty || console.out().is_terminal))?),
@@ -21,13 +21,13 @@ pub(crate) fn json(
 }
 
 /// Writes a file, whole or not at all.
-pub(crate) fn file(path: &Path, text: &str, console: &Console) -> Result<(), Fault> {
+pub(crate) fn file(path: &Path, text: &str, console: &Console) -> Result<(), CliError> {
     let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
     bytes(path, text.as_bytes(), console)
 }
 
 /// Writes a file that is no text, whole or not at all.
-pub(crate) fn bytes(path: &Path, bytes: &[u8], console: &Console) -> Result<(), Fault> {
+pub(crate) fn bytes(path: &Path, bytes: &[u8], console: &Console) -> Result<(), CliError> {
     files::write_atomic(path, bytes).map_err(|source| unwritable(path, source))?;
     written(path, console);
     Ok(())
@@ -41,7 +41,7 @@ pub(crate) fn written(path: &Path, console: &Console) {
 }
 
 /// Looks before the work begins whether its result can be written where the arguments say.
-pub(crate) fn check(output: Option<&Path>) -> Result<(), Fault> {
+pub(crate) fn check(output: Option<&Path>) -> Result<(), CliError> {
     let Some(path) = output.filter(|path| !is_stdout(path)) else { return Ok(()) };
     files::check_writable(path).map_err(|source| unwritable(path, source))
 }
@@ -52,8 +52,8 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
 }
 
 /// That a file cannot be written.
-pub(crate) fn unwritable(path: &Path, source: FileError) -> Fault {
-    Fault::File { what: "cannot write the file", path: path.to_owned(), source }
+pub(crate) fn unwritable(path: &Path, source: FileError) -> CliError {
+    CliError::File { what: "cannot write the file", path: path.to_owned(), source }
 }
 
 fn text(value: &(impl ToJson + ?Sized), pretty: bool) -> String {

@@ -5,13 +5,13 @@ use cog_spec::{Code, Recoverable};
 
 use crate::{
     args::ErrorsArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Table, wrap},
 };
 
 /// Prints the table, or explains one code.
-pub(crate) fn errors(args: &ErrorsArgs, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn errors(args: &ErrorsArgs, console: &Console) -> Result<Exit, CliError> {
     match (args.code, args.format.is_json()) {
         (Some(code), true) => console.print_json(&Entry(code))?,
         (None, true) => console.print_json(&Code::ALL.iter().copied().map(Entry).collect::<Vec<_>>())?,

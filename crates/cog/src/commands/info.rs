@@ -14,14 +14,14 @@ use super::{
 };
 use crate::{
     args::InfoArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, wrap},
     settings::Environment,
 };
 
 /// Prints what a module says of itself, with every default resolved.
-pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let origin = default_finder(environment, console)?.find(&args.module)?;
     let module = cog_module::load(&origin)?;
     if args.format.is_json() {

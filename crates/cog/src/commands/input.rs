@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, io::Read as _, path::Path};
 
-use cog_json::{Limits, SyntaxKind, Value};
+use cog_json::{Limits, SyntaxErrorKind, Value};
 use cog_module::{
     Module,
     files::{self, FileError},
@@ -20,7 +20,7 @@ pub(super) use self::media::files as media_files;
 const LIMIT: u64 = 30 * 1024 * 1024;
 
 /// The most of a file's name that is told, in characters: it may be the input itself.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME: usize = 100;
 
 /// Reads the input that was given, with the media of the flags in their fields; an empty object where none was.
 ///
@@ -100,7 +100,7 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
         FileError::NotAFile => "use a regular file, or stdin: … | cog run MODULE -",
         _ => error.suggestion(),
     };
-    let shown: String = name.chars().take(LONGEST_NAME).collect();
+    let shown: String = name.chars().take(MAX_NAME).collect();
     let more = if shown.len() < name.len() { "…" } else { "" };
     ErrorBody::new(code, format!("cannot read the input {shown}{more}: {error}")).suggest(suggestion)
 }
@@ -111,7 +111,7 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
         let at = error.position(text);
         let message = format!("{name} is not JSON: line {}, column {}: {}", at.line, at.column, error.kind());
         let suggestion = match error.kind() {
-            SyntaxKind::TooDeep | SyntaxKind::TooMany => "reduce the nesting, or split the input",
+            SyntaxErrorKind::TooDeep | SyntaxErrorKind::TooMany => "reduce the nesting, or split the input",
             _ if looks_like_json(text) => "fix the JSON at this position",
             _ => "pass plain text with --args",
         };

@@ -1,20 +1,20 @@
 //! `cog list`: the modules that are found.
 
 use cog_json::{ToJson, Writer};
-use cog_module::Listed;
+use cog_module::ListedModule;
 use cog_spec::Manifest;
 
 use super::targets::{default_finder, whereabouts};
 use crate::{
     args::ListArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Table},
     settings::Environment,
 };
 
 /// Prints a line for each module; one that does not load says why.
-pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let listed = default_finder(environment, console)?.list();
     if args.format.is_json() {
         console.print_json(&listed.iter().map(Entry).collect::<Vec<_>>())?;
@@ -28,7 +28,7 @@ pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console)
     Ok(Exit::Ok)
 }
 
-fn cells(module: &Listed) -> [String; 6] {
+fn cells(module: &ListedModule) -> [String; 6] {
     let (version, format, tier, what) = match &module.manifest {
         Ok(manifest) => {
             let Manifest { version, format, tier, responsibility, .. } = manifest;
@@ -40,11 +40,11 @@ fn cells(module: &Listed) -> [String; 6] {
     [&module.name, version, format, tier, &whereabouts(&module.origin), &what].map(str::to_owned)
 }
 
-struct Entry<'a>(&'a Listed);
+struct Entry<'a>(&'a ListedModule);
 
 impl ToJson for Entry<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let Listed { name, origin, manifest, .. } = self.0;
+        let ListedModule { name, origin, manifest, .. } = self.0;
         w.object(|w| {
             w.field("name", name);
             w.field("path", origin.path_of("").to_string_lossy().as_ref());

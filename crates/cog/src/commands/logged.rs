@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cog_provider::{Asking, Formats, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{Formats, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
 use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, Secret};
 use futures_util::StreamExt as _;
 use tracing::{Level, debug, enabled, info};
@@ -58,7 +58,7 @@ impl Provider for Logged {
         self.0.check(request)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> Asking<'a> {
+    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             if let Ok(Some(wire)) = self.0.render(request) {
                 info!(method = wire.method, url = wire.url, bytes = wire.body.len(), "calling the provider");

@@ -4,13 +4,13 @@ use clap::CommandFactory as _;
 
 use crate::{
     args::{Cli, ManArgs},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
 };
 
 /// Prints the overview, or the page of one command, as roff.
-pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, CliError> {
     let mut cog = Cli::command().name(super::program());
     cog.build();
     let mut page = &cog;
@@ -23,8 +23,8 @@ pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, Fault> {
     Ok(Exit::Ok)
 }
 
-fn unknown(name: &str) -> Fault {
-    Fault::Usage {
+fn unknown(name: &str) -> CliError {
+    CliError::Usage {
         message: format!("unknown command `{name}`"),
         suggestion: Some("`cog help` lists the commands".to_owned()),
     }

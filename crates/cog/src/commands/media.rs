@@ -9,14 +9,14 @@ mod text;
 
 use crate::{
     args::{MediaArgs, MediaCommand},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
     settings::Environment,
 };
 
 /// Does the step that was typed.
-pub(crate) fn media(args: MediaArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn media(args: MediaArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match args.command {
         MediaCommand::Check(args) => check::check(&args, environment, console),
         MediaCommand::Probe(args) => probe::probe(&args, environment, console),

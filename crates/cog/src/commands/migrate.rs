@@ -11,8 +11,8 @@ use cog_module::{
 use super::targets::{default_finder, targets};
 use crate::{
     args::MigrateArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Paint},
     settings::Environment,
 };
@@ -23,7 +23,7 @@ pub(crate) fn migrate(
     args: &MigrateArgs,
     environment: Environment,
     console: &Console,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let finder = default_finder(environment, console)?;
     let (mut done, mut worst) = (Vec::new(), Exit::Ok);
     for origin in origins(&finder, args)? {
@@ -44,12 +44,12 @@ pub(crate) fn migrate(
 const NOTHING: &str = "no modules to migrate";
 
 /// The modules to migrate. `--all` leaves out those that are built in; a named one is refused later.
-fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, Fault> {
+fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, CliError> {
     let found = targets(finder, &args.modules, args.all)?.into_iter().map(|(_, origin)| origin);
-    Ok(found.filter(|origin| !args.all || matches!(origin, Origin::Folder(_))).collect())
+    Ok(found.filter(|origin| !args.all || matches!(origin, Origin::Directory(_))).collect())
 }
 
-fn one(origin: &Origin, args: &MigrateArgs) -> Result<Step, Fault> {
+fn one(origin: &Origin, args: &MigrateArgs) -> Result<Step, CliError> {
     let target = if args.to == "v2.2" { Target::V22 } else { Target::V25 };
     let migration = migrate::plan(origin, target)?;
     let backup = if args.dry_run { None } else { migration.apply(!args.no_backup)? };

@@ -4,18 +4,18 @@ use cog_module::scaffold;
 use cog_spec::Tier;
 
 use super::targets::default_finder;
-use crate::{args::NewArgs, exit::Exit, fault::Fault, output::Console, settings::Environment};
+use crate::{args::NewArgs, error::CliError, exit::Exit, output::Console, settings::Environment};
 
-/// Makes the module, prints its folder, and says what comes next.
-pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
-    let folder = match &args.from {
+/// MediaSink the module, prints its directory, and says what comes next.
+pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let directory = match &args.from {
         Some(from) => {
             let origin = default_finder(environment, console)?.find(from)?;
-            scaffold::copy(&args.folder, &args.name, &origin)?
+            scaffold::copy(&args.directory, &args.name, &origin)?
         }
-        None => scaffold::new(&args.folder, &args.name, args.tier()?)?,
+        None => scaffold::new(&args.directory, &args.name, args.tier()?)?,
     };
-    let shown = folder.strip_prefix(".").unwrap_or(&folder).display().to_string();
+    let shown = directory.strip_prefix(".").unwrap_or(&directory).display().to_string();
     console.print(&shown)?;
     let path = if shown.contains('/') { shown } else { format!("./{shown}") };
     console.note(&format!("next: edit {path}/prompt.md and schema.json, then `cog validate {path}`"));
@@ -23,7 +23,7 @@ pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -
 }
 
 impl NewArgs {
-    fn tier(&self) -> Result<Tier, Fault> {
-        self.tier.parse().map_err(|word: cog_spec::UnknownWord| Fault::usage(word.to_string()))
+    fn tier(&self) -> Result<Tier, CliError> {
+        self.tier.parse().map_err(|word: cog_spec::ParseEnumError| CliError::usage(word.to_string()))
     }
 }

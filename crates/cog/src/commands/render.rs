@@ -10,14 +10,18 @@ use super::{
 };
 use crate::{
     args::RenderArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Layout, wrap},
     settings::{Environment, Settings},
 };
 
 /// Prints messages and request; text for a person, JSON for a program.
-pub(crate) fn render(args: &RenderArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn render(
+    args: &RenderArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     emit::check(args.output.output.as_deref())?;
     let settings = Settings::load(args.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;

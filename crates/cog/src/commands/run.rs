@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cog_media::Delivery;
 use cog_module::Module;
-use cog_run::{ChunkStream, RunInput, RunOptions, Runtime, Stop};
+use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
 use cog_spec::{Envelope, ErrorBody};
 
 use super::{
@@ -13,14 +13,14 @@ use super::{
 };
 use crate::{
     args::{OutputArgs, RunArgs},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Layout, card},
     settings::{Environment, Flags, Settings},
 };
 
 /// Runs the module and prints its envelope, whatever happens.
-pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     if let Err(fault) = emit::check(args.output.output.as_deref()) {
         console.print_json(&Envelope::failure(fault.to_body()))?;
         return Err(fault);
@@ -76,8 +76,8 @@ impl Run<'_> {
     }
 
     /// One envelope.
-    fn answer(&self, ready: Ready) -> Result<Ended, Fault> {
-        let stop = Stop::new();
+    fn answer(&self, ready: Ready) -> Result<Ended, CliError> {
+        let stop = Cancellation::new();
         running::block_on(async {
             Ok(Ended::Answered(match self.begin(ready, stop.clone()) {
                 Ok(chunks) => streamed::follow(chunks, &stop, streamed::View::waiting(self.console)).await?,
@@ -87,7 +87,7 @@ impl Run<'_> {
     }
 
     /// Chunks, where the module streams; else one envelope that says so (ruling R55).
-    fn stream(&self, ready: Ready) -> Result<Ended, Fault> {
+    fn stream(&self, ready: Ready) -> Result<Ended, CliError> {
         if let Some(warning) = streamed::fallback(&ready.module) {
             let mut ended = self.answer(ready)?;
             if let Ended::Answered(envelope) = &mut ended {
@@ -95,7 +95,7 @@ impl Run<'_> {
             }
             return Ok(ended);
         }
-        let (module, stop) = (Arc::clone(&ready.module), Stop::new());
+        let (module, stop) = (Arc::clone(&ready.module), Cancellation::new());
         running::block_on(async {
             match self.begin(ready, stop.clone()) {
                 Ok(chunks) => {
@@ -108,7 +108,7 @@ impl Run<'_> {
     }
 
     /// Begins, and tells who is asked, unless the input is refused.
-    fn begin(&self, ready: Ready, stop: Stop) -> Result<ChunkStream, Box<Envelope>> {
+    fn begin(&self, ready: Ready, stop: Cancellation) -> Result<ChunkStream, Box<Envelope>> {
         let Ready { runtime, module, input, told } = ready;
         let started = runtime.execute_stream(&module, input, self.options(&module, stop));
         let advised =
@@ -120,17 +120,17 @@ impl Run<'_> {
 
     fn tape(&self) -> Tape<'_> {
         match (&self.args.record, &self.args.replay) {
-            (Some(folder), _) => Tape::Record(folder),
-            (_, Some(folder)) => Tape::Replay(folder),
+            (Some(directory), _) => Tape::Record(directory),
+            (_, Some(directory)) => Tape::Replay(directory),
             _ => Tape::Off,
         }
     }
 
-    fn options(&self, module: &Module, stop: Stop) -> RunOptions {
+    fn options(&self, module: &Module, stop: Cancellation) -> RunOptions {
         let RunArgs { stream, check, .. } = self.args;
         RunOptions {
             media: Some(running::access(module, &self.settings, &self.args.input.media)),
-            delivery: self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Folder),
+            delivery: self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory),
             strict: self.settings.strict.value,
             timeout: Some(self.settings.timeout.value),
             generation: self.args.generation.generation(),
@@ -144,7 +144,7 @@ impl Run<'_> {
     }
 
     /// Prints what was not yet told, and says how the program ends.
-    fn close(&self, ended: Ended) -> Result<Exit, Fault> {
+    fn close(&self, ended: Ended) -> Result<Exit, CliError> {
         let envelope = match ended {
             Ended::Answered(envelope) => {
                 self.print(&envelope)?;
@@ -167,7 +167,7 @@ impl Run<'_> {
     }
 
     /// A card for a person, JSON for a program; for a program what went wrong also on stderr.
-    fn print(&self, envelope: &Envelope) -> Result<(), Fault> {
+    fn print(&self, envelope: &Envelope) -> Result<(), CliError> {
         if self.console.out().is_terminal && self.is_shown() {
             return self.print_card(envelope);
         }
@@ -181,7 +181,7 @@ impl Run<'_> {
         self.console.is_watched() && !pretty && output.is_none()
     }
 
-    fn print_card(&self, envelope: &Envelope) -> Result<(), Fault> {
+    fn print_card(&self, envelope: &Envelope) -> Result<(), CliError> {
         let layout = Layout { paint: self.console.out().paint, width: self.console.width() };
         Ok(self.console.print(&card(envelope, self.module.as_deref(), layout))?)
     }
@@ -194,9 +194,9 @@ impl Run<'_> {
     }
 
     /// An answer that was paid for is not lost to a file that cannot be written.
-    fn emit(&self, envelope: &Envelope) -> Result<(), Fault> {
+    fn emit(&self, envelope: &Envelope) -> Result<(), CliError> {
         let written = emit::json(envelope, &self.args.output, self.console);
-        if matches!(written, Err(Fault::File { .. })) {
+        if matches!(written, Err(CliError::File { .. })) {
             self.console.print_json(envelope)?;
         }
         written

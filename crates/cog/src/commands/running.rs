@@ -43,16 +43,16 @@ pub(super) fn load(
     loaded
 }
 
-/// What a run of this module may open: files in its folder, in the working directory and under the operator's roots, those
+/// What a run of this module may open: files in its directory, in the working directory and under the operator's roots, those
 /// that flags name, and the addresses that the operator lets be fetched (docs/spec/media.md).
 pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -> Access {
-    let folder = match &module.origin {
-        Origin::Folder(folder) => folder.canonicalize().ok(),
+    let directory = match &module.origin {
+        Origin::Directory(directory) => directory.canonicalize().ok(),
         _ => None,
     };
-    let roots = [Some(PathBuf::from(".")), folder.clone()];
+    let roots = [Some(PathBuf::from(".")), directory.clone()];
     Access {
-        folder,
+        directory,
         fetcher: settings.media.fetcher(),
         by_address: settings.media.by_url.value,
         strip_metadata: settings.media.strip_metadata.value,

@@ -5,13 +5,13 @@ use cog_spec::Schema;
 use super::emit;
 use crate::{
     args::{SchemaArgs, SchemaName},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
 };
 
 /// Prints a schema as it stands in the repository.
-pub(crate) fn schema(args: &SchemaArgs, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn schema(args: &SchemaArgs, console: &Console) -> Result<Exit, CliError> {
     let text = text(args.name);
     match &args.output {
         Some(path) => emit::file(path, text, console)?,

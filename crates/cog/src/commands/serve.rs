@@ -11,14 +11,14 @@ use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 use super::{asking, running, signals::Signals};
 use crate::{
     args::ServeArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
     settings::{Environment, ServeSettings, Settings},
 };
 
 /// Serves until Ctrl-C or SIGTERM; at a second of them it ends at once.
-pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(args.model.flags(), environment, console)?;
     let (mut serving, _) = ServeSettings::read(&settings, |flag| args.settings.get(flag))?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
@@ -65,9 +65,9 @@ fn access(settings: &Settings, uploads: &MediaStore) -> Access {
 }
 
 /// The tokens of the file, where there is one.
-fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, Fault> {
+fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, CliError> {
     let Some(file) = file else { return Ok(None) };
-    let tokens = Tokens::open(file).map_err(|error| Fault::Usage {
+    let tokens = Tokens::open(file).map_err(|error| CliError::Usage {
         message: format!("--token-file {}: {error}", file.display()),
         suggestion: Some(error.suggestion().to_owned()),
     })?;
@@ -86,7 +86,7 @@ async fn until_told(
     listener: TcpListener,
     mut signals: Signals,
     console: &Console,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let (tell, told) = oneshot::channel::<()>();
     let mut tell = Some(tell);
     let mut serving = pin!(server.serve(listener, async { drop(told.await) }));
@@ -106,7 +106,7 @@ async fn until_told(
 
 fn cannot_keep(error: &SessionError) -> ErrorBody {
     ErrorBody::new(error.code(), format!("sessions cannot be kept: {error}"))
-        .suggest("choose another --state-dir, a folder of your own")
+        .suggest("choose another --state-dir, a directory of your own")
 }
 
 /// Lets the server have as many connections open as the system allows: the usual limit is 1,024 files.
@@ -136,8 +136,8 @@ fn events(workers: usize) -> Result<Events, ErrorBody> {
     })
 }
 
-fn cannot_serve(error: &SetupError) -> Fault {
-    Fault::Usage { message: error.to_string(), suggestion: Some(error.suggestion().to_owned()) }
+fn cannot_serve(error: &SetupError) -> CliError {
+    CliError::Usage { message: error.to_string(), suggestion: Some(error.suggestion().to_owned()) }
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> ErrorBody {

@@ -6,10 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cog_answer::Folder;
+use cog_answer::ChunkDirectory;
 use cog_json::ToJson as _;
 use cog_module::{Module, files};
-use cog_run::{ChunkStream, Stop, StopReason};
+use cog_run::{CancelReason, Cancellation, ChunkStream};
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, ResponseMode, Warning};
 use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
@@ -17,7 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::{emit, signals::Signals};
 use crate::{
     args::OutputArgs,
-    fault::Fault,
+    error::CliError,
     output::{Console, FRAME, Live, Plain, Progress},
 };
 
@@ -46,7 +46,7 @@ pub(super) fn fallback(module: &Module) -> Option<Warning> {
 pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
     let reason = |error: &ErrorBody| {
         let reason = error.details.as_ref()?.get("reason")?.as_str()?;
-        Some(reason == StopReason::Cancelled.as_str())
+        Some(reason == CancelReason::Cancelled.as_str())
     };
     envelope.error().and_then(reason) == Some(true)
 }
@@ -55,10 +55,10 @@ pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
 /// shown too.
 pub(super) async fn follow(
     mut chunks: ChunkStream,
-    stop: &Stop,
+    stop: &Cancellation,
     mut view: View<'_>,
-) -> Result<Envelope, Fault> {
-    let mut folder = Folder::new();
+) -> Result<Envelope, CliError> {
+    let mut directory = ChunkDirectory::new();
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut signals = Signals::new()?;
@@ -66,17 +66,17 @@ pub(super) async fn follow(
         tokio::select! {
             // In this order, so that signals are listened to before the first chunk is told.
             biased;
-            () = signals.next() => stop.now(StopReason::Cancelled),
+            () = signals.next() => stop.now(CancelReason::Cancelled),
             _ = frames.tick(), if view.is_drawn() => view.draw()?,
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { break };
                 view.see(&chunk)?;
-                folder.push(chunk);
+                directory.push(chunk);
             }
         }
     }
     view.close();
-    Ok(folder.finish())
+    Ok(directory.finish())
 }
 
 /// Where chunks are shown.
@@ -108,7 +108,7 @@ impl<'a> View<'a> {
     }
 
     /// The view for what stdout is, and for where the arguments say.
-    pub(super) fn open(output: &OutputArgs, console: &'a Console, module: &Module) -> Result<Self, Fault> {
+    pub(super) fn open(output: &OutputArgs, console: &'a Console, module: &Module) -> Result<Self, CliError> {
         let path = output.output.as_deref();
         Ok(match path.filter(|path| !emit::is_stdout(path)) {
             Some(path) => Self::File(ChunkFile::create(path, console)?),
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         })
     }
 
-    fn see(&mut self, chunk: &Chunk) -> Result<(), Fault> {
+    fn see(&mut self, chunk: &Chunk) -> Result<(), CliError> {
         match self {
             Self::Waiting(progress) => {
                 progress.see(chunk);
@@ -144,7 +144,7 @@ impl<'a> View<'a> {
         }
     }
 
-    fn draw(&mut self) -> Result<(), Fault> {
+    fn draw(&mut self) -> Result<(), CliError> {
         match self {
             Self::Live(live) => return Ok(live.draw()?),
             Self::Waiting(progress) => progress.draw(),
@@ -163,12 +163,12 @@ impl<'a> View<'a> {
 }
 
 impl<'a> ChunkFile<'a> {
-    fn create(path: &Path, console: &'a Console) -> Result<Self, Fault> {
+    fn create(path: &Path, console: &'a Console) -> Result<Self, CliError> {
         let file = files::create(path).map_err(|source| emit::unwritable(path, source))?;
         Ok(Self { console, path: path.to_owned(), file, progress: begin(console) })
     }
 
-    fn see(&mut self, chunk: &Chunk) -> Result<(), Fault> {
+    fn see(&mut self, chunk: &Chunk) -> Result<(), CliError> {
         self.progress.see(chunk);
         let written = self.file.write_all(line(chunk).as_bytes());
         written.map_err(|error| emit::unwritable(&self.path, error.into()))

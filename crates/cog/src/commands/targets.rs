@@ -3,7 +3,7 @@
 use cog_module::{Finder, Origin};
 
 use crate::{
-    fault::Fault,
+    error::CliError,
     output::Console,
     settings::{Environment, Flags, Settings},
 };
@@ -17,12 +17,12 @@ pub(super) fn finder(settings: &Settings) -> Finder {
 }
 
 /// The same for a command without settings of its own.
-pub(super) fn default_finder(environment: Environment, console: &Console) -> Result<Finder, Fault> {
+pub(super) fn default_finder(environment: Environment, console: &Console) -> Result<Finder, CliError> {
     Ok(finder(&Settings::load(Flags::default(), environment, console)?))
 }
 
 /// The modules that were named, or all of them, sorted by name.
-pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Vec<Target>, Fault> {
+pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Vec<Target>, CliError> {
     if all {
         let mut found = finder.origins();
         found.sort_by(|a, b| a.0.cmp(&b.0));
@@ -31,10 +31,10 @@ pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Ve
     named.iter().map(|name| Ok((name.clone(), finder.find(name)?))).collect()
 }
 
-/// Where a module comes from, for people: `built in`, or its folder.
+/// Where a module comes from, for people: `built in`, or its directory.
 pub(super) fn whereabouts(origin: &Origin) -> String {
     match origin {
-        Origin::Folder(folder) => folder.display().to_string(),
+        Origin::Directory(directory) => directory.display().to_string(),
         _ => "built in".to_owned(),
     }
 }

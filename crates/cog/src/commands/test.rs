@@ -15,16 +15,16 @@ use self::report::{CaseReport, Report, Suite, Verdict};
 use super::{emit, running, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Progress},
     settings::{Environment, Settings},
 };
 
 /// Runs the golden tests of the modules and reports on them.
-pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     if args.record && !args.model.names_provider() {
-        return Err(Fault::usage("--record requires a provider: `offline` calls no model"));
+        return Err(CliError::usage("--record requires a provider: `offline` calls no model"));
     }
     emit::check(args.output.as_deref())?;
     let settings = Settings::load(args.model.flags(), environment, console)?;
@@ -63,7 +63,7 @@ impl Bench<'_> {
     async fn suite(&self, name: String, origin: &Origin) -> Suite {
         let path = origin.path_of("").display().to_string();
         let asked = match origin {
-            Origin::Folder(_) => path.as_str(),
+            Origin::Directory(_) => path.as_str(),
             _ => name.as_str(),
         };
         match running::load(&self.runtime, asked, self.settings, self.console) {
@@ -86,7 +86,7 @@ impl Bench<'_> {
         reports
     }
 
-    fn print(&self, report: &Report) -> Result<(), Fault> {
+    fn print(&self, report: &Report) -> Result<(), CliError> {
         let text = match self.args.format {
             ReportFormat::Human => report.describe(self.console.out().paint),
             ReportFormat::Json => cog_json::ToJson::to_json(report),
@@ -101,7 +101,7 @@ impl Bench<'_> {
     /// Where the recording of a case stands; only a module on disk can have one written.
     fn cassette(&self, module: &Module, case: &golden::GoldenCase) -> Result<PathBuf, ErrorBody> {
         match (&module.origin, case.input_file.parent()) {
-            (Origin::Folder(_), Some(folder)) => Ok(folder.join(format!("{}.cassette", case.name))),
+            (Origin::Directory(_), Some(directory)) => Ok(directory.join(format!("{}.cassette", case.name))),
             _ => Err(built_in(module)),
         }
     }

@@ -5,8 +5,8 @@ use cog_module::{Level, Report, Severity};
 use super::targets::{default_finder, targets};
 use crate::{
     args::{LevelArgs, ValidateArgs},
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
     settings::Environment,
 };
@@ -16,7 +16,7 @@ pub(crate) fn validate(
     args: &ValidateArgs,
     environment: Environment,
     console: &Console,
-) -> Result<Exit, Fault> {
+) -> Result<Exit, CliError> {
     let finder = default_finder(environment, console)?;
     let level = level(args.level);
     let targets = targets(&finder, &args.modules, args.all)?;

@@ -5,14 +5,18 @@ use cog_answer::verify::{self, Verdict};
 use super::{input, targets::default_finder};
 use crate::{
     args::VerifyArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Paint},
     settings::Environment,
 };
 
 /// Checks a document, whoever produced it. Exit code 0 where it is valid, else 1.
-pub(crate) fn verify(args: &VerifyArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn verify(
+    args: &VerifyArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     let module = match &args.module {
         Some(name) => {
             let module = cog_module::load(&default_finder(environment, console)?.find(name)?)?;

@@ -7,7 +7,7 @@ use cog_json::ToJson;
 use super::{Paint, text::for_terminal};
 use crate::{
     args::{ColorChoice, Global, LogFormat},
-    settings::{Environment, Veil},
+    settings::{Environment, Redactor},
 };
 
 /// The width of text where the terminal does not tell one.
@@ -15,7 +15,7 @@ const WIDTH: usize = 80;
 /// Its rows, likewise.
 const HEIGHT: usize = 24;
 
-/// Takes back the line on which the cursor stands.
+/// MediaCapabilities back the line on which the cursor stands.
 pub(super) const ERASE_LINE: &str = "\r\x1b[2K";
 
 /// stdout and stderr, and how each may be written to.
@@ -27,7 +27,7 @@ pub(crate) struct Console {
     logs_json: bool,
     /// Whether a person looks at stdout, whose lines cannot be drawn anew.
     is_typewriter: bool,
-    veil: Veil,
+    veil: Redactor,
 }
 
 /// One of the two streams.
@@ -66,7 +66,7 @@ impl Console {
     }
 
     /// Masks keys on stderr. stdout is data and is not masked.
-    pub(super) fn veil(&self) -> &Veil {
+    pub(super) fn veil(&self) -> &Redactor {
         &self.veil
     }
 

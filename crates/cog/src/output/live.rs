@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cog_answer::Picture;
+use cog_answer::DataAccumulator;
 use cog_json::{Node, Path};
 use cog_module::Module;
 use cog_spec::{Chunk, Progress, ViolationNote};
@@ -64,7 +64,7 @@ impl<'a> Live<'a> {
         Self { console, view, screen: Screen::default(), begun: now, rests_until: now }
     }
 
-    /// Takes a chunk in; it is seen when the view is drawn next.
+    /// MediaCapabilities a chunk in; it is seen when the view is drawn next.
     pub(crate) fn see(&mut self, chunk: &Chunk) {
         self.view.see(chunk);
     }
@@ -97,7 +97,7 @@ struct View {
     paint: Paint,
     /// `code-reviewer 1.0.0 · decision`.
     title: String,
-    picture: Picture,
+    image: DataAccumulator,
     growing: Option<Path>,
     characters: usize,
     percent: u8,
@@ -116,7 +116,7 @@ impl View {
         Self {
             paint,
             title: printable(&format!("{} {}{tier}", manifest.name, manifest.version)),
-            picture: Picture::default(),
+            image: DataAccumulator::default(),
             growing: None,
             characters: 0,
             percent: 0,
@@ -139,7 +139,7 @@ impl View {
             Chunk::Progress(progress) => self.progress(progress),
             _ => {}
         }
-        self.picture.apply(chunk);
+        self.image.apply(chunk);
     }
 
     fn grow(&mut self, field: &str) {
@@ -167,7 +167,7 @@ impl View {
 
     /// What there was counts no more: the model is asked again, or what it said first was no answer yet.
     fn reset(&mut self) {
-        let had = self.picture.data().is_some();
+        let had = self.image.data().is_some();
         self.resets += u32::from(had);
         (self.growing, self.characters) = (None, 0);
         self.judgement.clear();
@@ -183,7 +183,7 @@ impl View {
         // A line as wide as the window would leave the cursor nowhere.
         let columns = columns.saturating_sub(1).clamp(1, WIDEST);
         let draft = Draft { paint: self.paint, columns, growing: self.growing.as_ref(), notes: &self.notes };
-        let mut tree = if columns < NARROWEST { Vec::new() } else { draft.lines(self.picture.data()) };
+        let mut tree = if columns < NARROWEST { Vec::new() } else { draft.lines(self.image.data()) };
         let room = rows.saturating_sub(3).max(1);
         if tree.len() > room {
             let hidden = tree.len() - room + 1;

@@ -13,7 +13,7 @@ use tracing_subscriber::{
 use super::{Console, console::ERASE_LINE, text::for_terminal};
 use crate::{
     args::{Global, LogFormat},
-    settings::Veil,
+    settings::Redactor,
 };
 
 /// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it.
@@ -45,7 +45,7 @@ pub(crate) fn start(global: &Global, console: &Console) {
 /// progress line, which is drawn anew below it.
 struct Safe {
     is_terminal: bool,
-    veil: Veil,
+    veil: Redactor,
 }
 
 impl Write for Safe {

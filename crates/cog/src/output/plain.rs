@@ -2,7 +2,7 @@
 
 use std::io;
 
-use cog_answer::Picture;
+use cog_answer::DataAccumulator;
 use cog_json::Value;
 use cog_spec::Chunk;
 
@@ -28,7 +28,7 @@ impl<'a> Plain<'a> {
 
 #[derive(Default)]
 struct Fields {
-    picture: Picture,
+    image: DataAccumulator,
     /// The string that grows.
     growing: Option<String>,
 }
@@ -39,7 +39,7 @@ impl Fields {
         if !matches!(chunk, Chunk::Delta { field, .. } if self.growing.as_ref() == Some(field)) {
             lines.extend(self.growing.take().and_then(|field| self.grown(&field)));
         }
-        self.picture.apply(chunk);
+        self.image.apply(chunk);
         match chunk {
             Chunk::Delta { field, .. } => self.growing = Some(field.clone()),
             Chunk::Snapshot { field: Some(field), data, .. } if field != "meta" => {
@@ -60,7 +60,7 @@ impl Fields {
     }
 
     fn grown(&self, field: &str) -> Option<String> {
-        Some(line(field, &Value::from(self.picture.at(field)?.clone())))
+        Some(line(field, &Value::from(self.image.at(field)?.clone())))
     }
 }
 

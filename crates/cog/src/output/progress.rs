@@ -24,7 +24,7 @@ const TICK: Duration = Duration::from_millis(100);
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
 /// The longest path that is shown, in characters.
-const LONGEST: usize = 40;
+const MAX_LEN: usize = 40;
 
 impl<'a> Progress<'a> {
     /// Begins the line with what is waited for.
@@ -39,7 +39,7 @@ impl<'a> Progress<'a> {
         self.console.err().is_terminal
     }
 
-    /// Takes in the field that arrives, and how much there is.
+    /// MediaCapabilities in the field that arrives, and how much there is.
     pub(crate) fn see(&mut self, chunk: &Chunk) {
         let field = match chunk {
             Chunk::Delta { field, delta, .. } => {
@@ -49,7 +49,7 @@ impl<'a> Progress<'a> {
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
             _ => return,
         };
-        let field: String = printable(field).chars().take(LONGEST).collect();
+        let field: String = printable(field).chars().take(MAX_LEN).collect();
         self.what = format!("{field} · {} characters", self.characters);
     }
 
@@ -67,7 +67,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// The picture of the wheel that turns while something is waited for.
+/// The image of the wheel that turns while something is waited for.
 pub(super) fn frame(elapsed: Duration) -> char {
     let turn = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
     FRAMES.get(turn % FRAMES.len()).copied().unwrap_or(' ')

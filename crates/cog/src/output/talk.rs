@@ -12,7 +12,7 @@ use crate::settings::Deprecated;
 
 /// Why something could not be done.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Complaint<'a> {
+pub(crate) struct ErrorReport<'a> {
     /// The code, where the specification has one.
     pub(crate) code: Option<&'a str>,
     /// What happened.
@@ -23,7 +23,7 @@ pub(crate) struct Complaint<'a> {
     pub(crate) help: Option<&'a str>,
 }
 
-impl<'a> From<&'a ErrorBody> for Complaint<'a> {
+impl<'a> From<&'a ErrorBody> for ErrorReport<'a> {
     fn from(error: &'a ErrorBody) -> Self {
         let code = Some(error.code.as_str());
         Self { code, message: &error.message, place: None, help: error.suggestion.as_deref() }
@@ -60,8 +60,8 @@ impl Console {
     }
 
     /// Tells why something could not be done: `error[E4006]: …`, the place, `help: …`.
-    pub(crate) fn complain(&self, complaint: &Complaint<'_>) {
-        let Complaint { code, message, place, help } = *complaint;
+    pub(crate) fn complain(&self, complaint: &ErrorReport<'_>) {
+        let ErrorReport { code, message, place, help } = *complaint;
         if self.logs_json() {
             return error!(code, place, help, "{message}");
         }

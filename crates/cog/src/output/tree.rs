@@ -5,7 +5,7 @@ use cog_json::{Kind, Node};
 use super::{Paint, text::printable, wrap};
 
 /// A text of more bytes than this without a space is for no eyes: a medium as base64.
-const LONGEST_WORD: usize = 1024;
+const MAX_WORD: usize = 1024;
 
 /// How a value is laid out.
 #[derive(Debug, Clone, Copy)]
@@ -76,7 +76,7 @@ impl Lines {
         let Some(text) = node.as_str().filter(|text| !text.is_empty()) else {
             return self.text.push_str(&format!("{}\n", paint.bold(node)));
         };
-        if text.len() > LONGEST_WORD && !text.contains(char::is_whitespace) {
+        if text.len() > MAX_WORD && !text.contains(char::is_whitespace) {
             let shown: String = text.chars().take(24).collect();
             let length = text.chars().count();
             return self.text.push_str(&format!("{}… ({length} characters)\n", printable(&shown)));

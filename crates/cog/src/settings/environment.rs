@@ -2,24 +2,24 @@
 
 use std::{collections::HashMap, ffi::OsString, path::PathBuf};
 
-use super::Veil;
+use super::Redactor;
 
 /// The environment variables of the process, read once. A blank variable counts as unset.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     variables: HashMap<OsString, OsString>,
-    veil: Veil,
+    veil: Redactor,
 }
 
 impl Environment {
     /// Reads the variables of the process.
     #[expect(clippy::disallowed_methods, reason = "this is the only place where variables are read")]
     pub(crate) fn of_process() -> Self {
-        Self { variables: std::env::vars_os().collect(), veil: Veil::default() }
+        Self { variables: std::env::vars_os().collect(), veil: Redactor::default() }
     }
 
     /// Returns the keys that stderr masks: those of the settings that are read from this environment.
-    pub(crate) fn veil(&self) -> &Veil {
+    pub(crate) fn veil(&self) -> &Redactor {
         &self.veil
     }
 
@@ -70,6 +70,6 @@ impl Environment {
 impl<const N: usize> From<[(&str, &str); N]> for Environment {
     fn from(variables: [(&str, &str); N]) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { variables, veil: Veil::default() }
+        Self { variables, veil: Redactor::default() }
     }
 }

@@ -225,7 +225,7 @@ mod tests {
     fn read(variables: &[(&str, &str)], file: &str) -> Result<Settings, String> {
         let home = tempfile::tempdir().unwrap();
         let file = ("config.toml".to_owned(), file.as_bytes().to_vec());
-        cog_module::files::write_folder(&home.path().join(".config/cog"), &[file]).unwrap();
+        cog_module::files::write_directory(&home.path().join(".config/cog"), &[file]).unwrap();
         let mut environment = Environment::from([("HOME", home.path().to_str().unwrap())]);
         variables.iter().for_each(|(name, value)| environment.set(name, value));
         Settings::read(Flags::default(), environment).map_err(|error| error.to_string())

@@ -83,7 +83,7 @@ mod tests {
     fn shown(variables: &[(&str, &str)], file: &str) -> (Vec<(String, String)>, Vec<Deprecated>) {
         let home = tempfile::tempdir().unwrap();
         let file = ("config.toml".to_owned(), file.as_bytes().to_vec());
-        cog_module::files::write_folder(&home.path().join(".config/cog"), &[file]).unwrap();
+        cog_module::files::write_directory(&home.path().join(".config/cog"), &[file]).unwrap();
         let mut environment = Environment::from([("HOME", home.path().to_str().unwrap())]);
         variables.iter().for_each(|(name, value)| environment.set(name, value));
         let settings = Settings::read(Flags::default(), environment).unwrap();

@@ -43,8 +43,8 @@ impl Settings {
             row("breaker_failures", &self.breaker_failures, count),
             row("breaker_reset_timeout", &self.breaker_reset_timeout, time),
             row("strict", &self.strict, |is_on| Shown::Switch(*is_on)),
-            row("modules", &self.modules, |folders| {
-                Shown::list(folders.iter().map(|folder| folder.display()))
+            row("modules", &self.modules, |directories| {
+                Shown::list(directories.iter().map(|directory| directory.display()))
             }),
         ];
         rows.extend(self.media.rows());

@@ -5,7 +5,7 @@ fn settings(variables: &[(&str, &str)], operator: Option<&str>) -> Result<Settin
     let home = tempfile::tempdir().unwrap();
     if let Some(text) = operator {
         let file = ("config.toml".to_owned(), text.as_bytes().to_vec());
-        cog_module::files::write_folder(&home.path().join(".config/cog"), &[file]).unwrap();
+        cog_module::files::write_directory(&home.path().join(".config/cog"), &[file]).unwrap();
     }
     let mut environment = Environment::from([("HOME", home.path().to_str().unwrap())]);
     for (name, value) in variables {
@@ -15,8 +15,8 @@ fn settings(variables: &[(&str, &str)], operator: Option<&str>) -> Result<Settin
 }
 
 fn project(text: &str) -> Result<Option<SettingsFile>, SettingsError> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("cog.toml");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cog.toml");
     cog_module::files::write_atomic(&path, text).unwrap();
     SettingsFile::read(path, Owner::Project)
 }

@@ -115,13 +115,13 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn a_module_reads_nothing_outside_its_folder() {
+fn a_module_reads_nothing_outside_its_directory() {
     let place = Place::new();
     place.copy_module("format-v22", "m").write("secret", "sk-canary");
     std::fs::remove_file(place.path().join("m/prompt.md")).unwrap();
     symlink("../secret", place.path().join("m/prompt.md")).unwrap();
     let output = place.cog(["render", "./m", "--args", "x"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("leads out of the folder"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("leads out of the directory"), "{}", stderr(&output));
     assert!(!stderr(&output).contains("canary") && !stdout(&output).contains("canary"));
 }

@@ -5,7 +5,7 @@ use crate::support::{Place, json, snapshot};
 /// A GIF of one pixel.
 const PIXEL: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
-fn pictures() -> Place {
+fn images() -> Place {
     let place = Place::new();
     place.write("pixel.gif", PIXEL).write("cut.gif", &PIXEL[..8]).write("notes.txt", "Hello");
     place
@@ -13,7 +13,7 @@ fn pictures() -> Place {
 
 #[test]
 fn media_are_told_by_what_they_are() {
-    snapshot!(pictures().cog([
+    snapshot!(images().cog([
         "media",
         "probe",
         "pixel.gif",
@@ -27,7 +27,7 @@ fn media_are_told_by_what_they_are() {
 
 #[test]
 fn each_medium_is_a_line_of_json() {
-    snapshot!(pictures().cog(["media", "probe", "pixel.gif", "notes.txt"]));
+    snapshot!(images().cog(["media", "probe", "pixel.gif", "notes.txt"]));
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn what_is_stripped_goes_into_a_file_or_to_stdout() {
 }
 
 #[test]
-fn what_is_no_picture_is_not_stripped() {
+fn what_is_no_image_is_not_stripped() {
     let place = Place::new();
     place.write("a.pdf", "%PDF-1.7\n");
     snapshot!(place.cog(["media", "strip", "a.pdf"]));

@@ -74,7 +74,7 @@ fn a_document_that_cannot_be_read_is_told() {
     snapshot!(place.cog(["media", "text", "a.pdf"]));
 }
 
-/// Two seconds of a test picture, with a tone.
+/// Two seconds of a test image, with a tone.
 fn film(place: &Place) {
     let inputs = "-loglevel error -f lavfi -i testsrc=d=2:s=64x48:r=10 -f lavfi -i sine=d=2 film.mp4";
     let made = Command::new("ffmpeg").args(inputs.split(' ')).current_dir(place.path()).status();

@@ -96,8 +96,8 @@ fn no_input_is_told_with_what_the_module_takes() {
 #[test]
 fn what_is_said_to_be_tried_works() {
     let place = Place::new();
-    place.copy_module("format-v22", "a folder/format-v22");
-    for module in ["code-reviewer", "task-prioritizer", "image-generator", "./a folder/format-v22"] {
+    place.copy_module("format-v22", "a directory/format-v22");
+    for module in ["code-reviewer", "task-prioritizer", "image-generator", "./a directory/format-v22"] {
         let refused = json(&place.cog(["run", module]).output().unwrap());
         let suggestion = refused["error"]["suggestion"].as_str().unwrap();
         let (_, tried) = suggestion.split_once("for example: cog ").unwrap();
@@ -145,7 +145,7 @@ fn pretty_and_a_file() {
 }
 
 #[test]
-fn a_file_in_a_folder_that_is_not_there() {
+fn a_file_in_a_directory_that_is_not_there() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);
     let args = ["run", "code-reviewer", "--args", "x", "--model", "m", "-o", "new/answer.json"];
@@ -155,7 +155,7 @@ fn a_file_in_a_folder_that_is_not_there() {
     for args in [["render", "code-reviewer", "--args", "x"], ["test", "code-reviewer", "--case", "1"]] {
         let output = place.cog(args.into_iter().chain(["-o", "new/x"])).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{args:?}");
-        assert!(stderr(&output).contains("there is no folder new"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("there is no directory new"), "{}", stderr(&output));
     }
 }
 

@@ -1,4 +1,4 @@
-//! An empty folder, and `cog` in it with no environment but what a test sets.
+//! An empty directory, and `cog` in it with no environment but what a test sets.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out files and look at what a command wrote")]
 
@@ -10,18 +10,18 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A folder that is home and working directory of the commands run in it.
+/// A directory that is home and working directory of the commands run in it.
 pub(crate) struct Place {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self { directory: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) -> &Self {
@@ -110,7 +110,7 @@ pub(crate) fn settings() -> insta::Settings {
     settings.add_filter(r#""session_id": ?"[^"]+""#, r#""session_id":"[SESSION]""#);
     settings.add_filter(r"\b\d+ ms\b", "[TIME]");
     settings.add_filter(r"http://127\.0\.0\.1:\d+", "[SERVER]");
-    settings.add_filter(r"/[\w/.-]*/\.tmp\w+", "[FOLDER]");
+    settings.add_filter(r"/[\w/.-]*/\.tmp\w+", "[DIRECTORY]");
     settings
 }
 

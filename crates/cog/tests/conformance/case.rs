@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::folder::{self, ModuleParts};
+use crate::directory::{self, ModuleParts};
 use crate::matching;
 use crate::model::Reply;
 use crate::scene::Scene;
@@ -32,7 +32,7 @@ pub(crate) struct Case {
     /// The lines of the checklist that it covers; read by `cargo xtask conformance`.
     #[serde(rename = "codes")]
     _codes: Vec<String>,
-    /// Folders of this workspace to copy: target, source.
+    /// Directories of this workspace to copy: target, source.
     #[serde(default)]
     copy: BTreeMap<String, String>,
     /// Changes to the base module, which then stands in `m`, or, for a server, in `cognitive/modules/m`.
@@ -66,7 +66,7 @@ pub(crate) struct Case {
     /// What must come out.
     #[serde(default)]
     expect: Map<String, Value>,
-    /// Further commands in the same folder, in order.
+    /// Further commands in the same directory, in order.
     #[serde(default)]
     steps: Vec<Step>,
     /// Files of this workspace that must contain these texts: pages, and the names of Rust tests.
@@ -82,10 +82,10 @@ impl Case {
         if steps.is_empty() {
             return if self.contains.is_empty() { Err("the case does nothing".to_owned()) } else { Ok(()) };
         }
-        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        self.fill(folder.path(), base, root)?;
+        let directory = tempfile::tempdir().map_err(|error| error.to_string())?;
+        self.fill(directory.path(), base, root)?;
         let replies: Vec<Reply> = self.reply.iter().chain(&self.replies).cloned().collect();
-        let mut scene = Scene::new(folder.path(), &replies, &base.reply);
+        let mut scene = Scene::new(directory.path(), &replies, &base.reply);
         if !self.site.is_empty() {
             scene.open(Site::start(&self.site)?);
         }
@@ -94,21 +94,21 @@ impl Case {
 
     fn fill(&self, target: &Path, base: &Base, root: &Path) -> Result<(), String> {
         for (name, source) in &self.copy {
-            folder::copy(&root.join(source), &target.join(name))?;
+            directory::copy(&root.join(source), &target.join(name))?;
         }
         if let Some(changes) = &self.module {
             let place = if self.serve.is_some() { "cognitive/modules/m" } else { "m" };
             base.module.changed(changes).write(&target.join(place))?;
         }
         for (name, changes) in &self.modules {
-            let folder = target.join("cognitive/modules").join(name);
-            base.module.changed(changes).named(name).write(&folder)?;
+            let directory = target.join("cognitive/modules").join(name);
+            base.module.changed(changes).named(name).write(&directory)?;
         }
         for (name, content) in &self.files {
             if content.is_null() {
-                folder::remove(&target.join(name))?;
+                directory::remove(&target.join(name))?;
             } else {
-                folder::write(&target.join(name), folder::bytes_of(content)?)?;
+                directory::write(&target.join(name), directory::bytes_of(content)?)?;
             }
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Case {
 
     fn check_contains(&self, root: &Path) -> Result<(), String> {
         for (path, texts) in &self.contains {
-            let found = folder::read(&root.join(path))?;
+            let found = directory::read(&root.join(path))?;
             let missing = matching::missing(&found, texts);
             if !missing.is_empty() {
                 return Err(format!("{path} does not contain {missing:?}"));

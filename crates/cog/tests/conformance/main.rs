@@ -1,12 +1,12 @@
-//! The conformance cases, one named test each: `cargo test -p cog --test conformance`.
+//! The conformance cases, one named test each: `cargo test -p cogn --test conformance`.
 //!
 //! `conformance/cases/GROUP.json` holds the cases of one group of the specification's checklist, as data. A case makes a
-//! folder, runs the `cog` binary in it, with a scripted model behind it where the case has a reply, and compares what
+//! directory, runs the `cog` binary in it, with a scripted model behind it where the case has a reply, and compares what
 //! comes out. docs/conformance-cases.md describes the form.
 
 mod case;
 mod chunks;
-mod folder;
+mod directory;
 mod http;
 mod matching;
 mod model;
@@ -68,10 +68,10 @@ fn judge(case: &Case, known_to_fail: Option<String>, base: &Base, root: &Path) -
 }
 
 /// The case files, by the name of their group.
-fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, String> {
-    let fault = |error| format!("{}: {error}", folder.display());
+fn files(directory: &Path) -> Result<BTreeMap<String, PathBuf>, String> {
+    let fault = |error| format!("{}: {error}", directory.display());
     let mut files = BTreeMap::new();
-    for entry in folder.read_dir().map_err(fault)? {
+    for entry in directory.read_dir().map_err(fault)? {
         let path = entry.map_err(fault)?.path();
         if let (Some(group), Some("json")) =
             (stem(&path), path.extension().and_then(|suffix| suffix.to_str()))
@@ -87,6 +87,6 @@ fn stem(path: &Path) -> Option<String> {
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<T, String> {
-    let text = folder::read(path)?;
+    let text = directory::read(path)?;
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Map, Value};
 
 use crate::chunks::{self, Arrived};
-use crate::folder;
+use crate::directory;
 use crate::matching::{differences, missing};
 use crate::scene::Scene;
 use crate::server::wait_until;
@@ -69,7 +69,7 @@ impl Outcome {
             "kinds" => differences(&chunks::kinds(chunks), expected),
             "events" => differences(&Value::from(self.arrived.events.clone()), expected),
             "heartbeats" => differences(&Value::from(self.arrived.heartbeats), expected),
-            "stream" => self.check_stream(scene.folder, expected),
+            "stream" => self.check_stream(scene.directory, expected),
             "folds" => self.check_fold(),
             "same_chunks" => scene.check_same(chunks),
             "distinct" => scene.check_distinct(&wanted),
@@ -89,16 +89,16 @@ impl Outcome {
             },
             "request_text" => absent(&self.last_request(), &wanted),
             "request_without" => present(&self.last_request(), &wanted),
-            "files" => files(scene.folder, expected),
+            "files" => files(scene.directory, expected),
             _ => vec!["no such expectation".to_owned()],
         };
         faults.into_iter().map(|fault| format!("{what}{fault}")).collect()
     }
 
     /// `cog verify` finds the stream to be one, and where it ends well, its chunks give exactly `final.data`.
-    fn check_stream(&self, folder: &Path, expected: &Value) -> Vec<String> {
+    fn check_stream(&self, directory: &Path, expected: &Value) -> Vec<String> {
         let chunks = &self.arrived.chunks;
-        let mut faults = differences(&verdict(folder, chunks), expected);
+        let mut faults = differences(&verdict(directory, chunks), expected);
         if let Some(data) = chunks.last().and_then(|end| end.get("data"))
             && chunks::applied(chunks).as_ref() != Some(data)
         {
@@ -137,10 +137,10 @@ impl Outcome {
 }
 
 /// What `cog verify` says of the chunks as a stream.
-fn verdict(folder: &Path, chunks: &[Value]) -> Value {
+fn verdict(directory: &Path, chunks: &[Value]) -> Value {
     let lines: String = chunks.iter().map(|chunk| format!("{chunk}\n")).collect();
-    let path = folder.join("stream-of-a-step.ndjson");
-    if let Err(error) = folder::write(&path, &lines) {
+    let path = directory.join("stream-of-a-step.ndjson");
+    if let Err(error) = directory::write(&path, &lines) {
         return Value::from(error);
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
@@ -173,10 +173,10 @@ fn present(found: &str, texts: &[String]) -> Vec<String> {
 }
 
 /// Files that must contain texts, or, with null, not be there.
-fn files(folder: &Path, expected: &Value) -> Vec<String> {
+fn files(directory: &Path, expected: &Value) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, expected) in expected.as_object().into_iter().flatten() {
-        match (folder::read(&folder.join(name)), expected.is_null()) {
+        match (directory::read(&directory.join(name)), expected.is_null()) {
             (Ok(_), true) => faults.push(format!(" {name}: is there")),
             (Ok(found), false) => {
                 faults.extend(absent(&found, &texts(expected)).iter().map(|fault| format!(" {name}{fault}")));

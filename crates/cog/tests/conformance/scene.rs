@@ -10,9 +10,9 @@ use crate::model::{Model, Reply};
 use crate::server::Server;
 use crate::site::Site;
 
-/// The folder, the model, the server, and what earlier steps left for later ones.
+/// The directory, the model, the server, and what earlier steps left for later ones.
 pub(crate) struct Scene<'a> {
-    pub(crate) folder: &'a Path,
+    pub(crate) directory: &'a Path,
     pub(crate) replies: &'a [Reply],
     pub(crate) base: &'a Value,
     /// The model of the server, or of the step.
@@ -28,10 +28,10 @@ pub(crate) struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// A folder, the case's replies, and the envelope that replies change.
-    pub(crate) fn new(folder: &'a Path, replies: &'a [Reply], base: &'a Value) -> Self {
+    /// A directory, the case's replies, and the envelope that replies change.
+    pub(crate) fn new(directory: &'a Path, replies: &'a [Reply], base: &'a Value) -> Self {
         Self {
-            folder,
+            directory,
             replies,
             base,
             model: None,
@@ -60,9 +60,9 @@ impl<'a> Scene<'a> {
         self.model.as_ref().map(Model::requests).unwrap_or_default()
     }
 
-    /// A text with `{folder}`, and `{name}` for what was kept under that name.
+    /// A text with `{directory}`, and `{name}` for what was kept under that name.
     pub(crate) fn filled(&self, text: &str) -> String {
-        let text = text.replace("{folder}", &self.folder.to_string_lossy());
+        let text = text.replace("{directory}", &self.directory.to_string_lossy());
         self.kept.iter().fold(text, |text, (name, value)| {
             let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             text.replace(&format!("{{{name}}}"), &shown)

@@ -19,11 +19,15 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it in a folder, and waits until it says where it listens.
-    pub(crate) fn start(folder: &Path, arguments: &[String], model: Option<&Model>) -> Result<Self, String> {
+    /// Starts it in a directory, and waits until it says where it listens.
+    pub(crate) fn start(
+        directory: &Path,
+        arguments: &[String],
+        model: Option<&Model>,
+    ) -> Result<Self, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
         command.arg("serve").args(["--port", "0"]).args(arguments);
-        command.current_dir(folder).env_clear().env("HOME", folder.join("home"));
+        command.current_dir(directory).env_clear().env("HOME", directory.join("home"));
         command.envs(model.map(Model::environment).into_iter().flatten());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;

@@ -9,7 +9,7 @@ use std::thread;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::folder;
+use crate::directory;
 
 /// What stands at a path.
 #[derive(Debug, Clone, Deserialize)]
@@ -63,7 +63,7 @@ impl Site {
 }
 
 fn response(page: &Page, host: &str) -> Result<Vec<u8>, String> {
-    let body = if page.body.is_null() { Vec::new() } else { folder::bytes_of(&page.body)? };
+    let body = if page.body.is_null() { Vec::new() } else { directory::bytes_of(&page.body)? };
     let mut response = format!("HTTP/1.1 {} x\r\nconnection: close\r\n", page.status);
     for (name, value) in &page.headers {
         response += &format!("{name}: {}\r\n", value.replace("{site}", &format!("http://{host}")));

@@ -47,7 +47,7 @@ pub(crate) struct CommandStep {
     /// `cog`, or `cogn`.
     #[serde(default)]
     pub(crate) program: Program,
-    /// Arguments of `cog`; `{folder}` stands for the case's folder.
+    /// Arguments of `cog`; `{directory}` stands for the case's directory.
     pub(crate) command: Vec<String>,
     /// Standard input.
     #[serde(default)]
@@ -184,7 +184,11 @@ impl CommandStep {
             scene.model = Model::start(replies, scene.base)?;
         }
         let mut command = Command::new(self.program.path());
-        command.args(arguments).current_dir(scene.folder).env_clear().env("HOME", scene.folder.join("home"));
+        command
+            .args(arguments)
+            .current_dir(scene.directory)
+            .env_clear()
+            .env("HOME", scene.directory.join("home"));
         command
             .envs(scene.model.as_ref().map(Model::environment).into_iter().flatten())
             .envs(self.env.iter().map(|(name, value)| (name, scene.filled(value))));
@@ -223,7 +227,7 @@ impl ServeStep {
             scene.model = Model::start(scene.replies, scene.base)?;
         }
         let arguments: Vec<String> = self.serve.iter().map(|argument| scene.filled(argument)).collect();
-        scene.server = Some(Server::start(scene.folder, &arguments, scene.model.as_ref())?);
+        scene.server = Some(Server::start(scene.directory, &arguments, scene.model.as_ref())?);
         Ok(())
     }
 }

@@ -10,7 +10,7 @@ use std::{
 use cog_testkit::{Mock, Reply, Wire};
 use serde_json::{Value, json};
 
-/// What the examples speak of and no example makes: folders, files and programs of the reader's own.
+/// What the examples speak of and no example makes: directories, files and programs of the reader's own.
 const SCENE: &str = r#"
     echo '{"code": "x = 1"}' > input.json
     git init -q . && git add input.json && echo '{"code": "x = 2"}' > input.json
@@ -87,7 +87,7 @@ fn examples(help: &str) -> Vec<String> {
     lines.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Types a line into bash, in a folder and a home of its own, with a model that answers well.
+/// Types a line into bash, in a directory and a home of its own, with a model that answers well.
 fn typed(example: &str) -> Output {
     let place = tempfile::tempdir().unwrap();
     let tools = tempfile::tempdir().unwrap();
@@ -101,8 +101,8 @@ fn typed(example: &str) -> Output {
     // Nobody serves at the addresses of the examples: the same bytes come from a file, and what an address is worth is
     // told by its form.
     let example = example.replace("http://localhost:8000/run", &format!("file://{}", stream.display()));
-    let picture = format!("curl -s file://{}", place.path().join("served.png").display());
-    let example = example.replace("curl -s https://example.com/a.png", &picture);
+    let image = format!("curl -s file://{}", place.path().join("served.png").display());
+    let example = example.replace("curl -s https://example.com/a.png", &image);
     let example = example.replace("cog media check http", "cog media check --no-fetch http");
     let example = match example.strip_prefix("cog serve") {
         Some(arguments) => format!("serve {arguments}\nstop"),

@@ -1,7 +1,7 @@
-//! `cog media strip` on pictures with every part beside the pixels that their formats know, also those that no program
+//! `cog media strip` on images with every part beside the pixels that their formats know, also those that no program
 //! writes, and with bytes behind their end: nothing of them is left, and pixels are equal.
 
-#![expect(clippy::disallowed_methods, reason = "pictures that are made here")]
+#![expect(clippy::disallowed_methods, reason = "images that are made here")]
 
 use crate::metadata::{done, metadata_of, pixels_that_differ};
 
@@ -55,7 +55,7 @@ fn nothing_is_left_of_any_part_of_a_webp() {
     let parts = [part(b"EXIF"), part(b"XMP "), part(b"MINE")].concat();
     for options in [&[][..], &["-define", "webp:lossless=true"]] {
         nothing_is_left("webp", options, |bytes| {
-            // The form that has room for more, of a picture of 70 by 46.
+            // The form that has room for more, of an image of 70 by 46.
             bytes.splice(12..12, b"VP8X\x0a\0\0\0\x0c\0\0\0\x45\0\0\x2d\0\0".iter().copied());
             bytes.extend(&parts);
             let length = u32::try_from(bytes.len() - 8).unwrap().to_le_bytes();
@@ -79,21 +79,21 @@ fn nothing_is_left_of_any_part_of_a_gif() {
     });
 }
 
-/// Hides the secret in a picture and behind its end, strips it, and looks for it.
+/// Hides the secret in an image and behind its end, strips it, and looks for it.
 fn nothing_is_left(ending: &str, options: &[&str], hide: impl FnOnce(&mut Vec<u8>)) {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
-    done(folder.path(), "/usr/bin/convert", &[&["rose:", "-strip"], options, &[whole.as_str()]].concat());
-    let mut bytes = std::fs::read(folder.path().join(&whole)).unwrap();
+    done(directory.path(), "/usr/bin/convert", &[&["rose:", "-strip"], options, &[whole.as_str()]].concat());
+    let mut bytes = std::fs::read(directory.path().join(&whole)).unwrap();
     hide(&mut bytes);
     bytes.extend(SECRET);
-    std::fs::write(folder.path().join(&whole), &bytes).unwrap();
-    done(folder.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
-    let stripped = std::fs::read(folder.path().join(&clean)).unwrap();
+    std::fs::write(directory.path().join(&whole), &bytes).unwrap();
+    done(directory.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
+    let stripped = std::fs::read(directory.path().join(&clean)).unwrap();
     assert!(!stripped.windows(SECRET.len()).any(|window| window == SECRET), "{ending} {options:?}");
-    let found = metadata_of(folder.path(), &clean);
+    let found = metadata_of(directory.path(), &clean);
     assert!(found.is_empty(), "{ending} {options:?}: {found:?}");
-    assert_eq!(pixels_that_differ(folder.path(), &whole, &clean), "0", "{ending} {options:?}");
+    assert_eq!(pixels_that_differ(directory.path(), &whole, &clean), "0", "{ending} {options:?}");
 }
 
 /// A part of a JPEG.

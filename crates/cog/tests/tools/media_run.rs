@@ -1,4 +1,4 @@
-//! The example modules of the specification (section 12) on pictures and sound that ImageMagick and ffmpeg made,
+//! The example modules of the specification (section 12) on images and sound that ImageMagick and ffmpeg made,
 //! against a mock of each vendor: what arrives there, and what comes back.
 //!
 //! What arrives is also written down, and `cargo xtask test` has the vendors' own clients check it
@@ -13,16 +13,16 @@ use cog_testkit::{Mock, Reply, Wire};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-fn made(folder: &Path, program: &str, arguments: &str) {
-    let output = Command::new(program).args(arguments.split(' ')).current_dir(folder).output();
+fn made(directory: &Path, program: &str, arguments: &str) {
+    let output = Command::new(program).args(arguments.split(' ')).current_dir(directory).output();
     let output = output.unwrap_or_else(|error| panic!("{program}: {error}; `cargo xtask test` installs it"));
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A folder with pictures, a second of sound and two of a film, each in every form that is taken.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path();
+/// A directory with images, a second of sound and two of a film, each in every form that is taken.
+fn directory() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
     made(path, "/usr/bin/convert", "-size 64x48 plasma:red-blue a.jpg");
     made(path, "/usr/bin/convert", "-size 32x32 gradient:white-black b.png");
     made(path, "/usr/bin/convert", "a.jpg c.webp");
@@ -32,7 +32,7 @@ fn folder() -> TempDir {
     }
     let film = "-f lavfi -i testsrc=d=2:s=96x64:r=5 -f lavfi -i sine=d=2 -pix_fmt yuv420p";
     made(path, "ffmpeg", &format!("-loglevel error {film} a.mp4"));
-    folder
+    directory
 }
 
 /// The answer that a module's golden test shows.
@@ -46,15 +46,15 @@ fn golden(module: &str) -> String {
 }
 
 /// Runs a module against a mock of a vendor; gives what was printed and what was asked.
-fn run(wire: Wire, folder: &Path, module: &str, arguments: &[&str]) -> (Output, Vec<Value>) {
-    answered([Reply::text(golden(module))], wire, folder, module, arguments)
+fn run(wire: Wire, directory: &Path, module: &str, arguments: &[&str]) -> (Output, Vec<Value>) {
+    answered([Reply::text(golden(module))], wire, directory, module, arguments)
 }
 
 /// The same with other replies of the vendor.
 fn answered(
     replies: [Reply; 1],
     wire: Wire,
-    folder: &Path,
+    directory: &Path,
     module: &str,
     arguments: &[&str],
 ) -> (Output, Vec<Value>) {
@@ -63,9 +63,9 @@ fn answered(
     let output = Command::new(env!("CARGO_BIN_EXE_cog"))
         .args(["run", module, "--provider", wire.name()])
         .args(arguments)
-        .current_dir(folder)
+        .current_dir(directory)
         .env_clear()
-        .env("HOME", folder)
+        .env("HOME", directory)
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env(variable("API_KEY"), "a-key-of-a-mock")
         .env(variable("BASE_URL"), mock.base_url(wire))
@@ -79,12 +79,13 @@ fn answered(
 /// Leaves what was asked where `cargo xtask test` looks for it.
 #[expect(clippy::disallowed_methods, reason = "a file of the tests' own")]
 fn write_down(wire: Wire, module: &str, arguments: &[&str], asked: &[Value]) {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("requests").join(wire.name());
-    std::fs::create_dir_all(&folder).unwrap();
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("requests").join(wire.name());
+    std::fs::create_dir_all(&directory).unwrap();
     let files = arguments.iter().filter(|argument| argument.contains('.'));
     let name: Vec<&str> = [module.trim_start_matches("./")].into_iter().chain(files.copied()).collect();
     for (number, body) in asked.iter().enumerate() {
-        std::fs::write(folder.join(format!("{}-{number}.json", name.join("-"))), body.to_string()).unwrap();
+        std::fs::write(directory.join(format!("{}-{number}.json", name.join("-"))), body.to_string())
+            .unwrap();
     }
 }
 
@@ -129,11 +130,11 @@ fn medium(part: &Value) -> Option<String> {
 }
 
 #[test]
-fn pictures_reach_every_vendor_in_its_form() {
-    let folder = folder();
+fn images_reach_every_vendor_in_its_form() {
+    let directory = directory();
     let arguments = ["--image", "a.jpg", "--image", "b.png", "--args", "What is this?"];
     for wire in Wire::ALL {
-        let (output, asked) = run(wire, folder.path(), "image-analyzer", &arguments);
+        let (output, asked) = run(wire, directory.path(), "image-analyzer", &arguments);
         let envelope = envelope(&output);
         assert_eq!(envelope["ok"], true, "{}: {envelope}", wire.name());
         let [body] = asked.as_slice() else { panic!("{} was asked {} times", wire.name(), asked.len()) };
@@ -147,7 +148,7 @@ fn pictures_reach_every_vendor_in_its_form() {
 
 #[test]
 fn each_form_reaches_the_vendors_that_take_it() {
-    let folder = folder();
+    let directory = directory();
     let told = "E4011";
     // OpenAI, Anthropic, Gemini, Ollama.
     let cases = [
@@ -161,7 +162,7 @@ fn each_form_reaches_the_vendors_that_take_it() {
     for (option, file, expected) in cases {
         let module = if option == "--audio" { "audio-transcriber" } else { "image-analyzer" };
         for (wire, expected) in Wire::ALL.into_iter().zip(expected) {
-            let (output, asked) = run(wire, folder.path(), module, &[option, file]);
+            let (output, asked) = run(wire, directory.path(), module, &[option, file]);
             let envelope = envelope(&output);
             let found = match asked.as_slice() {
                 [body] if envelope["ok"] == true => media_in(wire, body).join(" "),
@@ -178,11 +179,11 @@ const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 #[test]
-fn a_picture_that_a_model_makes_becomes_a_file() {
-    let folder = folder();
+fn an_image_that_a_model_makes_becomes_a_file() {
+    let directory = directory();
     let arguments = ["--args", "a red square", "--media-dir", "out", "--model", "gemini-2.5-flash-image"];
     let replies = [Reply::text("A red square, as you wished.").media("image/png", PNG)];
-    let (output, asked) = answered(replies, Wire::Gemini, folder.path(), "image-generator", &arguments);
+    let (output, asked) = answered(replies, Wire::Gemini, directory.path(), "image-generator", &arguments);
     let envelope = envelope(&output);
     assert_eq!(envelope["ok"], true, "{envelope}");
     assert_eq!(envelope["data"]["rationale"], "A red square, as you wished.");
@@ -190,17 +191,17 @@ fn a_picture_that_a_model_makes_becomes_a_file() {
     assert_eq!((&image["type"], &image["width"]), (&json!("file"), &json!(1)));
     assert_eq!(image["generation_params"]["model"], "mock-model");
     let path = Path::new(image["path"].as_str().unwrap());
-    assert!(path.starts_with(folder.path().canonicalize().unwrap().join("out")), "{image}");
+    assert!(path.starts_with(directory.path().canonicalize().unwrap().join("out")), "{image}");
     assert_eq!(path.metadata().unwrap().len(), 70);
     assert_eq!(asked[0]["generationConfig"]["responseModalities"], json!(["TEXT", "IMAGE"]));
 }
 
 #[test]
-fn a_model_that_answers_with_pictures_alone_is_asked_in_its_own_form() {
-    let folder = folder();
+fn a_model_that_answers_with_images_alone_is_asked_in_its_own_form() {
+    let directory = directory();
     let arguments = ["--args", "a red square", "--model", "gpt-image-1.5"];
     let replies = [Reply::text("A red square on white.").media("image/png", PNG)];
-    let (output, asked) = answered(replies, Wire::OpenAi, folder.path(), "image-generator", &arguments);
+    let (output, asked) = answered(replies, Wire::OpenAi, directory.path(), "image-generator", &arguments);
     let envelope = envelope(&output);
     assert_eq!(envelope["ok"], true, "{envelope}");
     assert_eq!(envelope["data"]["image"]["media_type"], "image/png");
@@ -208,10 +209,10 @@ fn a_model_that_answers_with_pictures_alone_is_asked_in_its_own_form() {
 }
 
 #[test]
-fn where_no_picture_can_be_made_nobody_is_asked() {
-    let folder = folder();
+fn where_no_image_can_be_made_nobody_is_asked() {
+    let directory = directory();
     for wire in Wire::ALL {
-        let (output, asked) = run(wire, folder.path(), "image-generator", &["--args", "a red square"]);
+        let (output, asked) = run(wire, directory.path(), "image-generator", &["--args", "a red square"]);
         let envelope = envelope(&output);
         assert_eq!(envelope["error"]["code"], "E4011", "{}: {envelope}", wire.name());
         assert_eq!(asked, Vec::<Value>::new(), "{}", wire.name());
@@ -220,13 +221,13 @@ fn where_no_picture_can_be_made_nobody_is_asked() {
 
 #[test]
 fn a_rendered_request_shows_the_beginning_of_a_medium() {
-    let folder = folder();
+    let directory = directory();
     for wire in Wire::ALL {
         let output = Command::new(env!("CARGO_BIN_EXE_cog"))
             .args(["render", "image-analyzer", "--image", "a.jpg", "--provider", wire.name()])
-            .current_dir(folder.path())
+            .current_dir(directory.path())
             .env_clear()
-            .env("HOME", folder.path())
+            .env("HOME", directory.path())
             .output()
             .unwrap();
         let rendered = envelope(&output);
@@ -237,18 +238,23 @@ fn a_rendered_request_shows_the_beginning_of_a_medium() {
 }
 
 #[test]
-fn the_text_beside_a_picture_stands_where_the_prompt_places_it() {
-    let folder = folder();
-    made(folder.path(), "cp", &format!("-r {}/../../modules/image-analyzer own", env!("CARGO_MANIFEST_DIR")));
-    made(folder.path(), "sed", "-i s/^1.*/Asked:$ARGUMENTS./ own/prompt.md");
-    let (output, asked) = run(Wire::OpenAi, folder.path(), "./own", &["--image", "a.jpg", "--args", "Why?"]);
+fn the_text_beside_an_image_stands_where_the_prompt_places_it() {
+    let directory = directory();
+    made(
+        directory.path(),
+        "cp",
+        &format!("-r {}/../../modules/image-analyzer own", env!("CARGO_MANIFEST_DIR")),
+    );
+    made(directory.path(), "sed", "-i s/^1.*/Asked:$ARGUMENTS./ own/prompt.md");
+    let (output, asked) =
+        run(Wire::OpenAi, directory.path(), "./own", &["--image", "a.jpg", "--args", "Why?"]);
     assert_eq!(envelope(&output)["ok"], true);
     assert!(asked[0].to_string().contains("Asked:Why?."), "{}", asked[0]["messages"]);
 }
 
 #[test]
 fn a_medium_without_a_field_is_told_before_anybody_is_asked() {
-    let folder = folder();
+    let directory = directory();
     for (module, arguments, said) in [
         ("code-reviewer", ["--image", "a.jpg"], "--image: the module's input takes no media"),
         (
@@ -258,7 +264,7 @@ fn a_medium_without_a_field_is_told_before_anybody_is_asked() {
         ),
         ("image-analyzer", ["--image", "gone.jpg"], "no such file"),
     ] {
-        let (output, asked) = run(Wire::OpenAi, folder.path(), module, &arguments);
+        let (output, asked) = run(Wire::OpenAi, directory.path(), module, &arguments);
         let envelope = envelope(&output);
         let message = envelope["error"]["message"].as_str().unwrap_or_default();
         assert!(message.contains(said), "{envelope}");

@@ -1,4 +1,4 @@
-//! `cog media strip` on pictures that ImageMagick made and exiftool wrote metadata into: exiftool finds none of them
+//! `cog media strip` on images that ImageMagick made and exiftool wrote metadata into: exiftool finds none of them
 //! afterwards, and ImageMagick no pixel that changed.
 
 use std::{
@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// What exiftool tells of any picture: its file, and how its pixels and their colours are coded.
+/// What exiftool tells of any image: its file, and how its pixels and their colours are coded.
 const OF_PIXELS: [&str; 15] = [
     "ExifTool",
     "System",
@@ -43,36 +43,36 @@ const METADATA: [&str; 12] = [
     "-Comment=at home",
 ];
 
-fn run(folder: &Path, program: &str, args: &[&str]) -> Output {
-    let output = Command::new(program).args(args).current_dir(folder).output();
+fn run(directory: &Path, program: &str, args: &[&str]) -> Output {
+    let output = Command::new(program).args(args).current_dir(directory).output();
     output.unwrap_or_else(|error| panic!("{program}: {error}; `cargo xtask test` installs it"))
 }
 
-pub(crate) fn done(folder: &Path, program: &str, args: &[&str]) -> String {
-    let output = run(folder, program, args);
+pub(crate) fn done(directory: &Path, program: &str, args: &[&str]) -> String {
+    let output = run(directory, program, args);
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {told}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A folder with `whole.ENDING`, and what `cog media strip` makes of it as `clean.ENDING`.
+/// A directory with `whole.ENDING`, and what `cog media strip` makes of it as `clean.ENDING`.
 fn stripped(ending: &str, options: &[&str], metadata: &[&str]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
-    done(folder.path(), "/usr/bin/convert", &[&["rose:"], options, &[whole.as_str()]].concat());
+    done(directory.path(), "/usr/bin/convert", &[&["rose:"], options, &[whole.as_str()]].concat());
     done(
-        folder.path(),
+        directory.path(),
         "exiftool",
         &[&["-q", "-m", "-overwrite_original"], metadata, &[whole.as_str()]].concat(),
     );
-    assert!(!metadata_of(folder.path(), &whole).is_empty(), "{ending}: exiftool wrote nothing");
-    done(folder.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
-    folder
+    assert!(!metadata_of(directory.path(), &whole).is_empty(), "{ending}: exiftool wrote nothing");
+    done(directory.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
+    directory
 }
 
 /// What exiftool finds beside how pixels are coded, as `group:tag`.
-pub(crate) fn metadata_of(folder: &Path, file: &str) -> Vec<String> {
-    let told = done(folder, "exiftool", &["-j", "-G1", "-a", "-u", "-ee", file]);
+pub(crate) fn metadata_of(directory: &Path, file: &str) -> Vec<String> {
+    let told = done(directory, "exiftool", &["-j", "-G1", "-a", "-u", "-ee", file]);
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
     let tags = told[0].as_object().unwrap().keys();
     let is_of_pixels = |tag: &&String| match tag.split_once(':') {
@@ -82,9 +82,9 @@ pub(crate) fn metadata_of(folder: &Path, file: &str) -> Vec<String> {
     tags.filter(|tag| !is_of_pixels(tag)).cloned().collect()
 }
 
-/// In how many pixels two pictures differ.
-pub(crate) fn pixels_that_differ(folder: &Path, one: &str, other: &str) -> String {
-    let output = run(folder, "compare", &["-quiet", "-metric", "AE", one, other, "null:"]);
+/// In how many pixels two images differ.
+pub(crate) fn pixels_that_differ(directory: &Path, one: &str, other: &str) -> String {
+    let output = run(directory, "compare", &["-quiet", "-metric", "AE", one, other, "null:"]);
     String::from_utf8_lossy(&output.stderr).trim().to_owned()
 }
 
@@ -99,33 +99,33 @@ fn exiftool_finds_nothing_and_pixels_are_equal() {
         ("webp", &["-quality", "80"]),
     ];
     for (ending, options) in cases {
-        let folder = stripped(ending, options, &METADATA);
+        let directory = stripped(ending, options, &METADATA);
         let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
-        let found = metadata_of(folder.path(), &clean);
+        let found = metadata_of(directory.path(), &clean);
         assert!(found.is_empty(), "{ending} {options:?}: {found:?}");
-        assert_eq!(pixels_that_differ(folder.path(), &whole, &clean), "0", "{ending} {options:?}");
+        assert_eq!(pixels_that_differ(directory.path(), &whole, &clean), "0", "{ending} {options:?}");
     }
 }
 
 #[test]
 fn of_a_gif_the_first_frame_is_left_without_its_comment() {
     let options = ["-negate", "rose:", "-set", "comment", "at home"];
-    let folder = stripped("gif", &options, &["-Comment=at home", "-XMP:Creator=Jo Doe"]);
-    assert!(metadata_of(folder.path(), "clean.gif").is_empty());
-    assert_eq!(done(folder.path(), "identify", &["-format", "%n", "clean.gif"]), "1");
-    assert_eq!(pixels_that_differ(folder.path(), "whole.gif[0]", "clean.gif"), "0");
+    let directory = stripped("gif", &options, &["-Comment=at home", "-XMP:Creator=Jo Doe"]);
+    assert!(metadata_of(directory.path(), "clean.gif").is_empty());
+    assert_eq!(done(directory.path(), "identify", &["-format", "%n", "clean.gif"]), "1");
+    assert_eq!(pixels_that_differ(directory.path(), "whole.gif[0]", "clean.gif"), "0");
 }
 
 #[test]
-fn a_picture_that_exif_turns_is_turned_and_says_so_no_more() {
+fn an_image_that_exif_turns_is_turned_and_says_so_no_more() {
     for orientation in 2..=8 {
         let turn = format!("-Orientation#={orientation}");
-        let folder = stripped("jpg", &["-quality", "98"], &[&METADATA[..], &["-n", &turn]].concat());
-        let found = metadata_of(folder.path(), "clean.jpg");
+        let directory = stripped("jpg", &["-quality", "98"], &[&METADATA[..], &["-n", &turn]].concat());
+        let found = metadata_of(directory.path(), "clean.jpg");
         assert!(found.is_empty(), "orientation {orientation}: {found:?}");
-        done(folder.path(), "/usr/bin/convert", &["whole.jpg", "-auto-orient", "upright.png"]);
+        done(directory.path(), "/usr/bin/convert", &["whole.jpg", "-auto-orient", "upright.png"]);
         let told = run(
-            folder.path(),
+            directory.path(),
             "compare",
             &["-quiet", "-metric", "PSNR", "upright.png", "clean.jpg", "null:"],
         );
@@ -137,19 +137,19 @@ fn a_picture_that_exif_turns_is_turned_and_says_so_no_more() {
 #[test]
 fn a_profile_of_colours_stays() {
     for ending in ["jpg", "png", "webp"] {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
-        done(folder.path(), "/usr/bin/convert", &["rose:", &whole]);
+        done(directory.path(), "/usr/bin/convert", &["rose:", &whole]);
         let profile = profile();
         #[expect(clippy::disallowed_methods, reason = "the file of the test")]
-        std::fs::write(folder.path().join("p.icc"), &profile).unwrap();
+        std::fs::write(directory.path().join("p.icc"), &profile).unwrap();
         done(
-            folder.path(),
+            directory.path(),
             "exiftool",
             &["-q", "-overwrite_original", "-ICC_Profile<=p.icc", "-EXIF:Artist=Jo", &whole],
         );
-        done(folder.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
-        let kept = run(folder.path(), "exiftool", &["-b", "-ICC_Profile", &clean]).stdout;
+        done(directory.path(), env!("CARGO_BIN_EXE_cog"), &["media", "strip", &whole, "-o", &clean]);
+        let kept = run(directory.path(), "exiftool", &["-b", "-ICC_Profile", &clean]).stdout;
         assert!(kept == profile, "{ending}: {} bytes", kept.len());
     }
 }

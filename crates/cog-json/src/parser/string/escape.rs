@@ -1,6 +1,6 @@
 //! Escapes inside strings.
 
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 
 /// What stands at a backslash.
 pub(super) enum Escape {
@@ -8,7 +8,7 @@ pub(super) enum Escape {
     Char(char, usize),
     /// The text ends before the escape does.
     Unfinished,
-    Bad(SyntaxKind),
+    Bad(SyntaxErrorKind),
 }
 
 /// Bytes of the escape that a control character needs.
@@ -32,7 +32,7 @@ pub(super) fn read(bytes: &[u8], at: usize, quote: u8) -> Escape {
         b'b' => '\u{8}',
         b'f' => '\u{c}',
         b'u' => return unicode(bytes, at),
-        _ => return Escape::Bad(SyntaxKind::Escape),
+        _ => return Escape::Bad(SyntaxErrorKind::Escape),
     };
     Escape::Char(char, 2)
 }
@@ -44,7 +44,9 @@ fn unicode(bytes: &[u8], at: usize) -> Escape {
     };
     match high {
         0xd800..=0xdbff => pair(bytes, at, high),
-        _ => char::from_u32(high).map_or(Escape::Bad(SyntaxKind::Surrogate), |char| Escape::Char(char, 6)),
+        _ => {
+            char::from_u32(high).map_or(Escape::Bad(SyntaxErrorKind::Surrogate), |char| Escape::Char(char, 6))
+        }
     }
 }
 
@@ -53,10 +55,11 @@ fn pair(bytes: &[u8], at: usize, high: u32) -> Escape {
     match unit(bytes, at + 6) {
         Ok(low @ 0xdc00..=0xdfff) => {
             let scalar = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-            char::from_u32(scalar).map_or(Escape::Bad(SyntaxKind::Surrogate), |char| Escape::Char(char, 12))
+            char::from_u32(scalar)
+                .map_or(Escape::Bad(SyntaxErrorKind::Surrogate), |char| Escape::Char(char, 12))
         }
         Err(Escape::Unfinished) => Escape::Unfinished,
-        _ => Escape::Bad(SyntaxKind::Surrogate),
+        _ => Escape::Bad(SyntaxErrorKind::Surrogate),
     }
 }
 
@@ -64,10 +67,10 @@ fn pair(bytes: &[u8], at: usize, high: u32) -> Escape {
 fn unit(bytes: &[u8], at: usize) -> Result<u32, Escape> {
     let rest = bytes.get(at..).unwrap_or_default();
     match rest.first_chunk::<6>() {
-        Some([b'\\', b'u', digits @ ..]) => hex(digits).ok_or(Escape::Bad(SyntaxKind::Escape)),
-        Some(_) => Err(Escape::Bad(SyntaxKind::Escape)),
+        Some([b'\\', b'u', digits @ ..]) => hex(digits).ok_or(Escape::Bad(SyntaxErrorKind::Escape)),
+        Some(_) => Err(Escape::Bad(SyntaxErrorKind::Escape)),
         None if may_become_unit(rest) => Err(Escape::Unfinished),
-        None => Err(Escape::Bad(SyntaxKind::Escape)),
+        None => Err(Escape::Bad(SyntaxErrorKind::Escape)),
     }
 }
 

@@ -1,6 +1,6 @@
 use super::super::{End, Parser};
 use super::told::{Told, run, run_every_split};
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 
 fn strict() -> Parser {
@@ -11,7 +11,7 @@ fn told(text: &str) -> Told {
     run_every_split(strict, text.as_bytes())
 }
 
-fn refused(text: &[u8]) -> (SyntaxKind, usize) {
+fn refused(text: &[u8]) -> (SyntaxErrorKind, usize) {
     let error = run_every_split(strict, text).end.expect_err(&String::from_utf8_lossy(text));
     (error.kind(), error.offset())
 }
@@ -76,7 +76,7 @@ fn accepts_what_the_rfc_allows() {
 
 #[test]
 fn refuses_everything_else_and_says_where() {
-    use SyntaxKind as K;
+    use SyntaxErrorKind as K;
     for (text, kind, offset) in [
         ("", K::UnexpectedEnd, 0),
         ("  ", K::UnexpectedEnd, 2),
@@ -126,12 +126,12 @@ fn refuses_everything_else_and_says_where() {
 
 #[test]
 fn refuses_what_is_not_utf_8() {
-    assert_eq!(refused(b"[\"a\xffb\"]"), (SyntaxKind::Utf8, 3));
-    assert_eq!(refused(b"[\"\xc3\"]"), (SyntaxKind::Utf8, 2));
-    assert_eq!(refused(b"[\"\xed\xa0\x80\"]"), (SyntaxKind::Utf8, 2));
-    assert_eq!(refused(b"[1,] \xff"), (SyntaxKind::TrailingComma, 3));
-    assert_eq!(refused(b"[\"\xe2\x82"), (SyntaxKind::UnexpectedEnd, 2));
-    assert_eq!(refused(b"[]\xe2\x82").0, SyntaxKind::UnexpectedEnd);
+    assert_eq!(refused(b"[\"a\xffb\"]"), (SyntaxErrorKind::Utf8, 3));
+    assert_eq!(refused(b"[\"\xc3\"]"), (SyntaxErrorKind::Utf8, 2));
+    assert_eq!(refused(b"[\"\xed\xa0\x80\"]"), (SyntaxErrorKind::Utf8, 2));
+    assert_eq!(refused(b"[1,] \xff"), (SyntaxErrorKind::TrailingComma, 3));
+    assert_eq!(refused(b"[\"\xe2\x82"), (SyntaxErrorKind::UnexpectedEnd, 2));
+    assert_eq!(refused(b"[]\xe2\x82").0, SyntaxErrorKind::UnexpectedEnd);
 }
 
 #[test]
@@ -172,9 +172,9 @@ fn each_limit_is_kept() {
         let error = run_every_split(|| Parser::strict(limits), text).end.unwrap_err();
         (error.kind(), error.offset())
     };
-    assert_eq!(kind(Limits::default(), &deep(129)), (SyntaxKind::TooDeep, 128));
-    assert_eq!(kind(Limits::default().with_bytes(4), b"[1,2]"), (SyntaxKind::TooLarge, 4));
-    assert_eq!(kind(Limits::default().with_nodes(3), b"[1,2,3]"), (SyntaxKind::TooMany, 5));
+    assert_eq!(kind(Limits::default(), &deep(129)), (SyntaxErrorKind::TooDeep, 128));
+    assert_eq!(kind(Limits::default().with_bytes(4), b"[1,2]"), (SyntaxErrorKind::TooLarge, 4));
+    assert_eq!(kind(Limits::default().with_nodes(3), b"[1,2,3]"), (SyntaxErrorKind::TooMany, 5));
     assert_eq!(run(strict(), [&[b'['; 100_000][..]]).end.unwrap_err().offset(), 128);
 }
 

@@ -1,6 +1,6 @@
 use super::super::{End, Parser, Tolerance as T};
 use super::told::{Told, run, run_every_split};
-use crate::error::SyntaxKind;
+use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 
 fn tolerant() -> Parser {
@@ -192,7 +192,7 @@ fn second_object_is_reported_and_not_chosen() {
 
 #[test]
 fn what_the_list_does_not_name_is_refused() {
-    use SyntaxKind as K;
+    use SyntaxErrorKind as K;
     for (text, kind, offset) in [
         ("{ok: true}", K::ExpectedKey, 1),
         ("{\"a\":1,,}", K::ExpectedKey, 7),
@@ -272,7 +272,10 @@ fn object_inside_what_cannot_be_read_is_not_the_answer() {
             for inner in [r#"{"rationale":"inner"}"#, "{ 'rationale': 'inner', }"] {
                 let text = around.replace("OUTER", &outer.replace("INNER", inner));
                 let end = told(&text).end;
-                assert!(matches!(&end, Err(error) if error.kind() != SyntaxKind::Nothing), "{text}: {end:?}");
+                assert!(
+                    matches!(&end, Err(error) if error.kind() != SyntaxErrorKind::Nothing),
+                    "{text}: {end:?}"
+                );
             }
         }
     }

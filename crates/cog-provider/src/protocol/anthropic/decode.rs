@@ -2,7 +2,7 @@ use cog_json::Node;
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
 use crate::protocol::{
-    DecodeError, VendorFault,
+    DecodeError, VendorError,
     frames::Frame,
     reply::{Reply, StartKeys, fault_in},
 };
@@ -46,8 +46,8 @@ pub(super) fn event(
     Ok(())
 }
 
-fn unnamed() -> VendorFault {
-    VendorFault { code: None, message: "an error without a message".to_owned() }
+fn unnamed() -> VendorError {
+    VendorError { code: None, message: "an error without a message".to_owned() }
 }
 
 /// A whole message in one body.

@@ -6,7 +6,7 @@ use super::{Anthropic, version_path};
 use crate::{
     RequestError, WireRequest,
     protocol::{
-        Ask, Protocol,
+        Protocol, RequestContext,
         parts::{Turn, check, inline, list, only_text, post, split_system, text_block},
     },
 };
@@ -14,7 +14,7 @@ use crate::{
 /// The vendor wants a limit. Reasoning counts towards it, so it is generous.
 const MAX_TOKENS: u64 = 16_384;
 
-pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
     let url = format!("{}{}/messages", ask.base_url, version_path(ask.base_url));
     let mut request = post(url, true, |w| body(w, ask));
@@ -22,7 +22,7 @@ pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     Ok(request)
 }
 
-fn body(w: &mut Writer<'_>, ask: &Ask<'_>) {
+fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
     let generation = &ask.request.generation;
     let (system, turns) = split_system(ask);
     w.field("model", ask.model);

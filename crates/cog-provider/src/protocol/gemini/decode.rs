@@ -58,7 +58,7 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
     }
 }
 
-/// A picture or a sound, whole. What stands in thoughts are drafts of it.
+/// An image or a sound, whole. What stands in thoughts are drafts of it.
 fn medium(part: Node<'_>) -> Option<ModelMedia> {
     let blob = part.get("inlineData").or_else(|| part.get("inline_data"))?;
     let media_type = blob.get("mimeType").or_else(|| blob.get("mime_type"));

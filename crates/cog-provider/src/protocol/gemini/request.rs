@@ -6,19 +6,19 @@ use super::{bare_name, version_path};
 use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
-        Ask,
+        RequestContext,
         parts::{Options, Turn, check_inline, inline, post, split_system},
     },
 };
 
 const OPTIONS: Options = Options { max_tokens: "maxOutputTokens", seed: Some("seed"), stop: "stopSequences" };
 
-pub(super) fn check(ask: &Ask<'_>) -> Result<(), RequestError> {
+pub(super) fn check(ask: &RequestContext<'_>) -> Result<(), RequestError> {
     check_inline(ask)?;
     checked_name(ask.model).map(drop)
 }
 
-pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
     let model = checked_name(ask.model)?;
     let version = version_path(ask.base_url);
@@ -36,7 +36,7 @@ fn checked_name(model: &str) -> Result<&str, RequestError> {
     }
 }
 
-fn body(w: &mut Writer<'_>, ask: &Ask<'_>) {
+fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
     let (system, turns) = split_system(ask);
     if let Some(text) = system {
         w.key("systemInstruction").object(|w| {

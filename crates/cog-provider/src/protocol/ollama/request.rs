@@ -5,21 +5,21 @@ use cog_spec::{Dialect, Generation};
 use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
-        Ask,
+        RequestContext,
         parts::{Options, check_inline, inline, post},
     },
 };
 
 const OPTIONS: Options = Options { max_tokens: "num_predict", seed: Some("seed"), stop: "stop" };
 
-pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
     check_inline(ask)?;
     let mut request = post(format!("{}/api/chat", ask.base_url), true, |w| body(w, ask));
     request.headers.retain(|(name, _)| *name != "accept");
     Ok(request)
 }
 
-fn body(w: &mut Writer<'_>, ask: &Ask<'_>) {
+fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
     w.field("model", ask.model);
     w.key("messages")
         .array(|w| ask.request.messages.messages().iter().for_each(|message| write_message(w, message)));
@@ -42,7 +42,7 @@ fn write_output(w: &mut Writer<'_>, output: &OutputSchema) {
 }
 
 fn write_message(w: &mut Writer<'_>, message: &Message) {
-    let pictures = || {
+    let images = || {
         message.content.iter().filter_map(|part| match part {
             Part::Image(image) => inline(image),
             _ => None,
@@ -50,9 +50,9 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
     };
     w.object(|w| {
         w.field("role", message.role.as_str()).field("content", &message.text());
-        if pictures().next().is_some() {
+        if images().next().is_some() {
             w.key("images").array(|w| {
-                pictures().for_each(|(_, data)| {
+                images().for_each(|(_, data)| {
                     w.item(data);
                 });
             });

@@ -54,7 +54,7 @@ fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
             text => reply.text(text.and_then(Node::as_str), out),
         }
         sound(reply, delta, out);
-        pictures(delta, out)?;
+        images(delta, out)?;
         reply.refusal(delta.get("refusal").and_then(Node::as_str));
         let calls = delta.get("tool_calls").into_iter().flat_map(Node::elements);
         (0..).zip(calls).for_each(|(place, call)| reply.tool_call(tool_call(place, call), out));
@@ -74,10 +74,10 @@ fn sound(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     out.extend(text("data").map(medium).map(ModelEvent::Media));
 }
 
-/// OpenRouter's pictures, each whole, in the form in which pictures go in.
-fn pictures(message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-    for picture in message.get("images").into_iter().flat_map(Node::elements) {
-        let Some(url) = picture.pointer("/image_url/url").and_then(Node::as_str) else { continue };
+/// OpenRouter's images, each whole, in the form in which images go in.
+fn images(message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+    for image in message.get("images").into_iter().flat_map(Node::elements) {
+        let Some(url) = image.pointer("/image_url/url").and_then(Node::as_str) else { continue };
         let (media_type, data) = data_url(url).ok_or(DecodeError::Linked)?;
         let (media_type, data) = (Some(media_type.to_owned()), data.to_owned());
         out.push(ModelEvent::Media(ModelMedia { media_type, data, params: Vec::new() }));

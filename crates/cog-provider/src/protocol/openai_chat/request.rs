@@ -5,12 +5,12 @@ use cog_spec::{Dialect, Modality};
 use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
-        Ask,
+        RequestContext,
         parts::{Options, check, only_text, post, text_block},
     },
 };
 
-pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
+pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
     let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     // Sound is streamed only as samples without a head.
@@ -20,7 +20,7 @@ pub(super) fn request(ask: &Ask<'_>) -> Result<WireRequest, RequestError> {
     Ok(post(url, streams, |w| body(w, ask, output, streams)))
 }
 
-fn body(w: &mut Writer<'_>, ask: &Ask<'_>, output: Option<&OutputSchema>, streams: bool) {
+fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>, output: Option<&OutputSchema>, streams: bool) {
     let quirks = &ask.vendor.quirks;
     w.field("model", ask.model);
     w.key("messages")

@@ -20,8 +20,8 @@ const HEADER: &str = r#"{"cog_session":1,"session_id":"sess_0123456789abcdef0123
 const META: &str =
     r#"{"ok":true,"streaming":true,"session_id":"sess_0123456789abcdef0123456789abcdef","meta":{}}"#;
 
-fn on(folder: &Path) -> SessionSettings {
-    SessionSettings { state_dir: Some(folder.to_owned()), ..SessionSettings::default() }
+fn on(directory: &Path) -> SessionSettings {
+    SessionSettings { state_dir: Some(directory.to_owned()), ..SessionSettings::default() }
 }
 
 impl Bench {
@@ -35,8 +35,8 @@ impl Bench {
     }
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder.join("sessions")).unwrap().map(|entry| entry.unwrap().path());
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory.join("sessions")).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "ndjson")).collect()
 }
 
@@ -52,22 +52,22 @@ fn put(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A folder as another program left it, with one file.
+/// A directory as another program left it, with one file.
 fn left_behind(name: &str, bytes: &[u8]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::create_dir_all(folder.path().join("sessions")).unwrap();
-    put(&folder.path().join("sessions").join(name), bytes);
-    folder
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("sessions")).unwrap();
+    put(&directory.path().join("sessions").join(name), bytes);
+    directory
 }
 
 #[tokio::test]
 async fn finished_streams_are_answered_byte_for_byte_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let bench =
-        Bench::new(Scripted::new([pieces(&answer("a long \"story\" \n über"), 3)]), on(folder.path()));
+        Bench::new(Scripted::new([pieces(&answer("a long \"story\" \n über"), 3)]), on(directory.path()));
     let id = bench.finish().await;
     let (log, info) = (bench.log(&id).await, bench.sessions.get(&id, "alice"));
-    let bench = bench.restarted(on(folder.path())).await;
+    let bench = bench.restarted(on(directory.path())).await;
     assert_eq!(bench.log(&id).await, log);
     assert_eq!(bench.sessions.get(&id, "alice"), info);
     assert!(bench.sessions.get(&id, "mallory").is_none());
@@ -89,11 +89,11 @@ async fn a_program_killed_at_any_byte_resumes_to_the_same_data() {
     let mut random = Random::new();
     for _ in 0..200 {
         let cut = preamble + random.below(whole.len() - preamble);
-        let folder = left_behind(path.file_name().unwrap().to_str().unwrap(), &whole[..cut]);
+        let directory = left_behind(path.file_name().unwrap().to_str().unwrap(), &whole[..cut]);
         let written = whole[..cut].iter().filter(|byte| **byte == b'\n').count() - 1;
         // What a client has is in the file, because it is shown only then.
         let mut joined = log[..1 + random.below(written)].to_vec();
-        let bench = Bench::new(Scripted::new([reply.clone()]), on(folder.path()));
+        let bench = Bench::new(Scripted::new([reply.clone()]), on(directory.path()));
         assert_eq!(bench.state(&id), Some(SessionState::Interrupted), "cut at {cut}");
         let last_seq = joined.last().unwrap().1;
         joined.extend(read(bench.resume(&id, last_seq).await.unwrap()).await.into_iter().skip(1));
@@ -101,7 +101,7 @@ async fn a_program_killed_at_any_byte_resumes_to_the_same_data() {
         assert_eq!(joined, bench.log(&id).await);
         let numbers = joined.iter().filter(|line| line.0 == "chunk").map(|line| line.1);
         assert!(numbers.eq(1..=joined.last().unwrap().1), "no gap, nothing twice");
-        let bench = bench.restarted(on(folder.path())).await;
+        let bench = bench.restarted(on(directory.path())).await;
         assert_eq!(joined, bench.log(&id).await, "also after a second restart");
     }
     drop(first);
@@ -109,13 +109,13 @@ async fn a_program_killed_at_any_byte_resumes_to_the_same_data() {
 
 #[tokio::test]
 async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let provider = Scripted::hanging(r#"{"ok": true, "data": {"result": "fine", "rationale": "be"#);
-    let bench = Bench::new(provider, on(folder.path()));
+    let bench = Bench::new(provider, on(directory.path()));
     let session = bench.start_with(detached());
     let told = read_some(&mut session.follow(After::Start)).await;
     let name = format!("{}.ndjson", session.id());
-    let killed = left_behind(&name, &bytes(&folder.path().join("sessions").join(&name)));
+    let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));
     let after = Bench::new(Scripted::saying(ANSWER), on(killed.path()));
     let log = after.log(session.id()).await;
     assert_eq!(log[..told.len()], told);
@@ -127,15 +127,15 @@ async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
 
 #[tokio::test]
 async fn a_run_is_asked_again_as_it_was_begun_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(directory.path()));
     let mut spec = bench.spec();
     spec.options.trace_id = Some("0af7651916cd43dd8448eb211c80319c".to_owned());
     spec.options.generation.temperature = Some(0.25);
     let session = bench.sessions.start(&bench.runtime, &bench.module, spec, detached()).unwrap();
     read_some(&mut session.follow(After::Start)).await;
     let name = format!("{}.ndjson", session.id());
-    let killed = left_behind(&name, &bytes(&folder.path().join("sessions").join(&name)));
+    let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));
     let after = Bench::new(Scripted::saying(ANSWER), on(killed.path()));
     let lines = read(after.resume(session.id(), 0).await.unwrap()).await;
     let end: serde_json::Value = serde_json::from_str(&lines.last().unwrap().2).unwrap();
@@ -145,14 +145,14 @@ async fn a_run_is_asked_again_as_it_was_begun_after_a_restart() {
 
 #[tokio::test]
 async fn a_cancelled_session_stays_over_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(directory.path()));
     let session = bench.start();
     read_some(&mut session.follow(After::Start)).await;
     bench.sessions.idle().await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Interrupted));
     bench.sessions.cancel(session.id(), "alice").unwrap();
-    let bench = bench.restarted(on(folder.path())).await;
+    let bench = bench.restarted(on(directory.path())).await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Cancelled));
     let log = bench.log(session.id()).await;
     assert_eq!(error_of(&log)["details"]["reason"], "cancelled");
@@ -173,102 +173,102 @@ async fn what_is_no_session_is_passed_over() {
         format!("{}\n{META}\n", HEADER.replace("\"options\":{}", "\"options\":{\"modle\":1}")),
     ];
     for text in garbage {
-        let folder = left_behind(OURS, text.as_bytes());
-        let sessions = Sessions::open(on(folder.path())).unwrap();
+        let directory = left_behind(OURS, text.as_bytes());
+        let sessions = Sessions::open(on(directory.path())).unwrap();
         assert!(sessions.get(&OURS[..37], "alice").is_none(), "{text}");
-        assert_eq!(files(folder.path()), Vec::<PathBuf>::new(), "{text}");
+        assert_eq!(files(directory.path()), Vec::<PathBuf>::new(), "{text}");
     }
     let wrong =
         [format!("{HEADER}\n{META}\n{{\"chunk\":{{\"seq\":2}}}}\n"), format!("{HEADER}\n{META}\n{META}\n")];
     for text in wrong {
-        let folder = left_behind(OURS, text.as_bytes());
-        let sessions = Sessions::open(on(folder.path())).unwrap();
+        let directory = left_behind(OURS, text.as_bytes());
+        let sessions = Sessions::open(on(directory.path())).unwrap();
         assert_eq!(sessions.get(&OURS[..37], "alice").unwrap().last_seq, 0, "{text}");
     }
     for name in ["notes.txt", "sess_1.ndjson", "sess_0123456789abcdef0123456789abcdeg.ndjson"] {
-        let folder = left_behind(name, b"mine");
-        Sessions::open(on(folder.path())).unwrap();
-        assert!(folder.path().join("sessions").join(name).exists());
+        let directory = left_behind(name, b"mine");
+        Sessions::open(on(directory.path())).unwrap();
+        assert!(directory.path().join("sessions").join(name).exists());
     }
 }
 
 #[tokio::test]
 async fn a_stream_goes_on_where_its_file_cannot_be_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), on(folder.path()));
-    fs::remove_dir_all(folder.path().join("sessions")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), on(directory.path()));
+    fs::remove_dir_all(directory.path().join("sessions")).unwrap();
     let id = bench.finish().await;
     let log = bench.log(&id).await;
     assert_eq!(applied(&log), final_data(&log));
 }
 
 #[tokio::test]
-async fn a_folder_belongs_to_one_program() {
-    let folder = tempfile::tempdir().unwrap();
-    let first = Sessions::open(on(folder.path())).unwrap();
-    let second = Sessions::open(on(folder.path()));
+async fn a_directory_belongs_to_one_program() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Sessions::open(on(directory.path())).unwrap();
+    let second = Sessions::open(on(directory.path()));
     assert!(matches!(second.err().unwrap(), SessionError::InUse { .. }));
     drop(first);
-    assert!(Sessions::open(on(folder.path())).is_ok());
-    let file = folder.path().join("file");
+    assert!(Sessions::open(on(directory.path())).is_ok());
+    let file = directory.path().join("file");
     put(&file, b"");
-    assert!(matches!(Sessions::open(on(&file)).err().unwrap(), SessionError::Folder { .. }));
+    assert!(matches!(Sessions::open(on(&file)).err().unwrap(), SessionError::Directory { .. }));
 }
 
 #[cfg(unix)]
 #[tokio::test]
 async fn nobody_else_may_read_the_files() {
     use std::os::unix::fs::PermissionsExt as _;
-    let folder = tempfile::tempdir().unwrap();
-    let bench = Bench::new(Scripted::saying(ANSWER), on(folder.path()));
+    let directory = tempfile::tempdir().unwrap();
+    let bench = Bench::new(Scripted::saying(ANSWER), on(directory.path()));
     bench.finish().await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&folder.path().join("sessions")), 0o700);
-    assert_eq!(mode(&files(folder.path())[0]), 0o600);
+    assert_eq!(mode(&directory.path().join("sessions")), 0o700);
+    assert_eq!(mode(&files(directory.path())[0]), 0o600);
 }
 
 #[tokio::test]
 async fn files_leave_with_their_sessions() {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = SessionSettings { finished: 2, ..on(folder.path()) };
+    let directory = tempfile::tempdir().unwrap();
+    let settings = SessionSettings { finished: 2, ..on(directory.path()) };
     let bench = Bench::new(Scripted::saying(ANSWER), settings.clone());
     let mut ids = Vec::new();
     for _ in 0..4 {
         ids.push(bench.finish().await);
     }
     let bench = bench.restarted(settings).await;
-    assert_eq!(files(folder.path()).len(), 2);
+    assert_eq!(files(directory.path()).len(), 2);
     assert_eq!(
         ids.iter().map(|id| bench.state(id).is_some()).collect::<Vec<_>>(),
         [false, false, true, true]
     );
-    let bench = bench.restarted(SessionSettings { finished: 1, ..on(folder.path()) }).await;
+    let bench = bench.restarted(SessionSettings { finished: 1, ..on(directory.path()) }).await;
     bench.sessions.idle().await;
-    assert_eq!(files(folder.path()).len(), 1);
-    let old = File::options().append(true).open(&files(folder.path())[0]).unwrap();
+    assert_eq!(files(directory.path()).len(), 1);
+    let old = File::options().append(true).open(&files(directory.path())[0]).unwrap();
     old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-    let bench = bench.restarted(on(folder.path())).await;
-    assert_eq!(files(folder.path()).len(), 0);
+    let bench = bench.restarted(on(directory.path())).await;
+    assert_eq!(files(directory.path()).len(), 0);
     assert!(ids.iter().all(|id| bench.state(id).is_none()));
 }
 
 #[tokio::test]
 async fn a_file_over_the_limit_of_a_log_is_given_up() {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = SessionSettings { session_bytes: 10_000, ..on(folder.path()) };
+    let directory = tempfile::tempdir().unwrap();
+    let settings = SessionSettings { session_bytes: 10_000, ..on(directory.path()) };
     let bench = Bench::new(Scripted::new([pieces(&answer(&"word ".repeat(1_000)), 10)]), settings);
     let session = bench.start_with(detached());
     bench.sessions.idle().await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Finished));
-    assert_eq!(files(folder.path()).len(), 0);
+    assert_eq!(files(directory.path()).len(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn files_leave_in_time_also_where_nobody_asks() {
-    let folder = left_behind(OURS, format!("{HEADER}\n{META}\n").as_bytes());
-    let sessions = Sessions::open(on(folder.path())).unwrap();
-    assert_eq!(files(folder.path()).len(), 1);
+    let directory = left_behind(OURS, format!("{HEADER}\n{META}\n").as_bytes());
+    let sessions = Sessions::open(on(directory.path())).unwrap();
+    assert_eq!(files(directory.path()).len(), 1);
     tokio::time::sleep(SessionSettings::default().keep * 2).await;
     sessions.idle().await;
-    assert_eq!(files(folder.path()).len(), 0);
+    assert_eq!(files(directory.path()).len(), 0);
 }

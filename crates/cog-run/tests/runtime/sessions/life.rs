@@ -7,7 +7,7 @@ use std::sync::{
 
 use cog_json::Value;
 use cog_run::{
-    StopReason,
+    CancelReason,
     sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, Start},
 };
 
@@ -145,7 +145,7 @@ async fn at_shutdown_every_run_ends_and_may_be_resumed() {
     let sessions: Vec<Session> = (0..20).map(|_| bench.start_with(detached())).collect();
     let mut follower = sessions[0].follow(After::Start);
     read_some(&mut follower).await;
-    bench.sessions.stop_all(StopReason::Shutdown);
+    bench.sessions.stop_all(CancelReason::Shutdown);
     bench.sessions.idle().await;
     assert_eq!(error_of(&read(follower).await)["details"]["reason"], "shutdown");
     assert!(sessions.iter().all(|session| bench.state(session.id()) == Some(SessionState::Interrupted)));

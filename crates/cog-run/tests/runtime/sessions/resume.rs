@@ -52,7 +52,7 @@ async fn an_interrupted_run_is_asked_again_in_its_session() {
 }
 
 #[tokio::test]
-async fn a_picture_is_told_again_where_a_reader_was_cut_off() {
+async fn an_image_is_told_again_where_a_reader_was_cut_off() {
     let text = crate::media_out::ANSWER;
     let events: Vec<_> = [crate::media_out::png()].into_iter().chain(pieces(text, 7)).collect();
     let provider = Scripted::new([events]);
@@ -60,7 +60,7 @@ async fn a_picture_is_told_again_where_a_reader_was_cut_off() {
     let id = bench.finish().await;
     let lines = bench.log(&id).await;
     assert_eq!(applied(&lines), final_data(&lines));
-    assert_eq!(final_data(&lines)["picture"]["width"], 1);
+    assert_eq!(final_data(&lines)["image"]["width"], 1);
     let last_seq = lines.iter().map(|(_, seq, _)| *seq).max().unwrap();
     for cut in 0..=last_seq {
         let before = lines.iter().filter(|(event, seq, _)| event == "chunk" && *seq <= cut).cloned();
@@ -174,7 +174,7 @@ async fn a_run_that_resumes_is_refused_as_a_first_one_is() {
     let session = bench.start();
     drop(session.follow(After::Start));
     bench.sessions.idle().await;
-    support::write(&bench.folder, "m/module.yaml", "name: [");
+    support::write(&bench.directory, "m/module.yaml", "name: [");
     let refused = bench.resume(session.id(), 0).await.err().unwrap();
     assert_eq!(refused.code().as_str(), "E4008");
     assert!(!refused.into_envelope().is_ok());

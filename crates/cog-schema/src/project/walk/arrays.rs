@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Untold, Walk};
-use crate::project::account::Fate;
+use crate::project::account::LossKind;
 
 impl Walk<'_> {
     pub(super) fn items(
@@ -24,7 +24,7 @@ impl Walk<'_> {
 
     /// A tuple is told as an array of any of its items.
     fn tuple(&mut self, tuple: &[Value], members: &Map<String, Value>, at: &str) -> Result<Value, Untold> {
-        self.lose(at, "items", Fate::Projected, "the places of the items are not told");
+        self.lose(at, "items", LossKind::Projected, "the places of the items are not told");
         let mut schemas = Vec::new();
         for (index, schema) in tuple.iter().enumerate() {
             schemas.push(self.schema(schema, &format!("{at}/items/{index}"))?);

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Untold, Walk, allows_null, member_pointer, nullable};
-use crate::project::account::Fate;
+use crate::project::account::LossKind;
 
 impl Walk<'_> {
     pub(super) fn members(
@@ -28,7 +28,7 @@ impl Walk<'_> {
                     self.lose(
                         &pointer,
                         "",
-                        Fate::EnforcedLocally,
+                        LossKind::EnforcedLocally,
                         &format!("the member is not asked for: {reason}"),
                     );
                 }
@@ -59,7 +59,7 @@ impl Walk<'_> {
         if !self.profile.requires_all || allows_null(&schema) {
             return schema;
         }
-        self.lose(&member_pointer(at, name), "required", Fate::Projected, "optional is told as nullable");
+        self.lose(&member_pointer(at, name), "required", LossKind::Projected, "optional is told as nullable");
         nullable(schema)
     }
 
@@ -70,7 +70,7 @@ impl Walk<'_> {
         told: &mut Map<String, Value>,
     ) -> Result<(), Untold> {
         if members.contains_key("patternProperties") {
-            self.lose(at, "patternProperties", Fate::EnforcedLocally, "the dialect does not take it");
+            self.lose(at, "patternProperties", LossKind::EnforcedLocally, "the dialect does not take it");
         }
         let further = members.get("additionalProperties");
         if self.profile.closes_objects {
@@ -78,7 +78,7 @@ impl Walk<'_> {
                 self.lose(
                     at,
                     "additionalProperties",
-                    Fate::Projected,
+                    LossKind::Projected,
                     "only the named members are asked for",
                 );
             }

@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::{Client, Known, Tokens, digest};
 
 /// The largest token file, in bytes.
-const LARGEST: u64 = 1024 * 1024;
+const MAX_SIZE: u64 = 1024 * 1024;
 
 /// The shortest token: 16 characters of base64 are 96 bits.
 const SHORTEST: usize = 16;
@@ -72,7 +72,7 @@ impl Tokens {
     /// # Errors
     /// The file cannot be read, or a line of it is no token.
     pub fn open(path: &Path) -> Result<Self, TokenFileError> {
-        Self::parse(&read_text(path, LARGEST)?)
+        Self::parse(&read_text(path, MAX_SIZE)?)
     }
 
     /// Whether others than its owner may read the file; never so where the system has no such modes.

@@ -27,7 +27,7 @@ fn subprotocol(value: &HeaderValue) -> Option<Cow<'_, str>> {
     offered.map(str::trim).find_map(|name| name.strip_prefix(SUBPROTOCOL)).and_then(unescaped)
 }
 
-/// Takes back `encodeURIComponent`: a subprotocol may hold neither `/` nor `=`.
+/// MediaCapabilities back `encodeURIComponent`: a subprotocol may hold neither `/` nor `=`.
 fn unescaped(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));

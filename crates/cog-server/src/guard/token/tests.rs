@@ -97,13 +97,13 @@ fn a_bad_line_is_told_by_its_number_and_never_by_its_text() {
 fn a_file_that_others_may_read_is_told() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tokens");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("tokens");
     std::io::Write::write_all(&mut std::fs::File::create_new(&path).unwrap(), TOKEN.as_bytes()).unwrap();
     for (mode, is_exposed) in [(0o600, false), (0o400, false), (0o640, true), (0o644, true)] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
         assert_eq!(Tokens::is_exposed(&path), is_exposed, "{mode:o}");
     }
     assert!(Tokens::open(&path).unwrap().holder(TOKEN).is_some());
-    assert!(matches!(Tokens::open(&folder.path().join("none")), Err(TokenFileError::Unreadable(_))));
+    assert!(matches!(Tokens::open(&directory.path().join("none")), Err(TokenFileError::Unreadable(_))));
 }

@@ -10,7 +10,7 @@ use cog_spec::Code;
 
 use super::connection::Received;
 use crate::{
-    fault::Fault,
+    error::ApiError,
     request::{ExecuteBody, object},
     transport::Wire,
 };
@@ -31,10 +31,10 @@ pub(super) enum Frame {
 }
 
 /// What arrived.
-pub(super) enum Heard {
+pub(super) enum ClientFrame {
     Frame(Frame),
     /// What cannot be understood.
-    Fault(Fault),
+    Invalid(ApiError),
     /// A ping, or the answer to one.
     Nothing,
     /// More than a message may hold. Nothing can be read any more.
@@ -50,41 +50,46 @@ pub(super) enum Heard {
 }
 
 /// What a message says.
-pub(super) fn hear(received: Received) -> Heard {
-    let Received::Message(message) = received else { return Heard::Unread };
+pub(super) fn hear(received: Received) -> ClientFrame {
+    let Received::Message(message) = received else { return ClientFrame::Unread };
     match message {
-        Some(Ok(Message::Text(text))) => read(text.as_bytes()).map_or_else(Heard::Fault, Heard::Frame),
-        Some(Ok(Message::Binary(_))) => Heard::Fault(
-            Fault::new(Code::InvalidInput, "a binary frame; only text frames are taken")
+        Some(Ok(Message::Text(text))) => {
+            read(text.as_bytes()).map_or_else(ClientFrame::Invalid, ClientFrame::Frame)
+        }
+        Some(Ok(Message::Binary(_))) => ClientFrame::Invalid(
+            ApiError::new(Code::InvalidInput, "a binary frame; only text frames are taken")
                 .suggest("send the body as a text frame"),
         ),
-        Some(Ok(Message::Ping(_) | Message::Pong(_))) => Heard::Nothing,
+        Some(Ok(Message::Ping(_) | Message::Pong(_))) => ClientFrame::Nothing,
         Some(Err(error)) => unreadable(&error.to_string()),
-        Some(Ok(Message::Close(_))) => Heard::Closed,
-        None => Heard::Gone,
+        Some(Ok(Message::Close(_))) => ClientFrame::Closed,
+        None => ClientFrame::Gone,
     }
 }
 
 /// Why nothing can be read any more. The library tells that in words alone.
-fn unreadable(error: &str) -> Heard {
+fn unreadable(error: &str) -> ClientFrame {
     let says = |words| error.contains(words);
     match () {
-        () if says("too long") => Heard::TooLarge,
-        () if says("UTF-8") => Heard::Broken(close_code::INVALID),
-        () if says("protocol error") => Heard::Broken(close_code::PROTOCOL),
-        () => Heard::Gone,
+        () if says("too long") => ClientFrame::TooLarge,
+        () if says("UTF-8") => ClientFrame::Broken(close_code::INVALID),
+        () if says("protocol error") => ClientFrame::Broken(close_code::PROTOCOL),
+        () => ClientFrame::Gone,
     }
 }
 
-fn read(text: &[u8]) -> Result<Frame, Fault> {
+fn read(text: &[u8]) -> Result<Frame, ApiError> {
     let value = object(text)?;
     match value.get("type").map(|word| word.as_str().unwrap_or("?")) {
         Some("cancel") => Ok(Frame::Cancel),
         Some("close") => Ok(Frame::Close),
         Some(other) => {
             let other: String = other.chars().take(40).collect();
-            Err(Fault::new(Code::UnsupportedValue, format!("type: found `{other}`; allowed: cancel, close"))
-                .suggest(r#"a body has no `type`: send {"input": {…}}"#))
+            Err(ApiError::new(
+                Code::UnsupportedValue,
+                format!("type: found `{other}`; allowed: cancel, close"),
+            )
+            .suggest(r#"a body has no `type`: send {"input": {…}}"#))
         }
         None => ExecuteBody::of(&value, None).map(|body| Frame::Run(Box::new(body))),
     }

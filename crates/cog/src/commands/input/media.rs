@@ -21,7 +21,7 @@ struct Kind {
     words: &'static [&'static str],
 }
 
-const IMAGE: Kind = Kind { flag: "--image", words: &["image", "picture", "photo", "screenshot"] };
+const IMAGE: Kind = Kind { flag: "--image", words: &["image", "image", "photo", "screenshot"] };
 const AUDIO: Kind = Kind { flag: "--audio", words: &["audio", "sound", "speech", "voice", "recording"] };
 const VIDEO: Kind = Kind { flag: "--video", words: &["video", "film", "movie", "clip"] };
 const PDF: Kind = Kind { flag: "--pdf", words: &["pdf", "document"] };
@@ -124,7 +124,7 @@ fn put(
     Ok(())
 }
 
-/// A `MediaInput` (SPEC 4.2). Its paths would belong to the module's folder, so the file is named in full.
+/// A `MediaInput` (SPEC 4.2). Its paths would belong to the module's directory, so the file is named in full.
 fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
     if is_address(source) {
         return Ok(json!({ "type": "url", "url": source.to_string_lossy() }));

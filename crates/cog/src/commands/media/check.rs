@@ -11,17 +11,17 @@ use cog_media::{Access, MediaError, MediaRules, MediaSource, Place, UrlGuard, ob
 use super::{super::running, sources::place};
 use crate::{
     args::CheckArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Paint},
     settings::{Environment, Flags, MediaSettings, Settings},
 };
 
 /// The longest line of stdin that is looked at, in bytes; no address and no path is longer.
-const LONGEST: u64 = 64 * 1024;
+const MAX_LEN: u64 = 64 * 1024;
 
 /// Prints what is decided of each source, as soon as it is.
-pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let judge = Judge::new(&settings.media, args.no_fetch);
     let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
@@ -61,7 +61,7 @@ impl<R: BufRead> Iterator for Lines<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut line = Vec::new();
-        match (&mut self.0).take(LONGEST).read_until(b'\n', &mut line) {
+        match (&mut self.0).take(MAX_LEN).read_until(b'\n', &mut line) {
             Ok(0) => return None,
             Ok(_) if !line.ends_with(b"\n") => {
                 if let Err(error) = self.0.skip_until(b'\n') {
@@ -151,7 +151,7 @@ mod tests {
         let long = "x".repeat(100_000);
         let text = format!("a\n\n b \r\n{long}\n\u{fffd}\nlast");
         let lines: Vec<_> = Lines(text.as_bytes()).map(Result::unwrap).collect();
-        let cut = &long[..usize::try_from(LONGEST).unwrap()];
+        let cut = &long[..usize::try_from(MAX_LEN).unwrap()];
         assert_eq!(lines, ["a", "", " b ", cut, "\u{fffd}", "last"]);
         assert_eq!(Lines(&b""[..]).count(), 0);
         assert_eq!(Lines(&b"\n"[..]).count(), 1);

@@ -1,9 +1,9 @@
-//! `cog media frames`: the pictures of a video that a model is shown, and its sound.
+//! `cog media frames`: the images of a video that a model is shown, and its sound.
 
 use std::{io::Read as _, path::Path, time::Duration};
 
 use cog_json::{ToJson, Writer};
-use cog_media::{Frame, FramePlan, MediaError, MediaRules, Pick, Stored};
+use cog_media::{Frame, FramePlan, FrameSelection, MediaError, MediaRules, Stored};
 use cog_module::files;
 use cog_spec::{ErrorBody, Modality};
 
@@ -13,20 +13,24 @@ use super::{
 };
 use crate::{
     args::FramesArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
     settings::{Environment, Flags, MediaSettings, Settings},
 };
 
-/// Writes the pictures into a folder, and prints where each is and when it is shown.
-pub(crate) fn frames(args: &FramesArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+/// Writes the images into a directory, and prints where each is and when it is shown.
+pub(crate) fn frames(
+    args: &FramesArgs,
+    environment: Environment,
+    console: &Console,
+) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let Some(taken) = running::wait(take(args, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
     let taken = taken.map_err(|error| ErrorBody::from(&error))?;
-    files::write_folder(&args.output, &taken.files()?)
+    files::write_directory(&args.output, &taken.files()?)
         .map_err(|source| emit::unwritable(&args.output, source))?;
     for (at, frame) in taken.frames.iter().enumerate() {
         console.print_json(&Line { at_ms: frame.at_ms, file: &args.output.join(name(at)) })?;
@@ -55,17 +59,17 @@ async fn take(args: &FramesArgs, settings: &MediaSettings) -> Result<Taken, Medi
 fn plan(args: &FramesArgs) -> FramePlan {
     let general = FramePlan::default();
     let pick = match args.count {
-        Some(count) => Pick::Count(count),
-        None => Pick::Every(args.every.unwrap_or(Duration::from_secs(1))),
+        Some(count) => FrameSelection::Count(count),
+        None => FrameSelection::Every(args.every.unwrap_or(Duration::from_secs(1))),
     };
     let most = args.max_frames.or(args.count).unwrap_or(general.most);
     FramePlan { pick, most, longest_side: args.max_dimension }
 }
 
 impl Taken {
-    /// The files of the folder, which is written whole or not at all.
+    /// The files of the directory, which is written whole or not at all.
     fn files(&self) -> std::io::Result<Vec<(String, Vec<u8>)>> {
-        let frames = self.frames.iter().enumerate().map(|(at, frame)| (name(at), &frame.picture));
+        let frames = self.frames.iter().enumerate().map(|(at, frame)| (name(at), &frame.image));
         let sound = self.sound.iter().map(|sound| ("audio.wav".to_owned(), sound));
         frames.chain(sound).map(|(name, stored)| Ok((name, bytes_of(stored)?))).collect()
     }

@@ -6,14 +6,14 @@ use cog_media::{Facts, Media, MediaError, MediaRules};
 use super::{super::running, sources};
 use crate::{
     args::ProbeArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::{Console, Table},
     settings::{Environment, Flags, Settings},
 };
 
 /// Prints what each source is, or why it would be refused.
-pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let rules = MediaRules::default();
     let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());

@@ -1,27 +1,27 @@
-//! `cog media strip`: a picture without what is not its pixels and their colours.
+//! `cog media strip`: an image without what is not its pixels and their colours.
 
 use std::{
     io::{Read as _, Write as _},
     path::Path,
 };
 
-use cog_media::{MediaError, MediaRules, Prepared, Takes, normalise};
+use cog_media::{MediaCapabilities, MediaError, MediaRules, Prepared, normalise};
 use cog_spec::{ErrorBody, Modality};
 
 use super::{super::emit, super::running, sources};
 use crate::{
     args::StripArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
     settings::{Environment, Flags, Settings},
 };
 
-/// Writes the picture where the arguments say.
-pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+/// Writes the image where the arguments say.
+pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let file = args.output.as_deref().filter(|path| !emit::is_stdout(path));
     if file.is_none() && console.is_watched() {
-        return Err(Fault::Usage {
+        return Err(CliError::Usage {
             message: "cannot write an image to a terminal".to_owned(),
             suggestion: Some("write it to a file with -o FILE".to_owned()),
         });
@@ -32,7 +32,7 @@ pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Consol
     let Some(opened) = running::wait(sources::open(&args.source, &rules, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
-    let stripped = opened.and_then(|media| normalise(&media, &Takes::default(), &rules));
+    let stripped = opened.and_then(|media| normalise(&media, &MediaCapabilities::default(), &rules));
     let bytes = stripped.and_then(|stripped| bytes_of(&stripped)).map_err(|error| ErrorBody::from(&error))?;
     write(&bytes, file, console)?;
     Ok(Exit::Ok)
@@ -44,7 +44,7 @@ fn bytes_of(stripped: &Prepared) -> Result<Vec<u8>, MediaError> {
     Ok(bytes)
 }
 
-fn write(bytes: &[u8], file: Option<&Path>, console: &Console) -> Result<(), Fault> {
+fn write(bytes: &[u8], file: Option<&Path>, console: &Console) -> Result<(), CliError> {
     match file {
         Some(path) => emit::bytes(path, bytes, console),
         None => {

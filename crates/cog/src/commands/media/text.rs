@@ -7,14 +7,14 @@ use cog_spec::{ErrorBody, Modality};
 use super::{super::running, sources};
 use crate::{
     args::TextArgs,
+    error::CliError,
     exit::Exit,
-    fault::Fault,
     output::Console,
     settings::{Environment, Flags, MediaSettings, Settings},
 };
 
 /// Prints the text of each page.
-pub(crate) fn text(args: &TextArgs, environment: Environment, console: &Console) -> Result<Exit, Fault> {
+pub(crate) fn text(args: &TextArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let Some(read) = running::wait(read(&args.source, &settings.media))? else {
         return Ok(Exit::Interrupted);

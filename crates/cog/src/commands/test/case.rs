@@ -20,9 +20,9 @@ use crate::commands::{
 enum Way {
     /// The provider that was given with `--provider`.
     Ask,
-    /// The same, kept in this folder.
+    /// The same, kept in this directory.
     Record(PathBuf),
-    /// The recording in this folder.
+    /// The recording in this directory.
     Replay(PathBuf),
     /// Nowhere.
     ContractOnly,
@@ -46,8 +46,8 @@ impl Bench<'_> {
         let tape = match &way {
             Way::ContractOnly => return Ok(None),
             Way::Ask => Tape::Off,
-            Way::Record(folder) => Tape::Record(folder),
-            Way::Replay(folder) => Tape::Replay(folder),
+            Way::Record(directory) => Tape::Record(directory),
+            Way::Replay(directory) => Tape::Replay(directory),
         };
         let asked = asking::asked(self.settings, tape)?;
         let runtime = running::runtime(self.settings, asked.providers);
@@ -59,12 +59,12 @@ impl Bench<'_> {
         let given = self.args.model.names_provider();
         Ok(match (&case.cassette, given, self.args.record) {
             (_, true, true) => {
-                let folder = self.cassette(module, case)?;
-                forget(&folder)?;
-                Way::Record(folder)
+                let directory = self.cassette(module, case)?;
+                forget(&directory)?;
+                Way::Record(directory)
             }
             (_, true, false) => Way::Ask,
-            (Some(folder), false, _) => Way::Replay(folder.clone()),
+            (Some(directory), false, _) => Way::Replay(directory.clone()),
             (None, false, _) => Way::ContractOnly,
         })
     }
@@ -96,10 +96,10 @@ impl Bench<'_> {
 }
 
 /// A recording that is made anew begins empty.
-fn forget(folder: &std::path::Path) -> Result<(), ErrorBody> {
-    match std::fs::remove_dir_all(folder) {
+fn forget(directory: &std::path::Path) -> Result<(), ErrorBody> {
+    match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            let message = format!("cannot replace the recording {}: {error}", folder.display());
+            let message = format!("cannot replace the recording {}: {error}", directory.display());
             Err(ErrorBody::new(Code::InvalidReference, message))
         }
         _ => Ok(()),

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 /// Writes the expected file anew from an envelope, in the form it had. What an answer must fulfil is a person's to
 /// say: a file of that kind is left alone, and false is returned.
 pub(super) fn write(module: &Module, case: &GoldenCase, envelope: &Value) -> Result<bool, ErrorBody> {
-    if !matches!(module.origin, Origin::Folder(_)) {
+    if !matches!(module.origin, Origin::Directory(_)) {
         return Err(super::built_in(module));
     }
     let Some(content) = content(case, envelope) else {

@@ -1,7 +1,7 @@
 use super::{terminal::Terminal, *};
 
 fn view() -> View {
-    let origin = cog_module::Origin::BuiltIn(cog_module::Shipped::find("code-reviewer").unwrap());
+    let origin = cog_module::Origin::BuiltIn(cog_module::BuiltinModule::find("code-reviewer").unwrap());
     View::new(Paint::new(false), &cog_module::load(&origin).unwrap())
 }
 

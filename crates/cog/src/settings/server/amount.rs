@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The maximum size.
-const LARGEST: usize = 1 << 40;
+const MAX_SIZE: usize = 1 << 40;
 
 /// Parses a whole number.
 pub(super) fn count<T: FromStr>(text: &str) -> Result<T, String> {
@@ -31,7 +31,7 @@ pub(in crate::settings) fn bytes(text: &str) -> Result<usize, String> {
         .map_err(|_| format!("`{text}` is not a valid size: use a form such as 30MiB"))?;
     number
         .checked_mul(1 << shift)
-        .filter(|size| (1..=LARGEST).contains(size))
+        .filter(|size| (1..=MAX_SIZE).contains(size))
         .ok_or_else(|| format!("`{text}` is out of range: use 1 byte to 1024GiB"))
 }
 

@@ -1,4 +1,4 @@
-//! What a server with a state folder still knows after it was killed.
+//! What a server with a state directory still knows after it was killed.
 
 use std::io::Read as _;
 

@@ -8,9 +8,9 @@ use cog_spec::Secret;
 ///
 /// [`Settings::read`]: super::Settings::read
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Veil(Arc<RwLock<Vec<Secret>>>);
+pub(crate) struct Redactor(Arc<RwLock<Vec<Secret>>>);
 
-impl Veil {
+impl Redactor {
     /// Adds keys.
     pub(super) fn hide(&self, secrets: impl IntoIterator<Item = Secret>) {
         if let Ok(mut hidden) = self.0.write() {

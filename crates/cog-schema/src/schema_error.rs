@@ -5,7 +5,7 @@ use thiserror::Error;
 /// Why a document is no contract: one place, what is wrong there, what would help.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}: {message}", if .pointer.is_empty() { "/" } else { .pointer.as_str() })]
-pub struct SchemaProblem {
+pub struct SchemaError {
     /// Where in the document: a JSON pointer (RFC 6901); empty for the whole.
     pub pointer: String,
     /// What was found and what is allowed.
@@ -14,7 +14,7 @@ pub struct SchemaProblem {
     pub suggestion: Option<String>,
 }
 
-impl SchemaProblem {
+impl SchemaError {
     pub(crate) fn new(pointer: impl Into<String>, message: impl Into<String>) -> Self {
         Self { pointer: pointer.into(), message: message.into(), suggestion: None }
     }
@@ -31,7 +31,7 @@ impl SchemaProblem {
     }
 }
 
-impl ToJson for SchemaProblem {
+impl ToJson for SchemaError {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("pointer", &self.pointer);

@@ -12,13 +12,13 @@ use cog_spec::{Dialect, Generation, Modality};
 use crate::compiled::Compiled;
 
 /// What is asked, whoever is asked: each provider gets it as a request of its own.
-pub(crate) struct Question {
+pub(crate) struct RequestSpec {
     pub(crate) module: Arc<Module>,
     pub(crate) compiled: Arc<Compiled>,
     pub(crate) generation: Generation,
 }
 
-impl Question {
+impl RequestSpec {
     /// The request to a provider for the answer to `messages`; `model` is empty for the provider's own.
     pub(crate) fn to(
         &self,
@@ -56,7 +56,7 @@ impl Question {
     }
 }
 
-/// Makes the question one that asks again: after its first `own` messages stand the model's answer, and what is wrong
+/// MediaSink the question one that asks again: after its first `own` messages stand the model's answer, and what is wrong
 /// with that (ruling R49).
 pub(crate) fn correct(question: &mut Conversation, own: usize, correction: Correction) {
     let said = Some(correction.said).filter(|said| !said.trim().is_empty()).map(Message::assistant);

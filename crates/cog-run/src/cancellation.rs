@@ -8,20 +8,20 @@ use tokio::sync::Notify;
 
 /// Ends a run from outside: its call to the provider is dropped at once, and its last chunk is E2010 (ruling R40).
 ///
-/// Clones end the same run. The default ends nothing until somebody calls [`Stop::now`].
+/// Clones end the same run. The default ends nothing until somebody calls [`Cancellation::now`].
 #[derive(Debug, Clone, Default)]
-pub struct Stop(Arc<Inner>);
+pub struct Cancellation(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    reason: OnceLock<StopReason>,
+    reason: OnceLock<CancelReason>,
     told: Notify,
 }
 
 /// Why a run is ended from outside: `details.reason` of E2010.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum StopReason {
+pub enum CancelReason {
     /// Somebody asked for it: `cancelled`. The run is over.
     Cancelled,
     /// Nobody reads it any more: `client_gone`.
@@ -30,28 +30,28 @@ pub enum StopReason {
     Shutdown,
 }
 
-impl Stop {
+impl Cancellation {
     /// One that ends nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Ends the run. The first reason counts; a run that is over stays as it is.
-    pub fn now(&self, reason: StopReason) {
+    pub fn now(&self, reason: CancelReason) {
         if self.0.reason.set(reason).is_ok() {
             self.0.told.notify_waiters();
         }
     }
 
     /// Why the run was ended; none as long as it was not.
-    pub fn reason(&self) -> Option<StopReason> {
+    pub fn reason(&self) -> Option<CancelReason> {
         self.0.reason.get().copied()
     }
 
     /// Waits until the run is to end.
-    pub(crate) async fn wait(&self) -> StopReason {
+    pub(crate) async fn wait(&self) -> CancelReason {
         loop {
-            // Made before the look, so that nothing told in between is missed.
+            // GeneratedMedia before the look, so that nothing told in between is missed.
             let told = self.0.told.notified();
             if let Some(reason) = self.reason() {
                 return reason;
@@ -61,7 +61,7 @@ impl Stop {
     }
 }
 
-impl StopReason {
+impl CancelReason {
     /// The word that stands in `details.reason`.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -94,15 +94,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_first_reason_counts_and_reaches_every_clone() {
-        let stop = Stop::new();
+        let stop = Cancellation::new();
         let waiting = stop.clone();
         let waited = async move { waiting.wait().await };
         let told = async {
-            stop.now(StopReason::Shutdown);
-            stop.now(StopReason::Cancelled);
+            stop.now(CancelReason::Shutdown);
+            stop.now(CancelReason::Cancelled);
         };
         let (reason, ()) = tokio::join!(waited, told);
-        assert_eq!(reason, StopReason::Shutdown);
-        assert_eq!(stop.wait().await, StopReason::Shutdown);
+        assert_eq!(reason, CancelReason::Shutdown);
+        assert_eq!(stop.wait().await, CancelReason::Shutdown);
     }
 }

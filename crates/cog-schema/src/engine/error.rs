@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// One keyword that a value does not meet.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Fault {
+pub(crate) struct EngineError {
     /// Where: a JSON pointer from the value that was checked; in a branch, from where the alternatives stand.
     pub(crate) at: String,
     /// The keyword, as the schema writes it.
@@ -37,11 +37,11 @@ pub(crate) enum Reason {
     /// Does not have a format.
     Format(String),
     /// Fits none of several schemas; what each has against it.
-    NoBranch(Vec<Arc<[Fault]>>),
+    NoBranch(Vec<Arc<[EngineError]>>),
     /// Fits more than one of several schemas of which it may fit only one.
     ManyBranches,
     /// The name of a member does not fit.
-    Name(Box<Fault>),
+    Name(Box<EngineError>),
     /// Anything else, in the engine's words without values.
     Other(String),
 }
@@ -57,7 +57,7 @@ pub(crate) struct Bound {
     pub(crate) unit: &'static str,
 }
 
-impl Fault {
+impl EngineError {
     pub(super) fn read(error: &ValidationError<'_>) -> Self {
         Self {
             at: error.instance_path().as_str().to_owned(),
@@ -87,7 +87,7 @@ fn reason(error: &ValidationError<'_>) -> Reason {
             Reason::NoBranch(branches(context, error.instance_path().as_str()))
         }
         Kind::OneOfMultipleValid { .. } => Reason::ManyBranches,
-        Kind::PropertyNames { error } => Reason::Name(Box::new(Fault::read(error))),
+        Kind::PropertyNames { error } => Reason::Name(Box::new(EngineError::read(error))),
         other => match bound(other) {
             Some(bound) => Reason::Bound(bound),
             None => Reason::Other(error.masked_with("the value").to_string()),
@@ -121,10 +121,10 @@ fn types(kind: &TypeKind) -> Vec<&'static str> {
     }
 }
 
-fn branches(context: &[Vec<ValidationError<'_>>], at: &str) -> Vec<Arc<[Fault]>> {
+fn branches(context: &[Vec<ValidationError<'_>>], at: &str) -> Vec<Arc<[EngineError]>> {
     let inner = |error: &ValidationError<'_>| {
-        let fault = Fault::read(error);
-        Fault { at: fault.at.strip_prefix(at).unwrap_or_default().to_owned(), ..fault }
+        let fault = EngineError::read(error);
+        EngineError { at: fault.at.strip_prefix(at).unwrap_or_default().to_owned(), ..fault }
     };
     context.iter().map(|branch| branch.iter().map(inner).collect()).collect()
 }

@@ -6,7 +6,7 @@ use std::{
 use crate::{
     Diagnostic, ModuleFiles, Rule,
     files::{self, FileError},
-    shipped::Shipped,
+    shipped::BuiltinModule,
     source::Source,
 };
 
@@ -14,10 +14,10 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
-    /// A folder on disk.
-    Folder(PathBuf),
+    /// A directory on disk.
+    Directory(PathBuf),
     /// A module that ships with the program, by its name.
-    BuiltIn(&'static Shipped),
+    BuiltIn(&'static BuiltinModule),
     /// A module held in memory.
     Memory(Arc<ModuleFiles>),
 }
@@ -31,19 +31,19 @@ impl Origin {
         self.file_names_in("")
     }
 
-    /// The names of the files in a folder of the module, sorted; empty where there is none.
-    pub(crate) fn file_names_in(&self, folder: &str) -> Vec<String> {
+    /// The names of the files in a directory of the module, sorted; empty where there is none.
+    pub(crate) fn file_names_in(&self, directory: &str) -> Vec<String> {
         match self {
-            Origin::Folder(path) => files::file_names(&path.join(folder)),
-            Origin::BuiltIn(shipped) => shipped.file_names_in(folder),
-            Origin::Memory(module) => module.file_names_in(folder),
+            Origin::Directory(path) => files::file_names(&path.join(directory)),
+            Origin::BuiltIn(shipped) => shipped.file_names_in(directory),
+            Origin::Memory(module) => module.file_names_in(directory),
         }
     }
 
-    /// Whether the module has a folder of this name.
-    pub(crate) fn has_folder(&self, relative: &str) -> bool {
+    /// Whether the module has a directory of this name.
+    pub(crate) fn has_directory(&self, relative: &str) -> bool {
         match self {
-            Origin::Folder(path) => path.join(relative).is_dir(),
+            Origin::Directory(path) => path.join(relative).is_dir(),
             Origin::BuiltIn(_) | Origin::Memory(_) => false,
         }
     }
@@ -51,17 +51,17 @@ impl Origin {
     /// The path of a file of the module, for messages and for writing.
     pub fn path_of(&self, relative: &str) -> PathBuf {
         match self {
-            Origin::Folder(path) if relative.is_empty() => path.clone(),
-            Origin::Folder(path) => path.join(relative),
+            Origin::Directory(path) if relative.is_empty() => path.clone(),
+            Origin::Directory(path) => path.join(relative),
             Origin::BuiltIn(shipped) => Path::new("built in").join(shipped.name).join(relative),
             Origin::Memory(_) => Path::new(EMBEDDED).join(relative),
         }
     }
 
-    /// What to type for this module: its folder, or its name where it is built in.
+    /// What to type for this module: its directory, or its name where it is built in.
     pub(crate) fn asked_by(&self) -> String {
         match self {
-            Origin::Folder(path) => path.display().to_string(),
+            Origin::Directory(path) => path.display().to_string(),
             Origin::BuiltIn(shipped) => shipped.name.to_owned(),
             Origin::Memory(_) => EMBEDDED.to_owned(),
         }
@@ -70,7 +70,7 @@ impl Origin {
     /// Every file of the module with its path in it, for a copy.
     pub(crate) fn all_files(&self) -> Result<Vec<(String, Vec<u8>)>, FileError> {
         match self {
-            Origin::Folder(path) => files::read_folder(path),
+            Origin::Directory(path) => files::read_directory(path),
             Origin::BuiltIn(shipped) => {
                 Ok(shipped.files.iter().map(|(path, bytes)| ((*path).to_owned(), bytes.to_vec())).collect())
             }
@@ -83,7 +83,7 @@ impl Origin {
     /// What stands under the name of a file of the module and is none.
     pub(crate) fn no_file(&self, relative: &str) -> Option<&'static str> {
         match self {
-            Origin::Folder(path) => files::no_file(&path.join(relative)),
+            Origin::Directory(path) => files::no_file(&path.join(relative)),
             Origin::BuiltIn(_) | Origin::Memory(_) => None,
         }
     }
@@ -91,7 +91,7 @@ impl Origin {
     /// Reads a file of the module as text, within a limit in bytes.
     pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Source, FileError> {
         let text = match self {
-            Origin::Folder(path) => files::read_text_within(path, relative, limit)?,
+            Origin::Directory(path) => files::read_text_within(path, relative, limit)?,
             Origin::BuiltIn(shipped) => {
                 files::text_of(shipped.file(relative).ok_or(FileError::Missing)?.to_vec())?
             }
@@ -111,7 +111,7 @@ pub(crate) fn unreadable(path: &Path, error: &FileError) -> Diagnostic {
         FileError::Empty => Rule::FileEmpty,
         FileError::Utf16 | FileError::NotUtf8 { .. } | FileError::Nul { .. } => Rule::FileNotText,
         FileError::Missing
-        | FileError::NoFolder { .. }
+        | FileError::NoDirectory { .. }
         | FileError::NotAFile
         | FileError::Outside
         | FileError::Io(_) => Rule::FileUnreadable,

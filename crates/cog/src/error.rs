@@ -8,14 +8,14 @@ use thiserror::Error;
 
 use crate::{
     exit::Exit,
-    output::{Complaint, Console},
+    output::{Console, ErrorReport},
     settings::SettingsError,
 };
 
 /// Why a command could not do its work.
 #[derive(Debug, Error)]
 #[non_exhaustive]
-pub(crate) enum Fault {
+pub(crate) enum CliError {
     /// No module was found.
     #[error(transparent)]
     Find(#[from] FindError),
@@ -57,10 +57,10 @@ pub(crate) enum Fault {
     Output(#[from] io::Error),
 }
 
-impl Fault {
+impl CliError {
     /// What was typed does not make sense together.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Fault::Usage { message: message.into(), suggestion: None }
+        CliError::Usage { message: message.into(), suggestion: None }
     }
 
     /// Tells the fault on stderr, and says how the program ends.
@@ -72,7 +72,7 @@ impl Fault {
             console.diagnose(&error.diagnostics);
         }
         let (message, place, help) = (self.to_string(), self.place(), self.suggestion());
-        console.complain(&Complaint {
+        console.complain(&ErrorReport {
             code: self.code(),
             message: &message,
             place: place.as_deref(),
@@ -87,11 +87,11 @@ impl Fault {
             return Some(error.code().as_str());
         }
         match self {
-            Fault::Find(error) => Some(error.code().as_str()),
-            Fault::Body(error) => Some(error.code.as_str()),
-            Fault::File { .. } => Some(Code::InvalidReference.as_str()),
-            Fault::Scaffold(ScaffoldError::Name { .. }) => Some(Code::UnsupportedValue.as_str()),
-            Fault::Migrate(_) | Fault::Scaffold(_) => Some(Code::PermissionDenied.as_str()),
+            CliError::Find(error) => Some(error.code().as_str()),
+            CliError::Body(error) => Some(error.code.as_str()),
+            CliError::File { .. } => Some(Code::InvalidReference.as_str()),
+            CliError::Scaffold(ScaffoldError::Name { .. }) => Some(Code::UnsupportedValue.as_str()),
+            CliError::Migrate(_) | CliError::Scaffold(_) => Some(Code::PermissionDenied.as_str()),
             _ => None,
         }
     }
@@ -99,10 +99,10 @@ impl Fault {
     fn exit(&self) -> Exit {
         match self {
             _ if self.load_error().is_some() => Exit::Invalid,
-            Fault::Body(error) if error.code == Code::ModuleInvalid.into() => Exit::Invalid,
-            Fault::Settings(_) | Fault::Usage { .. } | Fault::Scaffold(ScaffoldError::Name { .. }) => {
-                Exit::Usage
-            }
+            CliError::Body(error) if error.code == Code::ModuleInvalid.into() => Exit::Invalid,
+            CliError::Settings(_)
+            | CliError::Usage { .. }
+            | CliError::Scaffold(ScaffoldError::Name { .. }) => Exit::Usage,
             _ => Exit::Failed,
         }
     }
@@ -110,9 +110,9 @@ impl Fault {
     /// The findings, where a module does not load.
     fn load_error(&self) -> Option<&LoadError> {
         match self {
-            Fault::Load(error)
-            | Fault::Migrate(MigrateError::Load(error) | MigrateError::Result(error))
-            | Fault::Scaffold(ScaffoldError::Source(error)) => Some(error),
+            CliError::Load(error)
+            | CliError::Migrate(MigrateError::Load(error) | MigrateError::Result(error))
+            | CliError::Scaffold(ScaffoldError::Source(error)) => Some(error),
             _ => None,
         }
     }
@@ -130,33 +130,33 @@ impl Fault {
 
     fn place(&self) -> Option<String> {
         match self {
-            Fault::File { path, .. } => Some(path.display().to_string()),
-            Fault::Settings(error) => error.location(),
+            CliError::File { path, .. } => Some(path.display().to_string()),
+            CliError::Settings(error) => error.location(),
             _ => None,
         }
     }
 
     fn suggestion(&self) -> Option<String> {
         match self {
-            Fault::Find(error) => Some(error.suggestion()),
-            Fault::Scaffold(error) => error.suggestion(),
-            Fault::Migrate(error) => error.suggestion(),
-            Fault::Settings(error) => Some(error.suggestion()),
-            Fault::Body(error) => error.suggestion.clone(),
-            Fault::File { source, .. } => Some(source.suggestion().to_owned()),
-            Fault::Usage { suggestion, .. } => suggestion.clone(),
+            CliError::Find(error) => Some(error.suggestion()),
+            CliError::Scaffold(error) => error.suggestion(),
+            CliError::Migrate(error) => error.suggestion(),
+            CliError::Settings(error) => Some(error.suggestion()),
+            CliError::Body(error) => error.suggestion.clone(),
+            CliError::File { source, .. } => Some(source.suggestion().to_owned()),
+            CliError::Usage { suggestion, .. } => suggestion.clone(),
             _ => None,
         }
     }
 
     /// Whoever read stdout has heard enough: `cog list | head -1`.
     fn is_broken_pipe(&self) -> bool {
-        matches!(self, Fault::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        matches!(self, CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 }
 
-impl From<ErrorBody> for Fault {
+impl From<ErrorBody> for CliError {
     fn from(error: ErrorBody) -> Self {
-        Fault::Body(Box::new(error))
+        CliError::Body(Box::new(error))
     }
 }

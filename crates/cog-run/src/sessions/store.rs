@@ -21,15 +21,15 @@ use super::{
     info::SessionState,
     journal::Journal,
     settings::SessionSettings,
-    shared::{Kept, Shared, State, Told},
+    shared::{Persistence, Shared, State, Told},
 };
-use crate::{Stop, StopReason};
+use crate::{CancelReason, Cancellation};
 
 /// The bytes of a log at most: the marks count in 32 bits.
-const LONGEST_LOG: usize = 1 << 30;
+const MAX_LOG: usize = 1 << 30;
 
 /// All sessions of a store. What was over longest leaves first; what runs never leaves.
-pub(crate) struct Shelf {
+pub(crate) struct SessionStore {
     pub(crate) settings: SessionSettings,
     table: Mutex<Table>,
     journal: Option<Journal>,
@@ -47,23 +47,27 @@ struct Table {
     tickets: u64,
 }
 
-impl Shelf {
+impl SessionStore {
     /// The sessions of these settings, with those that a program before this one kept on disk.
     pub(crate) fn open(settings: SessionSettings) -> Result<Self, SessionError> {
-        let settings = SessionSettings { session_bytes: settings.session_bytes.min(LONGEST_LOG), ..settings };
-        let folder = settings.state_dir.as_ref().map(|folder| folder.join("sessions"));
-        let journal =
-            folder.as_ref().map(|folder| Journal::open(folder, settings.session_bytes)).transpose()?;
+        let settings = SessionSettings { session_bytes: settings.session_bytes.min(MAX_LOG), ..settings };
+        let directory = settings.state_dir.as_ref().map(|directory| directory.join("sessions"));
+        let journal = directory
+            .as_ref()
+            .map(|directory| Journal::open(directory, settings.session_bytes))
+            .transpose()?;
         let (bytes, idle) = (AtomicUsize::new(0), Notify::new());
         let shelf = Self { settings, table: Mutex::default(), journal, bytes, idle };
-        if let Some(folder) = folder {
-            shelf.restore(&folder).map_err(|source| SessionError::Folder { path: folder, source })?;
+        if let Some(directory) = directory {
+            shelf
+                .restore(&directory)
+                .map_err(|source| SessionError::Directory { path: directory, source })?;
         }
         Ok(shelf)
     }
 
-    fn restore(&self, folder: &Path) -> io::Result<()> {
-        for (path, age) in file::list(folder)? {
+    fn restore(&self, directory: &Path) -> io::Result<()> {
+        for (path, age) in file::list(directory)? {
             match file::read(&path, age) {
                 Ok(Some(found)) if age <= self.settings.keep => self.take_in(found),
                 Ok(_) => drop(std::fs::remove_file(&path)),
@@ -73,7 +77,7 @@ impl Shelf {
         Ok(())
     }
 
-    /// Takes in a session that a program before this one kept.
+    /// MediaCapabilities in a session that a program before this one kept.
     fn take_in(&self, found: Found) {
         let age = found.age;
         let session = Arc::new(Shared::restored(found, self.settings.recovery));
@@ -91,11 +95,11 @@ impl Shelf {
         self.make_room(&session);
     }
 
-    /// Takes in a session that runs.
+    /// MediaCapabilities in a session that runs.
     pub(crate) fn add(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         if let (Some(_), Some(spec)) = (&self.journal, &state.spec) {
-            state.kept = Some(Kept::new(file::header(session, spec)));
+            state.kept = Some(Persistence::new(file::header(session, spec)));
         }
         self.recount(&mut state);
         drop(state);
@@ -145,7 +149,7 @@ impl Shelf {
         if stage == SessionState::Interrupted && state.is_cancelled {
             let mut end = end.clone();
             if let Chunk::Error { error, recovery, .. } = &mut end {
-                (**error, *recovery) = (StopReason::Cancelled.error(), None);
+                (**error, *recovery) = (CancelReason::Cancelled.error(), None);
             }
             state.log.push(&end);
             state.close(SessionState::Cancelled);
@@ -172,9 +176,9 @@ impl Shelf {
     pub(crate) fn cancel(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         state.is_cancelled = true;
-        state.stop.now(StopReason::Cancelled);
+        state.stop.now(CancelReason::Cancelled);
         if state.stage == SessionState::Interrupted {
-            let end = session.end(&state.log, StopReason::Cancelled.error());
+            let end = session.end(&state.log, CancelReason::Cancelled.error());
             state.reopen();
             state.log.push(&end);
             state.close(SessionState::Cancelled);
@@ -185,7 +189,7 @@ impl Shelf {
     }
 
     /// Has a session run again whose run was interrupted; false where that is not so any more.
-    pub(crate) fn reopen(&self, session: &Shared, stop: Stop) -> bool {
+    pub(crate) fn reopen(&self, session: &Shared, stop: Cancellation) -> bool {
         let mut table = self.lock();
         let mut state = session.lock();
         if state.stage != SessionState::Interrupted || state.counted.is_none() {
@@ -201,7 +205,7 @@ impl Shelf {
     }
 
     /// Stops all that run.
-    pub(crate) fn stop_all(&self, reason: StopReason) {
+    pub(crate) fn stop_all(&self, reason: CancelReason) {
         for session in self.lock().sessions.values() {
             session.lock().stop.now(reason);
         }
@@ -249,7 +253,7 @@ impl Shelf {
         due.max(Duration::from_secs(1))
     }
 
-    /// Makes room where all sessions together take up too much: by letting go what is over, else by shortening the
+    /// MediaSink room where all sessions together take up too much: by letting go what is over, else by shortening the
     /// log of this one, which grows, to its share.
     fn make_room(&self, session: &Shared) {
         if !self.is_full() {

@@ -6,8 +6,8 @@ use cog_json::Value;
 
 use super::{backoff::retry_after, redact::Redactor};
 use crate::{
-    Interruption, Obstacle, ProviderError,
-    protocol::{DecodeError, VendorFault, reply::fault_in},
+    ConnectErrorKind, Interruption, ProviderError,
+    protocol::{DecodeError, VendorError, reply::fault_in},
     transport::{TransportError, WireReply},
     vendors::Vendor,
 };
@@ -58,7 +58,7 @@ impl Context<'_> {
         }
         let fault = Value::parse_bytes(body).ok().and_then(|body| fault_in(body.node()));
         let told = fault.is_some();
-        let fault = fault.unwrap_or_else(|| VendorFault { code: None, message: bare(reply.status, body) });
+        let fault = fault.unwrap_or_else(|| VendorError { code: None, message: bare(reply.status, body) });
         if reply.status == 404 && !(told && mentions(&fault, &["model"])) {
             return Failure::last(self.wrong_interface(&format!("404, {fault}")));
         }
@@ -68,7 +68,7 @@ impl Context<'_> {
     }
 
     /// A fault before the first token.
-    fn of_fault(&self, status: Option<u16>, fault: &VendorFault, retry_after: Option<Duration>) -> Failure {
+    fn of_fault(&self, status: Option<u16>, fault: &VendorError, retry_after: Option<Duration>) -> Failure {
         let vendor = self.vendor.title;
         let message = self.redactor.clean(&fault.to_string());
         let model = self.model.to_owned();
@@ -123,7 +123,7 @@ impl Context<'_> {
                 match obstacle {
                     // A proxy may come back; a certificate does not change.
                     Some(obstacle) => Failure {
-                        again: obstacle == Obstacle::Proxy,
+                        again: obstacle == ConnectErrorKind::Proxy,
                         error: ProviderError::Barred { vendor, obstacle, message },
                     },
                     None => {
@@ -158,7 +158,7 @@ fn bare(status: u16, body: &[u8]) -> String {
     if words.is_empty() { format!("status {status}") } else { words }
 }
 
-fn kind(status: Option<u16>, fault: &VendorFault) -> Kind {
+fn kind(status: Option<u16>, fault: &VendorError) -> Kind {
     match status {
         Some(401 | 403) => Kind::Key,
         Some(404) => Kind::Model,
@@ -197,7 +197,7 @@ const MODEL: &[&str] =
 const QUOTA: &[&str] = &["insufficient_quota", "exceeded your current quota", "billing"];
 const RATE: &[&str] = &["rate limit", "rate_limit", "429", "too many requests"];
 
-fn mentions(fault: &VendorFault, words: &[&str]) -> bool {
+fn mentions(fault: &VendorError, words: &[&str]) -> bool {
     let text =
         format!("{} {}", fault.code.as_deref().unwrap_or_default(), fault.message).to_ascii_lowercase();
     words.iter().any(|word| text.contains(word))

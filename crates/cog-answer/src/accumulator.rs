@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 /// What a reader of the chunks has of `data`: containers arise from the paths (ruling R44).
 #[derive(Debug, Clone, Default)]
-pub struct Picture {
+pub struct DataAccumulator {
     data: Option<Value>,
 }
 
-impl Picture {
+impl DataAccumulator {
     /// Applies a delta or a snapshot; other chunks, and fields outside `data`, change nothing.
     pub fn apply(&mut self, chunk: &Chunk) {
         match chunk {

@@ -24,7 +24,7 @@ pub enum After {
 }
 
 /// A reader of one session's log. It waits without polling, and costs other readers nothing.
-pub struct Follower {
+pub struct Subscriber {
     shared: Arc<Shared>,
     /// The place of the entry that is next.
     next: u64,
@@ -53,7 +53,7 @@ pub struct Entry<'a> {
     pub json: &'a str,
 }
 
-impl Follower {
+impl Subscriber {
     pub(crate) fn new(shared: Arc<Shared>, after: After) -> Self {
         shared.enter();
         let (next, resumed) = match after {
@@ -108,7 +108,7 @@ impl Follower {
     }
 }
 
-impl Drop for Follower {
+impl Drop for Subscriber {
     fn drop(&mut self) {
         self.shared.leave();
     }

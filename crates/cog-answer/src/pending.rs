@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use cog_json::{Segment, ToJson, Value};
-use cog_schema::{MediaPlace, ToPlace, Violation};
+use cog_schema::{MediaSlot, Placement, Violation};
 use cog_spec::{Chunk, Code, ErrorBody, Warning};
 
 use crate::{
-    Assembler, Correction, Finish, fault,
-    graft::{self, Placed},
+    Assembler, Correction, Finish, error,
+    graft::{self, PlacedValue},
     judge::{self, Failure, Success},
     reply::Whole,
     shape::Shape,
@@ -17,7 +17,7 @@ use crate::{
 /// A reply that is over and not judged yet. What the model made beside its text can be put into the answer before it is
 /// held to its contract (SPEC 4.3).
 #[must_use = "a stream has exactly one end: finish or fail"]
-pub struct Closing {
+pub struct PendingReply {
     assembler: Assembler,
     said: crate::correction::Said,
     ended: Result<Whole, Box<Failure>>,
@@ -26,7 +26,7 @@ pub struct Closing {
     warnings: Vec<Warning>,
 }
 
-impl Closing {
+impl PendingReply {
     pub(crate) fn new(
         assembler: Assembler,
         said: crate::correction::Said,
@@ -55,7 +55,7 @@ impl Closing {
     }
 
     /// Where media go in the data, in their order.
-    pub fn places(&self, media: &[ToPlace<'_>]) -> Vec<Option<MediaPlace>> {
+    pub fn places(&self, media: &[Placement<'_>]) -> Vec<Option<MediaSlot>> {
         let data = self.data().filter(|data| data.is_null() || data.is_object());
         match data {
             Some(data) => self.assembler.rules.contract.place_media(data.node(), media),
@@ -64,13 +64,13 @@ impl Closing {
     }
 
     /// The media that the model wrote into its data itself.
-    pub fn written(&self) -> Vec<MediaPlace> {
+    pub fn written(&self) -> Vec<MediaSlot> {
         let data = self.data();
         data.map(|data| self.assembler.rules.contract.media_outputs(data.node())).unwrap_or_default()
     }
 
     /// Puts values into the data.
-    pub fn put(&mut self, placed: &[Placed]) {
+    pub fn put(&mut self, placed: &[PlacedValue]) {
         let Ok(whole) = &mut self.ended else { return };
         if placed.is_empty() {
             return;
@@ -86,7 +86,7 @@ impl Closing {
 
     /// A medium that may not stand in the answer, and why: the answer breaks its contract there (E3001).
     pub fn refuse(&mut self, path: &str, code: Code, why: &str) {
-        let violation = fault::violation(path, "media", format!("{code}: {why}"));
+        let violation = error::violation(path, "media", format!("{code}: {why}"));
         self.refused.push(Violation { code, ..violation });
     }
 

@@ -5,7 +5,7 @@ use std::{error::Error, io};
 /// What on this side keeps a connection from standing, in contrast to a server that does not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Obstacle {
+pub enum ConnectErrorKind {
     /// The server's certificate is signed by nobody who is trusted here, or there is no list of those.
     Certificate,
     /// What answers does not speak TLS, or no kind of it that can be spoken here.
@@ -14,7 +14,7 @@ pub enum Obstacle {
     Proxy,
 }
 
-impl Obstacle {
+impl ConnectErrorKind {
     /// Finds it among the causes of a fault; none where the fault is of another kind.
     pub(super) fn among(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
@@ -66,18 +66,18 @@ mod tests {
     fn a_certificate_is_found_under_wrappings() {
         let error = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
         let error = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, error));
-        assert_eq!(Obstacle::among(&error), Some(Obstacle::Certificate));
+        assert_eq!(ConnectErrorKind::among(&error), Some(ConnectErrorKind::Certificate));
     }
 
     #[test]
     fn other_words_of_tls_are_told_apart() {
         let error = io::Error::other(rustls::Error::HandshakeNotComplete);
-        assert_eq!(Obstacle::among(&error), Some(Obstacle::Tls));
+        assert_eq!(ConnectErrorKind::among(&error), Some(ConnectErrorKind::Tls));
     }
 
     #[test]
     fn a_server_that_does_not_answer_is_no_obstacle() {
         let error = io::Error::from(io::ErrorKind::ConnectionRefused);
-        assert_eq!(Obstacle::among(&error), None);
+        assert_eq!(ConnectErrorKind::among(&error), None);
     }
 }

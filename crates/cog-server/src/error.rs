@@ -10,7 +10,7 @@ use crate::{answer, guard::Refusal};
 
 /// Why a request is not answered as it asks.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum ApiError {
     /// What a route or a run found.
     Told(Box<Told>),
     /// What a guard refused.
@@ -24,7 +24,7 @@ pub(crate) struct Told {
     envelope: Envelope,
 }
 
-impl Fault {
+impl ApiError {
     /// An error of the table.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         ErrorBody::new(code, message).into()
@@ -57,25 +57,25 @@ impl Fault {
     }
 }
 
-impl From<ErrorBody> for Fault {
+impl From<ErrorBody> for ApiError {
     fn from(error: ErrorBody) -> Self {
         Box::new(Envelope::failure(error)).into()
     }
 }
 
-impl From<Box<Envelope>> for Fault {
+impl From<Box<Envelope>> for ApiError {
     fn from(envelope: Box<Envelope>) -> Self {
         Self::Told(Box::new(Told { status: answer::status(&envelope), envelope: *envelope }))
     }
 }
 
-impl From<Refusal> for Fault {
+impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl IntoResponse for Fault {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
             Self::Told(told) => answer::with_status(told.status, &told.envelope),

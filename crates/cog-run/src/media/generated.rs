@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use cog_answer::{Closing, Placed};
+use cog_answer::{PendingReply, PlacedValue};
 use cog_json::{Limits, Node, Value};
 use cog_media::{
     Access, Delivered, Delivery, Excess, Expected, Fetcher, Media, MediaError, MediaRules, Store, Tool,
-    check, from_base64, modality_of, to_base64,
+    check, decode_base64, encode_base64, modality_of,
 };
 use cog_module::Module;
-use cog_schema::{MediaPlace, ToPlace};
+use cog_schema::{MediaSlot, Placement};
 use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
 
 use super::output::{Base64, Content, Output};
 use crate::{RunOptions, context::Shared};
 
 /// How a run treats what its model makes.
-pub(crate) struct Makes {
+pub(crate) struct MediaSink {
     rules: MediaRules,
     tool: Option<Arc<Tool>>,
     pub(super) fetcher: Option<Arc<Fetcher>>,
@@ -28,24 +28,24 @@ pub(crate) struct Makes {
 }
 
 /// A medium that came beside the text of a reply.
-pub(crate) struct Made {
+pub(crate) struct GeneratedMedia {
     /// What the vendor says that it is.
     said: Option<String>,
     params: Vec<(&'static str, String)>,
-    /// Kept where it goes into the answer as it came.
+    /// Persistence where it goes into the answer as it came.
     text: Option<Base64>,
     outcome: Result<Media, MediaError>,
 }
 
 /// A medium that stands in the answer and is yet to be delivered.
-pub(super) struct Due {
-    pub(super) place: MediaPlace,
+pub(super) struct PendingDelivery {
+    pub(super) place: MediaSlot,
     pub(super) media: Media,
     pub(super) text: Option<Base64>,
     pub(super) params: Vec<(&'static str, String)>,
 }
 
-impl Makes {
+impl MediaSink {
     pub(crate) fn of(shared: &Shared, module: &Module, options: &RunOptions, is_lenient: bool) -> Self {
         let access: &Access = options.media.as_ref().unwrap_or(&shared.media);
         Self {
@@ -60,14 +60,14 @@ impl Makes {
     }
 
     /// Checks a medium as it comes: the `nth` of its reply, from 0.
-    pub(crate) async fn check(&self, medium: ModelMedia, nth: usize) -> Made {
+    pub(crate) async fn check(&self, medium: ModelMedia, nth: usize) -> GeneratedMedia {
         let ModelMedia { media_type, data, params } = medium;
         if let Err(error) = self.takes_another(nth) {
-            return Made { said: media_type, params, text: None, outcome: Err(error) };
+            return GeneratedMedia { said: media_type, params, text: None, outcome: Err(error) };
         }
         let (text, outcome) = self.read(Base64::Own(data), media_type.clone()).await;
         let text = text.filter(|_| matches!(self.delivery, Delivery::Inline));
-        Made { said: media_type, params, text, outcome }
+        GeneratedMedia { said: media_type, params, text, outcome }
     }
 
     /// Whether a reply may bring so many media.
@@ -84,7 +84,7 @@ impl Makes {
         media_type: Option<String>,
     ) -> (Option<Base64>, Result<Media, MediaError>) {
         let store = Store::within(self.rules.bytes_of_any());
-        let decoding = tokio::task::spawn_blocking(move || (from_base64(text.as_str(), store), text));
+        let decoding = tokio::task::spawn_blocking(move || (decode_base64(text.as_str(), store), text));
         let (stored, text) = match decoding.await {
             Ok((Ok(stored), text)) => (stored, text),
             Ok((Err(error), text)) => return (Some(text), Err(error)),
@@ -99,7 +99,11 @@ impl Makes {
     ///
     /// # Errors
     /// What is not the model's fault: nothing here can read it.
-    pub(crate) async fn settle(&self, closing: &mut Closing, made: Vec<Made>) -> Result<(), ErrorBody> {
+    pub(crate) async fn settle(
+        &self,
+        closing: &mut PendingReply,
+        made: Vec<GeneratedMedia>,
+    ) -> Result<(), ErrorBody> {
         let Some(data) = closing.data() else { return Ok(()) };
         let mut due = if self.makes_nothing() { Vec::new() } else { self.written(closing, &data).await? };
         due.extend(self.placed(closing, made)?);
@@ -115,10 +119,14 @@ impl Makes {
     }
 
     /// What came beside the text, each with its place.
-    fn placed(&self, closing: &mut Closing, made: Vec<Made>) -> Result<Vec<Due>, ErrorBody> {
+    fn placed(
+        &self,
+        closing: &mut PendingReply,
+        made: Vec<GeneratedMedia>,
+    ) -> Result<Vec<PendingDelivery>, ErrorBody> {
         let form = self.delivery.kind();
-        let wanted: Vec<ToPlace<'_>> =
-            made.iter().map(|one| ToPlace { media_type: one.media_type(), form }).collect();
+        let wanted: Vec<Placement<'_>> =
+            made.iter().map(|one| Placement { media_type: one.media_type(), form }).collect();
         let places = closing.places(&wanted);
         let model = closing.model().map(|model| ("model", model.to_owned()));
         let mut due = Vec::with_capacity(made.len());
@@ -127,7 +135,7 @@ impl Makes {
             match (one.outcome, place) {
                 (Ok(media), Some(place)) => {
                     let params = model.iter().cloned().chain(one.params).collect();
-                    due.push(Due { place, media, text: one.text, params });
+                    due.push(PendingDelivery { place, media, text: one.text, params });
                 }
                 (Ok(media), None) => closing.warn(unplaced(media.media_type(), Some(media.bytes().len()))),
                 (Err(error), _) if self.is_of_no_kind(&error, one.said.as_deref()) => {
@@ -139,9 +147,14 @@ impl Makes {
         Ok(due)
     }
 
-    /// Takes a medium to where the caller wants it. What was made is not lost for want of a place to keep it.
-    async fn deliver(&self, closing: &mut Closing, due: Due, data: &Value) -> Result<Placed, ErrorBody> {
-        let Due { place, media, text, params } = due;
+    /// MediaCapabilities a medium to where the caller wants it. What was made is not lost for want of a place to keep it.
+    async fn deliver(
+        &self,
+        closing: &mut PendingReply,
+        due: PendingDelivery,
+        data: &Value,
+    ) -> Result<PlacedValue, ErrorBody> {
+        let PendingDelivery { place, media, text, params } = due;
         let fits = place.takes(self.delivery.kind());
         let delivery = if fits { self.delivery.clone() } else { Delivery::Inline };
         let (module, owner) = (self.module.clone(), self.owner.clone());
@@ -162,7 +175,7 @@ impl Makes {
         let content = content.map_err(|error| ErrorBody::from(&error))?;
         let own = standing_at(data, &place).filter(|own| own.is_object()).map(|own| data.child(own));
         let path = place.path.clone();
-        Ok(Placed { path, value: Box::new(Output { place, media, content, params, own }) })
+        Ok(PlacedValue { path, value: Box::new(Output { place, media, content, params, own }) })
     }
 
     /// Whether it is a medium of a kind that the module does not make at all.
@@ -183,7 +196,7 @@ pub(crate) fn limits(text: Limits, module: &Module) -> Limits {
     text.with_bytes(text.bytes + medium.div_ceil(3) * 4)
 }
 
-impl Made {
+impl GeneratedMedia {
     /// What it is, or as what it came.
     fn media_type(&self) -> &str {
         match &self.outcome {
@@ -196,12 +209,12 @@ impl Made {
 fn inline(media: &Media, text: Option<Base64>) -> Result<Content, MediaError> {
     Ok(Content::Base64(match text {
         Some(text) => text,
-        None => Base64::Own(to_base64(media.bytes())?),
+        None => Base64::Own(encode_base64(media.bytes())?),
     }))
 }
 
 /// The medium may not stand in the answer, unless it is not the model's fault.
-pub(super) fn refuse(closing: &mut Closing, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
+pub(super) fn refuse(closing: &mut PendingReply, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
     match error.code() {
         Code::InternalError | Code::MultimodalNotSupported => Err(ErrorBody::from(error)),
         code => {
@@ -219,6 +232,6 @@ fn unplaced(what: &str, bytes: Option<u64>) -> Warning {
 }
 
 /// What stands at a place of the data already.
-pub(super) fn standing_at<'a>(data: &'a Value, place: &MediaPlace) -> Option<Node<'a>> {
+pub(super) fn standing_at<'a>(data: &'a Value, place: &MediaSlot) -> Option<Node<'a>> {
     data.pointer(place.path.pointer().strip_prefix("/data")?)
 }

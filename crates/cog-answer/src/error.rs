@@ -1,7 +1,7 @@
 //! What can be wrong with a reply, as the `error` of an envelope.
 
-use cog_json::{Kind, Node, SyntaxError, SyntaxKind, Value, Writer};
-use cog_schema::{MOST_FAULTS, Violation};
+use cog_json::{Kind, Node, SyntaxError, SyntaxErrorKind, Value, Writer};
+use cog_schema::{MAX_VIOLATIONS, Violation};
 use cog_spec::{Code, ErrorBody, Repair, ViolationNote};
 
 /// The model was done without having said anything (E1000).
@@ -14,7 +14,7 @@ pub(crate) fn nothing() -> ErrorBody {
 /// The reply is no JSON (E1000).
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
     let message = match error.kind() {
-        SyntaxKind::Nothing => "The reply holds no JSON object".to_owned(),
+        SyntaxErrorKind::Nothing => "The reply holds no JSON object".to_owned(),
         _ => format!("The reply is not JSON: {error}"),
     };
     ErrorBody::new(Code::ParseError, message)
@@ -79,7 +79,7 @@ pub(crate) fn of_violations(violations: &[Violation]) -> ErrorBody {
 /// The same, with more details.
 pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mut Writer<'_>)) -> ErrorBody {
     let code = Violation::common_code(violations, Code::OutputSchemaViolation);
-    let listed = violations.get(..MOST_FAULTS).unwrap_or(violations);
+    let listed = violations.get(..MAX_VIOLATIONS).unwrap_or(violations);
     let details = details(|w| {
         w.field("violations", listed);
         more(w);
@@ -96,7 +96,7 @@ pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mu
 pub(crate) fn of_media(violations: &[Violation]) -> ErrorBody {
     let details = details(|w| {
         w.key("violations").array(|w| {
-            violations.iter().take(MOST_FAULTS).for_each(|violation| write_with_code(violation, w));
+            violations.iter().take(MAX_VIOLATIONS).for_each(|violation| write_with_code(violation, w));
         });
     });
     ErrorBody::new(Code::OutputSchemaViolation, message(violations))

@@ -1,7 +1,7 @@
 use super::*;
 
-fn fault(code: Option<&str>, message: &str) -> VendorFault {
-    VendorFault { code: code.map(str::to_owned), message: message.to_owned() }
+fn fault(code: Option<&str>, message: &str) -> VendorError {
+    VendorError { code: code.map(str::to_owned), message: message.to_owned() }
 }
 
 /// What a status and a message amount to.

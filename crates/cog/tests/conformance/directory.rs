@@ -1,4 +1,4 @@
-//! The folder in which a case runs.
+//! The directory in which a case runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,13 +50,13 @@ impl ModuleParts {
     }
 
     /// Writes the module; one line of YAML for each key of the manifest.
-    pub(crate) fn write(&self, folder: &Path) -> Result<(), String> {
+    pub(crate) fn write(&self, directory: &Path) -> Result<(), String> {
         let manifest: String = self.manifest.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
-        write(&folder.join("module.yaml"), manifest)?;
-        write(&folder.join("schema.json"), text_of(&self.schema))?;
-        write(&folder.join("prompt.md"), self.prompt.as_deref().unwrap_or_default())?;
+        write(&directory.join("module.yaml"), manifest)?;
+        write(&directory.join("schema.json"), text_of(&self.schema))?;
+        write(&directory.join("prompt.md"), self.prompt.as_deref().unwrap_or_default())?;
         for (name, content) in &self.files {
-            write(&folder.join(name), bytes_of(content)?)?;
+            write(&directory.join(name), bytes_of(content)?)?;
         }
         Ok(())
     }
@@ -96,15 +96,15 @@ pub(crate) fn text_of(content: &Value) -> String {
     }
 }
 
-/// Writes a file and the folders above it.
-#[expect(clippy::disallowed_methods, reason = "a test fills its own folder")]
+/// Writes a file and the directories above it.
+#[expect(clippy::disallowed_methods, reason = "a test fills its own directory")]
 pub(crate) fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), String> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     made.and_then(|()| std::fs::write(path, content)).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// Reads a file.
-#[expect(clippy::disallowed_methods, reason = "a test reads its own folder")]
+#[expect(clippy::disallowed_methods, reason = "a test reads its own directory")]
 pub(crate) fn read(path: &Path) -> Result<String, String> {
     std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
@@ -114,7 +114,7 @@ pub(crate) fn remove(path: &Path) -> Result<(), String> {
     std::fs::remove_file(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Copies a folder, or a file.
+/// Copies a directory, or a file.
 pub(crate) fn copy(source: &Path, target: &Path) -> Result<(), String> {
     let fault = |error: std::io::Error| format!("{}: {error}", source.display());
     if source.is_file() {
