@@ -59,7 +59,7 @@ fn a_key_in_the_model_name_is_masked_in_answers_session_files_and_logs() {
                 assert!(!text.contains("canary"), "{text}");
             }
             let log = log(server);
-            assert!(log.contains("the reply begins") && !log.contains("canary"), "{log}");
+            assert!(log.contains("reply started") && !log.contains("canary"), "{log}");
         }
     }
 }
