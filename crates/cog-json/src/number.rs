@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// A JSON number as it stands in the text.
 #[derive(Clone, Copy)]
@@ -74,6 +75,16 @@ impl PartialEq for Number<'_> {
     /// Mathematically and exactly: `1.0` equals `1e0`, `0.1` does not equal the float next to it.
     fn eq(&self, other: &Self) -> bool {
         self.literal == other.literal || Decimal::of(self.literal) == Decimal::of(other.literal)
+    }
+}
+
+impl Hash for Number<'_> {
+    /// Equal numbers have equal hashes, however they are written.
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let decimal = Decimal::of(self.literal);
+        state.write_u8(u8::from(decimal.negative));
+        state.write_i64(decimal.exponent);
+        decimal.digits().for_each(|digit| state.write_u8(digit));
     }
 }
 
@@ -202,6 +213,21 @@ mod tests {
             ("1", "10"),
         ] {
             assert_ne!(number(left), number(right));
+        }
+    }
+
+    #[test]
+    fn equal_numbers_hash_alike_and_close_ones_do_not() {
+        let hash = |literal| {
+            let mut hasher = std::hash::DefaultHasher::new();
+            number(literal).hash(&mut hasher);
+            hasher.finish()
+        };
+        for (left, right) in [("1", "1.0"), ("100", "1e2"), ("-0", "0.0"), ("12.5e1", "125")] {
+            assert_eq!(hash(left), hash(right), "{left} {right}");
+        }
+        for (left, right) in [("9007199254740993", "9007199254740992"), ("1", "-1"), ("1", "10")] {
+            assert_ne!(hash(left), hash(right), "{left} {right}");
         }
     }
 

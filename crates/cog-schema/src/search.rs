@@ -70,8 +70,9 @@ impl<'c> Search<'c> {
     fn judge(&self, id: Id, node: Node<'_>) -> bool {
         let (shape, fits) = (self.contract.shapes.get(id), |id: Id| self.fits(id, node));
         let links = &shape.links;
-        self.contract.own_check(id).is_some_and(|check| check.accepts(node))
-            && each_inside(shape, node, &mut |_, id, inner| self.fits(id, inner))
+        // What the value itself demands may cost more than its items: `uniqueItems` looks at all of them.
+        each_inside(shape, node, &mut |_, id, inner| self.fits(id, inner))
+            && self.contract.own_check(id).is_some_and(|check| check.accepts(node))
             && links.all.iter().copied().all(fits)
             && (links.any.is_empty() || links.any.iter().copied().any(fits))
             && (links.one.is_empty() || links.one.iter().filter(|id| fits(**id)).count() == 1)
@@ -80,23 +81,47 @@ impl<'c> Search<'c> {
             && self.conditional(shape, node).into_iter().all(fits)
     }
 
+    /// The frames of this function and of those that it calls may be on the stack for each level of a value and for
+    /// each schema in place there: none of them holds much.
     fn collect(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
         let shape = self.contract.shapes.get(id);
-        let own = self.own_faults(id, shape, node);
-        let (unexpected, mut found): (Vec<_>, Vec<_>) =
-            own.into_iter().partition(|fault| matches!(fault.reason, Reason::Unexpected(_)));
-        each_inside(shape, node, &mut |step, id, inner| {
-            let list = self.list(id, inner);
-            found.extend(list.iter().map(|fault| fault.below(&pointer(step))));
-            found.len() < MAX_VIOLATIONS
-        });
+        let mut found = self.faults_inside(shape, node);
+        if node.is_array() && found.len() >= MAX_VIOLATIONS {
+            return first(found);
+        }
+        let unexpected = self.add_own(id, shape, node, &mut found);
         for id in shape.links.all.iter().copied().chain(self.conditional(shape, node)) {
             add_untold(&mut found, &self.list(id, node));
         }
         self.collect_branches(shape, node, &mut found);
         found.extend(unexpected);
-        found.truncate(MAX_VIOLATIONS);
+        first(found)
+    }
+
+    fn faults_inside(&self, shape: &SchemaNode, node: Node<'_>) -> Vec<EngineError> {
+        let mut found = Vec::new();
+        each_inside(shape, node, &mut |step, id, inner| {
+            let list = self.list(id, inner);
+            found.extend(list.iter().map(|fault| fault.below(&pointer(step))));
+            found.len() < MAX_VIOLATIONS
+        });
         found
+    }
+
+    /// Puts what the value itself has against it before `found`; returns the members that may not be there, which are
+    /// told last.
+    fn add_own(
+        &self,
+        id: Id,
+        shape: &SchemaNode,
+        node: Node<'_>,
+        found: &mut Vec<EngineError>,
+    ) -> Vec<EngineError> {
+        let own = self.own_faults(id, shape, node).into_iter();
+        let (unexpected, own): (Vec<_>, Vec<_>) =
+            own.partition(|fault| matches!(fault.reason, Reason::Unexpected(_)));
+        found.splice(..0, own);
+        unexpected
     }
 
     fn own_faults(&self, id: Id, shape: &SchemaNode, node: Node<'_>) -> Vec<EngineError> {
@@ -159,6 +184,12 @@ fn each_inside<'n>(shape: &SchemaNode, node: Node<'n>, act: Act<'_, 'n>) -> bool
     }
     let mut items = node.elements().enumerate();
     items.all(|(index, item)| shape.item(index).is_none_or(|id| act(Segment::Index(index), id, item)))
+}
+
+/// The first [`MAX_VIOLATIONS`].
+fn first(mut faults: Vec<EngineError>) -> Vec<EngineError> {
+    faults.truncate(MAX_VIOLATIONS);
+    faults
 }
 
 /// Adds what is not told already: two schemas of a value may lead to the same third.

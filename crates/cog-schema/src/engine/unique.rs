@@ -1,7 +1,6 @@
 //! `uniqueItems` without building a second tree.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasher, Hasher, RandomState};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use cog_json::{Kind, Node};
 
@@ -10,11 +9,10 @@ const FEW: usize = 12;
 
 /// Whether no two elements of an array are equal (JSON equality).
 pub(super) fn is_unique(array: Node<'_>) -> bool {
-    if array.len() <= FEW { all_pairs_differ(array) } else { all_buckets_differ(array) }
+    if array.len() <= FEW { all_pairs_differ(array.elements()) } else { all_digests_differ(array) }
 }
 
-fn all_pairs_differ(array: Node<'_>) -> bool {
-    let mut rest = array.elements();
+fn all_pairs_differ<'a>(mut rest: impl Iterator<Item = Node<'a>> + Clone) -> bool {
     while let Some(element) = rest.next() {
         if rest.clone().any(|other| other == element) {
             return false;
@@ -23,15 +21,15 @@ fn all_pairs_differ(array: Node<'_>) -> bool {
     true
 }
 
-fn all_buckets_differ(array: Node<'_>) -> bool {
+/// Sorts the elements by a digest with a random key, so that equal ones are neighbours and no input can be made to
+/// collide. One list is all the memory that it takes.
+fn all_digests_differ(array: Node<'_>) -> bool {
     let state = RandomState::new();
-    let mut buckets: HashMap<u64, Vec<Node<'_>>> = HashMap::with_capacity(array.len());
-    array.elements().all(|element| {
-        let bucket = buckets.entry(digest(&state, element)).or_default();
-        let is_new = bucket.iter().all(|other| *other != element);
-        bucket.push(element);
-        is_new
-    })
+    let mut elements: Vec<(u64, Node<'_>)> =
+        array.elements().map(|element| (digest(&state, element), element)).collect();
+    elements.sort_unstable_by_key(|(digest, _)| *digest);
+    let mut alike = elements.chunk_by(|(left, _), (right, _)| left == right);
+    alike.all(|alike| all_pairs_differ(alike.iter().map(|(_, element)| *element)))
 }
 
 /// Equal values have equal digests; the order of members does not count.
@@ -41,8 +39,7 @@ fn digest(state: &RandomState, node: Node<'_>) -> u64 {
     match node.kind() {
         Kind::Null => {}
         Kind::Bool => hasher.write_u8(u8::from(node.as_bool() == Some(true))),
-        // Adding zero makes one zero of the two.
-        Kind::Number => hasher.write_u64((node.as_f64().unwrap_or_default() + 0.0).to_bits()),
+        Kind::Number => node.as_number().hash(&mut hasher),
         Kind::String => hasher.write(node.as_str().unwrap_or_default().as_bytes()),
         Kind::Array => node.elements().for_each(|element| hasher.write_u64(digest(state, element))),
         Kind::Object => hasher.write_u64(members(state, node)),
@@ -51,8 +48,41 @@ fn digest(state: &RandomState, node: Node<'_>) -> u64 {
 }
 
 fn members(state: &RandomState, object: Node<'_>) -> u64 {
-    object.members().fold(0, |sum, (key, value)| {
-        let pair = state.hash_one(key) ^ digest(state, value).rotate_left(32);
-        sum.wrapping_add(pair)
-    })
+    let pairs = object.members().map(|(key, value)| state.hash_one((key, digest(state, value))));
+    pairs.fold(0, u64::wrapping_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+
+    use super::*;
+
+    fn are_alike(left: &str, right: &str) -> bool {
+        let state = RandomState::new();
+        let digest = |text| digest(&state, Value::parse(text).unwrap().node());
+        digest(left) == digest(right)
+    }
+
+    #[test]
+    fn equal_values_have_equal_digests() {
+        for (left, right) in [
+            ("1", "1.0"),
+            ("[1, -0]", "[1e0, 0.0]"),
+            (r#"{"a": 1, "b": "é"}"#, r#"{"b": "\u00e9", "a": 10e-1}"#),
+        ] {
+            assert!(are_alike(left, right), "{left} {right}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_one_float_have_different_digests() {
+        assert!(!are_alike("9007199254740993", "9007199254740992"));
+        assert!(!are_alike("10000000000000000000000001", "10000000000000000000000002"));
+    }
+
+    #[test]
+    fn members_with_exchanged_values_have_different_digests() {
+        assert!(!are_alike(r#"{"a": 1, "b": 2}"#, r#"{"a": 2, "b": 1}"#));
+    }
 }

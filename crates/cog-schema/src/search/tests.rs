@@ -142,3 +142,15 @@ fn a_spiral_of_schemas_is_checked_as_deep_as_values_go_or_refused() {
     let told = Contract::compile(&json!({ "output": spiral(17) }), &rules).unwrap_err();
     assert!(told[0].message.contains("apply 17 to one value"), "{told:?}");
 }
+
+#[test]
+fn items_are_checked_before_uniqueness() {
+    let contract = contract(json!({ "uniqueItems": true, "items": { "enum": ["a", "b"] } }));
+    let rules = |text: &str| -> BTreeSet<String> {
+        let found = faults(&contract, &Tree::parse(text).unwrap());
+        found.into_iter().map(|fault| fault.keyword).collect()
+    };
+    let many = format!("[{}]", vec![r#""c""#; MAX_VIOLATIONS].join(","));
+    assert_eq!(rules(&many), BTreeSet::from(["enum".to_owned()]));
+    assert_eq!(rules(r#"["c", "c"]"#), BTreeSet::from(["enum".to_owned(), "uniqueItems".to_owned()]));
+}
