@@ -19,7 +19,7 @@ use self::tree::Tree;
 pub(crate) use self::tree::short_decimal;
 use crate::subschema::reference;
 
-pub(crate) use self::error::{Bound, EngineError, Reason};
+pub(crate) use self::error::{Allowed, Bound, EngineError, Reason};
 
 /// The name under which the document is known to the engine; it is never resolved anywhere else.
 const DOCUMENT: &str = "cog:/schema.json";

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use cog_json::{Kind, Node};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::engine::{Bound, EngineError, MAX_VIOLATIONS, Reason};
+use crate::engine::{Allowed, Bound, EngineError, MAX_VIOLATIONS, Reason};
 use crate::subschema::token;
-use crate::words::{either, nearest, quoted};
+use crate::words::{Suggestions, either, quoted};
 
 /// One thing that is wrong with a value, ready to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct Finding {
 /// `root` is the value that was checked, `document` the one that holds its schema.
 pub(crate) fn findings(faults: &[EngineError], root: Node<'_>, document: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let teller = Teller { root, document };
+    let teller = Teller { root, document, suggestions: Suggestions::default() };
     teller.tell_all("", faults, &mut findings);
     findings.truncate(MAX_VIOLATIONS);
     drop_repeated(findings)
@@ -87,6 +87,7 @@ fn drop_repeated(findings: Vec<Finding>) -> Vec<Finding> {
 struct Teller<'a> {
     root: Node<'a>,
     document: &'a Value,
+    suggestions: Suggestions,
 }
 
 impl Teller<'_> {
@@ -117,20 +118,23 @@ impl Teller<'_> {
     }
 
     fn absent(&self, fault: &EngineError, key: &str) -> Finding {
-        let near = self.at(fault).and_then(|object| nearest(key, object.members().map(|(name, _)| name)));
+        let names = self.at(fault).map(|object| object.members().map(|(name, _)| name));
+        let near = names.and_then(|names| self.suggestions.nearest(key, names));
         let suggestion = near.map(|name| format!("Is {} meant to be {}?", quoted(name), quoted(key)));
         let at = format!("{}/{}", fault.at, token(key));
         finding(fault, at, format!("{} is required and absent", quoted(key)), suggestion)
     }
 
     fn unexpected(&self, fault: &EngineError, key: &str) -> Finding {
-        let names = self.named_beside(fault);
-        let allowed: Vec<String> = names.iter().map(|name| quoted(name)).collect();
-        let message = match allowed.is_empty() {
-            true => format!("{} is not allowed; the schema allows no field here", quoted(key)),
-            false => format!("{} is not a field of the schema; allowed: {}", quoted(key), either(&allowed)),
+        let names = self.named_beside(fault).filter(|names| !names.is_empty());
+        let message = match names {
+            None => format!("{} is not allowed; the schema allows no field here", quoted(key)),
+            Some(names) => {
+                let allowed = either(names.keys().map(|name| quoted(name)));
+                format!("{} is not a field of the schema; allowed: {allowed}", quoted(key))
+            }
         };
-        let near = nearest(key, names.iter().map(String::as_str));
+        let near = names.and_then(|names| self.suggestions.nearest(key, names.keys().map(String::as_str)));
         let suggestion = near.map(|name| format!("Did you mean {}?", quoted(name)));
         finding(fault, format!("{}/{}", fault.at, token(key)), message, suggestion)
     }
@@ -145,11 +149,14 @@ impl Teller<'_> {
         let node = self.at(fault);
         let found = node.map_or_else(|| "nothing".to_owned(), found);
         match reason {
-            Reason::Type(types) => (format!("found {found}; allowed: {}", either(&articles(types))), None),
-            Reason::Allowed(values) => {
-                let allowed: Vec<String> = values.iter().map(literal).collect();
-                let suggestion = node.and_then(Node::as_str).and_then(|word| meant(word, values));
-                (format!("found {found}; allowed: {}", either(&allowed)), suggestion)
+            Reason::Type(types) => (
+                format!("found {found}; allowed: {}", either(types.iter().map(|name| with_article(name)))),
+                None,
+            ),
+            Reason::Allowed(allowed) => {
+                let values: Vec<&Value> = allowed.iter().flat_map(Allowed::values).collect();
+                let suggestion = node.and_then(Node::as_str).and_then(|word| self.meant(word, &values));
+                (format!("found {found}; allowed: {}", either(values.into_iter().map(literal))), suggestion)
             }
             Reason::Bound(bound) => (bounded(node, &found, bound), None),
             Reason::Pattern(pattern) => {
@@ -176,15 +183,19 @@ impl Teller<'_> {
         }
     }
 
+    fn meant(&self, word: &str, values: &[&Value]) -> Option<String> {
+        let near = self.suggestions.nearest(word, values.iter().filter_map(|value| value.as_str()))?;
+        Some(format!("Did you mean {}?", quoted(near)))
+    }
+
     fn at(&self, fault: &EngineError) -> Option<Node<'_>> {
         self.root.pointer(&fault.at)
     }
 
     /// The fields that the schema names beside the keyword of a fault.
-    fn named_beside(&self, fault: &EngineError) -> Vec<String> {
-        let schema = fault.schema.rsplit_once('/').and_then(|(outer, _)| self.document.pointer(outer));
-        let properties = schema.and_then(|schema| schema.get("properties")).and_then(Value::as_object);
-        properties.map(|names| names.keys().cloned().collect()).unwrap_or_default()
+    fn named_beside(&self, fault: &EngineError) -> Option<&Map<String, Value>> {
+        let (outer, _) = fault.schema.rsplit_once('/')?;
+        self.document.pointer(outer)?.get("properties")?.as_object()
     }
 }
 
@@ -248,24 +259,16 @@ fn is_word_of(inner: &EngineError) -> bool {
     inner.at.is_empty() && matches!(inner.reason, Reason::Allowed(_))
 }
 
-fn articles(types: &[&str]) -> Vec<String> {
-    types
-        .iter()
-        .map(|name| match *name {
-            "null" => "null".to_owned(),
-            "array" | "integer" | "object" => format!("an {name}"),
-            _ => format!("a {name}"),
-        })
-        .collect()
+fn with_article(name: &str) -> String {
+    match name {
+        "null" => "null".to_owned(),
+        "array" | "integer" | "object" => format!("an {name}"),
+        _ => format!("a {name}"),
+    }
 }
 
 fn literal(value: &Value) -> String {
     quoted(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
-}
-
-fn meant(word: &str, values: &[Value]) -> Option<String> {
-    let near = nearest(word, values.iter().filter_map(Value::as_str))?;
-    Some(format!("Did you mean {}?", quoted(near)))
 }
 
 fn bounded(node: Option<Node<'_>>, found: &str, bound: &Bound) -> String {

@@ -1,45 +1,97 @@
 //! Lists and near misses, as messages need them.
 
-/// The candidate that a misspelt word most likely means; none if no candidate is near.
+use std::cell::Cell;
+
+/// The maximum length of a misspelt string and of a candidate for it, in characters.
+const MAX_LENGTH: usize = 64;
+/// The maximum number of candidates that one check looks at, for all of its suggestions together.
+const MAX_CANDIDATES: usize = 8_192;
+
+/// Returns the candidate that a misspelt word most likely means, if one is near.
+///
+/// The work is bounded: a word or candidate over 64 characters has no suggestion, and candidates after the first 8,192
+/// are not looked at.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let length = word.chars().count();
-    // Two words of one letter have nothing in common.
-    let allowance = (length / 3).max(1).min(length.saturating_sub(1));
-    candidates
-        .into_iter()
-        .filter(|candidate| *candidate != word)
-        .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= allowance)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    Suggestions::default().nearest(word, candidates)
 }
 
-/// Letters to change, with upper and lower case, `-` and `_` taken as equal.
-fn distance(left: &str, right: &str) -> usize {
-    let plain = |word: &str| word.to_lowercase().replace('-', "_");
-    strsim::damerau_levenshtein(&plain(left), &plain(right))
+/// Finds suggestions for one check, and bounds the work for all of them together.
+#[derive(Debug)]
+pub(crate) struct Suggestions {
+    /// How many candidates may still be looked at.
+    remaining: Cell<usize>,
 }
 
-/// `` `a`, `b` or `c` ``, cut after a dozen.
-pub(crate) fn either(words: &[String]) -> String {
-    const MAX: usize = 12;
-    match words {
-        [] => "nothing".to_owned(),
-        [only] => only.clone(),
-        [.., last] if words.len() <= MAX => {
-            let head = words.iter().take(words.len() - 1).cloned().collect::<Vec<_>>();
-            format!("{} or {last}", head.join(", "))
-        }
-        _ => {
-            let head = words.iter().take(MAX).cloned().collect::<Vec<_>>();
-            format!("{} and {} more", head.join(", "), words.len() - MAX)
-        }
+impl Default for Suggestions {
+    fn default() -> Self {
+        Self { remaining: Cell::new(MAX_CANDIDATES) }
     }
 }
 
-/// A word in code quotes.
-pub(crate) fn quoted(word: &str) -> String {
-    format!("`{word}`")
+impl Suggestions {
+    /// Returns the candidate that a misspelt word most likely means, if one is near.
+    pub(crate) fn nearest<'a>(
+        &self,
+        word: &str,
+        candidates: impl IntoIterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        let length = length(word)?;
+        // Two words of one letter have nothing in common.
+        let allowance = (length / 3).max(1).min(length.saturating_sub(1));
+        let plain = plain(word);
+        candidates
+            .into_iter()
+            .take_while(|_| self.spend())
+            .filter(|candidate| *candidate != word)
+            .filter(|candidate| {
+                self::length(candidate).is_some_and(|other| other.abs_diff(length) <= allowance)
+            })
+            .map(|candidate| (strsim::osa_distance(&plain, &self::plain(candidate)), candidate))
+            .filter(|(distance, _)| *distance <= allowance)
+            .min_by_key(|(distance, _)| *distance)
+            .map(|(_, candidate)| candidate)
+    }
+
+    /// Whether another candidate may be looked at.
+    fn spend(&self) -> bool {
+        let left = self.remaining.get().checked_sub(1);
+        left.inspect(|left| self.remaining.set(*left)).is_some()
+    }
+}
+
+/// The number of characters of a text that is short enough to be compared.
+fn length(text: &str) -> Option<usize> {
+    let length = text.chars().take(MAX_LENGTH + 1).count();
+    (length <= MAX_LENGTH).then_some(length)
+}
+
+/// A text with upper and lower case, `-` and `_` taken as equal.
+fn plain(text: &str) -> String {
+    text.to_lowercase().replace('-', "_")
+}
+
+/// `` `a`, `b` or `c` ``, cut after a dozen.
+///
+/// Only those that are shown are taken from the iterator.
+pub(crate) fn either(words: impl ExactSizeIterator<Item = String>) -> String {
+    const MAX_SHOWN: usize = 12;
+    let further = words.len().saturating_sub(MAX_SHOWN);
+    let shown: Vec<String> = words.take(MAX_SHOWN).collect();
+    match shown.as_slice() {
+        [] => "nothing".to_owned(),
+        all if further > 0 => format!("{} and {further} more", all.join(", ")),
+        [only] => only.clone(),
+        [head @ .., last] => format!("{} or {last}", head.join(", ")),
+    }
+}
+
+/// A text in code quotes, cut after 256 characters.
+pub(crate) fn quoted(text: &str) -> String {
+    const MAX_SHOWN: usize = 256;
+    match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => format!("`{}…`", text.get(..end).unwrap_or_default()),
+        None => format!("`{text}`"),
+    }
 }
 
 #[cfg(test)]
@@ -58,8 +110,35 @@ mod tests {
     #[test]
     fn lists_read_as_sentences_and_stay_short() {
         let words: Vec<String> = (0..15).map(|n| n.to_string()).collect();
-        assert_eq!(either(&words[..1]), "0");
-        assert_eq!(either(&words[..3]), "0, 1 or 2");
-        assert!(either(&words).ends_with("11 and 3 more"));
+        let either = |count: usize| either(words[..count].iter().cloned());
+        assert_eq!((either(0).as_str(), either(1).as_str()), ("nothing", "0"));
+        assert_eq!(either(3), "0, 1 or 2");
+        assert!(either(12).ends_with("10 or 11"));
+        assert!(either(15).ends_with("11 and 3 more"));
+    }
+
+    #[test]
+    fn a_long_text_is_quoted_in_part() {
+        assert_eq!(quoted(&"é".repeat(256)), format!("`{}`", "é".repeat(256)));
+        assert_eq!(quoted(&"é".repeat(257)), format!("`{}…`", "é".repeat(256)));
+    }
+
+    #[test]
+    fn a_long_word_has_no_suggestion() {
+        let (fits, long) = ("x".repeat(64), "x".repeat(65));
+        assert_eq!(nearest(&fits, [&*"x".repeat(63)]), Some(&*"x".repeat(63)));
+        assert_eq!(nearest(&fits, [&*long]), None);
+        assert_eq!(nearest(&long, [&*fits]), None);
+    }
+
+    #[test]
+    fn a_check_looks_at_a_bounded_number_of_candidates() {
+        let far = std::iter::repeat_n("something else", MAX_CANDIDATES - 1);
+        let suggestions = Suggestions::default();
+        assert_eq!(suggestions.nearest("hihg", far.clone()), None);
+        assert_eq!(suggestions.nearest("hihg", ["high", "hgih"]), Some("high"));
+        assert_eq!(suggestions.remaining.get(), 0);
+        assert_eq!(suggestions.nearest("hihg", ["high"]), None);
+        assert_eq!(nearest("hihg", far.chain(["high"])), Some("high"));
     }
 }

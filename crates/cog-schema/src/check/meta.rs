@@ -97,9 +97,9 @@ impl ToJson for Seen<'_> {
 }
 
 fn unknown_risk(risk: Node<'_>, word: Option<&str>, path: &Path) -> Violation {
-    let words: Vec<String> = Risk::WORDS.iter().map(|word| quoted(word)).collect();
-    let Some(word) = word else { return mistyped(path, risk, &either(&words)) };
-    let message = format!("found {}; allowed: {}", found(risk), either(&words));
+    let allowed = either(Risk::WORDS.iter().map(|word| quoted(word)));
+    let Some(word) = word else { return mistyped(path, risk, &allowed) };
+    let message = format!("found {}; allowed: {allowed}", found(risk));
     let violation = Violation::new(path, "enum", Code::InvalidEnum, message);
     match nearest(word, Risk::WORDS.iter().copied()) {
         Some(near) => violation.suggest(format!("Did you mean {}?", quoted(near))),

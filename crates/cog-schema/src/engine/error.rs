@@ -1,10 +1,13 @@
 //! What the engine found, in our own words.
 
+use std::slice;
 use std::sync::Arc;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
+
+use super::MAX_VIOLATIONS;
 
 /// One keyword that a value does not meet.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,9 +29,9 @@ pub(crate) enum Reason {
     Required(String),
     /// None of these types.
     Type(Vec<&'static str>),
-    /// None of these values (`enum`), or not the one (`const`).
-    Allowed(Vec<Value>),
-    /// Members that may not be there.
+    /// None of these values; several where alternatives that fail alike are told as one.
+    Allowed(Vec<Allowed>),
+    /// Members that may not be there; of very many the first [`MAX_VIOLATIONS`].
     Unexpected(Vec<String>),
     /// Too much or too little of something.
     Bound(Bound),
@@ -44,6 +47,24 @@ pub(crate) enum Reason {
     Name(Box<EngineError>),
     /// Anything else, in the engine's words without values.
     Other(String),
+}
+
+/// Values of the schema that are allowed; the compiled schema's own, not copies.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Allowed {
+    /// The list of an `enum`.
+    Any(Arc<Value>),
+    /// The value of a `const`.
+    Only(Arc<Value>),
+}
+
+impl Allowed {
+    pub(crate) fn values(&self) -> &[Value] {
+        match self {
+            Self::Any(list) => list.as_array().map(Vec::as_slice).unwrap_or_default(),
+            Self::Only(value) => slice::from_ref(&**value),
+        }
+    }
 }
 
 /// A limit that was passed.
@@ -77,9 +98,11 @@ fn reason(error: &ValidationError<'_>) -> Reason {
     match error.kind() {
         Kind::Required { property } => Reason::Required(property.as_str().unwrap_or_default().to_owned()),
         Kind::Type { kind } => Reason::Type(types(kind)),
-        Kind::Enum { options } => Reason::Allowed(options.as_array().cloned().unwrap_or_default()),
-        Kind::Constant { expected_value } => Reason::Allowed(vec![expected_value.as_ref().clone()]),
-        Kind::AdditionalProperties { unexpected } => Reason::Unexpected(unexpected.clone()),
+        Kind::Enum { options } => Reason::Allowed(vec![Allowed::Any(Arc::clone(options))]),
+        Kind::Constant { expected_value } => Reason::Allowed(vec![Allowed::Only(Arc::clone(expected_value))]),
+        Kind::AdditionalProperties { unexpected } => {
+            Reason::Unexpected(unexpected.iter().take(MAX_VIOLATIONS).cloned().collect())
+        }
         Kind::Pattern { pattern } => Reason::Pattern(pattern.clone()),
         Kind::Format { format } => Reason::Format(format.clone()),
         Kind::ContentEncoding { content_encoding } => Reason::Format(content_encoding.clone()),

@@ -117,3 +117,33 @@ fn the_engine_holds_its_own_representation_to_its_rules() {
     assert_eq!(tree.get("string").unwrap().string_length(), Some(5));
     assert!(!tree.node().equals_value(&json!({ "string": "héllo" })));
 }
+
+#[test]
+fn violations_of_an_enum_share_its_values() {
+    let schema = json!({ "items": { "enum": ["a", "b"] }, "const": ["x"] });
+    let faults = faults(schema, r#"["c", "d"]"#);
+    let lists: Vec<&Arc<Value>> = faults
+        .iter()
+        .filter_map(|fault| match &fault.reason {
+            Reason::Allowed(allowed) => allowed.first(),
+            _ => None,
+        })
+        .filter_map(|allowed| match allowed {
+            Allowed::Any(list) => Some(list),
+            Allowed::Only(_) => None,
+        })
+        .collect();
+    assert_eq!((lists.len(), lists[0].as_ref()), (2, &json!(["a", "b"])));
+    assert!(Arc::ptr_eq(lists[0], lists[1]));
+}
+
+#[test]
+fn of_very_many_unexpected_members_the_first_are_listed() {
+    let members: Vec<String> = (0..1_000).map(|n| format!(r#""k{n}": 1"#)).collect();
+    let faults = faults(
+        json!({ "properties": {}, "additionalProperties": false }),
+        &format!("{{{}}}", members.join(",")),
+    );
+    let Reason::Unexpected(keys) = &faults[0].reason else { panic!("{faults:?}") };
+    assert_eq!((keys.len(), keys[0].as_str()), (MAX_VIOLATIONS, "k0"));
+}

@@ -83,3 +83,16 @@ fn a_hostile_object_is_told_a_bounded_number_of_findings() {
     let told = told(json!({ "properties": {}, "additionalProperties": false }), json!(members));
     assert_eq!(told.len(), MAX_VIOLATIONS);
 }
+
+#[test]
+fn a_long_text_is_told_in_part_and_without_a_suggestion() {
+    let long = "x".repeat(1_000_000);
+    let schema =
+        json!({ "properties": { "xx": { "const": "y".repeat(2_000) } }, "additionalProperties": false });
+    let findings = findings_of(schema, &Tree::from(json!({ (&*long): 1, "xx": "x".repeat(1_999) })));
+    assert_eq!(findings.len(), 2);
+    for finding in findings {
+        assert_eq!(finding.suggestion, None);
+        assert!(finding.message.len() < 1_000, "{}", finding.message.len());
+    }
+}
