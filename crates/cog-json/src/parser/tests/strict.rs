@@ -125,6 +125,17 @@ fn refuses_everything_else_and_says_where() {
 }
 
 #[test]
+fn refuses_integer_that_no_float_can_represent_however_it_is_written() {
+    for digits in [310, 400, 2000] {
+        let refused_at_start = (SyntaxErrorKind::NumberRange, 1);
+        assert_eq!(refused(format!("[{}]", "9".repeat(digits)).as_bytes()), refused_at_start);
+        assert_eq!(refused(format!("[-{}.5]", "9".repeat(digits)).as_bytes()), refused_at_start);
+    }
+    let largest = format!("[{}]", "1".repeat(309));
+    assert_eq!(told(&largest).draft, Some(largest));
+}
+
+#[test]
 fn refuses_what_is_not_utf_8() {
     assert_eq!(refused(b"[\"a\xffb\"]"), (SyntaxErrorKind::Utf8, 3));
     assert_eq!(refused(b"[\"\xc3\"]"), (SyntaxErrorKind::Utf8, 2));

@@ -403,6 +403,11 @@ fn in_doubt_nothing_is_given_up() {
     assert!(parser.push(b"So: {\"a\": ...} or {\"b\": 1} {\"c\": 1}", &mut |_| {}).is_ok());
     assert!(parser.is_in_doubt() && !parser.several());
     assert!(parser.finish(&mut |_| {}).is_err());
+    let mut two = tolerant();
+    two.push(b"So: {\"a\": 1} or {\"b\": 1}", &mut |_| {}).unwrap();
+    assert!(two.is_in_doubt() && !two.several());
+    assert_eq!(two.finish(&mut |_| {}), Ok(End::Complete));
+    assert!(!two.is_in_doubt() && two.several());
     let mut clear = tolerant();
     assert!(clear.push(b"```json\n{\"a\": ...}", &mut |_| {}).is_err());
 }
