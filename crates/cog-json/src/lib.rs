@@ -1,6 +1,6 @@
 //! JSON that is still arriving: a push parser, the value tree, and a writer.
 //!
-//! Three things, one tree:
+//! Four things, one tree:
 //!
 //! - [`Parser`] takes bytes in any split and tells [`Event`]s: where in the document something happened, the
 //!   text that arrived, the value that became complete. The draft is readable at any time by borrow
@@ -8,6 +8,7 @@
 //!   models send (ruling R24) and records each thing it let pass.
 //! - [`Value`] and [`Node`] are the tree: a tape of 16-byte entries over the text it was read from. A `Value`
 //!   owns it and is cheap to clone; a `Node` looks at it and is `Copy`.
+//! - [`from_value`] and [`to_value`] convert between a value and a type of one's own, through serde.
 //! - [`Writer`] and [`ToJson`] write JSON text, compact or indented.
 //!
 //! ```
@@ -38,6 +39,7 @@ mod parser;
 mod path;
 mod scan;
 mod tape;
+mod typed;
 mod value;
 mod write;
 
@@ -48,5 +50,6 @@ pub use crate::node::{Elements, Key, Kind, Members, Node, NodeId};
 pub use crate::number::Number;
 pub use crate::parser::{End, Parser, Tolerance, Tolerated};
 pub use crate::path::{Path, PathError, Segment};
+pub use crate::typed::{DeserializeError, SerializeError, from_value, to_value};
 pub use crate::value::Value;
 pub use crate::write::{ToJson, Writer};

@@ -63,7 +63,7 @@ impl<'a> Number<'a> {
         self.literal.parse().unwrap_or(0.0)
     }
 
-    fn as_i128(self) -> Option<i128> {
+    pub(crate) fn as_i128(self) -> Option<i128> {
         match self.plain {
             true => self.literal.parse().ok(),
             false => Decimal::of(self.literal).to_i128(),

@@ -3,16 +3,18 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::limits::Limits;
+use crate::typed::VALUE_TOKEN;
 use crate::value::Value;
 use crate::write::{ToJson, Writer};
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = String::new();
-        Copy(&mut Writer::compact(&mut text)).deserialize(deserializer)?;
+        deserializer.deserialize_newtype_struct(VALUE_TOKEN, Copy(&mut Writer::compact(&mut text)))?;
         Ok(Value::of_own_text(text))
     }
 }
@@ -32,7 +34,7 @@ impl<'de> Visitor<'de> for Copy<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value that JSON can hold")
+        f.write_str("a value that JSON can represent")
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
@@ -64,6 +66,15 @@ impl<'de> Visitor<'de> for Copy<'_, '_> {
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
         self.scalar(value)
+    }
+
+    /// What this crate's own deserializer gives, so that numbers stay as they were written.
+    fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<(), E> {
+        let json = bytes.strip_prefix(VALUE_TOKEN.as_bytes());
+        let value = json.and_then(|json| Value::parse_within(json, Limits::unbounded()).ok());
+        let value = value.ok_or_else(|| E::invalid_type(Unexpected::Bytes(&bytes), &self))?;
+        self.0.node(value.node());
+        Ok(())
     }
 
     fn visit_none<E: Error>(self) -> Result<(), E> {

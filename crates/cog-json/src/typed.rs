@@ -1,0 +1,167 @@
+//! Values as Rust types: a [`Node`] is a serde deserializer, and any serializable type becomes a value.
+
+mod access;
+mod error;
+mod key;
+
+use serde::de::{Deserializer, Visitor};
+use serde::{Deserialize, Serialize, forward_to_deserialize_any};
+
+use crate::limits::Limits;
+use crate::node::{Kind, Node};
+use crate::number::Number;
+use crate::parser::Parser;
+use crate::value::Value;
+
+use self::access::{Elements, Members, Variant};
+
+pub use self::error::{DeserializeError, SerializeError};
+
+/// Converts a value into `T`, without a copy of its strings where `T` borrows them.
+///
+/// A number without a fraction, such as `2.0`, is also an integer, as in JSON Schema.
+///
+/// ```
+/// #[derive(serde::Deserialize)]
+/// struct Review<'a> {
+///     verdict: &'a str,
+///     score: u8,
+/// }
+///
+/// let value = cog_json::Value::parse(r#"{"verdict": "approve", "score": 7}"#)?;
+/// let review: Review = cog_json::from_value(&value)?;
+/// assert_eq!((review.verdict, review.score), ("approve", 7));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// When the value does not have the form of `T`; the error names the path of the first difference.
+pub fn from_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, DeserializeError> {
+    T::deserialize(value.node())
+}
+
+/// Converts a type that serde can serialize into a value.
+///
+/// A float that is not finite becomes `null`, as `serde_json` writes it.
+///
+/// # Errors
+/// When the serialization of `T` fails, or gives no JSON, such as a map whose keys are not strings.
+pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, SerializeError> {
+    let text = serde_json::to_string(value).map_err(|error| SerializeError::new(error.to_string()))?;
+    Parser::one_shot(text.as_bytes(), Limits::unbounded())
+        .map_err(|error| SerializeError::new(error.to_string()))
+}
+
+/// The name of the type by which [`Value`] requests JSON text, so that numbers stay as they were written. The text
+/// comes as bytes after this name.
+pub(crate) const VALUE_TOKEN: &str = "$cog_json::Value";
+
+macro_rules! integers {
+    ($($method:ident)*) => {
+        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+            match self.as_number() {
+                Some(number) => visit_integer(number, visitor),
+                None => self.deserialize_any(visitor),
+            }
+        })*
+    };
+}
+
+impl<'de> Deserializer<'de> for Node<'de> {
+    type Error = DeserializeError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        match self.kind() {
+            Kind::Null => visitor.visit_unit(),
+            Kind::Bool => visitor.visit_bool(self.as_bool().unwrap_or_default()),
+            Kind::Number => match self.as_number() {
+                Some(number) => visit_number(number, visitor),
+                None => visitor.visit_unit(),
+            },
+            Kind::String => visitor.visit_borrowed_str(self.as_str().unwrap_or_default()),
+            Kind::Array => Elements::visit(self, visitor),
+            Kind::Object => Members::visit(self, visitor),
+        }
+    }
+
+    integers! {
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
+        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        match self.is_null() {
+            true => visitor.visit_none(),
+            false => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        match self.as_str() {
+            Some(text) => visitor.visit_borrowed_bytes(text.as_bytes()),
+            None => self.deserialize_any(visitor),
+        }
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        self.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        match name == VALUE_TOKEN {
+            true => visitor.visit_byte_buf(format!("{VALUE_TOKEN}{self}").into_bytes()),
+            false => visitor.visit_newtype_struct(self),
+        }
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DeserializeError> {
+        visitor.visit_enum(Variant::new(self)?)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, DeserializeError> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! {
+        bool f32 f64 char str string unit unit_struct seq tuple tuple_struct map struct identifier
+    }
+}
+
+/// As `serde_json` reads it: an integer of 64 bits, otherwise the nearest float.
+fn visit_number<'de, V: Visitor<'de>>(number: Number<'_>, visitor: V) -> Result<V::Value, DeserializeError> {
+    if !number.is_plain_integer() || number.literal() == "-0" {
+        return visitor.visit_f64(number.as_f64());
+    }
+    match (number.as_u64(), number.as_i64()) {
+        (Some(value), _) => visitor.visit_u64(value),
+        (None, Some(value)) => visitor.visit_i64(value),
+        (None, None) => visitor.visit_f64(number.as_f64()),
+    }
+}
+
+/// For a type that is an integer.
+fn visit_integer<'de, V: Visitor<'de>>(number: Number<'_>, visitor: V) -> Result<V::Value, DeserializeError> {
+    if let Some(value) = number.as_u64() {
+        return visitor.visit_u64(value);
+    }
+    if let Some(value) = number.as_i64() {
+        return visitor.visit_i64(value);
+    }
+    match (number.as_i128(), number.literal().parse()) {
+        (Some(value), _) => visitor.visit_i128(value),
+        (None, Ok(value)) => visitor.visit_u128(value),
+        (None, Err(_)) => visitor.visit_f64(number.as_f64()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
