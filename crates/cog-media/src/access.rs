@@ -35,7 +35,7 @@ pub trait Uploads: Send + Sync {
 impl Access {
     /// Fetches an address.
     pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
-        let fetcher = self.fetcher.as_ref().ok_or(MediaError::NotOpened { what: "addresses" })?;
+        let fetcher = self.fetcher.as_ref().ok_or(MediaError::NotOpened { what: "URLs" })?;
         fetcher.fetch(url, store).await
     }
 

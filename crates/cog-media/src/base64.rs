@@ -19,7 +19,7 @@ pub fn decode_base64(text: &str, mut store: Store) -> Result<Stored, MediaError>
         return Err(MediaError::NotBase64 { what: "it is empty" });
     }
     if !text.len().is_multiple_of(4) {
-        return Err(MediaError::NotBase64 { what: "its length is no multiple of four" });
+        return Err(MediaError::NotBase64 { what: "the length is not a multiple of four" });
     }
     store.expect(decoded_length(text))?;
     let mut block = vec![0; BLOCK / 4 * 3];
@@ -27,11 +27,11 @@ pub fn decode_base64(text: &str, mut store: Store) -> Result<Stored, MediaError>
     for digits in text.as_bytes().chunks(BLOCK) {
         left -= digits.len();
         if left > 0 && digits.ends_with(b"=") {
-            return Err(MediaError::NotBase64 { what: "there is padding in the middle" });
+            return Err(MediaError::NotBase64 { what: "padding in the middle" });
         }
-        let bytes = STANDARD.decode(digits, base64_simd::Out::from_slice(&mut block)).map_err(|_| {
-            MediaError::NotBase64 { what: "a character is none of its alphabet, or the padding is wrong" }
-        })?;
+        let bytes = STANDARD
+            .decode(digits, base64_simd::Out::from_slice(&mut block))
+            .map_err(|_| MediaError::NotBase64 { what: "invalid character or padding" })?;
         store.push(bytes)?;
     }
     Ok(store.finish())

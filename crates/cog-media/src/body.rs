@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn a_program_learns_what_went_wrong_with_a_fetch() {
         let url = "https://example.com/a.png?***".to_owned();
-        let what = "the server answered 404 Not Found".to_owned();
+        let what = "the server returned 404 Not Found".to_owned();
         let error = MediaError::Fetch { url, what, status: Some(404) };
         let told = r#"{"reason":"fetch","url":"https://example.com/a.png?***","status":404}"#;
         assert_eq!(details_of(&error).as_deref(), Some(told));

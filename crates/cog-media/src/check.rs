@@ -125,9 +125,12 @@ impl Media {
         self.facts.write_fields(w);
     }
 
-    /// The type that its name or its server hinted at, where the content is of another (ruling R61).
-    pub fn misleading_hint(&self) -> Option<&str> {
-        self.said.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))
+    /// Returns a warning if the file name or the server suggested another type (ruling R61).
+    pub fn hint_warning(&self) -> Option<String> {
+        let hint = self.said.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))?;
+        let suggested =
+            if self.source() == Some("url") { "the server declared" } else { "the file name suggests" };
+        Some(format!("{suggested} {hint}, but the content is {}", self.media_type))
     }
 }
 
@@ -210,8 +213,7 @@ async fn measure(
     if modality_of(media_type) == Some(Modality::Image) {
         return picture::facts(stored, media_type);
     }
-    let tool =
-        tool.ok_or_else(|| MediaError::NoReader { what: "no program was given that reads them".to_owned() })?;
+    let tool = tool.ok_or_else(|| MediaError::NoReader { what: "no reader is configured".to_owned() })?;
     tool.probe(stored, media_type).await
 }
 

@@ -30,11 +30,11 @@ impl Checksum {
             "sha256" => (Algorithm::Sha256, 64),
             "md5" => (Algorithm::Md5, 32),
             "crc32" => (Algorithm::Crc32, 8),
-            _ => return Err(wrong("`checksum.algorithm` is none of sha256, md5 and crc32")),
+            _ => return Err(wrong("`checksum.algorithm` must be sha256, md5 or crc32")),
         };
         if value.len() != digits || !value.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(wrong(
-                "`checksum.value` must be hexadecimal: 64 digits of sha256, 32 of md5, 8 of crc32",
+                "`checksum.value` must be hexadecimal: 64 digits for sha256, 32 for md5, 8 for crc32",
             ));
         }
         Ok(Self { algorithm, value: value.to_ascii_lowercase() })
@@ -47,7 +47,7 @@ impl Checksum {
     pub fn read(node: Node<'_>) -> Result<Self, MediaError> {
         let text = |key| node.get(key).and_then(Node::as_str);
         let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
-            return Err(wrong("`checksum` needs an `algorithm` and a `value`"));
+            return Err(wrong("`checksum` requires `algorithm` and `value`"));
         };
         Self::new(algorithm, value)
     }

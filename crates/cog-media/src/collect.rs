@@ -87,7 +87,7 @@ fn open(place: &Place, rules: &MediaRules, access: &Access) -> Result<Stored, Me
         Place::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
         Place::File(path) => access.file(path, store),
         Place::Upload(id) => access.upload(id),
-        Place::Url(_) => Err(MediaError::NotOpened { what: "addresses" }),
+        Place::Url(_) => Err(MediaError::NotOpened { what: "URLs" }),
     }
 }
 
@@ -149,8 +149,8 @@ mod tests {
         let sources = [r#"{"type":"file","path":"b.png"}"#.to_owned(), base64(PIXEL)];
         let media = collected(&sources, &access).await.unwrap();
         let types: Vec<_> =
-            media.iter().map(|medium| (medium.media_type(), medium.misleading_hint())).collect();
-        assert_eq!(types, [("image/gif", Some("image/png")), ("image/gif", None)]);
+            media.iter().map(|medium| (medium.media_type(), medium.hint_warning().is_some())).collect();
+        assert_eq!(types, [("image/gif", true), ("image/gif", false)]);
     }
 
     fn pixel() -> Vec<u8> {

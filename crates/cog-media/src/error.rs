@@ -7,11 +7,11 @@ use crate::Refusal;
 #[non_exhaustive]
 pub enum MediaError {
     /// No medium of a type that is known.
-    #[error("{found} is not taken here; allowed: {allowed}")]
+    #[error("{}; use one of: {allowed}", unsupported(.found.as_deref()))]
     Unsupported {
-        /// The type that was found, or that nothing known was.
-        found: String,
-        /// The types that are taken.
+        /// The type that was found; none for content of no known type.
+        found: Option<String>,
+        /// The supported types.
         allowed: String,
     },
     /// More bytes than allowed.
@@ -27,7 +27,7 @@ pub enum MediaError {
         what: &'static str,
     },
     /// Bytes that begin as the type does and cannot be read as such.
-    #[error("{media_type} that cannot be read: {what}")]
+    #[error("unreadable {media_type}: {what}")]
     Damaged {
         /// The type that it looks like.
         media_type: &'static str,
@@ -35,7 +35,7 @@ pub enum MediaError {
         what: &'static str,
     },
     /// Declared as one type and, by its content, of another.
-    #[error("declared as {declared}, and the content is {found}")]
+    #[error("declared as {declared}, but the content is {found}")]
     OtherType {
         /// What was said.
         declared: String,
@@ -43,7 +43,7 @@ pub enum MediaError {
         found: String,
     },
     /// A side is too long.
-    #[error("{width}×{height} pixels; the longest side may have {limit}")]
+    #[error("{width}×{height} pixels; the maximum side length is {limit}")]
     TooWide {
         /// Its width.
         width: u32,
@@ -53,7 +53,7 @@ pub enum MediaError {
         limit: u32,
     },
     /// A frame of video is too large, whichever way up it stands (docs/spec/media.md).
-    #[error("{width}×{height} pixels; a frame of video may have 3840×2160, either way up")]
+    #[error("{width}×{height} pixels; the maximum video size is 3840×2160 or 2160×3840")]
     FrameTooLarge {
         /// Its width.
         width: u32,
@@ -61,7 +61,7 @@ pub enum MediaError {
         height: u32,
     },
     /// A side is too short.
-    #[error("{width}×{height} pixels; the shortest side must have {limit}")]
+    #[error("{width}×{height} pixels; the minimum side length is {limit}")]
     TooSmall {
         /// Its width.
         width: u32,
@@ -71,7 +71,7 @@ pub enum MediaError {
         limit: u32,
     },
     /// Too many pixels in all.
-    #[error("{pixels} pixels, {limit} are allowed")]
+    #[error("{pixels} pixels; the maximum is {limit}")]
     TooManyPixels {
         /// How many it has.
         pixels: u64,
@@ -79,13 +79,13 @@ pub enum MediaError {
         limit: u64,
     },
     /// Nothing here can read it.
-    #[error("the medium cannot be read here: {what}")]
+    #[error("cannot read the media file: {what}")]
     NoReader {
         /// What is missing.
         what: String,
     },
     /// The checksum that came with it is not that of its bytes.
-    #[error("the {algorithm} of the bytes is not the one given")]
+    #[error("the {algorithm} checksum does not match the content")]
     Checksum {
         /// `sha256`, `md5` or `crc32`.
         algorithm: &'static str,
@@ -109,7 +109,7 @@ pub enum MediaError {
         status: Option<u16>,
     },
     /// More of something than allowed, where it is no matter of the bytes of one medium.
-    #[error("{found} {of}; the most is {limit}")]
+    #[error("{found} {of}; the maximum is {limit}")]
     TooMuch {
         /// Of what.
         of: Excess,
@@ -119,13 +119,13 @@ pub enum MediaError {
         limit: u64,
     },
     /// A member of the input that is to be a medium and has not the shape of a source.
-    #[error("no source of a medium: {what}")]
+    #[error("invalid media source: {what}")]
     NoSource {
         /// What is wrong.
         what: &'static str,
     },
     /// A kind of source that is not opened here.
-    #[error("{what} are not opened here")]
+    #[error("{what} are not available here")]
     NotOpened {
         /// Which.
         what: &'static str,
@@ -139,25 +139,25 @@ pub enum MediaError {
         what: &'static str,
     },
     /// A file outside of the directories that may be read.
-    #[error("{path}: outside of the directories that may be read")]
+    #[error("{path}: outside the directories that may be read")]
     Outside {
         /// As it was given.
         path: String,
     },
     /// An upload that is not there.
-    #[error("{}", if *.expired { "the upload was not used in time" } else { "there is no such upload" })]
+    #[error("{}", if *.expired { "the upload has expired" } else { "upload not found" })]
     Upload {
         /// Whether it once was.
         expired: bool,
     },
     /// A medium of a type that the model's provider does not take, nor anything that it could be made.
-    #[error("{media_type} is nothing that the provider takes")]
+    #[error("the provider does not support {media_type}")]
     NotTaken {
         /// Its type.
         media_type: &'static str,
     },
     /// It could not be kept.
-    #[error("the medium could not be kept: {0}")]
+    #[error("cannot store the media file: {0}")]
     Storage(#[from] std::io::Error),
 }
 
@@ -190,8 +190,8 @@ impl Excess {
 impl std::fmt::Display for Excess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Items => "media",
-            Self::Total => "bytes of media in all",
+            Self::Items => "media files",
+            Self::Total => "bytes of media in total",
             Self::Duration => "milliseconds",
             Self::Pages => "pages",
         })
@@ -239,44 +239,50 @@ impl MediaError {
         match self {
             Self::Unsupported { .. } => "convert it to one of the allowed types",
             Self::TooLarge { .. } => {
-                "make it smaller, or raise `modalities.constraints.max_size_mb` up to the limit of its kind"
+                "reduce the file size, or raise `modalities.constraints.max_size_mb` up to the limit for this kind"
             }
-            Self::NoReader { .. } => {
-                "see what `cog doctor` finds; ffmpeg is found on PATH, or named by COG_MEDIA_FFMPEG"
-            }
+            Self::NoReader { .. } => "run `cog doctor`; install ffmpeg on PATH or set COG_MEDIA_FFMPEG",
             Self::NotBase64 { .. } => {
-                "use the alphabet of RFC 4648 section 4, with padding and without line breaks"
+                "use standard base64 (RFC 4648 section 4) with padding and without line breaks"
             }
-            Self::Damaged { .. } => "open it in a viewer, and save it again",
-            Self::OtherType { .. } => "leave `media_type` out, or name the type of the content",
+            Self::Damaged { .. } => "open it in a viewer and save it again",
+            Self::OtherType { .. } => "remove `media_type`, or set it to the type of the content",
             Self::TooWide { .. } | Self::FrameTooLarge { .. } | Self::TooManyPixels { .. } => "scale it down",
-            Self::TooSmall { .. } => "send it in a higher resolution",
-            Self::Checksum { .. } => "send it again; it may have been cut or changed on its way",
+            Self::TooSmall { .. } => "send it at a higher resolution",
+            Self::Checksum { .. } => "send it again; it may have been truncated or modified in transit",
             Self::Refused { .. } => {
-                "give a public http or https address, have the operator allow this one, or send the bytes as base64"
+                "use a public http or https URL, have the operator allow this one, or send the file as base64"
             }
-            Self::Fetch { .. } => "see whether the address still gives it, or send the bytes as base64",
-            Self::TooMuch { of: Excess::Items | Excess::Total, .. } => "send fewer at a time",
-            Self::TooMuch { .. } => "cut it into parts",
-            Self::NoSource { .. } => "give {\"type\": \"url\", \"url\": …}, or base64, file or upload_ref",
-            Self::NotOpened { .. } => "send the bytes as base64",
-            Self::Unreadable { .. } => "a path is absolute, or relative to the module's directory",
+            Self::Fetch { .. } => "check that the URL works, or send the file as base64",
+            Self::TooMuch { of: Excess::Items | Excess::Total, .. } => "send fewer files at once",
+            Self::TooMuch { .. } => "split it into parts",
+            Self::NoSource { .. } => {
+                "write {\"type\": \"url\", \"url\": …}, or use base64, file or upload_ref"
+            }
+            Self::NotOpened { .. } => "send the file as base64",
+            Self::Unreadable { .. } => "use an absolute path, or one relative to the module's directory",
             Self::Outside { .. } => {
-                "put the file into the working directory or the module's directory, or have the operator name its directory"
+                "move the file to the working directory or the module's directory, or have the operator allow its directory"
             }
             Self::Upload { .. } => "upload it again",
-            Self::NotTaken { .. } => "ask a model that takes it; `cog doctor` shows what each takes",
-            Self::Storage(_) => "see whether the disk of temporary files is full",
+            Self::NotTaken { .. } => {
+                "use a model that supports it; `cog doctor` lists what each provider supports"
+            }
+            Self::Storage(_) => "check the free space for temporary files",
         }
     }
 
     /// That nothing known was found, or a type that is not among these.
     pub(crate) fn unsupported(found: Option<&str>, allowed: &[&'static str]) -> Self {
-        let found = found.map_or_else(|| "content of no known type".to_owned(), str::to_owned);
+        let found = found.map(str::to_owned);
         let allowed =
             if allowed.is_empty() { Modality::Text.as_str().to_owned() } else { allowed.join(", ") };
         Self::Unsupported { found, allowed }
     }
+}
+
+fn unsupported(found: Option<&str>) -> String {
+    found.map_or_else(|| "unrecognized content".to_owned(), |found| format!("{found} is not supported here"))
 }
 
 fn redirected(hop: u32) -> &'static str {

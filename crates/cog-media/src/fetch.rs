@@ -104,7 +104,7 @@ impl Fetcher {
         match tokio::time::timeout(self.limits.timeout, self.follow(first, store)).await {
             Ok(outcome) => outcome,
             Err(_) => {
-                let what = format!("it took longer than {} s", self.limits.timeout.as_secs_f32());
+                let what = format!("timed out after {} s", self.limits.timeout.as_secs_f32());
                 Err(MediaError::Fetch { url: shown, what, status: None })
             }
         }
@@ -158,11 +158,15 @@ impl Fetcher {
     ) -> Result<Fetched, MediaError> {
         let status = reply.status();
         if status != StatusCode::OK {
-            return Err(fault(target, format!("the server answered {status}"), Some(status.as_u16())));
+            return Err(fault(target, format!("the server returned {status}"), Some(status.as_u16())));
         }
         let encoding = reply.headers().get(header::CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
-            return Err(fault(target, "the content is compressed, which was not asked for".to_owned(), None));
+            return Err(fault(
+                target,
+                "the content is compressed, but no compression was requested".to_owned(),
+                None,
+            ));
         }
         if let Some(length) = reply.content_length() {
             store.expect(length)?;
@@ -199,7 +203,8 @@ fn next(target: &Target, reply: &Response) -> Option<Result<String, Refusal>> {
         StatusCode::PERMANENT_REDIRECT,
     ];
     let location = reply.headers().get(header::LOCATION).filter(|_| moved.contains(&reply.status()))?;
-    let location = std::str::from_utf8(location.as_bytes()).map_err(|_| Refusal::Form("it is no UTF-8 text"));
+    let location = std::str::from_utf8(location.as_bytes())
+        .map_err(|_| Refusal::Form("the redirect target is not UTF-8"));
     Some(location.and_then(|location| target.join(location)))
 }
 

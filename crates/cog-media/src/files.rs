@@ -35,7 +35,7 @@ impl FileGuard {
         store.expect(file.metadata()?.len())?;
         let mut block = vec![0; 64 * 1024];
         loop {
-            let read = file.read(&mut block).map_err(|_| unreadable(path, "it cannot be read"))?;
+            let read = file.read(&mut block).map_err(|_| unreadable(path, "cannot be read"))?;
             match block.get(..read) {
                 Some(read) if !read.is_empty() => store.push(read)?,
                 _ => return Ok(store.finish()),
@@ -56,7 +56,7 @@ impl FileGuard {
         let real = match path.canonicalize() {
             Ok(real) => real,
             // Whether something stands outside of the roots is not told.
-            Err(_) if self.may_lie_inside(path) => return Err(unreadable(path, "there is no such file")),
+            Err(_) if self.may_lie_inside(path) => return Err(unreadable(path, "file not found")),
             Err(_) => return Err(outside()),
         };
         let root = self.roots.iter().find(|root| real.starts_with(root)).ok_or_else(outside)?;
@@ -80,8 +80,8 @@ fn unreadable(path: &Path, what: &'static str) -> MediaError {
     MediaError::Unreadable { path: path.display().to_string(), what }
 }
 
-const NO_FILE: &str = "it is no regular file";
-const CANNOT: &str = "it cannot be opened";
+const NO_FILE: &str = "not a regular file";
+const CANNOT: &str = "cannot be opened";
 
 #[cfg(unix)]
 mod open {

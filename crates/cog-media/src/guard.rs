@@ -146,7 +146,7 @@ impl Target {
     /// Where a reply says that the medium is; relative to this target where it says so.
     pub(crate) fn join(&self, location: &str) -> Result<String, Refusal> {
         form::plain(location)?;
-        let next = self.url.join(location).map_err(|_| Refusal::Form("it cannot be read as a URL"))?;
+        let next = self.url.join(location).map_err(|_| Refusal::Form("it is not a valid URL"))?;
         // A location with a scheme is judged as it was written, before any reader made it regular.
         Ok(if Url::parse(location).is_ok() { location.to_owned() } else { next.into() })
     }

@@ -185,8 +185,10 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared
         "image/webp" => webp::strip(&mut scan).map(Some),
         _ => Err(Broken),
     };
-    let plan =
-        plan.map_err(|Broken| MediaError::Damaged { media_type, what: "its parts are broken or cut" })?;
+    let plan = plan.map_err(|Broken| MediaError::Damaged {
+        media_type,
+        what: "the structure is damaged or truncated",
+    })?;
     let Some(plan) = plan else { return Ok(None) };
     let step = if moves || media_type == "image/gif" { Step::FirstFrame } else { Step::Stripped };
     // What keeps as many bytes keeps all of them.

@@ -14,12 +14,12 @@ const MAX_INFLATED: u64 = 8 << 20;
 /// # Errors
 /// [`MediaError::Damaged`] where it cannot be read.
 pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
-    let damaged = || MediaError::Damaged { media_type, what: "its header is broken or cut" };
+    let damaged = || MediaError::Damaged { media_type, what: "the header is damaged or truncated" };
     let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
     let mut decoder = decoder(stored, format).map_err(|_| damaged())?;
     let (width, height) = decoder.dimensions();
     if width == 0 || height == 0 {
-        return Err(MediaError::Damaged { media_type, what: "it has no pixels" });
+        return Err(MediaError::Damaged { media_type, what: "the image has no pixels" });
     }
     // Metadata that cannot be read turn nothing.
     let turn = decoder.orientation().unwrap_or(Turn::NoTransforms);

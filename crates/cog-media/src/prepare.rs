@@ -86,7 +86,7 @@ async fn frames_of(
     match sound_of(media, takes, tool).await? {
         Some(sound) => parts.push(Prepared { part: Part::Sound, ..sound }),
         None if media.facts().sample_rate.is_some() => {
-            let warning = "it has sound, and the model does not hear it".to_owned();
+            let warning = "the audio track was not sent: the model does not support audio".to_owned();
             parts.iter_mut().take(1).for_each(|first| first.warning = Some(warning.clone()));
         }
         None => {}
@@ -135,10 +135,8 @@ fn without_text(pages: &[PageText]) -> Option<String> {
     let numbers: Vec<String> = empty.map(|page| page.number.to_string()).collect();
     match numbers.as_slice() {
         [] => None,
-        [one] => Some(format!("page {one} has no text, and the model does not see it")),
-        several => {
-            Some(format!("pages {} have no text, and the model does not see them", several.join(", ")))
-        }
+        [one] => Some(format!("page {one} has no text and was not sent")),
+        several => Some(format!("pages {} have no text and were not sent", several.join(", "))),
     }
 }
 
@@ -205,8 +203,8 @@ mod tests {
     fn pages_without_text_are_named() {
         assert_eq!(without_text(&[page(1, "a")]), None);
         let told = without_text(&[page(1, ""), page(2, "a")]).unwrap();
-        assert_eq!(told, "page 1 has no text, and the model does not see it");
+        assert_eq!(told, "page 1 has no text and was not sent");
         let told = without_text(&[page(1, ""), page(2, "a"), page(3, "")]).unwrap();
-        assert_eq!(told, "pages 1, 3 have no text, and the model does not see them");
+        assert_eq!(told, "pages 1, 3 have no text and were not sent");
     }
 }

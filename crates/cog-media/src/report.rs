@@ -30,7 +30,7 @@ pub fn media_validation(all: &[Processed]) -> Value {
     told(all, |processed, w| {
         w.field("valid", &true);
         w.field("checks", checks(&processed.media).as_slice());
-        w.optional("warning", &warning(&processed.media));
+        w.optional("warning", &processed.media.hint_warning());
     })
 }
 
@@ -57,12 +57,6 @@ fn checks(media: &Media) -> Vec<&'static str> {
     };
     let checksum = media.checksum().map(|_| "checksum");
     ["type", "size"].into_iter().chain(of_kind.iter().copied()).chain(checksum).collect()
-}
-
-/// The content decides over what a name or a server says (ruling R61).
-fn warning(media: &Media) -> Option<String> {
-    let hint = media.misleading_hint()?;
-    Some(format!("it seemed to be {hint}, and its content is {}", media.media_type()))
 }
 
 impl ToJson for Prepared {
@@ -118,7 +112,7 @@ mod tests {
         let access = Access { files: FileGuard::new([path.clone()]), ..Access::default() };
         let media = obtain(MediaSource::new(Place::File(path)), MediaRules::default(), access).await.unwrap();
         let all = [Processed { path: Path::root(), media, sent: Vec::new() }];
-        let warning = "it seemed to be image/png, and its content is image/gif";
+        let warning = "the file name suggests image/png, but the content is image/gif";
         assert_eq!(media_validation(&all).pointer("/0/warning").unwrap().as_str(), Some(warning));
         assert_eq!(media_processed(&all).pointer("/0/source").unwrap().as_str(), Some("file"));
     }

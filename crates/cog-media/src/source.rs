@@ -62,8 +62,8 @@ impl MediaSource {
     pub fn read(input: &Value, node: Node<'_>) -> Result<Self, MediaError> {
         let place = place(input, node)?;
         let media_type = match node.get("media_type") {
-            Some(named) => Some(named.as_str().ok_or(wrong("`media_type` is no text"))?.to_owned()),
-            None if matches!(place, Place::Base64(_)) => return Err(wrong("base64 needs a `media_type`")),
+            Some(named) => Some(named.as_str().ok_or(wrong("`media_type` must be a string"))?.to_owned()),
+            None if matches!(place, Place::Base64(_)) => return Err(wrong("base64 requires `media_type`")),
             None => None,
         };
         Ok(Self {
@@ -109,14 +109,14 @@ fn place(input: &Value, node: Node<'_>) -> Result<Place, MediaError> {
         node.get(key).filter(|member| member.is_string()).ok_or_else(|| wrong(absent))
     };
     let text = |member: Node<'_>| member.as_str().unwrap_or_default().to_owned();
-    match member("type", "it has no `type`")?.as_str() {
-        Some("url") => Ok(Place::Url(text(member("url", "a url needs a `url`")?))),
-        Some("base64") => Ok(Place::Base64(input.child(member("data", "base64 needs `data`")?))),
-        Some("file") => Ok(Place::File(text(member("path", "a file needs a `path`")?).into())),
+    match member("type", "`type` is missing")?.as_str() {
+        Some("url") => Ok(Place::Url(text(member("url", "url requires `url`")?))),
+        Some("base64") => Ok(Place::Base64(input.child(member("data", "base64 requires `data`")?))),
+        Some("file") => Ok(Place::File(text(member("path", "file requires `path`")?).into())),
         Some("upload_ref") => {
-            Ok(Place::Upload(text(member("upload_id", "an upload_ref needs an `upload_id`")?)))
+            Ok(Place::Upload(text(member("upload_id", "upload_ref requires `upload_id`")?)))
         }
-        _ => Err(wrong("`type` is none of url, base64, file and upload_ref")),
+        _ => Err(wrong("`type` must be url, base64, file or upload_ref")),
     }
 }
 
@@ -135,7 +135,7 @@ impl Detail {
             Some("auto") => Ok(Self::Auto),
             Some("low") => Ok(Self::Low),
             Some("high") => Ok(Self::High),
-            _ => Err(wrong("`detail` is none of auto, low and high")),
+            _ => Err(wrong("`detail` must be auto, low or high")),
         }
     }
 }
@@ -149,7 +149,7 @@ impl Rotation {
     fn read(node: Node<'_>) -> Result<Self, MediaError> {
         match node.as_u64() {
             Some(degrees @ (0 | 90 | 180 | 270)) => Ok(Self(u16::try_from(degrees).unwrap_or_default())),
-            _ => Err(wrong("`rotation` is none of 0, 90, 180 and 270")),
+            _ => Err(wrong("`rotation` must be 0, 90, 180 or 270")),
         }
     }
 }

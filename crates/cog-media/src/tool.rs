@@ -97,7 +97,7 @@ impl Tool {
         let child = Child { program: &self.program, patience: limits::READING, most_bytes: MAX_JSON };
         let _place = self.place().await;
         let written = child.run(stored, arguments).await.map_err(|failure| failed(failure, media_type))?;
-        let what = "what its reader says cannot be understood";
+        let what = "the reader process returned invalid output";
         Report::of(&written.bytes)?.ok_or(MediaError::Damaged { media_type, what })
     }
 
@@ -115,10 +115,12 @@ impl Tool {
 fn failed(failure: Failure, media_type: &'static str) -> MediaError {
     let damaged = |what| MediaError::Damaged { media_type, what };
     match failure {
-        Failure::Start(error) => MediaError::NoReader { what: format!("its reader does not start: {error}") },
-        Failure::Late => damaged("reading it takes too long"),
-        Failure::TooMuch => damaged("it gives more than a document or medium may"),
-        Failure::Died => damaged("it cannot be read within the memory and time allowed"),
+        Failure::Start(error) => {
+            MediaError::NoReader { what: format!("the reader process cannot start: {error}") }
+        }
+        Failure::Late => damaged("reading it timed out"),
+        Failure::TooMuch => damaged("the output is too large"),
+        Failure::Died => damaged("the reader process failed or exceeded its memory or time limit"),
         Failure::Storage(error) => error,
     }
 }
@@ -126,7 +128,7 @@ fn failed(failure: Failure, media_type: &'static str) -> MediaError {
 fn unreadable(media_type: &'static str, report: Report) -> MediaError {
     let what = match report {
         Report::Fault(fault) => fault.what(),
-        Report::Facts(_) | Report::Pages(_) => "its reader says something else than it was asked",
+        Report::Facts(_) | Report::Pages(_) => "the reader process returned unexpected output",
     };
     MediaError::Damaged { media_type, what }
 }

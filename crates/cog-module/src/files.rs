@@ -32,40 +32,40 @@ const MAX_ENTRIES: usize = 10_000;
 #[non_exhaustive]
 pub enum FileError {
     /// There is no such file.
-    #[error("there is no such file")]
+    #[error("file not found")]
     Missing,
     /// The directory it is to be written into is not there.
-    #[error("there is no directory {}", directory.display())]
+    #[error("directory {} not found", directory.display())]
     NoDirectory {
         /// The directory.
         directory: PathBuf,
     },
     /// It is a directory, a pipe or a device.
-    #[error("it is not a regular file")]
+    #[error("not a regular file")]
     NotAFile,
     /// It is a link to something outside the directory it must lie in.
-    #[error("it is a link that leads out of the directory of the module")]
+    #[error("the link points outside the module's directory")]
     Outside,
     /// It is over the limit; it was not read.
-    #[error("it is over the limit of {limit} bytes")]
+    #[error("the file is larger than {limit} bytes")]
     TooLarge {
         /// The limit, in bytes.
         limit: u64,
     },
     /// It holds nothing, or white space alone.
-    #[error("it is empty")]
+    #[error("the file is empty")]
     Empty,
     /// It is UTF-16, as some editors and shells write it.
-    #[error("it is UTF-16 text, not UTF-8")]
+    #[error("the file is UTF-16, not UTF-8")]
     Utf16,
     /// It is not UTF-8 text.
-    #[error("it is not UTF-8 text: the byte at offset {offset} does not belong there")]
+    #[error("not UTF-8 text: invalid byte at offset {offset}")]
     NotUtf8 {
         /// The first byte that is wrong, from 0.
         offset: usize,
     },
     /// It holds a NUL byte, so it is no text.
-    #[error("it is not text: there is a NUL byte at offset {offset}")]
+    #[error("not a text file: NUL byte at offset {offset}")]
     Nul {
         /// The first NUL, from 0.
         offset: usize,
@@ -79,14 +79,14 @@ impl FileError {
     /// What to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
-            Self::Missing => "check the name, and the directory it is looked for in",
-            Self::NoDirectory { .. } => "make the directory first, or name one that is there",
+            Self::Missing => "check the file name and the directory",
+            Self::NoDirectory { .. } => "create the directory, or use one that exists",
             Self::NotAFile => "give the path of a regular file",
-            Self::Outside => "put the file itself into the directory",
-            Self::TooLarge { .. } => "split it, or leave out what is not needed",
-            Self::Empty => "write something into it",
+            Self::Outside => "copy the file into the directory",
+            Self::TooLarge { .. } => "split it, or remove what is not needed",
+            Self::Empty => "add content to it",
             Self::Utf16 | Self::NotUtf8 { .. } | Self::Nul { .. } => "save it as UTF-8 text",
-            Self::Io(_) => "check that it exists and that you may read and write there",
+            Self::Io(_) => "check that it exists and that you have permission to read and write",
         }
     }
 }
@@ -147,7 +147,7 @@ pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {
         Ok(about) if about.is_dir() => Some("a directory"),
         Ok(_) => None,
-        Err(_) => fs::symlink_metadata(path).is_ok().then_some("a link that leads nowhere"),
+        Err(_) => fs::symlink_metadata(path).is_ok().then_some("a broken link"),
     }
 }
 

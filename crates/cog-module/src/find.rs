@@ -21,7 +21,7 @@ pub struct Finder {
 #[non_exhaustive]
 pub enum FindError {
     /// No module has this name.
-    #[error("there is no module `{name}`")]
+    #[error("module `{name}` not found")]
     NotFound {
         /// What was asked for.
         name: String,
@@ -31,7 +31,7 @@ pub enum FindError {
         looked_in: Vec<PathBuf>,
     },
     /// A path that leads to no directory.
-    #[error("`{path}` is {}", if *.is_file { "a file, and no manifest" } else { "no directory" })]
+    #[error("`{path}` is not a {}", if *.is_file { "manifest" } else { "directory" })]
     NoDirectory {
         /// What was asked for.
         path: String,
@@ -41,7 +41,7 @@ pub enum FindError {
         leads_up: bool,
     },
     /// A name that leads out of the directories in which modules are looked for.
-    #[error("`{name}` is no module name: it leads out of the directories of modules")]
+    #[error("`{name}` is not a valid module name: it points outside the module directories")]
     Outside {
         /// What was asked for.
         name: String,
@@ -65,11 +65,11 @@ impl FindError {
     pub fn suggestion(&self) -> String {
         match self {
             FindError::NotFound { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
-            FindError::NotFound { .. } => "`cog list` shows every module that is found".to_owned(),
+            FindError::NotFound { .. } => "run `cog list` to see all modules".to_owned(),
             FindError::NoDirectory { .. } => {
-                "give the directory that holds the manifest; or a name, as `cog list` shows them".to_owned()
+                "give the directory with the manifest, or a name from `cog list`".to_owned()
             }
-            FindError::Outside { .. } => "a name is lower case letters, digits and hyphens".to_owned(),
+            FindError::Outside { .. } => "use lower case letters, digits and hyphens".to_owned(),
         }
     }
 }

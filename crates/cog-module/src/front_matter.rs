@@ -18,18 +18,18 @@ pub(crate) fn split(source: &Source) -> Result<FrontMatter, Diagnostic> {
     let mut lines = Lines { text: &source.text, at: 0 };
     let first = lines.find(|(_, line)| !line.trim().is_empty());
     let Some((opening, "---")) = first.map(|(span, line)| (span, line.trim_end())) else {
-        let message = "the file does not begin with a line of three hyphens";
+        let message = "the file does not start with a `---` line";
         let diagnostic = Diagnostic::error(Rule::FrontMatter, &source.path, message).at(source, 0..0);
-        return Err(diagnostic.suggest("put the keys between two lines `---` at the top"));
+        return Err(diagnostic.suggest("put the keys between two `---` lines at the top"));
     };
     match lines.find(|(_, line)| line.trim_end() == "---") {
         Some((closing, _)) => {
             Ok(FrontMatter { yaml: opening.end..closing.start, body: closing.end..source.text.len() })
         }
         None => {
-            let message = "the keys that begin here have no end: a second line of three hyphens is missing";
+            let message = "the front matter is not closed: a second `---` line is missing";
             let diagnostic = Diagnostic::error(Rule::FrontMatter, &source.path, message).at(source, opening);
-            Err(diagnostic.suggest("put a line `---` between the keys and the prompt"))
+            Err(diagnostic.suggest("add a `---` line between the keys and the prompt"))
         }
     }
 }
@@ -79,7 +79,7 @@ mod tests {
     fn a_file_without_front_matter_says_what_is_missing() {
         assert_eq!(halves("# Title\n").unwrap_err().rule, Rule::FrontMatter);
         let unclosed = halves("---\nname: a\n# Title\n").unwrap_err();
-        assert!(unclosed.message.contains("no end"), "{unclosed}");
+        assert!(unclosed.message.contains("not closed"), "{unclosed}");
     }
 
     #[test]

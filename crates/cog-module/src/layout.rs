@@ -73,19 +73,18 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
         origin.no_file(name).map(|what| (name, what))
     }) {
         let message = format!("{name} is {what}, not a file");
-        return Diagnostic::error(Rule::ManifestMissing, origin.path_of(name), message).suggest(format!(
-            "put a file in the place of `{name}`; `cog new NAME` makes a module with every file"
-        ));
+        return Diagnostic::error(Rule::ManifestMissing, origin.path_of(name), message)
+            .suggest("replace it with a file; `cog new NAME` creates a complete module");
     }
     let directory = origin.path_of("");
-    let message = "the directory holds no manifest: module.yaml, MODULE.md or module.md";
+    let message = "no manifest found: expected module.yaml, MODULE.md or module.md";
     let diagnostic = Diagnostic::error(Rule::ManifestMissing, directory, message);
     let is_near = |name: &&String| {
         Family::ALL.iter().any(|family| name.eq_ignore_ascii_case(family.manifest())) || *name == "module.yml"
     };
     match names.iter().find(is_near) {
         Some(name) => diagnostic.suggest(format!("`{name}` is not read; rename it to `module.yaml`")),
-        None => diagnostic.suggest("`cog new NAME` makes a module with every file"),
+        None => diagnostic.suggest("run `cog new NAME` to create a complete module"),
     }
 }
 

@@ -132,9 +132,9 @@ fn read_prompt(
         let body = manifest.and_then(|manifest| manifest.body.as_deref()).map(str::trim_start);
         return match body {
             Some("") => {
-                let message = "nothing stands after the keys: the prompt is missing";
+                let message = "the prompt after the front matter is missing";
                 Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
-                    .suggest("say below the second `---` what the model is to do"))
+                    .suggest("write the instructions for the model below the second `---`"))
             }
             body => Ok(Prompt::parse(body.unwrap_or_default())),
         };
@@ -142,14 +142,14 @@ fn read_prompt(
     match origin.read(name, files::MAX_PART) {
         Ok(source) => Ok(Prompt::parse(source.text)),
         Err(FileError::Missing) => {
-            let message = format!("the directory holds no {name}");
+            let message = format!("{name} is missing");
             Err(Diagnostic::error(Rule::PromptMissing, origin.path_of(""), message)
-                .suggest(format!("put what the model is told into {name}")))
+                .suggest(format!("write the instructions for the model in {name}")))
         }
         Err(FileError::Empty) => {
-            let message = format!("{name} says nothing");
+            let message = format!("{name} is empty");
             Err(Diagnostic::error(Rule::PromptEmpty, origin.path_of(name), message)
-                .suggest("say in it what the model is to do"))
+                .suggest("write the instructions for the model in it"))
         }
         Err(error) => Err(unreadable(&origin.path_of(name), &error)),
     }
@@ -164,7 +164,7 @@ fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>
     match origin.read(CONSTRAINTS, files::MAX_PART) {
         Ok(source) => keep(yaml::parse(&source), found),
         Err(FileError::Missing) => {
-            let message = "the directory holds no constraints.yaml: nothing is constrained";
+            let message = "constraints.yaml is missing: no constraints apply";
             found.push(Diagnostic::warning(Rule::ConstraintsMissing, origin.path_of(""), message));
             None
         }
@@ -181,8 +181,8 @@ fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnos
     let file = origin.path_of(family.manifest());
     let mut odd = Vec::new();
     if let Some(since) = deprecation(manifest.format) {
-        let message = format!("the format {} is {since}", manifest.format);
-        let help = format!("`cog migrate {}` brings it up to date", origin.asked_by());
+        let message = format!("format {} is {since}", manifest.format);
+        let help = format!("run `cog migrate {}` to upgrade it", origin.asked_by());
         odd.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
     if let Origin::Directory(path) = origin
@@ -190,8 +190,8 @@ fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnos
         && directory != manifest.name
         && directory != ".."
     {
-        let message = format!("the module is called `{}` and its directory `{directory}`", manifest.name);
-        let help = "modules are found by the name of their directory: call both the same";
+        let message = format!("module `{}` is in a directory named `{directory}`", manifest.name);
+        let help = "modules are found by directory name: use the same name for both";
         odd.push(Diagnostic::warning(Rule::NameDirectory, file, message).suggest(help));
     }
     odd
@@ -201,14 +201,14 @@ fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnos
 const fn deprecation(format: Format) -> Option<&'static str> {
     match format {
         Format::V0 | Format::V1 => Some("deprecated since 2025-12-01"),
-        Format::V21 => Some("kept until 2026-12-01"),
+        Format::V21 => Some("supported until 2026-12-01"),
         Format::V22 | Format::V25 => None,
     }
 }
 
 /// Without data an answer cannot be checked; without input anything goes in.
 fn lacking_parts(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
-    let message = |part: &str| format!("the schema has no part `{part}`");
+    let message = |part: &str| format!("the schema has no `{part}` section");
     let lacks = |part: &str| schema.error_at(Rule::SchemaPart, message(part), "");
     let data = contract.data_schema().is_none().then(|| lacks("data"));
     let input = contract
@@ -224,8 +224,8 @@ fn misplaced(origin: &Origin, family: Family, manifest: &Manifest, prompt: &Prom
     if takes_media || !prompt.parts().contains(&PromptPart::MediaInputs) {
         return None;
     }
-    let message = "`$MEDIA_INPUTS` has nothing to stand for: the module takes text alone";
-    let help = "list what it takes under `modalities.input`";
+    let message = "`$MEDIA_INPUTS` has no effect: the module accepts text only";
+    let help = "list the accepted types under `modalities.input`";
     Some(Diagnostic::warning(Rule::PromptPlaceholder, origin.path_of(family.prompt()), message).suggest(help))
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn read(root: &Node, around: LoadContext<'_>, findings: &Findings<'_>
     }
     sections::read(&fields, &mut manifest, around);
     if format.asks_for_envelope() && tier.is_none() && !fields.has("tier") {
-        let help = Some(format!("add `tier:` with one of {}", Tier::WORDS.join(", ")));
+        let help = Some(format!("add `tier:` with one of: {}", Tier::WORDS.join(", ")));
         fields.missing_but_optional("tier", help);
     }
     fields.finish();
@@ -56,7 +56,7 @@ pub(crate) fn format_of(root: &Node, around: LoadContext<'_>) -> Format {
     }
 }
 
-/// Whether a name is lower case letters, digits and hyphens, a letter first, at most 128 of them.
+/// Whether use lower case letters, digits and hyphens, a letter first, at most 128 of them.
 pub fn is_module_name(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|first: char| first.is_ascii_lowercase())
@@ -66,9 +66,10 @@ pub fn is_module_name(name: &str) -> bool {
 fn identity(fields: &Fields<'_>) -> String {
     let Some(name) = fields.required_text("name") else { return "unnamed".to_owned() };
     if !is_module_name(&name) {
-        let help = suggested_name(&name).map(|better| format!("call it `{better}`"));
-        let message =
-            format!("`{name}` is no module name: lower case letters, digits and hyphens, a letter first");
+        let help = suggested_name(&name).map(|better| format!("rename it to `{better}`"));
+        let message = format!(
+            "`{name}` is not a valid module name: use lower case letters, digits and hyphens, starting with a letter"
+        );
         fields.error_at("name", Rule::NameForm, message, help);
     }
     name
@@ -84,7 +85,7 @@ fn suggested_name(name: &str) -> Option<String> {
 fn excludes(fields: &Fields<'_>, format: Format) -> Vec<String> {
     let excludes = fields.texts("excludes");
     if excludes.is_none() && !fields.has("excludes") {
-        let help = Some("list what the module must not do, as `excludes:` with a line for each".to_owned());
+        let help = Some("add `excludes:` with a list of what the module must not do".to_owned());
         match format {
             Format::V0 | Format::V1 => fields.missing("excludes", help),
             Format::V21 | Format::V22 | Format::V25 => fields.missing_but_optional("excludes", help),

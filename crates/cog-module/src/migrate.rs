@@ -65,16 +65,16 @@ pub enum MigrateError {
     #[error(transparent)]
     Load(#[from] LoadError),
     /// It is built in, so that there is no directory to change.
-    #[error("`{name}` is built in, so there is no directory to change")]
+    #[error("`{name}` is built in and cannot be migrated")]
     BuiltIn {
         /// Its name.
         name: String,
     },
     /// The manifest is written in a way that text cannot be put into.
-    #[error("module.yaml is written between braces, into which nothing can be put")]
+    #[error("module.yaml uses flow style (`{{ }}`), which cannot be edited")]
     FlowStyle,
     /// What would be written would not load: an error of this program.
-    #[error("the migrated module would not load: {0}")]
+    #[error("the migrated module is invalid: {0}")]
     Result(LoadError),
     /// A file could not be read or written.
     #[error("{}: {error}", .path.display())]
@@ -91,8 +91,8 @@ impl MigrateError {
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Load(_) | Self::Result(_) => None,
-            Self::BuiltIn { name } => Some(format!("`cog new NAME --from {name}` copies it out")),
-            Self::FlowStyle => Some("put each key on a line of its own, without braces".to_owned()),
+            Self::BuiltIn { name } => Some(format!("run `cog new NAME --from {name}` to create a copy")),
+            Self::FlowStyle => Some("write each key on its own line, without braces".to_owned()),
             Self::File { error, .. } => Some(error.suggestion().to_owned()),
         }
     }

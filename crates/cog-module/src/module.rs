@@ -41,8 +41,8 @@ impl LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut errors = self.diagnostics.iter().filter(|found| found.severity == crate::Severity::Error);
-        let Some(first) = errors.next() else { return f.write_str("the module does not load") };
-        write!(f, "the module does not load: {}", first.message)?;
+        let Some(first) = errors.next() else { return f.write_str("cannot load the module") };
+        write!(f, "cannot load the module: {}", first.message)?;
         match errors.count() {
             0 => Ok(()),
             more => write!(f, " (and {more} more)"),

@@ -28,47 +28,47 @@ macro_rules! rules {
 }
 
 rules! {
-    ManifestMissing "manifest-missing" "The directory holds module.yaml, MODULE.md or module.md.";
-    ManifestSeveral "manifest-several" "The directory holds one manifest; of several, the first is used.";
-    PromptMissing "prompt-missing" "The prompt's file is there.";
-    SchemaMissing "schema-missing" "The schema's file is there.";
-    ConstraintsMissing "constraints-missing" "A v0 directory holds constraints.yaml.";
+    ManifestMissing "manifest-missing" "The directory contains module.yaml, MODULE.md or module.md.";
+    ManifestSeveral "manifest-several" "The directory contains one manifest; if it contains several, the first is used.";
+    PromptMissing "prompt-missing" "The prompt file exists.";
+    SchemaMissing "schema-missing" "The schema file exists.";
+    ConstraintsMissing "constraints-missing" "A v0 module has constraints.yaml.";
     FileUnreadable "file-unreadable" "Each file can be read and is a regular file.";
     FileTooLarge "file-too-large" "Manifest, prompt and schema are at most 1 MB each.";
     FileNotText "file-not-text" "Each file is UTF-8 text without NUL.";
-    FileEmpty "file-empty" "Each file holds something.";
-    FrontMatter "front-matter" "MODULE.md begins with YAML between two lines of three hyphens.";
-    YamlSyntax "yaml-syntax" "The manifest is YAML, each key once.";
-    YamlLimit "yaml-limit" "The manifest stays within the limits of depth, nodes and aliases.";
+    FileEmpty "file-empty" "No file is empty.";
+    FrontMatter "front-matter" "MODULE.md starts with YAML between two `---` lines.";
+    YamlSyntax "yaml-syntax" "The manifest is valid YAML without duplicate keys.";
+    YamlLimit "yaml-limit" "The manifest is within the limits for depth, nodes and aliases.";
     ManifestShape "manifest-shape" "The manifest is a mapping of keys to values.";
-    KeyMissing "key-missing" "Every required key is there.";
-    KeyUnknown "key-unknown" "Every key is one that the specification names.";
+    KeyMissing "key-missing" "Every required key is present.";
+    KeyUnknown "key-unknown" "Every key is defined by the specification.";
     KeyType "key-type" "Every value has the type of its key.";
-    KeyValue "key-value" "Every value is one that its key allows.";
-    NameForm "name-form" "The name is lower case letters, digits and hyphens, a letter first.";
-    NameDirectory "name-directory" "The directory is called like the module.";
-    VersionForm "version-form" "The version has three numbers, as in 1.0.0.";
-    FormatDeprecated "format-deprecated" "The format is one that will stay.";
-    IoPointer "io-pointer" "Each pointer of `io` leads to a part of schema.json.";
+    KeyValue "key-value" "Every value is allowed for its key.";
+    NameForm "name-form" "The name uses lower case letters, digits and hyphens, and starts with a letter.";
+    NameDirectory "name-directory" "The directory has the same name as the module.";
+    VersionForm "version-form" "The version has three numbers, such as 1.0.0.";
+    FormatDeprecated "format-deprecated" "The format is not deprecated.";
+    IoPointer "io-pointer" "Each pointer in `io` points to a section of schema.json.";
     TestPair "test-pair" "Each entry of `tests` names an input and an expected file of the module.";
-    SchemaSyntax "schema-syntax" "The schema is JSON.";
-    SchemaInvalid "schema-invalid" "Each part of the schema is JSON Schema, Draft-07.";
-    SchemaPart "schema-part" "The schema says what goes in (`input`) and what comes out (`data`, once `output`).";
-    PromptEmpty "prompt-empty" "The prompt says something.";
-    PromptPlaceholder "prompt-placeholder" "What looks like a placeholder is one, and the module can fill it.";
-    LevelFormat "level-format" "The module has the format that was asked for.";
+    SchemaSyntax "schema-syntax" "The schema is valid JSON.";
+    SchemaInvalid "schema-invalid" "Each section of the schema is valid JSON Schema, Draft-07.";
+    SchemaPart "schema-part" "The schema has an `input` section and a `data` section (formerly `output`).";
+    PromptEmpty "prompt-empty" "The prompt is not empty.";
+    PromptPlaceholder "prompt-placeholder" "Every placeholder in the prompt can be filled.";
+    LevelFormat "level-format" "The module has the requested format.";
     LevelTier "level-tier" "A v2.2 module has a tier.";
     LevelSchemaPart "level-schema-part" "A v2.2 schema has input, data, meta and error.";
-    LevelMeta "level-meta" "A v2.2 meta schema requires confidence, risk and an explain of at most 280.";
+    LevelMeta "level-meta" "A v2.2 meta schema requires confidence, risk and an explain of at most 280 characters.";
     LevelError "level-error" "A v2.2 error schema requires code and message.";
     LevelRationale "level-rationale" "A v2.2 data schema requires rationale.";
-    LevelMedia "level-media" "A v2.5 module that takes media has a place for them in its input.";
-    ExampleInput "example-input" "The example input fits the input schema.";
-    ExampleOutput "example-output" "The example output fits the output schema.";
-    GoldenPair "golden-pair" "Each golden input stands beside its expected file.";
-    GoldenSyntax "golden-syntax" "Golden files are JSON.";
-    GoldenInput "golden-input" "Each golden input fits the input schema.";
-    GoldenExpected "golden-expected" "Each expected file fits the contract and the tier.";
+    LevelMedia "level-media" "A v2.5 module that accepts media has a media field in its input.";
+    ExampleInput "example-input" "The example input is valid for the input schema.";
+    ExampleOutput "example-output" "The example output is valid for the output schema.";
+    GoldenPair "golden-pair" "Each golden input has an expected file.";
+    GoldenSyntax "golden-syntax" "Golden files are valid JSON.";
+    GoldenInput "golden-input" "Each golden input is valid for the input schema.";
+    GoldenExpected "golden-expected" "Each expected file is valid for the schema and the tier.";
 }
 
 impl fmt::Display for Rule {

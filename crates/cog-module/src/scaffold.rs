@@ -18,19 +18,21 @@ use crate::{
 #[non_exhaustive]
 pub enum ScaffoldError {
     /// The name is no module name.
-    #[error("`{name}` is no module name: lower case letters, digits and hyphens, a letter first")]
+    #[error(
+        "`{name}` is not a valid module name: use lower case letters, digits and hyphens, starting with a letter"
+    )]
     Name {
         /// What was asked for.
         name: String,
     },
     /// Something is there already.
-    #[error("{} is there already", .path.display())]
+    #[error("{} already exists", .path.display())]
     Exists {
         /// The directory that would have been made.
         path: PathBuf,
     },
     /// The module to copy does not load.
-    #[error("the module to copy from does not load")]
+    #[error("cannot load the module to copy")]
     Source(#[from] LoadError),
     /// A file could not be written.
     #[error("{}: {error}", .path.display())]
@@ -48,9 +50,9 @@ impl ScaffoldError {
         match self {
             Self::Name { name } => {
                 let like = like_a_name(name);
-                Some(if like.is_empty() { "such as `my-module`".to_owned() } else { format!("try `{like}`") })
+                Some(if like.is_empty() { "try `my-module`".to_owned() } else { format!("try `{like}`") })
             }
-            Self::Exists { .. } => Some("choose another name, or move what is there away".to_owned()),
+            Self::Exists { .. } => Some("choose another name, or move the existing directory".to_owned()),
             Self::Source(_) => None,
             Self::Write { error, .. } => Some(error.suggestion().to_owned()),
         }

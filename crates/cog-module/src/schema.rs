@@ -83,9 +83,9 @@ impl SchemaFile {
 fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<SchemaFile, Diagnostic> {
     let source = origin.read(name, files::MAX_PART).map_err(|error| match error {
         FileError::Missing => {
-            let message = format!("the directory holds no {name}");
+            let message = format!("{name} is missing");
             Diagnostic::error(Rule::SchemaMissing, origin.path_of(""), message)
-                .suggest(format!("put the contract into {name}"))
+                .suggest(format!("write the JSON Schema of the module in {name}"))
         }
         other => unreadable(&origin.path_of(name), &other),
     })?;
@@ -94,7 +94,8 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
         Ok(tree) if tree.is_object() => Ok(SchemaFile { source, tree, prefix }),
         Ok(_) => {
             let message = format!("{name} is not a JSON object");
-            let suggestion = "begin with `{`: the parts of the contract are its members";
+            let suggestion =
+                "start with `{`; the sections `input`, `data`, `meta` and `error` are its members";
             Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message)
                 .suggest(suggestion)
                 .at(&source, 0..1))
@@ -103,7 +104,7 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
             let message = format!("{name} is not JSON: {error}");
             let span = error.offset()..error.offset() + 1;
             Err(Diagnostic::error(Rule::SchemaSyntax, &source.path, message)
-                .suggest("check commas, quotes and brackets before this place")
+                .suggest("check the commas, quotes and brackets before this position")
                 .at(&source, span))
         }
     }

@@ -56,10 +56,10 @@ impl Node {
     /// What it is, for a message: "a list".
     pub(crate) fn kind(&self) -> &'static str {
         match self.content {
-            Content::Null => "nothing",
-            Content::Bool(_) => "true or false",
+            Content::Null => "empty",
+            Content::Bool(_) => "a boolean",
             Content::Number(_) => "a number",
-            Content::Text(_) => "text",
+            Content::Text(_) => "a string",
             Content::List(_) => "a list",
             Content::Map(_) => "a mapping",
         }
@@ -175,10 +175,10 @@ fn bytes(location: Location) -> Range<usize> {
 fn explain(source: &Source, error: &Error) -> Diagnostic {
     let (rule, message) = match innermost(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (Rule::YamlSyntax, format!("the key `{key}` stands here for the second time"))
+            (Rule::YamlSyntax, format!("duplicate key `{key}`"))
         }
         Error::MultipleDocuments { .. } => {
-            (Rule::YamlSyntax, "a second YAML document begins here; a manifest is one document".to_owned())
+            (Rule::YamlSyntax, "a second YAML document starts here; a manifest has only one".to_owned())
         }
         Error::Budget { .. }
         | Error::AliasReplayLimitExceeded { .. }
@@ -186,20 +186,21 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
         | Error::AliasReplayStackDepthExceeded { .. } => (
             Rule::YamlLimit,
             format!(
-                "the YAML is over a limit: {MAX_NODES} values, {MAX_ALIASES} aliases, {MAX_DEPTH} levels"
+                "the YAML exceeds a limit: {MAX_NODES} values, {MAX_ALIASES} aliases, {MAX_DEPTH} levels"
             ),
         ),
         other => match DefaultMessageFormatter.format_message(other) {
             // The library has words of its own for a list within itself and for a thousand brackets.
-            words if words.contains("recursi") => {
-                (Rule::YamlLimit, "lists and mappings are nested too deep, or one holds itself".to_owned())
-            }
+            words if words.contains("recursi") => (
+                Rule::YamlLimit,
+                "lists or mappings are nested too deeply, or one contains itself".to_owned(),
+            ),
             words => (Rule::YamlSyntax, words.into_owned()),
         },
     };
     let suggestion = match rule {
-        Rule::YamlLimit => "write values out once, without aliases, and nest them less",
-        _ => "check indentation, quotes and colons around this place",
+        Rule::YamlLimit => "write values without aliases and reduce the nesting",
+        _ => "check the indentation, quotes and colons around this line",
     };
     let diagnostic = Diagnostic::error(rule, &source.path, message).suggest(suggestion);
     let Some(location) = error.location().filter(|location| location.line() > 0) else { return diagnostic };

@@ -178,12 +178,8 @@ fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
 /// What is to be said of media that the model gets.
 pub(crate) fn warnings(all: &[Processed]) -> Vec<Warning> {
     let hints = all.iter().filter_map(|one| {
-        let hint = one.media.misleading_hint()?;
-        let found = one.media.media_type();
-        Some((
-            WarningCode::ContentHint,
-            format!("{}: it seemed to be {hint}, and its content is {found}", one.path),
-        ))
+        let warning = one.media.hint_warning()?;
+        Some((WarningCode::ContentHint, format!("{}: {warning}", one.path)))
     });
     let unseen = all.iter().flat_map(|one| {
         let told = one.sent.iter().filter_map(|part| part.warning.as_ref());

@@ -11,7 +11,7 @@ pub struct Proxy(Url);
 
 /// A text that names no proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("no proxy: write http://HOST:PORT")]
+#[error("invalid proxy: use http://HOST:PORT")]
 pub struct ProxyError;
 
 impl Proxy {

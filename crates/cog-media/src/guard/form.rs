@@ -18,13 +18,13 @@ pub(super) fn read(text: &str) -> Result<Url, Refusal> {
     let authority = authority(text)?;
     let written = host_of(authority);
     if written.contains('%') {
-        return Err(Refusal::Form("its host is percent-encoded"));
+        return Err(Refusal::Form("the host is percent-encoded"));
     }
-    let mut url = Url::parse(text).map_err(|_| Refusal::Form("it cannot be read as a URL"))?;
+    let mut url = Url::parse(text).map_err(|_| Refusal::Form("it is not a valid URL"))?;
     let read = url.host_str().unwrap_or_default().to_owned();
     same_name(written, &read)?;
     if let Some(name) = read.strip_suffix('.') {
-        url.set_host(Some(name)).map_err(|_| Refusal::Form("its host is no name"))?;
+        url.set_host(Some(name)).map_err(|_| Refusal::Form("the host is not a valid name"))?;
     }
     url.set_fragment(None);
     Ok(url)
@@ -39,10 +39,10 @@ pub(super) fn plain(text: &str) -> Result<(), Refusal> {
         return Err(Refusal::Form("it is longer than 8192 bytes"));
     }
     if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return Err(Refusal::Form("it has white space or a control character in it"));
+        return Err(Refusal::Form("it contains white space or a control character"));
     }
     if text.contains('\\') {
-        return Err(Refusal::Form("it has a backslash in it"));
+        return Err(Refusal::Form("it contains a backslash"));
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ pub(super) fn host(url: &Url) -> Result<Host, Refusal> {
 }
 
 fn no_name() -> Refusal {
-    Refusal::Form("its host is neither a name nor an address")
+    Refusal::Form("the host is neither a name nor an IP address")
 }
 
 /// What stands between the scheme and the path.
@@ -75,14 +75,14 @@ fn authority(text: &str) -> Result<&str, Refusal> {
             && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
         return Err(Refusal::Scheme(if is_scheme { scheme.to_ascii_lowercase() } else { String::new() }));
     }
-    let rest = rest.strip_prefix("//").ok_or(Refusal::Form("its scheme is not followed by `//`"))?;
+    let rest = rest.strip_prefix("//").ok_or(Refusal::Form("the scheme is not followed by `//`"))?;
     // Older readers end the host at the slash alone: what stands before it may not name another.
     let until_slash = rest.split('/').next().unwrap_or_default();
     if until_slash.contains('@') {
         return Err(Refusal::Credentials);
     }
     match rest.split(['/', '?', '#']).next().unwrap_or_default() {
-        "" => Err(Refusal::Form("it names no host")),
+        "" => Err(Refusal::Form("it has no host")),
         authority => Ok(authority),
     }
 }

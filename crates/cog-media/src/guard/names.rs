@@ -42,11 +42,11 @@ const ANY_ADDRESS: [&str; 13] = [
 /// Why a name may not be asked, if so.
 pub(super) fn fault(name: &str) -> Option<&'static str> {
     if is_internal(name) {
-        Some("it is a name of an internal network")
+        Some("it is the name of an internal network")
     } else if is_under(name, &METADATA) {
-        Some("it is a cloud's metadata service")
+        Some("it is a cloud metadata service")
     } else if is_under(name, &ANY_ADDRESS) {
-        Some("it stands for whatever address the asker likes")
+        Some("it resolves to any IP address that the caller chooses")
     } else {
         None
     }

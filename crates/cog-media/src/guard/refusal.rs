@@ -18,7 +18,7 @@ pub enum Refusal {
     #[error("the URL is refused: credentials before the host are not allowed")]
     Credentials,
     /// Its host is written as one thing and read as another, which is this.
-    #[error("the URL is refused: its host is an unusual way to write {0}")]
+    #[error("the URL is refused: the host is an unusual spelling of {0}")]
     Spelling(String),
     /// A port that is not asked.
     #[error("the URL is refused: port {0} is not allowed")]
@@ -72,5 +72,5 @@ fn scheme(scheme: &str) -> String {
 }
 
 fn of(name: &Option<String>) -> String {
-    name.as_ref().map_or_else(String::new, |name| format!("{name}: its address "))
+    name.as_ref().map_or_else(String::new, |name| format!("{name}: its IP address "))
 }

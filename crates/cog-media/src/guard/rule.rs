@@ -24,7 +24,7 @@ enum Place {
 /// A text that is no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` names no network, address or host: write 10.0.0.0/8, 127.0.0.1:9000, media.internal or *.media.internal"
+    "`{0}` is not a valid network, IP address or host: use 10.0.0.0/8, 127.0.0.1:9000, media.internal or *.media.internal"
 )]
 pub struct RuleError(String);
 

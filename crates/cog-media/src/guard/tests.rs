@@ -54,7 +54,7 @@ fn a_refusal_says_why_and_does_not_repeat_the_url() {
         said("http://[::ffff:a9fe:a9fe]/?token=s3cret"),
         "the URL is refused: ::ffff:169.254.169.254 is not public: an IPv4 address inside IPv6 (mapped) (::ffff:0.0.0.0/96)"
     );
-    assert_eq!(said("http://0x7f.1/"), "the URL is refused: its host is an unusual way to write 127.0.0.1");
+    assert_eq!(said("http://0x7f.1/"), "the URL is refused: the host is an unusual spelling of 127.0.0.1");
     assert_eq!(said("gopher://x/s3cret"), "the URL is refused: scheme `gopher`; http and https are allowed");
     for url in ["http://me:s3cret@example.com/", "http://localhost/s3cret", "s3cret", "http://a b/s3cret"] {
         assert!(!said(url).contains("s3cret"), "{}", said(url));
@@ -136,7 +136,7 @@ fn a_resolved_address_is_allowed_with_an_internal_name_but_not_with_a_public_one
     let refusal = guard.admit("cdn.example.com", 8080, private).unwrap_err();
     assert_eq!(
         refusal.to_string(),
-        "the URL is refused: cdn.example.com: its address 10.0.0.5 is not public: a private network (10.0.0.0/8)"
+        "the URL is refused: cdn.example.com: its IP address 10.0.0.5 is not public: a private network (10.0.0.0/8)"
     );
 }
 

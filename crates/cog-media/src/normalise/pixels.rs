@@ -29,7 +29,7 @@ impl Pixels {
     /// [`MediaError::Damaged`].
     pub(super) fn of(media: &Media, rules: &MediaRules) -> Result<Self, MediaError> {
         let media_type = media.media_type();
-        let damaged = || MediaError::Damaged { media_type, what: "its pixels are broken or cut" };
+        let damaged = || MediaError::Damaged { media_type, what: "the pixel data is damaged or truncated" };
         let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
         let mut decoder = picture::decoder(media.bytes(), format).map_err(|_| damaged())?;
         decoder.set_limits(limits(rules)).map_err(|_| damaged())?;

@@ -103,7 +103,7 @@ impl Tool {
         let written = self.ffmpeg_of(video, &[&arguments[..], &output[..]].concat()).await?;
         let frames = frames_of(&written)?;
         if frames.is_empty() {
-            return Err(damaged(video, "no frame of it can be shown"));
+            return Err(damaged(video, "no frame can be decoded"));
         }
         Ok(frames)
     }
@@ -125,7 +125,7 @@ impl Tool {
 
     async fn ffmpeg_of(&self, medium: &Media, arguments: &[&str]) -> Result<Written, MediaError> {
         let ffmpeg = self.ffmpeg().ok_or_else(|| MediaError::NoReader {
-            what: "frames and sound tracks need ffmpeg, and there is none".to_owned(),
+            what: "frames and audio tracks require ffmpeg, which was not found".to_owned(),
         })?;
         let mut command: Vec<OsString> = vec!["ffmpeg".into(), ffmpeg.into()];
         command.extend(reading(medium.media_type()).iter().chain(arguments).map(OsString::from));

@@ -42,12 +42,12 @@ impl Fault {
     /// What is wrong.
     pub(super) fn what(self) -> &'static str {
         match self {
-            Self::Broken => "its structure is broken",
-            Self::Cut => "it ends too early",
-            Self::NoTracks => "it holds no sound and no images",
+            Self::Broken => "the structure is damaged",
+            Self::Cut => "the file is truncated",
+            Self::NoTracks => "it contains no audio and no video",
             Self::NoPages => "it has no pages",
             Self::Encrypted => "it is encrypted with a password",
-            Self::TooMuchText => "it holds more text than is taken",
+            Self::TooMuchText => "it contains too much text",
         }
     }
 

@@ -90,6 +90,6 @@ fn sound_of_any_kind_becomes_wav() {
 fn without_ffmpeg_it_is_said_what_is_missing() {
     let outcome = wait(tool().frames(&media("a.mp4"), &FramePlan::default()));
     let missing =
-        "E4011 the medium cannot be read here: frames and sound tracks need ffmpeg, and there is none";
+        "E4011 cannot read the media file: frames and audio tracks require ffmpeg, which was not found";
     assert_eq!(refusal(outcome), missing);
 }

@@ -43,7 +43,7 @@ fn a_document_becomes_its_text() {
     text.stored.reader().read_to_string(&mut told).unwrap();
     assert_eq!(told, "[page 1]\nfirst\n\n[page 2]\n(no text)\n\n[page 3]\nthird\n");
     assert_eq!((parts.len(), text.media_type, text.part), (1, "text/plain", Part::Text));
-    assert_eq!(text.warning.as_deref(), Some("page 2 has no text, and the model does not see it"));
+    assert_eq!(text.warning.as_deref(), Some("page 2 has no text and was not sent"));
 }
 
 fn a_document_without_text_is_not_taken() {
@@ -53,7 +53,7 @@ fn a_document_without_text_is_not_taken() {
         &MediaRules::default(),
         Some(&converter()),
     ));
-    assert_eq!(refusal(outcome), "E4011 application/pdf is nothing that the provider takes");
+    assert_eq!(refusal(outcome), "E4011 the provider does not support application/pdf");
 }
 
 fn a_video_becomes_frames_and_sound() {
@@ -66,7 +66,10 @@ fn a_video_becomes_frames_and_sound() {
 
 fn sound_that_is_not_heard_is_told() {
     let parts = prepared(&film("a.mp4"), &["image/jpeg"]);
-    assert_eq!(parts[0].warning.as_deref(), Some("it has sound, and the model does not hear it"));
+    assert_eq!(
+        parts[0].warning.as_deref(),
+        Some("the audio track was not sent: the model does not support audio")
+    );
     assert!(prepared(&film("-an a.mp4"), &["image/jpeg"])[0].warning.is_none());
 }
 
@@ -76,5 +79,5 @@ fn sound_becomes_wav() {
     let takes = MediaCapabilities::default();
     let refused =
         wait(prepare(&media(&film("-map 1 a.mp3")), &takes, &MediaRules::default(), Some(&converter())));
-    assert_eq!(refusal(refused), "E4011 audio/mpeg is nothing that the provider takes");
+    assert_eq!(refusal(refused), "E4011 the provider does not support audio/mpeg");
 }

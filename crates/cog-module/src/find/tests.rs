@@ -76,9 +76,9 @@ fn a_path_that_leads_to_no_directory_is_told_as_a_path() {
     let (place, finder) = place();
     files::write_atomic(&place.path().join("notes.txt"), "x").unwrap();
     for (path, told) in [
-        ("./nothing", "`./nothing` is no directory"),
-        ("../nothing", "`../nothing` is no directory"),
-        ("./notes.txt", "`./notes.txt` is a file, and no manifest"),
+        ("./nothing", "`./nothing` is not a directory"),
+        ("../nothing", "`../nothing` is not a directory"),
+        ("./notes.txt", "`./notes.txt` is not a manifest"),
     ] {
         assert_eq!(finder.find(path).unwrap_err().to_string(), told);
     }

@@ -57,11 +57,7 @@ fn same(expected: Node<'_>, answered: Node<'_>, at: &str, found: &mut Vec<Mismat
             same_member(key, value, answered, at, found);
         }
         for (key, value) in answered.members().filter(|(key, _)| expected.get(key).is_none()) {
-            found.push(Mismatch::new(
-                member(at, key),
-                "equals",
-                format!("expected nothing, found {}", show(value)),
-            ));
+            found.push(Mismatch::new(member(at, key), "equals", format!("unexpected value {}", show(value))));
         }
     } else if expected.is_array() && answered.is_array() && expected.len() == answered.len() {
         for (index, (value, answered)) in expected.elements().zip(answered.elements()).enumerate() {
@@ -82,10 +78,12 @@ fn same_member(key: &str, value: Node<'_>, answered: Node<'_>, at: &str, found: 
 /// A field of `$validate` against its schema.
 fn fits(path: &Path, schema: &serde_json::Value, envelope: Node<'_>) -> Vec<Mismatch> {
     let (at, node) = resolve(path, envelope);
-    let Some(node) = node else { return vec![Mismatch::new(at, "required", "expected a value, found none")] };
+    let Some(node) = node else {
+        return vec![Mismatch::new(at, "required", "expected a value, but it is missing")];
+    };
     match checker::faults(schema, node) {
         Ok(faults) => faults.into_iter().map(|fault| Mismatch::new(&at, "schema", fault)).collect(),
-        Err(problem) => vec![Mismatch::new(at, "schema", format!("the schema itself is wrong: {problem}"))],
+        Err(problem) => vec![Mismatch::new(at, "schema", format!("the schema is invalid: {problem}"))],
     }
 }
 
@@ -100,7 +98,7 @@ fn holds(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismatch> {
     }
     let is_field = path(key).is_ok_and(|path| resolve(&path, envelope).1.is_some());
     let (field, rule) = operator(key).filter(|_| !is_field).unwrap_or((key, "equals"));
-    let Ok(path) = path(field) else { return vec![Mismatch::new(field, rule, "this is no path")] };
+    let Ok(path) = path(field) else { return vec![Mismatch::new(field, rule, "not a valid path")] };
     let (at, node) = resolve(&path, envelope);
     let Some(node) = node else {
         return if rule == "not" { Vec::new() } else { vec![Mismatch::new(at, rule, missing(value))] };
@@ -109,9 +107,9 @@ fn holds(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismatch> {
 }
 
 fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
-    let Ok(path) = path(text) else { return Some(Mismatch::new(text, "required", "this is no path")) };
+    let Ok(path) = path(text) else { return Some(Mismatch::new(text, "required", "not a valid path")) };
     let (at, node) = resolve(&path, envelope);
-    node.is_none().then(|| Mismatch::new(at, "required", "expected a value, found none"))
+    node.is_none().then(|| Mismatch::new(at, "required", "expected a value, but it is missing"))
 }
 
 /// What is wrong with a value, as the operator sees it.
@@ -133,8 +131,8 @@ fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
     let expectation = match rule {
         "min" => "at least ",
         "max" => "at most ",
-        "contains" => "something that contains ",
-        "matches" => "text that matches ",
+        "contains" => "a value containing ",
+        "matches" => "a string matching ",
         "not" => "anything but ",
         _ => "",
     };
@@ -166,14 +164,14 @@ fn matches(found: Node<'_>, pattern: Node<'_>) -> bool {
 pub(super) fn why_unusable(rule: &str, wanted: Node<'_>) -> Option<String> {
     match (rule, wanted.as_str()) {
         ("min" | "max", _) if wanted.as_f64().is_none() => {
-            Some(format!("{} is no number, which `_{rule}` takes", show(wanted)))
+            Some(format!("`_{rule}` requires a number, found {}", show(wanted)))
         }
-        ("matches", None) => Some(format!("{} is no regular expression: it is no text", show(wanted))),
+        ("matches", None) => Some(format!("{} is not a regular expression: expected a string", show(wanted))),
         ("matches", Some(text)) => {
             let schema = serde_json::json!({ "pattern": text });
             checker::faults(&schema, Value::null().node()).err()?;
             Some(format!(
-                "{} is no regular expression; look-around and back references are not known",
+                "{} is not a valid regular expression; look-around and backreferences are not supported",
                 show(wanted)
             ))
         }
@@ -219,7 +217,7 @@ fn member(at: &str, key: &str) -> String {
 }
 
 fn missing(expected: Node<'_>) -> String {
-    format!("expected {}, found nothing", show(expected))
+    format!("expected {}, but it is missing", show(expected))
 }
 
 fn expected_found(expected: Node<'_>, answered: Node<'_>) -> String {
@@ -229,8 +227,8 @@ fn expected_found(expected: Node<'_>, answered: Node<'_>) -> String {
 fn without_data(envelope: Node<'_>) -> String {
     let code = envelope.get("error").and_then(|error| error.get("code")).and_then(Node::as_str);
     code.map_or_else(
-        || "there is no data".to_owned(),
-        |code| format!("there is no data: the answer is {code}"),
+        || "the answer has no data".to_owned(),
+        |code| format!("the answer has no data: it failed with {code}"),
     )
 }
 

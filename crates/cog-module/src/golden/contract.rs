@@ -79,19 +79,19 @@ fn check_envelope(module: &Module, envelope: Node<'_>) -> Vec<Mismatch> {
         Some(meta) => {
             found.extend(module.contract.check_meta(meta).into_iter().map(mismatch));
         }
-        None => found.push(Mismatch::new("meta", "required", "an envelope has meta")),
+        None => found.push(Mismatch::new("meta", "required", "the envelope has no `meta`")),
     }
     let succeeds = envelope.get("ok").and_then(Node::as_bool) == Some(true);
     if succeeds {
         found.extend(envelope.get("meta").map(|meta| tier_gate(module, meta)).unwrap_or_default());
         match envelope.get("data") {
             Some(data) => found.extend(check_data(module, data)),
-            None => found.push(Mismatch::new("data", "required", "an envelope that is ok has data")),
+            None => found.push(Mismatch::new("data", "required", "a successful envelope needs `data`")),
         }
     } else {
         match envelope.get("error") {
             Some(error) => found.extend(module.contract.check_error(error).into_iter().map(mismatch)),
-            None => found.push(Mismatch::new("error", "required", "an envelope that is not ok has error")),
+            None => found.push(Mismatch::new("error", "required", "a failed envelope needs `error`")),
         }
     }
     found
@@ -105,13 +105,13 @@ fn tier_gate(module: &Module, meta: Node<'_>) -> Vec<Mismatch> {
     if let (Some(least), Some(confidence)) = (tier.least_confidence(), confidence)
         && confidence < least
     {
-        let message = format!("tier {tier} asks for {least} at least, found {confidence}");
+        let message = format!("tier {tier} requires at least {least}, found {confidence}");
         found.push(Mismatch::new("meta.confidence", "tier", message));
     }
     let risk = meta.get("risk");
     let is_low = risk.and_then(Node::as_str).is_some_and(|risk| matches!(risk, "none" | "low"));
     if tier == Tier::Exec && !is_low {
-        let message = format!("tier exec asks for none or low, found {}", risk.to_json());
+        let message = format!("tier exec requires `none` or `low`, found {}", risk.to_json());
         found.push(Mismatch::new("meta.risk", "tier", message));
     }
     found

@@ -96,11 +96,11 @@ impl Reader<'_> {
     }
 
     fn lone(&self, input: &str) -> Diagnostic {
-        let message = format!("{input} stands alone: nothing says what is expected of its answer");
+        let message = format!("{input} has no matching expected file");
         let beside = input.strip_suffix(INPUT).map(|case| format!("{case}{EXPECTED}"));
         let beside = beside.unwrap_or_else(|| "examples/output.json".to_owned());
         Diagnostic::warning(Rule::GoldenPair, self.origin.path_of(input), message)
-            .suggest(format!("put the expected answer into {beside}"))
+            .suggest(format!("write the expected answer to {beside}"))
     }
 
     fn cassette(&self, input: &str, name: &str) -> Option<PathBuf> {
@@ -125,13 +125,14 @@ impl Reader<'_> {
         let file = self.origin.path_of(path);
         match error {
             FileError::Missing => {
-                let message = format!("the manifest lists {path}, which is not there");
+                let message = format!("the manifest lists {path}, but the file does not exist");
                 Diagnostic::error(Rule::GoldenPair, file, message)
             }
             FileError::TooLarge { .. } if self.left < files::MAX_CASE => {
-                let message =
-                    format!("{path} is not read: the golden tests are over {MAX_CASES} bytes together");
-                Diagnostic::error(Rule::FileTooLarge, file, message).suggest("keep fewer or smaller ones")
+                let message = format!(
+                    "{path} was skipped: the golden tests are larger than {MAX_CASES} bytes in total"
+                );
+                Diagnostic::error(Rule::FileTooLarge, file, message).suggest("remove or shorten some of them")
             }
             other => unreadable(&file, other),
         }

@@ -31,25 +31,25 @@ const MAX: usize = 1000;
 #[non_exhaustive]
 pub enum ExpectedError {
     /// `$validate` or `_validate` does not hold an object.
-    #[error("`{key}` takes an object with a field for each thing that is expected")]
+    #[error("`{key}` must be an object with one member per expectation")]
     NoObject {
         /// The key.
         key: &'static str,
     },
     /// A field that is no path.
-    #[error("`{path}` is no path; paths look like `issues[0].risk` or `meta.confidence`")]
+    #[error("`{path}` is not a valid path; write `issues[0].risk` or `meta.confidence`")]
     NoPath {
         /// The text that was found.
         path: String,
     },
     /// More is expected than anybody would write down.
-    #[error("{found} things are expected; allowed: at most {MAX}")]
+    #[error("{found} expectations; the maximum is {MAX}")]
     TooMany {
         /// How many there are.
         found: usize,
     },
     /// `required` does not hold a list of paths.
-    #[error("`_validate.required` takes a list of paths")]
+    #[error("`_validate.required` must be a list of paths")]
     NoList,
 }
 

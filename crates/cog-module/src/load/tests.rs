@@ -267,7 +267,7 @@ fn what_stands_in_the_place_of_a_file_is_told() {
     let found = &Directory::v22().with("module.yaml", utf16).load().unwrap_err().diagnostics[0];
     assert_eq!(
         (found.rule, found.message.as_str()),
-        (Rule::FileNotText, "module.yaml: it is UTF-16 text, not UTF-8")
+        (Rule::FileNotText, "module.yaml: the file is UTF-16, not UTF-8")
     );
 }
 
@@ -277,5 +277,5 @@ fn a_manifest_that_is_a_dead_link_is_told() {
     let directory = Directory::v22().without("module.yaml");
     std::os::unix::fs::symlink("nowhere", directory.path().join("module.yaml")).unwrap();
     let found = &directory.load().unwrap_err().diagnostics[0];
-    assert_eq!(found.message, "module.yaml is a link that leads nowhere, not a file");
+    assert_eq!(found.message, "module.yaml is a broken link, not a file");
 }

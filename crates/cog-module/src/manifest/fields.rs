@@ -21,7 +21,7 @@ pub(super) struct Fields<'a> {
 }
 
 /// Where every key stands.
-const KEYS: &str = "`cog schema manifest` prints every key";
+const KEYS: &str = "run `cog schema manifest` to list all keys";
 
 impl<'a> Fields<'a> {
     /// The keys of the document; none where it is no mapping, which is an error.
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
             Content::Map(entries) => entries.as_slice(),
             _ => {
                 let message = format!("the manifest is {}, not a mapping of keys to values", root.kind());
-                let help = format!("begin with `name:`; {KEYS}");
+                let help = format!("start with `name:`; {KEYS}");
                 findings.error(Rule::ManifestShape, root.span.clone(), message, Some(help));
                 &[]
             }
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         let node = self.node(key)?;
         let text = self.as_text(node);
         if text.is_none() {
-            self.wrong_type(key, node, "text");
+            self.wrong_type(key, node, "a string");
         }
         text
     }
@@ -91,7 +91,7 @@ impl<'a> Fields<'a> {
         let text = self.text(key).filter(|text| !text.trim().is_empty());
         let is_of_wrong_type = || self.node(key).is_some_and(|node| self.as_text(node).is_none());
         if text.is_none() && !is_of_wrong_type() {
-            self.missing(key, Some(format!("add `{key}:` with its value")));
+            self.missing(key, Some(format!("add `{key}:` and a value")));
         }
         text
     }
@@ -135,12 +135,13 @@ impl<'a> Fields<'a> {
     pub(super) fn whole<T: TryFrom<i64>>(&self, key: &'static str, least: i64) -> Option<T> {
         let node = self.node(key)?;
         let Content::Number(number) = &node.content else {
-            self.wrong_type(key, node, "a whole number");
+            self.wrong_type(key, node, "an integer");
             return None;
         };
         let whole = number.as_i64().filter(|whole| *whole >= least).and_then(|whole| T::try_from(whole).ok());
         if whole.is_none() {
-            let message = format!("`{}{key}` is {number}; it is a whole number from {least} on", self.prefix);
+            let message =
+                format!("`{}{key}` is {number}; expected an integer of at least {least}", self.prefix);
             self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
         }
         whole
@@ -156,7 +157,8 @@ impl<'a> Fields<'a> {
         let value = number.as_f64().filter(|value| range.contains(value));
         if value.is_none() {
             let (least, most) = (range.start(), range.end());
-            let message = format!("`{}{key}` is {number}; it is between {least} and {most}", self.prefix);
+            let message =
+                format!("`{}{key}` is {number}; expected a number from {least} to {most}", self.prefix);
             self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
         }
         value
@@ -171,7 +173,9 @@ impl<'a> Fields<'a> {
         let text_of = |node: &Node| {
             let text = self.as_text(node);
             if text.is_none() {
-                self.wrong_type(key, node, "text in each line");
+                let message =
+                    format!("each item of `{}{key}` must be a string, found {}", self.prefix, node.kind());
+                self.findings.error(Rule::KeyType, node.span.clone(), message, None);
             }
             text
         };
@@ -200,25 +204,25 @@ impl<'a> Fields<'a> {
         let full = format!("{trimmed}{}", ".0".repeat(2_usize.saturating_sub(trimmed.matches('.').count())));
         let is_version = semver::Version::parse(&full).is_ok();
         if is_version && trimmed == text {
-            let message = format!("the version `{text}` is read as `{full}`");
+            let message = format!("version `{text}` is incomplete; using `{full}`");
             self.warning_at("version", Rule::VersionForm, message, Some(format!("write `version: {full}`")));
             return Some(full);
         }
         let help = is_version.then(|| format!("write `version: {full}`"));
-        let message = format!("`{text}` is no version: it has three numbers, as in 1.0.0");
+        let message = format!("`{text}` is not a valid version: expected three numbers such as 1.0.0");
         self.error_at("version", Rule::VersionForm, message, help);
         None
     }
 
     /// Reports a required key that is absent, or empty.
     pub(super) fn missing(&self, key: &'static str, help: Option<String>) {
-        let message = format!("the required key `{}{key}` is missing or empty", self.prefix);
+        let message = format!("required key `{}{key}` is missing or empty", self.prefix);
         self.findings.error(Rule::KeyMissing, self.span_of(key), message, help);
     }
 
     /// Reports an absent key that the module loads without.
     pub(super) fn missing_but_optional(&self, key: &'static str, help: Option<String>) {
-        let message = format!("the key `{}{key}` is missing", self.prefix);
+        let message = format!("key `{}{key}` is missing", self.prefix);
         self.findings.warning(Rule::KeyMissing, self.span_of(key), message, help);
     }
 
@@ -231,18 +235,19 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn bad_test_pair(&self, node: &Node) {
-        let message = "this is no pair of files in the module's directory".to_owned();
+        let message = "not a pair of files in the module's directory".to_owned();
         let help = "write `tests/case1.input.json -> tests/case1.expected.json`".to_owned();
         self.findings.error(Rule::TestPair, node.span.clone(), message, Some(help));
     }
 
     pub(super) fn wrong_type(&self, key: &str, node: &Node, expected: &str) {
-        let message = format!("`{}{key}` is {}; it takes {expected}", self.prefix, node.kind());
+        let message = format!("`{}{key}` is {}; expected {expected}", self.prefix, node.kind());
         self.findings.error(Rule::KeyType, node.span.clone(), message, None);
     }
 
     pub(super) fn wrong_word(&self, key: &str, node: &Node, found: &str, allowed: &[&'static str]) {
-        let message = format!("`{}{key}` is `{found}`; allowed: {}", self.prefix, allowed.join(", "));
+        let message =
+            format!("`{}{key}` cannot be `{found}`; use one of: {}", self.prefix, allowed.join(", "));
         let help = nearest(found, allowed.iter().copied()).map(|word| format!("did you mean `{word}`?"));
         self.findings.error(Rule::KeyValue, node.span.clone(), message, help);
     }
@@ -251,7 +256,7 @@ impl<'a> Fields<'a> {
     pub(super) fn finish(&self) {
         let known = self.known.borrow();
         for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-            let message = format!("`{}{}` is no key of a module; it is ignored", self.prefix, entry.key);
+            let message = format!("unknown key `{}{}`; it is ignored", self.prefix, entry.key);
             let near = nearest(&entry.key, known.iter().copied()).map(|key| format!("did you mean `{key}`?"));
             let help = near.unwrap_or_else(|| KEYS.to_owned());
             self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
@@ -260,7 +265,7 @@ impl<'a> Fields<'a> {
 
     fn parse_word<T: FromStr<Err = ParseEnumError>>(&self, key: &str, node: &Node) -> Option<T> {
         let Some(text) = self.as_text(node) else {
-            self.wrong_type(key, node, "one word");
+            self.wrong_type(key, node, "a string");
             return None;
         };
         match text.parse() {

@@ -85,12 +85,7 @@ fn failure(fields: &Fields<'_>, manifest: &mut Manifest) {
         if let Some(node) = f.node("contract")
             && !matches!(&node.content, Content::Text(word) if word == "error_union")
         {
-            f.error_at(
-                "contract",
-                Rule::KeyValue,
-                "`failure.contract` has one value: error_union".into(),
-                None,
-            );
+            f.error_at("contract", Rule::KeyValue, "`failure.contract` must be `error_union`".into(), None);
         }
         set(&mut failure.partial_allowed, f.flag("partial_allowed"));
         set(&mut failure.must_return_error_schema, f.flag("must_return_error_schema"));
@@ -136,7 +131,7 @@ fn pointer(fields: &Fields<'_>, key: &'static str, schema: Option<&serde_json::V
     if within.starts_with('/') && leads_somewhere {
         return Some(within.to_owned());
     }
-    let message = format!("`{text}` leads to nothing in schema.json");
+    let message = format!("`{text}` does not exist in schema.json");
     fields.error_at(key, Rule::IoPointer, message, Some(format!("write `{key}: \"#/{key}\"`")));
     None
 }
@@ -260,7 +255,7 @@ fn with_text(listed: Vec<Modality>) -> Vec<Modality> {
 fn error_codes(fields: &Fields<'_>, manifest: &mut Manifest) {
     let Some(node) = fields.node("error_codes") else { return };
     if !matches!(node.content, Content::Map(_)) {
-        return fields.wrong_type("error_codes", node, "a mapping of codes to their meaning");
+        return fields.wrong_type("error_codes", node, "a mapping of codes to descriptions");
     }
     let codes = &mut manifest.error_codes;
     fields.within("error_codes", node, |f| {
@@ -271,10 +266,11 @@ fn error_codes(fields: &Fields<'_>, manifest: &mut Manifest) {
                     codes.push((entry.key.clone(), meaning.clone()));
                 }
                 Content::Text(_) => {
-                    let message = format!("`{}` is no code of a module: those are E5000 to E9999", entry.key);
+                    let message =
+                        format!("`{}` cannot be declared by a module: use E5000 to E9999", entry.key);
                     f.error_at(&entry.key, Rule::KeyValue, message, None);
                 }
-                _ => f.wrong_type(&entry.key, &entry.value, "its meaning, as text"),
+                _ => f.wrong_type(&entry.key, &entry.value, "a description (string)"),
             }
         }
     });

@@ -9,13 +9,13 @@ use crate::{
 };
 
 const TIER: &str = "\
-# Which answers succeed. `cog migrate` chose decision: a person weighs the answer. Take exec where a
-# program acts on it (confidence of 0.9 at least, risk none or low), exploration where any idea is welcome.
+# The tier decides which answers succeed. `cog migrate` chose decision: a person reviews the answer.
+# exec: a program acts on it (confidence of at least 0.9, risk none or low); exploration: any idea is welcome.
 tier: decision
 ";
 
 const RESPONSE: &str = "\
-# How the module answers: sync (one envelope), streaming, or both.
+# Response mode: sync (one envelope), streaming, or both.
 response:
   mode: sync
 ";

@@ -5,30 +5,30 @@ use crate::edit::line_end;
 const ENVELOPE: &str = r#"
 ## Envelope
 
-Answer with one JSON object and nothing around it. What is described above goes into `data`.
+Answer with one JSON object and nothing else. Put the result described above in `data`.
 
-Where you can answer:
+If you can answer:
 
 ```json
 {
   "ok": true,
   "meta": { "confidence": 0.9, "risk": "low", "explain": "The answer in at most 280 characters" },
-  "data": { "rationale": "How you came to the answer, at any length" }
+  "data": { "rationale": "The reasoning behind the answer, at any length" }
 }
 ```
 
-Where you cannot:
+If you cannot answer:
 
 ```json
 {
   "ok": false,
   "meta": { "confidence": 0.9, "risk": "none", "explain": "Why there is no answer" },
-  "error": { "code": "E2004", "message": "What would have to change" }
+  "error": { "code": "E2004", "message": "What the caller needs to change" }
 }
 ```
 
 - `meta.confidence`: 0 to 1, how sure you are of the answer.
-- `meta.risk`: none, low, medium or high, how much harm acting on the answer can do.
+- `meta.risk`: none, low, medium or high, how much harm acting on the answer could do.
 "#;
 
 /// Adds the envelope section; every word of the prompt stays.

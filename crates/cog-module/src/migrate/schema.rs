@@ -104,13 +104,13 @@ fn add_rationale(data: Node<'_>, edits: &mut Edits, draft: &mut Draft<'_>) {
     match (properties, rationale) {
         (Some(properties), None) => {
             insert_first(properties, "\"rationale\": { \"type\": \"string\" }", edits);
-            draft.note("data has a new field `rationale`, which every v2.2 answer has");
+            draft.note("added the field `rationale` to data; v2.2 requires it");
         }
         (_, Some(rationale)) if rationale.get("type").and_then(Node::as_str) != Some("string") => {
-            draft.note("data.rationale may be an object; it stays one, and v2.2 readers expect text");
+            draft.note("data.rationale can be an object and was not changed; v2.2 readers expect a string");
         }
         (None, None) => {
-            return draft.note("the data schema names no properties; add `rationale` to it by hand");
+            return draft.note("the data schema has no properties; add `rationale` manually");
         }
         _ => {}
     }

@@ -85,7 +85,7 @@ fn comments_order_and_line_ends_stay() {
     assert!(!text.replace("\r\n", "").contains('\n'), "{text:?}");
     let kept: Vec<&str> = text.lines().filter(|line| manifest.lines().any(|old| old == *line)).collect();
     assert_eq!(kept, manifest.lines().collect::<Vec<_>>());
-    assert!(text.contains("tier: decision\r\n# How the module answers"), "{text}");
+    assert!(text.contains("tier: decision\r\n# Response mode"), "{text}");
     assert!(text.find("tier:") < text.find("# what not"), "{text}");
 }
 

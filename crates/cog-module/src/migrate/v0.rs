@@ -26,7 +26,7 @@ pub(super) fn gather(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     draft.remove("module.md")?;
     if !body.trim().is_empty() && draft.read("README.md")?.is_none() {
         draft.put("README.md", body)?;
-        draft.note("what module.md said beside its keys is in README.md");
+        draft.note("the text below the front matter of module.md was moved to README.md");
     }
     let prompt = draft.require("prompt.txt")?.text;
     draft.put("prompt.md", prompt)?;

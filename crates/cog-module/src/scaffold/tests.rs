@@ -24,7 +24,7 @@ fn a_copy_has_every_file_and_its_own_name() {
     let report = validate(&Origin::Directory(directory.clone()), Level::V22);
     assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
     let text = files::read_text(&directory.join("module.yaml"), files::MAX_PART).unwrap();
-    assert!(text.starts_with("# Reads a piece of code") && text.contains("name: my-reviewer\n"), "{text}");
+    assert!(text.starts_with("# Reviews a piece of code") && text.contains("name: my-reviewer\n"), "{text}");
 
     let again = copy(place.path(), "second", &Origin::Directory(directory)).unwrap();
     assert_eq!(crate::load(&Origin::Directory(again)).unwrap().manifest.name, "second");

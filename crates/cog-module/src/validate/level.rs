@@ -44,10 +44,10 @@ impl Check<'_> {
             return None;
         }
         let message = match format {
-            Format::V0 | Format::V1 => format!("the module has the format {format}, not {asked}"),
-            _ => format!("the module has the format {format}, not {asked}: it has {lacks}"),
+            Format::V0 | Format::V1 => format!("the module's format is {format}, not {asked}"),
+            _ => format!("the module's format is {format}, not {asked}: it has {lacks}"),
         };
-        let help = format!("`cog migrate {}` takes it to {asked}", self.module.origin.asked_by());
+        let help = format!("run `cog migrate {}` to upgrade it to {asked}", self.module.origin.asked_by());
         Some(self.about_manifest(Rule::LevelFormat, message).suggest(help))
     }
 
@@ -61,7 +61,7 @@ impl Check<'_> {
             return None;
         }
         let alias = part == "data" && self.module.schema.get("output").is_some();
-        let message = format!("the schema has no part `{part}`");
+        let message = format!("the schema has no `{part}` section");
         let diagnostic = self.about_schema(Rule::LevelSchemaPart, message, "");
         Some(if alias { diagnostic.suggest("rename `output` to `data`") } else { diagnostic })
     }
@@ -75,7 +75,7 @@ impl Check<'_> {
             return None;
         }
         let message = format!("the {part} schema does not require {}", lacking.join(", "));
-        let help = format!("put {} into its `required`", lacking.join(", "));
+        let help = format!("add {} to its `required`", lacking.join(", "));
         Some(self.about_schema(rule, message, &pointer).suggest(help))
     }
 
@@ -85,10 +85,10 @@ impl Check<'_> {
         if most.is_some_and(|most| most <= Meta::MAX_EXPLAIN as u64) {
             return None;
         }
-        let message = "the meta schema does not hold `explain` to 280 characters".to_owned();
+        let message = "the meta schema does not limit `explain` to 280 characters".to_owned();
         let diagnostic =
             self.about_schema(Rule::LevelMeta, message, &format!("{pointer}/properties/explain"));
-        Some(diagnostic.suggest("give it `\"maxLength\": 280`"))
+        Some(diagnostic.suggest("add `\"maxLength\": 280`"))
     }
 
     fn media(&self) -> Option<Diagnostic> {
@@ -96,10 +96,10 @@ impl Check<'_> {
         if !takes_media || self.find("input").is_some_and(|(input, _)| has_media(input)) {
             return None;
         }
-        let message = "the module takes media, and its input schema has no place for them".to_owned();
+        let message = "the module accepts media, but its input schema has no media field".to_owned();
         let (_, pointer) = self.find("input").unzip();
         let diagnostic = self.about_schema(Rule::LevelMedia, message, &pointer.unwrap_or_default());
-        Some(diagnostic.suggest("refer to `#/$defs/MediaInput` where a medium goes"))
+        Some(diagnostic.suggest("use `\"$ref\": \"#/$defs/MediaInput\"` for a media field"))
     }
 
     /// A part of the schema and its pointer, references followed.

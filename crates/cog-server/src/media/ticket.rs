@@ -80,7 +80,8 @@ impl Wanted {
                 let kind = modality_of(&named.to_ascii_lowercase());
                 let kind = kind.filter(|_| allowed.iter().any(|one| one.eq_ignore_ascii_case(named)));
                 let found = || named.chars().take(60).collect::<String>().escape_debug().to_string();
-                let refused = || MediaError::Unsupported { found: found(), allowed: allowed.join(", ") };
+                let refused =
+                    || MediaError::Unsupported { found: Some(found()), allowed: allowed.join(", ") };
                 rules.bytes_of(kind.ok_or_else(refused)?)
             }
         };

@@ -155,6 +155,6 @@ mod tests {
     fn a_file_that_is_not_there_is_an_invalid_reference() {
         let error = without_media(&args(Some("/nowhere/input.json"), None)).unwrap_err();
         assert_eq!(error.code, Code::InvalidReference.into());
-        assert_eq!(error.message, "cannot read the input /nowhere/input.json: there is no such file");
+        assert_eq!(error.message, "cannot read the input /nowhere/input.json: file not found");
     }
 }

@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn invalid_rule_is_an_error_with_examples() {
-        let said = "`10.0.0.0/99` names no network, address or host: write 10.0.0.0/8, 127.0.0.1:9000, \
+        let said = "`10.0.0.0/99` is not a valid network, IP address or host: use 10.0.0.0/8, 127.0.0.1:9000, \
                     media.internal or *.media.internal";
         let error = read(&[], "[media]\nallow = [\"10.0.0.0/99\"]\n").unwrap_err();
         assert!(error.contains(said), "{error}");

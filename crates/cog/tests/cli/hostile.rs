@@ -122,6 +122,6 @@ fn a_module_reads_nothing_outside_its_directory() {
     symlink("../secret", place.path().join("m/prompt.md")).unwrap();
     let output = place.cog(["render", "./m", "--args", "x"]).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("leads out of the directory"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("outside the module's directory"), "{}", stderr(&output));
     assert!(!stderr(&output).contains("canary") && !stdout(&output).contains("canary"));
 }

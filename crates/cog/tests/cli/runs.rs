@@ -155,7 +155,7 @@ fn a_file_in_a_directory_that_is_not_there() {
     for args in [["render", "code-reviewer", "--args", "x"], ["test", "code-reviewer", "--case", "1"]] {
         let output = place.cog(args.into_iter().chain(["-o", "new/x"])).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{args:?}");
-        assert!(stderr(&output).contains("there is no directory new"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("directory new not found"), "{}", stderr(&output));
     }
 }
 
