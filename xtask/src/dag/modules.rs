@@ -1,0 +1,215 @@
+//! Circles between the modules of one crate: files that use each other, directly or through others.
+//!
+//! An edge is a path that starts at `crate`, `self`, `super` or a child module, in code that is not a test. A name that a
+//! module re-exports counts as one of the file that declares it. A parent and one child may use each other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::dag::paths::{self, Source};
+use crate::project::{Outcome, read, tracked};
+use crate::source;
+
+/// A module, from the root of its crate: `["routes", "execute"]`.
+pub(super) type Module = Vec<String>;
+
+/// The files of one crate.
+#[derive(Default)]
+struct Crate {
+    files: BTreeMap<Module, Source>,
+}
+
+/// Returns the circles of a crate, the largest first.
+pub(super) fn circles(name: &str) -> Outcome<Vec<Vec<Module>>> {
+    let root = format!("crates/{name}/src");
+    let mut texts = Vec::new();
+    for path in tracked(&root, ".rs")? {
+        texts.push((path.trim_start_matches(&root).trim_start_matches('/').to_owned(), read(&path)?));
+    }
+    circles_in(&texts)
+}
+
+/// Returns the circles between files, given by their path under `src/` and their text.
+fn circles_in(texts: &[(String, String)]) -> Outcome<Vec<Vec<Module>>> {
+    let mut files = BTreeMap::new();
+    let mut test_files = Vec::new();
+    for (path, text) in texts {
+        let file = source::parse(path, text)?;
+        test_files.extend(source::test_files(path, &file));
+        files.insert(path.as_str(), file);
+    }
+    let mut all = Crate::default();
+    for (path, file) in files {
+        let is_test = test_files.iter().any(|test| test.trim_start_matches('/') == path);
+        if !is_test && !path.ends_with("tests.rs") && !path.contains("tests/") && !path.starts_with("bin/") {
+            all.files.insert(module_of(path), paths::read(&file));
+        }
+    }
+    Ok(all.circles())
+}
+
+/// The module of a file, from its path under `src/`.
+fn module_of(path: &str) -> Module {
+    let stem = path.trim_end_matches(".rs");
+    let steps = stem.split('/').filter(|step| !matches!(*step, "lib" | "main" | "mod"));
+    steps.map(str::to_owned).collect()
+}
+
+impl Crate {
+    fn circles(&self) -> Vec<Vec<Module>> {
+        let reached: BTreeMap<&Module, BTreeSet<Module>> = self.reached();
+        let mut circles: Vec<Vec<Module>> = Vec::new();
+        for (module, others) in &reached {
+            let returns = |other: &&Module| reached.get(other).is_some_and(|back| back.contains(*module));
+            let circle: Vec<Module> = others.iter().filter(returns).cloned().collect();
+            if circle.len() > 1 && !circles.contains(&circle) && !is_parent_and_child(&circle) {
+                circles.push(circle);
+            }
+        }
+        circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
+        circles
+    }
+
+    /// What each module uses, however far down.
+    fn reached(&self) -> BTreeMap<&Module, BTreeSet<Module>> {
+        let edges: BTreeMap<&Module, BTreeSet<Module>> =
+            self.files.keys().map(|module| (module, self.uses(module))).collect();
+        let reach = |start: &Module| {
+            let mut seen = BTreeSet::new();
+            let mut open = vec![start.clone()];
+            while let Some(module) = open.pop() {
+                for next in edges.get(&module).into_iter().flatten() {
+                    if seen.insert(next.clone()) {
+                        open.push(next.clone());
+                    }
+                }
+            }
+            seen
+        };
+        edges.keys().map(|module| (*module, reach(module))).collect()
+    }
+
+    /// The modules that one module uses. The root of the crate only collects: it is part of no circle.
+    fn uses(&self, module: &Module) -> BTreeSet<Module> {
+        let paths = self.files.get(module).map_or(&[][..], |source| &source.paths);
+        let found = paths.iter().filter_map(|path| self.resolve(module, path, 0));
+        found.filter(|target| target != module && !target.is_empty() && !module.is_empty()).collect()
+    }
+
+    /// The file that declares what a path names.
+    fn resolve(&self, from: &Module, path: &[String], depth: usize) -> Option<Module> {
+        let (mut module, rest) = self.start(from, path)?;
+        let mut rest = rest.iter();
+        let mut name = rest.next();
+        while let Some(step) = name {
+            module.push(step.clone());
+            if !self.files.contains_key(&module) {
+                module.pop();
+                break;
+            }
+            name = rest.next();
+        }
+        let exported = name.and_then(|name| self.files.get(&module)?.exports.get(name));
+        match exported {
+            Some(target) if depth < 8 => self.resolve(&module, target, depth + 1),
+            _ => Some(module),
+        }
+    }
+
+    /// Where a path starts, and what follows; none for the paths of other crates.
+    fn start<'p>(&self, from: &Module, path: &'p [String]) -> Option<(Module, &'p [String])> {
+        let (first, rest) = path.split_first()?;
+        let mut module = from.clone();
+        match first.as_str() {
+            "crate" => Some((Module::new(), rest)),
+            "self" => Some((module, rest)),
+            "super" => {
+                module.pop();
+                match rest.first().map(String::as_str) {
+                    Some("super") => self.start(&module, rest),
+                    _ => Some((module, rest)),
+                }
+            }
+            child => {
+                module.push(child.to_owned());
+                self.files.contains_key(&module).then(|| (from.clone(), path))
+            }
+        }
+    }
+}
+
+fn is_parent_and_child(circle: &[Module]) -> bool {
+    match circle {
+        [one, other] => one.starts_with(other) || other.starts_with(one),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+        let texts: Vec<_> =
+            files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+        let circles = circles_in(&texts).unwrap();
+        circles.iter().map(|circle| circle.iter().map(|module| module.join("::")).collect()).collect()
+    }
+
+    #[test]
+    fn finds_a_circle_of_two() {
+        let circles = found(&[
+            ("lib.rs", "mod a; mod b;"),
+            ("a.rs", "use crate::b::B;"),
+            ("b.rs", "fn f() -> super::a::A { crate::a::g() }"),
+        ]);
+        assert_eq!(circles, [["a", "b"]]);
+    }
+
+    #[test]
+    fn finds_a_circle_over_a_third_module() {
+        let circles = found(&[
+            ("a.rs", "use crate::{b::{self, B}, z};"),
+            ("b.rs", "use super::c;"),
+            ("c.rs", "fn f() { vec![crate::a::X] }"),
+            ("z.rs", ""),
+        ]);
+        assert_eq!(circles, [["a", "b", "c"]]);
+    }
+
+    #[test]
+    fn one_way_is_not_a_circle() {
+        assert!(found(&[("a.rs", "use crate::b::B; use std::fs;"), ("b.rs", "use other::a;")]).is_empty());
+    }
+
+    #[test]
+    fn a_parent_and_one_child_may_use_each_other() {
+        assert!(found(&[("a.rs", "mod b; fn f() { b::g() }"), ("a/b.rs", "use super::f;")]).is_empty());
+        let circles = found(&[
+            ("a.rs", "mod b; mod c; fn f() { b::g() }"),
+            ("a/b.rs", "use super::c::C;"),
+            ("a/c.rs", "use crate::a::f;"),
+        ]);
+        assert_eq!(circles, [["a", "a::b", "a::c"]]);
+    }
+
+    #[test]
+    fn a_re_export_counts_for_the_file_that_declares_it() {
+        let circles = found(&[
+            ("lib.rs", "mod a; mod b; pub use a::A;"),
+            ("a.rs", "mod inner; pub(crate) use self::inner::A;"),
+            ("a/inner.rs", "use crate::b::B;"),
+            ("b.rs", "use crate::A;"),
+        ]);
+        assert_eq!(circles, [["a::inner", "b"]]);
+    }
+
+    #[test]
+    fn tests_do_not_count() {
+        let circles = found(&[
+            ("a.rs", "use crate::b::B;\n#[cfg(test)]\nmod tests { use crate::c::C; }"),
+            ("b.rs", "#[test]\nfn f() { crate::a::g() }"),
+            ("c.rs", "use crate::a::A;"),
+        ]);
+        assert!(circles.is_empty(), "{circles:?}");
+    }
+}
