@@ -43,15 +43,19 @@ impl Modules {
     /// The module, compiled once for each state of its files. Those are looked at again when the last look is some
     /// time ago.
     pub(crate) fn load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        let asked = (by, name.to_owned());
-        if let Some((at, module)) = lock(&self.found).get(&asked)
-            && at.elapsed() < self.recheck
-        {
-            return Ok(Arc::clone(module));
+        if let Some(module) = self.cached(by, name) {
+            return Ok(module);
         }
         let module = self.look(by, name)?;
-        lock(&self.found).insert(asked, (Instant::now(), Arc::clone(&module)));
+        lock(&self.found).insert((by, name.to_owned()), (Instant::now(), Arc::clone(&module)));
         Ok(module)
+    }
+
+    /// Returns the module where its files need not be looked at again.
+    pub(crate) fn cached(&self, by: ModuleKey, name: &str) -> Option<Arc<Module>> {
+        let found = lock(&self.found);
+        let (at, module) = found.get(&(by, name.to_owned()))?;
+        (at.elapsed() < self.recheck).then(|| Arc::clone(module))
     }
 
     pub(crate) fn finder(&self) -> &Finder {

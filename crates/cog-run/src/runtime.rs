@@ -71,6 +71,12 @@ impl Runtime {
         self.shared.modules.load(ModuleKey::Name, name)
     }
 
+    /// Returns the module that [`Runtime::load_name`] loads, where that needs no file. A server calls this on its event
+    /// loop, and `load_name` elsewhere.
+    pub fn cached_name(&self, name: &str) -> Option<Arc<Module>> {
+        self.shared.modules.cached(ModuleKey::Name, name)
+    }
+
     /// Who is asked.
     pub fn providers(&self) -> &Providers {
         &self.shared.providers
@@ -83,15 +89,29 @@ impl Runtime {
 
     /// Runs a module and waits for the answer. Never fails otherwise than by an envelope that says so.
     pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
+        match self.start(module, input, options) {
+            Ok(answer) => answer.await,
+            Err(refused) => *refused,
+        }
+    }
+
+    /// Checks the input, and returns the rest of [`Runtime::execute`] as a future. The check takes time that grows with
+    /// the input; a server calls this where it may block.
+    ///
+    /// # Errors
+    /// As [`Runtime::execute_stream`].
+    pub fn start(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<impl Future<Output = Envelope> + Send + use<>, Box<Envelope>> {
         let mut run = pipeline::prepare(&self.shared, module, input, &options);
         if let Ok(run) = &mut run {
             // Nobody reads what is told on the way.
             run.rules.watch = false;
         }
-        match self.begin(module, run) {
-            Ok(chunks) => chunks.fold().await,
-            Err(refused) => *refused,
-        }
+        Ok(self.begin(module, run)?.fold())
     }
 
     /// Runs a module and gives its chunks as they come.

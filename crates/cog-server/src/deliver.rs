@@ -50,7 +50,7 @@ pub(crate) async fn deliver(
     delivery: Delivery,
 ) -> Result<Response, ApiError> {
     if order.body.options.detach && order.body.recovery.is_none() {
-        return detached(app, order);
+        return detached(app, order).await;
     }
     match (delivery, &order.body.recovery) {
         (Delivery::Stream(wire), _) => stream(app, order, wire).await,
@@ -65,25 +65,43 @@ async fn whole(app: &App, order: ExecuteRequest, delivery: Delivery) -> Response
     let mut options = body.options;
     options.run.warnings.extend(delivery.warning());
     let input = RunInput::Json(body.input.unwrap_or_else(Value::null));
-    let mut response = answered(app, &module, input, options).await;
+    let mut response = answered(app, &module, input, options, body.bytes).await;
     if let Some(text) = delivery.warning_header() {
         response.headers_mut().insert(WARNING, HeaderValue::from_static(text));
     }
     response
 }
 
-/// Runs a module and answers with its envelope.
-pub(crate) async fn answered(app: &App, module: &Arc<Module>, input: RunInput, options: Options) -> Response {
-    let (envelope, waited) = timing::waiting(run(app, module, input, options)).await;
+/// Runs a module and answers with its envelope. `bytes` is the size of the request.
+pub(crate) async fn answered(
+    app: &App,
+    module: &Arc<Module>,
+    input: RunInput,
+    options: Options,
+    bytes: usize,
+) -> Response {
+    let (envelope, waited) = timing::waiting(run(app, module, input, options, bytes)).await;
     let mut response = answer::envelope(&envelope);
     response.extensions_mut().insert(Timing::Waiting(waited));
     response
 }
 
-/// Runs a module to its envelope. It is E2010 where the server ends before the run does.
-pub(crate) async fn run(app: &App, module: &Arc<Module>, input: RunInput, options: Options) -> Envelope {
+/// Runs a module to its envelope, which is E2010 where the server shuts down before the run ends. `bytes` is the size
+/// of the request.
+pub(crate) async fn run(
+    app: &App,
+    module: &Arc<Module>,
+    input: RunInput,
+    options: Options,
+    bytes: usize,
+) -> Envelope {
     let stop = options.run.stop.clone();
-    let mut answer = pin!(app.runtime.execute(module, input, options.run));
+    let (runtime, module) = (app.runtime.clone(), Arc::clone(module));
+    let started = app.offload.run(bytes, move || runtime.start(&module, input, options.run));
+    let mut answer = match started.await {
+        Ok(answer) => pin!(answer),
+        Err(refused) => return *refused,
+    };
     tokio::select! {
         envelope = &mut answer => return envelope,
         () = app.guard.drain.over() => stop.now(CancelReason::Shutdown),
@@ -100,8 +118,8 @@ async fn stream(app: &App, order: ExecuteRequest, wire: Wire) -> Result<Response
     Ok(response)
 }
 
-fn detached(app: &App, order: ExecuteRequest) -> Result<Response, ApiError> {
-    let session = begin(app, order)?;
+async fn detached(app: &App, order: ExecuteRequest) -> Result<Response, ApiError> {
+    let session = begin(app, order).await?;
     let accepted = Accepted(session.id());
     let mut response = answer::json(StatusCode::ACCEPTED, &accepted);
     if let Ok(place) = HeaderValue::from_str(&accepted.events_url()) {

@@ -18,7 +18,7 @@ pub(crate) struct Followed {
 /// What is known before the provider is asked; E4012 to E4014 where a session cannot be resumed.
 pub(crate) async fn follow(app: &App, mut order: ExecuteRequest) -> Result<Followed, ApiError> {
     let Some((id, from)) = order.body.recovery.take() else {
-        return Ok(Followed { follower: begin(app, order)?.follow(After::Start), is_afresh: false });
+        return Ok(Followed { follower: begin(app, order).await?.follow(After::Start), is_afresh: false });
     };
     let error = match resume_run(app, &id, &order, from).await? {
         Ok(follower) => return Ok(Followed { follower, is_afresh: false }),
@@ -33,7 +33,7 @@ pub(crate) async fn follow(app: &App, mut order: ExecuteRequest) -> Result<Follo
         Ok(follower) => follower,
         Err(_) => {
             order.body.options.run.warnings.push(afresh());
-            begin(app, order)?.follow(After::Start)
+            begin(app, order).await?.follow(After::Start)
         }
     };
     Ok(Followed { follower, is_afresh: true })
@@ -64,7 +64,7 @@ pub(crate) async fn reread(
 ///
 /// # Errors
 /// What is known before the provider is asked.
-pub(crate) fn begin(app: &App, mut order: ExecuteRequest) -> Result<Session, ApiError> {
+pub(crate) async fn begin(app: &App, mut order: ExecuteRequest) -> Result<Session, ApiError> {
     let slot = app.slot(&order.client)?;
     let Some(input) = order.body.input else {
         return Err(ApiError::new(Code::MissingRequiredField, "the body has no `input`"));
@@ -74,7 +74,9 @@ pub(crate) fn begin(app: &App, mut order: ExecuteRequest) -> Result<Session, Api
     let detached = order.body.options.detach;
     let spec = RunSpec { module: order.name, input, options: order.body.options.run };
     let start = Start { owner: order.client.owner(), detached, slot };
-    Ok(app.sessions.start(&app.runtime, &order.module, spec, start)?)
+    let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), order.module);
+    let begun = app.offload.run(order.body.bytes, move || sessions.start(&runtime, &module, spec, start));
+    Ok(begun.await?)
 }
 
 /// Goes on with a session of the module that is asked for; for another module it does not exist.

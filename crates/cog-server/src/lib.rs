@@ -20,6 +20,7 @@ mod guard;
 mod media;
 mod metrics;
 mod negotiate;
+mod offload;
 mod openapi;
 mod request;
 mod router;

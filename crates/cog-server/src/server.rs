@@ -7,6 +7,7 @@ use tokio::net::TcpListener;
 use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
     guard::{Drain, Guard, Guards, Hosts, Rates, Slots},
+    offload::Offload,
     router, serve,
     state::{App, Shared},
 };
@@ -84,6 +85,7 @@ impl Server {
             sessions: self.sessions.clone(),
             guard,
             media: self.media.clone(),
+            offload: Offload::new(),
         }))
     }
 }

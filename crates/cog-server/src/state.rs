@@ -3,12 +3,15 @@
 use std::{any::Any, ops::Deref, sync::Arc};
 
 use axum::http::Extensions;
+use cog_module::Module;
 use cog_run::{Runtime, sessions::Sessions};
+use cog_spec::ErrorBody;
 
 use crate::{
     MediaStore, ServerSettings,
     error::ApiError,
     guard::{Client, Guard, Host, trace_id},
+    offload::{self, Offload},
     request::{MediaOutput, Options},
 };
 
@@ -23,11 +26,24 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) guard: Guard,
     pub(crate) media: MediaStore,
+    pub(crate) offload: Offload,
 }
 
 impl App {
     pub(crate) fn new(shared: Shared) -> Self {
         Self(Arc::new(shared))
+    }
+
+    /// Loads a module by its name, away from the event loop where that reads files.
+    ///
+    /// # Errors
+    /// As [`Runtime::load_name`].
+    pub(crate) async fn load(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        if let Some(module) = self.runtime.cached_name(name) {
+            return Ok(module);
+        }
+        let (runtime, name) = (self.runtime.clone(), name.to_owned());
+        offload::blocking(move || runtime.load_name(&name)).await
     }
 
     /// Gives a run what its caller's runs have: an owner, a trace, and a place where the media go that it makes.

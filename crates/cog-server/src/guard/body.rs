@@ -1,11 +1,11 @@
 use std::time::Duration;
 
 use axum::{body::Body, http::StatusCode};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use http_body::Body as _;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Collected, LengthLimitError, Limited};
 use tokio::time::timeout;
 
 use super::refusal::{Reason, Refusal};
@@ -48,24 +48,13 @@ pub(crate) async fn pass_over(body: &mut Body) {
     let _ = timeout(MAX_LEN, reading).await;
 }
 
+/// The body in one piece. One that arrives in one piece, as most do, is not copied; any other is copied once.
 async fn collect(body: &mut Body, largest: usize) -> Result<Bytes, Refusal> {
-    let mut whole = Bytes::new();
-    let mut joined = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| too_slow("the body broke off"))?;
-        let Ok(data) = frame.into_data() else { continue };
-        if joined.len() + whole.len() + data.len() > largest {
-            return Err(too_large(largest));
-        }
-        // Most bodies come in one piece, which is then not copied.
-        if whole.is_empty() && joined.is_empty() {
-            whole = data;
-        } else {
-            joined.extend_from_slice(&std::mem::take(&mut whole));
-            joined.extend_from_slice(&data);
-        }
-    }
-    Ok(if joined.is_empty() { whole } else { joined.freeze() })
+    let collected = Limited::new(body, largest).collect().await;
+    collected.map(Collected::to_bytes).map_err(|error| match error.is::<LengthLimitError>() {
+        true => too_large(largest),
+        false => too_slow("the body broke off"),
+    })
 }
 
 fn too_large(largest: usize) -> Refusal {

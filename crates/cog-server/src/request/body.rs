@@ -23,6 +23,8 @@ pub(crate) struct ExecuteBody {
     pub(crate) options: Options,
     /// `_recovery`.
     pub(crate) recovery: Option<Recovery>,
+    /// The size of the JSON text.
+    pub(crate) bytes: usize,
 }
 
 /// The body of `POST /run`, kept for older callers.
@@ -34,6 +36,8 @@ pub(crate) struct RunBody {
     pub(crate) input: RunInput,
     /// `provider` and `model`.
     pub(crate) options: Options,
+    /// The size of the JSON text.
+    pub(crate) bytes: usize,
 }
 
 /// Reads a body that is JSON.
@@ -57,11 +61,14 @@ impl ExecuteBody {
     /// # Errors
     /// E1000 to E1003, with the path.
     pub(crate) fn parse(body: &[u8], of_headers: Option<Recovery>) -> Result<Self, ApiError> {
-        Self::of(&object(body)?, of_headers)
+        Self::of(&object(body)?, body.len(), of_headers)
     }
 
-    /// The same of a body that was parsed.
-    pub(crate) fn of(value: &Value, of_headers: Option<Recovery>) -> Result<Self, ApiError> {
+    /// Reads a body that was parsed from so many bytes.
+    ///
+    /// # Errors
+    /// As [`ExecuteBody::parse`].
+    pub(crate) fn of(value: &Value, bytes: usize, of_headers: Option<Recovery>) -> Result<Self, ApiError> {
         only(value.node(), "", &["input", "_options", "_recovery"])?;
         let of_body = value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
         let recovery = of_body.or(of_headers);
@@ -70,7 +77,7 @@ impl ExecuteBody {
             return Err(missing("input", r#"send {"input": {…}}"#));
         }
         let options = value.get("_options").map(Options::read).transpose()?.unwrap_or_default();
-        Ok(Self { input, options, recovery })
+        Ok(Self { input, options, recovery, bytes })
     }
 }
 
@@ -80,7 +87,7 @@ impl RunBody {
     /// # Errors
     /// E1000 to E1003, with the path.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
-        let value = object(body)?;
+        let (value, bytes) = (object(body)?, body.len());
         only(value.node(), "", &["module", "args", "input", "provider", "model"])?;
         let Some(module) = text(&value, "module")? else {
             return Err(missing("module", r#"send {"module": "NAME", "input": {…}}"#));
@@ -94,7 +101,7 @@ impl RunBody {
         let mut options = Options::default();
         options.run.provider = text(&value, "provider")?;
         options.run.model = text(&value, "model")?;
-        Ok(Self { module, input, options })
+        Ok(Self { module, input, options, bytes })
     }
 }
 

@@ -12,7 +12,7 @@ use cog_spec::{Code, ErrorBody};
 use multer::{Field, Multipart, parse_boundary};
 use tokio::time::timeout;
 
-use super::object;
+use super::{ExecuteBody, object, recovery::Recovery};
 use crate::{
     error::ApiError,
     guard,
@@ -28,7 +28,7 @@ const MAX: usize = 16;
 /// A form, as the body that it stands for, and the files that came with it.
 pub(crate) struct Form {
     /// `{"input": …, "_options": …, "_recovery": …}`; each file stands in the input as an `upload_ref`.
-    pub(crate) body: Value,
+    pub(crate) body: ExecuteBody,
     /// The files, kept as long as this is.
     pub(crate) files: Vec<UploadLease>,
 }
@@ -56,11 +56,12 @@ pub(crate) async fn read_form(
     owner: &str,
     headers: &HeaderMap,
     body: Body,
+    recovery: Option<Recovery>,
 ) -> Result<Form, ApiError> {
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     let longest = app.settings.body_timeout;
-    let (mut json, mut named) = (Vec::new(), Vec::new());
+    let (mut json, mut named, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut files = Files { app, owner, bytes: 0, lent: Vec::new() };
     while let Some(part) = next(&mut form, longest).await? {
         if json.len() + named.len() == MAX {
@@ -70,13 +71,16 @@ pub(crate) async fn read_form(
         if JSON.contains(&name.as_str()) {
             let room = app.settings.max_body_bytes;
             let text = guard::body::read(Body::from_stream(part), room, longest).await?;
-            json.push((name, object(&text)?));
+            bytes += text.len();
+            json.push((name, app.offload.run(text.len(), move || object(&text)).await?));
         } else {
             let id = files.take(Body::from_stream(part)).await?;
             named.push(File { name, id });
         }
     }
-    Ok(Form { body: whole(&json, &named)?, files: files.lent })
+    let files = files.lent;
+    let read = move || ExecuteBody::of(&whole(&json, &named)?, bytes, recovery);
+    Ok(Form { body: app.offload.run(bytes, read).await?, files })
 }
 
 /// The files of a form on their way to the store.

@@ -41,14 +41,14 @@ pub(crate) async fn execute(
     let client = caller.client.clone();
     let recovery = request::of_headers(&parts.headers)?;
     let (mut body, files) = if request::is_form(&parts.headers) {
-        let form = request::read_form(&app, &client.owner(), &parts.headers, body).await?;
-        (ExecuteBody::of(&form.body, recovery)?, form.files)
+        let form = request::read_form(&app, &client.owner(), &parts.headers, body, recovery).await?;
+        (form.body, form.files)
     } else {
         let body = request::read(&parts.headers, body, &app.settings).await?;
-        (ExecuteBody::parse(&body, recovery)?, Vec::new())
+        (app.offload.run(body.len(), move || ExecuteBody::parse(&body, recovery)).await?, Vec::new())
     };
     app.own(&mut body.options, &caller);
-    let module = app.runtime.load_name(&name)?;
+    let module = app.load(&name).await?;
     let wishes =
         ResponsePreference { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = wishes.delivery(module.manifest.response.mode)?;

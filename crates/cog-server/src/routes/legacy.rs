@@ -33,10 +33,10 @@ pub(crate) async fn run(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let body = request::read(&parts.headers, body, &app.settings).await?;
-    let mut body = RunBody::parse(&body)?;
+    let mut body = app.offload.run(body.len(), move || RunBody::parse(&body)).await?;
     app.own(&mut body.options, &caller);
-    let module = app.runtime.load_name(&body.module)?;
-    Ok(deliver::answered(&app, &module, body.input, body.options).await)
+    let module = app.load(&body.module).await?;
+    Ok(deliver::answered(&app, &module, body.input, body.options, body.bytes).await)
 }
 
 /// Every module, as `GET /v1/modules` lists them.

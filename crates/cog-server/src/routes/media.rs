@@ -38,7 +38,9 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let body = request::read(&parts.headers, body, &app.settings).await?;
-    let wanted = Wanted::read(&request::object(&body)?)?;
+    let bytes = body.len();
+    let read = move || Ok::<_, ApiError>(Wanted::read(&request::object(&body)?)?);
+    let wanted = app.offload.run(bytes, read).await?;
     let ticket = app.media.create(&client.owner(), wanted)?;
     let mut response = answer::json(StatusCode::CREATED, &ticket);
     if let Ok(place) = HeaderValue::from_str(&ticket.url()) {

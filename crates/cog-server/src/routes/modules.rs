@@ -8,6 +8,7 @@ use super::{
 use crate::{
     answer,
     error::ApiError,
+    offload,
     openapi::{Refused, RunFailed},
     state::App,
 };
@@ -24,7 +25,8 @@ use crate::{
     )
 )]
 pub(crate) async fn list(State(app): State<App>) -> Response {
-    let listed = app.runtime.finder().list();
+    let runtime = app.runtime.clone();
+    let listed = offload::blocking(move || runtime.finder().list()).await;
     answer::json(StatusCode::OK, &List(&listed.iter().map(Entry).collect::<Vec<_>>()))
 }
 
@@ -41,7 +43,7 @@ pub(crate) async fn list(State(app): State<App>) -> Response {
     )
 )]
 pub(crate) async fn show(State(app): State<App>, Name(name): Name) -> Result<Response, ApiError> {
-    let module = app.runtime.load_name(&name)?;
+    let module = app.load(&name).await?;
     Ok(answer::json(StatusCode::OK, &Shown(&module)))
 }
 

@@ -36,7 +36,7 @@ pub(crate) async fn socket(
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Response> {
     let upgrade = upgrade.map_err(|error| not_a_socket(&error))?;
-    app.runtime.load_name(&name).map_err(|error| ApiError::from(error).into_response())?;
+    app.load(&name).await.map_err(|error| ApiError::from(error).into_response())?;
     let upgrade = bounded(upgrade.protocols([PROTOCOL]), app.settings.max_message_bytes);
     Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, caller, name, socket).run()))
 }

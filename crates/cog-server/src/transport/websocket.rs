@@ -16,7 +16,7 @@ use tokio::time::{Instant, interval_at, timeout_at};
 
 pub(crate) use self::connection::bounded;
 use self::{
-    connection::Connection,
+    connection::{Connection, Received},
     frame::{ClientFrame, Frame},
 };
 use crate::{
@@ -69,7 +69,7 @@ impl Conversation {
             let Ok(message) = message else {
                 return self.close(close_code::NORMAL, "idle").await;
             };
-            match frame::hear(message) {
+            match hear(&self.app, message).await {
                 ClientFrame::Frame(Frame::Run(body)) => return Continue(*body),
                 ClientFrame::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
                 ClientFrame::Frame(Frame::Cancel) if self.has_run => {}
@@ -87,7 +87,7 @@ impl Conversation {
 
     /// One run.
     async fn answer(&mut self, body: ExecuteBody) -> Flow {
-        let order = match self.order(body) {
+        let order = match self.order(body).await {
             Ok(order) => order,
             Err(fault) => return self.refuse(fault).await,
         };
@@ -108,10 +108,10 @@ impl Conversation {
         self.tell(&fault.into_envelope()).await
     }
 
-    fn order(&self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {
+    async fn order(&mut self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {
         self.app.guard.drain.check()?;
         self.app.guard.rates.check(&self.caller.client)?;
-        let module = self.app.runtime.load_name(&self.name)?;
+        let module = self.app.load(&self.name).await?;
         // Whoever opens a WebSocket asks for a stream, if the body does not say otherwise.
         let wishes = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = wishes.delivery(module.manifest.response.mode)?;
@@ -136,7 +136,7 @@ impl Conversation {
                         return Continue(());
                     }
                 },
-                message = self.socket.receive() => match frame::hear(message) {
+                message = self.socket.receive() => match hear(&self.app, message).await {
                     ClientFrame::Frame(Frame::Cancel) => {
                         self.app.sessions.cancel(follower.session_id(), &self.caller.client.owner());
                     }
@@ -150,17 +150,17 @@ impl Conversation {
     /// Sends one envelope, and hears what the client says meanwhile.
     async fn whole(&mut self, order: ExecuteRequest, delivery: Delivery) -> Flow {
         self.has_run = true;
-        let ExecuteRequest { module, body: ExecuteBody { input, mut options, .. }, .. } = order;
+        let ExecuteRequest { module, body: ExecuteBody { input, mut options, bytes, .. }, .. } = order;
         let stop = Cancellation::new();
         options.run.stop = stop.clone();
         options.run.warnings.extend(delivery.warning());
         let app = self.app.clone();
         let input = RunInput::Json(input.unwrap_or_else(Value::null));
-        let mut run = Box::pin(deliver::run(&app, &module, input, options));
+        let mut run = Box::pin(deliver::run(&app, &module, input, options, bytes));
         loop {
             tokio::select! {
                 envelope = &mut run => return self.tell(&envelope).await,
-                message = self.socket.receive() => match frame::hear(message) {
+                message = self.socket.receive() => match hear(&self.app, message).await {
                     ClientFrame::Frame(Frame::Cancel) => stop.now(CancelReason::Cancelled),
                     heard => self.meanwhile(heard).await?,
                 },
@@ -223,6 +223,11 @@ impl Conversation {
     async fn write(&mut self, message: Message) -> Flow {
         gone(self.socket.send(message).await)
     }
+}
+
+/// Reads what arrived; a large message away from the event loop.
+async fn hear(app: &App, received: Received) -> ClientFrame {
+    app.offload.run(received.bytes(), move || frame::hear(received)).await
 }
 
 fn has_end(batch: &Batch) -> bool {

@@ -7,6 +7,7 @@ mod bad_input;
 mod drain;
 mod media;
 mod negotiation;
+mod offload;
 mod outputs;
 mod routes;
 mod sessions;

@@ -32,6 +32,16 @@ pub(super) enum Received {
     TooManyPings,
 }
 
+impl Received {
+    /// The size of the message.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Message(Some(Ok(Message::Text(text)))) => text.len(),
+            _ => 0,
+        }
+    }
+}
+
 /// The upgrade with the limits of a [`Connection`].
 pub(crate) fn bounded(upgrade: WebSocketUpgrade, max_message_bytes: usize) -> WebSocketUpgrade {
     upgrade

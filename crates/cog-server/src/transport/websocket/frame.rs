@@ -91,6 +91,6 @@ fn read(text: &[u8]) -> Result<Frame, ApiError> {
             )
             .suggest(r#"a body has no `type`: send {"input": {…}}"#))
         }
-        None => ExecuteBody::of(&value, None).map(|body| Frame::Run(Box::new(body))),
+        None => ExecuteBody::of(&value, text.len(), None).map(|body| Frame::Run(Box::new(body))),
     }
 }

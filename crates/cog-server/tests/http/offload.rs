@@ -1,0 +1,146 @@
+//! Large requests: the event loop goes on while they are parsed and checked.
+
+use std::{sync::mpsc, time::Duration};
+
+use tokio::task::{JoinHandle, spawn_blocking};
+
+use crate::{
+    sockets::{frames, open},
+    support::{BODY, Stage, code, envelope},
+};
+
+/// Runs a test on an event loop of one thread that has one more thread for work that may block.
+fn with_one_blocking_thread(test: impl Future<Output = ()>) {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.max_blocking_threads(1).enable_all().build().unwrap().block_on(test);
+}
+
+/// Keeps the blocking thread from what is started after this, until the gate is dropped.
+fn gate() -> mpsc::Sender<()> {
+    let (gate, opened) = mpsc::channel::<()>();
+    drop(spawn_blocking(move || opened.recv()));
+    gate
+}
+
+/// A server whose modules are loaded.
+async fn stage() -> Stage {
+    let stage = Stage::answering().await;
+    for module in ["live", "once"] {
+        assert_eq!(stage.execute(module, BODY).send().await.unwrap().status(), 200);
+    }
+    stage
+}
+
+/// A body that is checked against the schema, and larger than what is checked on the event loop.
+fn large() -> String {
+    format!(r#"{{"input": {{"query": "{}"}}, "_options": {{}}}}"#, "x".repeat(100_000))
+}
+
+/// Asserts that the server answers others while this request waits for the blocking thread.
+async fn waits<T>(stage: &Stage, request: &JoinHandle<T>) {
+    for _ in 0..50 {
+        assert_eq!(stage.get("/health").await.status(), 200);
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(!request.is_finished(), "the work was done on the event loop");
+}
+
+/// Asserts that both the parsing and the checking of a request wait for the blocking thread.
+async fn waits_twice<T>(stage: &Stage, request: &JoinHandle<T>, first: mpsc::Sender<()>) {
+    waits(stage, request).await;
+    let second = gate();
+    drop(first);
+    waits(stage, request).await;
+    drop(second);
+}
+
+fn send(request: reqwest::RequestBuilder) -> JoinHandle<reqwest::Response> {
+    tokio::spawn(async move { request.send().await.unwrap() })
+}
+
+#[test]
+fn a_large_execute_request_leaves_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        let detached = large().replace("\"_options\": {", r#""_options": {"detach": true"#);
+        for (module, body, status) in
+            [("live", large(), 200), ("once", large(), 200), ("live", detached, 202)]
+        {
+            let gate = gate();
+            let request = send(stage.execute(module, &body));
+            waits_twice(&stage, &request, gate).await;
+            assert_eq!(request.await.unwrap().status(), status);
+        }
+    });
+}
+
+#[test]
+fn a_large_run_request_leaves_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        let body = large().replace(r#""_options": {}"#, r#""module": "once""#);
+        let gate = gate();
+        let request = stage.client.post(stage.url("/run")).header("content-type", "application/json");
+        let request = send(request.body(body));
+        waits_twice(&stage, &request, gate).await;
+        assert_eq!(request.await.unwrap().status(), 200);
+    });
+}
+
+#[test]
+fn a_large_form_leaves_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        let part = "--b\r\nContent-Disposition: form-data; name=\"input\"\r\n\r\n";
+        let form = format!("{part}{{\"query\": \"{}\"}}\r\n--b--\r\n", "x".repeat(100_000));
+        let gate = gate();
+        let request = stage.client.post(stage.url("/v1/modules/once/execute"));
+        let request = send(request.header("content-type", "multipart/form-data; boundary=b").body(form));
+        waits_twice(&stage, &request, gate).await;
+        assert_eq!(request.await.unwrap().status(), 200);
+    });
+}
+
+#[test]
+fn a_large_websocket_message_leaves_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        for module in ["live", "once"] {
+            let mut socket = open(&stage, module).await;
+            let gate = gate();
+            let request = tokio::spawn(async move { frames(&mut socket, &large()).await });
+            waits_twice(&stage, &request, gate).await;
+            let end = request.await.unwrap().pop().unwrap();
+            assert!(end.get("data").is_some(), "{end:?}");
+        }
+    });
+}
+
+#[test]
+fn a_large_body_that_is_not_json_is_refused_off_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        for path in ["/v1/modules/live/execute", "/run", "/v1/media/upload-url"] {
+            let gate = gate();
+            let request = stage.client.post(stage.url(path)).header("content-type", "application/json");
+            let request = send(request.body(format!("{{{}", "x".repeat(100_000))));
+            waits(&stage, &request).await;
+            drop(gate);
+            let response = request.await.unwrap();
+            assert_eq!(
+                (response.status().as_u16(), code(&envelope(response).await)),
+                (400, "E1000"),
+                "{path}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_small_request_stays_on_the_event_loop() {
+    with_one_blocking_thread(async {
+        let stage = stage().await;
+        let _gate = gate();
+        assert_eq!(stage.execute("once", BODY).send().await.unwrap().status(), 200);
+    });
+}
