@@ -272,6 +272,12 @@ impl MediaError {
         }
     }
 
+    /// Returns the error of a build without the feature `decode`.
+    #[cfg(not(feature = "decode"))]
+    pub(crate) fn not_built() -> Self {
+        Self::NoReader { what: "this program was built without media support".to_owned() }
+    }
+
     /// That nothing known was found, or a type that is not among these.
     pub(crate) fn unsupported(found: Option<&str>, allowed: &[&'static str]) -> Self {
         let found = found.map(str::to_owned);

@@ -12,7 +12,7 @@ mod rule;
 
 use std::net::IpAddr;
 
-use reqwest::Url;
+use url::Url;
 
 pub use self::{
     networks::Network,
@@ -124,6 +124,7 @@ impl UrlGuard {
     }
 }
 
+#[cfg(any(test, feature = "fetch"))]
 impl Target {
     /// The address that is asked.
     pub(crate) fn url(&self) -> &Url {

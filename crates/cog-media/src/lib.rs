@@ -24,11 +24,13 @@ mod collect;
 mod deliver;
 mod error;
 mod facts;
+#[cfg_attr(not(feature = "fetch"), path = "fetch/absent.rs")]
 mod fetch;
 mod files;
 mod guard;
 mod kind;
 mod normalise;
+#[cfg_attr(not(feature = "decode"), path = "picture/absent.rs")]
 mod picture;
 mod prepare;
 mod report;
@@ -37,6 +39,10 @@ mod source;
 mod store;
 mod tool;
 
+#[cfg(feature = "fetch")]
+pub use crate::fetch::{Addresses, FetchLimits, Proxy, ProxyError, Resolver, SystemResolver};
+#[cfg(feature = "decode")]
+pub use crate::tool::internal_media;
 pub use crate::{
     access::{Access, Uploads},
     base64::{decode_base64, encode_base64},
@@ -46,7 +52,7 @@ pub use crate::{
     deliver::{Delivered, Delivery, Publish, Published},
     error::{Excess, MediaError},
     facts::{Facts, Orientation},
-    fetch::{Addresses, FetchLimits, Fetched, Fetcher, Proxy, ProxyError, Resolver, SystemResolver},
+    fetch::{Fetched, Fetcher},
     files::FileGuard,
     guard::{AllowRule, Network, Refusal, RuleError, Target, UrlGuard},
     kind::{modality_of, sniff},
@@ -56,5 +62,5 @@ pub use crate::{
     rules::MediaRules,
     source::{Detail, MediaSource, Place, Rotation},
     store::{Store, Stored},
-    tool::{Frame, FramePlan, FrameSelection, PageText, Tool, internal_media},
+    tool::{Frame, FramePlan, FrameSelection, PageText, Tool},
 };

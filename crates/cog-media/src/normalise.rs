@@ -1,8 +1,10 @@
 //! From a checked image to what a provider is sent (SPEC 8.3, media normalisation).
 
+#[cfg(feature = "decode")]
 mod frames;
 mod gif;
 mod jpeg;
+#[cfg_attr(not(feature = "decode"), path = "normalise/no_pixels.rs")]
 mod pixels;
 mod plan;
 mod png;
@@ -14,6 +16,7 @@ use cog_spec::Modality;
 
 use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 
+#[cfg(feature = "decode")]
 pub(crate) use self::frames::frames;
 use self::plan::{Broken, Scan};
 

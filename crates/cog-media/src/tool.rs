@@ -5,13 +5,21 @@
 //! tracks are taken by ffmpeg, which gets no address, no name and no file but the one it is to read.
 
 mod child;
+#[cfg(feature = "decode")]
+mod confine;
+#[cfg(feature = "decode")]
 mod container;
 mod ffmpeg;
+#[cfg(feature = "decode")]
 mod handle;
 mod limits;
+mod page;
+#[cfg(feature = "decode")]
 mod pdf;
+#[cfg(feature = "decode")]
 mod reader;
 mod report;
+#[cfg(feature = "decode")]
 #[cfg(test)]
 mod tests;
 
@@ -25,10 +33,11 @@ use self::{
 };
 use crate::{Facts, MediaError, Stored};
 
+#[cfg(feature = "decode")]
+pub use self::reader::internal_media;
 pub use self::{
     ffmpeg::{Frame, FramePlan, FrameSelection},
-    pdf::PageText,
-    reader::internal_media,
+    page::PageText,
 };
 
 /// How many processes one tool keeps at a time; more wait for their turn.
@@ -82,9 +91,9 @@ impl Tool {
     /// # Errors
     /// As [`Tool::probe`].
     pub async fn text(&self, stored: &Stored) -> Result<Vec<PageText>, MediaError> {
-        match self.read(stored, pdf::MEDIA_TYPE, &["text"]).await? {
+        match self.read(stored, page::PDF, &["text"]).await? {
             Report::Pages(pages) => Ok(pages),
-            other => Err(unreadable(pdf::MEDIA_TYPE, other)),
+            other => Err(unreadable(page::PDF, other)),
         }
     }
 

@@ -19,7 +19,6 @@ use crate::{
     vendors::{AuthRequirement, ProviderSettings, Vendor, normal_base_url},
 };
 
-pub use self::connect_error::ConnectErrorKind;
 use self::{call::Call, client::Client, redact::Redactor};
 
 /// How long a vendor may take to list its models.

@@ -33,20 +33,27 @@
 //! `SSL_CERT_FILE` and `SSL_CERT_DIR` for the certificates to trust.
 
 mod breaker;
+#[cfg(feature = "http")]
 mod cassette;
 mod choose;
+mod connect_error;
 mod error;
+#[cfg(feature = "http")]
 mod http;
 pub mod protocol;
 mod provider;
 mod request;
+#[cfg(feature = "http")]
 mod transport;
 pub mod vendors;
 
 pub use breaker::{Breaker, BreakerSettings};
+#[cfg(feature = "http")]
 pub use cassette::{Pace, Recording};
 pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, known};
+pub use connect_error::ConnectErrorKind;
 pub use error::{Deadline, Interruption, ProviderError};
-pub use http::{ConnectErrorKind, HttpProvider};
+#[cfg(feature = "http")]
+pub use http::HttpProvider;
 pub use provider::{Formats, ModelFuture, ModelStream, Provider};
 pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};

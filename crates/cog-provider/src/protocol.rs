@@ -82,6 +82,7 @@ pub struct RequestContext<'a> {
 
 impl RequestContext<'_> {
     /// The wire form that the vendor speaks with this model.
+    #[cfg(feature = "http")]
     pub(crate) fn protocol(&self) -> &'static dyn Protocol {
         self.vendor.protocol_of(self.model).protocol()
     }
@@ -93,6 +94,7 @@ impl RequestContext<'_> {
     }
 
     /// How the reply will be read.
+    #[cfg(feature = "http")]
     pub(crate) fn reply_form(&self) -> ReplyForm {
         let limit = if self.makes().next().is_some() { MAX_MEDIA_PIECE } else { MAX_PIECE };
         ReplyForm { protocol: self.protocol(), limit }
@@ -100,12 +102,14 @@ impl RequestContext<'_> {
 }
 
 /// How a reply is read; each attempt has a decoder of its own.
+#[cfg(feature = "http")]
 #[derive(Clone, Copy)]
 pub(crate) struct ReplyForm {
     protocol: &'static dyn Protocol,
     limit: usize,
 }
 
+#[cfg(feature = "http")]
 impl ReplyForm {
     pub(crate) fn decoder(self) -> Box<dyn Decoder> {
         self.protocol.decoder(self.limit)

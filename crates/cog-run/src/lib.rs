@@ -35,6 +35,7 @@ mod input;
 mod media;
 mod modules;
 mod observe;
+#[cfg_attr(not(feature = "offline"), path = "offline/absent.rs")]
 mod offline;
 mod options;
 mod pipeline;

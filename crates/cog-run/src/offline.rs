@@ -1,8 +1,10 @@
 //! The provider that asks no model: golden answers, else a sample of the schema (docs/spec/golden-tests.md).
 
+use std::sync::Arc;
+
 use cog_module::{Module, golden};
 use cog_provider::{ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, Warning, WarningCode};
+use cog_spec::{Code, Dialect, ErrorBody, FinishReason, Modality, ModelEvent, Warning, WarningCode};
 use futures_util::stream;
 
 use crate::input::CheckedInput;
@@ -10,8 +12,25 @@ use crate::input::CheckedInput;
 /// How many bytes of a reply arrive at once, so that a stream looks like one offline too.
 const PIECE: usize = 48;
 
+/// Returns the provider that answers without a model, and the warning that every such answer has.
+///
+/// # Errors
+/// E4001 where no golden answer fits the input and the schema has no sample.
+pub(crate) fn provider(
+    module: &Module,
+    input: &CheckedInput,
+) -> Result<(Arc<dyn Provider>, Warning), ErrorBody> {
+    let offline = Offline::new(module, input).ok_or_else(|| {
+        let message = "no model was asked: no golden answer fits the input, and the schema admits no sample";
+        ErrorBody::new(Code::ProviderUnavailable, message)
+            .suggest("set a provider's key; `cog doctor` lists them")
+    })?;
+    let warning = offline.warning();
+    Ok((Arc::new(offline), warning))
+}
+
 /// An answer that was there before it was asked for.
-pub(crate) struct Offline {
+struct Offline {
     /// `golden` or `sample`.
     model: &'static str,
     text: String,
@@ -21,7 +40,7 @@ pub(crate) struct Offline {
 impl Offline {
     /// The golden answer whose input is this one, else a sample; none where the schema admits no
     /// sample.
-    pub(crate) fn new(module: &Module, input: &CheckedInput) -> Option<Self> {
+    fn new(module: &Module, input: &CheckedInput) -> Option<Self> {
         let cases = golden::discover(module).cases;
         let case = golden::find_case(&cases, input.node());
         match case.and_then(|case| Some((case, case.expected.answer()?))) {
@@ -47,7 +66,7 @@ impl Offline {
     }
 
     /// W4001, which every offline answer carries.
-    pub(crate) fn warning(&self) -> Warning {
+    fn warning(&self) -> Warning {
         Warning::new(WarningCode::NoModelAsked, self.warning.clone())
     }
 

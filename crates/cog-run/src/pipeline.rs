@@ -22,8 +22,7 @@ use crate::{
     drive::Driver,
     input::CheckedInput,
     media::{self, MediaSink, Sources},
-    offline::Offline,
-    options,
+    offline, options,
     plan::{Plan, Prepared},
     preflight, prompt,
     request::{self, RequestSpec},
@@ -90,13 +89,8 @@ fn answering(
     if let Some(first) = asked.pop_front() {
         return Ok((first, asked, Vec::new()));
     }
-    let offline = Offline::new(module, input).ok_or_else(|| {
-        let message = "no model was asked: no golden answer fits the input, and the schema admits no sample";
-        ErrorBody::new(Code::ProviderUnavailable, message)
-            .suggest("set a provider's key; `cog doctor` lists them")
-    })?;
-    let warning = offline.warning();
-    Ok((Arc::new(offline), asked, vec![warning]))
+    let (offline, warning) = offline::provider(module, input)?;
+    Ok((offline, asked, vec![warning]))
 }
 
 /// What the answer will be held to.

@@ -1,6 +1,6 @@
 use std::{fmt, str::FromStr};
 
-use reqwest::Url;
+use url::Url;
 
 /// A proxy that the operator names, because nothing else gets out of a network: `http://HOST:PORT`.
 ///

@@ -31,6 +31,7 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Bro
 }
 
 /// How many frames there are before the end, or before it breaks.
+#[cfg(feature = "decode")]
 pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> u32 {
     let mut found = 0;
     let mut count = || -> Result<(), Broken> {

@@ -87,6 +87,7 @@ impl<R: Read + Seek> Scan<R> {
     }
 
     /// The same where only heads are read, and what is between them is passed over.
+    #[cfg(feature = "decode")]
     pub(super) fn of_heads(reader: R, length: u64) -> Self {
         Self { reader: BufReader::with_capacity(512, reader), at: 0, length }
     }

@@ -69,6 +69,7 @@ fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result
 }
 
 /// How many frames there are, as far as they can be read; none where it does not move.
+#[cfg(feature = "decode")]
 pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Option<u32> {
     let end = begin(scan).ok()?;
     let Head { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = head(scan).ok()? else { return None };

@@ -1,50 +1,15 @@
 //! Portable documents: how many pages, and the text of each.
 
-use cog_json::{ToJson, Writer};
 use lopdf::{Document, LoadOptions, Object};
 
-use super::{handle::Handle, report::Fault};
+use super::{handle::Handle, page::PageText, report::Fault};
 use crate::Facts;
-
-/// The type of a PDF.
-pub(super) const MEDIA_TYPE: &str = "application/pdf";
 
 /// What one compressed part may grow to.
 const MAX_INFLATED: usize = 64 << 20;
 
 /// The most bytes of text of a whole document.
 const MAX_TEXT: usize = 8 << 20;
-
-/// The text of one page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageText {
-    /// The page, from 1.
-    pub number: u32,
-    /// Its text, line by line, without space around it; empty where the page has none, as where it is a scan.
-    pub text: String,
-}
-
-impl PageText {
-    /// The pages as one text, each under a line that names it, for a model that reads no PDF.
-    ///
-    /// A page without text has its line too, so that numbers hold.
-    pub fn marked(pages: &[Self]) -> String {
-        let page = |page: &Self| {
-            let text = if page.text.is_empty() { "(no text)" } else { &page.text };
-            format!("[page {}]\n{text}\n", page.number)
-        };
-        pages.iter().map(page).collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl ToJson for PageText {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("page", &self.number);
-            w.field("text", &self.text);
-        });
-    }
-}
 
 /// How many pages a document has.
 pub(super) fn facts(input: Handle) -> Result<Facts, Fault> {

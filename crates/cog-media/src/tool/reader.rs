@@ -11,9 +11,10 @@ use std::{
 use cog_json::{ToJson as _, Writer};
 
 use super::{
+    confine::{Purpose, confine},
     container,
     handle::Handle,
-    limits::{Purpose, confine},
+    page::PDF,
     pdf,
     report::{Fault, Report},
 };
@@ -39,7 +40,7 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
 /// What a document or container of this type says of itself.
 pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, Fault> {
     let read = || match media_type {
-        pdf::MEDIA_TYPE => pdf::facts(input),
+        PDF => pdf::facts(input),
         _ => container::facts(input, media_type),
     };
     caught(read).map(Report::Facts)

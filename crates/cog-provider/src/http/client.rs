@@ -6,9 +6,8 @@ use cog_spec::Secret;
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Url, header::HeaderValue, redirect};
 
-use super::ConnectErrorKind;
 use crate::{
-    WireRequest,
+    ConnectErrorKind, WireRequest,
     transport::{KEPT_HEADERS, Sending, Transport, TransportError, WireReply},
     vendors::Auth,
 };

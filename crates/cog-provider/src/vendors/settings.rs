@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cog_spec::Secret;
-use reqwest::Url;
 use thiserror::Error;
+use url::Url;
 
 use super::Vendor;
 

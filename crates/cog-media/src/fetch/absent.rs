@@ -1,0 +1,31 @@
+//! Stands in for the fetch of URLs in a build without the feature `fetch`.
+
+use crate::{MediaError, Store, Stored, UrlGuard};
+
+/// Bytes that were fetched.
+#[derive(Debug, Clone)]
+pub struct Fetched {
+    /// The bytes.
+    pub stored: Stored,
+    /// The type that the server named: a hint (ruling R61).
+    pub declared: Option<String>,
+}
+
+/// Fetches media. A build without the feature `fetch` has none.
+#[derive(Debug)]
+pub enum Fetcher {}
+
+impl Fetcher {
+    /// Returns the guard that checks its URLs.
+    pub fn guard(&self) -> &UrlGuard {
+        match *self {}
+    }
+
+    /// Fetches a URL into a store.
+    ///
+    /// # Errors
+    /// None: there is no value of this type.
+    pub async fn fetch(&self, _url: &str, _store: Store) -> Result<Fetched, MediaError> {
+        match *self {}
+    }
+}

@@ -1,0 +1,32 @@
+//! Stands in for the decoding of images in a build without the feature `decode`.
+
+use crate::{Media, MediaError, MediaRules, Rotation, Stored};
+
+/// A decoded image. A build without the feature `decode` has none.
+pub(super) enum Pixels {}
+
+impl Pixels {
+    pub(super) fn of(_media: &Media, _rules: &MediaRules) -> Result<Self, MediaError> {
+        Err(MediaError::not_built())
+    }
+
+    pub(super) fn longest(&self) -> u32 {
+        match *self {}
+    }
+
+    pub(super) fn rotate(&mut self, _rotation: Rotation) {
+        match *self {}
+    }
+
+    pub(super) fn scale_to(&mut self, _side: u32) {
+        match *self {}
+    }
+
+    pub(super) fn is_transparent(&self) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn encode(&self, _media_type: &'static str) -> Result<Stored, MediaError> {
+        match *self {}
+    }
+}

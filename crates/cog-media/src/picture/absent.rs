@@ -1,0 +1,11 @@
+//! Stands in for the reading of images in a build without the feature `decode`.
+
+use crate::{Facts, MediaError, Stored};
+
+/// Refuses every image.
+///
+/// # Errors
+/// [`MediaError::NoReader`].
+pub(crate) fn facts(_stored: &Stored, _media_type: &'static str) -> Result<Facts, MediaError> {
+    Err(MediaError::not_built())
+}
