@@ -55,9 +55,14 @@ impl Connection {
         Ok(status)
     }
 
+    /// Asks, and reads nothing.
+    pub(crate) async fn send(&mut self, request: &[u8]) -> Result<()> {
+        self.stream.write_all(request).await
+    }
+
     /// Asks, and reads the head of the response. The status.
     pub(crate) async fn begin(&mut self, request: &[u8]) -> Result<u16> {
-        self.stream.write_all(request).await?;
+        self.send(request).await?;
         let end = loop {
             if let Some(end) = find(self.unread(), b"\r\n\r\n") {
                 break end;
@@ -146,7 +151,7 @@ impl Connection {
 
 /// Where these bytes stand first.
 pub(crate) fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len()).position(|window| window == wanted)
+    memchr::memmem::find(text, wanted)
 }
 
 fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {

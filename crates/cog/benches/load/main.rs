@@ -15,6 +15,7 @@
 
 mod client;
 mod cores;
+mod events;
 mod forward;
 mod http;
 mod mock;
@@ -57,13 +58,16 @@ async fn run(wanted: &str) -> ExitCode {
 
 type Scenario = for<'a> fn(&'a World, &'a mut Report) -> futures_util::future::LocalBoxFuture<'a, ()>;
 
-fn scenarios() -> [(&'static str, Scenario); 11] {
+fn scenarios() -> [(&'static str, Scenario); 14] {
     [
         ("whole answers, 32 clients", |world, report| Box::pin(whole::rate(world, report))),
         ("whole answers, one client", |world, report| Box::pin(whole::one(world, report))),
         ("whole answers, 1,000 a second", |world, report| Box::pin(whole::thousand_a_second(world, report))),
         ("whole answers, 256 clients", |world, report| Box::pin(whole::crowd(world, report))),
         ("memory after 5,000 requests", |world, report| Box::pin(whole::memory(world, report))),
+        ("134 events, as one envelope", |world, report| Box::pin(events::sync(world, report))),
+        ("134 events, as server-sent events", |world, report| Box::pin(events::sse(world, report))),
+        ("waiting runs", |world, report| Box::pin(events::waiting(world, report))),
         ("first chunk", |world, report| Box::pin(paced::first_chunk(world, report))),
         ("500 slow streams", |world, report| Box::pin(paced::slow(world, report))),
         ("500 streams of 50 chunks a second", |world, report| Box::pin(paced::quick(world, report))),

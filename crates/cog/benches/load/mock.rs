@@ -2,6 +2,8 @@
 //!
 //! - `whole`: the answer in one write.
 //! - `paced-N-MS`: N deltas with so many milliseconds between them. Each delta begins with the time at which it left.
+//! - `events`: an answer of 2 KB in 134 deltas of sixteen characters, each an HTTP chunk, all of them in one write.
+//! - `body`: the same deltas in one body of known length, in one write.
 //! - `flood-N`: N deltas of sixteen bytes, each a write.
 //! - `idle`: one delta, then nothing until the client goes.
 
@@ -25,6 +27,11 @@ use crate::http::find;
 /// The answer of the model `whole`, as the envelope's data.
 pub(crate) const DATA: &str =
     r#"{"rationale":"Two words were found, and both are short.","text":"nothing to add"}"#;
+/// How many events the answer of the models `events` and `body` has; behind them come the reason, the usage and the mark
+/// of the end.
+pub(crate) const EVENTS: usize = 134;
+/// How many characters each of them has.
+const EVENT: usize = 16;
 /// How many bytes the time at the beginning of a delta takes: microseconds since the start.
 pub(crate) const STAMP: usize = 15;
 
@@ -83,13 +90,15 @@ impl Mock {
     /// Answers one request after another.
     async fn converse(self, mut stream: TcpStream) -> Result<()> {
         let mut buffer = Vec::with_capacity(4096);
-        let whole = whole();
+        let (whole, events, body) = (whole(), in_chunks(), in_one_body());
         loop {
             let request = request(&mut stream, &mut buffer).await?;
             let Some(request) = request else { return Ok(()) };
             self.calls.fetch_add(1, Ordering::SeqCst);
             match Script::of(&request) {
                 Script::Whole => stream.write_all(&whole).await?,
+                Script::Events => stream.write_all(&events).await?,
+                Script::Body => stream.write_all(&body).await?,
                 script => self.tell(&mut stream, script).await?,
             }
         }
@@ -115,7 +124,7 @@ impl Mock {
                     send(stream, &delta(&format!("{:0width$}|", self.now(), width = STAMP))).await?;
                 }
             }
-            Script::Whole => {}
+            Script::Whole | Script::Events | Script::Body => {}
         }
         send(stream, &delta(r#""},"error":null}"#)).await?;
         send(stream, END).await?;
@@ -126,6 +135,8 @@ impl Mock {
 /// What a request asks for.
 enum Script {
     Whole,
+    Events,
+    Body,
     Paced { deltas: u64, pause: Duration },
     Flood { deltas: u64 },
     Idle,
@@ -143,6 +154,8 @@ impl Script {
             "paced" => Self::Paced { deltas: number(), pause: Duration::from_millis(number()) },
             "flood" => Self::Flood { deltas: number() },
             "idle" => Self::Idle,
+            "events" => Self::Events,
+            "body" => Self::Body,
             _ => Self::Whole,
         }
     }
@@ -178,14 +191,53 @@ async fn wait_for_the_end(stream: &mut TcpStream) -> Result<()> {
 
 /// One chunk of the body in one write.
 async fn send(stream: &mut TcpStream, text: &str) -> Result<()> {
-    stream.write_all(format!("{:x}\r\n{text}\r\n", text.len()).as_bytes()).await
+    stream.write_all(chunk(text).as_bytes()).await
+}
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
 }
 
 fn whole() -> Vec<u8> {
     let text = format!(r#"{{"ok":true,"meta":{META},"data":{DATA},"error":null}}"#);
-    let body = format!("{}{END}", delta(&text));
+    of_known_length(&format!("{}{END}", delta(&text)))
+}
+
+fn of_known_length(body: &str) -> Vec<u8> {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:";
     format!("{head} {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+/// The data of the answer of the models `events` and `body`.
+pub(crate) fn data_of_events() -> String {
+    const SENTENCE: &str = "It is short, and says what there is to say. ";
+    let around = format!(r#"{{"ok":true,"meta":{META},"data":{},"error":null}}"#, data(""));
+    let text: String = SENTENCE.chars().cycle().take(EVENTS * EVENT - around.len()).collect();
+    data(&text)
+}
+
+fn data(text: &str) -> String {
+    format!(r#"{{"rationale":"{text}","text":"nothing to add"}}"#)
+}
+
+/// The events of that answer.
+fn events() -> impl Iterator<Item = String> {
+    let text = format!(r#"{{"ok":true,"meta":{META},"data":{},"error":null}}"#, data_of_events());
+    let letters: Vec<char> = text.chars().collect();
+    let events: Vec<String> =
+        letters.chunks(EVENT).map(|piece| delta(&piece.iter().collect::<String>())).collect();
+    assert_eq!(events.len(), EVENTS, "as the name of the scenario says");
+    events.into_iter()
+}
+
+fn in_chunks() -> Vec<u8> {
+    let body: String = events().chain([END.to_owned()]).map(|event| chunk(&event)).collect();
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+    format!("{head}{body}0\r\n\r\n").into_bytes()
+}
+
+fn in_one_body() -> Vec<u8> {
+    of_known_length(&events().chain([END.to_owned()]).collect::<String>())
 }
 
 /// One event with this text.

@@ -98,6 +98,12 @@ fn request(script: &str, streams: bool) -> Vec<u8> {
     http::post("/v1/modules/load/execute", accept, &body)
 }
 
+/// What the server is asked for an answer of this script as server-sent events.
+pub(crate) fn sse_request(script: &str) -> Vec<u8> {
+    let body = format!(r#"{{"input":{{"text":"two words"}},"_options":{{"model":"{script}"}}}}"#);
+    http::post("/v1/modules/load/execute", "text/event-stream", &body)
+}
+
 fn module() -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let module = directory.path().join("load");
