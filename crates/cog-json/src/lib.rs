@@ -48,7 +48,7 @@ pub use crate::event::{Event, EventKind};
 pub use crate::limits::Limits;
 pub use crate::node::{Elements, Key, Kind, Members, Node, NodeId};
 pub use crate::number::Number;
-pub use crate::parser::{End, Parser, Tolerance, Tolerated};
+pub use crate::parser::{End, Parser, Reader, Tolerance, Tolerated};
 pub use crate::path::{Path, PathError, Segment};
 pub use crate::typed::{DeserializeError, SerializeError, from_value, to_value};
 pub use crate::value::Value;

@@ -118,6 +118,15 @@ impl<'a> Node<'a> {
         self.entry().is_complete()
     }
 
+    /// The bytes of the source between the quotes of a complete string without escapes: there the string stands as it
+    /// is read. None for every other value.
+    #[must_use]
+    pub fn literal_range(self) -> Option<std::ops::Range<usize>> {
+        let entry = self.entry();
+        let is_literal = entry.tag() == Tag::String && entry.is_complete() && !entry.is_decoded();
+        is_literal.then(|| entry.string_range())
+    }
+
     /// Whether this is `null`.
     #[inline]
     #[must_use]

@@ -8,6 +8,7 @@ mod lenient;
 mod machine;
 mod number;
 mod opening;
+mod reader;
 mod reply;
 mod seek;
 mod sink;
@@ -25,6 +26,7 @@ use self::machine::Machine;
 use self::reply::Reply;
 use self::sink::{Live, Silent, Sink};
 
+pub use self::reader::Reader;
 pub use self::tolerance::{Tolerance, Tolerated};
 
 /// A push parser: feed it bytes in any split, take events, look at the draft whenever you like.

@@ -26,6 +26,17 @@ pub(crate) struct Tape {
 pub(crate) const SMALL: u32 = 16;
 
 impl Tape {
+    /// Forgets everything. The memory stays, except what is beyond `retained` bytes of text.
+    pub(crate) fn clear(&mut self, retained: usize) {
+        if self.text.capacity() > retained || self.entries.capacity() > retained {
+            *self = Self::default();
+        }
+        self.text.clear();
+        self.decoded.clear();
+        self.entries.clear();
+        self.tables.clear();
+    }
+
     /// The entry at `index`; an index that the tape did not give out reads as an open `null`.
     #[inline]
     pub(crate) fn entry(&self, index: u32) -> Entry {

@@ -13,6 +13,7 @@ mod openai_images;
 mod parts;
 pub(crate) mod reply;
 mod sse;
+mod template;
 
 use cog_json::Node;
 use cog_spec::{Modality, ModelEvent};

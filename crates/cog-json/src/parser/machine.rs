@@ -86,6 +86,17 @@ impl Machine {
         self.tape.text = text;
     }
 
+    /// Forgets the text and what was read of it. The memory stays for the next text, up to `retained` bytes of it.
+    pub(super) fn clear(&mut self, retained: usize) {
+        self.tape.clear(retained);
+        self.pos = 0;
+        self.expect = Expect::Value;
+        self.token = Token::None;
+        self.path = Path::root();
+        self.frames.clear();
+        self.ledger = Ledger::default();
+    }
+
     /// MediaSink room for a text of this many bytes.
     pub(super) fn reserve(&mut self, bytes: usize) {
         self.tape.text.reserve(bytes);

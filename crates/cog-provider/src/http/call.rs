@@ -1,16 +1,24 @@
 //! One call: attempts until the first token, then the rest of the reply.
 
-use std::{collections::VecDeque, future::Future, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use cog_json::Value;
 use cog_spec::ModelEvent;
-use futures_util::{StreamExt, stream};
-use tokio::time::{Instant, sleep, timeout_at};
+use futures_core::Stream;
+use futures_util::StreamExt;
+use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout_at};
 
 use super::{
     backoff,
-    error::{Context, Failure},
+    error::{self, Failure},
     redact::Redactor,
 };
 use crate::{
@@ -126,6 +134,11 @@ impl Call {
     /// Reads one piece of the reply.
     async fn read(&self, reading: &mut ResponseReader) -> Result<(), Failure> {
         let piece = self.piece(&mut reading.pieces).await?;
+        self.take(reading, piece)
+    }
+
+    /// Decodes one piece of the reply, or its end.
+    fn take(&self, reading: &mut ResponseReader, piece: Option<Bytes>) -> Result<(), Failure> {
         let begun = reading.begun();
         if let Err(error) = reading.take(piece) {
             return Err(self.context().of_decode(&error, begun || reading.begun()));
@@ -142,42 +155,13 @@ impl Call {
 
     /// The events of a reply that has begun.
     fn stream(self, reading: ResponseReader, failed: Option<ProviderError>) -> ModelStream {
-        let state = (self, reading, failed);
-        stream::unfold(state, |(call, mut reading, mut failed)| async move {
-            let next = call.next(&mut reading, &mut failed).await?;
-            Some((next, (call, reading, failed)))
-        })
-        .boxed()
+        let limit = self.silence();
+        Box::pin(Events { call: self, reading, failed, limit, timer: Box::pin(sleep_until(limit.at)) })
     }
 
-    /// The next event; the fault comes after all events that were there before it.
-    async fn next(
-        &self,
-        reading: &mut ResponseReader,
-        failed: &mut Option<ProviderError>,
-    ) -> Option<Result<ModelEvent, ProviderError>> {
-        loop {
-            if let Some(event) = reading.ready.pop_front() {
-                return Some(Ok(event));
-            }
-            if let Some(error) = failed.take() {
-                return Some(Err(error));
-            }
-            if reading.done {
-                return None;
-            }
-            *failed = self.read_on(reading).await.err();
-            reading.done |= failed.is_some();
-        }
-    }
-
-    /// Reads one piece of a reply that has begun, within its deadlines.
-    async fn read_on(&self, reading: &mut ResponseReader) -> Result<(), ProviderError> {
-        let limit = self.limit(Deadline::Silence, self.setup.settings.stall);
-        match limit.hold(self.read(reading)).await {
-            Ok(read) => read.map_err(|failure| failure.error),
-            Err(()) => Err(self.late(limit)),
-        }
+    /// The deadline for the next bytes of a reply that has begun.
+    fn silence(&self) -> Limit {
+        self.limit(Deadline::Silence, self.setup.settings.stall)
     }
 
     /// How long to wait before another attempt; none where there is to be none.
@@ -208,9 +192,9 @@ impl Call {
         ProviderError::TooLarge { vendor: self.setup.vendor.title, limit }
     }
 
-    fn context(&self) -> Context<'_> {
+    fn context(&self) -> error::Context<'_> {
         let Setup { vendor, model, wire, redactor, .. } = &self.setup;
-        Context { vendor, model, url: &wire.url, redactor }
+        error::Context { vendor, model, url: &wire.url, redactor }
     }
 }
 
@@ -229,11 +213,74 @@ impl Limit {
     }
 }
 
+/// The events of a reply that has begun, as they arrive. Its timer is created once, and moved when it fires.
+struct Events {
+    call: Call,
+    reading: ResponseReader,
+    /// Reported after all events that were there before it.
+    failed: Option<ProviderError>,
+    /// The deadline for the next bytes.
+    limit: Limit,
+    /// Fires at the deadline, or at an earlier one that has moved since.
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Events {
+    /// Reads what is there, and waits for bytes where nothing is.
+    fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ProviderError>> {
+        match self.reading.pieces.poll_next_unpin(context) {
+            Poll::Ready(piece) => {
+                self.limit = self.call.silence();
+                let piece = piece.transpose().map_err(|error| self.call.context().of_transport(error));
+                let taken = piece.and_then(|piece| self.call.take(&mut self.reading, piece));
+                Poll::Ready(taken.map_err(|failure| failure.error))
+            }
+            Poll::Pending => {
+                ready!(self.poll_deadline(context));
+                Poll::Ready(Err(self.call.late(self.limit)))
+            }
+        }
+    }
+
+    fn poll_deadline(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.timer.as_mut().poll(context));
+            if self.limit.at <= Instant::now() {
+                return Poll::Ready(());
+            }
+            self.timer.as_mut().reset(self.limit.at);
+        }
+    }
+}
+
+impl Stream for Events {
+    type Item = Result<ModelEvent, ProviderError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let events = &mut *self;
+        loop {
+            if let Some(event) = events.reading.ready.pop_front() {
+                return Poll::Ready(Some(Ok(event)));
+            }
+            if let Some(error) = events.failed.take() {
+                return Poll::Ready(Some(Err(error)));
+            }
+            if events.reading.done {
+                return Poll::Ready(None);
+            }
+            events.failed = ready!(events.poll_read(context)).err();
+            events.reading.done |= events.failed.is_some();
+        }
+    }
+}
+
 /// A reply that is being read.
 struct ResponseReader {
     pieces: Pieces,
     decoder: Box<dyn Decoder>,
     ready: VecDeque<ModelEvent>,
+    /// Memory for what the decoder gives.
+    decoded: Vec<ModelEvent>,
     /// Bytes of text so far.
     length: usize,
     /// Bytes of base64 of media so far.
@@ -244,7 +291,8 @@ struct ResponseReader {
 
 impl ResponseReader {
     fn new(pieces: Pieces, decoder: Box<dyn Decoder>) -> Self {
-        Self { pieces, decoder, ready: VecDeque::new(), length: 0, media: 0, done: false }
+        let (ready, decoded) = (VecDeque::new(), Vec::new());
+        Self { pieces, decoder, ready, decoded, length: 0, media: 0, done: false }
     }
 
     /// Whether part of the answer has been there.
@@ -260,15 +308,14 @@ impl ResponseReader {
 
     /// MediaCapabilities a piece, or the end.
     fn take(&mut self, piece: Option<Bytes>) -> Result<(), DecodeError> {
-        let mut events = Vec::new();
         let taken = match piece {
-            Some(piece) => self.decoder.push(&piece, &mut events),
+            Some(piece) => self.decoder.push(&piece, &mut self.decoded),
             None => {
                 self.done = true;
-                self.decoder.finish(&mut events)
+                self.decoder.finish(&mut self.decoded)
             }
         };
-        for event in events {
+        for event in self.decoded.drain(..) {
             match &event {
                 ModelEvent::Media(media) => self.media += media.data.len().max(1),
                 event => self.length += length(event),

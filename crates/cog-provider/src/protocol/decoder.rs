@@ -1,38 +1,65 @@
 //! The decoder that all protocols share: frames in, events of one reply out.
 
+use cog_json::{Limits, Reader};
 use cog_spec::ModelEvent;
 
 use super::{
     DecodeError, Decoder,
     frames::{Frame, Frames},
     reply::Reply,
+    template::Template,
 };
 
 /// What a protocol does with one frame.
-pub(super) type Read = fn(&mut Reply, &Frame<'_>, &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+pub(super) type Read =
+    fn(&mut Reply, &Frame<'_>, &mut Reader, &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
-/// Cuts the bytes into frames and has each of them read.
+/// Splits the bytes into frames and reads each of them.
 pub(super) struct FrameDecoder {
     frames: Frames,
+    reading: ResponseReader,
+}
+
+/// What is known of a reply between two frames.
+struct ResponseReader {
     reply: Reply,
     read: Read,
+    documents: Reader,
+    template: Template,
 }
 
 impl FrameDecoder {
     pub(super) fn new(frames: Frames, read: Read) -> Self {
-        Self { frames, reply: Reply::default(), read }
+        let documents = Reader::new(Limits::default());
+        let template = Template::default();
+        Self { frames, reading: ResponseReader { reply: Reply::default(), read, documents, template } }
+    }
+}
+
+impl ResponseReader {
+    fn frame(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+        if let Some(text) = self.template.text_of(frame) {
+            self.reply.push_text(text, out);
+            return Ok(());
+        }
+        self.reply.begin_frame();
+        (self.read)(&mut self.reply, frame, &mut self.documents, out)?;
+        if let Some(place) = self.reply.only_text() {
+            self.template.learn(frame, place);
+        }
+        Ok(())
     }
 }
 
 impl Decoder for FrameDecoder {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply, read } = self;
-        frames.push(bytes, &mut |frame| read(reply, &frame, out))
+        let Self { frames, reading } = self;
+        frames.push(bytes, &mut |frame| reading.frame(&frame, out))
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reply, read } = self;
-        frames.finish(&mut |frame| read(reply, &frame, out))?;
-        reply.close(out)
+        let Self { frames, reading } = self;
+        frames.finish(&mut |frame| reading.frame(&frame, out))?;
+        reading.reply.close(out)
     }
 }

@@ -3,7 +3,8 @@
 //! A reply is asked for as a stream, yet servers answer as they like: with events, with one JSON body,
 //! with a web page. The first byte that is no white space tells which.
 
-use cog_json::{SyntaxErrorKind, Value};
+use cog_json::{Node, Reader, SyntaxErrorKind, Value};
+use memchr::memchr;
 
 use super::{
     DecodeError,
@@ -19,9 +20,9 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// The text as JSON.
-    pub(crate) fn json(&self) -> Result<Value, DecodeError> {
-        Value::parse(self.text).map_err(|error| DecodeError::NotJson(error.to_string()))
+    /// The text as JSON, in the memory of `reader`.
+    pub(crate) fn json<'a>(&self, reader: &'a mut Reader) -> Result<Node<'a>, DecodeError> {
+        reader.read(self.text).map_err(|error| DecodeError::NotJson(error.to_string()))
     }
 }
 
@@ -113,8 +114,7 @@ impl Frames {
 
     fn push_events(&mut self, bytes: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
         if self.frames == 0 {
-            let room = SHOWN.saturating_sub(self.held.len());
-            self.held.extend(bytes.iter().take(room));
+            self.show(bytes);
         }
         let frames = &mut self.frames;
         self.sse.push(bytes, &mut |SseEvent { name, data }| {
@@ -125,24 +125,44 @@ impl Frames {
 
     fn push_lines(&mut self, bytes: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
         let mut rest = bytes;
-        while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        while let Some(end) = memchr(b'\n', rest) {
             let (line, ending) = rest.split_at(end);
-            self.hold(line)?;
-            let line = std::mem::take(&mut self.held);
-            let text = std::str::from_utf8(&line).map_err(|_| DecodeError::NotUtf8)?.trim();
-            if !text.is_empty() {
-                self.frames += 1;
-                sink(Frame { event: "", text })?;
+            match self.held.is_empty() {
+                true => self.line(line, sink)?,
+                false => {
+                    self.hold(line)?;
+                    let mut line = std::mem::take(&mut self.held);
+                    self.line(&line, sink)?;
+                    line.clear();
+                    self.held = line;
+                }
             }
             rest = ending.get(1..).unwrap_or_default();
         }
         self.hold(rest)
     }
 
+    fn line(&mut self, line: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
+        if line.len() > self.limit {
+            return Err(DecodeError::PieceTooLarge(self.limit));
+        }
+        let text = std::str::from_utf8(line).map_err(|_| DecodeError::NotUtf8)?.trim();
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.frames += 1;
+        sink(Frame { event: "", text })
+    }
+
     fn push_page(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        let room = SHOWN.saturating_sub(self.held.len());
-        self.held.extend(bytes.iter().take(room));
+        self.show(bytes);
         if self.held.len() < SHOWN { Ok(()) } else { Err(web_page(&self.held)) }
+    }
+
+    /// Holds the beginning of the reply, for a message about it.
+    fn show(&mut self, bytes: &[u8]) {
+        let room = SHOWN.saturating_sub(self.held.len());
+        self.held.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 
     fn hold(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {

@@ -1,7 +1,7 @@
 //! OpenAI Images: `POST /images/generations`, for models that answer with images and nothing else.
 
 use cog_harmony::Role;
-use cog_json::Node;
+use cog_json::{Node, Reader};
 use cog_spec::{Generation, ModelEvent, ModelMedia, Usage};
 
 use super::{
@@ -83,15 +83,21 @@ fn prompt(ask: &RequestContext<'_>) -> String {
 }
 
 /// Reads an `ImagesResponse`.
-fn images(reply: &mut Reply, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-    let value = frame.json()?;
-    let node = value.node();
+fn images(
+    reply: &mut Reply,
+    frame: &Frame<'_>,
+    reader: &mut Reader,
+    out: &mut Vec<ModelEvent>,
+) -> Result<(), DecodeError> {
+    let node = frame.json(reader)?;
     let Some(data) = node.get("data").filter(|data| data.is_array()) else {
         return fault_in(node).map_or(Ok(()), |fault| Err(DecodeError::Vendor(fault)));
     };
     for image in data.elements() {
-        out.extend(image_of(image, node)?.map(ModelEvent::Media));
-        reply.text(image.get("revised_prompt").and_then(Node::as_str), out);
+        if let Some(media) = image_of(image, node)? {
+            reply.media(media, out);
+        }
+        reply.text(image.get("revised_prompt"), out);
     }
     reply.usage(node.get("usage").and_then(usage), out);
     reply.end(out);

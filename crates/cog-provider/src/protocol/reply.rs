@@ -1,7 +1,9 @@
 //! What the decoders have in common: the order of the events of one reply.
 
+use std::ops::Range;
+
 use cog_json::Node;
-use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
+use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
 use super::{DecodeError, VendorError};
 
@@ -18,9 +20,34 @@ pub(crate) struct Reply {
     finished: bool,
     /// Calls that came whole, without an index.
     calls: u32,
+    frame: Brought,
+}
+
+/// What a frame brought so far.
+#[derive(Default)]
+enum Brought {
+    #[default]
+    Nothing,
+    /// A piece of the answer that stands in the frame as it is, at this place.
+    Text(Range<usize>),
+    /// Anything else.
+    More,
 }
 
 impl Reply {
+    /// Another frame is read.
+    pub(crate) fn begin_frame(&mut self) {
+        self.frame = Brought::Nothing;
+    }
+
+    /// The place of the text of a frame that brought nothing else, and changed nothing.
+    pub(crate) fn only_text(&self) -> Option<Range<usize>> {
+        match &self.frame {
+            Brought::Text(place) => Some(place.clone()),
+            Brought::Nothing | Brought::More => None,
+        }
+    }
+
     /// Who answers: told once, by the first piece that says so.
     pub(crate) fn start(&mut self, node: Node<'_>, keys: StartKeys, out: &mut Vec<ModelEvent>) {
         let text = |key: &str| {
@@ -30,6 +57,7 @@ impl Reply {
         if self.started {
             return;
         }
+        self.frame = Brought::More;
         let (model, id, fingerprint) = (text(keys.model), text(keys.id), text("system_fingerprint"));
         self.started = model.is_some() || id.is_some();
         if self.started {
@@ -38,39 +66,66 @@ impl Reply {
     }
 
     /// A piece of the answer.
-    pub(crate) fn text(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            out.push(ModelEvent::Text(text.to_owned()));
+    pub(crate) fn text(&mut self, node: Option<Node<'_>>, out: &mut Vec<ModelEvent>) {
+        let Some(text) = node.and_then(Node::as_str).filter(|text| !text.is_empty()) else { return };
+        let place = node.and_then(Node::literal_range);
+        self.frame = match (&self.frame, place) {
+            (Brought::Nothing, Some(place)) => Brought::Text(place),
+            _ => Brought::More,
+        };
+        self.push_text(text, out);
+    }
+
+    /// The same, of a frame that brings nothing else. Pieces that come with one read become one event.
+    pub(crate) fn push_text(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
+        match out.last_mut() {
+            Some(ModelEvent::Text(before)) => before.push_str(text),
+            _ => out.push(ModelEvent::Text(text.to_owned())),
         }
     }
 
     /// A piece of the reasoning.
     pub(crate) fn reasoning(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
-        if let Some(text) = text.filter(|text| !text.is_empty()) {
-            out.push(ModelEvent::Reasoning(text.to_owned()));
+        let Some(text) = text.filter(|text| !text.is_empty()) else { return };
+        self.frame = Brought::More;
+        match out.last_mut() {
+            Some(ModelEvent::Reasoning(before)) => before.push_str(text),
+            _ => out.push(ModelEvent::Reasoning(text.to_owned())),
         }
+    }
+
+    /// A media item, complete.
+    pub(crate) fn media(&mut self, media: ModelMedia, out: &mut Vec<ModelEvent>) {
+        self.frame = Brought::More;
+        out.push(ModelEvent::Media(media));
     }
 
     /// The index of a tool call that comes whole, where the vendor gives none.
     pub(crate) fn next_call(&mut self) -> u32 {
+        self.frame = Brought::More;
         self.calls += 1;
         self.calls - 1
     }
 
     /// A piece of a tool call.
     pub(crate) fn tool_call(&mut self, call: ToolCallDelta, out: &mut Vec<ModelEvent>) {
+        self.frame = Brought::More;
         out.push(ModelEvent::ToolCall(call));
     }
 
     /// A piece of the words with which the model refuses.
     pub(crate) fn refusal(&mut self, text: Option<&str>) {
-        self.refusal.push_str(text.unwrap_or_default());
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            self.frame = Brought::More;
+            self.refusal.push_str(text);
+        }
     }
 
     /// Tokens so far.
     pub(crate) fn usage(&mut self, usage: Option<Usage>, out: &mut Vec<ModelEvent>) {
-        if let Some(usage) = usage.filter(|usage| self.usage != Some(*usage)) {
-            self.usage = Some(usage);
+        let Some(usage) = usage else { return };
+        self.frame = Brought::More;
+        if self.usage.replace(usage) != Some(usage) {
             out.push(ModelEvent::Usage(usage));
         }
     }
@@ -82,6 +137,7 @@ impl Reply {
 
     /// Why the model stopped; the last word counts, but `Stop` does not undo a graver one.
     pub(crate) fn stop(&mut self, reason: FinishReason) {
+        self.frame = Brought::More;
         if reason != FinishReason::Stop || self.reason.is_none() {
             self.reason = Some(reason);
         }
@@ -89,6 +145,7 @@ impl Reply {
 
     /// The reply ended as the protocol says it ends.
     pub(crate) fn end(&mut self, out: &mut Vec<ModelEvent>) {
+        self.frame = Brought::More;
         if std::mem::replace(&mut self.finished, true) {
             return;
         }

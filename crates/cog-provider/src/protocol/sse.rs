@@ -5,6 +5,8 @@
 //! end of the stream is dropped. Unlike there, bytes that are not UTF-8 are an error: a replacement
 //! character inside an answer would be a silent change of it.
 
+use memchr::{memchr, memchr2};
+
 use super::DecodeError;
 
 const BOM: &[u8] = b"\xEF\xBB\xBF";
@@ -47,13 +49,18 @@ impl SseReader {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             self.after_cr = false;
         }
-        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        while let Some(end) = memchr2(b'\n', b'\r', rest) {
             let (line, ending) = rest.split_at(end);
-            self.keep(line)?;
-            self.end_line(sink)?;
             rest = self.after_ending(ending);
+            self.check_size(line)?;
+            rest = match self.line.is_empty() {
+                true => self.end_line(line, rest, sink)?,
+                false => self.end_split_line(line, rest, sink)?,
+            };
         }
-        self.keep(rest)
+        self.check_size(rest)?;
+        self.line.extend_from_slice(rest);
+        Ok(())
     }
 
     /// What follows a line ending; remembers a CR whose LF may still come.
@@ -62,53 +69,85 @@ impl SseReader {
         ending.strip_prefix(b"\r\n").or_else(|| ending.get(1..)).unwrap_or_default()
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        if self.line.len() + self.data.len() + bytes.len() > self.limit {
-            return Err(DecodeError::PieceTooLarge(self.limit));
+    fn check_size(&self, more: &[u8]) -> Result<(), DecodeError> {
+        match self.line.len() + self.data.len() + more.len() > self.limit {
+            true => Err(DecodeError::PieceTooLarge(self.limit)),
+            false => Ok(()),
         }
-        self.line.extend_from_slice(bytes);
-        Ok(())
     }
 
-    fn end_line(&mut self, sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
-        let line = std::mem::take(&mut self.line);
-        let text = match self.past_first_line {
-            true => line.as_slice(),
-            false => line.strip_prefix(BOM).unwrap_or(&line),
-        };
-        self.past_first_line = true;
-        if text.is_empty() {
-            self.dispatch(sink)?;
-        } else {
-            self.field(text);
-        }
+    /// Ends a line of which `end` is the last part. Returns what is left of the bytes behind it.
+    fn end_split_line<'a>(
+        &mut self,
+        end: &[u8],
+        rest: &'a [u8],
+        sink: &mut EventSink<'_>,
+    ) -> Result<&'a [u8], DecodeError> {
+        let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(end);
+        let rest = self.end_line(&line, rest, sink);
         self.line = line;
         self.line.clear();
-        Ok(())
+        rest
     }
 
-    fn field(&mut self, line: &[u8]) {
-        let mut parts = line.splitn(2, |byte| *byte == b':');
-        let field = parts.next().unwrap_or_default();
-        let value = parts.next().unwrap_or_default();
+    /// MediaCapabilities a complete line. Returns what is left of the bytes behind it.
+    fn end_line<'a>(
+        &mut self,
+        line: &[u8],
+        rest: &'a [u8],
+        sink: &mut EventSink<'_>,
+    ) -> Result<&'a [u8], DecodeError> {
+        let line = match std::mem::replace(&mut self.past_first_line, true) {
+            true => line,
+            false => line.strip_prefix(BOM).unwrap_or(line),
+        };
+        if line.is_empty() {
+            self.dispatch(None, sink)?;
+            return Ok(rest);
+        }
+        let (field, value) =
+            memchr(b':', line).and_then(|colon| line.split_at_checked(colon)).unwrap_or((line, b""));
+        let value = value.strip_prefix(b":").unwrap_or(value);
         let value = value.strip_prefix(b" ").unwrap_or(value);
         match field {
-            b"event" => self.name = value.to_vec(),
-            b"data" => {
-                if std::mem::replace(&mut self.has_data, true) {
-                    self.data.push(b'\n');
-                }
-                self.data.extend_from_slice(value);
+            b"event" => {
+                self.name.clear();
+                self.name.extend_from_slice(value);
             }
+            b"data" => return self.add_data(value, rest, sink),
             _ => {}
         }
+        Ok(rest)
     }
 
-    fn dispatch(&mut self, sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
+    /// MediaCapabilities a line of data. An event of one line whose end is there too is not copied.
+    fn add_data<'a>(
+        &mut self,
+        value: &[u8],
+        rest: &'a [u8],
+        sink: &mut EventSink<'_>,
+    ) -> Result<&'a [u8], DecodeError> {
+        if !self.has_data
+            && let Some(after) = rest.strip_prefix(b"\n").or_else(|| rest.strip_prefix(b"\r\n"))
+        {
+            self.dispatch(Some(value), sink)?;
+            return Ok(after);
+        }
+        if std::mem::replace(&mut self.has_data, true) {
+            self.data.push(b'\n');
+        }
+        self.data.extend_from_slice(value);
+        Ok(rest)
+    }
+
+    /// Ends an event: `data` is all of its data, or else what was copied of it.
+    fn dispatch(&mut self, data: Option<&[u8]>, sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| DecodeError::NotUtf8);
-        let told = match std::mem::take(&mut self.has_data) {
-            true => sink(SseEvent { name: text(&self.name)?, data: text(&self.data)? }),
-            false => Ok(()),
+        let has_data = std::mem::take(&mut self.has_data);
+        let told = match data.or(has_data.then_some(&self.data)) {
+            Some(data) => sink(SseEvent { name: text(&self.name)?, data: text(data)? }),
+            None => Ok(()),
         };
         self.name.clear();
         self.data.clear();

@@ -1,4 +1,4 @@
-use cog_json::Node;
+use cog_json::{Node, Reader};
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
 use crate::protocol::{
@@ -13,10 +13,10 @@ const START: StartKeys = StartKeys { model: "model", id: "id" };
 pub(super) fn event(
     reply: &mut Reply,
     frame: &Frame<'_>,
+    reader: &mut Reader,
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), DecodeError> {
-    let value = frame.json()?;
-    let node = value.node();
+    let node = frame.json(reader)?;
     match node.get("type").and_then(Node::as_str).unwrap_or(frame.event) {
         "message_start" => {
             if let Some(message) = node.get("message") {
@@ -70,7 +70,7 @@ fn whole(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
 fn block(reply: &mut Reply, index: u32, node: Node<'_>, out: &mut Vec<ModelEvent>) {
     let text = |key: &str| node.get(key).and_then(Node::as_str);
     reply.reasoning(text("thinking"), out);
-    reply.text(text("text"), out);
+    reply.text(node.get("text"), out);
     let call = match node.get("type").and_then(Node::as_str) {
         Some("tool_use") => (text("id"), text("name"), None),
         Some("input_json_delta") => (None, None, text("partial_json")),

@@ -1,4 +1,4 @@
-use cog_json::Node;
+use cog_json::{Node, Reader};
 use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
 use crate::protocol::{
@@ -11,12 +11,13 @@ use crate::protocol::{
 pub(super) fn responses(
     reply: &mut Reply,
     frame: &Frame<'_>,
+    reader: &mut Reader,
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), DecodeError> {
-    let value = frame.json()?;
+    let value = frame.json(reader)?;
     match value.is_array() {
         true => value.elements().try_for_each(|node| response(reply, node, out)),
-        false => response(reply, value.node(), out),
+        false => response(reply, value, out),
     }
 }
 
@@ -42,12 +43,14 @@ fn response(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) -> Res
 }
 
 fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let text = part.get("text").and_then(Node::as_str);
+    let text = part.get("text");
     match part.get("thought").and_then(Node::as_bool) {
-        Some(true) => reply.reasoning(text, out),
+        Some(true) => reply.reasoning(text.and_then(Node::as_str), out),
         _ => {
             reply.text(text, out);
-            out.extend(medium(part).map(ModelEvent::Media));
+            if let Some(medium) = medium(part) {
+                reply.media(medium, out);
+            }
         }
     }
     if let Some(call) = part.get("functionCall") {

@@ -1,4 +1,4 @@
-use cog_json::Node;
+use cog_json::{Node, Reader};
 use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 
 use crate::protocol::{
@@ -11,10 +11,10 @@ use crate::protocol::{
 pub(super) fn line(
     reply: &mut Reply,
     frame: &Frame<'_>,
+    reader: &mut Reader,
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), DecodeError> {
-    let value = frame.json()?;
-    let node = value.node();
+    let node = frame.json(reader)?;
     if node.get("error").is_some()
         && let Some(fault) = fault_in(node)
     {
@@ -23,7 +23,7 @@ pub(super) fn line(
     reply.start(node, StartKeys { model: "model", id: "id" }, out);
     if let Some(message) = node.get("message") {
         reply.reasoning(message.get("thinking").and_then(Node::as_str), out);
-        reply.text(message.get("content").and_then(Node::as_str), out);
+        reply.text(message.get("content"), out);
         for call in message.get("tool_calls").into_iter().flat_map(Node::elements) {
             let index = reply.next_call();
             reply.tool_call(tool_call(index, call), out);

@@ -1,4 +1,4 @@
-use cog_json::Node;
+use cog_json::{Node, Reader};
 use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
 use crate::protocol::{
@@ -15,6 +15,7 @@ const DONE: &str = "[DONE]";
 pub(super) fn chunk(
     reply: &mut Reply,
     frame: &Frame<'_>,
+    reader: &mut Reader,
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), DecodeError> {
     if frame.text.trim() == DONE {
@@ -24,8 +25,7 @@ pub(super) fn chunk(
     if frame.text.trim().is_empty() {
         return Ok(());
     }
-    let value = frame.json()?;
-    let node = value.node();
+    let node = frame.json(reader)?;
     let choices = node.get("choices").filter(|choices| choices.is_array());
     let faulty = choices.is_none() || node.get("error").is_some_and(|error| !error.is_null());
     if faulty && let Some(fault) = fault_in(node) {
@@ -51,10 +51,10 @@ fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
             Some(blocks) if blocks.is_array() => {
                 blocks.elements().for_each(|block| typed_block(reply, block, out));
             }
-            text => reply.text(text.and_then(Node::as_str), out),
+            text => reply.text(text, out),
         }
         sound(reply, delta, out);
-        images(delta, out)?;
+        images(reply, delta, out)?;
         reply.refusal(delta.get("refusal").and_then(Node::as_str));
         let calls = delta.get("tool_calls").into_iter().flat_map(Node::elements);
         (0..).zip(calls).for_each(|(place, call)| reply.tool_call(tool_call(place, call), out));
@@ -68,19 +68,19 @@ fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
 /// Speech, whole, and the words that are spoken.
 fn sound(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     let Some(sound) = message.get("audio").filter(|sound| sound.is_object()) else { return };
-    let text = |key: &str| sound.get(key).and_then(Node::as_str);
-    reply.text(text("transcript"), out);
-    let medium = |data: &str| ModelMedia { media_type: None, data: data.to_owned(), params: Vec::new() };
-    out.extend(text("data").map(medium).map(ModelEvent::Media));
+    reply.text(sound.get("transcript"), out);
+    if let Some(data) = sound.get("data").and_then(Node::as_str) {
+        reply.media(ModelMedia { media_type: None, data: data.to_owned(), params: Vec::new() }, out);
+    }
 }
 
 /// OpenRouter's images, each whole, in the form in which images go in.
-fn images(message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+fn images(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
     for image in message.get("images").into_iter().flat_map(Node::elements) {
         let Some(url) = image.pointer("/image_url/url").and_then(Node::as_str) else { continue };
         let (media_type, data) = data_url(url).ok_or(DecodeError::Linked)?;
         let (media_type, data) = (Some(media_type.to_owned()), data.to_owned());
-        out.push(ModelEvent::Media(ModelMedia { media_type, data, params: Vec::new() }));
+        reply.media(ModelMedia { media_type, data, params: Vec::new() }, out);
     }
     Ok(())
 }
@@ -104,7 +104,7 @@ fn typed_block(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
             let texts = thoughts.elements().filter_map(|thought| thought.get("text")?.as_str());
             texts.for_each(|text| reply.reasoning(Some(text), out));
         }
-        None => reply.text(block.get("text").and_then(Node::as_str), out),
+        None => reply.text(block.get("text"), out),
     }
 }
 
