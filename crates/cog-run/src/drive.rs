@@ -1,21 +1,27 @@
 //! Calling the model, and passing what it says to the assembler: the part of a run that waits.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+mod reply;
+
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
 use cog_media::{media_processed, media_validation};
 use cog_provider::{ModelStream, ProviderError};
-use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent, Progress};
-use futures_util::StreamExt as _;
-use tokio::time::{Instant, timeout_at};
+use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent, ModelMedia, Progress};
+use tokio::{
+    task::consume_budget,
+    time::{Instant, timeout_at},
+};
 
+use self::reply::{Arrived, Reply};
 use crate::{
     media::{self, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
     request,
+    stream::Outlet,
 };
 
-/// A run on its way, and the chunks that are ready to leave.
+/// A run on its way.
 pub(crate) struct Driver {
     run: Plan,
     /// How many messages the question has without what is said of an answer that failed.
@@ -25,7 +31,8 @@ pub(crate) struct Driver {
     state: State,
     /// The media of the reply so far.
     made: Vec<GeneratedMedia>,
-    ready: VecDeque<Chunk>,
+    /// Where its chunks go.
+    out: Outlet,
     started: Instant,
 }
 
@@ -42,48 +49,33 @@ enum State {
     Ended,
 }
 
-/// What waiting for the reply brought.
-enum Arrived {
-    Event(ModelEvent),
-    /// What was held back is due to leave.
-    Due,
-    /// The reply is over.
-    Over,
-    Fault(ProviderError),
-    /// The run has taken too long.
-    Late,
-}
-
 impl Driver {
-    pub(crate) fn new(mut run: Plan, rules: AnswerRules) -> Box<Self> {
+    pub(crate) fn new(mut run: Plan, rules: AnswerRules, mut out: Outlet) -> Self {
         let (mut assembler, first) = Assembler::new(rules);
-        let mut ready = VecDeque::from([first]);
-        assembler.tick(Duration::ZERO, &mut ready);
+        out.push(first);
+        assembler.tick(Duration::ZERO, &mut out);
         let asked = run.request.messages.messages().len();
         let assembler = Box::new(assembler);
         let state = match run.media.take() {
             Some(sources) => {
-                ready.push_back(progress("media_fetch", 0));
+                out.push(progress("media_fetch", 0));
                 State::Collecting(assembler, sources.open())
             }
             None => State::Calling(assembler),
         };
         let started = Instant::now();
-        Box::new(Self { run, asked, media: None, state, made: Vec::new(), ready, started })
+        Self { run, asked, media: None, state, made: Vec::new(), out, started }
     }
 
-    /// The next chunk; none after the last. In a box, so that a step does not move all of it.
-    pub(crate) async fn next(mut self: Box<Self>) -> Option<(Chunk, Box<Self>)> {
+    /// Runs to the last chunk.
+    pub(crate) async fn run(mut self) {
         loop {
-            if let Some(chunk) = self.ready.pop_front() {
-                return Some((chunk, self));
-            }
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
                 State::Collecting(assembler, opening) => self.collect(assembler, opening).await,
                 State::Preparing(assembler, media) => self.prepare(assembler, media).await,
                 State::Calling(assembler) => self.ask(assembler).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
-                State::Ended => return None,
+                State::Ended => return,
             };
         }
     }
@@ -92,7 +84,7 @@ impl Driver {
         let done = match self.in_time(async { Ok(opening.next().await) }).await {
             Ok(Opened::Some(percent)) => {
                 // Opening them is the first twentieth of a run.
-                self.ready.push_back(progress("media_fetch", percent / 20));
+                self.out.push(progress("media_fetch", percent / 20));
                 return State::Collecting(assembler, opening);
             }
             Ok(Opened::All(done)) => *done,
@@ -100,7 +92,7 @@ impl Driver {
         };
         match done {
             Ok(media) => {
-                self.ready.push_back(progress("media_convert", 5));
+                self.out.push(progress("media_convert", 5));
                 State::Preparing(assembler, media)
             }
             Err(error) => self.fail(assembler, error),
@@ -179,40 +171,45 @@ impl Driver {
         }
     }
 
-    async fn read(&mut self, mut assembler: Box<Assembler>, mut reply: ModelStream) -> State {
-        let deadline = self.deadline();
-        let due = assembler.due().map_or(deadline, |due| self.after(due).min(deadline));
-        if let Some(reason) = self.run.stop.reason() {
-            return self.fail(assembler, reason.error());
-        }
-        let arrived = tokio::select! {
-            biased;
-            arrived = wait(&mut reply, due, deadline) => arrived,
-            reason = self.run.stop.wait() => return self.fail(assembler, reason.error()),
-        };
-        let now = self.started.elapsed();
-        match arrived {
-            Arrived::Event(ModelEvent::Media(medium)) => {
-                let nth = self.made.len();
-                let makes = Arc::clone(&self.run.makes);
-                match self.in_time(async { Ok(makes.check(medium, nth).await) }).await {
-                    Ok(made) => self.made.push(made),
+    /// Reads the reply to its end. Whatever is there is taken before anything is waited for.
+    async fn read(&mut self, mut assembler: Box<Assembler>, reply: ModelStream) -> State {
+        let stop = self.run.stop.clone();
+        let mut stopped = pin!(stop.wait());
+        let mut reply = Reply::new(reply, self.deadline());
+        loop {
+            consume_budget().await;
+            if let Some(reason) = stop.reason() {
+                return self.fail(assembler, reason.error());
+            }
+            let due = assembler.due().map(|due| self.after(due));
+            let step = match reply.next(due, stopped.as_mut()).await {
+                Arrived::Event(ModelEvent::Media(medium)) => match self.check(medium).await {
+                    Ok(()) => Step::Continue,
                     Err(error) => return self.fail(assembler, error),
+                },
+                Arrived::Event(event) => assembler.event(event, self.started.elapsed(), &mut self.out),
+                Arrived::Due => {
+                    assembler.tick(self.started.elapsed(), &mut self.out);
+                    Step::Continue
                 }
-                State::Reading(assembler, reply)
+                Arrived::Over => Step::Stop,
+                Arrived::Fault(error) => return self.fail(assembler, ErrorBody::from(&error)),
+                Arrived::Late => return self.too_late(assembler),
+                Arrived::Stopped(reason) => return self.fail(assembler, reason.error()),
+            };
+            if step == Step::Stop {
+                drop(reply);
+                return self.finish(assembler).await;
             }
-            Arrived::Event(event) => match assembler.event(event, now, &mut self.ready) {
-                Step::Continue => State::Reading(assembler, reply),
-                Step::Stop => self.finish(assembler).await,
-            },
-            Arrived::Due => {
-                assembler.tick(now, &mut self.ready);
-                State::Reading(assembler, reply)
-            }
-            Arrived::Over => self.finish(assembler).await,
-            Arrived::Fault(error) => self.fail(assembler, ErrorBody::from(&error)),
-            Arrived::Late => self.too_late(assembler),
         }
+    }
+
+    /// MediaCapabilities a medium that the model made.
+    async fn check(&mut self, medium: ModelMedia) -> Result<(), ErrorBody> {
+        let (nth, makes) = (self.made.len(), Arc::clone(&self.run.makes));
+        let made = self.in_time(async { Ok(makes.check(medium, nth).await) }).await?;
+        self.made.push(made);
+        Ok(())
     }
 
     async fn finish(&mut self, assembler: Box<Assembler>) -> State {
@@ -220,10 +217,10 @@ impl Driver {
         let mut closing = assembler.close(!made.is_empty());
         let makes = Arc::clone(&self.run.makes);
         if let Err(error) = self.in_time(makes.settle(&mut closing, made)).await {
-            closing.fail(error, self.started.elapsed(), &mut self.ready);
+            closing.fail(error, self.started.elapsed(), &mut self.out);
             return State::Ended;
         }
-        match closing.finish(self.started.elapsed(), &mut self.ready) {
+        match closing.finish(self.started.elapsed(), &mut self.out) {
             Finish::Ended => State::Ended,
             Finish::Again(assembler, correction) => {
                 self.run.request.timeout = Some(self.left());
@@ -234,7 +231,7 @@ impl Driver {
     }
 
     fn fail(&mut self, assembler: Box<Assembler>, error: ErrorBody) -> State {
-        assembler.fail(error, self.started.elapsed(), &mut self.ready);
+        assembler.fail(error, self.started.elapsed(), &mut self.out);
         State::Ended
     }
 
@@ -266,15 +263,4 @@ impl Driver {
 /// Tells what is done before anybody is asked.
 fn progress(stage: &str, percent: u8) -> Chunk {
     Chunk::Progress(Progress { percent, stage: Some(stage.to_owned()), ..Progress::default() })
-}
-
-/// Waits for the reply, no longer than what is held back may wait, nor than the run may take.
-async fn wait(reply: &mut ModelStream, due: Instant, deadline: Instant) -> Arrived {
-    match timeout_at(due, reply.next()).await {
-        Ok(Some(Ok(event))) => Arrived::Event(event),
-        Ok(Some(Err(error))) => Arrived::Fault(error),
-        Ok(None) => Arrived::Over,
-        Err(_) if due < deadline => Arrived::Due,
-        Err(_) => Arrived::Late,
-    }
 }

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use cog_provider::Provider;
 use cog_spec::{Code, ErrorCode, Fallback, Usage};
 
-pub(crate) use run::observed as run;
+pub(crate) use run::{RunObserver, refused};
 
 /// Is told what runs do, for metrics and logs. It is called on the way of the run: what it does should be short.
 pub trait Observer: Send + Sync {

@@ -14,7 +14,6 @@ use cog_answer::AnswerRules;
 use cog_module::Module;
 use cog_provider::{ModelRequest, Provider};
 use cog_spec::{Code, ErrorBody, Response, Warning};
-use futures_util::stream;
 
 use crate::{
     ChunkStream, RunInput, RunOptions,
@@ -27,6 +26,7 @@ use crate::{
     preflight, prompt,
     request::{self, RequestSpec},
     session,
+    stream::Outlet,
 };
 
 /// Everything up to the question.
@@ -73,7 +73,9 @@ pub(crate) fn prepare(
 /// Asks, and tells the answer as it comes.
 pub(crate) fn run(run: Prepared) -> ChunkStream {
     let session_id = run.rules.session_id.clone();
-    ChunkStream::new(session_id, stream::unfold(Driver::new(run.plan, run.rules), Driver::next))
+    let outlet = Outlet::default();
+    let driver = Driver::new(run.plan, run.rules, outlet.clone());
+    ChunkStream::new(session_id, outlet, driver.run())
 }
 
 /// Who answers, who does where that one cannot, and what is to be said of it.

@@ -12,7 +12,7 @@ use crate::{
     compiled::Compilations,
     context::Shared,
     modules::{ModuleKey, Modules},
-    observe::{self, Observer},
+    observe::{self, Observer, RunObserver},
     pipeline,
     plan::Prepared,
 };
@@ -146,10 +146,21 @@ impl Runtime {
         module: &Arc<Module>,
         run: Result<Prepared, ErrorBody>,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let run = run.map(pipeline::run).map_err(|error| Box::new(Envelope::failure(error)));
-        match &self.shared.observer {
-            Some(observer) => observe::run(run, module, observer),
-            None => run,
+        let observer = self.shared.observer.as_ref();
+        match run {
+            Ok(run) => {
+                let chunks = pipeline::run(run);
+                Ok(match observer {
+                    Some(observer) => chunks.observed(RunObserver::new(module, observer)),
+                    None => chunks,
+                })
+            }
+            Err(error) => {
+                if let Some(observer) = observer {
+                    observe::refused(&error, module, observer.as_ref());
+                }
+                Err(Box::new(Envelope::failure(error)))
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The chunks of a run, and their fold.
 
 use std::{
+    collections::VecDeque,
     pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
 };
 
@@ -10,17 +12,38 @@ use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 
+use crate::observe::RunObserver;
+
 /// The chunks of one run, in order: a meta chunk first, `final` or an error last (SPEC 3.2).
 ///
 /// Dropping it cancels the call to the provider.
 pub struct ChunkStream {
     session_id: String,
-    chunks: Pin<Box<dyn Stream<Item = Chunk> + Send>>,
+    /// The run; none once it is over.
+    run: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    outlet: Outlet,
+    /// What the run gave and nobody has taken yet.
+    ready: VecDeque<Chunk>,
+    observer: Option<RunObserver>,
 }
 
+/// Where a run puts its chunks. All that it gives before it waits is taken at once.
+#[derive(Clone, Default)]
+pub(crate) struct Outlet(Arc<Mutex<VecDeque<Chunk>>>);
+
 impl ChunkStream {
-    pub(crate) fn new(session_id: String, chunks: impl Stream<Item = Chunk> + Send + 'static) -> Self {
-        Self { session_id, chunks: Box::pin(chunks) }
+    /// The chunks that a run puts into this outlet.
+    pub(crate) fn new(
+        session_id: String,
+        outlet: Outlet,
+        run: impl Future<Output = ()> + Send + 'static,
+    ) -> Self {
+        Self { session_id, run: Some(Box::pin(run)), outlet, ready: VecDeque::new(), observer: None }
+    }
+
+    /// The same, with its end reported.
+    pub(crate) fn observed(self, observer: RunObserver) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// The session, which every end of the stream names.
@@ -36,12 +59,66 @@ impl ChunkStream {
         }
         directory.finish()
     }
+
+    /// Waits for chunks, and adds all that are there; false after the last.
+    pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Chunk>) -> bool {
+        let Some(first) = self.next().await else { return false };
+        batch.push(first);
+        while let Some(chunk) = self.take() {
+            batch.push(chunk);
+        }
+        true
+    }
+
+    /// The next chunk that is there.
+    fn take(&mut self) -> Option<Chunk> {
+        let chunk = self.ready.pop_front()?;
+        if let Some(observer) = &mut self.observer {
+            observer.look(&chunk);
+        }
+        Some(chunk)
+    }
 }
 
 impl Stream for ChunkStream {
     type Item = Chunk;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Chunk>> {
-        self.chunks.as_mut().poll_next(context)
+        let stream = &mut *self;
+        loop {
+            if let Some(chunk) = stream.take() {
+                return Poll::Ready(Some(chunk));
+            }
+            let Some(run) = &mut stream.run else { return Poll::Ready(None) };
+            let is_over = run.as_mut().poll(context).is_ready();
+            stream.outlet.move_to(&mut stream.ready);
+            if is_over {
+                stream.run = None;
+            } else if stream.ready.is_empty() {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl Outlet {
+    pub(crate) fn push(&self, chunk: Chunk) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
+    }
+
+    /// Swaps memory with `ready`, which is empty.
+    fn move_to(&self, ready: &mut VecDeque<Chunk>) {
+        std::mem::swap(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), ready);
+    }
+}
+
+impl Extend<Chunk> for Outlet {
+    fn extend<T: IntoIterator<Item = Chunk>>(&mut self, chunks: T) {
+        let mut chunks = chunks.into_iter();
+        if let Some(first) = chunks.next() {
+            let mut ready = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            ready.push_back(first);
+            ready.extend(chunks);
+        }
     }
 }

@@ -1,53 +1,27 @@
 //! The ends of runs.
 
-use std::{
-    pin::Pin,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::sync::Arc;
 
 use cog_json::{Node, Value};
 use cog_module::Module;
-use cog_spec::{Chunk, Envelope, Usage};
-use futures_core::Stream;
-use futures_util::StreamExt as _;
+use cog_spec::{Chunk, ErrorBody, Usage};
 
 use super::{Ended, Observer, RunOutcome};
-use crate::ChunkStream;
 
-/// A run whose end is told: its last chunk, or that it was refused before the provider was asked.
-pub(crate) fn observed(
-    run: Result<ChunkStream, Box<Envelope>>,
-    module: &Arc<Module>,
-    observer: &Arc<dyn Observer>,
-) -> Result<ChunkStream, Box<Envelope>> {
-    match run {
-        Ok(chunks) => Ok(watched(chunks, Arc::clone(module), Arc::clone(observer))),
-        Err(refused) => {
-            if let Some(error) = refused.error() {
-                let module = &module.manifest.name;
-                let outcome = RunOutcome::Failed(&error.code);
-                observer.ended(&Ended {
-                    module,
-                    outcome,
-                    usage: None,
-                    attempts: 0,
-                    repairs: 0,
-                    fallbacks: &[],
-                });
-            }
-            Err(refused)
-        }
-    }
+/// Reports a run that was refused before the provider was called.
+pub(crate) fn refused(error: &ErrorBody, module: &Module, observer: &dyn Observer) {
+    observer.ended(&Ended {
+        module: &module.manifest.name,
+        outcome: RunOutcome::Failed(&error.code),
+        usage: None,
+        attempts: 0,
+        repairs: 0,
+        fallbacks: &[],
+    });
 }
 
-fn watched(chunks: ChunkStream, module: Arc<Module>, observer: Arc<dyn Observer>) -> ChunkStream {
-    let session_id = chunks.session_id().to_owned();
-    ChunkStream::new(session_id, Watched { chunks, module, observer, meta: None, has_ended: false })
-}
-
-struct Watched {
-    chunks: ChunkStream,
+/// Reports the end of one run.
+pub(crate) struct RunObserver {
     module: Arc<Module>,
     observer: Arc<dyn Observer>,
     /// The last that was told of the meta before the end (ruling R42): of a failure there is no other.
@@ -55,8 +29,13 @@ struct Watched {
     has_ended: bool,
 }
 
-impl Watched {
-    fn look(&mut self, chunk: &Chunk) {
+impl RunObserver {
+    pub(crate) fn new(module: &Arc<Module>, observer: &Arc<dyn Observer>) -> Self {
+        Self { module: Arc::clone(module), observer: Arc::clone(observer), meta: None, has_ended: false }
+    }
+
+    /// Looks at the next chunk of the run.
+    pub(crate) fn look(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Snapshot { field: Some(field), data, .. } if field == "meta" => {
                 self.meta = Some(data.clone());
@@ -90,23 +69,11 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for RunObserver {
     fn drop(&mut self) {
         if !self.has_ended {
             self.tell_unanswered(RunOutcome::Dropped);
         }
-    }
-}
-
-impl Stream for Watched {
-    type Item = Chunk;
-
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Chunk>> {
-        let polled = self.chunks.poll_next_unpin(context);
-        if let Poll::Ready(Some(chunk)) = &polled {
-            self.look(chunk);
-        }
-        polled
     }
 }
 

@@ -161,8 +161,11 @@ impl Log {
     /// A medium in an answer is told twice within a moment, in its place and at the end. So that its readers need not be
     /// faster than that, what is as large leaves room for as much again.
     pub(crate) fn bound(&mut self, limit: usize) {
-        let limit = limit + self.newest_medium() * 4;
         if self.bytes() <= limit || self.marks.len() < 3 {
+            return;
+        }
+        let limit = limit + self.newest_medium() * 4;
+        if self.bytes() <= limit {
             return;
         }
         let meta = self.end_before(1);

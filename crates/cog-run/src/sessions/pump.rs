@@ -3,7 +3,6 @@
 use std::{any::Any, sync::Arc};
 
 use cog_spec::{Chunk, Code, ErrorBody};
-use futures_util::StreamExt as _;
 
 use super::{shared::Shared, store::SessionStore};
 use crate::{CancelReason, ChunkStream};
@@ -23,14 +22,19 @@ impl Pump {
         Self { shelf, session, slot: Some(slot), has_ended: false }
     }
 
-    /// Writes the chunks into the log as they come.
+    /// Writes the chunks into the log as they come; those that come together, together.
     pub(crate) async fn run(mut self, mut chunks: ChunkStream) {
-        while let Some(chunk) = chunks.next().await {
-            if chunk.is_end() {
-                drop(chunks); // and with it what is left of the call
-                return self.end(&chunk);
+        let mut batch = Vec::new();
+        while chunks.next_batch(&mut batch).await {
+            let end = batch.pop_if(|last| last.is_end());
+            if !batch.is_empty() {
+                self.shelf.write(&self.session, &batch);
+                batch.clear();
             }
-            self.shelf.write(&self.session, &chunk);
+            if let Some(end) = end {
+                drop(chunks); // and with it what is left of the call
+                return self.end(&end);
+            }
         }
         self.fail(defect("the run ended without an end"));
     }

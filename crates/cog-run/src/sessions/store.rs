@@ -117,13 +117,15 @@ impl SessionStore {
         table.sessions.get(id).filter(|session| session.owner == owner).cloned()
     }
 
-    /// Writes a chunk of a run that goes on.
-    pub(crate) fn write(&self, session: &Arc<Shared>, chunk: &Chunk) {
+    /// Writes chunks of a run that goes on.
+    pub(crate) fn write(&self, session: &Arc<Shared>, chunks: &[Chunk]) {
         let mut state = session.lock();
-        if matches!(chunk, Chunk::Meta { .. }) && state.log.end() > 0 {
-            return; // the run of a resumed session begins with one; each reader was given its own
+        for chunk in chunks {
+            // The run of a resumed session begins with a meta chunk; each reader was given its own.
+            if !matches!(chunk, Chunk::Meta { .. }) || state.log.end() == 0 {
+                state.log.push(chunk);
+            }
         }
-        state.log.push(chunk);
         state.log.bound(self.settings.session_bytes);
         self.recount(&mut state);
         let told = state.told();
