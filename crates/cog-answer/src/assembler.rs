@@ -61,7 +61,7 @@ impl Assembler {
             Chunk::Meta { session_id: rules.session_id.clone(), meta, resume_from_seq: rules.resume_from };
         let model = rules.runtime.model.clone();
         let reply = Reply::new(&rules);
-        let outbox = rules.resume_from.map_or_else(Outbox::default, Outbox::resumed);
+        let outbox = Outbox::new(&rules);
         (Self { rules, reply, attempt: 1, spent: None, model, media_warnings: Vec::new(), outbox }, first)
     }
 

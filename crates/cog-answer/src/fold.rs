@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use cog_json::Value;
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, Meta, Outcome};
 
@@ -12,10 +14,18 @@ pub fn fold(chunks: impl IntoIterator<Item = Chunk>) -> Envelope {
     directory.finish()
 }
 
-/// Folds chunks one by one. Deltas and snapshots may come in any order; their numbers put them right (SPEC 3.2.3).
+/// Folds chunks one by one. Deltas and snapshots may come in any order; their numbers put them right (SPEC 3.2.3), and
+/// one that comes again counts once.
 #[derive(Debug, Default)]
 pub struct ChunkDirectory {
-    numbered: Vec<Chunk>,
+    /// What the chunks up to `applied` give.
+    image: DataAccumulator,
+    /// The number of the last chunk that was applied.
+    applied: u64,
+    /// Chunks that came before one of a lower number.
+    early: BTreeMap<u64, Chunk>,
+    /// The last meta snapshot by its number.
+    meta: Option<(u64, Value)>,
     end: Option<Chunk>,
 }
 
@@ -30,11 +40,38 @@ impl ChunkDirectory {
         if self.end.is_some() {
             return;
         }
-        if chunk.is_end() {
-            self.end = Some(chunk);
-        } else if chunk.seq().is_some() {
-            self.numbered.push(chunk);
+        match chunk.seq() {
+            _ if chunk.is_end() => self.end = Some(chunk),
+            Some(seq) => self.add(seq, chunk),
+            None => {
+                if let Chunk::Meta { resume_from_seq: Some(seq), .. } = chunk {
+                    self.applied = self.applied.max(seq);
+                }
+            }
         }
+    }
+
+    /// MediaCapabilities a numbered chunk. It is applied as soon as those before it are.
+    fn add(&mut self, seq: u64, chunk: Chunk) {
+        if let Chunk::Snapshot { field: Some(field), data, .. } = &chunk
+            && field == "meta"
+            && self.meta.as_ref().is_none_or(|(before, _)| *before < seq)
+        {
+            self.meta = Some((seq, data.clone()));
+        }
+        if seq > self.applied + 1 {
+            self.early.entry(seq).or_insert(chunk);
+        } else if seq == self.applied + 1 {
+            self.apply(seq, &chunk);
+            while let Some(next) = self.early.remove(&(self.applied + 1)) {
+                self.apply(self.applied + 1, &next);
+            }
+        }
+    }
+
+    fn apply(&mut self, seq: u64, chunk: &Chunk) {
+        self.image.apply(chunk);
+        self.applied = seq;
     }
 
     /// Whether the end was there.
@@ -54,35 +91,20 @@ impl ChunkDirectory {
                 Envelope { warnings, ..self.failure(error, partial_data) }
             }
             _ => {
-                let image = self.image();
-                let partial_data = image.into_data().map(Value::from);
+                for (seq, chunk) in std::mem::take(&mut self.early) {
+                    self.apply(seq, &chunk);
+                }
+                let partial_data = std::mem::take(&mut self.image).into_data().map(Value::from);
                 self.failure(error::interrupted(), partial_data)
             }
         }
     }
 
     fn failure(&mut self, error: ErrorBody, partial_data: Option<Value>) -> Envelope {
-        let meta = self.last_meta().unwrap_or_else(|| Meta::of_failure(&error.message));
+        let meta = self.meta.take().and_then(|(_, meta)| meta::read(meta.node()));
+        let meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
         let outcome = Outcome::Failure { error, partial_data };
         Envelope { meta, outcome, warnings: Vec::new(), emitted_context: None }
-    }
-
-    /// The last meta that a snapshot told (ruling R43).
-    fn last_meta(&self) -> Option<Meta> {
-        let metas = self.numbered.iter().filter_map(|chunk| match chunk {
-            Chunk::Snapshot { seq, field: Some(field), data } if field == "meta" => Some((*seq, data)),
-            _ => None,
-        });
-        meta::read(metas.max_by_key(|(seq, _)| *seq)?.1.node())
-    }
-
-    fn image(&mut self) -> DataAccumulator {
-        self.numbered.sort_by_key(Chunk::seq);
-        let mut image = DataAccumulator::default();
-        for chunk in &self.numbered {
-            image.apply(chunk);
-        }
-        image
     }
 }
 

@@ -27,12 +27,15 @@ pub(crate) struct Listener {
 enum Teller {
     Deltas(Box<Deltas>),
     Drafts(Drafts),
+    /// Not at all: no one reads it.
+    Silent,
 }
 
 impl Listener {
     pub(crate) fn new(rules: &AnswerRules) -> Self {
         let holds_nulls = rules.asked == Dialect::OpenAiStrict;
         let teller = match rules.response.chunk_type {
+            _ if !rules.watch => Teller::Silent,
             ChunkType::Delta => {
                 Teller::Deltas(Box::new(Deltas::new(rules.response.buffer_size, holds_nulls)))
             }
@@ -52,12 +55,18 @@ impl Listener {
             return self.begin_anew(rules, doubted, out);
         }
         self.recognizer.note(event);
+        let is_silent = matches!(self.teller, Teller::Silent);
+        if is_silent && self.watch.is_none() {
+            return;
+        }
         match (self.recognizer.shape(), event.path.first()) {
             (Some(Shape::Bare), _) => self.hear_data(rules, &place::below_data(event.path), event, out),
             (Some(Shape::Envelope { ok: true }), Some(Segment::Key("data"))) => {
                 self.hear_data(rules, event.path, event, out);
             }
-            (Some(Shape::Envelope { .. }), Some(Segment::Key("meta"))) if event.path.depth() == 1 => {
+            (Some(Shape::Envelope { .. }), Some(Segment::Key("meta")))
+                if event.path.depth() == 1 && !is_silent =>
+            {
                 hear_meta(rules, event, out);
             }
             _ => {}
@@ -67,6 +76,7 @@ impl Listener {
     /// A piece of the reply was read: gives what is due.
     pub(crate) fn settle(&mut self, root: Option<Node<'_>>, bytes: usize, now: Duration, out: &mut Outbox) {
         match &mut self.teller {
+            Teller::Silent => {}
             Teller::Deltas(deltas) => deltas.settle(now, out),
             Teller::Drafts(drafts) => {
                 if let Some(draft) = root.and_then(|root| self.recognizer.draft(root)) {
@@ -79,6 +89,7 @@ impl Listener {
     /// The reply ends before its data do: gives what is held back.
     pub(crate) fn flush(&mut self, root: Option<Node<'_>>, out: &mut Outbox) {
         match &mut self.teller {
+            Teller::Silent => {}
             Teller::Deltas(deltas) => deltas.flush(out),
             Teller::Drafts(drafts) => {
                 if let Some(draft) = root.and_then(|root| self.recognizer.draft(root)) {
@@ -92,7 +103,7 @@ impl Listener {
     pub(crate) fn due(&self) -> Option<Duration> {
         match &self.teller {
             Teller::Deltas(deltas) => deltas.due(),
-            Teller::Drafts(_) => None,
+            Teller::Drafts(_) | Teller::Silent => None,
         }
     }
 
@@ -111,6 +122,7 @@ impl Listener {
         match self.teller {
             Teller::Deltas(deltas) => deltas.conclude(data, changed, was_heard, out),
             Teller::Drafts(drafts) => drafts.conclude(data, out),
+            Teller::Silent => {}
         }
     }
 
@@ -120,6 +132,7 @@ impl Listener {
         let has_told = match &self.teller {
             Teller::Deltas(deltas) => deltas.has_told(),
             Teller::Drafts(drafts) => drafts.has_told(),
+            Teller::Silent => false,
         };
         let has_told = has_told || self.watch.as_ref().is_some_and(Watch::has_told);
         let is_lost = !doubted && !self.reasons_to_stop().is_empty();

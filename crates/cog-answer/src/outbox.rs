@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use cog_json::Value;
 use cog_spec::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 
-use crate::RecoveryOffer;
+use crate::{AnswerRules, RecoveryOffer};
 
 /// More violations of one reply than this are not told while it arrives; the check at the end tells them all.
 const MAX_TOLD: usize = 64;
@@ -17,15 +17,20 @@ pub(crate) struct Outbox {
     last_seq: u64,
     last_checkpoint: Option<Checkpoint>,
     chunks: Vec<Chunk>,
+    /// Only what the envelope is made of leaves.
+    is_silent: bool,
     /// Path and rule of the violations that were told of this attempt.
     told: HashSet<(String, String)>,
 }
 
 impl Outbox {
-    /// The outbox of a stream that goes on after `last_seq`: what was told before is taken back.
-    pub(crate) fn resumed(last_seq: u64) -> Self {
-        let mut outbox = Self { last_seq, ..Self::default() };
-        outbox.take_back();
+    /// The outbox of a run. That of a stream which is resumed takes back what was told before.
+    pub(crate) fn new(rules: &AnswerRules) -> Self {
+        let mut outbox = Self { is_silent: !rules.watch, ..Self::default() };
+        if let Some(last_seq) = rules.resume_from {
+            outbox.last_seq = last_seq;
+            outbox.take_back();
+        }
         outbox
     }
 
@@ -57,6 +62,9 @@ impl Outbox {
 
     /// A value that replaces what stood at `field`; `data` itself carries no field (SPEC 3.2.1).
     pub(crate) fn snapshot(&mut self, field: &str, data: Value) {
+        if self.is_silent && field != "meta" {
+            return;
+        }
         let seq = self.next_seq();
         let field = (field != "data").then(|| field.to_owned());
         self.chunks.push(Chunk::Snapshot { seq, field, data });
@@ -67,7 +75,7 @@ impl Outbox {
     pub(crate) fn violation(&mut self, violation: ViolationNote) -> bool {
         let is_new =
             self.told.len() < MAX_TOLD && self.told.insert((violation.path.clone(), violation.rule.clone()));
-        if is_new {
+        if is_new && !self.is_silent {
             self.chunks.push(Chunk::Progress(progress(violation)));
         }
         is_new

@@ -209,10 +209,34 @@ proptest! {
         rules.resume_from = resume_from;
         let reason = is_finished.then_some(FinishReason::Stop);
         let live = envelope(fold(chunks(&rules, &text, piece, reason.clone())));
-        rules.watch = false;
-        prop_assert_eq!(&envelope(fold(chunks(&rules, &text, piece, reason))), &live);
         let attempts = live["meta"]["attempts"].as_u64().unwrap_or(1);
         prop_assert!(attempts == 1 || (on_violation == OnViolation::Retry && attempts == 3), "{attempts}");
+    }
+
+    /// Where no one reads along, the envelope is the same, however the reply ends and wherever it is cut.
+    #[test]
+    fn a_silent_run_gives_the_envelope_of_the_stream(
+        setup in any_setup(),
+        text in reply_text(),
+        (piece, cut) in (1..20_usize, prop_oneof![Just(1.0), 0.0..1.0_f64]),
+        on_violation in prop::sample::select(vec![OnViolation::Report, OnViolation::Abort, OnViolation::Retry]),
+        reason in prop::option::of(prop::sample::select(vec![
+            FinishReason::Stop,
+            FinishReason::Stop,
+            FinishReason::Length,
+            FinishReason::ContentFilter,
+            FinishReason::Refusal(Some("No.".to_owned())),
+        ])),
+    ) {
+        let mut rules = setup.rules();
+        rules.response.on_violation = on_violation;
+        rules.response.max_attempts = 2;
+        let text = &text[..text.floor_char_boundary((text.len() as f64 * cut) as usize)];
+        let live = envelope(fold(chunks(&rules, text, piece, reason.clone())));
+        rules.watch = false;
+        let silent = run(&rules, text, piece, reason);
+        prop_assert!(silent.len() <= 3, "the first chunk, the meta of a failure, the end: {silent:?}");
+        prop_assert_eq!(envelope(fold(silent)), live);
     }
 
     /// A reply that is cut anywhere is no answer, and what is given of it was in it.

@@ -22,9 +22,9 @@ pub struct AnswerRules {
     pub asked: Dialect,
     /// Any repair is a violation (ruling R26).
     pub strict: bool,
-    /// Values are checked when they are complete, and violations told while the answer arrives (rulings R48,
-    /// R49). Where `response.on_violation` is abort or retry they always are; where nobody reads the chunks, this
-    /// may be off.
+    /// Someone reads the chunks as they come. Otherwise only those are built that the envelope is made of: the last,
+    /// and the meta of a failure. Values are then checked as they become complete only where `response.on_violation`
+    /// is abort or retry (ruling R48, R49).
     pub watch: bool,
     /// What the runtime knows of the run already: the model it asks, the trace, the media.
     pub runtime: RuntimeMeta,

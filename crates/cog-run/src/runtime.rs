@@ -108,7 +108,7 @@ impl Runtime {
     ) -> Result<impl Future<Output = Envelope> + Send + use<>, Box<Envelope>> {
         let mut run = pipeline::prepare(&self.shared, module, input, &options);
         if let Ok(run) = &mut run {
-            // Nobody reads what is told on the way.
+            // No one reads the chunks before the last.
             run.rules.watch = false;
         }
         Ok(self.begin(module, run)?.fold())

@@ -147,6 +147,59 @@ fn nulls_of_a_strict_dialect_are_members_left_out() {
 }
 
 #[test]
+fn snapshots_are_sent_when_the_data_have_grown_and_time_has_passed() {
+    let mut rules = plain();
+    rules.response.chunk_type = ChunkType::Snapshot;
+    let (mut assembler, _) = Assembler::new(rules);
+    let mut sent = |text: &str, at: u64| {
+        let (mut out, text) = (Vec::new(), ModelEvent::Text(text.to_owned()));
+        assembler.event(text, Duration::from_millis(at), &mut out);
+        out.iter().filter(|chunk| matches!(chunk, Chunk::Snapshot { field: None, .. })).count()
+    };
+    assert_eq!(sent(r#"{"ok": true, "data": {"result": "rrrrrrrr"#, 0), 1);
+    assert_eq!(sent("rrrrrrrrrrrrrrrrrrrr", 49), 0, "grown, and too soon");
+    assert_eq!(sent("", 50), 1, "grown before, and now it is time");
+    assert_eq!(sent("rrrr", 200), 0, "time enough, and hardly grown");
+    assert_eq!(sent("rrrrrrrrrrrrrrrr", 201), 1);
+}
+
+#[test]
+fn a_withdrawn_draft_leaves_no_checkpoint_to_resume_from() {
+    let mut rules = plain();
+    rules.recovery = Some(crate::RecoveryOffer { retry_after_ms: 1, max_retries: 1 });
+    let (mut assembler, _) = Assembler::new(rules);
+    let mut out = Vec::new();
+    let draft = format!("Perhaps {}", reply(json!({})));
+    assembler.event(ModelEvent::Text(draft), Duration::ZERO, &mut out);
+    let offered = |chunk: &Chunk| matches!(chunk, Chunk::Delta { checkpoint: Some(_), .. });
+    assert!(out.iter().any(offered));
+    assembler.event(
+        ModelEvent::Text("\n</think>\n{\"ok\": true, \"data\": {".to_owned()),
+        Duration::ZERO,
+        &mut out,
+    );
+    assembler.fail(ErrorBody::new(Code::StreamInterrupted, "Gone"), Duration::ZERO, &mut out);
+    let Some(Chunk::Error { recovery: Some(recovery), .. }) = out.last() else { panic!("{:?}", out.last()) };
+    assert_eq!(recovery.last_checkpoint, None);
+}
+
+#[test]
+fn chunks_of_an_interrupted_stream_fold_in_the_order_of_their_numbers() {
+    let text = reply(json!({ "data": { "rationale": "one two three", "list": [1, 2, 3] } })).to_string();
+    let chunks = chunks(&plain(), &text, 3, Some(FinishReason::Stop));
+    let (_, begun) = chunks.split_last().unwrap();
+    let in_order = fold(begun.iter().cloned());
+    let mut turned = begun.to_vec();
+    turned.reverse();
+    assert_eq!(fold(turned.clone()), in_order);
+    turned.sort_by_key(|chunk| chunk.seq().map(|seq| (seq % 3, seq)));
+    assert_eq!(fold(turned.clone()), in_order);
+    turned.extend(begun.iter().cloned());
+    assert_eq!(fold(turned), in_order, "what comes twice counts once");
+    assert_eq!(envelope(in_order)["partial_data"]["list"], json!([1, 2, 3]));
+}
+
+#[test]
 fn a_violation_is_told_when_the_value_is_complete() {
     let text = reply(json!({ "data": { "result": 7 } })).to_string();
     let told = told(&plain(), &text, 1);
@@ -238,6 +291,27 @@ fn another_provider_answers_by_its_own_name_and_dialect() {
     let envelope = fold(out);
     assert_eq!(envelope.meta.runtime.model.as_deref(), Some("anthropic/claude"));
     assert_eq!(envelope.meta.runtime.fallbacks, [failed]);
+}
+
+#[test]
+fn another_provider_is_read_in_its_own_dialect() {
+    let schema = schema(json!({ "note": { "type": "string" } }));
+    let text = reply(json!({ "data": { "note": null } })).to_string();
+    for (dialect, is_ok) in [(Dialect::OpenAiStrict, true), (Dialect::Prompt, false)] {
+        let mut rules = rules(manifest(Tier::Decision), &schema);
+        rules.asked = if is_ok { Dialect::Prompt } else { Dialect::OpenAiStrict };
+        let (mut assembler, first) = Assembler::new(rules);
+        let mut out = vec![first];
+        let failed =
+            Fallback { provider: "a".to_owned(), code: Code::RateLimited, message: "slow".to_owned() };
+        assembler.turn_to("b", "m", dialect, failed);
+        for event in [ModelEvent::Text(text.clone()), ModelEvent::Finished(FinishReason::Stop)] {
+            assembler.event(event, Duration::ZERO, &mut out);
+        }
+        assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
+        assert_eq!(out.iter().any(|chunk| matches!(chunk, Chunk::Progress(_))), !is_ok, "{dialect:?}");
+        assert_eq!(fold(out).is_ok(), is_ok, "{dialect:?}");
+    }
 }
 
 #[test]
