@@ -76,9 +76,9 @@ impl ToJson for Head<'_> {
             w.key("headers");
             let auth = self.request.auth.as_ref().map(|(name, _)| (*name, "***".to_owned()));
             pairs(w, self.request.headers.iter().chain(&auth));
-            match Value::parse(&self.request.body) {
+            match Value::parse_bytes(&self.request.body) {
                 Ok(body) => w.field("body", &body),
-                Err(_) => w.field("body", &self.request.body),
+                Err(_) => w.field("body", &*String::from_utf8_lossy(&self.request.body)),
             };
             w.field("status", &self.status);
             w.key("reply_headers");
@@ -115,7 +115,7 @@ impl Recorded {
         let headers = node.get("reply_headers")?;
         let header = |name: &'static str| Some((name, headers.get(name)?.as_str()?.to_owned()));
         Some(Self {
-            key: Key::new(node.get("path")?.as_str()?, &body),
+            key: Key::new(node.get("path")?.as_str()?, body.as_bytes()),
             status: u16::try_from(node.get("status")?.as_u64()?).ok()?,
             headers: KEPT_HEADERS.into_iter().filter_map(header).collect(),
         })
@@ -132,9 +132,9 @@ struct Key {
 }
 
 impl Key {
-    fn new(path: &str, body: &str) -> Self {
+    fn new(path: &str, body: &[u8]) -> Self {
         let endpoint = path.rsplit('/').next().unwrap_or_default().to_owned();
-        let hash = Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = Sha256::digest(body).iter().map(|byte| format!("{byte:02x}")).collect();
         Self { endpoint, hash }
     }
 }

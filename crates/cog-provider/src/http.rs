@@ -4,11 +4,13 @@ mod backoff;
 mod call;
 mod client;
 mod connect_error;
+mod direct;
 mod error;
 mod redact;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use cog_spec::{Dialect, Modality, Secret};
 
 use crate::{
@@ -113,7 +115,7 @@ impl HttpProvider {
         let mut headers = vec![("accept", "application/json".to_owned())];
         headers.extend(protocol.headers());
         let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
-        let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: String::new() };
+        let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: Bytes::new() };
         let body = self.call(wire, String::new(), Some(LISTING)).body().await?;
         Ok(protocol.models(body.node()))
     }

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use cog_harmony::Conversation;
 use cog_json::{ToJson, Writer};
 use cog_spec::{Code, Dialect, Generation, Modality};
@@ -64,8 +65,8 @@ pub struct WireRequest {
     pub headers: Vec<(&'static str, String)>,
     /// The header that will carry the key, and what will stand in it: `Bearer $OPENAI_API_KEY`.
     pub auth: Option<(&'static str, String)>,
-    /// The body, JSON; empty for `GET`.
-    pub body: String,
+    /// The body, JSON; empty for `GET`. A clone shares it.
+    pub body: Bytes,
 }
 
 /// For people: `cog render` shows this. The key is shown as the name of its variable.
@@ -80,7 +81,7 @@ impl ToJson for WireRequest {
                     w.field(name, value);
                 }
             });
-            if let Ok(body) = cog_json::Value::parse(&self.body) {
+            if let Ok(body) = cog_json::Value::parse_bytes(&self.body) {
                 w.field("body", &body);
             }
         });

@@ -38,7 +38,9 @@ impl ChunkStream {
         outlet: Outlet,
         run: impl Future<Output = ()> + Send + 'static,
     ) -> Self {
-        Self { session_id, run: Some(Box::pin(run)), outlet, ready: VecDeque::new(), observer: None }
+        let mut ready = VecDeque::new();
+        outlet.move_to(&mut ready); // what is there already comes first, whatever becomes of the run
+        Self { session_id, run: Some(Box::pin(run)), outlet, ready, observer: None }
     }
 
     /// The same, with its end reported.

@@ -2,7 +2,13 @@ use super::*;
 
 fn request(url: &str, body: &str) -> WireRequest {
     let auth = Some(("authorization", "Bearer $OPENAI_API_KEY".to_owned()));
-    WireRequest { method: "POST", url: url.to_owned(), headers: Vec::new(), auth, body: body.to_owned() }
+    WireRequest {
+        method: "POST",
+        url: url.to_owned(),
+        headers: Vec::new(),
+        auth,
+        body: body.to_owned().into(),
+    }
 }
 
 #[test]
@@ -29,10 +35,10 @@ fn an_address_without_a_path_has_the_root_path() {
 
 #[test]
 fn requests_are_equal_by_body_and_end_of_path() {
-    let key = Key::new("http://host/v1/chat/completions", "");
+    let key = Key::new("http://host/v1/chat/completions", b"");
     assert_eq!(key.endpoint, "completions");
     assert_eq!(key.hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    assert_eq!(key, Key::new("/proxy/openai/chat/completions", ""));
-    assert_ne!(key, Key::new("/v1/chat/completions", "{}"));
-    assert_ne!(Key::new("/models/a:stream", ""), Key::new("/models/b:stream", ""));
+    assert_eq!(key, Key::new("/proxy/openai/chat/completions", b""));
+    assert_ne!(key, Key::new("/v1/chat/completions", b"{}"));
+    assert_ne!(Key::new("/models/a:stream", b""), Key::new("/models/b:stream", b""));
 }

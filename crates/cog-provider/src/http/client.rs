@@ -2,15 +2,24 @@
 
 use std::{error::Error, sync::OnceLock, time::Duration};
 
+use bytes::Bytes;
 use cog_spec::Secret;
-use futures_util::{StreamExt, TryStreamExt};
-use reqwest::{Url, header::HeaderValue, redirect};
+use futures_util::TryStreamExt;
+use http_body_util::Full;
+use reqwest::{
+    StatusCode, Url,
+    header::{self, HeaderMap, HeaderValue},
+    redirect,
+};
 
+use super::direct::Direct;
 use crate::{
     ConnectErrorKind, WireRequest,
-    transport::{KEPT_HEADERS, Sending, Transport, TransportError, WireReply},
+    transport::{KEPT_HEADERS, Pieces, Sending, Transport, TransportError, WireReply},
     vendors::Auth,
 };
+
+const USER_AGENT: &str = concat!("cog/", env!("CARGO_PKG_VERSION"));
 
 /// Sends over the network, with the key.
 pub(super) struct Client {
@@ -18,6 +27,8 @@ pub(super) struct Client {
     connect: Duration,
     plain: bool,
     local: bool,
+    /// For plain HTTP to this machine.
+    direct: Option<Direct>,
     http: OnceLock<Result<reqwest::Client, TransportError>>,
 }
 
@@ -26,7 +37,10 @@ impl Client {
         let url = Url::parse(base_url).ok();
         let plain = url.as_ref().is_some_and(|url| url.scheme() == "http");
         let local = url.as_ref().and_then(Url::host_str).is_some_and(is_local);
-        Self { auth, connect, plain, local, http: OnceLock::new() }
+        let direct = url
+            .filter(|_| plain && local)
+            .and_then(|url| Some(Direct::new(url.host_str()?, url.port_or_known_default()?, connect)));
+        Self { auth, connect, plain, local, direct, http: OnceLock::new() }
     }
 
     /// Built at the first question: loading certificates takes longer than all the rest of a short run,
@@ -39,7 +53,7 @@ impl Client {
     #[expect(clippy::disallowed_methods, reason = "this is the one client for addresses of the operator")]
     fn build(&self) -> reqwest::Result<reqwest::Client> {
         let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("cog/", env!("CARGO_PKG_VERSION")))
+            .user_agent(USER_AGENT)
             .connect_timeout(self.connect)
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never());
@@ -52,8 +66,11 @@ impl Client {
         builder.build()
     }
 
-    fn request(&self, request: &WireRequest) -> Result<reqwest::RequestBuilder, TransportError> {
-        let http = self.http()?;
+    fn request(
+        &self,
+        http: &reqwest::Client,
+        request: &WireRequest,
+    ) -> Result<reqwest::Request, TransportError> {
         let mut builder = match request.method {
             "GET" => http.get(&request.url),
             _ => http.post(&request.url).body(request.body.clone()),
@@ -61,29 +78,61 @@ impl Client {
         for (name, value) in &request.headers {
             builder = builder.header(*name, value);
         }
-        if let Some((auth, key)) = &self.auth {
-            let (name, value) = auth.header(key.expose());
-            let mut value = HeaderValue::try_from(value).map_err(|_| TransportError::BadKey)?;
-            value.set_sensitive(true);
+        if let Some((name, value)) = self.key_header()? {
             builder = builder.header(name, value);
         }
-        Ok(builder)
+        builder.build().map_err(|error| failed(&error))
     }
+
+    /// The same, for a connection of our own.
+    fn direct_request(&self, request: &WireRequest) -> Result<hyper::Request<Full<Bytes>>, TransportError> {
+        let unsound =
+            |error: &dyn Error| TransportError::Connect { message: root_cause(error), obstacle: None };
+        let url = Url::parse(&request.url).map_err(|error| unsound(&error))?;
+        let host = url.host_str().unwrap_or_default();
+        let mut builder = hyper::Request::builder()
+            .method(request.method)
+            .uri(url.query().map_or(url.path().to_owned(), |query| format!("{}?{query}", url.path())))
+            .header(header::HOST, url.port().map_or(host.to_owned(), |port| format!("{host}:{port}")))
+            .header(header::USER_AGENT, USER_AGENT)
+            .header(header::ACCEPT, "*/*");
+        for (name, value) in &request.headers {
+            builder = builder.header(*name, value);
+        }
+        if let Some((name, value)) = self.key_header()? {
+            builder = builder.header(name, value);
+        }
+        let body = if request.method == "GET" { Bytes::new() } else { request.body.clone() };
+        builder.body(Full::new(body)).map_err(|error| unsound(&error))
+    }
+
+    fn key_header(&self) -> Result<Option<(&'static str, HeaderValue)>, TransportError> {
+        let Some((auth, key)) = &self.auth else { return Ok(None) };
+        let (name, value) = auth.header(key.expose());
+        let mut value = HeaderValue::try_from(value).map_err(|_| TransportError::BadKey)?;
+        value.set_sensitive(true);
+        Ok(Some((name, value)))
+    }
+}
+
+fn wire_reply(status: StatusCode, headers: &HeaderMap, pieces: Pieces) -> WireReply {
+    let header = |name: &'static str| Some((name, headers.get(name)?.to_str().ok()?.to_owned()));
+    let headers = KEPT_HEADERS.into_iter().filter_map(header).collect();
+    WireReply { status: status.as_u16(), headers, pieces }
 }
 
 impl Transport for Client {
     fn send<'a>(&'a self, request: &'a WireRequest) -> Sending<'a> {
         Box::pin(async move {
-            let reply = self.request(request)?.send().await.map_err(|error| failed(&error))?;
-            let header = |name: &'static str| {
-                let value = reply.headers().get(name)?.to_str().ok()?;
-                Some((name, value.to_owned()))
-            };
-            let headers = KEPT_HEADERS.into_iter().filter_map(header).collect();
-            let status = reply.status().as_u16();
-            let pieces =
-                reply.bytes_stream().map_err(|error| TransportError::Broken(root_cause(&error))).boxed();
-            Ok(WireReply { status, headers, pieces })
+            if let Some(direct) = &self.direct {
+                let (head, body) = direct.send(self.direct_request(request)?).await?.into_parts();
+                return Ok(wire_reply(head.status, &head.headers, Box::pin(body)));
+            }
+            let http = self.http()?;
+            let reply = http.execute(self.request(http, request)?).await.map_err(|error| failed(&error))?;
+            let (status, headers) = (reply.status(), reply.headers().clone());
+            let pieces = reply.bytes_stream().map_err(|error| TransportError::Broken(root_cause(&error)));
+            Ok(wire_reply(status, &headers, Box::pin(pieces)))
         })
     }
 }
@@ -98,7 +147,7 @@ fn failed(error: &reqwest::Error) -> TransportError {
 }
 
 /// The last cause is the one that says something: `connection refused`, not `error sending request`.
-fn root_cause(error: &dyn Error) -> String {
+pub(super) fn root_cause(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;

@@ -18,7 +18,7 @@ pub(crate) fn post(url: String, streams: bool, members: impl FnOnce(&mut Writer<
         url,
         headers: vec![("content-type", "application/json".to_owned()), ("accept", accept.to_owned())],
         auth: None,
-        body,
+        body: body.into(),
     }
 }
 

@@ -67,8 +67,8 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
     for (name, value) in request.headers.iter().chain(&request.auth) {
         text += &format!("{}: {value}\n", paint.name(name));
     }
-    let body = Value::parse(&request.body).map_or_else(
-        |_| request.body.clone(),
+    let body = Value::parse_bytes(&request.body).map_or_else(
+        |_| String::from_utf8_lossy(&request.body).into_owned(),
         |body| {
             let mut pretty = String::new();
             body.node().write_pretty(&mut pretty);
