@@ -214,3 +214,6 @@ impl Drop for Body {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
