@@ -15,7 +15,8 @@ use cog_spec::Code;
 use crate::contract::Contract;
 use crate::engine::EngineError;
 use crate::finding::{Finding, findings, found};
-use crate::violation::{Violation, path_of, rooted};
+use crate::locate::Locator;
+use crate::violation::{Violation, rooted};
 
 pub use self::data::{CustomValue, DataCheck, ExcessInsights};
 
@@ -30,11 +31,12 @@ impl Contract {
         if faults.is_empty() {
             return Vec::new();
         }
-        findings(faults, node, self.document())
+        let locator = Locator::new(node);
+        findings(faults, &locator, self.document())
             .into_iter()
             .map(|finding| {
                 let code = code(&finding);
-                let path = path_of(base, node, &finding.at);
+                let path = locator.path(base, &finding.at);
                 rooted(finding, &path, code)
             })
             .collect()

@@ -35,7 +35,6 @@ pub struct Contract {
 pub(crate) struct Part {
     pub(crate) pointer: String,
     pub(crate) shape: Id,
-    check: Check,
 }
 
 impl Contract {
@@ -51,20 +50,27 @@ impl Contract {
         let shapes =
             SchemaGraph::build(&document, &rules.enums.unknown_tag).map_err(|problem| vec![problem])?;
         let engine = Engine::new(Arc::clone(&document.value)).map_err(|words| vec![refused("", words)])?;
-        let mut problems = Vec::new();
+        let (mut problems, mut checks) = (Vec::new(), Vec::new());
         let mut part = |pointer: &Option<String>| {
             let pointer = pointer.as_ref()?;
             let check =
                 engine.compile(pointer).map_err(|words| problems.push(refused(pointer, words))).ok()?;
-            Some(Part { pointer: pointer.clone(), shape: shapes.at(pointer)?, check })
+            let shape = shapes.at(pointer)?;
+            checks.push((shape, check));
+            Some(Part { pointer: pointer.clone(), shape })
         };
         let (input, data) = (part(&document.parts.input), part(&document.parts.data));
         let (meta, error) = (part(&document.parts.meta), part(&document.parts.error));
         if !problems.is_empty() {
             return Err(problems);
         }
-        let unasked = || (0..shapes.len()).map(|_| OnceLock::new()).collect();
-        let (places, own) = (unasked(), unasked());
+        let none_yet = || (0..shapes.len()).map(|_| OnceLock::new()).collect();
+        let (mut places, own): (Vec<_>, _) = (none_yet(), none_yet());
+        for (id, check) in checks {
+            if let Some(place) = places.get_mut(id.index()) {
+                *place = OnceLock::from(Some(check));
+            }
+        }
         let facts = Facts::default();
         let mut contract = Self {
             rules: rules.clone(),
@@ -117,32 +123,19 @@ impl Contract {
         part.and_then(|part| self.document.value.pointer(&part.pointer))
     }
 
-    /// Whether a value fits a part.
-    pub(crate) fn accepts(&self, part: &Part, node: Node<'_>) -> bool {
-        if self.shapes.are_wide {
-            return Search::new(self).fits(part.shape, node);
-        }
-        self.fits(part.shape, node) || part.check.accepts(node)
+    /// Whether a value fits a schema of the document.
+    pub(crate) fn accepts(&self, id: Id, node: Node<'_>) -> bool {
+        if self.shapes.are_wide { Search::new(self).fits(id, node) } else { self.accepts_at_once(id, node) }
     }
 
-    /// What of a value does not fit a part.
-    pub(crate) fn faults(&self, part: &Part, node: Node<'_>) -> Vec<EngineError> {
-        if self.accepts(part, node) { Vec::new() } else { self.list(part.shape, node) }
-    }
-
-    /// What of a value does not fit any schema of the document.
-    pub(crate) fn faults_at(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
-        let accepts = || self.fits(id, node) || self.check_of(id).is_none_or(|check| check.accepts(node));
-        if !self.shapes.are_wide && accepts() { Vec::new() } else { self.list(id, node) }
-    }
-
-    fn list(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
-        Search::new(self).list(id, node).to_vec()
-    }
-
-    /// Whether a value is plainly right. One that is not may still be: the engine decides.
-    pub(crate) fn fits(&self, id: Id, node: Node<'_>) -> bool {
+    /// Whether a value fits, without remembering anything on the way: for documents that are not wide.
+    pub(crate) fn accepts_at_once(&self, id: Id, node: Node<'_>) -> bool {
         self.shapes.fits(id, node, &|id, node| self.check_of(id).is_some_and(|check| check.accepts(node)))
+    }
+
+    /// Lists what of a value does not fit a schema of the document.
+    pub(crate) fn faults(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
+        if self.accepts(id, node) { Vec::new() } else { Search::new(self).list(id, node).to_vec() }
     }
 
     /// The check of what a schema says by itself, compiled when it is first asked for.

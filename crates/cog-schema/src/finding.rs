@@ -6,6 +6,7 @@ use cog_json::{Kind, Node};
 use serde_json::{Map, Value};
 
 use crate::engine::{Allowed, Bound, EngineError, MAX_VIOLATIONS, Reason};
+use crate::locate::Locator;
 use crate::subschema::token;
 use crate::words::{Suggestions, either, quoted};
 
@@ -27,10 +28,10 @@ pub(crate) struct Finding {
 /// Tells faults: the best branch of alternatives, one finding for each place and rule, at most
 /// [`MAX_VIOLATIONS`].
 ///
-/// `root` is the value that was checked, `document` the one that holds its schema.
-pub(crate) fn findings(faults: &[EngineError], root: Node<'_>, document: &Value) -> Vec<Finding> {
+/// `locator` finds places in the value that was checked, `document` holds its schema.
+pub(crate) fn findings(faults: &[EngineError], locator: &Locator<'_>, document: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let teller = Teller { root, document, suggestions: Suggestions::default() };
+    let teller = Teller { locator, document, suggestions: Suggestions::default() };
     teller.tell_all("", faults, &mut findings);
     findings.truncate(MAX_VIOLATIONS);
     drop_repeated(findings)
@@ -84,13 +85,13 @@ fn drop_repeated(findings: Vec<Finding>) -> Vec<Finding> {
     kept
 }
 
-struct Teller<'a> {
-    root: Node<'a>,
+struct Teller<'a, 'v> {
+    locator: &'a Locator<'v>,
     document: &'a Value,
     suggestions: Suggestions,
 }
 
-impl Teller<'_> {
+impl<'v> Teller<'_, 'v> {
     /// Tells faults whose places start at `base`, until there are enough.
     fn tell_all(&self, base: &str, faults: &[EngineError], into: &mut Vec<Finding>) {
         for fault in faults {
@@ -188,8 +189,8 @@ impl Teller<'_> {
         Some(format!("Did you mean {}?", quoted(near)))
     }
 
-    fn at(&self, fault: &EngineError) -> Option<Node<'_>> {
-        self.root.pointer(&fault.at)
+    fn at(&self, fault: &EngineError) -> Option<Node<'v>> {
+        self.locator.find(&fault.at)
     }
 
     /// The fields that the schema names beside the keyword of a fault.

@@ -22,6 +22,7 @@ mod engine;
 mod facts;
 mod finding;
 mod join;
+mod locate;
 mod media;
 mod outputs;
 mod project;

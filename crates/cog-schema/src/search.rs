@@ -43,13 +43,15 @@ impl<'c> Search<'c> {
     pub(crate) fn fits(&self, id: Id, node: Node<'_>) -> bool {
         let key = (id, node.id());
         let is_container = node.is_object() || node.is_array();
-        if is_container && let Some(known) = self.verdicts.borrow().get(&key) {
+        if !is_container {
+            let is_wide = self.contract.shapes.are_wide;
+            return if is_wide { self.judge(id, node) } else { self.contract.accepts_at_once(id, node) };
+        }
+        if let Some(known) = self.verdicts.borrow().get(&key) {
             return *known;
         }
         let verdict = self.judge(id, node);
-        if is_container {
-            self.verdicts.borrow_mut().insert(key, verdict);
-        }
+        self.verdicts.borrow_mut().insert(key, verdict);
         verdict
     }
 

@@ -1,4 +1,4 @@
-use cog_json::{Path, Segment, ToJson, Writer};
+use cog_json::{Path, ToJson, Writer};
 use cog_spec::Code;
 
 use crate::finding::Finding;
@@ -68,38 +68,9 @@ pub(crate) fn rooted(finding: Finding, path: &Path, code: Code) -> Violation {
     }
 }
 
-/// The path of a JSON pointer below `base`, in `value`, which tells the indices of arrays from keys.
-pub(crate) fn path_of(base: &Path, value: cog_json::Node<'_>, pointer: &str) -> Path {
-    let mut path = base.clone();
-    let mut here = Some(value);
-    for token in pointer.split('/').skip(1) {
-        let key = token.replace("~1", "/").replace("~0", "~");
-        let index = here.filter(|node| node.is_array()).and_then(|_| key.parse().ok());
-        match index {
-            Some(index) => path.extend([Segment::Index(index)]),
-            None => path.extend([Segment::Key(&key)]),
-        }
-        here = here.and_then(|node| index.map_or_else(|| node.get(&key), |index| node.at(index)));
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests {
-    use cog_json::Value;
-
     use super::*;
-
-    #[test]
-    fn pointers_become_paths_by_what_stands_there() {
-        let value = Value::parse(r#"{"0": ["a", {"b/c": 1}]}"#).unwrap();
-        let mut base = Path::root();
-        base.push_key("data");
-        let path = |pointer| path_of(&base, value.node(), pointer).to_string();
-        assert_eq!(path(""), "data");
-        assert_eq!(path("/0/1/b~1c"), r#"data["0"][1]["b/c"]"#);
-        assert_eq!(path("/0/1/absent"), r#"data["0"][1].absent"#);
-    }
 
     #[test]
     fn different_codes_have_the_general_one() {

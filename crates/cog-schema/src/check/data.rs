@@ -69,11 +69,11 @@ impl Contract {
     /// The schema's own faults, which do not speak of insights that it does not name.
     fn data_faults(&self, data: Node<'_>, has_insights: bool) -> Vec<EngineError> {
         let Some(part) = &self.data else { return Vec::new() };
-        let faults = self.faults(part, data);
+        let faults = self.faults(part.shape, data);
         if faults.is_empty() || !has_insights || self.facts.names_insights {
             return faults;
         }
-        without_insights(data).map_or(faults, |rest| self.faults(part, rest.node()))
+        without_insights(data).map_or(faults, |rest| self.faults(part.shape, rest.node()))
     }
 
     fn walk_data(&self, data: Node<'_>, insights_told: bool) -> DataCheck {

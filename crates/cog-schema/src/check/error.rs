@@ -28,7 +28,7 @@ impl Contract {
         .flatten()
         .collect();
         let part = self.error.as_ref().filter(|_| self.rules.enforce_error_schema);
-        let faults = part.map(|part| self.faults(part, error)).unwrap_or_default();
+        let faults = part.map(|part| self.faults(part.shape, error)).unwrap_or_default();
         let own = self.violations(&faults, (&path, error), |_| Code::OutputSchemaViolation);
         violations.extend(untold(own, &violations));
         violations

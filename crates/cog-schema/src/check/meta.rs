@@ -27,14 +27,14 @@ impl Contract {
 
     /// The module's schema, without the keys that it must not judge.
     fn check_own_schema(&self, meta: Node<'_>, path: &Path) -> Vec<Violation> {
-        let Some(part) = self.meta.as_ref().filter(|part| !self.accepts(part, meta)) else {
+        let Some(part) = self.meta.as_ref().filter(|part| !self.accepts(part.shape, meta)) else {
             return Vec::new();
         };
         let own_risk = meta.get("risk").filter(|risk| risk.is_object() && self.allows_custom_risk());
         let seen = Seen { meta, without_risk: own_risk.is_some() };
         let Ok(seen) = Value::parse(&seen.to_json()) else { return Vec::new() };
         let mut violations =
-            self.violations(&self.faults(part, seen.node()), (path, seen.node()), answer_code);
+            self.violations(&self.faults(part.shape, seen.node()), (path, seen.node()), answer_code);
         if own_risk.is_some() {
             violations.retain(|one| one.path != "meta.risk");
         }

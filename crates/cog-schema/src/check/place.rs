@@ -37,7 +37,7 @@ impl Contract {
         let Some(data) = &self.data else { return Vec::new() };
         let mut violations: Vec<Violation> = Vec::new();
         for place in self.shapes.follow(data.shape, steps) {
-            let told = self.violations(&self.faults_at(place, node), (path, node), answer_code);
+            let told = self.violations(&self.faults(place, node), (path, node), answer_code);
             violations.extend(untold(told, &violations));
         }
         violations

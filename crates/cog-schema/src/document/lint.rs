@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::engine::{self, Pattern};
 use crate::finding::findings;
+use crate::locate::Locator;
 use crate::schema_error::SchemaError;
 use crate::subschema::token;
 
@@ -20,7 +21,7 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
         return Vec::new();
     }
     let tree = Tree::from(schema);
-    let findings = findings(&faults, tree.node(), &Value::Null);
+    let findings = findings(&faults, &Locator::new(tree.node()), &Value::Null);
     findings
         .into_iter()
         .map(|finding| (finding.message.ends_with(" regex"), finding))

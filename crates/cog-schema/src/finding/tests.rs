@@ -6,8 +6,8 @@ use crate::search::tests::contract;
 
 fn findings_of(schema: Value, tree: &Tree) -> Vec<Finding> {
     let contract = contract(schema);
-    let faults = contract.faults(contract.data.as_ref().unwrap(), tree.node());
-    findings(&faults, tree.node(), contract.document())
+    let faults = contract.faults(contract.data.as_ref().unwrap().shape, tree.node());
+    findings(&faults, &Locator::new(tree.node()), contract.document())
 }
 
 fn told(schema: Value, value: Value) -> Vec<String> {

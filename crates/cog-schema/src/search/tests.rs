@@ -17,7 +17,7 @@ pub(crate) fn contract(schema: Value) -> Contract {
 }
 
 fn faults(contract: &Contract, value: &Tree) -> Vec<EngineError> {
-    contract.faults(contract.data.as_ref().unwrap(), value.node())
+    contract.faults(contract.data.as_ref().unwrap().shape, value.node())
 }
 
 /// `{"a": {"a": … leaf … }}`.

@@ -5,6 +5,8 @@
 //! about that place, and about the whole when anything does not fit, so that what is told comes from the engine
 //! alone.
 
+use std::slice;
+
 use cog_json::{Kind, Node};
 use serde_json::{Map, Value};
 
@@ -16,9 +18,13 @@ use crate::subschema::is_annotation;
 #[derive(Debug, Clone)]
 pub(super) struct Plain {
     kinds: Kinds,
-    /// The only strings that fit.
+    /// The only strings that fit, sorted.
     words: Option<Vec<Box<str>>>,
+    /// The only numbers of few digits that fit, sorted.
+    listed: Option<Vec<f64>>,
     numbers: (f64, f64),
+    /// The kinds of the listed values.
+    listed_kinds: Kinds,
     /// In Unicode scalar values.
     lengths: (usize, usize),
     /// How many items an array has.
@@ -46,6 +52,8 @@ impl Kinds {
     const ANY_NUMBER: Kinds = Kinds(512);
     const NONE: Kinds = Kinds(0);
     const ALL: Kinds = Kinds(255);
+    const BOOL: Kinds = Kinds::FALSE.with(Kinds::TRUE);
+    const NUMBER: Kinds = Kinds::INTEGER.with(Kinds::FRACTION);
 
     const fn with(self, other: Kinds) -> Kinds {
         Kinds(self.0 | other.0)
@@ -55,12 +63,20 @@ impl Kinds {
         self.0 & other.0 == other.0
     }
 
+    const fn both(self, other: Kinds) -> Kinds {
+        Kinds(self.0 & other.0)
+    }
+
+    const fn meets(self, other: Kinds) -> bool {
+        self.0 & other.0 != 0
+    }
+
     fn of_type(name: &str) -> Option<Kinds> {
         Some(match name {
             "null" => Kinds::NULL,
-            "boolean" => Kinds::FALSE.with(Kinds::TRUE),
+            "boolean" => Kinds::BOOL,
             "integer" => Kinds::INTEGER,
-            "number" => Kinds::INTEGER.with(Kinds::FRACTION),
+            "number" => Kinds::NUMBER,
             "string" => Kinds::STRING,
             "array" => Kinds::ARRAY,
             "object" => Kinds::OBJECT,
@@ -82,7 +98,11 @@ impl SchemaGraph {
             Kind::Bool => {
                 plain.kinds.has(if node.as_bool() == Some(true) { Kinds::TRUE } else { Kinds::FALSE })
             }
-            Kind::Number => plain.kinds.has(Kinds::ANY_NUMBER) || plain.takes_number(node),
+            Kind::Number => {
+                plain.kinds.has(Kinds::ANY_NUMBER)
+                    || plain.takes_number(node)
+                    || plain.kinds.meets(Kinds::NUMBER) && ask(id, node)
+            }
             Kind::String => plain.kinds.has(Kinds::ANY_TEXT) || plain.takes_text(node),
             Kind::Array => plain.takes_count(node) && self.items_fit(shape, node, ask),
             Kind::Object => plain.kinds.has(Kinds::OBJECT) && self.members_fit(shape, plain, node, ask),
@@ -124,6 +144,8 @@ impl Plain {
         let mut plain = Self {
             kinds: Kinds::ALL,
             words: None,
+            listed: None,
+            listed_kinds: Kinds::ALL,
             numbers: (f64::NEG_INFINITY, f64::INFINITY),
             lengths: (0, usize::MAX),
             items: (0, usize::MAX),
@@ -147,8 +169,8 @@ impl Plain {
     fn add(&mut self, keyword: &str, value: &Value, shape: &SchemaNode) -> Option<()> {
         match keyword {
             "type" => self.kinds = kinds(value)?,
-            "enum" => self.words = Some(words(value.as_array()?)?),
-            "const" if value.is_string() => self.words = Some(words(std::slice::from_ref(value))?),
+            "enum" => self.allow_only(value.as_array()?)?,
+            "const" => self.allow_only(slice::from_ref(value))?,
             "minimum" => self.numbers.0 = exact(value)?,
             "maximum" => self.numbers.1 = exact(value)?,
             "minLength" => self.lengths.0 = size(value)?,
@@ -164,31 +186,58 @@ impl Plain {
         Some(())
     }
 
-    /// Only strings are among words; what is not limited need not be looked at.
-    fn narrow(&mut self, members: &Map<String, Value>) {
-        let allows_text = self.kinds.has(Kinds::STRING);
+    /// Allows only these values, scalars. Numbers of many digits stay with the engine.
+    fn allow_only(&mut self, values: &[Value]) -> Option<()> {
+        let kind = |value: &Value| match value {
+            Value::Null => Some(Kinds::NULL),
+            Value::Bool(bool) => Some(if *bool { Kinds::TRUE } else { Kinds::FALSE }),
+            Value::Number(_) => Some(Kinds::NUMBER),
+            Value::String(_) => Some(Kinds::STRING),
+            Value::Array(_) | Value::Object(_) => None,
+        };
         if self.words.is_some() {
-            self.kinds = if allows_text { Kinds::STRING } else { Kinds::NONE };
+            return None;
         }
+        let kinds = values.iter().map(kind).try_fold(Kinds::NONE, |sum, one| Some(sum.with(one?)))?;
+        let mut words: Vec<Box<str>> = values.iter().filter_map(Value::as_str).map(Box::from).collect();
+        words.sort_unstable();
+        let numbers = values.iter().filter_map(Value::as_number);
+        let mut listed: Vec<f64> =
+            numbers.filter_map(|number| Some(short_decimal(&number.to_string())? + 0.0)).collect();
+        listed.sort_unstable_by(f64::total_cmp);
+        (self.words, self.listed, self.listed_kinds) = (Some(words), Some(listed), kinds);
+        Some(())
+    }
+
+    /// Only listed kinds fit; what is not limited need not be looked at.
+    fn narrow(&mut self, members: &Map<String, Value>) {
+        self.kinds = self.kinds.both(self.listed_kinds);
+        let allows_text = self.kinds.has(Kinds::STRING);
         let limits_text =
             ["enum", "const", "minLength", "maxLength"].iter().any(|word| members.contains_key(*word));
         if allows_text && !limits_text {
             self.kinds = self.kinds.with(Kinds::ANY_TEXT);
         }
-        let limits_numbers = ["minimum", "maximum"].iter().any(|word| members.contains_key(*word));
-        if self.kinds.has(Kinds::INTEGER.with(Kinds::FRACTION)) && !limits_numbers {
+        let limits_numbers =
+            ["enum", "const", "minimum", "maximum"].iter().any(|word| members.contains_key(*word));
+        if self.kinds.has(Kinds::NUMBER) && !limits_numbers {
             self.kinds = self.kinds.with(Kinds::ANY_NUMBER);
         }
     }
 
-    /// A number of few digits is told from its limits without rounding; any other is left to the engine.
+    /// Whether a number of few digits fits, which is seen without rounding; any other is left to the engine.
     fn takes_number(&self, node: Node<'_>) -> bool {
         let Some(number) = node.as_number() else { return false };
         let kind = if number.is_plain_integer() { Kinds::INTEGER } else { Kinds::FRACTION };
         let (low, high) = self.numbers;
-        self.kinds.has(kind)
-            && ((low, high) == (f64::NEG_INFINITY, f64::INFINITY)
-                || short_decimal(number.literal()).is_some_and(|value| low <= value && value <= high))
+        let is_listed = |value: f64| {
+            let find =
+                |listed: &Vec<f64>| listed.binary_search_by(|one| one.total_cmp(&(value + 0.0))).is_ok();
+            self.listed.as_ref().is_none_or(find)
+        };
+        let is_limited = self.listed.is_some() || (low, high) != (f64::NEG_INFINITY, f64::INFINITY);
+        let fits = |value: f64| low <= value && value <= high && is_listed(value);
+        self.kinds.has(kind) && (!is_limited || short_decimal(number.literal()).is_some_and(fits))
     }
 
     fn takes_text(&self, node: Node<'_>) -> bool {
@@ -197,7 +246,7 @@ impl Plain {
         let length = || if text.is_ascii() { text.len() } else { text.chars().count() };
         // A character takes one to four bytes.
         let fits_anyway = least <= text.len() / 4 && text.len() <= most;
-        self.words.as_ref().is_none_or(|words| words.iter().any(|word| **word == *text))
+        self.words.as_ref().is_none_or(|words| is_among(words, text))
             && (fits_anyway || (least..=most).contains(&length()))
     }
 
@@ -218,8 +267,13 @@ fn kinds(value: &Value) -> Option<Kinds> {
     }
 }
 
-fn words(values: &[Value]) -> Option<Vec<Box<str>>> {
-    values.iter().map(|value| value.as_str().map(Box::from)).collect()
+/// Whether a text is one of sorted words; of few, comparing each is quicker than searching.
+fn is_among(words: &[Box<str>], text: &str) -> bool {
+    const FEW: usize = 16;
+    match words.len() {
+        0..=FEW => words.iter().any(|word| **word == *text),
+        _ => words.binary_search_by(|word| (**word).cmp(text)).is_ok(),
+    }
 }
 
 /// A limit that a float holds exactly.

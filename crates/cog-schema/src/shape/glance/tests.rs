@@ -13,7 +13,7 @@ fn judged(contract: &Contract, value: &Value) -> (bool, bool) {
     let tree = Tree::from(value);
     let part = contract.data.as_ref().unwrap();
     let engine = |id, node| contract.check_of(id).is_some_and(|check| check.accepts(node));
-    (contract.fits(part.shape, tree.node()), engine(part.shape, tree.node()))
+    (contract.accepts_at_once(part.shape, tree.node()), engine(part.shape, tree.node()))
 }
 
 /// Schemas that say only what can be seen at a glance.
@@ -30,13 +30,19 @@ fn plain() -> Vec<Value> {
         json!({ "type": "array", "items": { "type": "string" }, "minItems": 1, "maxItems": 3 }),
         json!({ "properties": { "a": { "type": "array", "items": {} } }, "additionalProperties": false }),
         json!({ "items": item.clone() }),
+        json!({ "type": "integer" }),
+        json!({ "enum": ["a", "b", 1, 2.5, -0.0, 9_007_199_254_740_993_i64, null, true], "maximum": 2 }),
+        json!({ "type": ["string", "integer"], "enum": ["a", "", 1.0, false, 0.5], "minLength": 1 }),
+        json!({ "enum": ["a", "b"], "const": "b" }),
+        json!({ "enum": ["a", 1, [1]], "const": 1 }),
+        json!({ "items": { "enum": (0..20).map(|n| json!(["a", "aé", "b", "é"].get(n).map_or(format!("{n}"), |it| (*it).to_owned()))).collect::<Vec<_>>() } }),
         item,
     ]
 }
 
 #[test]
 fn what_is_plainly_right_is_seen() {
-    let contract = contract(plain().remove(5));
+    let contract = contract(plain().pop().unwrap());
     for right in [r#"{"a": 1, "key": "b", "é": [1], "c": null}"#, r#"{"key": "a", "c": -1.5, "a": 3}"#] {
         assert_eq!(judged(&contract, &serde_json::from_str(right).unwrap()), (true, true), "{right}");
     }
@@ -65,10 +71,10 @@ static CONTRACTS: LazyLock<Vec<Contract>> =
 
 proptest! {
     #[test]
-    fn nothing_fits_that_the_engine_refuses(value in value()) {
+    fn it_fits_what_the_engine_accepts(value in value()) {
         for contract in CONTRACTS.iter() {
             let (fits, accepts) = judged(contract, &value);
-            prop_assert!(accepts || !fits, "{} {}", contract.document(), value);
+            prop_assert_eq!(fits, accepts, "{} {}", contract.document(), value);
         }
     }
 }

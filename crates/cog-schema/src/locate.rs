@@ -1,0 +1,102 @@
+//! Finds values and paths by JSON pointer.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use cog_json::{Elements, Node, NodeId, Path, Segment};
+
+/// Finds values by JSON pointers (RFC 6901) from one root.
+///
+/// The violations of an array are in the order of its elements: the walk over an array continues where the last one
+/// stopped, so that many lookups in a long array take one walk.
+pub(crate) struct Locator<'a> {
+    root: Node<'a>,
+    walks: RefCell<HashMap<NodeId, Walk<'a>>>,
+}
+
+/// A walk over an array.
+struct Walk<'a> {
+    index: usize,
+    element: Node<'a>,
+    rest: Elements<'a>,
+}
+
+impl<'a> Locator<'a> {
+    pub(crate) fn new(root: Node<'a>) -> Self {
+        Self { root, walks: RefCell::default() }
+    }
+
+    /// Returns the value at a pointer; none where the value has nothing there.
+    pub(crate) fn find(&self, pointer: &str) -> Option<Node<'a>> {
+        tokens(pointer).try_fold(self.root, |here, token| self.step(here, &token).1)
+    }
+
+    /// Returns the path of a pointer below `base`; the value tells the indices of arrays from keys.
+    pub(crate) fn path(&self, base: &Path, pointer: &str) -> Path {
+        let mut path = base.clone();
+        let mut here = Some(self.root);
+        for token in tokens(pointer) {
+            let (index, next) = here.map_or((None, None), |here| self.step(here, &token));
+            path.extend([index.map_or(Segment::Key(&token), Segment::Index)]);
+            here = next;
+        }
+        path
+    }
+
+    /// One token further: the index that it is, if this is an array, and the value there.
+    fn step(&self, here: Node<'a>, token: &str) -> (Option<usize>, Option<Node<'a>>) {
+        match token.parse() {
+            Ok(index) if here.is_array() => (Some(index), self.element(here, index)),
+            _ => (None, here.get(token)),
+        }
+    }
+
+    fn element(&self, array: Node<'a>, index: usize) -> Option<Node<'a>> {
+        let mut walks = self.walks.borrow_mut();
+        if let Some(walk) = walks.get_mut(&array.id()).filter(|walk| walk.index <= index) {
+            if let Some(steps) = (index - walk.index).checked_sub(1) {
+                walk.element = walk.rest.nth(steps)?;
+                walk.index = index;
+            }
+            return Some(walk.element);
+        }
+        let mut rest = array.elements();
+        let element = rest.nth(index)?;
+        walks.insert(array.id(), Walk { index, element, rest });
+        Some(element)
+    }
+}
+
+fn tokens(pointer: &str) -> impl Iterator<Item = String> {
+    pointer.split('/').skip(1).map(|token| token.replace("~1", "/").replace("~0", "~"))
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn pointers_become_paths_by_the_kind_of_value() {
+        let value = Value::parse(r#"{"0": ["a", {"b/c": 1}]}"#).unwrap();
+        let mut base = Path::root();
+        base.push_key("data");
+        let path = |pointer| Locator::new(value.node()).path(&base, pointer).to_string();
+        assert_eq!(path(""), "data");
+        assert_eq!(path("/0/1/b~1c"), r#"data["0"][1]["b/c"]"#);
+        assert_eq!(path("/0/1/absent"), r#"data["0"][1].absent"#);
+    }
+
+    #[test]
+    fn finds_values_in_any_order() {
+        let value = Value::parse("[[0, 1, 2, 3], [10, 11, 12, 13]]").unwrap();
+        let locator = Locator::new(value.node());
+        for pointer in ["/0/1", "/0/3", "/1/2", "/0/2", "/0/2", "/1/0", "/0/3", "/1/3"] {
+            assert_eq!(locator.find(pointer), value.node().pointer(pointer), "{pointer}");
+        }
+        assert_eq!(locator.find("/0/4"), None);
+        assert_eq!(locator.find("/0/3").unwrap().as_u64(), Some(3));
+        assert_eq!(locator.find("/0/x"), None);
+    }
+}
