@@ -334,6 +334,34 @@ mod tests {
     }
 
     #[test]
+    fn codes_have_the_http_status_of_the_specification() {
+        let status = |code: &str| code.parse::<Code>().unwrap().http_status();
+        for (code, expected) in [
+            ("E1000", 422),
+            ("E1001", 400),
+            ("E1005", 413),
+            ("E1010", 415),
+            ("E1018", 410),
+            ("E1019", 404),
+            ("E2002", 504),
+            ("E2010", 502),
+            ("E3001", 502),
+            ("E4000", 500),
+            ("E4001", 502),
+            ("E4002", 429),
+            ("E4006", 404),
+            ("E4007", 403),
+            ("E4010", 406),
+            ("E4012", 501),
+            ("E4013", 410),
+            ("E4014", 409),
+        ] {
+            assert_eq!(status(code), expected, "{code}");
+        }
+        assert_eq!(ErrorCode::Declared("E5000".to_owned()).http_status(), 422);
+    }
+
+    #[test]
     fn older_text_codes_are_known() {
         assert_eq!(Code::from_text("BEHAVIOR_CHANGE_REQUIRED"), Some(Code::SemanticConflict));
         assert_eq!(Code::from_text("SOMETHING_ELSE"), None);

@@ -173,3 +173,20 @@ pub(crate) fn write_error_fields(w: &mut Writer<'_>, error: &ErrorBody) {
     w.optional("suggestion", &error.suggestion);
     w.optional("details", &error.details);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_removed_from_every_text_of_an_error() {
+        let details = Value::parse(r#"{"reason": "key sk-canary is wrong"}"#).unwrap();
+        let error = ErrorBody::new(Code::ProviderUnavailable, "401 for sk-canary")
+            .suggest("Replace sk-canary.")
+            .with_details(details)
+            .without(&Secret::new("sk-canary"));
+        assert_eq!(error.message, "401 for ***");
+        assert_eq!(error.suggestion.as_deref(), Some("Replace ***."));
+        assert_eq!(error.details.unwrap().to_json(), r#"{"reason":"key *** is wrong"}"#);
+    }
+}

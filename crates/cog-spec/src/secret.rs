@@ -68,6 +68,8 @@ mod tests {
         let key = Secret::new("sk-canary");
         assert_eq!(format!("{key} {key:?}"), "*** ***");
         assert_eq!(key.redact("401 for sk-canary"), "401 for ***");
+        assert_eq!(Secret::new("12345678").redact("a 12345678 b"), "a *** b");
+        assert_eq!(Secret::new("1234567").redact("a 1234567 b"), "a 1234567 b");
         assert_eq!(Secret::new("none").redact("none of these"), "none of these");
     }
 

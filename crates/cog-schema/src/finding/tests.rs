@@ -96,3 +96,12 @@ fn a_long_text_is_told_in_part_and_without_a_suggestion() {
         assert!(finding.message.len() < 1_000, "{}", finding.message.len());
     }
 }
+
+#[test]
+fn a_wrong_type_hides_other_violations_of_the_value() {
+    let schema = json!({ "properties": { "a": { "minimum": 5, "type": "string", "multipleOf": 2 } }, "required": ["b"] });
+    assert_eq!(
+        told(schema, json!({ "a": 3 })),
+        ["/b required: `b` is required and absent", "/a type: found 3; allowed: a string"]
+    );
+}

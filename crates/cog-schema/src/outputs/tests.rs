@@ -171,3 +171,16 @@ fn what_an_answer_must_have_is_known_before_it_comes() {
     assert_eq!(of("data.voice").types, ["audio/wav"]);
     assert_eq!(of("data.inner.art").types, ["image/png", "audio/wav"]);
 }
+
+#[test]
+fn a_bounded_number_of_values_is_searched_for_places() {
+    let scene = json!({ "type": "object", "properties": { "text": {}, "image": reference() } });
+    let contract = contract(json!({ "scenes": { "type": "array", "items": scene } }));
+    let scenes = |count: usize| format!(r#"{{"scenes": [{}]}}"#, vec![r#"{"text": ""}"#; count].join(","));
+    let found = |count: usize| {
+        let places = places(&contract, &scenes(count), &vec!["image/png"; count]);
+        places.iter().filter(|place| *place != "-").count()
+    };
+    assert_eq!(found(1_000), 1_000);
+    assert!(found(MAX_LOOKS) < MAX_LOOKS);
+}

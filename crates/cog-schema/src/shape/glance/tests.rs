@@ -78,3 +78,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn lengths_count_characters_and_not_bytes() {
+    let contract = contract(json!({ "type": "string", "minLength": 2, "maxLength": 3 }));
+    for (text, fits) in [("é", false), ("🦀", false), ("éé", true), ("🦀🦀🦀", true), ("🦀🦀🦀🦀", false)]
+    {
+        assert_eq!(judged(&contract, &json!(text)), (fits, fits), "{text}");
+    }
+}
