@@ -1,13 +1,15 @@
-//! `cargo xtask fuzz SECONDS`: runs each fuzz target for so long.
+//! `cargo xtask fuzz SECONDS [TARGET]`: runs each fuzz target, or one, for so long.
 //!
 //! The targets are built with the flags that libFuzzer needs, which are unstable: hence `RUSTC_BOOTSTRAP`. A C++ compiler is
 //! needed for libFuzzer itself.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, root};
 
-const TARGETS: &[&str] = &["json_strict", "json_tolerant"];
+const TARGETS: &[&str] =
+    &["json_strict", "json_tolerant", "sse", "decoders", "module", "schema", "image", "url", "answer"];
 
 const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -16,18 +18,27 @@ const FLAGS: &str = "--cfg fuzzing -Zsanitizer=address -Cpasses=sancov-module -C
 /// The only platform on which the flags are tried out.
 const PLATFORM: &str = "x86_64-unknown-linux-gnu";
 
-/// Builds and runs every target; a crash fails, and leaves its input under `target/fuzz/`.
-pub(crate) fn run(seconds: &str) -> Outcome {
+/// Builds the targets and runs them, or only one; a crash fails, and leaves its input under `target/fuzz/`.
+pub(crate) fn run(seconds: &str, only: Option<&str>) -> Outcome {
     let directory = root().join("target/fuzz");
     let build =
         ["build", "--release", "--manifest-path", "fuzz/Cargo.toml", "--target", PLATFORM, "--target-dir"];
     execute(cargo().args(build).arg(&directory).env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", FLAGS))?;
-    for target in TARGETS {
-        let corpus = directory.join("corpus").join(target);
-        std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
-        let binary = directory.join(PLATFORM).join("release").join(target);
-        let artifacts = format!("-artifact_prefix={}/", directory.display());
-        execute(Command::new(binary).arg(&corpus).arg(format!("-max_total_time={seconds}")).arg(artifacts))?;
+    let targets: Vec<_> = TARGETS.iter().filter(|target| only.is_none_or(|only| only == **target)).collect();
+    if targets.is_empty() {
+        return Err(format!("unknown fuzz target; known: {}", TARGETS.join(", ")));
     }
-    Ok(())
+    targets.into_iter().try_for_each(|target| run_target(target, seconds, &directory))
+}
+
+/// Runs one target from its seeds and from what earlier runs found.
+fn run_target(target: &str, seconds: &str, directory: &Path) -> Outcome {
+    let corpus = directory.join("corpus").join(target);
+    std::fs::create_dir_all(&corpus).map_err(|error| format!("{}: {error}", corpus.display()))?;
+    let seeds = root().join("fuzz/seeds").join(target);
+    let binary = directory.join(PLATFORM).join("release").join(target);
+    let limits = ["-timeout=20", "-rss_limit_mb=2048"];
+    let time = format!("-max_total_time={seconds}");
+    let artifacts = format!("-artifact_prefix={}/{target}-", directory.display());
+    execute(Command::new(binary).arg(&corpus).arg(seeds).args(limits).arg(time).arg(artifacts))
 }

@@ -26,7 +26,7 @@ usage: cargo xtask COMMAND
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check the crates against the table of what may use what
-  fuzz SECONDS        run each fuzz target for so long
+  fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links
   load [WORD]         put the server under load, with ratios against the raw mock
   sizes               check the lengths of files and functions
@@ -51,7 +51,8 @@ fn run(arguments: &[&str]) -> Outcome {
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
-        ["fuzz", seconds] => fuzz::run(seconds),
+        ["fuzz", seconds] => fuzz::run(seconds, None),
+        ["fuzz", seconds, target] => fuzz::run(seconds, Some(target)),
         ["generate"] => generate::run(generate::Mode::Write),
         ["generate", "--check"] => generate::run(generate::Mode::Check),
         ["load"] => bench::load(""),
