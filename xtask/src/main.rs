@@ -7,6 +7,7 @@ mod dag;
 mod fuzz;
 mod generate;
 mod links;
+mod mutants;
 mod project;
 mod sizes;
 mod source;
@@ -29,6 +30,7 @@ usage: cargo xtask COMMAND
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links
   load [WORD]         put the server under load, with ratios against the raw mock
+  mutants [PACKAGE [FILE]]  change the pure crates in small ways, and fail where no test notices
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them
   words [PATH]        check help, messages, pages and public names for retired words";
@@ -57,6 +59,9 @@ fn run(arguments: &[&str]) -> Outcome {
         ["generate", "--check"] => generate::run(generate::Mode::Check),
         ["load"] => bench::load(""),
         ["load", word] => bench::load(word),
+        ["mutants"] => mutants::run(None, None),
+        ["mutants", package] => mutants::run(Some(package), None),
+        ["mutants", package, file] => mutants::run(Some(package), Some(file)),
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),

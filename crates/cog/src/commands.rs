@@ -1,5 +1,6 @@
-//! The commands, one file per command.
+//! One file for each command: from its arguments to what it prints.
 
+mod asking;
 mod capabilities;
 mod completions;
 mod config;
@@ -15,14 +16,13 @@ mod man;
 mod media;
 mod migrate;
 mod new;
-mod providers;
 mod render;
 mod run;
-mod runtime;
+mod running;
 mod schema;
 mod serve;
 mod signals;
-mod stream;
+mod streamed;
 mod targets;
 mod test;
 mod validate;
@@ -36,7 +36,7 @@ use crate::{
     settings::Environment,
 };
 
-/// Runs the command of the arguments.
+/// Does what was typed.
 pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match cli.command {
         Command::Run(args) => run::run(&args, environment, console),
@@ -60,7 +60,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
     }
 }
 
-/// Returns the name of the program as called: `cog` or `cogn` (ruling R1).
+/// The name by which the program was called: `cog` or `cogn` (ruling R1).
 fn program() -> &'static str {
     let path = std::env::args_os().next().map(std::path::PathBuf::from);
     match path.as_deref().and_then(std::path::Path::file_stem) {

@@ -1,4 +1,4 @@
-//! Errors of commands, and how they are reported on stderr.
+//! Why a command could not do its work, told in one style on stderr.
 
 use std::{io, path::PathBuf};
 
@@ -12,58 +12,58 @@ use crate::{
     settings::SettingsError,
 };
 
-/// Why a command failed.
+/// Why a command could not do its work.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum CliError {
-    /// The module was not found.
+    /// No module was found.
     #[error(transparent)]
     Find(#[from] FindError),
-    /// The module does not load.
+    /// A module does not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// The module cannot be migrated.
+    /// A module cannot be migrated.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
-    /// The module cannot be created.
+    /// A module cannot be made.
     #[error(transparent)]
     Scaffold(#[from] ScaffoldError),
-    /// An error with a code of the specification.
+    /// What would be the error of an envelope, in a command that prints none.
     #[error("{}", .0.message)]
     Body(Box<ErrorBody>),
     /// A file cannot be read or written.
     #[error("{what}: {source}")]
     File {
-        /// The operation that failed: `cannot write the file`.
+        /// What was to be done with it: `the input cannot be read`.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// The cause.
+        /// Why not.
         source: FileError,
     },
-    /// The settings are invalid.
+    /// The settings cannot be understood.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The arguments contradict each other.
+    /// What was typed does not make sense together.
     #[error("{message}")]
     Usage {
-        /// The message.
+        /// What is wrong.
         message: String,
-        /// What to do about it.
+        /// What to type instead.
         suggestion: Option<String>,
     },
-    /// Writing to stdout failed.
+    /// stdout cannot be written to.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
 }
 
 impl CliError {
-    /// The arguments contradict each other.
+    /// What was typed does not make sense together.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         CliError::Usage { message: message.into(), suggestion: None }
     }
 
-    /// Prints the error to stderr, and returns the exit code.
+    /// Tells the fault on stderr, and says how the program ends.
     pub(crate) fn report(&self, console: &Console) -> Exit {
         if self.is_broken_pipe() {
             return Exit::Ok;
@@ -71,17 +71,17 @@ impl CliError {
         if let Some(error) = self.load_error() {
             console.diagnose(&error.diagnostics);
         }
-        let (message, location, help) = (self.to_string(), self.location(), self.suggestion());
-        console.error(&ErrorReport {
+        let (message, place, help) = (self.to_string(), self.place(), self.suggestion());
+        console.complain(&ErrorReport {
             code: self.code(),
             message: &message,
-            location: location.as_deref(),
+            place: place.as_deref(),
             help: help.as_deref(),
         });
         self.exit()
     }
 
-    /// The code, if the specification has one.
+    /// The code, where the specification has one.
     fn code(&self) -> Option<&str> {
         if let Some(error) = self.load_error() {
             return Some(error.code().as_str());
@@ -107,7 +107,7 @@ impl CliError {
         }
     }
 
-    /// Returns the findings of a module that does not load.
+    /// The findings, where a module does not load.
     fn load_error(&self) -> Option<&LoadError> {
         match self {
             CliError::Load(error)
@@ -117,11 +117,10 @@ impl CliError {
         }
     }
 
-    /// Converts the error to the error of an envelope.
+    /// The fault as the error of an envelope.
     pub(crate) fn to_body(&self) -> ErrorBody {
         let code = self.code().and_then(|code| code.parse().ok()).unwrap_or(Code::InternalError);
-        let message =
-            self.location().map_or_else(|| self.to_string(), |location| format!("{location}: {self}"));
+        let message = self.place().map_or_else(|| self.to_string(), |place| format!("{place}: {self}"));
         let body = ErrorBody::new(code, message);
         match self.suggestion() {
             Some(suggestion) => body.suggest(suggestion),
@@ -129,7 +128,7 @@ impl CliError {
         }
     }
 
-    fn location(&self) -> Option<String> {
+    fn place(&self) -> Option<String> {
         match self {
             CliError::File { path, .. } => Some(path.display().to_string()),
             CliError::Settings(error) => error.location(),
@@ -150,7 +149,7 @@ impl CliError {
         }
     }
 
-    /// Whether the reader of stdout has closed it: `cog list | head -1`.
+    /// Whoever read stdout has heard enough: `cog list | head -1`.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

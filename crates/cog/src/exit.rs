@@ -1,17 +1,18 @@
-//! Exit codes.
+//! How the program ends.
 
 use std::process::ExitCode;
 
-/// The exit codes.
+/// The exit codes (design, decision 12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: success.
+    /// 0: done, and the answer is good.
     Ok,
-    /// 1: the envelope has `ok: false`, a check found something, or the command failed.
+    /// 1: the envelope says `ok: false`, `verify` found a violation, a golden test failed, or the
+    /// command could not do its work.
     Failed,
-    /// 2: invalid arguments or settings.
+    /// 2: what was typed, or a settings file, cannot be understood.
     Usage,
-    /// 3: invalid module.
+    /// 3: the module is invalid.
     Invalid,
     /// 130: interrupted; the call to the provider was cancelled.
     Interrupted,

@@ -1,4 +1,4 @@
-//! `cog verify`: checks a document against the specification.
+//! `cog verify`: is it what the specification describes?
 
 use cog_answer::verify::{self, Verdict};
 
@@ -7,11 +7,11 @@ use crate::{
     args::VerifyArgs,
     error::CliError,
     exit::Exit,
-    output::{Console, Palette},
+    output::{Console, Paint},
     settings::Environment,
 };
 
-/// Checks a document. The exit code is 0 if it is valid, otherwise 1.
+/// Checks a document, whoever produced it. Exit code 0 where it is valid, else 1.
 pub(crate) fn verify(
     args: &VerifyArgs,
     environment: Environment,
@@ -31,20 +31,20 @@ pub(crate) fn verify(
     if args.format.is_json() || !(console.out().is_terminal || args.format.is_human()) {
         console.print_json(&verdict)?;
     } else {
-        console.print(&describe(&verdict, console.out().palette))?;
+        console.print(&describe(&verdict, console.out().paint))?;
     }
     Ok(if verdict.valid { Exit::Ok } else { Exit::Failed })
 }
 
-/// Formats one violation per line, then the verdict.
-fn describe(verdict: &Verdict, palette: Palette) -> String {
+/// Each violation on a line, then the verdict.
+fn describe(verdict: &Verdict, paint: Paint) -> String {
     let mut text = String::new();
     for violation in &verdict.violations {
-        let path = if violation.path.is_empty() { String::new() } else { format!("{}: ", violation.path) };
-        let rule = palette.dim(format_args!("[{}]", violation.rule));
-        text += &format!("{}{} {rule}\n", palette.name(path), violation.message);
+        let place = if violation.path.is_empty() { String::new() } else { format!("{}: ", violation.path) };
+        let rule = paint.dim(format_args!("[{}]", violation.rule));
+        text += &format!("{}{} {rule}\n", paint.name(place), violation.message);
     }
     let what = verdict.kind.map_or("unknown", |kind| kind.as_str());
-    let result = if verdict.valid { palette.success("valid") } else { palette.error("invalid") };
-    text + &format!("{result} {what}\n")
+    let word = if verdict.valid { paint.good("valid") } else { paint.bad("invalid") };
+    text + &format!("{word} {what}\n")
 }

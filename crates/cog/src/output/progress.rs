@@ -1,4 +1,4 @@
-//! The progress line on stderr while a model generates.
+//! The progress line on stderr while a model works.
 
 use std::time::{Duration, Instant};
 
@@ -6,41 +6,41 @@ use cog_spec::Chunk;
 
 use super::{
     Console,
-    text::{printable, truncate},
+    text::{cut, printable},
 };
 
-/// A progress line on a terminal, until it is dropped.
+/// A line that says what arrives, until it is dropped; nothing where nobody looks at stderr.
 #[derive(Debug)]
 pub(crate) struct Progress<'a> {
     console: &'a Console,
     what: String,
     characters: usize,
-    started: Instant,
+    begun: Instant,
 }
 
-/// The duration of one frame of the spinner.
+/// How long a frame of the wheel lasts.
 const TICK: Duration = Duration::from_millis(100);
 
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// The maximum length of a path, in characters.
-const MAX_PATH: usize = 40;
+/// The longest path that is shown, in characters.
+const MAX_LEN: usize = 40;
 
 impl<'a> Progress<'a> {
-    /// Shows the line with its first text.
+    /// Begins the line with what is waited for.
     pub(crate) fn begin(console: &'a Console, what: impl Into<String>) -> Self {
-        let progress = Self { console, what: what.into(), characters: 0, started: Instant::now() };
+        let progress = Self { console, what: what.into(), characters: 0, begun: Instant::now() };
         progress.draw();
         progress
     }
 
-    /// Whether the line is shown.
+    /// Whether there is a line, and so anything to draw anew.
     pub(crate) fn is_shown(&self) -> bool {
         self.console.err().is_terminal
     }
 
-    /// Updates the line with the field and the number of characters so far.
-    pub(crate) fn push(&mut self, chunk: &Chunk) {
+    /// MediaCapabilities in the field that arrives, and how much there is.
+    pub(crate) fn see(&mut self, chunk: &Chunk) {
         let field = match chunk {
             Chunk::Delta { field, delta, .. } => {
                 self.characters += delta.chars().count();
@@ -49,35 +49,31 @@ impl<'a> Progress<'a> {
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
             _ => return,
         };
-        let field: String = printable(field).chars().take(MAX_PATH).collect();
+        let field: String = printable(field).chars().take(MAX_LEN).collect();
         self.what = format!("{field} · {} characters", self.characters);
     }
 
-    /// Redraws the line.
+    /// Draws the line where the last one stood.
     pub(crate) fn draw(&self) {
         if !self.is_shown() {
             return;
         }
-        let palette = self.console.err().palette;
-        let elapsed = self.started.elapsed();
+        let paint = self.console.err().paint;
+        let elapsed = self.begun.elapsed();
         let seconds = format!("{} s", elapsed.as_secs());
-        // A line that wraps cannot be erased.
-        let what = truncate(&self.what, self.console.width().saturating_sub(seconds.len() + 4));
-        self.console.replace_line(&format!(
-            "{} {what} {}",
-            palette.name(frame(elapsed)),
-            palette.dim(seconds)
-        ));
+        // A line that the terminal breaks cannot be taken back.
+        let what = cut(&self.what, self.console.width().saturating_sub(seconds.len() + 4));
+        self.console.replace_line(&format!("{} {what} {}", paint.name(frame(elapsed)), paint.dim(seconds)));
     }
 }
 
-/// Returns the frame of the spinner.
+/// The image of the wheel that turns while something is waited for.
 pub(super) fn frame(elapsed: Duration) -> char {
     let turn = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
     FRAMES.get(turn % FRAMES.len()).copied().unwrap_or(' ')
 }
 
-/// Erases the line, also after an interruption.
+/// The line goes when the work does, also when it is interrupted.
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         if self.is_shown() {

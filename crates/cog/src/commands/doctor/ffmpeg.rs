@@ -6,14 +6,14 @@ use crate::settings::MediaSettings;
 
 /// The ffmpeg that runs use.
 pub(super) struct Ffmpeg {
-    /// Its path.
+    /// Where it is.
     path: Option<PathBuf>,
-    /// Its version; none if it cannot be run.
+    /// What it says of itself; none where it does not run.
     version: Option<String>,
 }
 
 impl Ffmpeg {
-    /// Finds the ffmpeg that runs use, and its version.
+    /// Looks where runs do, and asks what it finds.
     pub(super) fn find(settings: &MediaSettings) -> Self {
         let path = settings.tool().ffmpeg().map(PathBuf::from);
         let version = path.as_ref().and_then(|path| {
@@ -25,7 +25,7 @@ impl Ffmpeg {
         Self { path, version }
     }
 
-    /// Describes it in one line.
+    /// A line for a person.
     pub(super) fn described(&self) -> String {
         match (&self.path, &self.version) {
             (Some(path), Some(version)) => format!("\nffmpeg {version}: {}\n", path.display()),

@@ -1,4 +1,4 @@
-//! `cog media frames`: the frames and the audio of a video.
+//! `cog media frames`: the images of a video that a model is shown, and its sound.
 
 use std::{io::Read as _, path::Path, time::Duration};
 
@@ -8,7 +8,7 @@ use cog_module::files;
 use cog_spec::{ErrorBody, Modality};
 
 use super::{
-    super::{emit, runtime},
+    super::{emit, running},
     sources,
 };
 use crate::{
@@ -19,59 +19,59 @@ use crate::{
     settings::{Environment, Flags, MediaSettings, Settings},
 };
 
-/// Writes the frames to a directory, and prints the file and the time of each.
+/// Writes the images into a directory, and prints where each is and when it is shown.
 pub(crate) fn frames(
     args: &FramesArgs,
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
-    let Some(extracted) = runtime::wait(extract(args, &settings.media))? else {
+    let Some(taken) = running::wait(take(args, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
-    let extracted = extracted.map_err(|error| ErrorBody::from(&error))?;
-    files::write_directory(&args.output, &extracted.files()?)
+    let taken = taken.map_err(|error| ErrorBody::from(&error))?;
+    files::write_directory(&args.output, &taken.files()?)
         .map_err(|source| emit::unwritable(&args.output, source))?;
-    for (at, frame) in extracted.frames.iter().enumerate() {
+    for (at, frame) in taken.frames.iter().enumerate() {
         console.print_json(&Line { at_ms: frame.at_ms, file: &args.output.join(name(at)) })?;
     }
-    if args.audio && extracted.audio.is_none() {
+    if args.audio && taken.sound.is_none() {
         console.note("the video has no audio");
     }
     Ok(Exit::Ok)
 }
 
-/// The extracted frames and audio.
-struct Extracted {
+/// What was taken out of a video.
+struct Taken {
     frames: Vec<Frame>,
-    audio: Option<Stored>,
+    sound: Option<Stored>,
 }
 
-async fn extract(args: &FramesArgs, settings: &MediaSettings) -> Result<Extracted, MediaError> {
+async fn take(args: &FramesArgs, settings: &MediaSettings) -> Result<Taken, MediaError> {
     let rules = MediaRules { kinds: vec![Modality::Video], ..MediaRules::default() };
     let video = sources::open(&args.source, &rules, settings).await?;
     let tool = settings.tool();
     let frames = tool.frames(&video, &plan(args)).await?;
-    let audio = if args.audio { tool.sound(&video).await? } else { None };
-    Ok(Extracted { frames, audio })
+    let sound = if args.audio { tool.sound(&video).await? } else { None };
+    Ok(Taken { frames, sound })
 }
 
 fn plan(args: &FramesArgs) -> FramePlan {
-    let default = FramePlan::default();
+    let general = FramePlan::default();
     let pick = match args.count {
         Some(count) => FrameSelection::Count(count),
         None => FrameSelection::Every(args.every.unwrap_or(Duration::from_secs(1))),
     };
-    let most = args.max_frames.or(args.count).unwrap_or(default.most);
+    let most = args.max_frames.or(args.count).unwrap_or(general.most);
     FramePlan { pick, most, longest_side: args.max_dimension }
 }
 
-impl Extracted {
-    /// Returns the files of the directory, which is written atomically.
+impl Taken {
+    /// The files of the directory, which is written whole or not at all.
     fn files(&self) -> std::io::Result<Vec<(String, Vec<u8>)>> {
         let frames = self.frames.iter().enumerate().map(|(at, frame)| (name(at), &frame.image));
-        let audio = self.audio.iter().map(|audio| ("audio.wav".to_owned(), audio));
-        frames.chain(audio).map(|(name, stored)| Ok((name, read_all(stored)?))).collect()
+        let sound = self.sound.iter().map(|sound| ("audio.wav".to_owned(), sound));
+        frames.chain(sound).map(|(name, stored)| Ok((name, bytes_of(stored)?))).collect()
     }
 }
 
@@ -79,7 +79,7 @@ fn name(at: usize) -> String {
     format!("frame-{:04}.jpg", at + 1)
 }
 
-fn read_all(stored: &Stored) -> std::io::Result<Vec<u8>> {
+fn bytes_of(stored: &Stored) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stored.reader().read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -1,12 +1,12 @@
-//! A terminal emulator for tests.
+//! A terminal for tests: as much of one as the frame needs.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// The visible rows and the scrollback.
+/// What a person would see, and scroll back to.
 pub(super) struct Terminal {
     columns: usize,
     height: usize,
-    /// The cells of every row, with the scrollback; the second cell of a wide character is NUL.
+    /// Cells of every row, those above the window included; the second cell of a wide character is NUL.
     cells: Vec<Vec<char>>,
     row: usize,
     column: usize,
@@ -17,7 +17,7 @@ impl Terminal {
         Self { columns, height, cells: vec![Vec::new()], row: 0, column: 0 }
     }
 
-    /// Returns the rows without trailing spaces and empty rows.
+    /// The rows, without what is empty at their ends.
     pub(super) fn rows(&self) -> Vec<String> {
         let text = |row: &Vec<char>| row.iter().filter(|c| **c != '\0').collect::<String>();
         let mut rows: Vec<String> = self.cells.iter().map(|row| text(row).trim_end().to_owned()).collect();
@@ -27,7 +27,7 @@ impl Terminal {
         rows
     }
 
-    /// Returns row and column, from 0.
+    /// Row and column, from 0.
     pub(super) fn cursor(&self) -> (usize, usize) {
         (self.row, self.column)
     }
@@ -68,12 +68,12 @@ impl Terminal {
         self.column += width;
     }
 
-    /// Runs an escape sequence, and returns the text after it.
+    /// The rest after an escape.
     fn escape<'a>(&mut self, text: &'a str) -> &'a str {
         let body = text.strip_prefix('[').expect("only CSI");
         let end = body.find(|c: char| c.is_ascii_alphabetic()).expect("an escape ends");
         let (parameter, number) = (&body[..end], body[..end].parse().unwrap_or(1));
-        // The cursor stops at the edge of the window.
+        // A terminal stops at the edge of its window.
         let top = self.cells.len().saturating_sub(self.height);
         match &body[end..=end] {
             "A" => self.row = self.row.saturating_sub(number).max(top),

@@ -1,63 +1,63 @@
-//! Colours.
+//! Colour.
 
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
 use cog_spec::Risk;
 
-/// Colours text, if colours are on.
+/// Colours text, or leaves it as it is.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Palette {
+pub(crate) struct Paint {
     on: bool,
 }
 
-impl Palette {
-    /// Creates a palette with or without colours.
+impl Paint {
+    /// With colour, or without.
     pub(crate) const fn new(on: bool) -> Self {
         Self { on }
     }
 
-    /// Whether colours are on.
+    /// Whether anything is coloured.
     pub(crate) const fn is_on(self) -> bool {
         self.on
     }
 
-    /// Formats a title or an important value.
+    /// What a reader looks for.
     pub(crate) fn bold(self, text: impl Display) -> String {
         self.with(Style::new().bold(), text)
     }
 
-    /// Formats secondary text.
+    /// What stands aside.
     pub(crate) fn dim(self, text: impl Display) -> String {
         self.with(Style::new().dimmed(), text)
     }
 
-    /// Formats a name: a module, a field.
+    /// The name of something: a module, a field.
     pub(crate) fn name(self, text: impl Display) -> String {
         self.with(AnsiColor::Cyan.on_default(), text)
     }
 
-    /// Formats success.
-    pub(crate) fn success(self, text: impl Display) -> String {
+    /// What is as it should be.
+    pub(crate) fn good(self, text: impl Display) -> String {
         self.with(AnsiColor::Green.on_default().bold(), text)
     }
 
-    /// Formats a warning.
-    pub(crate) fn warning(self, text: impl Display) -> String {
+    /// What should be looked at.
+    pub(crate) fn odd(self, text: impl Display) -> String {
         self.with(AnsiColor::Yellow.on_default().bold(), text)
     }
 
-    /// Formats an error.
-    pub(crate) fn error(self, text: impl Display) -> String {
+    /// What is wrong.
+    pub(crate) fn bad(self, text: impl Display) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// Formats a text in the colour of a risk.
+    /// A text in the colour of a risk.
     pub(crate) fn risk(self, level: Risk, text: impl Display) -> String {
         match level {
-            Risk::None | Risk::Low => self.success(text),
-            Risk::Medium => self.warning(text),
-            Risk::High => self.error(text),
+            Risk::None | Risk::Low => self.good(text),
+            Risk::Medium => self.odd(text),
+            Risk::High => self.bad(text),
         }
     }
 
