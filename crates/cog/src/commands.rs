@@ -1,6 +1,5 @@
-//! One file for each command: from its arguments to what it prints.
+//! The commands, one file per command.
 
-mod asking;
 mod capabilities;
 mod completions;
 mod config;
@@ -16,13 +15,14 @@ mod man;
 mod media;
 mod migrate;
 mod new;
+mod providers;
 mod render;
 mod run;
-mod running;
+mod runtime;
 mod schema;
 mod serve;
 mod signals;
-mod streamed;
+mod stream;
 mod targets;
 mod test;
 mod validate;
@@ -36,7 +36,7 @@ use crate::{
     settings::Environment,
 };
 
-/// Does what was typed.
+/// Runs the command of the arguments.
 pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match cli.command {
         Command::Run(args) => run::run(&args, environment, console),
@@ -60,7 +60,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
     }
 }
 
-/// The name by which the program was called: `cog` or `cogn` (ruling R1).
+/// Returns the name of the program as called: `cog` or `cogn` (ruling R1).
 fn program() -> &'static str {
     let path = std::env::args_os().next().map(std::path::PathBuf::from);
     match path.as_deref().and_then(std::path::Path::file_stem) {

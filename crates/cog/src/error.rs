@@ -1,4 +1,4 @@
-//! Why a command could not do its work, told in one style on stderr.
+//! Errors of commands, and how they are reported on stderr.
 
 use std::{io, path::PathBuf};
 
@@ -12,58 +12,58 @@ use crate::{
     settings::SettingsError,
 };
 
-/// Why a command could not do its work.
+/// Why a command failed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum CliError {
-    /// No module was found.
+    /// The module was not found.
     #[error(transparent)]
     Find(#[from] FindError),
-    /// A module does not load.
+    /// The module does not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// A module cannot be migrated.
+    /// The module cannot be migrated.
     #[error(transparent)]
     Migrate(#[from] MigrateError),
-    /// A module cannot be made.
+    /// The module cannot be created.
     #[error(transparent)]
     Scaffold(#[from] ScaffoldError),
-    /// What would be the error of an envelope, in a command that prints none.
+    /// An error with a code of the specification.
     #[error("{}", .0.message)]
     Body(Box<ErrorBody>),
     /// A file cannot be read or written.
     #[error("{what}: {source}")]
     File {
-        /// What was to be done with it: `the input cannot be read`.
+        /// The operation that failed: `cannot write the file`.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: FileError,
     },
-    /// The settings cannot be understood.
+    /// The settings are invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// What was typed does not make sense together.
+    /// The arguments contradict each other.
     #[error("{message}")]
     Usage {
-        /// What is wrong.
+        /// The message.
         message: String,
-        /// What to type instead.
+        /// What to do about it.
         suggestion: Option<String>,
     },
-    /// stdout cannot be written to.
+    /// Writing to stdout failed.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
 }
 
 impl CliError {
-    /// What was typed does not make sense together.
+    /// The arguments contradict each other.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         CliError::Usage { message: message.into(), suggestion: None }
     }
 
-    /// Tells the fault on stderr, and says how the program ends.
+    /// Prints the error to stderr, and returns the exit code.
     pub(crate) fn report(&self, console: &Console) -> Exit {
         if self.is_broken_pipe() {
             return Exit::Ok;
@@ -71,17 +71,17 @@ impl CliError {
         if let Some(error) = self.load_error() {
             console.diagnose(&error.diagnostics);
         }
-        let (message, place, help) = (self.to_string(), self.place(), self.suggestion());
-        console.complain(&ErrorReport {
+        let (message, location, help) = (self.to_string(), self.location(), self.suggestion());
+        console.error(&ErrorReport {
             code: self.code(),
             message: &message,
-            place: place.as_deref(),
+            location: location.as_deref(),
             help: help.as_deref(),
         });
         self.exit()
     }
 
-    /// The code, where the specification has one.
+    /// The code, if the specification has one.
     fn code(&self) -> Option<&str> {
         if let Some(error) = self.load_error() {
             return Some(error.code().as_str());
@@ -107,7 +107,7 @@ impl CliError {
         }
     }
 
-    /// The findings, where a module does not load.
+    /// Returns the findings of a module that does not load.
     fn load_error(&self) -> Option<&LoadError> {
         match self {
             CliError::Load(error)
@@ -117,10 +117,11 @@ impl CliError {
         }
     }
 
-    /// The fault as the error of an envelope.
+    /// Converts the error to the error of an envelope.
     pub(crate) fn to_body(&self) -> ErrorBody {
         let code = self.code().and_then(|code| code.parse().ok()).unwrap_or(Code::InternalError);
-        let message = self.place().map_or_else(|| self.to_string(), |place| format!("{place}: {self}"));
+        let message =
+            self.location().map_or_else(|| self.to_string(), |location| format!("{location}: {self}"));
         let body = ErrorBody::new(code, message);
         match self.suggestion() {
             Some(suggestion) => body.suggest(suggestion),
@@ -128,7 +129,7 @@ impl CliError {
         }
     }
 
-    fn place(&self) -> Option<String> {
+    fn location(&self) -> Option<String> {
         match self {
             CliError::File { path, .. } => Some(path.display().to_string()),
             CliError::Settings(error) => error.location(),
@@ -149,7 +150,7 @@ impl CliError {
         }
     }
 
-    /// Whoever read stdout has heard enough: `cog list | head -1`.
+    /// Whether the reader of stdout has closed it: `cog list | head -1`.
     fn is_broken_pipe(&self) -> bool {
         matches!(self, CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -1,18 +1,17 @@
-//! How the program ends.
+//! Exit codes.
 
 use std::process::ExitCode;
 
-/// The exit codes (design, decision 12).
+/// The exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0: done, and the answer is good.
+    /// 0: success.
     Ok,
-    /// 1: the envelope says `ok: false`, `verify` found a violation, a golden test failed, or the
-    /// command could not do its work.
+    /// 1: the envelope has `ok: false`, a check found something, or the command failed.
     Failed,
-    /// 2: what was typed, or a settings file, cannot be understood.
+    /// 2: invalid arguments or settings.
     Usage,
-    /// 3: the module is invalid.
+    /// 3: invalid module.
     Invalid,
     /// 130: interrupted; the call to the provider was cancelled.
     Interrupted,

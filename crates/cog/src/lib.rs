@@ -1,4 +1,4 @@
-//! The command line of Cognitive Modules; the binaries `cog` and `cogn` are this one function.
+//! The command line of Cognitive Modules, used by the binaries `cog` and `cogn`.
 //!
 //! * `args`: what can be typed, as clap types; nothing there acts; `typed`: what was typed;
 //! * `settings`: the one settings value, read once: flag, environment, files, default;
@@ -11,8 +11,8 @@ mod commands;
 mod error;
 mod exit;
 mod output;
+mod parse;
 mod settings;
-mod typed;
 
 use std::process::ExitCode;
 
@@ -20,17 +20,17 @@ use crate::{output::Console, settings::Environment};
 
 /// Runs the program with the arguments and the environment of the process.
 ///
-/// Called as `internal-media` it is the process that reads documents, sound and video, and reads nothing else: no
-/// settings, no environment.
+/// With `internal-media` it is the child process that reads documents, audio and video. That process reads neither
+/// settings nor environment variables.
 pub fn main() -> ExitCode {
-    if let Some(arguments) = typed::internal_media() {
+    if let Some(arguments) = parse::internal_media() {
         return cog_media::internal_media(&arguments);
     }
-    let (cli, deprecated) = match typed::parse() {
+    let (cli, deprecated) = match parse::parse() {
         Ok(parsed) => parsed,
         Err(exit) => return exit.into(),
     };
-    let environment = Environment::of_process();
+    let environment = Environment::from_process();
     let console = Console::new(&environment, &cli.global);
     output::log::start(&cli.global, &console);
     deprecated.iter().for_each(|flag| console.deprecated(flag));

@@ -1,26 +1,26 @@
-//! What the program prints. stdout is data, stderr is talk (design, decision 12).
+//! The output of the program: data on stdout, messages on stderr (decision 13).
 
 mod card;
 mod console;
+mod lines;
 mod live;
 pub(crate) mod log;
-mod paint;
-mod plain;
+mod messages;
+mod palette;
 mod progress;
 mod table;
-mod talk;
 mod text;
 mod tree;
 
 pub(crate) use self::{
     card::card,
     console::Console,
-    live::{FRAME, Live},
-    paint::Paint,
-    plain::Plain,
+    lines::LineView,
+    live::{FRAME, LiveView},
+    messages::ErrorReport,
+    palette::Palette,
     progress::Progress,
     table::Table,
-    talk::ErrorReport,
     text::{width, wrap},
     tree::Layout,
 };

@@ -160,7 +160,7 @@ impl Settings {
 
     /// Masks the keys on stderr. Reading the settings does it, so that no command can leave it out.
     fn with_masked_keys(self) -> Self {
-        self.environment.veil().hide(self.keys());
+        self.environment.redactor().hide(self.keys());
         self
     }
 

@@ -1,4 +1,4 @@
-//! `cog completions`: a script that completes commands in a shell.
+//! `cog completions`: a shell completion script.
 
 use clap::CommandFactory as _;
 
@@ -9,7 +9,7 @@ use crate::{
     output::Console,
 };
 
-/// Prints the script for a shell, under the name by which the program was called.
+/// Prints the script for a shell and for the name of this program.
 pub(crate) fn completions(args: &CompletionsArgs, console: &Console) -> Result<Exit, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), super::program(), &mut script);

@@ -1,4 +1,4 @@
-//! `cog config`: every setting with where it came from.
+//! `cog config`: every setting with its source.
 
 use cog_json::{ToJson, Writer};
 
@@ -28,7 +28,7 @@ pub(crate) fn config(
     for Row { name, value, source } in &rows {
         table.row([name.clone(), value.to_string(), source.to_string()]);
     }
-    console.print(&table.render(console.out().paint, None))?;
+    console.print(&table.render(console.out().palette, None))?;
     Ok(Exit::Ok)
 }
 

@@ -1,4 +1,4 @@
-//! `cog doctor`: which providers are set up and answer, and what each can do; which ffmpeg there is.
+//! `cog doctor`: which providers are configured and respond, and which ffmpeg is used.
 
 mod ffmpeg;
 
@@ -14,8 +14,8 @@ use futures_util::future::join_all;
 
 use self::ffmpeg::Ffmpeg;
 use super::{
-    asking::{self, Rank},
-    running,
+    providers::{self, Rank},
+    runtime,
 };
 use crate::{
     args::DoctorArgs,
@@ -25,20 +25,20 @@ use crate::{
     settings::{Environment, Flags, Settings},
 };
 
-/// How long a provider may take to list its models.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// The maximum time for a provider to list its models.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Asks each provider that is set up for its models, all at once.
+/// Requests the model lists of all configured providers concurrently.
 pub(crate) fn doctor(
     args: &DoctorArgs,
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
-    let chosen = asking::chosen(&settings).map_err(|error| CliError::Body(Box::new(error)))?;
+    let chosen = providers::names(&settings).map_err(|error| CliError::Body(Box::new(error)))?;
     let progress = Progress::begin(console, "calling the providers");
-    let probes = patients(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
-    let done = running::wait(join_all(probes));
+    let probes = selected_vendors(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));
+    let done = runtime::wait(join_all(probes));
     drop(progress);
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
     let ffmpeg = Ffmpeg::find(&settings.media);
@@ -47,19 +47,19 @@ pub(crate) fn doctor(
     } else {
         console.print(&(describe(&chosen, args, &found, console) + &ffmpeg.described()))?;
     }
-    Ok(if found.iter().any(Finding::is_ill) { Exit::Failed } else { Exit::Ok })
+    Ok(if found.iter().any(Finding::has_error) { Exit::Failed } else { Exit::Ok })
 }
 
-/// The vendors to look at: the one that was named, all of them, or those that are set up.
-fn patients(args: &DoctorArgs, settings: &Settings) -> Vec<&'static Vendor> {
+/// Returns the providers to check: the given one, all, or the configured ones.
+fn selected_vendors(args: &DoctorArgs, settings: &Settings) -> Vec<&'static Vendor> {
     let wanted = |vendor: &&Vendor| match &args.provider {
         Some(name) => vendor.name == name,
-        None => args.all || is_set_up(vendor, settings),
+        None => args.all || is_configured(vendor, settings),
     };
     VENDORS.iter().filter(wanted).collect()
 }
 
-fn is_set_up(vendor: &Vendor, settings: &Settings) -> bool {
+fn is_configured(vendor: &Vendor, settings: &Settings) -> bool {
     let is_set = |names: &[&str]| names.iter().any(|name| settings.variable(name).is_some());
     let names = settings.provider.value.as_deref().unwrap_or_default().split(',');
     let is_named = names.into_iter().any(|name| name.trim() == vendor.name);
@@ -68,7 +68,7 @@ fn is_set_up(vendor: &Vendor, settings: &Settings) -> bool {
         || (vendor.key == AuthRequirement::Optional && is_set(vendor.base_url_vars))
 }
 
-/// What was found of one vendor.
+/// The result for one provider.
 struct Finding {
     vendor: &'static Vendor,
     model: String,
@@ -76,62 +76,63 @@ struct Finding {
 }
 
 enum State {
-    /// It is not set up, and was not asked.
-    Absent,
-    /// It lists these models.
-    Answers(Vec<String>),
-    /// It does not answer.
-    Ill(ErrorBody),
+    /// Not configured, and not called.
+    NotConfigured,
+    /// It has these models.
+    Ok(Vec<String>),
+    /// The call failed.
+    Error(ErrorBody),
 }
 
 async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) -> Finding {
-    let of_vendor = asking::settings_of(settings, vendor, Rank::First);
-    let model = of_vendor.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
-    let is_asked = args.provider.is_some() || is_set_up(vendor, settings);
-    let state = match HttpProvider::new(vendor, of_vendor) {
-        _ if !is_asked => State::Absent,
-        Ok(provider) => ask(&provider).await,
-        Err(error) => State::Ill(ErrorBody::from(&error)),
+    let provider_settings = providers::provider_settings(settings, vendor, Rank::First);
+    let model =
+        provider_settings.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
+    let is_called = args.provider.is_some() || is_configured(vendor, settings);
+    let state = match HttpProvider::new(vendor, provider_settings) {
+        _ if !is_called => State::NotConfigured,
+        Ok(provider) => list_models(&provider).await,
+        Err(error) => State::Error(ErrorBody::from(&error)),
     };
     Finding { vendor, model, state }
 }
 
-async fn ask(provider: &HttpProvider) -> State {
-    match tokio::time::timeout(PATIENCE, provider.models()).await {
-        Ok(Ok(models)) => State::Answers(models),
-        Ok(Err(error)) => State::Ill(ErrorBody::from(&error)),
+async fn list_models(provider: &HttpProvider) -> State {
+    match tokio::time::timeout(TIMEOUT, provider.models()).await {
+        Ok(Ok(models)) => State::Ok(models),
+        Ok(Err(error)) => State::Error(ErrorBody::from(&error)),
         Err(_) => {
-            let message = format!("{} did not respond within {} s", provider.base_url(), PATIENCE.as_secs());
-            State::Ill(ErrorBody::from(&ProviderError::Other { code: Code::ProviderUnavailable, message }))
+            let message = format!("{} did not respond within {} s", provider.base_url(), TIMEOUT.as_secs());
+            State::Error(ErrorBody::from(&ProviderError::Other { code: Code::ProviderUnavailable, message }))
         }
     }
 }
 
 impl Finding {
-    fn is_ill(&self) -> bool {
-        matches!(self.state, State::Ill(_))
+    fn has_error(&self) -> bool {
+        matches!(self.state, State::Error(_))
     }
 
-    /// The state in a word, for a program.
+    /// Returns the status in JSON.
     fn status(&self) -> &'static str {
         match self.state {
-            State::Absent => "not_configured",
-            State::Answers(_) => "ok",
-            State::Ill(_) => "error",
+            State::NotConfigured => "not_configured",
+            State::Ok(_) => "ok",
+            State::Error(_) => "error",
         }
     }
 
-    /// The state in a few words, for a person.
-    fn told(&self) -> String {
+    /// Returns the status in the table.
+    fn status_text(&self) -> String {
         match &self.state {
-            State::Absent => format!("set {}", self.variable()),
-            State::Answers(models) if models.len() == 1 => "ok, 1 model".to_owned(),
-            State::Answers(models) => format!("ok, {} models", models.len()),
-            State::Ill(_) => "error".to_owned(),
+            State::NotConfigured => format!("set {}", self.variable()),
+            State::Ok(models) if models.len() == 1 => "ok, 1 model".to_owned(),
+            State::Ok(models) => format!("ok, {} models", models.len()),
+            State::Error(_) => "error".to_owned(),
         }
     }
 
-    /// The variable that sets the vendor up; of several addresses the vendor's own, which stands last.
+    /// Returns the variable that configures the provider; the provider's own base URL variable is the last one.
     fn variable(&self) -> &'static str {
         let name = match self.vendor.key {
             AuthRequirement::Required => self.vendor.key_vars.first(),
@@ -140,16 +141,16 @@ impl Finding {
         name.copied().unwrap_or_default()
     }
 
-    /// What its models take, and how they are told a schema.
-    fn can(&self) -> String {
-        let takes: Vec<_> = self.vendor.input.iter().map(|modality| modality.as_str()).collect();
-        format!("{}, {}", takes.join(" "), self.vendor.dialect)
+    /// Returns the input modalities and the schema dialect.
+    fn capabilities(&self) -> String {
+        let input: Vec<_> = self.vendor.input.iter().map(|modality| modality.as_str()).collect();
+        format!("{}, {}", input.join(" "), self.vendor.dialect)
     }
 }
 
 fn describe(chosen: &str, args: &DoctorArgs, found: &[Finding], console: &Console) -> String {
-    let paint = console.out().paint;
-    let mut text = format!("Provider: {}", paint.bold(chosen));
+    let palette = console.out().palette;
+    let mut text = format!("Provider: {}", palette.bold(chosen));
     if found.is_empty() {
         return text
             + "\n\nNo provider is configured. `cog doctor --all` lists the providers and their variables.\n";
@@ -157,9 +158,11 @@ fn describe(chosen: &str, args: &DoctorArgs, found: &[Finding], console: &Consol
     let mut table = Table::new(["provider", "status", "model", "input, schema"]);
     for finding in found {
         let model = if finding.model.is_empty() { "-" } else { &finding.model };
-        table.row([finding.vendor.name, &finding.told(), model, &finding.can()].map(str::to_owned));
+        table.row(
+            [finding.vendor.name, &finding.status_text(), model, &finding.capabilities()].map(str::to_owned),
+        );
     }
-    text += &format!("\n\n{}", table.render(paint, console.out_columns()));
+    text += &format!("\n\n{}", table.render(palette, console.out_columns()));
     for finding in found {
         text += &finding.details(args.provider.is_some(), console);
     }
@@ -167,19 +170,19 @@ fn describe(chosen: &str, args: &DoctorArgs, found: &[Finding], console: &Consol
 }
 
 impl Finding {
-    /// Why it does not answer; its models, where they are asked for.
+    /// Formats the error, or the models if they are requested.
     fn details(&self, with_models: bool, console: &Console) -> String {
-        let paint = console.out().paint;
+        let palette = console.out().palette;
         let (about, help) = match &self.state {
-            State::Ill(error) => (error.message.clone(), error.suggestion.clone()),
-            State::Answers(models) if with_models => (models.join(", "), None),
-            State::Answers(_) | State::Absent => return String::new(),
+            State::Error(error) => (error.message.clone(), error.suggestion.clone()),
+            State::Ok(models) if with_models => (models.join(", "), None),
+            State::Ok(_) | State::NotConfigured => return String::new(),
         };
-        let mut text = format!("\n{}\n", paint.bold(self.vendor.title));
+        let mut text = format!("\n{}\n", palette.bold(self.vendor.title));
         for line in wrap(&about, console.width().saturating_sub(2)) {
             text += &format!("  {line}\n");
         }
-        text + &help.map(|help| format!("  {} {help}\n", paint.name("help:"))).unwrap_or_default()
+        text + &help.map(|help| format!("  {} {help}\n", palette.name("help:"))).unwrap_or_default()
     }
 }
 
@@ -210,11 +213,11 @@ impl ToJson for Finding {
             w.field("dialect", self.vendor.dialect.as_str());
             w.field("variable", self.variable());
             match &self.state {
-                State::Absent => {}
-                State::Answers(models) => {
+                State::NotConfigured => {}
+                State::Ok(models) => {
                     w.field("models", models);
                 }
-                State::Ill(error) => {
+                State::Error(error) => {
                     w.field("error", error);
                 }
             }

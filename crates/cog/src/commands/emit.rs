@@ -1,4 +1,4 @@
-//! JSON to stdout, or into a file.
+//! Writes output to stdout or to a file.
 
 use std::path::Path;
 
@@ -7,8 +7,7 @@ use cog_module::files::{self, FileError};
 
 use crate::{args::OutputArgs, error::CliError, output::Console};
 
-/// Writes a value where the arguments say; on stdout with line breaks for a person, on one line for a
-/// program.
+/// Writes a value as JSON to the file of the arguments or to stdout; indented on a terminal, otherwise on one line.
 pub(crate) fn json(
     value: &(impl ToJson + ?Sized),
     args: &OutputArgs,
@@ -20,38 +19,38 @@ pub(crate) fn json(
     }
 }
 
-/// Writes a file, whole or not at all.
+/// Writes a text file atomically.
 pub(crate) fn file(path: &Path, text: &str, console: &Console) -> Result<(), CliError> {
     let text = if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") };
     bytes(path, text.as_bytes(), console)
 }
 
-/// Writes a file that is no text, whole or not at all.
+/// Writes a binary file atomically.
 pub(crate) fn bytes(path: &Path, bytes: &[u8], console: &Console) -> Result<(), CliError> {
     files::write_atomic(path, bytes).map_err(|source| unwritable(path, source))?;
     written(path, console);
     Ok(())
 }
 
-/// Tells a person where the answer is.
+/// Reports the path of the output on a terminal.
 pub(crate) fn written(path: &Path, console: &Console) {
     if console.err().is_terminal {
         console.note(&format!("written to {}", path.display()));
     }
 }
 
-/// Looks before the work begins whether its result can be written where the arguments say.
+/// Checks before the work begins whether the output file can be written.
 pub(crate) fn check(output: Option<&Path>) -> Result<(), CliError> {
     let Some(path) = output.filter(|path| !is_stdout(path)) else { return Ok(()) };
     files::check_writable(path).map_err(|source| unwritable(path, source))
 }
 
-/// Whether `-` was given as the name of a file.
+/// Whether the path is `-`.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// That a file cannot be written.
+/// Creates the error of a file that cannot be written.
 pub(crate) fn unwritable(path: &Path, source: FileError) -> CliError {
     CliError::File { what: "cannot write the file", path: path.to_owned(), source }
 }

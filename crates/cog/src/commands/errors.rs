@@ -1,4 +1,4 @@
-//! `cog errors`: the table of codes, and what one of them means.
+//! `cog errors`: the table of error codes, and details of one code.
 
 use cog_json::{ToJson, Writer};
 use cog_spec::{Code, Recoverable};
@@ -10,7 +10,7 @@ use crate::{
     output::{Console, Table, wrap},
 };
 
-/// Prints the table, or explains one code.
+/// Prints the table, or the details of one code.
 pub(crate) fn errors(args: &ErrorsArgs, console: &Console) -> Result<Exit, CliError> {
     match (args.code, args.format.is_json()) {
         (Some(code), true) => console.print_json(&Entry(code))?,
@@ -26,17 +26,17 @@ fn table(console: &Console) -> String {
     for code in Code::ALL {
         table.row([code.as_str(), code.name(), code.meaning()].map(str::to_owned));
     }
-    table.render(console.out().paint, console.out_columns())
+    table.render(console.out().palette, console.out_columns())
 }
 
 fn explain(code: Code, console: &Console) -> String {
-    let paint = console.out().paint;
-    let mut text = format!("{} {}\n", paint.bad(code), paint.bold(code.name()));
+    let palette = console.out().palette;
+    let mut text = format!("{} {}\n", palette.error(code), palette.bold(code.name()));
     for line in [code.meaning(), code.advice()].into_iter().flat_map(|part| wrap(part, console.width())) {
         text += &format!("{line}\n");
     }
     for fact in facts(code) {
-        text += &format!("  {}\n", paint.dim(fact));
+        text += &format!("  {}\n", palette.dim(fact));
     }
     text
 }

@@ -1,4 +1,4 @@
-//! What to type so that a module gets an input it takes.
+//! Example commands that run a module with valid input.
 
 use cog_json::{Node, Value};
 use cog_module::{
@@ -10,10 +10,10 @@ use cog_spec::{Code, Envelope, ErrorBody, Outcome};
 use super::info::Fields;
 use crate::args::InputArgs;
 
-/// The longest example of an input that can still be read and typed, in bytes.
+/// The maximum length of an example input that is still readable, in bytes.
 const READABLE: usize = 400;
 
-/// Tells what to type, where an input does not fit and nothing better is known to be done about it.
+/// Adds an example command to an error about the input that has no suggestion.
 pub(super) fn advise(error: ErrorBody, args: &InputArgs, module: &Module) -> ErrorBody {
     let is_about_input = [Code::InvalidInput, Code::MissingRequiredField, Code::TypeMismatch]
         .into_iter()
@@ -25,12 +25,12 @@ pub(super) fn advise(error: ErrorBody, args: &InputArgs, module: &Module) -> Err
     if !args.is_empty() {
         return error.suggest(format!("`cog info {name}` shows the input"));
     }
-    let fields = Fields::of_input(module).names().join(", ");
+    let fields = Fields::for_input(module).names().join(", ");
     let example = run(&args.module, module);
     error.suggest(format!("give an input with {fields} (* = required), for example: {example}"))
 }
 
-/// The same for the error of an envelope.
+/// Adds an example command to the error of an envelope.
 pub(super) fn advised(mut envelope: Envelope, args: &InputArgs, module: &Module) -> Envelope {
     if let Outcome::Failure { error, .. } = &mut envelope.outcome {
         *error = advise(error.clone(), args, module);
@@ -38,9 +38,9 @@ pub(super) fn advised(mut envelope: Envelope, args: &InputArgs, module: &Module)
     envelope
 }
 
-/// A command that runs the module with an input that it takes.
-pub(super) fn run(asked: &str, module: &Module) -> String {
-    let name = quoted(asked);
+/// Returns a command that runs the module with valid input.
+pub(super) fn run(module_name: &str, module: &Module) -> String {
+    let name = quoted(module_name);
     if takes_text_alone(module) {
         return format!("cog run {name} --args \"…\"");
     }
@@ -50,7 +50,7 @@ pub(super) fn run(asked: &str, module: &Module) -> String {
     }
 }
 
-/// Whether one text makes a whole input.
+/// Whether `--args` alone is a valid input.
 fn takes_text_alone(module: &Module) -> bool {
     let contract = &module.contract;
     contract.args_target().is_ok_and(|field| {
@@ -59,8 +59,7 @@ fn takes_text_alone(module: &Module) -> bool {
     })
 }
 
-/// The shortest input of a golden test that succeeds, else one made up from the schema; none where all
-/// are long.
+/// Returns the shortest input of a golden test that succeeds, or an input generated from the schema, unless it is long.
 fn sample(module: &Module) -> Option<String> {
     let succeeds = |case: &GoldenCase| {
         let answer = case.expected.answer().and_then(|answer| answer.get("ok"));
@@ -74,8 +73,8 @@ fn sample(module: &Module) -> Option<String> {
     golden.min_by_key(String::len).or_else(made_up)
 }
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c));
-    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+/// Quotes an argument for a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c));
+    if is_plain { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
 }

@@ -1,4 +1,4 @@
-//! `cog info`: what a module is, takes and answers.
+//! `cog info`: a module's manifest, input and output.
 
 mod fields;
 mod manifest;
@@ -10,7 +10,7 @@ pub(super) use self::fields::Fields;
 use self::manifest::ManifestJson;
 use super::{
     example,
-    targets::{default_finder, whereabouts},
+    targets::{default_finder, location},
 };
 use crate::{
     args::InfoArgs,
@@ -20,16 +20,16 @@ use crate::{
     settings::Environment,
 };
 
-/// Prints what a module says of itself, with every default resolved.
+/// Prints a module with all defaults resolved.
 pub(crate) fn info(args: &InfoArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let origin = default_finder(environment, console)?.find(&args.module)?;
     let module = cog_module::load(&origin)?;
     if args.format.is_json() {
-        console.print_json(&Report::of(&module))?;
+        console.print_json(&Report::new(&module))?;
         return Ok(Exit::Ok);
     }
     console.diagnose(&module.warnings);
-    console.print(&describe(&args.module, &Report::of(&module), console))?;
+    console.print(&describe(&args.module, &Report::new(&module), console))?;
     Ok(Exit::Ok)
 }
 
@@ -39,7 +39,7 @@ struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(module: &'a Module) -> Self {
+    fn new(module: &'a Module) -> Self {
         let cases = golden::discover(module).cases;
         Self { module, tests: cases.into_iter().map(|case| case.name).collect() }
     }
@@ -60,38 +60,38 @@ impl ToJson for Report<'_> {
     }
 }
 
-/// The columns before a fact.
+/// The column at which values begin.
 const INDENT: usize = 15;
 
-/// The card of a module: head, facts, input, data, what to type next.
-fn describe(asked: &str, report: &Report<'_>, console: &Console) -> String {
-    let paint = console.out().paint;
+/// Formats a module for a terminal: title, properties, input, data, and an example command.
+fn describe(name_given: &str, report: &Report<'_>, console: &Console) -> String {
+    let palette = console.out().palette;
     let module = report.module;
     let manifest = &module.manifest;
-    let mut text = format!("{} {}\n", paint.bold(&manifest.name), paint.dim(&manifest.version));
+    let mut text = format!("{} {}\n", palette.bold(&manifest.name), palette.dim(&manifest.version));
     for line in wrap(&manifest.responsibility, console.width()) {
         text += &format!("{line}\n");
     }
     text += "\n";
     for (name, value) in facts(report) {
         let lines = wrap(&value, console.width().saturating_sub(INDENT)).join(&format!("\n{:INDENT$}", ""));
-        text += &format!("  {}  {lines}\n", paint.dim(format_args!("{name:<11}")));
+        text += &format!("  {}  {lines}\n", palette.dim(format_args!("{name:<11}")));
     }
     for (title, schema) in
         [("Input", module.contract.input_schema()), ("Data", module.contract.data_schema())]
     {
-        let fields = schema.map(|schema| Fields::of(schema, module.contract.document())).unwrap_or_default();
+        let fields = schema.map(|schema| Fields::new(schema, module.contract.document())).unwrap_or_default();
         if !fields.is_empty() {
-            text += &format!("\n{}\n{}", paint.bold(title), fields.render(console));
+            text += &format!("\n{}\n{}", palette.bold(title), fields.render(console));
         }
     }
-    text + &format!("\n{}\n  {}\n", paint.bold("Try"), example::run(asked, module))
+    text + &format!("\n{}\n  {}\n", palette.bold("Try"), example::run(name_given, module))
 }
 
 fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
     let manifest = &report.module.manifest;
     let mut facts = vec![
-        ("location", whereabouts(&report.module.origin)),
+        ("location", location(&report.module.origin)),
         ("format", manifest.format.to_string()),
         ("tier", manifest.tier.map_or_else(|| "none".to_owned(), |tier| tier.to_string())),
         ("strictness", manifest.strictness.to_string()),
@@ -99,8 +99,8 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String)> {
         ("insights", insights(report)),
         ("risk", manifest.risk_rule.to_string()),
         ("response", manifest.response.mode.to_string()),
-        ("input", words(&manifest.modalities.input)),
-        ("output", words(&manifest.modalities.output)),
+        ("input", names(&manifest.modalities.input)),
+        ("output", names(&manifest.modalities.output)),
     ];
     if !manifest.excludes.is_empty() {
         facts.push(("excludes", manifest.excludes.join("; ")));
@@ -116,6 +116,6 @@ fn insights(report: &Report<'_>) -> String {
     if overflow.enabled { format!("at most {}", overflow.max_items) } else { "none".to_owned() }
 }
 
-fn words(modalities: &[cog_spec::Modality]) -> String {
+fn names(modalities: &[cog_spec::Modality]) -> String {
     modalities.iter().map(|modality| modality.as_str()).collect::<Vec<_>>().join(", ")
 }

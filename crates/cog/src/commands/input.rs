@@ -1,4 +1,4 @@
-//! The input of a run: text, JSON, a file, or stdin.
+//! The input of a run, from text, JSON, a file or stdin.
 
 use std::{borrow::Cow, io::Read as _, path::Path};
 
@@ -16,17 +16,17 @@ mod media;
 
 pub(super) use self::media::files as media_files;
 
-/// The largest input: 30 MB.
-const LIMIT: u64 = 30 * 1024 * 1024;
+/// The maximum input size, 30 MiB.
+const MAX_INPUT: u64 = 30 * 1024 * 1024;
 
-/// The most of a file's name that is told, in characters: it may be the input itself.
+/// The maximum characters of a file name in a message: the name may be the input itself.
 const MAX_NAME: usize = 100;
 
-/// Reads the input that was given, with the media of the flags in their fields; an empty object where none was.
+/// Reads the input, and adds the media of the flags to their fields. Without an input it is an empty object.
 ///
 /// # Errors
-/// E1006 where a file cannot be read, E1005 where it is too large, E1000 where it is not JSON, E1001 where a medium has
-/// no field to go into.
+/// E1006 for an unreadable file, E1005 for one that is too large, E1000 for invalid JSON, E1001 for media without a
+/// field.
 pub(super) fn read(args: &InputArgs, module: &Module) -> Result<RunInput, ErrorBody> {
     let input = without_media(args)?;
     if args.media.is_empty() { Ok(input) } else { media::add(input, &args.media, module) }
@@ -42,11 +42,11 @@ fn without_media(args: &InputArgs) -> Result<RunInput, ErrorBody> {
     parse(&text, name).map(RunInput::Json)
 }
 
-/// Reads a file, or stdin for `-`, for a command that is to judge what is there: what is no text comes
-/// as a text that is no JSON either.
+/// Reads a file, or stdin for `-`, for a command that judges any content. Invalid text is returned as a text that is
+/// not JSON.
 ///
 /// # Errors
-/// E1006 where it cannot be read, E1005 where it is too large.
+/// E1006 for an unreadable file, E1005 for one that is too large.
 pub(super) fn any_text(file: &Path) -> Result<String, ErrorBody> {
     match read_text(file) {
         Err(FileError::Empty) => Ok(String::new()),
@@ -62,10 +62,10 @@ fn text_of(file: &Path) -> Result<String, ErrorBody> {
 }
 
 fn read_text(file: &Path) -> Result<String, FileError> {
-    if is_stdin(file) { read_stdin() } else { files::read_text(file, LIMIT) }
+    if is_stdin(file) { read_stdin() } else { files::read_text(file, MAX_INPUT) }
 }
 
-/// What it is called in a message.
+/// Returns the name of the input for messages.
 fn name_of(file: &Path) -> Cow<'_, str> {
     if is_stdin(file) { "stdin".into() } else { file.to_string_lossy() }
 }
@@ -76,9 +76,9 @@ fn is_stdin(file: &Path) -> bool {
 
 fn read_stdin() -> Result<String, FileError> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(LIMIT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LIMIT {
-        return Err(FileError::TooLarge { limit: LIMIT });
+    std::io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_INPUT {
+        return Err(FileError::TooLarge { limit: MAX_INPUT });
     }
     files::text_of(bytes)
 }
@@ -106,7 +106,7 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
 }
 
 fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
-    let limits = Limits::default().with_bytes(LIMIT);
+    let limits = Limits::default().with_bytes(MAX_INPUT);
     Value::parse_within(text.as_bytes(), limits).map_err(|error| {
         let at = error.position(text);
         let message = format!("{name} is not JSON: line {}, column {}: {}", at.line, at.column, error.kind());
@@ -145,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_is_told_with_its_place() {
+    fn invalid_json_is_an_error_with_position() {
         let error = without_media(&args(None, Some("{\n \"a\": why}"))).unwrap_err();
         assert_eq!(error.code, Code::ParseError.into());
         assert_eq!(error.message, "--input-json is not JSON: line 2, column 7: expected a value");
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_an_invalid_reference() {
+    fn missing_file_is_an_invalid_reference() {
         let error = without_media(&args(Some("/nowhere/input.json"), None)).unwrap_err();
         assert_eq!(error.code, Code::InvalidReference.into());
         assert_eq!(error.message, "cannot read the input /nowhere/input.json: file not found");

@@ -1,10 +1,10 @@
-//! `cog list`: the modules that are found.
+//! `cog list`: the available modules.
 
 use cog_json::{ToJson, Writer};
 use cog_module::ListedModule;
 use cog_spec::Manifest;
 
-use super::targets::{default_finder, whereabouts};
+use super::targets::{default_finder, location};
 use crate::{
     args::ListArgs,
     error::CliError,
@@ -13,7 +13,7 @@ use crate::{
     settings::Environment,
 };
 
-/// Prints a line for each module; one that does not load says why.
+/// Prints one line per module; for a module that does not load, the error.
 pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let listed = default_finder(environment, console)?.list();
     if args.format.is_json() {
@@ -24,7 +24,7 @@ pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console)
     for module in &listed {
         table.row(cells(module));
     }
-    console.print(&table.render(console.out().paint, console.out_columns()))?;
+    console.print(&table.render(console.out().palette, console.out_columns()))?;
     Ok(Exit::Ok)
 }
 
@@ -37,7 +37,7 @@ fn cells(module: &ListedModule) -> [String; 6] {
         }
         Err(error) => ("-", "-", "-", error.to_string()),
     };
-    [&module.name, version, format, tier, &whereabouts(&module.origin), &what].map(str::to_owned)
+    [&module.name, version, format, tier, &location(&module.origin), &what].map(str::to_owned)
 }
 
 struct Entry<'a>(&'a ListedModule);

@@ -1,4 +1,4 @@
-//! What the provider is asked and what it answers, in the log (`-v`, `-vv`).
+//! Logs requests to the provider and its replies (`-v`, `-vv`).
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, Secret};
 use futures_util::StreamExt as _;
 use tracing::{Level, debug, enabled, info};
 
-/// A provider whose exchanges are logged.
+/// A provider that logs its requests and replies.
 pub(super) struct Logged(Arc<dyn Provider>);
 
 impl Logged {
-    /// The provider itself where nothing is logged.
-    pub(super) fn over(provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+    /// Wraps the provider if the log is on.
+    pub(super) fn wrap(provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
         if enabled!(Level::INFO) { Arc::new(Self(provider)) } else { provider }
     }
 }
@@ -71,8 +71,8 @@ impl Provider for Logged {
     }
 }
 
-/// What is kept of a reply, to be told whole when it is over. The pieces are told by their length alone: a key that
-/// comes in two of them could not be hidden.
+/// The reply so far, which is logged when it is complete. Only the lengths of chunks are logged: a key that is split
+/// over two chunks could not be masked.
 #[derive(Default)]
 struct Log {
     text: String,
@@ -90,8 +90,8 @@ impl Log {
                 debug!(bytes = text.len(), "chunk of the reasoning");
                 self.reasoning.push_str(text);
             }
-            Ok(ModelEvent::ToolCall(piece)) => {
-                debug!(bytes = piece.arguments.len(), "chunk of a tool call");
+            Ok(ModelEvent::ToolCall(chunk)) => {
+                debug!(bytes = chunk.arguments.len(), "chunk of a tool call");
             }
             Ok(ModelEvent::Media(media)) => {
                 debug!(media_type = media.media_type, bytes = media.data.len(), "media item");
@@ -100,22 +100,22 @@ impl Log {
             Ok(ModelEvent::Usage(usage)) => {
                 info!(input_tokens = usage.input_tokens, output_tokens = usage.output_tokens, "token usage");
             }
-            Ok(ModelEvent::Finished(reason)) => info!(reason = worded(reason), "reply finished"),
+            Ok(ModelEvent::Finished(reason)) => info!(reason = reason_name(reason), "reply finished"),
             Ok(_) => debug!("other event"),
             Err(error) => info!(%error, "reply interrupted"),
         }
     }
 }
 
-/// Why a reply ended, in a word; what a vendor says beside it is in the envelope.
-fn worded(reason: &FinishReason) -> &str {
+/// Returns the name of a finish reason; the envelope has the details.
+fn reason_name(reason: &FinishReason) -> &str {
     match reason {
         FinishReason::Stop => "stop",
         FinishReason::Length => "length",
         FinishReason::Refusal(_) => "refusal",
         FinishReason::ContentFilter => "content_filter",
         FinishReason::ToolCalls => "tool_calls",
-        FinishReason::Other(word) => word,
+        FinishReason::Other(name) => name,
         _ => "other",
     }
 }

@@ -1,4 +1,4 @@
-//! `cog media`: what runs do with media, one step at a time.
+//! `cog media`: inspects media files.
 
 mod check;
 mod frames;
@@ -15,7 +15,7 @@ use crate::{
     settings::Environment,
 };
 
-/// Does the step that was typed.
+/// Runs the subcommand.
 pub(crate) fn media(args: MediaArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     match args.command {
         MediaCommand::Check(args) => check::check(&args, environment, console),

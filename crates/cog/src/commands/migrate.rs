@@ -1,4 +1,4 @@
-//! `cog migrate`: older formats to v2.2 and v2.5.
+//! `cog migrate`: upgrades modules to v2.2 and v2.5.
 
 use std::path::PathBuf;
 
@@ -13,12 +13,11 @@ use crate::{
     args::MigrateArgs,
     error::CliError,
     exit::Exit,
-    output::{Console, Paint},
+    output::{Console, Palette},
     settings::Environment,
 };
 
-/// Migrates each module, or shows what it would change. One that cannot be migrated does not keep the
-/// others from being.
+/// Migrates each module, or shows the changes. After a failure it continues with the next module.
 pub(crate) fn migrate(
     args: &MigrateArgs,
     environment: Environment,
@@ -35,15 +34,16 @@ pub(crate) fn migrate(
     if args.format.is_json() {
         console.print_json(&done)?;
     } else {
-        let told: String = done.iter().map(|step| step.describe(args.dry_run, console.out().paint)).collect();
-        console.print(if told.is_empty() && worst == Exit::Ok { NOTHING } else { &told })?;
+        let text: String =
+            done.iter().map(|step| step.describe(args.dry_run, console.out().palette)).collect();
+        console.print(if text.is_empty() && worst == Exit::Ok { NOTHING } else { &text })?;
     }
     Ok(worst)
 }
 
 const NOTHING: &str = "no modules to migrate";
 
-/// The modules to migrate. `--all` leaves out those that are built in; a named one is refused later.
+/// Returns the modules to migrate. `--all` skips built-in modules.
 fn origins(finder: &Finder, args: &MigrateArgs) -> Result<Vec<Origin>, CliError> {
     let found = targets(finder, &args.modules, args.all)?.into_iter().map(|(_, origin)| origin);
     Ok(found.filter(|origin| !args.all || matches!(origin, Origin::Directory(_))).collect())
@@ -56,27 +56,27 @@ fn one(origin: &Origin, args: &MigrateArgs) -> Result<Step, CliError> {
     Ok(Step { migration, backup })
 }
 
-/// A module that was migrated, or would be.
+/// The migration of one module.
 struct Step {
     migration: Migration,
     backup: Option<PathBuf>,
 }
 
 impl Step {
-    fn describe(&self, dry_run: bool, paint: Paint) -> String {
+    fn describe(&self, dry_run: bool, palette: Palette) -> String {
         let Migration { name, from, to, notes, .. } = &self.migration;
-        let name = paint.name(name);
+        let name = palette.name(name);
         if self.migration.is_empty() {
             return format!("{name}: already {to}, nothing to do\n");
         }
-        let mut text = if dry_run { colour(&self.migration.diff(), paint) } else { String::new() };
+        let mut text = if dry_run { colour(&self.migration.diff(), palette) } else { String::new() };
         let would = if dry_run { "would become" } else { "is now" };
         text += &format!("{name}: {would} {to} (was {from})\n");
         for note in notes {
-            text += &format!("  {} {note}\n", paint.odd("note:"));
+            text += &format!("  {} {note}\n", palette.warning("note:"));
         }
         if let Some(backup) = &self.backup {
-            text += &format!("  {}\n", paint.dim(format_args!("backup: {}", backup.display())));
+            text += &format!("  {}\n", palette.dim(format_args!("backup: {}", backup.display())));
         }
         text
     }
@@ -91,12 +91,12 @@ impl ToJson for Step {
     }
 }
 
-/// A diff, with what goes and what comes coloured.
-fn colour(diff: &str, paint: Paint) -> String {
+/// Colours the added and removed lines of a diff.
+fn colour(diff: &str, palette: Palette) -> String {
     let line = |line: &str| match line.as_bytes().first() {
-        Some(b'+') => paint.good(line),
-        Some(b'-') => paint.bad(line),
-        Some(b'@') => paint.dim(line),
+        Some(b'+') => palette.success(line),
+        Some(b'-') => palette.error(line),
+        Some(b'@') => palette.dim(line),
         _ => line.to_owned(),
     };
     diff.lines().map(|text| line(text) + "\n").collect()

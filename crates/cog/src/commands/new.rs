@@ -6,7 +6,7 @@ use cog_spec::Tier;
 use super::targets::default_finder;
 use crate::{args::NewArgs, error::CliError, exit::Exit, output::Console, settings::Environment};
 
-/// MediaSink the module, prints its directory, and says what comes next.
+/// Creates the module, prints its directory, and suggests the next step.
 pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let directory = match &args.from {
         Some(from) => {

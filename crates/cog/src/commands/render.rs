@@ -5,8 +5,9 @@ use cog_run::{Rendered, RunOptions};
 use cog_spec::ErrorBody;
 
 use super::{
-    asking::{self, Tape},
-    emit, example, input, running,
+    emit, example, input,
+    providers::{self, RecordMode},
+    runtime,
 };
 use crate::{
     args::RenderArgs,
@@ -16,7 +17,7 @@ use crate::{
     settings::{Environment, Settings},
 };
 
-/// Prints messages and request; text for a person, JSON for a program.
+/// Prints the messages and the request; as text on a terminal, otherwise as JSON.
 pub(crate) fn render(
     args: &RenderArgs,
     environment: Environment,
@@ -26,7 +27,7 @@ pub(crate) fn render(
     let settings = Settings::load(args.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;
     if console.out().is_terminal && !args.output.pretty && args.output.output.is_none() {
-        let layout = Layout { paint: console.out().paint, width: console.width() };
+        let layout = Layout { palette: console.out().palette, width: console.width() };
         console.print(&describe(&rendered, layout))?;
     } else {
         emit::json(&rendered, &args.output, console)?;
@@ -35,37 +36,37 @@ pub(crate) fn render(
 }
 
 fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
-    let asked = asking::asked(settings, Tape::Off)?;
-    let runtime = running::runtime(settings, asked.providers);
-    let module = running::load(&runtime, &args.input.module, settings, console)?;
+    let selected = providers::select(settings, RecordMode::Off)?;
+    let runtime = runtime::runtime(settings, selected.providers);
+    let module = runtime::load(&runtime, &args.input.module, settings, console)?;
     let input = input::read(&args.input, &module)?;
     let generation = args.generation.generation();
     let options = RunOptions {
         generation,
-        media: Some(running::access(&module, settings, &args.input.media)),
+        media: Some(runtime::access(&module, settings, &args.input.media)),
         ..RunOptions::default()
     };
-    let rendered = running::block_on(runtime.render(&module, input, options))?;
+    let rendered = runtime::block_on(runtime.render(&module, input, options))?;
     rendered.map_err(|refused| example::advise(refused, &args.input, &module))
 }
 
-/// The messages as they read, then the request without them.
+/// Formats the messages and then the request.
 fn describe(rendered: &Rendered, layout: Layout) -> String {
-    let paint = layout.paint;
+    let palette = layout.palette;
     let mut text = String::new();
     for message in rendered.messages.messages() {
         text += &format!(
             "{}\n{}\n\n",
-            paint.bold(format_args!("── {}", message.role)),
+            palette.bold(format_args!("── {}", message.role)),
             message.text().trim_end()
         );
     }
     let Some(request) = &rendered.request else {
-        return text + &format!("{}\n", paint.dim("offline: no request"));
+        return text + &format!("{}\n", palette.dim("offline: no request"));
     };
-    text += &format!("{}\n", paint.bold(format_args!("── {} {}", request.method, request.url)));
+    text += &format!("{}\n", palette.bold(format_args!("── {} {}", request.method, request.url)));
     for (name, value) in request.headers.iter().chain(&request.auth) {
-        text += &format!("{}: {value}\n", paint.name(name));
+        text += &format!("{}: {value}\n", palette.name(name));
     }
     let body = Value::parse_bytes(&request.body).map_or_else(
         |_| String::from_utf8_lossy(&request.body).into_owned(),
@@ -79,7 +80,7 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
     if !rendered.lost.is_empty() {
         text += &format!(
             "\n{}\n",
-            paint.bold("── not expressible in the provider's schema dialect; validated locally")
+            palette.bold("── not expressible in the provider's schema dialect; validated locally")
         );
     }
     for loss in &rendered.lost {

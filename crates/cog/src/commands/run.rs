@@ -1,4 +1,4 @@
-//! `cog run`: a module, an input, one envelope; or, with `--stream`, its chunks.
+//! `cog run`: runs a module and prints an envelope, or chunks with `--stream`.
 
 use std::sync::Arc;
 
@@ -8,8 +8,9 @@ use cog_run::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
 use cog_spec::{Envelope, ErrorBody};
 
 use super::{
-    asking::{self, Tape},
-    emit, example, input, running, streamed,
+    emit, example, input,
+    providers::{self, RecordMode},
+    runtime, stream,
 };
 use crate::{
     args::{OutputArgs, RunArgs},
@@ -19,7 +20,7 @@ use crate::{
     settings::{Environment, Flags, Settings},
 };
 
-/// Runs the module and prints its envelope, whatever happens.
+/// Runs the module and prints its envelope, also when the run fails.
 pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     if let Err(fault) = emit::check(args.output.output.as_deref()) {
         console.print_json(&Envelope::failure(fault.to_body()))?;
@@ -28,108 +29,110 @@ pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
     let settings = Settings::load(flags, environment, console)?;
     let mut run = Run { args, settings, console, module: None };
-    let ended = match run.ready() {
+    let result = match run.prepare() {
         Ok(ready) if args.stream.stream => run.stream(ready)?,
         Ok(ready) => run.answer(ready)?,
-        Err(error) => Ended::Answered(Envelope::failure(error)),
+        Err(error) => RunResult::Envelope(Envelope::failure(error)),
     };
-    run.close(ended)
+    run.close(result)
 }
 
 struct Run<'a> {
     args: &'a RunArgs,
     settings: Settings,
     console: &'a Console,
-    /// Once it is loaded.
+    /// The module, once it is loaded.
     module: Option<Arc<Module>>,
 }
 
-/// A run that only has to begin.
+/// A run that is ready to start.
 struct Ready {
     runtime: Runtime,
     module: Arc<Module>,
     input: RunInput,
-    /// Who is asked, in words.
-    told: String,
+    /// The note about the provider.
+    note: String,
 }
 
-/// What became of a run.
-enum Ended {
-    /// One envelope, to be printed.
-    Answered(Envelope),
-    /// Chunks, which were all told, and the envelope that they give.
-    Streamed(Envelope),
+/// The result of a run.
+enum RunResult {
+    /// One envelope, not printed yet.
+    Envelope(Envelope),
+    /// The envelope of a stream whose chunks were printed.
+    Stream(Envelope),
 }
 
 impl Run<'_> {
-    /// Everything that is there before the run.
-    fn ready(&mut self) -> Result<Ready, ErrorBody> {
-        let asked = asking::asked(&self.settings, self.tape())?;
-        let runtime = running::runtime(&self.settings, asked.providers);
-        let module = running::load(&runtime, &self.args.input.module, &self.settings, self.console)?;
+    /// Prepares the run.
+    fn prepare(&mut self) -> Result<Ready, ErrorBody> {
+        let selected = providers::select(&self.settings, self.tape())?;
+        let runtime = runtime::runtime(&self.settings, selected.providers);
+        let module = runtime::load(&runtime, &self.args.input.module, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
         if self.args.stream.require_streaming {
-            streamed::require(&module)?;
+            stream::require(&module)?;
         }
         let input = input::read(&self.args.input, &module)?;
-        Ok(Ready { runtime, module, input, told: asked.told })
+        Ok(Ready { runtime, module, input, note: selected.note })
     }
 
-    /// One envelope.
-    fn answer(&self, ready: Ready) -> Result<Ended, CliError> {
-        let stop = Cancellation::new();
-        running::block_on(async {
-            Ok(Ended::Answered(match self.begin(ready, stop.clone()) {
-                Ok(chunks) => streamed::follow(chunks, &stop, streamed::View::waiting(self.console)).await?,
-                Err(refused) => *refused,
+    /// Runs the module to one envelope.
+    fn answer(&self, ready: Ready) -> Result<RunResult, CliError> {
+        let cancellation = Cancellation::new();
+        runtime::block_on(async {
+            Ok(RunResult::Envelope(match self.start(ready, cancellation.clone()) {
+                Ok(chunks) => {
+                    stream::follow(chunks, &cancellation, stream::View::waiting(self.console)).await?
+                }
+                Err(rejected) => *rejected,
             }))
         })?
     }
 
-    /// Chunks, where the module streams; else one envelope that says so (ruling R55).
-    fn stream(&self, ready: Ready) -> Result<Ended, CliError> {
-        if let Some(warning) = streamed::fallback(&ready.module) {
-            let mut ended = self.answer(ready)?;
-            if let Ended::Answered(envelope) = &mut ended {
+    /// Runs the module as a stream; a module that does not stream returns one envelope with a warning (ruling R55).
+    fn stream(&self, ready: Ready) -> Result<RunResult, CliError> {
+        if let Some(warning) = stream::fallback(&ready.module) {
+            let mut result = self.answer(ready)?;
+            if let RunResult::Envelope(envelope) = &mut result {
                 envelope.warnings.push(warning);
             }
-            return Ok(ended);
+            return Ok(result);
         }
-        let (module, stop) = (Arc::clone(&ready.module), Cancellation::new());
-        running::block_on(async {
-            match self.begin(ready, stop.clone()) {
+        let (module, cancellation) = (Arc::clone(&ready.module), Cancellation::new());
+        runtime::block_on(async {
+            match self.start(ready, cancellation.clone()) {
                 Ok(chunks) => {
-                    let view = streamed::View::open(&self.args.output, self.console, &module)?;
-                    Ok(Ended::Streamed(streamed::follow(chunks, &stop, view).await?))
+                    let view = stream::View::open(&self.args.output, self.console, &module)?;
+                    Ok(RunResult::Stream(stream::follow(chunks, &cancellation, view).await?))
                 }
-                Err(refused) => Ok(Ended::Answered(*refused)),
+                Err(rejected) => Ok(RunResult::Envelope(*rejected)),
             }
         })?
     }
 
-    /// Begins, and tells who is asked, unless the input is refused.
-    fn begin(&self, ready: Ready, stop: Cancellation) -> Result<ChunkStream, Box<Envelope>> {
-        let Ready { runtime, module, input, told } = ready;
-        let started = runtime.execute_stream(&module, input, self.options(&module, stop));
+    /// Starts the run and reports the provider, unless the input is rejected.
+    fn start(&self, ready: Ready, cancellation: Cancellation) -> Result<ChunkStream, Box<Envelope>> {
+        let Ready { runtime, module, input, note } = ready;
+        let started = runtime.execute_stream(&module, input, self.options(&module, cancellation));
         let advised =
-            |refused: Box<Envelope>| Box::new(example::advised(*refused, &self.args.input, &module));
+            |rejected: Box<Envelope>| Box::new(example::advised(*rejected, &self.args.input, &module));
         let chunks = started.map_err(advised)?;
-        self.console.note(&told);
+        self.console.note(&note);
         Ok(chunks)
     }
 
-    fn tape(&self) -> Tape<'_> {
+    fn tape(&self) -> RecordMode<'_> {
         match (&self.args.record, &self.args.replay) {
-            (Some(directory), _) => Tape::Record(directory),
-            (_, Some(directory)) => Tape::Replay(directory),
-            _ => Tape::Off,
+            (Some(directory), _) => RecordMode::Record(directory),
+            (_, Some(directory)) => RecordMode::Replay(directory),
+            _ => RecordMode::Off,
         }
     }
 
-    fn options(&self, module: &Module, stop: Cancellation) -> RunOptions {
+    fn options(&self, module: &Module, cancellation: Cancellation) -> RunOptions {
         let RunArgs { stream, check, .. } = self.args;
         RunOptions {
-            media: Some(running::access(module, &self.settings, &self.args.input.media)),
+            media: Some(runtime::access(module, &self.settings, &self.args.input.media)),
             delivery: self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory),
             strict: self.settings.strict.value,
             timeout: Some(self.settings.timeout.value),
@@ -138,62 +141,62 @@ impl Run<'_> {
             max_attempts: check.max_attempts,
             chunk_type: stream.chunk_type,
             buffer_size: stream.buffer_size,
-            stop,
+            stop: cancellation,
             ..RunOptions::default()
         }
     }
 
-    /// Prints what was not yet told, and says how the program ends.
-    fn close(&self, ended: Ended) -> Result<Exit, CliError> {
-        let envelope = match ended {
-            Ended::Answered(envelope) => {
+    /// Prints what was not printed yet, and returns the exit code.
+    fn close(&self, result: RunResult) -> Result<Exit, CliError> {
+        let envelope = match result {
+            RunResult::Envelope(envelope) => {
                 self.print(&envelope)?;
                 envelope
             }
-            Ended::Streamed(envelope) => {
+            RunResult::Stream(envelope) => {
                 if self.is_shown() {
                     self.print_card(&envelope)?;
                 } else {
-                    self.tell(&envelope);
+                    self.report(&envelope);
                 }
                 envelope
             }
         };
-        if streamed::is_interrupted(&envelope) {
+        if stream::is_interrupted(&envelope) {
             self.console.note("interrupted: the call to the provider was cancelled");
             return Ok(Exit::Interrupted);
         }
-        Ok(running::exit(&envelope))
+        Ok(runtime::exit(&envelope))
     }
 
-    /// A card for a person, JSON for a program; for a program what went wrong also on stderr.
+    /// Prints a card on a terminal; otherwise JSON, and errors also on stderr.
     fn print(&self, envelope: &Envelope) -> Result<(), CliError> {
         if self.console.out().is_terminal && self.is_shown() {
             return self.print_card(envelope);
         }
-        self.tell(envelope);
+        self.report(envelope);
         self.emit(envelope)
     }
 
-    /// Whether the answer is for a person's eyes.
+    /// Whether the answer is shown on a terminal.
     fn is_shown(&self) -> bool {
         let OutputArgs { pretty, output } = &self.args.output;
-        self.console.is_watched() && !pretty && output.is_none()
+        self.console.is_interactive() && !pretty && output.is_none()
     }
 
     fn print_card(&self, envelope: &Envelope) -> Result<(), CliError> {
-        let layout = Layout { paint: self.console.out().paint, width: self.console.width() };
+        let layout = Layout { palette: self.console.out().palette, width: self.console.width() };
         Ok(self.console.print(&card(envelope, self.module.as_deref(), layout))?)
     }
 
-    fn tell(&self, envelope: &Envelope) {
+    fn report(&self, envelope: &Envelope) {
         envelope.warnings.iter().for_each(|warning| self.console.warn(warning));
         if let Some(error) = envelope.error() {
-            self.console.complain(&error.into());
+            self.console.error(&error.into());
         }
     }
 
-    /// An answer that was paid for is not lost to a file that cannot be written.
+    /// Writes the envelope; to stdout if its file cannot be written, so that no paid answer is lost.
     fn emit(&self, envelope: &Envelope) -> Result<(), CliError> {
         let written = emit::json(envelope, &self.args.output, self.console);
         if matches!(written, Err(CliError::File { .. })) {

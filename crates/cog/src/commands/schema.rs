@@ -1,4 +1,4 @@
-//! `cog schema`: the JSON Schemas of what the specification describes, and the OpenAPI document of the server.
+//! `cog schema`: the JSON Schemas of the specification, and the OpenAPI document of the server.
 
 use cog_spec::Schema;
 
@@ -10,7 +10,7 @@ use crate::{
     output::Console,
 };
 
-/// Prints a schema as it stands in the repository.
+/// Prints a schema.
 pub(crate) fn schema(args: &SchemaArgs, console: &Console) -> Result<Exit, CliError> {
     let text = text(args.name);
     match &args.output {

@@ -8,7 +8,7 @@ use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
-use super::{asking, running, signals::Signals};
+use super::{providers, runtime, signals::Signals};
 use crate::{
     args::ServeArgs,
     error::CliError,
@@ -22,11 +22,11 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let settings = Settings::load(args.model.flags(), environment, console)?;
     let (mut serving, _) = ServeSettings::read(&settings, |flag| args.settings.get(flag))?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
-    serving.server.access.check(serving.address()).map_err(|error| cannot_serve(&error))?;
-    let asked = asking::asked(&settings, asking::Tape::Off)?;
+    serving.server.access.check(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;
+    let selected = providers::select(&settings, providers::RecordMode::Off)?;
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
-    let runtime = running::builder(&settings, asked.providers)
+    let runtime = runtime::builder(&settings, selected.providers)
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))
         .build();
@@ -39,11 +39,11 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let modules = runtime.finder().origins().len();
     raise_open_files();
     events(serving.workers)?.block_on(async {
-        let listener = TcpListener::bind(serving.address()).await;
-        let listener = listener.map_err(|error| cannot_listen(serving.address(), &error))?;
-        let address = listener.local_addr().map_err(|error| cannot_listen(serving.address(), &error))?;
+        let listener = TcpListener::bind(serving.socket_addr()).await;
+        let listener = listener.map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
+        let address = listener.local_addr().map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let signals = Signals::new()?;
-        console.note(&asked.told);
+        console.note(&selected.note);
         console.note(&format!("{modules} modules at http://{address} (Ctrl-C ends it)"));
         let server =
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);

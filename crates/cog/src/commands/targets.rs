@@ -1,4 +1,4 @@
-//! Which modules a command is about.
+//! Finds the modules that a command works on.
 
 use cog_module::{Finder, Origin};
 
@@ -8,20 +8,20 @@ use crate::{
     settings::{Environment, Flags, Settings},
 };
 
-/// A module that was asked for, by the name it was asked for with.
+/// A module, with its name as given.
 pub(super) type Target = (String, Origin);
 
-/// The finder that the settings give.
+/// Creates the module finder from the settings.
 pub(super) fn finder(settings: &Settings) -> Finder {
     Finder::new("", settings.modules.value.clone(), settings.home.as_deref())
 }
 
-/// The same for a command without settings of its own.
+/// Creates the module finder for a command without flags for settings.
 pub(super) fn default_finder(environment: Environment, console: &Console) -> Result<Finder, CliError> {
     Ok(finder(&Settings::load(Flags::default(), environment, console)?))
 }
 
-/// The modules that were named, or all of them, sorted by name.
+/// Returns the given modules, or all of them sorted by name.
 pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Vec<Target>, CliError> {
     if all {
         let mut found = finder.origins();
@@ -31,8 +31,8 @@ pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Ve
     named.iter().map(|name| Ok((name.clone(), finder.find(name)?))).collect()
 }
 
-/// Where a module comes from, for people: `built in`, or its directory.
-pub(super) fn whereabouts(origin: &Origin) -> String {
+/// Returns the location of a module: its directory, or `built in`.
+pub(super) fn location(origin: &Origin) -> String {
     match origin {
         Origin::Directory(directory) => directory.display().to_string(),
         _ => "built in".to_owned(),

@@ -12,7 +12,7 @@ use cog_run::{Providers, Runtime};
 use cog_spec::{Code, ErrorBody};
 
 use self::report::{CaseReport, Report, Suite, Verdict};
-use super::{emit, running, targets};
+use super::{emit, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
     error::CliError,
@@ -33,20 +33,20 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     let bench = Bench {
         args,
         settings: &settings,
-        runtime: running::runtime(&settings, Providers::offline()),
+        runtime: runtime::runtime(&settings, Providers::offline()),
         console,
     };
-    let Some(suites) = running::wait(bench.suites(targets))? else { return Ok(Exit::Interrupted) };
+    let Some(suites) = runtime::wait(bench.suites(targets))? else { return Ok(Exit::Interrupted) };
     let report = Report { suites };
     bench.print(&report)?;
     Ok(report.exit())
 }
 
-/// What every test needs.
+/// What all test cases share.
 struct Bench<'a> {
     args: &'a TestArgs,
     settings: &'a Settings,
-    /// Loads modules; each case is asked through a runtime of its own.
+    /// Loads modules; each case runs in its own runtime.
     runtime: Runtime,
     console: &'a Console,
 }
@@ -62,11 +62,11 @@ impl Bench<'_> {
 
     async fn suite(&self, name: String, origin: &Origin) -> Suite {
         let path = origin.path_of("").display().to_string();
-        let asked = match origin {
+        let target = match origin {
             Origin::Directory(_) => path.as_str(),
             _ => name.as_str(),
         };
-        match running::load(&self.runtime, asked, self.settings, self.console) {
+        match runtime::load(&self.runtime, target, self.settings, self.console) {
             Ok(module) => Suite { cases: Ok(self.cases(&name, &module).await), module: name },
             Err(error) => Suite { cases: Err(error), module: name },
         }
@@ -75,10 +75,10 @@ impl Bench<'_> {
     async fn cases(&self, name: &str, module: &Arc<Module>) -> Vec<CaseReport> {
         let found = golden::discover(module);
         self.console.diagnose(&found.problems);
-        let wanted =
+        let is_selected =
             |case: &golden::GoldenCase| self.args.case.as_deref().is_none_or(|part| case.name.contains(part));
         let mut reports: Vec<CaseReport> = found.problems.iter().map(CaseReport::unreadable).collect();
-        for case in found.cases.iter().filter(|case| wanted(case)) {
+        for case in found.cases.iter().filter(|case| is_selected(case)) {
             let progress = Progress::begin(self.console, format!("{name} {}", case.name));
             reports.push(self.case(module, case).await);
             drop(progress);
@@ -88,7 +88,7 @@ impl Bench<'_> {
 
     fn print(&self, report: &Report) -> Result<(), CliError> {
         let text = match self.args.format {
-            ReportFormat::Human => report.describe(self.console.out().paint),
+            ReportFormat::Human => report.describe(self.console.out().palette),
             ReportFormat::Json => cog_json::ToJson::to_json(report),
             ReportFormat::Junit => junit::xml(report)?,
         };
@@ -98,7 +98,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Where the recording of a case stands; only a module on disk can have one written.
+    /// Returns the directory of a case's recording; only modules on disk can be recorded.
     fn cassette(&self, module: &Module, case: &golden::GoldenCase) -> Result<PathBuf, ErrorBody> {
         match (&module.origin, case.input_file.parent()) {
             (Origin::Directory(_), Some(directory)) => Ok(directory.join(format!("{}.cassette", case.name))),
@@ -107,7 +107,7 @@ impl Bench<'_> {
     }
 }
 
-/// A built-in module cannot be written to.
+/// Creates the error of a change to a built-in module.
 fn built_in(module: &Module) -> ErrorBody {
     let name = &module.manifest.name;
     ErrorBody::new(Code::PermissionDenied, format!("`{name}` is built in, so its tests cannot be changed"))
@@ -115,7 +115,7 @@ fn built_in(module: &Module) -> ErrorBody {
 }
 
 impl CaseReport {
-    /// A case whose files cannot be read; a lone input is only told.
+    /// Creates the report of a case with unreadable files. An input without an expected file is only a warning.
     fn unreadable(problem: &cog_module::Diagnostic) -> Self {
         let name = problem.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let verdict = match problem.severity {

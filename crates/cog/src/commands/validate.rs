@@ -1,4 +1,4 @@
-//! `cog validate`: every check of a module's documents.
+//! `cog validate`: checks module files.
 
 use cog_module::{Level, Report, Severity};
 
@@ -11,7 +11,7 @@ use crate::{
     settings::Environment,
 };
 
-/// Prints what is wrong with each module. As JSON, one module is an object and several are a list.
+/// Prints the findings of each module. The JSON of one module is an object, and of several a list.
 pub(crate) fn validate(
     args: &ValidateArgs,
     environment: Environment,
@@ -42,24 +42,24 @@ const fn level(args: LevelArgs) -> Level {
     }
 }
 
-/// The findings, and a last line that sums them up.
+/// Formats the findings and a summary line.
 fn describe(name: &str, report: &Report, console: &Console) -> String {
-    let paint = console.out().paint;
+    let palette = console.out().palette;
     let mut text = String::new();
     for diagnostic in &report.diagnostics {
-        text += &format!("{}\n\n", diagnostic.render(paint.is_on()));
+        text += &format!("{}\n\n", diagnostic.render(palette.is_on()));
     }
     let (errors, warnings) = (report.count(Severity::Error), report.count(Severity::Warning));
-    let verdict = if report.is_valid() { paint.good("valid") } else { paint.bad("invalid") };
+    let verdict = if report.is_valid() { palette.success("valid") } else { palette.error("invalid") };
     let mut facts: Vec<String> = report.format().map(|format| format.to_string()).into_iter().collect();
     facts.extend(count(report.cases, "golden test"));
     facts.extend(count(errors, "error"));
     facts.extend(count(warnings, "warning"));
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
-    text + &format!("{}: {verdict}{facts}", paint.name(name))
+    text + &format!("{}: {verdict}{facts}", palette.name(name))
 }
 
-/// `2 errors`, and nothing of nothing.
+/// Returns `2 errors`, or none for zero.
 fn count(number: usize, thing: &str) -> Option<String> {
     match number {
         0 => None,

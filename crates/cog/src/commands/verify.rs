@@ -1,4 +1,4 @@
-//! `cog verify`: is it what the specification describes?
+//! `cog verify`: checks a document against the specification.
 
 use cog_answer::verify::{self, Verdict};
 
@@ -7,11 +7,11 @@ use crate::{
     args::VerifyArgs,
     error::CliError,
     exit::Exit,
-    output::{Console, Paint},
+    output::{Console, Palette},
     settings::Environment,
 };
 
-/// Checks a document, whoever produced it. Exit code 0 where it is valid, else 1.
+/// Checks a document. The exit code is 0 if it is valid, otherwise 1.
 pub(crate) fn verify(
     args: &VerifyArgs,
     environment: Environment,
@@ -31,20 +31,20 @@ pub(crate) fn verify(
     if args.format.is_json() || !(console.out().is_terminal || args.format.is_human()) {
         console.print_json(&verdict)?;
     } else {
-        console.print(&describe(&verdict, console.out().paint))?;
+        console.print(&describe(&verdict, console.out().palette))?;
     }
     Ok(if verdict.valid { Exit::Ok } else { Exit::Failed })
 }
 
-/// Each violation on a line, then the verdict.
-fn describe(verdict: &Verdict, paint: Paint) -> String {
+/// Formats one violation per line, then the verdict.
+fn describe(verdict: &Verdict, palette: Palette) -> String {
     let mut text = String::new();
     for violation in &verdict.violations {
-        let place = if violation.path.is_empty() { String::new() } else { format!("{}: ", violation.path) };
-        let rule = paint.dim(format_args!("[{}]", violation.rule));
-        text += &format!("{}{} {rule}\n", paint.name(place), violation.message);
+        let path = if violation.path.is_empty() { String::new() } else { format!("{}: ", violation.path) };
+        let rule = palette.dim(format_args!("[{}]", violation.rule));
+        text += &format!("{}{} {rule}\n", palette.name(path), violation.message);
     }
     let what = verdict.kind.map_or("unknown", |kind| kind.as_str());
-    let word = if verdict.valid { paint.good("valid") } else { paint.bad("invalid") };
-    text + &format!("{word} {what}\n")
+    let result = if verdict.valid { palette.success("valid") } else { palette.error("invalid") };
+    text + &format!("{result} {what}\n")
 }

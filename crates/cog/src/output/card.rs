@@ -1,20 +1,20 @@
-//! An envelope for people: who answered, how sure, how risky, in short; then the data.
+//! The card of an envelope: module, confidence, risk and explanation, then the data.
 
 use cog_json::Node;
 use cog_module::Module;
 use cog_spec::{Code, Envelope, ErrorBody, Meta, Outcome, RiskValue, Warning};
 
 use super::{
-    Paint,
+    Palette,
     text::{printable, printable_lines},
     tree::Layout,
     wrap,
 };
 use crate::settings::show_duration;
 
-/// The card of an envelope; `module` is none where none was loaded.
+/// Formats an envelope for a terminal; `module` is none if it was not loaded.
 pub(crate) fn card(envelope: &Envelope, module: Option<&Module>, layout: Layout) -> String {
-    let mut text = head(envelope, module, layout.paint);
+    let mut text = head(envelope, module, layout.palette);
     match &envelope.outcome {
         Outcome::Success { data } => {
             text += &summary(&envelope.meta, layout);
@@ -23,8 +23,11 @@ pub(crate) fn card(envelope: &Envelope, module: Option<&Module>, layout: Layout)
         Outcome::Failure { error, partial_data } => {
             text += &failure(error, layout);
             if let Some(partial) = partial_data {
-                text +=
-                    &format!("\n{}\n{}", layout.paint.dim("partial answer"), layout.tree(partial.node(), 2));
+                text += &format!(
+                    "\n{}\n{}",
+                    layout.palette.dim("partial answer"),
+                    layout.tree(partial.node(), 2)
+                );
             }
         }
     }
@@ -32,20 +35,24 @@ pub(crate) fn card(envelope: &Envelope, module: Option<&Module>, layout: Layout)
 }
 
 /// `code-reviewer 1.0.0 · decision · openai/gpt-…`.
-fn head(envelope: &Envelope, module: Option<&Module>, paint: Paint) -> String {
+fn head(envelope: &Envelope, module: Option<&Module>, palette: Palette) -> String {
     let mut parts = Vec::new();
     if let Some(module) = module {
-        parts.push(format!("{} {}", paint.bold(&module.manifest.name), paint.dim(&module.manifest.version)));
+        parts.push(format!(
+            "{} {}",
+            palette.bold(&module.manifest.name),
+            palette.dim(&module.manifest.version)
+        ));
         parts.extend(module.manifest.tier.map(|tier| tier.to_string()));
     }
     parts.extend(envelope.meta.runtime.model.as_deref().map(printable));
-    if parts.is_empty() { String::new() } else { format!("{}\n", parts.join(&paint.dim(" · "))) }
+    if parts.is_empty() { String::new() } else { format!("{}\n", parts.join(&palette.dim(" · "))) }
 }
 
-/// Confidence and risk, then the explanation.
+/// Formats confidence, risk and explanation.
 fn summary(meta: &Meta, layout: Layout) -> String {
-    let paint = layout.paint;
-    let mut text = format!("{}   {}\n", confidence(meta.confidence, paint), risk(&meta.risk, paint));
+    let palette = layout.palette;
+    let mut text = format!("{}   {}\n", confidence(meta.confidence, palette), risk(&meta.risk, palette));
     for line in wrap(&meta.explain, layout.width) {
         text += &format!("{line}\n");
     }
@@ -54,54 +61,54 @@ fn summary(meta: &Meta, layout: Layout) -> String {
 
 const BAR: usize = 10;
 
-fn confidence(value: Option<f64>, paint: Paint) -> String {
-    let Some(value) = value else { return format!("confidence {}", paint.dim("unknown")) };
+fn confidence(value: Option<f64>, palette: Palette) -> String {
+    let Some(value) = value else { return format!("confidence {}", palette.dim("unknown")) };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of ten cells")]
     let full = (value.clamp(0.0, 1.0) * BAR as f64).floor() as usize;
     let bar = format!("{}{}", "█".repeat(full), "░".repeat(BAR.saturating_sub(full)));
     let bar = match value {
-        value if value >= 0.9 => paint.good(bar),
-        value if value >= 0.5 => paint.odd(bar),
-        _ => paint.bad(bar),
+        value if value >= 0.9 => palette.success(bar),
+        value if value >= 0.5 => palette.warning(bar),
+        _ => palette.error(bar),
     };
     format!("confidence {bar} {value:.2}")
 }
 
-fn risk(risk: &RiskValue, paint: Paint) -> String {
+fn risk(risk: &RiskValue, palette: Palette) -> String {
     let word = match risk {
         RiskValue::Level(level) => level.as_str(),
         RiskValue::Custom { custom, .. } => custom,
         _ => "unknown",
     };
-    format!("risk {}", paint.risk(risk.level(), printable(word)))
+    format!("risk {}", palette.risk(risk.level(), printable(word)))
 }
 
 fn failure(error: &ErrorBody, layout: Layout) -> String {
-    let paint = layout.paint;
+    let palette = layout.palette;
     let name = error.code.as_str().parse::<Code>().map(Code::name).unwrap_or_default();
-    let mut text = format!("{} {}\n", paint.bad(error.code.as_str()), paint.bold(name));
+    let mut text = format!("{} {}\n", palette.error(error.code.as_str()), palette.bold(name));
     let violations = violations(error);
     for line in wrap(without(&violations, &error.message), layout.width) {
         text += &format!("{line}\n");
     }
     for violation in violations {
         let lines = wrap(&violation, layout.width.saturating_sub(4));
-        text += &format!("  {} {}\n", paint.dim("-"), lines.join("\n    "));
+        text += &format!("  {} {}\n", palette.dim("-"), lines.join("\n    "));
     }
     if let Some(suggestion) = &error.suggestion {
-        text += &format!("{} {}\n", paint.name("help:"), printable_lines(suggestion));
+        text += &format!("{} {}\n", palette.name("help:"), printable_lines(suggestion));
     }
     text
 }
 
-/// The message without the violations that are listed below it.
+/// Returns the message without the violations that are listed below it.
 fn without<'a>(violations: &[String], message: &'a str) -> &'a str {
     let listed = violations.first().and_then(|first| message.split_once(first.as_str()));
     let head = listed.map_or("", |(head, _)| head.trim_end_matches([':', ' ']));
     if head.is_empty() { message } else { head }
 }
 
-/// `details.violations`, where there are several; one is in the message already.
+/// Returns `details.violations` if there are several; a single one is in the message.
 fn violations(error: &ErrorBody) -> Vec<String> {
     let list = error.details.as_ref().and_then(|details| details.get("violations"));
     let text = |node: Node<'_>, key| node.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
@@ -113,18 +120,18 @@ fn violations(error: &ErrorBody) -> Vec<String> {
     if lines.len() > 1 { lines } else { Vec::new() }
 }
 
-/// Warnings and repairs, time and tokens.
+/// Formats warnings, repairs, time and tokens.
 fn notes(envelope: &Envelope, layout: Layout) -> String {
-    let paint = layout.paint;
+    let palette = layout.palette;
     let runtime = &envelope.meta.runtime;
     let mut text = String::new();
     for Warning { code, message, .. } in &envelope.warnings {
         let lines = wrap(message, layout.width.saturating_sub(6));
-        text += &format!("{} {}\n", paint.odd(code), lines.join("\n      "));
+        text += &format!("{} {}\n", palette.warning(code), lines.join("\n      "));
     }
     for repair in &runtime.repairs {
         let place = if repair.path.is_empty() { "the reply" } else { &repair.path };
-        text += &format!("{}\n", paint.dim(format_args!("repaired {place}: {}", repair.rule.as_str())));
+        text += &format!("{}\n", palette.dim(format_args!("repaired {place}: {}", repair.rule.as_str())));
     }
     let mut facts = Vec::new();
     facts.extend(
@@ -135,7 +142,7 @@ fn notes(envelope: &Envelope, layout: Layout) -> String {
     );
     facts.extend(runtime.attempts.map(|attempts| format!("{attempts} attempts")));
     if !facts.is_empty() {
-        text += &format!("{}\n", paint.dim(facts.join(" · ")));
+        text += &format!("{}\n", palette.dim(facts.join(" · ")));
     }
     if text.is_empty() { text } else { format!("\n{text}") }
 }

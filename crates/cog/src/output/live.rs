@@ -1,4 +1,4 @@
-//! The live view of a run on a terminal: the answer as it fills, in place, until its card takes over.
+//! The live view of a run on a terminal, until the card replaces it.
 
 mod draft;
 mod screen;
@@ -16,130 +16,132 @@ use cog_module::Module;
 use cog_spec::{Chunk, Progress, ViolationNote};
 
 use self::{
-    draft::{Draft, NARROWEST, WIDEST},
+    draft::{Draft, MAX_COLUMNS, MIN_COLUMNS},
     screen::{Line, Screen},
 };
 use super::{
-    Console, Paint,
+    Console, Palette,
     progress::frame,
-    text::{cut, printable, width},
+    text::{printable, truncate, width},
 };
 
-/// How often the view is drawn at most.
+/// The minimum time between two frames.
 pub(crate) const FRAME: Duration = Duration::from_millis(50);
-/// A view that takes long to lay out is drawn more seldom: so many times its own time apart.
-const REST: u32 = 8;
+/// The minimum pause between two frames, as a multiple of the layout time.
+const PAUSE_FACTOR: u32 = 8;
 
-/// The answer as it fills.
-pub(crate) struct Live<'a> {
+/// The live view of a run.
+pub(crate) struct LiveView<'a> {
     console: &'a Console,
-    view: View,
+    content: Content,
     screen: Screen,
-    begun: Instant,
-    /// Not drawn before this.
-    rests_until: Instant,
+    started: Instant,
+    /// The time of the next frame at the earliest.
+    next_frame: Instant,
 }
 
-/// A violation, told while the answer arrives.
+/// A violation that was reported while the answer arrives.
 #[derive(Debug, Clone)]
 struct Note {
-    /// Where, from the envelope, for a person.
-    place: String,
-    /// The same; none where it is no path.
+    /// The path for display.
+    location: String,
+    /// The parsed path, if it is valid.
     path: Option<Path>,
     message: String,
 }
 
 impl Note {
-    fn new(place: &str, message: impl Into<String>) -> Self {
-        Self { place: printable(place), path: place.parse().ok(), message: message.into() }
+    fn new(location: &str, message: impl Into<String>) -> Self {
+        Self { location: printable(location), path: location.parse().ok(), message: message.into() }
     }
 }
 
-impl<'a> Live<'a> {
-    /// Begins the view of a run of this module.
+impl<'a> LiveView<'a> {
+    /// Creates the view of a run of this module.
     pub(crate) fn begin(console: &'a Console, module: &Module) -> Self {
         let now = Instant::now();
-        let view = View::new(console.out().paint, module);
-        Self { console, view, screen: Screen::default(), begun: now, rests_until: now }
+        let content = Content::new(console.out().palette, module);
+        Self { console, content, screen: Screen::default(), started: now, next_frame: now }
     }
 
-    /// MediaCapabilities a chunk in; it is seen when the view is drawn next.
-    pub(crate) fn see(&mut self, chunk: &Chunk) {
-        self.view.see(chunk);
+    /// Adds a chunk, which the next frame shows.
+    pub(crate) fn push(&mut self, chunk: &Chunk) {
+        self.content.push(chunk);
     }
 
-    /// Draws what there is, unless the view rests.
+    /// Draws a frame, unless the last one is too recent.
     pub(crate) fn draw(&mut self) -> io::Result<()> {
-        let begun = Instant::now();
-        if begun < self.rests_until {
+        let start = Instant::now();
+        if start < self.next_frame {
             return Ok(());
         }
         let (columns, rows) = self.console.window();
-        let lines = self.view.lines(columns, rows, self.begun.elapsed());
+        let lines = self.content.lines(columns, rows, self.started.elapsed());
         let text = self.screen.show(lines, columns);
         self.console.draw(&text)?;
-        self.rests_until = Instant::now() + begun.elapsed() * REST;
+        self.next_frame = Instant::now() + start.elapsed() * PAUSE_FACTOR;
         Ok(())
     }
 }
 
-/// The view goes when the work does; what was seen last is told by the card.
-impl Drop for Live<'_> {
+/// Erases the view; the card shows the final answer.
+impl Drop for LiveView<'_> {
     fn drop(&mut self) {
         let text = self.screen.clear(self.console.window().0);
         let _ = self.console.draw(&text);
     }
 }
 
-/// What is seen, apart from where.
-struct View {
-    paint: Paint,
+/// The content of the view.
+struct Content {
+    palette: Palette,
     /// `code-reviewer 1.0.0 · decision`.
     title: String,
-    image: DataAccumulator,
+    data: DataAccumulator,
     growing: Option<Path>,
     characters: usize,
     percent: u8,
     stage: String,
-    /// ` · confidence 0.93 · risk low`, once the model has told them.
-    judgement: String,
+    /// ` · confidence 0.93 · risk low`, once they are known.
+    rating: String,
     notes: Vec<Note>,
-    /// How often the answer was taken back.
+    /// The number of retractions.
     resets: u32,
 }
 
-impl View {
-    fn new(paint: Paint, module: &Module) -> Self {
+impl Content {
+    fn new(palette: Palette, module: &Module) -> Self {
         let manifest = &module.manifest;
         let tier = manifest.tier.map(|tier| format!(" · {tier}")).unwrap_or_default();
         Self {
-            paint,
+            palette,
             title: printable(&format!("{} {}{tier}", manifest.name, manifest.version)),
-            image: DataAccumulator::default(),
+            data: DataAccumulator::default(),
             growing: None,
             characters: 0,
             percent: 0,
             stage: "waiting for the first token".to_owned(),
-            judgement: String::new(),
+            rating: String::new(),
             notes: Vec::new(),
             resets: 0,
         }
     }
 
-    fn see(&mut self, chunk: &Chunk) {
+    fn push(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Delta { field, delta, .. } => {
                 self.characters += delta.chars().count();
                 self.grow(field);
             }
-            Chunk::Snapshot { field: Some(field), data, .. } if field == "meta" => self.judge(data.node()),
+            Chunk::Snapshot { field: Some(field), data, .. } if field == "meta" => {
+                self.show_meta(data.node());
+            }
             Chunk::Snapshot { field: Some(field), .. } => self.grow(field),
             Chunk::Snapshot { field: None, data, .. } if data.node().is_empty() => self.reset(),
             Chunk::Progress(progress) => self.progress(progress),
             _ => {}
         }
-        self.image.apply(chunk);
+        self.data.apply(chunk);
     }
 
     fn grow(&mut self, field: &str) {
@@ -147,12 +149,12 @@ impl View {
         self.growing = field.parse().ok();
     }
 
-    fn judge(&mut self, meta: Node<'_>) {
+    fn show_meta(&mut self, meta: Node<'_>) {
         let confidence = meta.get("confidence").and_then(Node::as_f64);
         let risk = meta.get("risk").and_then(Node::as_str);
         let Some(confidence) = confidence else { return };
         let risk = risk.map(|word| format!(" · risk {}", printable(word))).unwrap_or_default();
-        self.judgement = format!(" · confidence {confidence:.2}{risk}");
+        self.rating = format!(" · confidence {confidence:.2}{risk}");
     }
 
     fn progress(&mut self, progress: &Progress) {
@@ -165,32 +167,33 @@ impl View {
         }
     }
 
-    /// What there was counts no more: the model is asked again, or what it said first was no answer yet.
+    /// Discards the draft: the model is called again, or its first output was not the answer.
     fn reset(&mut self) {
-        let had = self.image.data().is_some();
-        self.resets += u32::from(had);
+        let had_data = self.data.data().is_some();
+        self.resets += u32::from(had_data);
         (self.growing, self.characters) = (None, 0);
-        self.judgement.clear();
-        let why = self.notes.drain(..).next_back();
-        self.stage = match why {
-            Some(note) => printable(&format!("retrying after {}: {}", note.place, note.message)),
+        self.rating.clear();
+        let violation = self.notes.drain(..).next_back();
+        self.stage = match violation {
+            Some(note) => printable(&format!("retrying after {}: {}", note.location, note.message)),
             None => "starting again".to_owned(),
         };
     }
 
-    /// A frame for a window of this size: the title, the end of the draft, what is being done.
+    /// Returns a frame for a window of this size: the title, the end of the draft, and the status.
     fn lines(&self, columns: usize, rows: usize, elapsed: Duration) -> Vec<Line> {
-        // A line as wide as the window would leave the cursor nowhere.
-        let columns = columns.saturating_sub(1).clamp(1, WIDEST);
-        let draft = Draft { paint: self.paint, columns, growing: self.growing.as_ref(), notes: &self.notes };
-        let mut tree = if columns < NARROWEST { Vec::new() } else { draft.lines(self.image.data()) };
+        // A line as wide as the window would wrap the cursor.
+        let columns = columns.saturating_sub(1).clamp(1, MAX_COLUMNS);
+        let draft =
+            Draft { palette: self.palette, columns, growing: self.growing.as_ref(), notes: &self.notes };
+        let mut tree = if columns < MIN_COLUMNS { Vec::new() } else { draft.lines(self.data.data()) };
         let room = rows.saturating_sub(3).max(1);
         if tree.len() > room {
             let hidden = tree.len() - room + 1;
             tree.drain(..hidden);
-            tree.insert(0, self.line(columns, &format!("⋮ {hidden} lines above"), Paint::dim));
+            tree.insert(0, self.line(columns, &format!("⋮ {hidden} lines above"), Palette::dim));
         }
-        let mut lines = vec![self.line(columns, &format!("{}{}", self.title, self.judgement), Paint::bold)];
+        let mut lines = vec![self.line(columns, &format!("{}{}", self.title, self.rating), Palette::bold)];
         lines.extend(tree);
         lines.push(self.status(columns, elapsed));
         lines
@@ -210,15 +213,15 @@ impl View {
         }
         parts.push(format!("{} s", elapsed.as_secs()));
         let facts = parts.join(" · ");
-        // The path gives way, not the facts.
-        let room = columns.saturating_sub(width(&facts) + 5).max(columns / 3);
-        let text = format!("{} {} · {facts}", frame(elapsed), cut(&self.stage, room));
-        self.line(columns, &text, Paint::dim)
+        // The path is truncated, not the facts.
+        let available = columns.saturating_sub(width(&facts) + 5).max(columns / 3);
+        let text = format!("{} {} · {facts}", frame(elapsed), truncate(&self.stage, available));
+        self.line(columns, &text, Palette::dim)
     }
 
-    fn line(&self, columns: usize, text: &str, paint: fn(Paint, String) -> String) -> Line {
-        let text = cut(text, columns);
-        Line { width: width(&text), text: paint(self.paint, text) }
+    fn line(&self, columns: usize, text: &str, palette: fn(Palette, String) -> String) -> Line {
+        let text = truncate(text, columns);
+        Line { width: width(&text), text: palette(self.palette, text) }
     }
 }
 

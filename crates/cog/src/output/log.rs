@@ -1,4 +1,4 @@
-//! The log on stderr: off, unless `-v` or `--log-format json` asks for it.
+//! The log on stderr, enabled by `-v` or `--log-format json`.
 
 use std::io::{self, Write};
 
@@ -16,7 +16,7 @@ use crate::{
     settings::Redactor,
 };
 
-/// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it.
+/// Starts the log.
 pub(crate) fn start(global: &Global, console: &Console) {
     let is_json = global.log_format == LogFormat::Json;
     let level = match global.verbose {
@@ -25,11 +25,11 @@ pub(crate) fn start(global: &Global, console: &Console) {
         2 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    // Other people's crates stay quiet: what they log may hold headers.
+    // Other crates are not logged: their messages may contain headers.
     let ours = Targets::new().with_target("cog", level);
-    let (is_terminal, veil) = (console.err().is_terminal, console.veil().clone());
-    let safe = move || Safe { is_terminal, veil: veil.clone() };
-    let lines = fmt::layer().with_writer(safe).with_ansi(console.err().paint.is_on());
+    let (is_terminal, redactor) = (console.err().is_terminal, console.redactor().clone());
+    let safe = move || Safe { is_terminal, redactor: redactor.clone() };
+    let lines = fmt::layer().with_writer(safe).with_ansi(console.err().palette.is_on());
     let registry = tracing_subscriber::registry();
     let started = match global.log_format {
         LogFormat::Text => {
@@ -37,21 +37,21 @@ pub(crate) fn start(global: &Global, console: &Console) {
         }
         LogFormat::Json => registry.with(lines.json().flatten_event(true).with_filter(ours)).try_init(),
     };
-    // A log that is there already belongs to whoever embeds this program.
+    // Fails if the program that embeds this one has a log already.
     let _ = started;
 }
 
-/// stderr for lines that hold what a model or a vendor said. On a terminal each takes the place of the
-/// progress line, which is drawn anew below it.
+/// stderr for log lines, with keys masked and escape sequences removed. On a terminal, a line replaces the progress
+/// line, which is then redrawn below.
 struct Safe {
     is_terminal: bool,
-    veil: Redactor,
+    redactor: Redactor,
 }
 
 impl Write for Safe {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         let begin = if self.is_terminal { ERASE_LINE } else { "" };
-        let text = for_terminal(&self.veil.over(&String::from_utf8_lossy(line)));
+        let text = for_terminal(&self.redactor.redact(&String::from_utf8_lossy(line)));
         write!(io::stderr().lock(), "{begin}{text}").map(|()| line.len())
     }
 

@@ -1,4 +1,4 @@
-//! The progress line on stderr while a model works.
+//! The progress line on stderr while a model generates.
 
 use std::time::{Duration, Instant};
 
@@ -6,41 +6,41 @@ use cog_spec::Chunk;
 
 use super::{
     Console,
-    text::{cut, printable},
+    text::{printable, truncate},
 };
 
-/// A line that says what arrives, until it is dropped; nothing where nobody looks at stderr.
+/// A progress line on a terminal, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Progress<'a> {
     console: &'a Console,
     what: String,
     characters: usize,
-    begun: Instant,
+    started: Instant,
 }
 
-/// How long a frame of the wheel lasts.
+/// The duration of one frame of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
-/// The longest path that is shown, in characters.
-const MAX_LEN: usize = 40;
+/// The maximum length of a path, in characters.
+const MAX_PATH: usize = 40;
 
 impl<'a> Progress<'a> {
-    /// Begins the line with what is waited for.
+    /// Shows the line with its first text.
     pub(crate) fn begin(console: &'a Console, what: impl Into<String>) -> Self {
-        let progress = Self { console, what: what.into(), characters: 0, begun: Instant::now() };
+        let progress = Self { console, what: what.into(), characters: 0, started: Instant::now() };
         progress.draw();
         progress
     }
 
-    /// Whether there is a line, and so anything to draw anew.
+    /// Whether the line is shown.
     pub(crate) fn is_shown(&self) -> bool {
         self.console.err().is_terminal
     }
 
-    /// MediaCapabilities in the field that arrives, and how much there is.
-    pub(crate) fn see(&mut self, chunk: &Chunk) {
+    /// Updates the line with the field and the number of characters so far.
+    pub(crate) fn push(&mut self, chunk: &Chunk) {
         let field = match chunk {
             Chunk::Delta { field, delta, .. } => {
                 self.characters += delta.chars().count();
@@ -49,31 +49,35 @@ impl<'a> Progress<'a> {
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
             _ => return,
         };
-        let field: String = printable(field).chars().take(MAX_LEN).collect();
+        let field: String = printable(field).chars().take(MAX_PATH).collect();
         self.what = format!("{field} · {} characters", self.characters);
     }
 
-    /// Draws the line where the last one stood.
+    /// Redraws the line.
     pub(crate) fn draw(&self) {
         if !self.is_shown() {
             return;
         }
-        let paint = self.console.err().paint;
-        let elapsed = self.begun.elapsed();
+        let palette = self.console.err().palette;
+        let elapsed = self.started.elapsed();
         let seconds = format!("{} s", elapsed.as_secs());
-        // A line that the terminal breaks cannot be taken back.
-        let what = cut(&self.what, self.console.width().saturating_sub(seconds.len() + 4));
-        self.console.replace_line(&format!("{} {what} {}", paint.name(frame(elapsed)), paint.dim(seconds)));
+        // A line that wraps cannot be erased.
+        let what = truncate(&self.what, self.console.width().saturating_sub(seconds.len() + 4));
+        self.console.replace_line(&format!(
+            "{} {what} {}",
+            palette.name(frame(elapsed)),
+            palette.dim(seconds)
+        ));
     }
 }
 
-/// The image of the wheel that turns while something is waited for.
+/// Returns the frame of the spinner.
 pub(super) fn frame(elapsed: Duration) -> char {
     let turn = usize::try_from(elapsed.as_millis() / TICK.as_millis()).unwrap_or_default();
     FRAMES.get(turn % FRAMES.len()).copied().unwrap_or(' ')
 }
 
-/// The line goes when the work does, also when it is interrupted.
+/// Erases the line, also after an interruption.
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
         if self.is_shown() {

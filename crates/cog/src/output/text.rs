@@ -1,19 +1,19 @@
-//! Text in columns.
+//! The layout of text in columns.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// How many columns a text takes on a terminal.
+/// Returns the columns of a text on a terminal.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Breaks a text into lines of at most `columns`, between words where there are any. Line breaks of the
-/// text stay; control characters do not, so that no answer can write escapes to a terminal.
+/// Wraps a text into lines of at most `columns`, between words if possible. Keeps line breaks, and replaces control
+/// characters, so that no answer can send escape sequences to a terminal.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     text.lines().flat_map(|line| wrap_line(&printable(line), columns.max(1))).collect()
 }
 
-/// The text with its control characters replaced.
+/// Replaces the control characters of a text.
 pub(crate) fn printable(text: &str) -> String {
     let show = |c: char| match c {
         '\t' => ' ',
@@ -23,13 +23,13 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(show).collect()
 }
 
-/// The same for a text of several lines, whose line breaks stay.
+/// Replaces the control characters of a text except line breaks.
 pub(super) fn printable_lines(text: &str) -> String {
     text.split('\n').map(printable).collect::<Vec<_>>().join("\n")
 }
 
-/// The text, cut to some columns with `…` at its end.
-pub(super) fn cut(text: &str, columns: usize) -> String {
+/// Truncates a text to some columns, with a final `…`.
+pub(super) fn truncate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }
@@ -38,18 +38,17 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
         used += c.width().unwrap_or(0);
         used < columns
     };
-    let kept: String = text.chars().take_while(fits).collect();
-    kept.trim_end().to_owned() + "…"
+    let start: String = text.chars().take_while(fits).collect();
+    start.trim_end().to_owned() + "…"
 }
 
-/// Whether a terminal would do something else than to show it: control characters, and those that turn
-/// the direction of the text that follows, so that it reads as what it is not.
+/// Whether a character is a control character, or changes the direction of the text after it.
 fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The text for a terminal: of what is unsafe only line breaks, tabs and colours (`ESC[…m`) are
-/// left. What a model, a vendor or a file says can then neither move the cursor nor set a title, nor hide.
+/// Replaces all unsafe characters except line breaks, tabs and colours (`ESC[…m`). A model, provider or file can then
+/// neither move the cursor, nor set a title, nor hide text.
 pub(super) fn for_terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
@@ -64,7 +63,7 @@ pub(super) fn for_terminal(text: &str) -> String {
     safe + rest
 }
 
-/// The escape with which the text begins, where it is one of colour.
+/// Returns the colour sequence at the start of the text.
 fn colour_at(text: &str) -> &str {
     let Some(body) = text.strip_prefix("\u{1b}[") else { return "" };
     let codes = body.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
@@ -73,8 +72,7 @@ fn colour_at(text: &str) -> &str {
     if is_plain { text.get(..length).unwrap_or_default() } else { "" }
 }
 
-/// Whether a number of a colour is one that this program writes: weights and colours of letters, but
-/// nothing that blinks or conceals.
+/// Whether a colour code is safe: font weights and foreground colours, but not blinking or concealed text.
 fn is_colour(number: &str) -> bool {
     number.is_empty() || matches!(number.parse(), Ok(0..=4 | 22..=24 | 30..=37 | 39 | 90..=97_u8))
 }
@@ -107,32 +105,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_break_between_words() {
+    fn wraps_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("a\n\nb", 7), ["a", "", "b"]);
         assert_eq!(wrap("one two  three", 8), ["one two", "three"]);
     }
 
     #[test]
-    fn a_word_longer_than_the_line_is_cut() {
+    fn splits_word_longer_than_line() {
         assert_eq!(wrap("abcdefg hi", 4), ["abcd", "efg", "hi"]);
     }
 
     #[test]
-    fn wide_characters_take_two_columns() {
+    fn wide_characters_have_two_columns() {
         assert_eq!(wrap("审查代码", 4), ["审查", "代码"]);
     }
 
     #[test]
-    fn a_text_is_cut_at_its_columns() {
-        assert_eq!(cut("one two", 7), "one two");
-        assert_eq!(cut("one two three", 7), "one tw…");
-        assert_eq!(cut("审查代码", 6), "审查…");
-        assert_eq!(cut("ab", 0), "…");
+    fn truncates_at_columns() {
+        assert_eq!(truncate("one two", 7), "one two");
+        assert_eq!(truncate("one two three", 7), "one tw…");
+        assert_eq!(truncate("审查代码", 6), "审查…");
+        assert_eq!(truncate("ab", 0), "…");
     }
 
     #[test]
-    fn escapes_do_not_reach_the_terminal() {
+    fn replaces_escape_sequences() {
         assert_eq!(wrap("\u{1b}[2Jx", 20), ["\u{fffd}[2Jx"]);
         assert_eq!(printable_lines("a\u{1b}[8mb\nc"), "a\u{fffd}[8mb\nc");
         assert_eq!(for_terminal("a\u{202e}b\u{2066}"), "a\u{fffd}b\u{fffd}");
@@ -143,12 +141,12 @@ mod tests {
     }
 
     #[test]
-    fn text_cannot_be_concealed() {
+    fn replaces_concealing_colours() {
         assert_eq!(for_terminal("\u{1b}[8mx\u{1b}[0;5my"), "\u{fffd}[8mx\u{fffd}[0;5my");
     }
 
     #[test]
-    fn colours_and_line_breaks_reach_the_terminal() {
+    fn preserves_colours_and_line_breaks() {
         let text = "\u{1b}[1;31mred\u{1b}[0m\n\tä";
         assert_eq!(for_terminal(text), text);
     }

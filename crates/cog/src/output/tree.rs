@@ -1,23 +1,23 @@
-//! A JSON value for people: keys and values, indented, without brackets and quotes.
+//! A JSON value as an indented tree, without brackets and quotes.
 
 use cog_json::{Kind, Node};
 
-use super::{Paint, text::printable, wrap};
+use super::{Palette, text::printable, wrap};
 
-/// A text of more bytes than this without a space is for no eyes: a medium as base64.
-const MAX_WORD: usize = 1024;
+/// A longer text without spaces, in bytes, is truncated: media as base64.
+const MAX_UNBROKEN: usize = 1024;
 
-/// How a value is laid out.
+/// The format of a tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Layout {
-    /// How it is coloured.
-    pub(crate) paint: Paint,
-    /// The columns of the terminal.
+    /// Its colours.
+    pub(crate) palette: Palette,
+    /// The width of the terminal.
     pub(crate) width: usize,
 }
 
 impl Layout {
-    /// The value as lines, each indented by `indent` columns.
+    /// Formats the value as lines, indented by `indent` columns.
     pub(crate) fn tree(self, node: Node<'_>, indent: usize) -> String {
         let mut lines = Lines { layout: self, text: String::new() };
         lines.value(node, indent);
@@ -46,7 +46,7 @@ impl Lines {
     fn member(&mut self, key: &str, value: Node<'_>, indent: usize) {
         let key = printable(key);
         self.start(indent);
-        self.text += &format!("{}:", self.layout.paint.name(&key));
+        self.text += &format!("{}:", self.layout.palette.name(&key));
         if is_container(value) {
             self.text.push('\n');
             self.value(value, indent + 2);
@@ -56,7 +56,7 @@ impl Lines {
         }
     }
 
-    /// `- ` and the element; an object's first member stands on the same line.
+    /// Formats `- ` and the element; an object's first member goes on the same line.
     fn element(&mut self, value: Node<'_>, indent: usize) {
         if !is_container(value) {
             self.start(indent);
@@ -65,18 +65,17 @@ impl Lines {
         }
         let from = self.text.len();
         self.value(value, indent + 2);
-        // The first line begins with the indentation, in which there is room for the dash.
+        // The dash goes into the indentation of the first line.
         self.text.replace_range(from..from + indent + 2, &format!("{}- ", " ".repeat(indent)));
     }
 
-    /// A value on the line that is begun at column `at`; where it needs more lines, they stand at
-    /// `indent`.
+    /// Formats a value on the current line at column `at`; further lines are indented by `indent`.
     fn scalar(&mut self, node: Node<'_>, at: usize, indent: usize) {
-        let paint = self.layout.paint;
+        let palette = self.layout.palette;
         let Some(text) = node.as_str().filter(|text| !text.is_empty()) else {
-            return self.text.push_str(&format!("{}\n", paint.bold(node)));
+            return self.text.push_str(&format!("{}\n", palette.bold(node)));
         };
-        if text.len() > MAX_WORD && !text.contains(char::is_whitespace) {
+        if text.len() > MAX_UNBROKEN && !text.contains(char::is_whitespace) {
             let shown: String = text.chars().take(24).collect();
             let length = text.chars().count();
             return self.text.push_str(&format!("{}… ({length} characters)\n", printable(&shown)));
@@ -110,35 +109,35 @@ mod tests {
     use super::*;
 
     fn tree(json: &str) -> String {
-        let layout = Layout { paint: Paint::new(false), width: 40 };
+        let layout = Layout { palette: Palette::new(false), width: 40 };
         layout.tree(Value::parse(json).unwrap().node(), 0)
     }
 
     #[test]
-    fn members_stand_below_each_other() {
+    fn one_member_per_line() {
         assert_eq!(tree(r#"{"a": "x", "b": {"c": 1.50, "d": null}}"#), "a: x\nb:\n  c: 1.50\n  d: null\n");
     }
 
     #[test]
-    fn a_medium_is_not_spelled_out() {
+    fn truncates_base64() {
         let json = format!(r#"{{"data": "{}"}}"#, "QUJD".repeat(300));
         assert_eq!(tree(&json), format!("data: {}… (1200 characters)\n", "QUJD".repeat(6)));
     }
 
     #[test]
-    fn elements_have_a_dash() {
+    fn marks_elements_with_dashes() {
         let text = tree(r#"{"a": ["x", {"b": 1, "c": [2]}, [], {}]}"#);
         assert_eq!(text, "a:\n  - x\n  - b: 1\n    c:\n      - 2\n  - []\n  - {}\n");
     }
 
     #[test]
-    fn long_text_is_wrapped_below_its_key() {
+    fn wraps_long_text_below_its_key() {
         let text = tree(r#"{"why": "a text that is longer than the terminal is wide", "n": 1}"#);
         assert_eq!(text, "why:\n  a text that is longer than the\n  terminal is wide\nn: 1\n");
     }
 
     #[test]
-    fn lines_of_a_text_stay() {
+    fn preserves_line_breaks() {
         assert_eq!(tree(r#"{"code": "one\n\n  two"}"#), "code:\n  one\n\n    two\n");
         assert_eq!(tree(r#"{"empty": ""}"#), "empty: \"\"\n");
     }

@@ -8,19 +8,19 @@ use super::Redactor;
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     variables: HashMap<OsString, OsString>,
-    veil: Redactor,
+    redactor: Redactor,
 }
 
 impl Environment {
     /// Reads the variables of the process.
     #[expect(clippy::disallowed_methods, reason = "this is the only place where variables are read")]
-    pub(crate) fn of_process() -> Self {
-        Self { variables: std::env::vars_os().collect(), veil: Redactor::default() }
+    pub(crate) fn from_process() -> Self {
+        Self { variables: std::env::vars_os().collect(), redactor: Redactor::default() }
     }
 
     /// Returns the keys that stderr masks: those of the settings that are read from this environment.
-    pub(crate) fn veil(&self) -> &Redactor {
-        &self.veil
+    pub(crate) fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// Returns a variable as text, unless it is blank. Invalid UTF-8 is replaced, so that the value is rejected and not
@@ -70,6 +70,6 @@ impl Environment {
 impl<const N: usize> From<[(&str, &str); N]> for Environment {
     fn from(variables: [(&str, &str); N]) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        Self { variables, veil: Redactor::default() }
+        Self { variables, redactor: Redactor::default() }
     }
 }

@@ -280,11 +280,11 @@ mod tests {
 
     #[test]
     fn invalid_rule_is_an_error_with_examples() {
-        let said = "`10.0.0.0/99` is not a valid network, IP address or host: use 10.0.0.0/8, 127.0.0.1:9000, \
+        let message = "`10.0.0.0/99` is not a valid network, IP address or host: use 10.0.0.0/8, 127.0.0.1:9000, \
                     media.internal or *.media.internal";
         let error = read(&[], "[media]\nallow = [\"10.0.0.0/99\"]\n").unwrap_err();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(message), "{error}");
         let error = read(&[("COG_MEDIA_ALLOW", "10.0.0.0/99")], "").unwrap_err();
-        assert_eq!(error, format!("COG_MEDIA_ALLOW: {said}"));
+        assert_eq!(error, format!("COG_MEDIA_ALLOW: {message}"));
     }
 }

@@ -19,7 +19,7 @@ impl Redactor {
     }
 
     /// Returns the text with each key masked; an empty text where the list cannot be read.
-    pub(crate) fn over(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let Ok(hidden) = self.0.read() else { return String::new() };
         hidden.iter().fold(text.to_owned(), |text, secret| secret.redact(&text))
     }

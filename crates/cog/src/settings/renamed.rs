@@ -125,8 +125,8 @@ mod tests {
             };
             let (rows, deprecated) = shown(&[], &file);
             assert!(rows.contains(&(key(new), value.to_owned())), "{old}: {rows:?}");
-            let [Deprecated { old: told, .. }] = deprecated.as_slice() else { panic!("{deprecated:?}") };
-            assert!(told.starts_with(&format!("`{old}` in ")), "{told}");
+            let [Deprecated { old: name, .. }] = deprecated.as_slice() else { panic!("{deprecated:?}") };
+            assert!(name.starts_with(&format!("`{old}` in ")), "{name}");
         }
     }
 

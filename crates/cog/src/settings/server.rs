@@ -76,7 +76,7 @@ impl ServeSettings {
     }
 
     /// Returns the socket address to listen on.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub(crate) fn socket_addr(&self) -> SocketAddr {
         SocketAddr::new(self.listen, self.port)
     }
 }

@@ -6,14 +6,14 @@ use crate::settings::MediaSettings;
 
 /// The ffmpeg that runs use.
 pub(super) struct Ffmpeg {
-    /// Where it is.
+    /// Its path.
     path: Option<PathBuf>,
-    /// What it says of itself; none where it does not run.
+    /// Its version; none if it cannot be run.
     version: Option<String>,
 }
 
 impl Ffmpeg {
-    /// Looks where runs do, and asks what it finds.
+    /// Finds the ffmpeg that runs use, and its version.
     pub(super) fn find(settings: &MediaSettings) -> Self {
         let path = settings.tool().ffmpeg().map(PathBuf::from);
         let version = path.as_ref().and_then(|path| {
@@ -25,7 +25,7 @@ impl Ffmpeg {
         Self { path, version }
     }
 
-    /// A line for a person.
+    /// Describes it in one line.
     pub(super) fn described(&self) -> String {
         match (&self.path, &self.version) {
             (Some(path), Some(version)) => format!("\nffmpeg {version}: {}\n", path.display()),

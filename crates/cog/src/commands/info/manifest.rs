@@ -1,11 +1,11 @@
-//! A manifest as JSON, under the names of `module.yaml`, with every default resolved.
+//! A manifest as JSON, with the keys of `module.yaml` and all defaults resolved.
 
 use cog_json::{ToJson, Writer};
 use cog_spec::{
     Constraints, Enums, Generation, Manifest, MediaConstraints, Modalities, Overflow, Policies, Response,
 };
 
-/// A manifest for a program to read.
+/// The JSON form of a manifest.
 pub(super) struct ManifestJson<'a>(pub(super) &'a Manifest);
 
 impl ToJson for ManifestJson<'_> {
@@ -33,7 +33,7 @@ impl ToJson for ManifestJson<'_> {
     }
 }
 
-/// A section of the manifest: an object under its key.
+/// Writes a section of the manifest as an object.
 fn section<T>(w: &mut Writer<'_>, key: &str, value: &T, write: fn(&mut Writer<'_>, &T)) {
     w.key(key).object(|w| write(w, value));
 }
@@ -58,7 +58,7 @@ fn enums(w: &mut Writer<'_>, enums: &Enums) {
     w.field("unknown_tag", &enums.unknown_tag);
 }
 
-/// The small sections: tools, failure, requirements, compat, meta, invocation.
+/// Writes the small sections: tools, failure, requirements, compat, meta, invocation.
 fn write_rules(w: &mut Writer<'_>, manifest: &Manifest) {
     w.key("tools").object(|w| {
         let by_default = if manifest.tools.allow_by_default { "allow_by_default" } else { "deny_by_default" };

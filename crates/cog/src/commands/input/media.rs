@@ -1,5 +1,4 @@
-//! Media of the flags `--image`, `--audio`, `--video`, `--pdf` and `--file`: each goes into a field of the input that
-//! takes media by the module's schema.
+//! Adds the media of `--image`, `--audio`, `--video`, `--pdf` and `--file` to the media fields of the input.
 
 use std::{
     ffi::OsStr,
@@ -15,23 +14,23 @@ use serde_json::{Map, json};
 
 use crate::args::MediaFlags;
 
-/// A kind of medium: its flag, and the words by which a field says that it takes it.
+/// A kind of media: its flag, and the names of fields that accept it.
 struct Kind {
     flag: &'static str,
-    words: &'static [&'static str],
+    names: &'static [&'static str],
 }
 
-const IMAGE: Kind = Kind { flag: "--image", words: &["image", "image", "photo", "screenshot"] };
-const AUDIO: Kind = Kind { flag: "--audio", words: &["audio", "sound", "speech", "voice", "recording"] };
-const VIDEO: Kind = Kind { flag: "--video", words: &["video", "film", "movie", "clip"] };
-const PDF: Kind = Kind { flag: "--pdf", words: &["pdf", "document"] };
+const IMAGE: Kind = Kind { flag: "--image", names: &["image", "picture", "photo", "screenshot"] };
+const AUDIO: Kind = Kind { flag: "--audio", names: &["audio", "sound", "speech", "voice", "recording"] };
+const VIDEO: Kind = Kind { flag: "--video", names: &["video", "film", "movie", "clip"] };
+const PDF: Kind = Kind { flag: "--pdf", names: &["pdf", "document"] };
 
-/// Puts the media into the input.
+/// Adds the media to the input.
 ///
 /// # Errors
-/// E1001 where there is no field for one, or more than one; E1006 where a path is no text.
+/// E1001 if there is no field for a flag, or more than one; E1006 for a path that is not UTF-8.
 pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Result<RunInput, ErrorBody> {
-    let (text, mut object) = taken_apart(input)?;
+    let (text, mut object) = split(input)?;
     let fields = module.contract.media_fields();
     for (kind, sources) in
         [(IMAGE, &flags.image), (AUDIO, &flags.audio), (VIDEO, &flags.video), (PDF, &flags.pdf)]
@@ -53,16 +52,16 @@ pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Resul
     })
 }
 
-/// The files that the flags name: whoever starts the program may read them.
+/// Returns the files of the flags. The user who starts the program may read them.
 pub(in crate::commands) fn files(flags: &MediaFlags) -> impl Iterator<Item = PathBuf> {
     let MediaFlags { image, audio, video, pdf, file } = flags;
     let sources =
         [image, audio, video, pdf].into_iter().flatten().chain(file.iter().map(|named| &named.source));
-    sources.filter(|source| !is_address(source)).map(PathBuf::from)
+    sources.filter(|source| !is_url(source)).map(PathBuf::from)
 }
 
-/// The text of `--args`, and the object that media are put into.
-fn taken_apart(input: RunInput) -> Result<(Option<String>, Map<String, serde_json::Value>), ErrorBody> {
+/// Splits the input into the text of `--args` and the object to add media to.
+fn split(input: RunInput) -> Result<(Option<String>, Map<String, serde_json::Value>), ErrorBody> {
     let value = match input {
         RunInput::Args(text) => return Ok((Some(text), Map::new())),
         RunInput::Json(value) => value.to_serde(),
@@ -74,16 +73,18 @@ fn taken_apart(input: RunInput) -> Result<(Option<String>, Map<String, serde_jso
     }
 }
 
-/// The one field that says it takes this kind; else the only one that takes media; else the only one that says nothing.
+/// Returns the only field whose name has this kind; otherwise the only media field; otherwise the only field whose name
+/// has no kind.
 fn field_of<'a>(kind: &Kind, fields: &[MediaField<'a>]) -> Result<MediaField<'a>, ErrorBody> {
-    let says = |field: &MediaField<'_>, kind: &Kind| {
+    let has_kind = |field: &MediaField<'_>, kind: &Kind| {
         let name = field.name.to_lowercase();
-        kind.words.iter().any(|word| name.contains(word))
+        kind.names.iter().any(|kind_name| name.contains(kind_name))
     };
-    let says_any = |field: &MediaField<'_>| [IMAGE, AUDIO, VIDEO, PDF].iter().any(|kind| says(field, kind));
-    let saying: Vec<_> = fields.iter().copied().filter(|field| says(field, kind)).collect();
-    let silent: Vec<_> = fields.iter().copied().filter(|field| !says_any(field)).collect();
-    match (saying.as_slice(), fields, silent.as_slice()) {
+    let has_any_kind =
+        |field: &MediaField<'_>| [IMAGE, AUDIO, VIDEO, PDF].iter().any(|kind| has_kind(field, kind));
+    let named: Vec<_> = fields.iter().copied().filter(|field| has_kind(field, kind)).collect();
+    let unnamed: Vec<_> = fields.iter().copied().filter(|field| !has_any_kind(field)).collect();
+    match (named.as_slice(), fields, unnamed.as_slice()) {
         ([only], _, _) | ([], [only], _) | ([], _, [only]) => Ok(*only),
         _ => Err(no_field(kind.flag, fields)),
     }
@@ -110,12 +111,12 @@ fn put(
     field: MediaField<'_>,
     source: &OsStr,
 ) -> Result<(), ErrorBody> {
-    let medium = source_of(source)?;
+    let item = source_of(source)?;
     let place = object.entry(field.name).or_insert(serde_json::Value::Null);
     match place {
-        serde_json::Value::Null if field.is_list => *place = json!([medium]),
-        serde_json::Value::Null => *place = medium,
-        serde_json::Value::Array(list) if field.is_list => list.push(medium),
+        serde_json::Value::Null if field.is_list => *place = json!([item]),
+        serde_json::Value::Null => *place = item,
+        serde_json::Value::Array(list) if field.is_list => list.push(item),
         _ => {
             let message = format!("input.{} accepts one media file and already has one", field.name);
             return Err(ErrorBody::new(Code::InvalidInput, message));
@@ -124,9 +125,9 @@ fn put(
     Ok(())
 }
 
-/// A `MediaInput` (SPEC 4.2). Its paths would belong to the module's directory, so the file is named in full.
+/// Creates a `MediaInput` (SPEC 4.2). Its path is absolute, since relative paths start at the module's directory.
 fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
-    if is_address(source) {
+    if is_url(source) {
         return Ok(json!({ "type": "url", "url": source.to_string_lossy() }));
     }
     let path = std::path::absolute(Path::new(source)).ok().and_then(|path| path.to_str().map(str::to_owned));
@@ -139,7 +140,7 @@ fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
     }
 }
 
-fn is_address(source: &OsStr) -> bool {
+fn is_url(source: &OsStr) -> bool {
     source.to_str().is_some_and(|text| text.starts_with("https://") || text.starts_with("http://"))
 }
 

@@ -1,4 +1,4 @@
-//! `cog media check`: whether a run would take it, were it named in an input.
+//! `cog media check`: whether a run would accept a source.
 
 use std::{
     io::{BufRead, Read as _},
@@ -8,52 +8,52 @@ use std::{
 use cog_json::{ToJson, Writer};
 use cog_media::{Access, MediaError, MediaRules, MediaSource, Place, UrlGuard, obtain};
 
-use super::{super::running, sources::place};
+use super::{super::runtime, sources::classify};
 use crate::{
     args::CheckArgs,
     error::CliError,
     exit::Exit,
-    output::{Console, Paint},
+    output::{Console, Palette},
     settings::{Environment, Flags, MediaSettings, Settings},
 };
 
-/// The longest line of stdin that is looked at, in bytes; no address and no path is longer.
+/// The maximum length of a line of stdin, in bytes; no URL and no path is longer.
 const MAX_LEN: u64 = 64 * 1024;
 
-/// Prints what is decided of each source, as soon as it is.
+/// Prints the decision on each source as soon as it is known.
 pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
-    let judge = Judge::new(&settings.media, args.no_fetch);
+    let checker = Checker::new(&settings.media, args.no_fetch);
     let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
-    running::block_on(async {
+    runtime::block_on(async {
         let mut exit = Exit::Ok;
         for source in sources(&args.sources) {
             let source = source?;
-            let decision = Decision { outcome: judge.decide(&source).await, source };
+            let decision = Decision { outcome: checker.decide(&source).await, source };
             if decision.outcome.is_err() {
                 exit = Exit::Failed;
             }
             if is_json {
                 console.print_json(&decision)?;
             } else {
-                console.print(&decision.describe(console.out().paint))?;
+                console.print(&decision.describe(console.out().palette))?;
             }
         }
         Ok(exit)
     })?
 }
 
-/// The sources that were typed, and in place of `-` the lines of stdin.
-fn sources(words: &[String]) -> impl Iterator<Item = std::io::Result<String>> {
-    words.iter().flat_map(|word| -> Box<dyn Iterator<Item = std::io::Result<String>>> {
-        match word.as_str() {
+/// Returns the sources of the arguments, with the lines of stdin in place of `-`.
+fn sources(arguments: &[String]) -> impl Iterator<Item = std::io::Result<String>> {
+    arguments.iter().flat_map(|argument| -> Box<dyn Iterator<Item = std::io::Result<String>>> {
+        match argument.as_str() {
             "-" => Box::new(Lines(std::io::stdin().lock())),
-            word => Box::new(std::iter::once(Ok(word.to_owned()))),
+            argument => Box::new(std::iter::once(Ok(argument.to_owned()))),
         }
     })
 }
 
-/// Lines without their ends, the beginnings of those that are too long. What is no UTF-8 in them is replaced.
+/// Reads lines without their line endings. Long lines are truncated, and invalid UTF-8 is replaced.
 struct Lines<R>(R);
 
 impl<R: BufRead> Iterator for Lines<R> {
@@ -77,28 +77,28 @@ impl<R: BufRead> Iterator for Lines<R> {
     }
 }
 
-/// Decides as the operator set it up.
-struct Judge {
+/// Decides by the operator's settings.
+struct Checker {
     guard: UrlGuard,
     access: Access,
     rules: MediaRules,
-    is_by_form: bool,
+    form_only: bool,
 }
 
-impl Judge {
-    fn new(settings: &MediaSettings, is_by_form: bool) -> Self {
+impl Checker {
+    fn new(settings: &MediaSettings, form_only: bool) -> Self {
         let access = Access {
-            fetcher: settings.fetcher().filter(|_| !is_by_form),
+            fetcher: settings.fetcher().filter(|_| !form_only),
             files: settings.files([PathBuf::from(".")]),
             tool: Some(settings.tool()),
             ..Access::default()
         };
-        Self { guard: settings.guard(), access, rules: MediaRules::default(), is_by_form }
+        Self { guard: settings.guard(), access, rules: MediaRules::default(), form_only }
     }
 
     async fn decide(&self, source: &str) -> Result<(), MediaError> {
-        let place = place(source);
-        if !self.is_by_form {
+        let place = classify(source);
+        if !self.form_only {
             return obtain(MediaSource::new(place), self.rules.clone(), self.access.clone()).await.map(drop);
         }
         match place {
@@ -112,19 +112,19 @@ impl Judge {
     }
 }
 
-/// What was decided of a source.
+/// The decision on a source.
 struct Decision {
     source: String,
     outcome: Result<(), MediaError>,
 }
 
 impl Decision {
-    fn describe(&self, paint: Paint) -> String {
+    fn describe(&self, palette: Palette) -> String {
         match &self.outcome {
-            Ok(()) => format!("{} {}\n", paint.good("allowed"), self.source),
+            Ok(()) => format!("{} {}\n", palette.success("allowed"), self.source),
             Err(error) => {
-                let refused = paint.bad(format_args!("refused {}", error.code()));
-                format!("{refused} {} {}\n", self.source, paint.dim(error))
+                let refused = palette.error(format_args!("refused {}", error.code()));
+                format!("{refused} {} {}\n", self.source, palette.dim(error))
             }
         }
     }
@@ -147,12 +147,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_one_source_whatever_it_holds() {
+    fn every_line_is_one_source() {
         let long = "x".repeat(100_000);
         let text = format!("a\n\n b \r\n{long}\n\u{fffd}\nlast");
         let lines: Vec<_> = Lines(text.as_bytes()).map(Result::unwrap).collect();
-        let cut = &long[..usize::try_from(MAX_LEN).unwrap()];
-        assert_eq!(lines, ["a", "", " b ", cut, "\u{fffd}", "last"]);
+        let truncated = &long[..usize::try_from(MAX_LEN).unwrap()];
+        assert_eq!(lines, ["a", "", " b ", truncated, "\u{fffd}", "last"]);
         assert_eq!(Lines(&b""[..]).count(), 0);
         assert_eq!(Lines(&b"\n"[..]).count(), 1);
     }

@@ -1,4 +1,4 @@
-//! `cog media frames`: the images of a video that a model is shown, and its sound.
+//! `cog media frames`: the frames and the audio of a video.
 
 use std::{io::Read as _, path::Path, time::Duration};
 
@@ -8,7 +8,7 @@ use cog_module::files;
 use cog_spec::{ErrorBody, Modality};
 
 use super::{
-    super::{emit, running},
+    super::{emit, runtime},
     sources,
 };
 use crate::{
@@ -19,59 +19,59 @@ use crate::{
     settings::{Environment, Flags, MediaSettings, Settings},
 };
 
-/// Writes the images into a directory, and prints where each is and when it is shown.
+/// Writes the frames to a directory, and prints the file and the time of each.
 pub(crate) fn frames(
     args: &FramesArgs,
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
-    let Some(taken) = running::wait(take(args, &settings.media))? else {
+    let Some(extracted) = runtime::wait(extract(args, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
-    let taken = taken.map_err(|error| ErrorBody::from(&error))?;
-    files::write_directory(&args.output, &taken.files()?)
+    let extracted = extracted.map_err(|error| ErrorBody::from(&error))?;
+    files::write_directory(&args.output, &extracted.files()?)
         .map_err(|source| emit::unwritable(&args.output, source))?;
-    for (at, frame) in taken.frames.iter().enumerate() {
+    for (at, frame) in extracted.frames.iter().enumerate() {
         console.print_json(&Line { at_ms: frame.at_ms, file: &args.output.join(name(at)) })?;
     }
-    if args.audio && taken.sound.is_none() {
+    if args.audio && extracted.audio.is_none() {
         console.note("the video has no audio");
     }
     Ok(Exit::Ok)
 }
 
-/// What was taken out of a video.
-struct Taken {
+/// The extracted frames and audio.
+struct Extracted {
     frames: Vec<Frame>,
-    sound: Option<Stored>,
+    audio: Option<Stored>,
 }
 
-async fn take(args: &FramesArgs, settings: &MediaSettings) -> Result<Taken, MediaError> {
+async fn extract(args: &FramesArgs, settings: &MediaSettings) -> Result<Extracted, MediaError> {
     let rules = MediaRules { kinds: vec![Modality::Video], ..MediaRules::default() };
     let video = sources::open(&args.source, &rules, settings).await?;
     let tool = settings.tool();
     let frames = tool.frames(&video, &plan(args)).await?;
-    let sound = if args.audio { tool.sound(&video).await? } else { None };
-    Ok(Taken { frames, sound })
+    let audio = if args.audio { tool.sound(&video).await? } else { None };
+    Ok(Extracted { frames, audio })
 }
 
 fn plan(args: &FramesArgs) -> FramePlan {
-    let general = FramePlan::default();
+    let default = FramePlan::default();
     let pick = match args.count {
         Some(count) => FrameSelection::Count(count),
         None => FrameSelection::Every(args.every.unwrap_or(Duration::from_secs(1))),
     };
-    let most = args.max_frames.or(args.count).unwrap_or(general.most);
+    let most = args.max_frames.or(args.count).unwrap_or(default.most);
     FramePlan { pick, most, longest_side: args.max_dimension }
 }
 
-impl Taken {
-    /// The files of the directory, which is written whole or not at all.
+impl Extracted {
+    /// Returns the files of the directory, which is written atomically.
     fn files(&self) -> std::io::Result<Vec<(String, Vec<u8>)>> {
         let frames = self.frames.iter().enumerate().map(|(at, frame)| (name(at), &frame.image));
-        let sound = self.sound.iter().map(|sound| ("audio.wav".to_owned(), sound));
-        frames.chain(sound).map(|(name, stored)| Ok((name, bytes_of(stored)?))).collect()
+        let audio = self.audio.iter().map(|audio| ("audio.wav".to_owned(), audio));
+        frames.chain(audio).map(|(name, stored)| Ok((name, read_all(stored)?))).collect()
     }
 }
 
@@ -79,7 +79,7 @@ fn name(at: usize) -> String {
     format!("frame-{:04}.jpg", at + 1)
 }
 
-fn bytes_of(stored: &Stored) -> std::io::Result<Vec<u8>> {
+fn read_all(stored: &Stored) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stored.reader().read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -1,9 +1,9 @@
-//! `cog media probe`: what media are, as a run would check them.
+//! `cog media probe`: type, size and dimensions of media files.
 
 use cog_json::{ToJson, Writer};
 use cog_media::{Facts, Media, MediaError, MediaRules};
 
-use super::{super::running, sources};
+use super::{super::runtime, sources};
 use crate::{
     args::ProbeArgs,
     error::CliError,
@@ -12,14 +12,14 @@ use crate::{
     settings::{Environment, Flags, Settings},
 };
 
-/// Prints what each source is, or why it would be refused.
+/// Prints the properties of each source, or why it is rejected.
 pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let rules = MediaRules::default();
     let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
     let mut found = Vec::new();
     for source in &args.sources {
-        let Some(outcome) = running::wait(sources::open(source, &rules, &settings.media))? else {
+        let Some(outcome) = runtime::wait(sources::open(source, &rules, &settings.media))? else {
             return Ok(Exit::Interrupted);
         };
         let finding = Finding { source, outcome };
@@ -34,7 +34,7 @@ pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Consol
     Ok(if found.iter().all(|finding| finding.outcome.is_ok()) { Exit::Ok } else { Exit::Failed })
 }
 
-/// What was found of one source.
+/// The result for one source.
 struct Finding<'a> {
     source: &'a str,
     outcome: Result<Media, MediaError>,
@@ -81,7 +81,7 @@ fn table(found: &[Finding<'_>], console: &Console) -> String {
             }
         });
     }
-    table.render(console.out().paint, console.out_columns())
+    table.render(console.out().palette, console.out_columns())
 }
 
 fn described(facts: &Facts) -> String {

@@ -1,4 +1,4 @@
-//! Media that are named on the command line.
+//! Media files that are given on the command line.
 
 use std::path::PathBuf;
 
@@ -6,36 +6,40 @@ use cog_media::{Access, Expected, Media, MediaError, MediaRules, MediaSource, Pl
 
 use crate::settings::MediaSettings;
 
-/// Opens and checks what a word names: an address, a file, or stdin for `-`.
+/// Opens and checks a source: a URL, a file, or `-` for stdin.
 ///
 /// # Errors
-/// As in a run; a file that is named may be anywhere (docs/spec/media.md).
+/// As in a run, but the file may be in any directory (docs/spec/media.md).
 pub(super) async fn open(
-    word: &str,
+    source: &str,
     rules: &MediaRules,
     settings: &MediaSettings,
 ) -> Result<Media, MediaError> {
-    if word == "-" {
+    if source == "-" {
         return stdin(rules, settings).await;
     }
-    obtain(MediaSource::new(place(word)), rules.clone(), access(word, settings)).await
+    obtain(MediaSource::new(classify(source)), rules.clone(), access(source, settings)).await
 }
 
-/// What has a scheme is an address, and so is nothing; everything else is a file.
-pub(super) fn place(word: &str) -> Place {
-    let scheme = word.split_once(':').map_or("", |(scheme, _)| scheme);
-    // A scheme of one letter is a disk.
+/// Classifies a source: with a scheme, or empty, it is a URL, otherwise a file.
+pub(super) fn classify(source: &str) -> Place {
+    let scheme = source.split_once(':').map_or("", |(scheme, _)| scheme);
+    // A scheme of one letter is a drive.
     let is_scheme = scheme.len() > 1
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
-    if is_scheme || word.is_empty() { Place::Url(word.to_owned()) } else { Place::File(PathBuf::from(word)) }
+    if is_scheme || source.is_empty() {
+        Place::Url(source.to_owned())
+    } else {
+        Place::File(PathBuf::from(source))
+    }
 }
 
-/// The one file that was named, and the addresses that the operator lets be fetched.
-fn access(word: &str, settings: &MediaSettings) -> Access {
+/// Allows this file, and the URLs that the operator allows.
+fn access(source: &str, settings: &MediaSettings) -> Access {
     Access {
         fetcher: settings.fetcher(),
-        files: settings.files([PathBuf::from(word)]),
+        files: settings.files([PathBuf::from(source)]),
         tool: Some(settings.tool()),
         ..Access::default()
     }
@@ -52,12 +56,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_a_scheme_is_an_address() {
+    fn source_with_scheme_is_url() {
         for url in ["", "http://a", "HTTP:a", "javascript:alert(1)", "data:,", "http+unix://a"] {
-            assert!(matches!(place(url), Place::Url(_)), "{url}");
+            assert!(matches!(classify(url), Place::Url(_)), "{url}");
         }
         for file in ["a.png", "./a:b.png", "C:\\a.png", "/etc/passwd", "//127.0.0.1/", " http://a"] {
-            assert!(matches!(place(file), Place::File(_)), "{file}");
+            assert!(matches!(classify(file), Place::File(_)), "{file}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `cog media strip`: an image without what is not its pixels and their colours.
+//! `cog media strip`: removes metadata from an image.
 
 use std::{
     io::{Read as _, Write as _},
@@ -8,7 +8,7 @@ use std::{
 use cog_media::{MediaCapabilities, MediaError, MediaRules, Prepared, normalise};
 use cog_spec::{ErrorBody, Modality};
 
-use super::{super::emit, super::running, sources};
+use super::{super::emit, super::runtime, sources};
 use crate::{
     args::StripArgs,
     error::CliError,
@@ -17,10 +17,10 @@ use crate::{
     settings::{Environment, Flags, Settings},
 };
 
-/// Writes the image where the arguments say.
+/// Writes the image to the file of the arguments or to stdout.
 pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let file = args.output.as_deref().filter(|path| !emit::is_stdout(path));
-    if file.is_none() && console.is_watched() {
+    if file.is_none() && console.is_interactive() {
         return Err(CliError::Usage {
             message: "cannot write an image to a terminal".to_owned(),
             suggestion: Some("write it to a file with -o FILE".to_owned()),
@@ -29,16 +29,16 @@ pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Consol
     emit::check(file)?;
     let settings = Settings::load(Flags::default(), environment, console)?;
     let rules = MediaRules { kinds: vec![Modality::Image], ..MediaRules::default() };
-    let Some(opened) = running::wait(sources::open(&args.source, &rules, &settings.media))? else {
+    let Some(opened) = runtime::wait(sources::open(&args.source, &rules, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
     let stripped = opened.and_then(|media| normalise(&media, &MediaCapabilities::default(), &rules));
-    let bytes = stripped.and_then(|stripped| bytes_of(&stripped)).map_err(|error| ErrorBody::from(&error))?;
+    let bytes = stripped.and_then(|stripped| read_all(&stripped)).map_err(|error| ErrorBody::from(&error))?;
     write(&bytes, file, console)?;
     Ok(Exit::Ok)
 }
 
-fn bytes_of(stripped: &Prepared) -> Result<Vec<u8>, MediaError> {
+fn read_all(stripped: &Prepared) -> Result<Vec<u8>, MediaError> {
     let mut bytes = Vec::new();
     stripped.stored.reader().read_to_end(&mut bytes)?;
     Ok(bytes)

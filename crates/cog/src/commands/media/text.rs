@@ -1,10 +1,10 @@
-//! `cog media text`: what a model reads of a PDF that takes none.
+//! `cog media text`: the text of a PDF, as models without PDF support receive it.
 
 use cog_json::{ToJson, Writer};
 use cog_media::{MediaError, MediaRules, PageText};
 use cog_spec::{ErrorBody, Modality};
 
-use super::{super::running, sources};
+use super::{super::runtime, sources};
 use crate::{
     args::TextArgs,
     error::CliError,
@@ -16,7 +16,7 @@ use crate::{
 /// Prints the text of each page.
 pub(crate) fn text(args: &TextArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
-    let Some(read) = running::wait(read(&args.source, &settings.media))? else {
+    let Some(read) = runtime::wait(read(&args.source, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };
     let pages = read.map_err(|error| ErrorBody::from(&error))?;

@@ -1,4 +1,4 @@
-//! One golden test: ask, or replay, or check the contract alone.
+//! One golden test: calls the provider, replays a recording, or checks the contract only.
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -12,19 +12,19 @@ use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{Bench, CaseReport, Verdict, update};
 use crate::commands::{
-    asking::{self, Tape},
-    running,
+    providers::{self, RecordMode},
+    runtime,
 };
 
-/// Where the answer of a case comes from.
-enum Way {
-    /// The provider that was given with `--provider`.
-    Ask,
-    /// The same, kept in this directory.
+/// The source of a case's answer.
+enum AnswerSource {
+    /// A call to the provider of `--provider`.
+    Call,
+    /// A call that is recorded in this directory.
     Record(PathBuf),
     /// The recording in this directory.
     Replay(PathBuf),
-    /// Nowhere.
+    /// No answer.
     ContractOnly,
 }
 
@@ -40,36 +40,36 @@ impl Bench<'_> {
         CaseReport { name: case.name.clone(), verdict, time_ms }
     }
 
-    /// The answer of a case; none where nobody is asked.
+    /// Returns the answer of a case, if there is a provider or a recording.
     async fn answer(&self, module: &Arc<Module>, case: &GoldenCase) -> Result<Option<Envelope>, ErrorBody> {
-        let way = self.way(module, case)?;
-        let tape = match &way {
-            Way::ContractOnly => return Ok(None),
-            Way::Ask => Tape::Off,
-            Way::Record(directory) => Tape::Record(directory),
-            Way::Replay(directory) => Tape::Replay(directory),
+        let source = self.source(module, case)?;
+        let tape = match &source {
+            AnswerSource::ContractOnly => return Ok(None),
+            AnswerSource::Call => RecordMode::Off,
+            AnswerSource::Record(directory) => RecordMode::Record(directory),
+            AnswerSource::Replay(directory) => RecordMode::Replay(directory),
         };
-        let asked = asking::asked(self.settings, tape)?;
-        let runtime = running::runtime(self.settings, asked.providers);
+        let selected = providers::select(self.settings, tape)?;
+        let runtime = runtime::runtime(self.settings, selected.providers);
         let input = RunInput::Json(case.input.clone());
         Ok(Some(runtime.execute(module, input, RunOptions::default()).await))
     }
 
-    fn way(&self, module: &Module, case: &GoldenCase) -> Result<Way, ErrorBody> {
+    fn source(&self, module: &Module, case: &GoldenCase) -> Result<AnswerSource, ErrorBody> {
         let given = self.args.model.names_provider();
         Ok(match (&case.cassette, given, self.args.record) {
             (_, true, true) => {
                 let directory = self.cassette(module, case)?;
-                forget(&directory)?;
-                Way::Record(directory)
+                delete_recording(&directory)?;
+                AnswerSource::Record(directory)
             }
-            (_, true, false) => Way::Ask,
-            (Some(directory), false, _) => Way::Replay(directory.clone()),
-            (None, false, _) => Way::ContractOnly,
+            (_, true, false) => AnswerSource::Call,
+            (Some(directory), false, _) => AnswerSource::Replay(directory.clone()),
+            (None, false, _) => AnswerSource::ContractOnly,
         })
     }
 
-    /// Compares; with `--update` an answer that differs becomes the expected one.
+    /// Compares the answer with the expected one. With `--update`, replaces the expected one.
     fn judge(&self, module: &Module, case: &GoldenCase, envelope: &Envelope) -> Verdict {
         let json = Value::parse(&envelope.to_json()).unwrap_or_default();
         let mut mismatches = golden::compare(&case.expected, json.node());
@@ -84,19 +84,19 @@ impl Bench<'_> {
             };
         }
         if let Some(error) = envelope.error() {
-            let told = Mismatch {
+            let failure = Mismatch {
                 path: "error".to_owned(),
                 rule: error.code.as_str().to_owned(),
                 message: error.message.clone(),
             };
-            mismatches.insert(0, told);
+            mismatches.insert(0, failure);
         }
         Verdict::Failed(mismatches)
     }
 }
 
-/// A recording that is made anew begins empty.
-fn forget(directory: &std::path::Path) -> Result<(), ErrorBody> {
+/// Deletes an old recording.
+fn delete_recording(directory: &std::path::Path) -> Result<(), ErrorBody> {
     match std::fs::remove_dir_all(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             let message = format!("cannot replace the recording {}: {error}", directory.display());

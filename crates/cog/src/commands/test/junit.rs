@@ -1,4 +1,4 @@
-//! The report as JUnit's XML, which CI systems read.
+//! The report as JUnit XML.
 
 use std::{io, time::Duration};
 
@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::report::{CaseReport, Report, Suite, Verdict};
 
-/// The XML. What was checked against the contract alone is skipped, since it has not passed.
+/// Formats the report. A contract-only case is reported as skipped.
 pub(super) fn xml(report: &Report) -> io::Result<String> {
     let mut xml = quick_junit::Report::new("cog test");
     xml.add_test_suites(report.suites.iter().map(suite));

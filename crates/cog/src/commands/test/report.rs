@@ -1,46 +1,46 @@
-//! What the tests came to, for people and as JSON.
+//! The test report, as text and as JSON.
 
 use cog_json::{ToJson, Writer};
 use cog_module::golden::Mismatch;
 use cog_spec::{Code, ErrorBody};
 
-use crate::{exit::Exit, output::Paint};
+use crate::{exit::Exit, output::Palette};
 
-/// All modules.
+/// The report of all modules.
 pub(super) struct Report {
     pub(super) suites: Vec<Suite>,
 }
 
-/// One module.
+/// The report of one module.
 pub(super) struct Suite {
-    /// The name it was asked for with.
+    /// The name of the module as given.
     pub(super) module: String,
-    /// Its cases, or why it does not load.
+    /// Its cases, or the error of loading it.
     pub(super) cases: Result<Vec<CaseReport>, ErrorBody>,
 }
 
-/// One case.
+/// The report of one case.
 pub(super) struct CaseReport {
     pub(super) name: String,
     pub(super) verdict: Verdict,
-    /// How long the answer took, where one was asked for.
+    /// The duration of the run in milliseconds, if there was one.
     pub(super) time_ms: Option<u64>,
 }
 
-/// What a case came to.
+/// The verdict of a case.
 pub(super) enum Verdict {
-    /// The answer is as expected.
+    /// The answer matches.
     Passed,
-    /// It is not.
+    /// The answer differs.
     Failed(Vec<Mismatch>),
-    /// It was not, and is the expected one now.
+    /// The answer differed, and replaced the expected one.
     Updated,
-    /// Nobody was asked; input and expected file fit the contract.
+    /// No model was called; the input and the expected file match the schema.
     ContractOnly,
 }
 
 impl Verdict {
-    /// A failure of one finding.
+    /// Creates a failure with one mismatch.
     pub(super) fn failed(path: &str, rule: &str, message: &str) -> Self {
         Verdict::Failed(vec![Mismatch {
             path: path.to_owned(),
@@ -49,7 +49,7 @@ impl Verdict {
         }])
     }
 
-    /// The verdict in a word.
+    /// Returns the name of the verdict.
     pub(super) const fn as_str(&self) -> &'static str {
         match self {
             Verdict::Passed => "passed",
@@ -59,7 +59,7 @@ impl Verdict {
         }
     }
 
-    /// What differs.
+    /// Returns the mismatches.
     pub(super) fn mismatches(&self) -> &[Mismatch] {
         match self {
             Verdict::Failed(mismatches) => mismatches,
@@ -68,19 +68,19 @@ impl Verdict {
     }
 }
 
-/// The verdicts, in the order in which they are summed up.
+/// The verdicts, in the order of the summary.
 const VERDICTS: [&str; 4] = ["passed", "failed", "updated", "contract only"];
 
 impl Report {
-    /// How the program ends: an invalid module weighs more than a failed test.
+    /// Returns the exit code; an invalid module outranks a failed test.
     pub(super) fn exit(&self) -> Exit {
         let is_invalid =
             |suite: &Suite| suite.cases.as_ref().is_err_and(|error| error.code == Code::ModuleInvalid.into());
         if self.suites.iter().any(is_invalid) {
             return Exit::Invalid;
         }
-        let lost = self.suites.iter().any(|suite| suite.cases.is_err());
-        if lost || self.count("failed") > 0 { Exit::Failed } else { Exit::Ok }
+        let is_missing = self.suites.iter().any(|suite| suite.cases.is_err());
+        if is_missing || self.count("failed") > 0 { Exit::Failed } else { Exit::Ok }
     }
 
     fn count(&self, verdict: &str) -> usize {
@@ -88,49 +88,49 @@ impl Report {
         cases.filter(|case| case.verdict.as_str() == verdict).count()
     }
 
-    /// The report for people.
-    pub(super) fn describe(&self, paint: Paint) -> String {
-        let mut text: String = self.suites.iter().map(|suite| suite.describe(paint)).collect();
+    /// Formats the report as text.
+    pub(super) fn describe(&self, palette: Palette) -> String {
+        let mut text: String = self.suites.iter().map(|suite| suite.describe(palette)).collect();
         let counts = VERDICTS.map(|verdict| (verdict, self.count(verdict)));
-        let told: Vec<_> = counts
+        let parts: Vec<_> = counts
             .iter()
             .filter(|(_, count)| *count > 0)
             .map(|(verdict, count)| format!("{count} {verdict}"))
             .collect();
-        let sum = if told.is_empty() { "no golden tests".to_owned() } else { told.join(", ") };
-        text += &format!("\n{}\n", paint.bold(sum));
+        let summary = if parts.is_empty() { "no golden tests".to_owned() } else { parts.join(", ") };
+        text += &format!("\n{}\n", palette.bold(summary));
         if self.count("contract only") > 0 {
             let hint =
                 "contract only: no model was called; use --provider NAME to run, --record to save replies";
-            text += &format!("{}\n", paint.dim(hint));
+            text += &format!("{}\n", palette.dim(hint));
         }
         text
     }
 }
 
 impl Suite {
-    fn describe(&self, paint: Paint) -> String {
-        let name = paint.name(&self.module);
+    fn describe(&self, palette: Palette) -> String {
+        let name = palette.name(&self.module);
         match &self.cases {
-            Err(error) => format!("{name}\n  {} {}\n", paint.bad("invalid"), error.message),
-            Ok(cases) if cases.is_empty() => format!("{name}\n  {}\n", paint.dim("no golden tests")),
+            Err(error) => format!("{name}\n  {} {}\n", palette.error("invalid"), error.message),
+            Ok(cases) if cases.is_empty() => format!("{name}\n  {}\n", palette.dim("no golden tests")),
             Ok(cases) => {
-                format!("{name}\n{}", cases.iter().map(|case| case.describe(paint)).collect::<String>())
+                format!("{name}\n{}", cases.iter().map(|case| case.describe(palette)).collect::<String>())
             }
         }
     }
 }
 
 impl CaseReport {
-    fn describe(&self, paint: Paint) -> String {
-        let word = format!("{:<13}", self.verdict.as_str());
-        let word = match self.verdict {
-            Verdict::Passed => paint.good(word),
-            Verdict::Failed(_) => paint.bad(word),
-            Verdict::Updated | Verdict::ContractOnly => paint.odd(word),
+    fn describe(&self, palette: Palette) -> String {
+        let verdict = format!("{:<13}", self.verdict.as_str());
+        let verdict = match self.verdict {
+            Verdict::Passed => palette.success(verdict),
+            Verdict::Failed(_) => palette.error(verdict),
+            Verdict::Updated | Verdict::ContractOnly => palette.warning(verdict),
         };
-        let time = self.time_ms.map(|ms| paint.dim(format_args!(" {ms} ms"))).unwrap_or_default();
-        let mut text = format!("  {word} {}{time}\n", self.name);
+        let time = self.time_ms.map(|ms| palette.dim(format_args!(" {ms} ms"))).unwrap_or_default();
+        let mut text = format!("  {verdict} {}{time}\n", self.name);
         for Mismatch { path, message, .. } in self.verdict.mismatches() {
             let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
             text += &format!("      {place}{message}\n");

@@ -1,4 +1,4 @@
-//! `--update`: an answer becomes the expected one.
+//! `--update`: an answer replaces the expected one.
 
 use cog_json::Value;
 use cog_module::{
@@ -9,8 +9,7 @@ use cog_module::{
 use cog_spec::{Code, ErrorBody, RUNTIME_KEYS};
 use serde_json::Value as Json;
 
-/// Writes the expected file anew from an envelope, in the form it had. What an answer must fulfil is a person's to
-/// say: a file of that kind is left alone, and false is returned.
+/// Replaces the expected file, in its own form. Returns false for a file with rules, which only a person can change.
 pub(super) fn write(module: &Module, case: &GoldenCase, envelope: &Value) -> Result<bool, ErrorBody> {
     if !matches!(module.origin, Origin::Directory(_)) {
         return Err(super::built_in(module));
@@ -32,7 +31,7 @@ fn content(case: &GoldenCase, envelope: &Value) -> Option<Json> {
     }
 }
 
-/// The envelope without what differs from run to run (ruling R27).
+/// Returns the envelope without the members that differ from run to run (ruling R27).
 fn without_runtime_keys(envelope: &Value) -> Json {
     let mut envelope = envelope.to_serde();
     if let Some(meta) = envelope.get_mut("meta").and_then(Json::as_object_mut) {

@@ -1,33 +1,33 @@
-//! A frame of lines that is drawn again and again in the same place of a terminal.
+//! A frame of lines that is redrawn in place on a terminal.
 
 use std::fmt::Write as _;
 
-/// A line of a frame: its text, which may be coloured, and the columns that it takes.
+/// A line of a frame: its text, which may be coloured, and its columns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Line {
     pub(super) text: String,
     pub(super) width: usize,
 }
 
-/// What stands on the terminal of the last frame. The cursor rests at the end of its last line.
+/// The last frame on the terminal. The cursor is at the end of its last line.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     shown: Vec<Line>,
     columns: usize,
 }
 
-/// A terminal that knows these draws a frame at once; others pass them over.
+/// Synchronized updates; terminals without support ignore these sequences.
 const BEGIN: &str = "\u{1b}[?2026h";
 const END: &str = "\u{1b}[?2026l";
 const CLEAR_LINE: &str = "\u{1b}[K";
 const CLEAR_BELOW: &str = "\u{1b}[J";
 
 impl Screen {
-    /// What to write so that these lines stand in place of those that were shown: what differs, and no more. Lines must
-    /// be narrower than the terminal, and not more than its rows.
+    /// Returns the output that replaces the last frame by these lines; unchanged lines are not written. Lines must be
+    /// narrower than the terminal, and fewer than its rows.
     pub(super) fn show(&mut self, lines: Vec<Line>, columns: usize) -> String {
         let mut text = format!("{BEGIN}{}", self.to_top(columns));
-        // A terminal that was resized may have broken lines anew: nothing is where it was.
+        // A resized terminal may have wrapped lines again, so all lines have moved.
         let is_same_place = columns == self.columns;
         if !is_same_place {
             text += CLEAR_BELOW;
@@ -41,21 +41,21 @@ impl Screen {
                 text += CLEAR_LINE;
             }
         }
-        // The end of the last line, where it was not just written.
+        // Move to the end of the last line, if it was not written.
         let end = lines.last().map_or(0, |line| line.width);
         let _ = write!(text, "\r{}{CLEAR_BELOW}{END}", right(end));
         (self.shown, self.columns) = (lines, columns);
         text
     }
 
-    /// What to write so that nothing is left of the frame.
+    /// Returns the output that erases the frame.
     pub(super) fn clear(&mut self, columns: usize) -> String {
         let text = if self.shown.is_empty() { String::new() } else { self.to_top(columns) + CLEAR_BELOW };
         self.shown.clear();
         text
     }
 
-    /// Moves the cursor to the first column of the frame's first row, counted on a terminal of this width.
+    /// Moves the cursor to the start of the frame, on a terminal of this width.
     fn to_top(&self, columns: usize) -> String {
         let rows = |line: &Line| line.width.max(1).div_ceil(columns.max(1));
         let above = self.shown.iter().map(rows).sum::<usize>().saturating_sub(1);
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_replaces_the_one_before() {
+    fn frame_replaces_previous_one() {
         let (mut terminal, mut screen) = (Terminal::new(20, 6), Screen::default());
         terminal.write("$ cog run\r\n");
         terminal.write(&screen.show(lines(&["one", "two", "three"]), 20));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stays_is_not_written_again() {
+    fn unchanged_lines_are_not_written() {
         let mut screen = Screen::default();
         screen.show(lines(&["stays", "goes"]), 20);
         let written = screen.show(lines(&["stays", "comes"]), 20);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_at_the_foot_of_the_window_scrolls_what_is_above_and_keeps_it() {
+    fn frame_at_bottom_scrolls_and_preserves_scrollback() {
         let (mut terminal, mut screen) = (Terminal::new(20, 3), Screen::default());
         terminal.write("first\r\nsecond\r\n");
         terminal.write(&screen.show(lines(&["a", "b"]), 20));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keystroke_in_the_frame_is_drawn_over() {
+    fn redraws_over_keystrokes() {
         let (mut terminal, mut screen) = (Terminal::new(20, 4), Screen::default());
         terminal.write(&screen.show(lines(&["one", "two"]), 20));
         terminal.write("^C");

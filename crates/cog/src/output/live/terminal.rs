@@ -1,12 +1,12 @@
-//! A terminal for tests: as much of one as the frame needs.
+//! A terminal emulator for tests.
 
 use unicode_width::UnicodeWidthChar as _;
 
-/// What a person would see, and scroll back to.
+/// The visible rows and the scrollback.
 pub(super) struct Terminal {
     columns: usize,
     height: usize,
-    /// Cells of every row, those above the window included; the second cell of a wide character is NUL.
+    /// The cells of every row, with the scrollback; the second cell of a wide character is NUL.
     cells: Vec<Vec<char>>,
     row: usize,
     column: usize,
@@ -17,7 +17,7 @@ impl Terminal {
         Self { columns, height, cells: vec![Vec::new()], row: 0, column: 0 }
     }
 
-    /// The rows, without what is empty at their ends.
+    /// Returns the rows without trailing spaces and empty rows.
     pub(super) fn rows(&self) -> Vec<String> {
         let text = |row: &Vec<char>| row.iter().filter(|c| **c != '\0').collect::<String>();
         let mut rows: Vec<String> = self.cells.iter().map(|row| text(row).trim_end().to_owned()).collect();
@@ -27,7 +27,7 @@ impl Terminal {
         rows
     }
 
-    /// Row and column, from 0.
+    /// Returns row and column, from 0.
     pub(super) fn cursor(&self) -> (usize, usize) {
         (self.row, self.column)
     }
@@ -68,12 +68,12 @@ impl Terminal {
         self.column += width;
     }
 
-    /// The rest after an escape.
+    /// Runs an escape sequence, and returns the text after it.
     fn escape<'a>(&mut self, text: &'a str) -> &'a str {
         let body = text.strip_prefix('[').expect("only CSI");
         let end = body.find(|c: char| c.is_ascii_alphabetic()).expect("an escape ends");
         let (parameter, number) = (&body[..end], body[..end].parse().unwrap_or(1));
-        // A terminal stops at the edge of its window.
+        // The cursor stops at the edge of the window.
         let top = self.cells.len().saturating_sub(self.height);
         match &body[end..=end] {
             "A" => self.row = self.row.saturating_sub(number).max(top),

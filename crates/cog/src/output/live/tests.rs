@@ -1,8 +1,8 @@
 use super::{terminal::Terminal, *};
 
-fn view() -> View {
+fn content() -> Content {
     let origin = cog_module::Origin::BuiltIn(cog_module::BuiltinModule::find("code-reviewer").unwrap());
-    View::new(Paint::new(false), &cog_module::load(&origin).unwrap())
+    Content::new(Palette::new(false), &cog_module::load(&origin).unwrap())
 }
 
 fn delta(field: &str, delta: &str) -> Chunk {
@@ -25,21 +25,21 @@ fn violation(path: &str, message: &str) -> Chunk {
     })
 }
 
-fn texts(view: &View, columns: usize, rows: usize) -> Vec<String> {
-    view.lines(columns, rows, Duration::from_secs(3)).into_iter().map(|line| line.text).collect()
+fn texts(content: &Content, columns: usize, rows: usize) -> Vec<String> {
+    content.lines(columns, rows, Duration::from_secs(3)).into_iter().map(|line| line.text).collect()
 }
 
 #[test]
-fn fields_fill_in_below_the_title() {
-    let mut view = view();
+fn fields_fill_in_below_title() {
+    let mut content = content();
     assert_eq!(
-        texts(&view, 80, 24),
+        texts(&content, 80, 24),
         ["code-reviewer 1.0.0 · decision", "⠋ waiting for the first token · 3 s"]
     );
     for chunk in
         [delta("data.verdict", "appr"), delta("data.verdict", "ove"), delta("data.issues[0].title", "No")]
     {
-        view.see(&chunk);
+        content.push(&chunk);
     }
     let expected = [
         "code-reviewer 1.0.0 · decision",
@@ -48,54 +48,55 @@ fn fields_fill_in_below_the_title() {
         "  - title: No…",
         "⠋ data.issues[0].title · 9 characters · 3 s",
     ];
-    assert_eq!(texts(&view, 80, 24), expected);
+    assert_eq!(texts(&content, 80, 24), expected);
 }
 
 #[test]
-fn a_violation_is_shown_and_goes_when_the_model_is_asked_again() {
-    let mut view = view();
-    view.see(&delta("data.verdict", "perhaps"));
-    view.see(&violation("data.verdict", "is not one of approve, reject"));
-    assert_eq!(texts(&view, 80, 24)[2], "  ! is not one of approve, reject");
-    view.see(&snapshot(None, "{}"));
+fn violation_is_shown_until_retry() {
+    let mut content = content();
+    content.push(&delta("data.verdict", "perhaps"));
+    content.push(&violation("data.verdict", "is not one of approve, reject"));
+    assert_eq!(texts(&content, 80, 24)[2], "  ! is not one of approve, reject");
+    content.push(&snapshot(None, "{}"));
     assert_eq!(
-        texts(&view, 100, 24)[1],
+        texts(&content, 100, 24)[1],
         "⠋ retrying after data.verdict: is not one of approve, reject · attempt 2 · 3 s"
     );
-    assert_eq!(texts(&view, 80, 24).len(), 2);
+    assert_eq!(texts(&content, 80, 24).len(), 2);
 }
 
 #[test]
-fn confidence_and_risk_are_shown_once_they_are_told() {
-    let mut view = view();
-    view.see(&snapshot(Some("meta"), r#"{"confidence": null, "risk": "medium", "explain": "x"}"#));
-    assert!(!texts(&view, 80, 24)[0].contains("risk"));
-    view.see(&snapshot(Some("meta"), r#"{"confidence": 0.93, "risk": "low", "explain": "x"}"#));
-    assert!(texts(&view, 80, 24)[0].ends_with("decision · confidence 0.93 · risk low"));
+fn confidence_and_risk_are_shown_once_known() {
+    let mut content = content();
+    content.push(&snapshot(Some("meta"), r#"{"confidence": null, "risk": "medium", "explain": "x"}"#));
+    assert!(!texts(&content, 80, 24)[0].contains("risk"));
+    content.push(&snapshot(Some("meta"), r#"{"confidence": 0.93, "risk": "low", "explain": "x"}"#));
+    assert!(texts(&content, 80, 24)[0].ends_with("decision · confidence 0.93 · risk low"));
 }
 
 #[test]
-fn a_long_answer_shows_its_end_within_the_window() {
-    let mut view = view();
+fn long_answer_shows_its_end() {
+    let mut content = content();
     for line in 0..50 {
-        view.see(&delta(&format!("data.lines[{line}]"), &format!("line {line}")));
+        content.push(&delta(&format!("data.lines[{line}]"), &format!("line {line}")));
     }
-    let lines = texts(&view, 40, 10);
+    let lines = texts(&content, 40, 10);
     assert_eq!(lines.len(), 9);
     assert_eq!((&*lines[1], &*lines[7]), ("⋮ 45 lines above", "  - line 49…"));
 }
 
 #[test]
-fn the_view_fits_windows_of_any_size() {
-    let mut view = view();
+fn view_fits_any_window_size() {
+    let mut content = content();
     let text = "一个很长的回答, with a word that is longer than any window: antidisestablishmentarianism\u{1b}[2J\u{202e}";
-    view.see(&delta("data.issues[0].\"a long key that is no word at all, really\"", text));
-    view.see(&delta("data.issues[0].an_even_longer_key_that_is_a_word_but_does_not_fit_anywhere.x", text));
-    view.see(&violation("data.issues[0].x", text));
+    content.push(&delta("data.issues[0].\"a long key that is no word at all, really\"", text));
+    content
+        .push(&delta("data.issues[0].an_even_longer_key_that_is_a_word_but_does_not_fit_anywhere.x", text));
+    content.push(&violation("data.issues[0].x", text));
     for columns in [1, 2, 5, 10, 20, 39, 40, 80, 200] {
         for rows in [1, 2, 5, 24] {
             let (mut terminal, mut screen) = (Terminal::new(columns.max(4), rows.max(4)), Screen::default());
-            let lines = view.lines(columns.max(4), rows.max(4), Duration::ZERO);
+            let lines = content.lines(columns.max(4), rows.max(4), Duration::ZERO);
             assert!(lines.len() < rows.max(4));
             terminal.write(&screen.show(lines, columns.max(4)));
             terminal.write(&screen.clear(columns.max(4)));

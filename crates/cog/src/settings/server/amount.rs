@@ -64,7 +64,7 @@ pub(super) fn url(text: &str) -> Result<String, String> {
 }
 
 /// Parses an IP address, or `localhost`.
-pub(super) fn address(text: &str) -> Result<IpAddr, String> {
+pub(super) fn ip_address(text: &str) -> Result<IpAddr, String> {
     match text {
         "localhost" => Ok(IpAddr::V4(Ipv4Addr::LOCALHOST)),
         _ => text
@@ -115,8 +115,8 @@ mod tests {
 
     #[test]
     fn parses_ip_addresses() {
-        assert!(address("localhost").unwrap().is_loopback());
-        assert!(address("[::1]").unwrap().is_loopback());
-        assert!(address("example.org").is_err());
+        assert!(ip_address("localhost").unwrap().is_loopback());
+        assert!(ip_address("[::1]").unwrap().is_loopback());
+        assert!(ip_address("example.org").is_err());
     }
 }

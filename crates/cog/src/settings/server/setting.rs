@@ -18,7 +18,7 @@ pub(crate) struct ServerSetting {
 
 /// The field of [`ServeSettings`] that a setting sets.
 enum Field {
-    Address(fn(&mut ServeSettings) -> &mut IpAddr),
+    Ip(fn(&mut ServeSettings) -> &mut IpAddr),
     Port(fn(&mut ServeSettings) -> &mut u16),
     Switch(fn(&mut ServeSettings) -> &mut bool),
     Path(fn(&mut ServeSettings) -> &mut Option<PathBuf>),
@@ -46,7 +46,7 @@ macro_rules! server_settings {
 }
 
 server_settings! {
-    "listen" Address |it| &mut it.listen,
+    "listen" Ip |it| &mut it.listen,
         "IP address to listen on; non-loopback addresses require a token" operator;
     "port" Port |it| &mut it.port,
         "Port to listen on; 0 = any free port" operator;
@@ -119,7 +119,7 @@ server_settings! {
 impl Field {
     const fn placeholder(&self) -> &'static str {
         match self {
-            Self::Address(_) => "ADDRESS",
+            Self::Ip(_) => "IP",
             Self::Port(_) => "PORT",
             Self::Switch(_) => "true|false",
             Self::Path(_) => "PATH",
@@ -151,7 +151,7 @@ impl ServerSetting {
     /// Sets it to the value that `text` names.
     pub(crate) fn set(&self, serve: &mut ServeSettings, text: &str) -> Result<(), String> {
         match self.field {
-            Field::Address(field) => *field(serve) = amount::address(text)?,
+            Field::Ip(field) => *field(serve) = amount::ip_address(text)?,
             Field::Port(field) => {
                 *field(serve) =
                     text.parse().map_err(|_| format!("`{text}` is not a valid port: use 0 to 65535"))?;
@@ -171,7 +171,7 @@ impl ServerSetting {
     /// Returns its value in the form in which it is set.
     pub(crate) fn show(&self, serve: &mut ServeSettings) -> Shown {
         match self.field {
-            Field::Address(field) => Shown::Text(field(serve).to_string()),
+            Field::Ip(field) => Shown::Text(field(serve).to_string()),
             Field::Port(field) => Shown::Count(u64::from(*field(serve))),
             Field::Switch(field) => Shown::Switch(*field(serve)),
             Field::Names(field) => Shown::list(field(serve).iter()),

@@ -1,4 +1,4 @@
-//! `cog run --stream`: the chunks of a run, told as they come.
+//! The chunks of a run, shown as they arrive.
 
 use std::{
     fs::File,
@@ -18,10 +18,10 @@ use super::{emit, signals::Signals};
 use crate::{
     args::OutputArgs,
     error::CliError,
-    output::{Console, FRAME, Live, Plain, Progress},
+    output::{Console, FRAME, LineView, LiveView, Progress},
 };
 
-/// Refuses a module that answers with one envelope (ruling R55).
+/// Rejects a module that does not stream (ruling R55).
 ///
 /// # Errors
 /// E4010.
@@ -37,12 +37,12 @@ pub(super) fn require(module: &Module) -> Result<(), ErrorBody> {
     }
 }
 
-/// What to say where a module answers with one envelope all the same; none where it streams.
+/// Returns the warning for a module that does not stream.
 pub(super) fn fallback(module: &Module) -> Option<Warning> {
     (module.manifest.response.mode == ResponseMode::Sync).then(Warning::sync_instead_of_stream)
 }
 
-/// Whether the run was ended by a signal that came to [`follow`].
+/// Whether a signal to [`follow`] ended the run.
 pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
     let reason = |error: &ErrorBody| {
         let reason = error.details.as_ref()?.get("reason")?.as_str()?;
@@ -51,11 +51,11 @@ pub(super) fn is_interrupted(envelope: &Envelope) -> bool {
     envelope.error().and_then(reason) == Some(true)
 }
 
-/// Shows every chunk when it comes, and gives the envelope that they make. A signal ends the run; its error chunk is
-/// shown too.
+/// Shows every chunk as it arrives, and returns the envelope of the stream. A signal cancels the run, and its error
+/// chunk is shown too.
 pub(super) async fn follow(
     mut chunks: ChunkStream,
-    stop: &Cancellation,
+    cancellation: &Cancellation,
     mut view: View<'_>,
 ) -> Result<Envelope, CliError> {
     let mut directory = ChunkDirectory::new();
@@ -64,13 +64,13 @@ pub(super) async fn follow(
     let mut signals = Signals::new()?;
     loop {
         tokio::select! {
-            // In this order, so that signals are listened to before the first chunk is told.
+            // In this order, so that signals are handled before the first chunk is shown.
             biased;
-            () = signals.next() => stop.now(CancelReason::Cancelled),
-            _ = frames.tick(), if view.is_drawn() => view.draw()?,
+            () = signals.next() => cancellation.now(CancelReason::Cancelled),
+            _ = frames.tick(), if view.is_redrawn() => view.draw()?,
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { break };
-                view.see(&chunk)?;
+                view.push(&chunk)?;
                 directory.push(chunk);
             }
         }
@@ -81,19 +81,19 @@ pub(super) async fn follow(
 
 /// Where chunks are shown.
 pub(super) enum View<'a> {
-    /// Only that they come, on stderr: the envelope is all that is asked for.
+    /// Progress on stderr: the output is one envelope.
     Waiting(Progress<'a>),
-    /// A line of JSON for each, on stdout.
+    /// One line of JSON per chunk on stdout.
     Lines(&'a Console),
-    /// The same in a file, and progress on stderr.
+    /// One line of JSON per chunk in a file, and progress on stderr.
     File(ChunkFile<'a>),
-    /// The answer as it fills, on a terminal.
-    Live(Live<'a>),
-    /// The same on a terminal that can only write on.
-    Plain(Plain<'a>),
+    /// A live view on a terminal.
+    Live(LiveView<'a>),
+    /// Lines on a terminal that cannot redraw.
+    Appended(LineView<'a>),
 }
 
-/// A file that chunks are written into.
+/// A file of chunks.
 pub(super) struct ChunkFile<'a> {
     console: &'a Console,
     path: PathBuf,
@@ -102,45 +102,45 @@ pub(super) struct ChunkFile<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The view for who waits for one envelope.
+    /// Creates the view of a run that prints one envelope.
     pub(super) fn waiting(console: &'a Console) -> Self {
-        Self::Waiting(begin(console))
+        Self::Waiting(progress(console))
     }
 
-    /// The view for what stdout is, and for where the arguments say.
+    /// Creates the view that fits stdout and the arguments.
     pub(super) fn open(output: &OutputArgs, console: &'a Console, module: &Module) -> Result<Self, CliError> {
         let path = output.output.as_deref();
         Ok(match path.filter(|path| !emit::is_stdout(path)) {
             Some(path) => Self::File(ChunkFile::create(path, console)?),
-            None if path.is_some() || !console.is_watched() => Self::Lines(console),
-            None if console.is_typewriter() => Self::Plain(Plain::begin(console)),
-            None => Self::Live(Live::begin(console, module)),
+            None if path.is_some() || !console.is_interactive() => Self::Lines(console),
+            None if console.is_append_only() => Self::Appended(LineView::begin(console)),
+            None => Self::Live(LiveView::begin(console, module)),
         })
     }
 
-    fn see(&mut self, chunk: &Chunk) -> Result<(), CliError> {
+    fn push(&mut self, chunk: &Chunk) -> Result<(), CliError> {
         match self {
             Self::Waiting(progress) => {
-                progress.see(chunk);
+                progress.push(chunk);
                 Ok(())
             }
             Self::Lines(console) => Ok(console.print(&line(chunk))?),
-            Self::File(file) => file.see(chunk),
-            Self::Plain(plain) => Ok(plain.see(chunk)?),
+            Self::File(file) => file.push(chunk),
+            Self::Appended(lines) => Ok(lines.push(chunk)?),
             Self::Live(live) => {
-                live.see(chunk);
+                live.push(chunk);
                 Ok(())
             }
         }
     }
 
-    /// Whether there is anything to draw between the chunks.
-    fn is_drawn(&self) -> bool {
+    /// Whether the view is redrawn between chunks.
+    fn is_redrawn(&self) -> bool {
         match self {
             Self::Live(_) => true,
             Self::Waiting(progress) => progress.is_shown(),
             Self::File(file) => file.progress.is_shown(),
-            Self::Lines(_) | Self::Plain(_) => false,
+            Self::Lines(_) | Self::Appended(_) => false,
         }
     }
 
@@ -149,7 +149,7 @@ impl<'a> View<'a> {
             Self::Live(live) => return Ok(live.draw()?),
             Self::Waiting(progress) => progress.draw(),
             Self::File(file) => file.progress.draw(),
-            Self::Lines(_) | Self::Plain(_) => {}
+            Self::Lines(_) | Self::Appended(_) => {}
         }
         Ok(())
     }
@@ -165,21 +165,21 @@ impl<'a> View<'a> {
 impl<'a> ChunkFile<'a> {
     fn create(path: &Path, console: &'a Console) -> Result<Self, CliError> {
         let file = files::create(path).map_err(|source| emit::unwritable(path, source))?;
-        Ok(Self { console, path: path.to_owned(), file, progress: begin(console) })
+        Ok(Self { console, path: path.to_owned(), file, progress: progress(console) })
     }
 
-    fn see(&mut self, chunk: &Chunk) -> Result<(), CliError> {
-        self.progress.see(chunk);
+    fn push(&mut self, chunk: &Chunk) -> Result<(), CliError> {
+        self.progress.push(chunk);
         let written = self.file.write_all(line(chunk).as_bytes());
         written.map_err(|error| emit::unwritable(&self.path, error.into()))
     }
 }
 
-fn begin(console: &Console) -> Progress<'_> {
+fn progress(console: &Console) -> Progress<'_> {
     Progress::begin(console, "waiting for the first token")
 }
 
-/// One line, written at once: who reads it never sees a part for long.
+/// Returns the chunk as one line, so that one write sends all of it.
 fn line(chunk: &Chunk) -> String {
     let mut line = chunk.to_json();
     line.push('\n');

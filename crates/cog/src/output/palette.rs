@@ -1,63 +1,63 @@
-//! Colour.
+//! Colours.
 
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
 use cog_spec::Risk;
 
-/// Colours text, or leaves it as it is.
+/// Colours text, if colours are on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Paint {
+pub(crate) struct Palette {
     on: bool,
 }
 
-impl Paint {
-    /// With colour, or without.
+impl Palette {
+    /// Creates a palette with or without colours.
     pub(crate) const fn new(on: bool) -> Self {
         Self { on }
     }
 
-    /// Whether anything is coloured.
+    /// Whether colours are on.
     pub(crate) const fn is_on(self) -> bool {
         self.on
     }
 
-    /// What a reader looks for.
+    /// Formats a title or an important value.
     pub(crate) fn bold(self, text: impl Display) -> String {
         self.with(Style::new().bold(), text)
     }
 
-    /// What stands aside.
+    /// Formats secondary text.
     pub(crate) fn dim(self, text: impl Display) -> String {
         self.with(Style::new().dimmed(), text)
     }
 
-    /// The name of something: a module, a field.
+    /// Formats a name: a module, a field.
     pub(crate) fn name(self, text: impl Display) -> String {
         self.with(AnsiColor::Cyan.on_default(), text)
     }
 
-    /// What is as it should be.
-    pub(crate) fn good(self, text: impl Display) -> String {
+    /// Formats success.
+    pub(crate) fn success(self, text: impl Display) -> String {
         self.with(AnsiColor::Green.on_default().bold(), text)
     }
 
-    /// What should be looked at.
-    pub(crate) fn odd(self, text: impl Display) -> String {
+    /// Formats a warning.
+    pub(crate) fn warning(self, text: impl Display) -> String {
         self.with(AnsiColor::Yellow.on_default().bold(), text)
     }
 
-    /// What is wrong.
-    pub(crate) fn bad(self, text: impl Display) -> String {
+    /// Formats an error.
+    pub(crate) fn error(self, text: impl Display) -> String {
         self.with(AnsiColor::Red.on_default().bold(), text)
     }
 
-    /// A text in the colour of a risk.
+    /// Formats a text in the colour of a risk.
     pub(crate) fn risk(self, level: Risk, text: impl Display) -> String {
         match level {
-            Risk::None | Risk::Low => self.good(text),
-            Risk::Medium => self.odd(text),
-            Risk::High => self.bad(text),
+            Risk::None | Risk::Low => self.success(text),
+            Risk::Medium => self.warning(text),
+            Risk::High => self.error(text),
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is told to the person on stderr: text in one style, or with `--log-format json` a line of JSON.
+//! Messages on stderr: text, or one line of JSON with `--log-format json`.
 
 use cog_module::{Diagnostic, Severity};
 use cog_spec::{ErrorBody, Warning};
@@ -10,15 +10,15 @@ use super::{
 };
 use crate::settings::Deprecated;
 
-/// Why something could not be done.
+/// An error, as it is printed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ErrorReport<'a> {
-    /// The code, where the specification has one.
+    /// The code, if the specification has one.
     pub(crate) code: Option<&'a str>,
     /// What happened.
     pub(crate) message: &'a str,
-    /// The file, with its line where that is known.
-    pub(crate) place: Option<&'a str>,
+    /// The file, with the line if it is known.
+    pub(crate) location: Option<&'a str>,
     /// What to do about it.
     pub(crate) help: Option<&'a str>,
 }
@@ -26,17 +26,17 @@ pub(crate) struct ErrorReport<'a> {
 impl<'a> From<&'a ErrorBody> for ErrorReport<'a> {
     fn from(error: &'a ErrorBody) -> Self {
         let code = Some(error.code.as_str());
-        Self { code, message: &error.message, place: None, help: error.suggestion.as_deref() }
+        Self { code, message: &error.message, location: None, help: error.suggestion.as_deref() }
     }
 }
 
 impl Console {
-    /// Tells something that stands aside: `note: …`.
+    /// Prints a note: `note: …`.
     pub(crate) fn note(&self, text: &str) {
         if self.logs_json() {
             return info!("{text}");
         }
-        self.tell(&format!("{} {}", self.err().paint.dim("note:"), printable_lines(text)));
+        self.write_stderr(&format!("{} {}", self.err().palette.dim("note:"), printable_lines(text)));
     }
 
     /// Warns about a deprecated name: `warning: --drain is deprecated; use --shutdown-timeout`.
@@ -45,45 +45,45 @@ impl Console {
         if self.logs_json() {
             return warn!(old, new, "deprecated");
         }
-        let head = self.err().paint.odd("warning");
-        self.tell(&format!("{head}: {} is deprecated; use {new}", printable(old)));
+        let head = self.err().palette.warning("warning");
+        self.write_stderr(&format!("{head}: {} is deprecated; use {new}", printable(old)));
     }
 
-    /// Tells a warning of a run: `warning[W4001]: …`.
+    /// Prints a warning of a run: `warning[W4001]: …`.
     pub(crate) fn warn(&self, warning: &Warning) {
         let Warning { code, message, .. } = warning;
         if self.logs_json() {
             return warn!(code = code.as_str(), "{message}");
         }
-        let head = self.err().paint.odd(format_args!("warning[{code}]"));
-        self.tell(&format!("{head}: {}", printable_lines(message)));
+        let head = self.err().palette.warning(format_args!("warning[{code}]"));
+        self.write_stderr(&format!("{head}: {}", printable_lines(message)));
     }
 
-    /// Tells why something could not be done: `error[E4006]: …`, the place, `help: …`.
-    pub(crate) fn complain(&self, complaint: &ErrorReport<'_>) {
-        let ErrorReport { code, message, place, help } = *complaint;
+    /// Prints an error: `error[E4006]: …`, the location, `help: …`.
+    pub(crate) fn error(&self, report: &ErrorReport<'_>) {
+        let ErrorReport { code, message, location, help } = *report;
         if self.logs_json() {
-            return error!(code, place, help, "{message}");
+            return error!(code, location, help, "{message}");
         }
-        let paint = self.err().paint;
+        let palette = self.err().palette;
         let head = code.map_or_else(|| "error".to_owned(), |code| format!("error[{code}]"));
-        let mut text = format!("{}: {}", paint.bad(head), paint.bold(printable_lines(message)));
-        if let Some(place) = place {
-            text += &format!("\n  {} {}", paint.dim("-->"), printable_lines(place));
+        let mut text = format!("{}: {}", palette.error(head), palette.bold(printable_lines(message)));
+        if let Some(location) = location {
+            text += &format!("\n  {} {}", palette.dim("-->"), printable_lines(location));
         }
         if let Some(help) = help {
-            text += &format!("\n  {} {}", paint.name("help:"), printable_lines(help));
+            text += &format!("\n  {} {}", palette.name("help:"), printable_lines(help));
         }
-        self.tell(&text);
+        self.write_stderr(&text);
     }
 
-    /// Tells findings about a module, each with the text it is about.
+    /// Prints the findings about a module, each with its source text.
     pub(crate) fn diagnose(&self, diagnostics: &[Diagnostic]) {
         for diagnostic in diagnostics {
             if self.logs_json() {
                 log(diagnostic);
             } else {
-                self.tell(&format!("{}\n\n", diagnostic.render(self.err().paint.is_on())));
+                self.write_stderr(&format!("{}\n\n", diagnostic.render(self.err().palette.is_on())));
             }
         }
     }

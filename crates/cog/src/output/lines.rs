@@ -1,4 +1,4 @@
-//! A run as lines below each other, for a terminal on which nothing can be drawn anew.
+//! The fields of a run as lines, for a terminal that lines are only appended to.
 
 use std::io;
 
@@ -8,28 +8,28 @@ use cog_spec::Chunk;
 
 use super::{Console, text::printable};
 
-/// Tells each field in a line of its own, once it has come to its end.
-pub(crate) struct Plain<'a> {
+/// Prints one line per field, once the field is complete.
+pub(crate) struct LineView<'a> {
     console: &'a Console,
     fields: Fields,
 }
 
-impl<'a> Plain<'a> {
-    /// Nothing told yet.
+impl<'a> LineView<'a> {
+    /// Creates the view.
     pub(crate) fn begin(console: &'a Console) -> Self {
         Self { console, fields: Fields::default() }
     }
 
-    /// Tells what this chunk brings to an end.
-    pub(crate) fn see(&mut self, chunk: &Chunk) -> io::Result<()> {
+    /// Prints the fields that this chunk completes.
+    pub(crate) fn push(&mut self, chunk: &Chunk) -> io::Result<()> {
         self.fields.lines(chunk).into_iter().try_for_each(|line| self.console.print(&line))
     }
 }
 
 #[derive(Default)]
 struct Fields {
-    image: DataAccumulator,
-    /// The string that grows.
+    data: DataAccumulator,
+    /// The string field that is still growing.
     growing: Option<String>,
 }
 
@@ -39,7 +39,7 @@ impl Fields {
         if !matches!(chunk, Chunk::Delta { field, .. } if self.growing.as_ref() == Some(field)) {
             lines.extend(self.growing.take().and_then(|field| self.grown(&field)));
         }
-        self.image.apply(chunk);
+        self.data.apply(chunk);
         match chunk {
             Chunk::Delta { field, .. } => self.growing = Some(field.clone()),
             Chunk::Snapshot { field: Some(field), data, .. } if field != "meta" => {
@@ -60,11 +60,11 @@ impl Fields {
     }
 
     fn grown(&self, field: &str) -> Option<String> {
-        Some(line(field, &Value::from(self.image.at(field)?.clone())))
+        Some(line(field, &Value::from(self.data.at(field)?.clone())))
     }
 }
 
-/// `data.verdict: approve`; line breaks of a text become blanks.
+/// Returns `data.verdict: approve`, with spaces in place of line breaks.
 fn line(field: &str, value: &Value) -> String {
     match value.node().as_str() {
         Some(text) => printable(&format!("{field}: {}", text.replace('\n', " "))),
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_told_when_the_next_begins() {
+    fn prints_field_when_next_begins() {
         let delta = |seq, field: &str, delta: &str| Chunk::Delta {
             seq,
             field: field.to_owned(),

@@ -1,4 +1,4 @@
-//! What `run`, `render` and `test` have in common: a runtime, a loaded module, waiting.
+//! What `run`, `render` and `test` share: the runtime, loading modules, and waiting.
 
 use std::{future::Future, path::PathBuf, sync::Arc};
 
@@ -10,18 +10,18 @@ use cog_spec::{Code, Envelope, ErrorBody};
 use super::{input, signals::Signals, targets};
 use crate::{args::MediaFlags, exit::Exit, output::Console, settings::Settings};
 
-/// A runtime over the settings' modules.
+/// Creates a runtime from the settings.
 pub(super) fn runtime(settings: &Settings, providers: Providers) -> Runtime {
     builder(settings, providers).build()
 }
 
-/// The same, before it is built.
+/// Creates the builder of a runtime from the settings.
 pub(super) fn builder(settings: &Settings, providers: Providers) -> Builder {
     let finder = targets::finder(settings);
     Runtime::builder().finder(finder).timeout(settings.timeout.value).providers(providers)
 }
 
-/// Loads a module and tells on stderr what is odd about it, or all that is wrong with it.
+/// Loads a module, and prints its warnings or errors to stderr.
 pub(super) fn load(
     runtime: &Runtime,
     name: &str,
@@ -32,7 +32,7 @@ pub(super) fn load(
     match &loaded {
         Ok(module) => console.diagnose(&module.warnings),
         Err(error) if error.code == Code::ModuleInvalid.into() => {
-            // The envelope holds the findings for a program; a person wants to see the place.
+            // The envelope contains the findings; stderr also shows where they are.
             let origin = targets::finder(settings).find(name).ok();
             if let Some(Err(error)) = origin.map(|origin| cog_module::load(&origin)) {
                 console.diagnose(&error.diagnostics);
@@ -43,8 +43,8 @@ pub(super) fn load(
     loaded
 }
 
-/// What a run of this module may open: files in its directory, in the working directory and under the operator's roots, those
-/// that flags name, and the addresses that the operator lets be fetched (docs/spec/media.md).
+/// Returns what a run of this module may open: files in its directory, the working directory and the operator's roots,
+/// files of the flags, and the URLs that the operator allows (docs/spec/media.md).
 pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -> Access {
     let directory = match &module.origin {
         Origin::Directory(directory) => directory.canonicalize().ok(),
@@ -62,10 +62,10 @@ pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -
     }
 }
 
-/// Waits for some work; none where a signal came first, which drops and so cancels it.
+/// Runs a future to its end. Returns none if a signal came first, which cancels the future.
 ///
 /// # Errors
-/// E4000 where the system gives no event loop, or no signals.
+/// E4000 if the async runtime or the signal handlers cannot be started.
 pub(super) fn wait<T>(work: impl Future<Output = T>) -> Result<Option<T>, ErrorBody> {
     block_on(async {
         let mut signals = Signals::new()?;
@@ -76,10 +76,10 @@ pub(super) fn wait<T>(work: impl Future<Output = T>) -> Result<Option<T>, ErrorB
     })?
 }
 
-/// Waits for some work, which looks after signals itself.
+/// Runs a future that handles signals itself.
 ///
 /// # Errors
-/// E4000 where the system gives no event loop.
+/// E4000 if the async runtime cannot be started.
 pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ErrorBody> {
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
         ErrorBody::new(Code::InternalError, format!("cannot start the async runtime: {error}"))
@@ -87,7 +87,7 @@ pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, ErrorBody>
     Ok(events.block_on(work))
 }
 
-/// How the program ends after a run.
+/// Returns the exit code of a run.
 pub(super) fn exit(envelope: &Envelope) -> Exit {
     match envelope.error() {
         None => Exit::Ok,

@@ -1,0 +1,209 @@
+//! Creates the providers that the settings select.
+
+use std::{path::Path, sync::Arc};
+
+use cog_provider::{
+    Breaker, BreakerSettings, Choice, HttpProvider, Pace, Provider, ProviderSelectError, Recording,
+    vendors::{ProviderSettings, VENDORS, Vendor},
+};
+use cog_run::Providers;
+use cog_spec::{Code, ErrorBody};
+
+use super::logged::Logged;
+use crate::settings::{Settings, Source};
+
+/// Whether the exchange with the provider is recorded or replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RecordMode<'a> {
+    /// Neither.
+    Off,
+    /// Recorded in this directory.
+    Record(&'a Path),
+    /// Replayed from this directory.
+    Replay(&'a Path),
+}
+
+/// The selected providers, and the reason.
+pub(super) struct Selected {
+    pub(super) providers: Providers,
+    /// The note for the user: `calling openai, model gpt-… (OPENAI_API_KEY is set)`.
+    pub(super) note: String,
+}
+
+/// The position of a provider: the setting `model` applies to the first one only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rank {
+    First,
+    Other,
+}
+
+/// Creates the providers that the settings select.
+///
+/// # Errors
+/// E4001 for an unknown name, an invalid base URL or an unusable recording.
+pub(super) fn select(settings: &Settings, tape: RecordMode<'_>) -> Result<Selected, ErrorBody> {
+    if let RecordMode::Replay(directory) = tape {
+        return replayed(settings, directory);
+    }
+    match (selection(settings)?, tape) {
+        ((Choice::Vendor(first), others), RecordMode::Off) => with_fallbacks(settings, first, &others),
+        ((Choice::Vendor(vendor), others), RecordMode::Record(directory)) if others.is_empty() => {
+            recorded(settings, vendor, directory)
+        }
+        ((Choice::Offline, _), RecordMode::Off) => Ok(offline(settings)),
+        ((Choice::Vendor(_), _), _) => {
+            Err(cannot_record("--record works with one provider, but several are given"))
+        }
+        ((Choice::Offline, _), _) => {
+            Err(cannot_record("--record requires a provider: offline mode calls no model"))
+        }
+    }
+}
+
+/// Returns the names of the selected providers, in order: `openai, anthropic`.
+pub(super) fn names(settings: &Settings) -> Result<String, ErrorBody> {
+    let (first, others) = selection(settings)?;
+    let names: Vec<_> = std::iter::once(first).chain(others).map(Choice::name).collect();
+    Ok(names.join(", "))
+}
+
+/// Returns the settings of one provider.
+pub(super) fn provider_settings(settings: &Settings, vendor: &Vendor, rank: Rank) -> ProviderSettings {
+    let model = settings.model.value.clone().filter(|_| rank == Rank::First);
+    ProviderSettings {
+        model: model.or_else(|| settings.model_for(vendor).map(|model| model.value)),
+        retries: settings.retries.value,
+        first_token: settings.first_token_timeout.value,
+        stall: settings.idle_timeout.value,
+        ..ProviderSettings::of(vendor, |name| settings.variable(name))
+    }
+}
+
+/// Returns the selected provider and its fallbacks.
+fn selection(settings: &Settings) -> Result<(Choice, Vec<Choice>), ErrorBody> {
+    let name = settings.provider.value.as_deref();
+    cog_provider::choose(name, |name| settings.variable(name)).map_err(|error| {
+        ErrorBody::new(Code::ProviderUnavailable, error.to_string())
+            .with_recoverable(false)
+            .suggest(format!("it is set by {}", settings.provider.source))
+    })
+}
+
+/// Creates the provider and its fallbacks, in order, and any other provider by name.
+fn with_fallbacks(
+    settings: &Settings,
+    first: &'static Vendor,
+    others: &[Choice],
+) -> Result<Selected, ErrorBody> {
+    let open = |vendor, rank| HttpProvider::new(vendor, provider_settings(settings, vendor, rank));
+    let provider = open(first, Rank::First).map_err(|error| ErrorBody::from(&error))?;
+    let mut note = format!("{} ({})", with_model(&provider), reason(settings, first));
+    let mut order = vec![wrap(settings, provider)];
+    for other in others {
+        let Choice::Vendor(vendor) = other else { continue };
+        let provider = open(vendor, Rank::Other).map_err(|error| ErrorBody::from(&error))?;
+        note += &format!(", fallback {}", with_model(&provider));
+        order.push(wrap(settings, provider));
+    }
+    Ok(Selected {
+        providers: Providers::new(order, by_name(settings)),
+        note: format!("calling {note}{}", proxy_note(settings)),
+    })
+}
+
+/// Returns a lookup of providers by name. All requests with one name share one provider.
+fn by_name(
+    settings: &Settings,
+) -> impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static {
+    let open = |vendor| HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::Other)).ok();
+    let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(|provider| wrap(settings, provider)).collect();
+    move |name| {
+        let known = vendors.iter().find(|provider| provider.name() == name);
+        known.cloned().ok_or_else(|| {
+            let unknown = ProviderSelectError::Unknown { name: name.to_owned() };
+            ErrorBody::new(Code::UnsupportedValue, unknown.to_string())
+        })
+    }
+}
+
+/// Wraps a provider with logging and a circuit breaker.
+fn wrap(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
+    let breaker = BreakerSettings {
+        failures: settings.breaker_failures.value,
+        pause: settings.breaker_reset_timeout.value,
+    };
+    Arc::new(Breaker::around(Logged::wrap(Arc::new(provider)), breaker))
+}
+
+fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> Result<Selected, ErrorBody> {
+    let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::First));
+    let provider =
+        provider.and_then(|provider| provider.record(directory)).map_err(|error| ErrorBody::from(&error))?;
+    let note =
+        format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), proxy_note(settings));
+    Ok(Selected { providers: Providers::one(wrap(settings, provider)), note })
+}
+
+/// Returns the note about a proxy that is ignored.
+fn proxy_note(settings: &Settings) -> String {
+    let note = |name| format!("; {name} is ignored, since it is not a URL such as http://proxy.example:3128");
+    settings.unusable_proxy().map(note).unwrap_or_default()
+}
+
+/// Creates a provider that replays a recording. The settings may override the recorded provider and model.
+fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody> {
+    let recorded = Recording::read(directory).map_err(|error| ErrorBody::from(&error))?;
+    let vendor = match selection(settings)? {
+        (Choice::Vendor(vendor), _) if settings.provider.value.is_some() => vendor,
+        _ => Vendor::named(&recorded.provider)
+            .ok_or_else(|| unknown_recording(directory, &recorded.provider))?,
+    };
+    let model = settings.model.value.clone().unwrap_or(recorded.model);
+    let note = format!("replaying {} ({}, model {})", directory.display(), vendor.name, model_name(&model));
+    let replay_settings =
+        ProviderSettings { model: Some(model), ..provider_settings(settings, vendor, Rank::First) };
+    let provider = HttpProvider::replay(vendor, replay_settings, directory, Pace::AtOnce)
+        .map_err(|error| ErrorBody::from(&error))?;
+    Ok(Selected { providers: Providers::one(wrap(settings, provider)), note })
+}
+
+fn offline(settings: &Settings) -> Selected {
+    let reason = match settings.provider.source {
+        Source::Default => "no provider is configured; see `cog doctor --all`".to_owned(),
+        ref source => format!("set by {source}"),
+    };
+    Selected {
+        providers: Providers::new(Vec::new(), by_name(settings)),
+        note: format!("offline mode: no model will be called ({reason})"),
+    }
+}
+
+fn cannot_record(message: &str) -> ErrorBody {
+    ErrorBody::new(Code::ProviderUnavailable, message)
+        .with_recoverable(false)
+        .suggest("give one provider with --provider; `cog doctor --all` lists them")
+}
+
+fn unknown_recording(directory: &Path, provider: &str) -> ErrorBody {
+    let message =
+        format!("the recording {} is from `{provider}`, which is not a known provider", directory.display());
+    ErrorBody::new(Code::ProviderUnavailable, message).with_recoverable(false)
+}
+
+fn with_model(provider: &HttpProvider) -> String {
+    format!("{}, model {}", provider.name(), model_name(provider.model()))
+}
+
+fn model_name(model: &str) -> &str {
+    if model.is_empty() { "unnamed" } else { model }
+}
+
+/// Returns why this provider is selected: the source of the setting, otherwise the variable that is set.
+fn reason(settings: &Settings, vendor: &Vendor) -> String {
+    if settings.provider.value.is_some() {
+        return settings.provider.source.to_string();
+    }
+    let variables = vendor.key_vars.iter().chain(vendor.base_url_vars);
+    let set = variables.copied().find(|name| settings.variable(name).is_some());
+    set.map_or_else(|| "default".to_owned(), |name| format!("{name} is set"))
+}
