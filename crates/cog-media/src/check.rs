@@ -5,6 +5,7 @@ use cog_spec::Modality;
 
 use crate::{
     Checksum, Detail, Excess, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored, Tool,
+    blocking::run_blocking,
     checksum::hex,
     guard::public_address,
     kind::{modality_of, sniff, type_of_name},
@@ -169,7 +170,7 @@ pub async fn check(
 async fn hold(stored: &Stored, checksum: Option<&Checksum>) -> Result<(), MediaError> {
     let Some(checksum) = checksum.cloned() else { return Ok(()) };
     let stored = stored.clone();
-    tokio::task::spawn_blocking(move || checksum.hold(&stored)).await.map_err(std::io::Error::other)?
+    run_blocking(move || checksum.hold(&stored)).await
 }
 
 /// The type of the content, where it is one that is taken and was not declared as another.
@@ -211,7 +212,12 @@ async fn measure(
     tool: Option<&Tool>,
 ) -> Result<Facts, MediaError> {
     if modality_of(media_type) == Some(Modality::Image) {
-        return picture::facts(stored, media_type);
+        // A header in memory is read at once; on disk, reading waits, and the frames of an animation are counted.
+        if stored.is_in_memory() {
+            return picture::facts(stored, media_type);
+        }
+        let stored = stored.clone();
+        return run_blocking(move || picture::facts(&stored, media_type)).await;
     }
     let tool = tool.ok_or_else(|| MediaError::NoReader { what: "no reader is configured".to_owned() })?;
     tool.probe(stored, media_type).await
@@ -254,6 +260,7 @@ pub(crate) fn check_now(
 #[cfg(test)]
 mod tests {
     use cog_spec::Code;
+    use futures_util::FutureExt as _;
     use image::{ExtendedColorType, ImageEncoder as _, codecs::png::PngEncoder};
 
     use super::*;
@@ -278,6 +285,30 @@ mod tests {
         let media = checked(&png(30, 20), Some("IMAGE/PNG"), &MediaRules::default()).unwrap();
         assert_eq!((media.media_type(), media.kind()), ("image/png", Modality::Image));
         assert_eq!((media.facts().width, media.facts().height), (Some(30), Some(20)));
+    }
+
+    #[test]
+    fn image_on_disk_is_read_on_a_blocking_thread() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (expected, rules) = (Expected::default(), MediaRules::default());
+            let check_at_once = |stored| check(stored, &expected, &rules, None).now_or_never();
+            let in_memory = stored_png(1 << 20);
+            assert!(check_at_once(in_memory).is_some());
+            let on_disk = stored_png(0);
+            assert!(check_at_once(on_disk.clone()).is_none());
+            let media = check(on_disk, &expected, &rules, None).await.unwrap();
+            assert_eq!(media.facts().width, Some(200));
+        });
+    }
+
+    /// A PNG with at most this many bytes in memory.
+    fn stored_png(in_memory: usize) -> Stored {
+        let mut store = Store::within(1 << 30).in_memory(in_memory);
+        let image = png(200, 100);
+        let padded = [image.as_slice(), &[0; 10_000]].concat();
+        store.push(&padded).unwrap();
+        store.finish()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use crate::{
     Access, Excess, Expected, Fetched, Media, MediaError, MediaRules, MediaSource, Place, Store, Stored,
-    check, decode_base64,
+    blocking::run_blocking, check, decode_base64,
 };
 
 /// The most bytes of all media of one input.
@@ -77,7 +77,7 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
         };
         Ok::<_, MediaError>((stored, expected))
     };
-    let (stored, expected) = tokio::task::spawn_blocking(work).await.map_err(std::io::Error::other)??;
+    let (stored, expected) = run_blocking(work).await?;
     check(stored, &expected, &rules, tool.as_deref()).await
 }
 

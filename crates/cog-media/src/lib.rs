@@ -17,6 +17,7 @@
 
 mod access;
 mod base64;
+mod blocking;
 mod body;
 mod check;
 mod checksum;

@@ -5,7 +5,7 @@ use tokio::sync::Semaphore;
 
 use crate::{
     Frame, Media, MediaCapabilities, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored,
-    Tool, normalise,
+    Tool, blocking::run_blocking, normalise,
 };
 
 /// What the text of a document is sent as, a frame of a video, and sound that was taken out of another container.
@@ -36,12 +36,12 @@ pub async fn prepare(
         let (takes, rules) = (takes.clone(), rules.clone());
         let place = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
         // The place is taken for as long as the work goes on, also where nobody waits for it any more.
-        let work = tokio::task::spawn_blocking(move || {
+        let work = move || {
             let normalised = normalise(&image, &takes, &rules);
             drop(place);
             normalised
-        });
-        let mut prepared = work.await.map_err(std::io::Error::other)??;
+        };
+        let mut prepared = run_blocking(work).await?;
         if by_address && prepared.steps.is_empty() {
             prepared.address = media.address().map(str::to_owned);
         }
@@ -124,9 +124,12 @@ async fn text_of(media: &Media, tool: &Tool) -> Result<Prepared, MediaError> {
     if pages.iter().all(|page| page.text.is_empty()) {
         return Err(not_taken_of(media));
     }
-    let mut store = Store::unhashed(u64::MAX);
-    store.push(PageText::marked(&pages).as_bytes())?;
-    Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..made(TEXT, store.finish()) })
+    let work = move || {
+        let mut store = Store::unhashed(u64::MAX);
+        store.push(PageText::marked(&pages).as_bytes())?;
+        Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..made(TEXT, store.finish()) })
+    };
+    run_blocking(work).await
 }
 
 /// Which pages a model will not see, because they are images.

@@ -138,6 +138,11 @@ impl Stored {
         self.sha256.as_ref()
     }
 
+    /// Whether all bytes are in memory.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.place, Place::Memory(_))
+    }
+
     /// The first bytes, which tell the type.
     pub fn head(&self) -> &[u8] {
         let (Place::Memory(head) | Place::Disk(head, _)) = &self.place;

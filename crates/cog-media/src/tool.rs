@@ -31,7 +31,7 @@ use self::{
     child::{Child, Failure},
     report::Report,
 };
-use crate::{Facts, MediaError, Stored};
+use crate::{Facts, MediaError, Stored, blocking::run_blocking};
 
 #[cfg(feature = "decode")]
 pub use self::reader::internal_media;
@@ -107,7 +107,8 @@ impl Tool {
         let _place = self.place().await;
         let written = child.run(stored, arguments).await.map_err(|failure| failed(failure, media_type))?;
         let what = "the reader process returned invalid output";
-        Report::of(&written.bytes)?.ok_or(MediaError::Damaged { media_type, what })
+        let report = run_blocking(move || Report::of(&written.bytes)).await?;
+        report.ok_or(MediaError::Damaged { media_type, what })
     }
 
     fn program(&self) -> &Path {

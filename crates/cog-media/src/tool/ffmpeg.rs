@@ -11,7 +11,7 @@ use super::{
     child::{Child, Written},
     failed, limits,
 };
-use crate::{Media, MediaError, Store, Stored, sniff};
+use crate::{Media, MediaError, Store, Stored, blocking::run_blocking, sniff};
 
 /// The most bytes of all frames of a video, and of a sound track: ten minutes are 19 MB.
 const MAX_BYTES: u64 = 64 << 20;
@@ -101,7 +101,7 @@ impl Tool {
             ["-map", "0:v:0", "-vf", &filter, "-r", "1", "-frames:v", &most, "-pix_fmt", "yuvj420p"];
         let output = ["-q:v", "4", "-c:v", "mjpeg", "-f", "mpjpeg", "pipe:1"];
         let written = self.ffmpeg_of(video, &[&arguments[..], &output[..]].concat()).await?;
-        let frames = frames_of(&written)?;
+        let frames = run_blocking(move || frames_of(&written)).await?;
         if frames.is_empty() {
             return Err(damaged(video, "no frame can be decoded"));
         }
@@ -120,7 +120,7 @@ impl Tool {
         let rate = RATE.to_string();
         let arguments = ["-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "pipe:1"];
         let written = self.ffmpeg_of(medium, &arguments).await?;
-        wav(&written.bytes).map(Some)
+        run_blocking(move || wav(&written.bytes)).await.map(Some)
     }
 
     async fn ffmpeg_of(&self, medium: &Media, arguments: &[&str]) -> Result<Written, MediaError> {
