@@ -2,38 +2,38 @@ use std::{path::PathBuf, sync::Arc};
 
 use crate::{Fetched, Fetcher, FileGuard, MediaError, Store, Stored, Tool};
 
-/// What a run may open. Nothing, unless it is given.
+/// What a run may open. By default nothing.
 #[derive(Clone, Default)]
 pub struct Access {
-    /// The module's directory, to which paths that are not absolute belong (SPEC 4.2.3).
+    /// The module's directory, the base of relative paths (SPEC 4.2.3).
     pub directory: Option<PathBuf>,
-    /// Addresses, through this one fetch.
+    /// Fetches URLs; none if URLs may not be fetched.
     pub fetcher: Option<Arc<Fetcher>>,
-    /// Whether an image that needs no change may go to the vendor by its address, where the vendor fetches it again.
+    /// Whether an unchanged image may be sent as a URL, which the provider fetches itself.
     pub by_address: bool,
-    /// Whether metadata are stripped, whatever a manifest says; none where manifests say it.
+    /// Overrides whether metadata is removed; none to follow the manifest.
     pub strip_metadata: Option<bool>,
-    /// Files under these roots.
+    /// Opens files under its roots.
     pub files: FileGuard,
-    /// Uploads, where there is a server that takes them.
+    /// Opens uploads; none without a server that stores them.
     pub uploads: Option<Arc<dyn Uploads>>,
-    /// What reads documents, sound and video; without it they are refused.
+    /// Reads documents, audio and video; without it they are refused.
     pub tool: Option<Arc<Tool>>,
-    /// Whose uploads may be opened, where they have owners.
+    /// The owner whose uploads may be opened, if uploads have owners.
     pub owner: Option<String>,
 }
 
-/// Bytes that were uploaded before a run (docs/spec/media.md).
+/// Files that were uploaded before a run (docs/spec/media.md).
 pub trait Uploads: Send + Sync {
-    /// Opens an upload for who owns it. Called where waiting for a disk is no harm.
+    /// Opens an upload for its owner. Called on a thread that may block.
     ///
     /// # Errors
-    /// [`MediaError::Upload`] where there is none for this owner, or it was not used in time.
+    /// [`MediaError::Upload`] if this owner has no such upload, or it has expired.
     fn open(&self, id: &str, owner: Option<&str>) -> Result<Stored, MediaError>;
 }
 
 impl Access {
-    /// Fetches an address.
+    /// Fetches a URL.
     pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
         let fetcher = self.fetcher.as_ref().ok_or(MediaError::NotOpened { what: "URLs" })?;
         fetcher.fetch(url, store).await

@@ -4,16 +4,16 @@ use base64_simd::STANDARD;
 
 use crate::{MediaError, Store, Stored};
 
-/// How many digits are decoded at once: a multiple of four, so that no group is split.
+/// How many base64 digits are decoded at once; a multiple of four, so that no group is split.
 const BLOCK: usize = 64 * 1024;
 
-/// Decodes a medium that is given as base64 (SPEC 4.2.2, RFC 4648 section 4), block by block.
+/// Decodes a media file from base64 (SPEC 4.2.2, RFC 4648 section 4), block by block.
 ///
-/// White space, line breaks, the URL alphabet, and digits without padding are refused: a text that says two things to two
-/// readers is not valid.
+/// White space, line breaks, the URL alphabet and missing padding are refused: two decoders could read them
+/// differently.
 ///
 /// # Errors
-/// [`MediaError::NotBase64`], and as [`Store::push`]. A text whose length says that it is too large is not decoded.
+/// [`MediaError::NotBase64`], and as [`Store::push`]. Text that is too long for the limit is not decoded.
 pub fn decode_base64(text: &str, mut store: Store) -> Result<Stored, MediaError> {
     if text.is_empty() {
         return Err(MediaError::NotBase64 { what: "it is empty" });
@@ -37,10 +37,10 @@ pub fn decode_base64(text: &str, mut store: Store) -> Result<Stored, MediaError>
     Ok(store.finish())
 }
 
-/// Writes bytes as base64, as `data:` URLs and the bodies of requests hold them.
+/// Encodes bytes as base64, for `data:` URLs and request bodies.
 ///
 /// # Errors
-/// A disk that cannot be read.
+/// If the disk cannot be read.
 pub fn encode_base64(stored: &Stored) -> Result<String, MediaError> {
     let capacity = stored.len().div_ceil(3) * 4;
     let mut text = String::with_capacity(usize::try_from(capacity).unwrap_or_default());
@@ -48,7 +48,7 @@ pub fn encode_base64(stored: &Stored) -> Result<String, MediaError> {
     let mut reader = stored.reader();
     loop {
         let mut filled = 0;
-        // Only the last block may be a part of one, because it alone ends in padding.
+        // Only the last block may be incomplete, because only it ends in padding.
         while let Some(rest) = block.get_mut(filled..).filter(|rest| !rest.is_empty()) {
             match reader.read(rest)? {
                 0 => break,
@@ -62,7 +62,7 @@ pub fn encode_base64(stored: &Stored) -> Result<String, MediaError> {
     }
 }
 
-/// How many bytes so much padded base64 stands for.
+/// Returns how many bytes padded base64 decodes to.
 fn decoded_length(text: &str) -> u64 {
     let padding = text.bytes().rev().take(2).filter(|byte| *byte == b'=').count();
     (text.len() / 4 * 3 - padding) as u64
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_of_any_length_is_decoded() {
+    fn decodes_base64_of_any_length() {
         for length in [1, 2, 3, BLOCK / 4 * 3 - 1, BLOCK / 4 * 3, BLOCK / 4 * 3 + 1, 200_000] {
             let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 256).unwrap()).collect();
             let text = STANDARD.encode_to_string(&bytes);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64_is_refused() {
+    fn rejects_invalid_base64() {
         let middle = format!("{}=={}", "QUJD".repeat(BLOCK / 4 - 1) + "QQ", "QUJD");
         for bad in
             ["", "QQ", "QQ=", "Q===", "QU=J", "QQ==\n", "QQ==QUJD", "-_-_", "***=", "QR==", "ÄÄ", &middle]
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_counts_decoded_bytes_and_holds_before_decoding() {
+    fn limit_counts_decoded_bytes_and_is_checked_first() {
         let at_the_limit = STANDARD.encode_to_string([7; 10]);
         assert!(decode_base64(&at_the_limit, Store::within(10)).is_ok());
         let past_it = STANDARD.encode_to_string([7; 11]);

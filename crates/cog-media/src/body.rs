@@ -1,11 +1,11 @@
-//! A refused medium as the `error` of an envelope.
+//! A refused media file as the `error` of an envelope.
 
 use cog_json::{Value, Writer};
 use cog_spec::ErrorBody;
 
 use crate::MediaError;
 
-/// Code, message, what to do, and in `details` the reason (ruling R62), of a fetch its URL and status.
+/// Code, message and suggestion; `details` has the reason (ruling R62), and the URL and status of a failed fetch.
 impl From<&MediaError> for ErrorBody {
     fn from(error: &MediaError) -> Self {
         let body = Self::new(error.code(), error.to_string()).suggest(error.suggestion());
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_learns_what_went_wrong_with_a_fetch() {
+    fn details_of_a_failed_fetch_have_url_and_status() {
         let url = "https://example.com/a.png?***".to_owned();
         let what = "the server returned 404 Not Found".to_owned();
         let error = MediaError::Fetch { url, what, status: Some(404) };

@@ -1,4 +1,4 @@
-//! From bytes to a medium that was checked.
+//! Checks bytes and returns a media file.
 
 use cog_json::Writer;
 use cog_spec::Modality;
@@ -12,7 +12,7 @@ use crate::{
     picture,
 };
 
-/// A medium that has passed every check.
+/// A media file that has passed every check.
 #[derive(Debug, Clone)]
 pub struct Media {
     stored: Stored,
@@ -22,27 +22,27 @@ pub struct Media {
     said: Expected,
 }
 
-/// What was said of a medium by who sent it.
+/// What the sender declared about a media file.
 #[derive(Debug, Clone, Default)]
 pub struct Expected {
-    /// Its `media_type`, which the content must be (ruling R61).
+    /// The declared `media_type`, which the content must match (ruling R61).
     pub media_type: Option<String>,
-    /// The type that its name or the server it came from hints at; the content decides (ruling R61).
+    /// The type suggested by the file name or the server; the content decides (ruling R61).
     pub hint: Option<String>,
-    /// How closely a model is to look at it.
+    /// The requested level of detail.
     pub detail: Option<Detail>,
-    /// By how much it is turned before a model sees it.
+    /// The rotation to apply before a model sees it.
     pub rotation: Rotation,
     /// The `type` of its source.
     pub source: Option<&'static str>,
-    /// Where others can fetch it too.
+    /// A public URL of the same file.
     pub address: Option<String>,
-    /// What its bytes must hash to.
+    /// The expected checksum.
     pub checksum: Option<Checksum>,
 }
 
 impl Expected {
-    /// What a source says; the ending of a file is a hint.
+    /// Returns what a source declares; a file name extension is a hint.
     pub(crate) fn of(source: &MediaSource) -> Self {
         let (hint, address) = match &source.place {
             Place::File(path) => (type_of_name(path).map(str::to_owned), None),
@@ -62,62 +62,61 @@ impl Expected {
 }
 
 impl Media {
-    /// Its bytes.
+    /// Returns its bytes.
     pub fn bytes(&self) -> &Stored {
         &self.stored
     }
 
-    /// The same with no more than its beginning in memory, for who keeps many. Waits for the disk.
+    /// Returns a copy with only its first bytes in memory. Blocks on the disk.
     ///
     /// # Errors
-    /// A disk that takes no more.
+    /// If the disk cannot be written.
     pub fn on_disk(&self) -> Result<Self, MediaError> {
         Ok(Self { stored: self.stored.on_disk()?, ..self.clone() })
     }
 
-    /// Its kind.
+    /// Returns its kind.
     pub fn kind(&self) -> Modality {
         self.kind
     }
 
-    /// Its type, by content.
+    /// Returns its type, by content.
     pub fn media_type(&self) -> &'static str {
         self.media_type
     }
 
-    /// What its header says.
+    /// Returns what its header says.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// The `type` of its source, where it came from one.
+    /// Returns the `type` of its source, if it has one.
     pub fn source(&self) -> Option<&'static str> {
         self.said.source
     }
 
-    /// Where others can fetch it too: an https address of the public network without a query, which may hold a token; none
-    /// where its bytes were held to a checksum, which nobody else would do.
+    /// Returns a public https URL without a query, which may contain a token; none if the bytes had a checksum, which
+    /// the provider would not verify.
     pub(crate) fn address(&self) -> Option<&str> {
         self.said.address.as_deref().filter(|_| self.said.checksum.is_none())
     }
 
-    /// What its bytes were held to, where the source said.
+    /// Returns the checksum that it was verified against.
     pub fn checksum(&self) -> Option<&Checksum> {
         self.said.checksum.as_ref()
     }
 
-    /// How closely a model is to look at it, where the source says.
+    /// Returns the requested level of detail.
     pub fn detail(&self) -> Option<Detail> {
         self.said.detail
     }
 
-    /// By how much it is turned before a model sees it.
+    /// Returns the rotation to apply before a model sees it.
     pub fn rotation(&self) -> Rotation {
         self.said.rotation
     }
 
-    /// Writes what it is into an object that is open: `kind`, `media_type`, `size_bytes`, `sha256`, and what its header
-    /// says.
+    /// Writes `kind`, `media_type`, `size_bytes`, `sha256` and the facts of its header into an open object.
     pub fn write_fields(&self, w: &mut Writer<'_>) {
         w.field("kind", self.kind.as_str());
         w.field("media_type", self.media_type);
@@ -135,14 +134,12 @@ impl Media {
     }
 }
 
-/// Checks bytes: the checksum that came with them, their type by content, then size, then what their header says (SPEC
-/// 8.3, media validation).
+/// Checks the checksum, the type by content, the size, and then what the header says (SPEC 8.3, media validation).
 ///
-/// Images are read here. What else there is, is read by the tool, in a process of its own; dropping the future ends it.
+/// Images are read here, other files by the tool in a separate process. Dropping the future ends that process.
 ///
 /// # Errors
-/// The first thing that does not hold, each with its code; [`MediaError::NoReader`] where a tool is needed and there
-/// is none.
+/// The first check that fails, each with its code; [`MediaError::NoReader`] if a tool is required but missing.
 pub async fn check(
     stored: Stored,
     expected: &Expected,
@@ -166,14 +163,14 @@ pub async fn check(
     Ok(Media { stored, kind, media_type, facts, said: expected.clone() })
 }
 
-/// Holds the bytes to the checksum that came with them, where reading them all over is no harm.
+/// Verifies the checksum on a thread that may block.
 async fn hold(stored: &Stored, checksum: Option<&Checksum>) -> Result<(), MediaError> {
     let Some(checksum) = checksum.cloned() else { return Ok(()) };
     let stored = stored.clone();
     run_blocking(move || checksum.hold(&stored)).await
 }
 
-/// The type of the content, where it is one that is taken and was not declared as another.
+/// Returns the type of the content if it is supported and not declared as another type.
 fn taken(
     found: Option<&'static str>,
     expected: &Expected,
@@ -192,7 +189,7 @@ fn taken(
     Ok((kind, media_type))
 }
 
-/// What a container of video is where only sound is in it, which its first bytes do not tell.
+/// Returns the audio type of a video container, for files that turn out to have no video track.
 fn without_images(found: &'static str) -> Option<&'static str> {
     match found {
         "video/webm" => Some("audio/webm"),
@@ -212,7 +209,7 @@ async fn measure(
     tool: Option<&Tool>,
 ) -> Result<Facts, MediaError> {
     if modality_of(media_type) == Some(Modality::Image) {
-        // A header in memory is read at once; on disk, reading waits, and the frames of an animation are counted.
+        // Reading from disk blocks, and counting the frames of an animation reads the complete file.
         if stored.is_in_memory() {
             return picture::facts(stored, media_type);
         }
@@ -246,7 +243,7 @@ fn fits(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), MediaEr
     Ok(())
 }
 
-/// Checks, without a tool, where a test has no runtime.
+/// Checks without a tool, for tests without an async runtime.
 #[cfg(test)]
 pub(crate) fn check_now(
     stored: Stored,
@@ -281,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_passes_with_its_type_and_size() {
+    fn image_passes_with_type_and_dimensions() {
         let media = checked(&png(30, 20), Some("IMAGE/PNG"), &MediaRules::default()).unwrap();
         assert_eq!((media.media_type(), media.kind()), ("image/png", Modality::Image));
         assert_eq!((media.facts().width, media.facts().height), (Some(30), Some(20)));
@@ -302,7 +299,7 @@ mod tests {
         });
     }
 
-    /// A PNG with at most this many bytes in memory.
+    /// Returns a stored PNG with at most this many bytes in memory.
     fn stored_png(in_memory: usize) -> Stored {
         let mut store = Store::within(1 << 30).in_memory(in_memory);
         let image = png(200, 100);
@@ -312,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_and_pixels_hold_at_the_limit_and_not_one_past_it() {
+    fn sides_and_pixels_at_the_limit_pass() {
         let rules = MediaRules {
             max_dimension: 30,
             min_dimension: Some(20),
@@ -326,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_declared_type_that_differs_is_a_mismatch() {
+    fn declared_type_that_differs_is_a_mismatch() {
         let rules = MediaRules::default();
         assert!(matches!(checked(&png(1, 1), Some("image/jpeg"), &rules), Err(MediaError::OtherType { .. })));
         assert!(matches!(checked(b"hello", Some("image/png"), &rules), Err(MediaError::Unsupported { .. })));
@@ -334,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_reader_is_refused_where_there_is_none() {
+    fn document_without_a_tool_is_refused() {
         let refused = checked(b"%PDF-1.7\n", None, &MediaRules::default()).unwrap_err();
         assert_eq!(
             (refused.code(), matches!(refused, MediaError::NoReader { .. })),
@@ -343,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn duration_pages_and_frames_hold_at_the_limit_and_not_one_past_it() {
+    fn duration_pages_and_frames_at_the_limit_pass() {
         let rules = MediaRules { max_duration_ms: Some(1000), max_pages: 3, ..MediaRules::default() };
         let fits = |facts, kind| fits(&facts, kind, &rules).map_err(|error| (error.code(), error.reason()));
         let long = |duration_ms| Facts { duration_ms: Some(duration_ms), ..Facts::default() };
@@ -358,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_an_image_is_an_answer() {
+    fn truncated_image_returns_an_error_or_a_result() {
         let whole = png(8, 8);
         for end in 0..whole.len() {
             let outcome = checked(&whole[..end], None, &MediaRules::default());

@@ -6,7 +6,7 @@ use sha2::Sha256;
 
 use crate::{MediaError, Stored};
 
-/// What the bytes of a medium must hash to (docs/spec/media.md).
+/// The expected checksum of a media file (docs/spec/media.md).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
     algorithm: Algorithm,
@@ -21,10 +21,10 @@ enum Algorithm {
 }
 
 impl Checksum {
-    /// The checksum of this algorithm, `sha256`, `md5` or `crc32`, as hexadecimal digits.
+    /// Returns a checksum of the algorithm `sha256`, `md5` or `crc32`, given as hexadecimal digits.
     ///
     /// # Errors
-    /// [`MediaError::NoSource`] for another algorithm, and where the digits are not as many as it has.
+    /// [`MediaError::NoSource`] for an unknown algorithm or the wrong number of digits.
     pub fn new(algorithm: &str, value: &str) -> Result<Self, MediaError> {
         let (algorithm, digits) = match algorithm {
             "sha256" => (Algorithm::Sha256, 64),
@@ -43,7 +43,7 @@ impl Checksum {
     /// Reads `{algorithm, value}`.
     ///
     /// # Errors
-    /// As [`Checksum::new`]; a member that is missing.
+    /// As [`Checksum::new`], and if a member is missing.
     pub fn read(node: Node<'_>) -> Result<Self, MediaError> {
         let text = |key| node.get(key).and_then(Node::as_str);
         let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
@@ -52,7 +52,7 @@ impl Checksum {
         Self::new(algorithm, value)
     }
 
-    /// The name of its algorithm.
+    /// Returns the name of its algorithm.
     pub fn algorithm(&self) -> &'static str {
         match self.algorithm {
             Algorithm::Sha256 => "sha256",
@@ -61,10 +61,10 @@ impl Checksum {
         }
     }
 
-    /// Holds bytes to it. SHA-256 is known of bytes that came from outside; the others read them once.
+    /// Verifies bytes. The SHA-256 of received bytes is already known; the other algorithms read the bytes once.
     ///
     /// # Errors
-    /// [`MediaError::Checksum`]; a disk that cannot be read.
+    /// [`MediaError::Checksum`] if they differ; an error if the disk cannot be read.
     pub fn hold(&self, stored: &Stored) -> Result<(), MediaError> {
         let found = match self.algorithm {
             Algorithm::Sha256 => match stored.sha256() {
@@ -78,7 +78,7 @@ impl Checksum {
     }
 }
 
-/// Bytes as hexadecimal digits in lower case.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -116,7 +116,7 @@ mod tests {
     use crate::Store;
 
     #[test]
-    fn bytes_are_held_to_each_algorithm() {
+    fn verifies_each_algorithm() {
         let mut store = Store::within(100);
         store.push(b"123456789").unwrap();
         let stored = store.finish();

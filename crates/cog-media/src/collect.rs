@@ -1,4 +1,4 @@
-//! From the sources of an input to its media, all of them or none.
+//! Opens the media files of an input: all of them or none.
 
 use cog_json::Path;
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
@@ -8,23 +8,23 @@ use crate::{
     blocking::run_blocking, check, decode_base64,
 };
 
-/// The most bytes of all media of one input.
+/// The maximum bytes of all media files of one input.
 const TOTAL: u64 = 200 << 20;
 
-/// How far the media of an input are.
+/// How many media files of an input are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
     /// How many are ready or refused.
     pub done: usize,
-    /// How many there are.
+    /// How many the input has.
     pub of: usize,
 }
 
-/// Opens and checks the media of an input, all at once, and gives them in the order of their sources.
+/// Opens and checks all media files of an input concurrently. Returns them in the order of their sources.
 ///
 /// # Errors
-/// Every medium that is refused, in their order, each with its place.
+/// Every refused file, in order, with its path.
 pub async fn collect(
     sources: Vec<(Path, MediaSource)>,
     rules: &MediaRules,
@@ -55,7 +55,7 @@ fn few_enough(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(),
     Err(vec![(path.clone(), MediaError::TooMuch { of: Excess::Items, found, limit })])
 }
 
-/// Opens and checks one medium. Decoding, hashing and disks are left to threads that may wait.
+/// Opens and checks one media file. Decoding, hashing and disk access run on threads that may block.
 ///
 /// # Errors
 /// Why it is refused.
@@ -91,7 +91,7 @@ fn open(place: &Place, rules: &MediaRules, access: &Access) -> Result<Stored, Me
     }
 }
 
-/// All media, or all that is wrong with them; the first past what all may hold together is wrong too.
+/// Returns all media files, or all errors; the first file over the total limit is an error too.
 fn sort_out(
     outcomes: impl Iterator<Item = (Path, Result<Media, MediaError>)>,
 ) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn media_come_in_the_order_of_their_sources() {
+    async fn media_keep_the_order_of_their_sources() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("b.png"), pixel()).unwrap();
         let access = Access {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_medium_that_is_refused_is_told_with_its_place() {
+    async fn every_refused_file_is_reported_with_its_path() {
         let sources = [
             base64("*"),
             base64(PIXEL),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn ten_media_pass_and_eleven_do_not() {
+    async fn ten_files_pass_and_eleven_fail() {
         let sources = vec![base64(PIXEL); 11];
         assert_eq!(collected(&sources[..10], &Access::default()).await.unwrap().len(), 10);
         let faults = collected(&sources, &Access::default()).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Where the media go that a module makes.
+//! Delivers generated media.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -11,51 +11,51 @@ use cog_spec::ErrorBody;
 
 use crate::{Media, MediaError, checksum::hex};
 
-/// Where the media go that a module makes (SPEC 4.3).
+/// Where generated media is delivered (SPEC 4.3).
 #[derive(Clone, Default)]
 #[non_exhaustive]
 pub enum Delivery {
-    /// Into the answer, as base64.
+    /// In the answer, as base64.
     #[default]
     Inline,
-    /// Into files of this directory, which is made where it is not there.
+    /// As files in this directory, which is created if missing.
     Directory(PathBuf),
-    /// To who serves them.
+    /// Through a publisher that serves them.
     Publisher(Arc<dyn Publish>),
 }
 
-/// Who keeps what runs have made, for who asked for it (SPEC 4.3.2).
+/// Stores generated media for the owner of the run (SPEC 4.3.2).
 pub trait Publish: Send + Sync {
-    /// Keeps a medium for its owner and tells where it can be fetched. Called where waiting for a disk is no harm, inside
-    /// a Tokio runtime.
+    /// Stores a media file for its owner and returns its URL. Called on a thread that may block, inside a Tokio
+    /// runtime.
     ///
     /// # Errors
-    /// Where there is no room.
+    /// If there is no room.
     fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody>;
 }
 
-/// Where what a run has made can be fetched.
+/// Where a generated media file can be fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// Its address.
+    /// Its URL.
     pub url: String,
-    /// Until when (RFC 3339).
+    /// When it expires (RFC 3339).
     pub expires_at: String,
 }
 
-/// Where a medium is that was delivered.
+/// Where a media file was delivered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Delivered {
     /// In the answer.
     Inline,
     /// In this file.
     File(PathBuf),
-    /// At an address.
+    /// At a URL.
     Url(Published),
 }
 
 impl Delivery {
-    /// The `type` of what is delivered so.
+    /// Returns the `type` of what is delivered this way.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Inline => "base64",
@@ -64,11 +64,11 @@ impl Delivery {
         }
     }
 
-    /// Delivers a medium. The name of a file is that of the module and the beginning of the content's hash; no file is
-    /// ever written over. Waits for the disk.
+    /// Delivers a media file. A file is named after the module and the hash of the content; existing files are never
+    /// overwritten. Blocks on the disk.
     ///
     /// # Errors
-    /// A disk or a publisher that takes no more.
+    /// If the disk or the publisher refuses it.
     pub fn deliver(&self, module: &str, owner: Option<&str>, media: &Media) -> Result<Delivered, ErrorBody> {
         match self {
             Self::Inline => Ok(Delivered::Inline),
@@ -98,7 +98,7 @@ fn write(directory: &Path, module: &str, media: &Media) -> Result<PathBuf, Media
     Ok(path)
 }
 
-/// A file that was not there before.
+/// Creates a file that did not exist.
 fn create(directory: &Path, stem: &str, ending: &str) -> Result<(PathBuf, File), MediaError> {
     let mut count = 1_u32;
     loop {
@@ -115,7 +115,7 @@ fn create(directory: &Path, stem: &str, ending: &str) -> Result<(PathBuf, File),
     }
 }
 
-/// The ending of a file of this type.
+/// Returns the file name extension of this type.
 fn ending(media_type: &str) -> &str {
     match media_type {
         "image/jpeg" => "jpg",
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_made_and_none_is_written_over() {
+    fn creates_a_file_and_overwrites_none() {
         let directory = tempfile::tempdir().unwrap();
         let delivery = Delivery::Directory(directory.path().join("deep/out"));
         let paths: Vec<PathBuf> = (0..3)
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_is_an_error() {
+    fn invalid_directory_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();

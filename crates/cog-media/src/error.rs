@@ -2,11 +2,11 @@ use cog_spec::{Code, Modality};
 
 use crate::Refusal;
 
-/// Why a medium is refused. Displayed in words of our own: what a decoder says may show memory.
+/// Why a media file is refused. Messages never repeat what a decoder reports, which may reveal memory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MediaError {
-    /// No medium of a type that is known.
+    /// The type is unknown or not supported.
     #[error("{}; use one of: {allowed}", unsupported(.found.as_deref()))]
     Unsupported {
         /// The type that was found; none for content of no known type.
@@ -17,29 +17,29 @@ pub enum MediaError {
     /// More bytes than allowed.
     #[error("larger than {limit} bytes")]
     TooLarge {
-        /// The most bytes.
+        /// The maximum, in bytes.
         limit: u64,
     },
-    /// Text that is no base64 (RFC 4648 section 4).
+    /// The text is not base64 (RFC 4648 section 4).
     #[error("not base64: {what}")]
     NotBase64 {
         /// What is wrong.
         what: &'static str,
     },
-    /// Bytes that begin as the type does and cannot be read as such.
+    /// The content starts like this type but cannot be read.
     #[error("unreadable {media_type}: {what}")]
     Damaged {
-        /// The type that it looks like.
+        /// The apparent type.
         media_type: &'static str,
         /// What is wrong.
         what: &'static str,
     },
-    /// Declared as one type and, by its content, of another.
+    /// The declared type differs from the content.
     #[error("declared as {declared}, but the content is {found}")]
     OtherType {
-        /// What was said.
+        /// The declared type.
         declared: String,
-        /// What it is.
+        /// The type of the content.
         found: String,
     },
     /// A side is too long.
@@ -49,10 +49,10 @@ pub enum MediaError {
         width: u32,
         /// Its height.
         height: u32,
-        /// The longest side allowed.
+        /// The maximum side.
         limit: u32,
     },
-    /// A frame of video is too large, whichever way up it stands (docs/spec/media.md).
+    /// A video frame is too large in either orientation (docs/spec/media.md).
     #[error("{width}×{height} pixels; the maximum video size is 3840×2160 or 2160×3840")]
     FrameTooLarge {
         /// Its width.
@@ -67,116 +67,116 @@ pub enum MediaError {
         width: u32,
         /// Its height.
         height: u32,
-        /// The shortest side allowed.
+        /// The minimum side.
         limit: u32,
     },
-    /// Too many pixels in all.
+    /// Too many pixels in total.
     #[error("{pixels} pixels; the maximum is {limit}")]
     TooManyPixels {
-        /// How many it has.
+        /// Its pixels.
         pixels: u64,
-        /// The most.
+        /// The maximum.
         limit: u64,
     },
-    /// Nothing here can read it.
+    /// No reader is available.
     #[error("cannot read the media file: {what}")]
     NoReader {
         /// What is missing.
         what: String,
     },
-    /// The checksum that came with it is not that of its bytes.
+    /// The checksum differs from that of the bytes.
     #[error("the {algorithm} checksum does not match the content")]
     Checksum {
         /// `sha256`, `md5` or `crc32`.
         algorithm: &'static str,
     },
-    /// A URL that may not be asked.
+    /// The URL is not allowed.
     #[error("{}{refusal}", redirected(*.hop))]
     Refused {
         /// Why.
         refusal: Refusal,
-        /// After how many redirects.
+        /// The number of redirects before it.
         hop: u32,
     },
-    /// A URL that did not give the medium.
+    /// The URL could not be fetched.
     #[error("{url}: {what}")]
     Fetch {
         /// The URL without its query.
         url: String,
-        /// What happened instead.
+        /// What happened.
         what: String,
-        /// The status of the answer, where there was one.
+        /// The status of the response, if there was one.
         status: Option<u16>,
     },
-    /// More of something than allowed, where it is no matter of the bytes of one medium.
+    /// A limit other than bytes is exceeded.
     #[error("{found} {of}; the maximum is {limit}")]
     TooMuch {
-        /// Of what.
+        /// Which limit.
         of: Excess,
-        /// How much there is.
+        /// The amount.
         found: u64,
-        /// The most.
+        /// The maximum.
         limit: u64,
     },
-    /// A member of the input that is to be a medium and has not the shape of a source.
+    /// The input member is not a valid media source.
     #[error("invalid media source: {what}")]
     NoSource {
         /// What is wrong.
         what: &'static str,
     },
-    /// A kind of source that is not opened here.
+    /// This kind of source is not available here.
     #[error("{what} are not available here")]
     NotOpened {
-        /// Which.
+        /// The kind of source.
         what: &'static str,
     },
-    /// A file that is not there, or cannot be read.
+    /// The file does not exist or cannot be read.
     #[error("{path}: {what}")]
     Unreadable {
-        /// As it was given.
+        /// The path as given.
         path: String,
         /// Why.
         what: &'static str,
     },
-    /// A file outside of the directories that may be read.
+    /// The file is outside the directories that may be read.
     #[error("{path}: outside the directories that may be read")]
     Outside {
-        /// As it was given.
+        /// The path as given.
         path: String,
     },
-    /// An upload that is not there.
+    /// The upload does not exist.
     #[error("{}", if *.expired { "the upload has expired" } else { "upload not found" })]
     Upload {
-        /// Whether it once was.
+        /// Whether it existed and has expired.
         expired: bool,
     },
-    /// A medium of a type that the model's provider does not take, nor anything that it could be made.
+    /// The provider does not support the type, and it cannot be converted.
     #[error("the provider does not support {media_type}")]
     NotTaken {
         /// Its type.
         media_type: &'static str,
     },
-    /// It could not be kept.
+    /// It could not be stored.
     #[error("cannot store the media file: {0}")]
     Storage(#[from] std::io::Error),
 }
 
-/// Of what there is too much.
+/// The limit that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Excess {
-    /// Media in one input.
+    /// Media files in one input.
     Items,
-    /// Bytes of all media of one input.
+    /// Bytes of all media files of one input.
     Total,
-    /// Milliseconds of sound or video.
+    /// Milliseconds of audio or video.
     Duration,
     /// Pages of a document.
     Pages,
 }
 
 impl Excess {
-    /// The word in `details.reason` (ruling R62).
+    /// Returns the value of `details.reason` (ruling R62).
     pub fn reason(self) -> &'static str {
         match self {
             Self::Items => "items",
@@ -199,7 +199,7 @@ impl std::fmt::Display for Excess {
 }
 
 impl MediaError {
-    /// The code of the specification (docs/spec/errors.md, ruling R62).
+    /// Returns the code of the specification (docs/spec/errors.md, ruling R62).
     pub fn code(&self) -> Code {
         match self {
             Self::Unsupported { .. } => Code::UnsupportedMediaType,
@@ -223,7 +223,7 @@ impl MediaError {
         }
     }
 
-    /// What it was of several things with one code, for `details.reason` (ruling R62).
+    /// Returns which of several causes of a code it was, for `details.reason` (ruling R62).
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::TooLarge { .. } => Some("size"),
@@ -234,7 +234,7 @@ impl MediaError {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Unsupported { .. } => "convert it to one of the allowed types",
@@ -278,7 +278,7 @@ impl MediaError {
         Self::NoReader { what: "this program was built without media support".to_owned() }
     }
 
-    /// That nothing known was found, or a type that is not among these.
+    /// Returns the error for an unknown type, or one that is not in this list.
     pub(crate) fn unsupported(found: Option<&str>, allowed: &[&'static str]) -> Self {
         let found = found.map(str::to_owned);
         let allowed =

@@ -1,29 +1,29 @@
 use cog_json::Writer;
 
-/// What the header of a medium says of it.
+/// What the header of a media file says.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Facts {
-    /// Pixels, as it is shown: after the orientation was applied.
+    /// Width in pixels, after the orientation is applied.
     pub width: Option<u32>,
-    /// Pixels, as it is shown.
+    /// Height in pixels, after the orientation is applied.
     pub height: Option<u32>,
-    /// Milliseconds of sound or video.
+    /// Milliseconds of audio or video.
     pub duration_ms: Option<u64>,
     /// Pages of a document.
     pub pages: Option<u32>,
-    /// Images of one that moves; none where it stands still.
+    /// Frames of an animated image; none for a still image.
     pub frames: Option<u32>,
-    /// Samples a second, of its sound; none where it has no sound.
+    /// Samples per second of the audio track; none without audio.
     pub sample_rate: Option<u32>,
-    /// Channels of its sound.
+    /// Channels of the audio track.
     pub channels: Option<u32>,
-    /// How an image is to be turned to be shown; none where it stands upright.
+    /// How the image must be rotated for display; none if it is upright.
     pub orientation: Option<Orientation>,
 }
 
 impl Facts {
-    /// Writes what is known into an object that is open.
+    /// Writes the known facts into an open object.
     pub(crate) fn write_fields(&self, w: &mut Writer<'_>) {
         w.optional("width", &self.width);
         w.optional("height", &self.height);
@@ -36,22 +36,22 @@ impl Facts {
     }
 }
 
-/// How an image is to be turned: EXIF's orientation, 2 to 8.
+/// How an image must be rotated for display: EXIF orientation 2 to 8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Orientation(u8);
 
 impl Orientation {
-    /// The orientation of this EXIF value; none for 1, upright, and for what EXIF does not know.
+    /// Returns the orientation of an EXIF value; none for 1 (upright) and unknown values.
     pub fn new(exif: u8) -> Option<Self> {
         (2..=8).contains(&exif).then_some(Self(exif))
     }
 
-    /// EXIF's value.
+    /// Returns the EXIF value.
     pub fn exif(self) -> u8 {
         self.0
     }
 
-    /// Whether width and height change places.
+    /// Returns whether width and height are swapped.
     pub fn swaps_sides(self) -> bool {
         self.0 >= 5
     }

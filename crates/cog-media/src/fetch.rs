@@ -1,7 +1,7 @@
-//! The one fetch of addresses that come from an input or a model (design decision 8).
+//! Fetches URLs that come from an input or a model; the only code that does.
 //!
-//! Each hop is judged by the guard, resolved, and every address that the name has is judged too, by the resolver of the
-//! client itself: what it gives is what is dialled, so there is no second lookup whose answer could differ.
+//! The guard judges each hop and every IP address that its host name resolves to. The client connects to the resolved
+//! address, so there is no second lookup with another answer.
 
 mod cache;
 mod client;
@@ -24,17 +24,17 @@ pub use self::{
     resolve::{Addresses, Resolver, SystemResolver},
 };
 
-/// How long a fetch may take and how far it may lead.
+/// Limits of one fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FetchLimits {
-    /// The longest for everything: lookups, redirects, and the last byte.
+    /// The maximum time of a fetch, with lookups and redirects.
     pub timeout: Duration,
-    /// The longest until a connection stands.
+    /// The maximum time to connect.
     pub connect: Duration,
-    /// The most redirects.
+    /// The maximum number of redirects.
     pub redirects: u32,
-    /// The most bytes that are kept for the next time; 0 for none.
+    /// The maximum bytes of the cache; 0 for no cache.
     pub cache: usize,
 }
 
@@ -49,20 +49,20 @@ impl Default for FetchLimits {
     }
 }
 
-/// Bytes that were fetched.
+/// A response that was fetched.
 #[derive(Debug, Clone)]
 pub struct Fetched {
     /// The bytes.
     pub stored: Stored,
-    /// The type that the server named: a hint (ruling R61).
+    /// The type that the server declared: a hint (ruling R61).
     pub declared: Option<String>,
 }
 
-/// Fetches media. Needs a Tokio runtime with I/O and time.
+/// Fetches media files. Requires a Tokio runtime with I/O and time.
 ///
-/// Redirects are followed by hand, each judged like the first address; no proxy of the environment is asked, no cookie
-/// kept, nothing sent that tells of the caller. Content that was compressed on its way is refused: no medium gains by it,
-/// and a bomb would.
+/// Redirects are followed here and judged like the first URL. Proxies of the environment are ignored, no cookies are
+/// stored, and nothing about the caller is sent. Compressed content is refused: media files gain nothing from it, and
+/// it allows decompression bombs.
 pub struct Fetcher {
     guard: UrlGuard,
     limits: FetchLimits,
@@ -71,30 +71,30 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// A fetcher that asks the system for the addresses of names.
+    /// Creates a fetcher that uses the system's resolver.
     pub fn new(guard: UrlGuard, limits: FetchLimits) -> Self {
         Self::with_resolver(guard, limits, SystemResolver)
     }
 
-    /// A fetcher that asks this resolver.
+    /// Creates a fetcher with a custom resolver.
     pub fn with_resolver(guard: UrlGuard, limits: FetchLimits, resolver: impl Resolver + 'static) -> Self {
         let clients = Clients::new(guard.clone(), limits.connect, resolver);
         Self { guard, cache: Cache::within(limits.cache), limits, clients }
     }
 
-    /// The same by way of a proxy. No other is ever asked.
+    /// Sets a proxy. No other proxy is used.
     #[must_use]
     pub fn through(mut self, proxy: Proxy) -> Self {
         self.clients.proxy = Some(proxy);
         self
     }
 
-    /// The guard that judges its addresses.
+    /// Returns the guard that judges its URLs.
     pub fn guard(&self) -> &UrlGuard {
         &self.guard
     }
 
-    /// Fetches a URL into a store, whose limit holds while bytes arrive.
+    /// Fetches a URL into a store, whose limit is enforced while bytes arrive.
     ///
     /// # Errors
     /// [`MediaError::Refused`] and [`MediaError::Fetch`] (E1012, ruling R62), and as [`Store::push`].
@@ -145,11 +145,11 @@ impl Fetcher {
             None => fault(target, client::told(error), None),
         };
         self.clients.check(target).await.map_err(|error| told(&*error))?;
-        // What a library says of a URL has its query.
+        // The client's error message contains the URL with its query.
         request.send().await.map_err(|error| told(&error.without_url()))
     }
 
-    /// MediaCapabilities the bytes of an answer as they arrive.
+    /// Stores the body of a response while it arrives.
     async fn take(
         &self,
         target: &Target,
@@ -193,7 +193,7 @@ impl std::fmt::Debug for Fetcher {
     }
 }
 
-/// Where an answer says that the medium is.
+/// Returns the target of a redirect.
 fn next(target: &Target, reply: &Response) -> Option<Result<String, Refusal>> {
     let moved = [
         StatusCode::MOVED_PERMANENTLY,

@@ -1,4 +1,4 @@
-//! Files that an input names (SPEC 4.2.3, docs/spec/media.md).
+//! Files named by an input (SPEC 4.2.3, docs/spec/media.md).
 
 use std::{
     fs::File,
@@ -8,20 +8,20 @@ use std::{
 
 use crate::{MediaError, Store, Stored};
 
-/// Opens files under its roots and no others.
+/// Opens files under its roots only.
 ///
-/// Links are resolved first; what they lead to must lie under a root and be a regular file. It is then opened from the
-/// root downwards, each directory in the one before and none through a link, so that whoever changes a directory into a link
-/// meanwhile gains nothing. Pipes and devices are not even opened; what `/proc` and `/sys` show is refused.
+/// Links are resolved first; the target must be a regular file under a root. It is then opened from the root
+/// downwards, directory by directory, without following links. A directory that is replaced by a link in the meantime
+/// therefore has no effect. Pipes and devices are never opened; files in `/proc` and `/sys` are refused.
 #[derive(Debug, Clone, Default)]
 pub struct FileGuard {
     roots: Vec<PathBuf>,
 }
 
 impl FileGuard {
-    /// Files in these directories, and these files.
+    /// Creates a guard for these directories and files.
     pub fn new(roots: impl IntoIterator<Item = PathBuf>) -> Self {
-        // What does not exist yet may come, but not as a link.
+        // A root may be created later, but not as a link.
         let real = |root: PathBuf| root.canonicalize().or_else(|_| std::path::absolute(root)).ok();
         Self { roots: roots.into_iter().filter_map(real).collect() }
     }
@@ -43,7 +43,7 @@ impl FileGuard {
         }
     }
 
-    /// Whether a path leads to a file that may be read, without reading it.
+    /// Checks that a path leads to a file that may be read, without reading it.
     ///
     /// # Errors
     /// As [`FileGuard::open`].
@@ -55,7 +55,7 @@ impl FileGuard {
         let outside = || MediaError::Outside { path: path.display().to_string() };
         let real = match path.canonicalize() {
             Ok(real) => real,
-            // Whether something stands outside of the roots is not told.
+            // The error must not reveal which files exist outside the roots.
             Err(_) if self.may_lie_inside(path) => return Err(unreadable(path, "file not found")),
             Err(_) => return Err(outside()),
         };
@@ -63,7 +63,7 @@ impl FileGuard {
         open::regular(root, &real).map_err(|what| unreadable(path, what))
     }
 
-    /// Whether a path that leads to nothing would be under a root: the deepest of its directories that exists is.
+    /// Returns whether a missing path would be under a root: its deepest existing directory is.
     fn may_lie_inside(&self, path: &Path) -> bool {
         if std::path::absolute(path).is_ok_and(|path| self.roots.contains(&path)) {
             return true;
@@ -95,11 +95,11 @@ mod open {
 
     use super::{CANNOT, NO_FILE};
 
-    /// Opens a file by the path that all links were resolved to.
+    /// Opens a file by its resolved path.
     pub(super) fn regular(root: &Path, real: &Path) -> Result<File, &'static str> {
         let directories = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
         let inner = real.strip_prefix(root).unwrap_or(Path::new(""));
-        // A root that is a file itself is opened in the directory that it is in.
+        // A root that is a file is opened in its parent directory.
         let (root, inner) = match (inner.as_os_str().is_empty(), root.parent(), root.file_name()) {
             (true, Some(directory), Some(name)) => (directory, Path::new(name)),
             _ => (root, inner),
@@ -110,7 +110,7 @@ mod open {
             let Component::Normal(part) = part else { return Err(CANNOT) };
             directory = openat(&directory, part, directories, Mode::empty()).map_err(|_| CANNOT)?;
         }
-        // Opening a pipe waits, and opening some devices does something.
+        // Opening a pipe blocks, and opening some devices has side effects.
         let seen = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW).map_err(|_| CANNOT)?;
         if !is_regular(seen.st_mode) {
             return Err(NO_FILE);
@@ -127,7 +127,7 @@ mod open {
         FileType::from_raw_mode(mode) == FileType::RegularFile
     }
 
-    /// Whether it stands in a file system that shows processes, devices or the kernel's own state.
+    /// Returns whether the file is in a file system of processes, devices or kernel state.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     fn is_shown_by_the_kernel(file: &OwnedFd) -> bool {
         use rustix::fs::{FsWord, fstatfs};
@@ -158,14 +158,14 @@ mod open {
 
     use super::{CANNOT, NO_FILE};
 
-    /// Opens a file by the path that all links were resolved to.
+    /// Opens a file by its resolved path.
     #[expect(clippy::disallowed_methods, reason = "this is the one place where files of inputs are opened")]
     pub(super) fn regular(_: &Path, real: &Path) -> Result<File, &'static str> {
         if !real.metadata().is_ok_and(|metadata| metadata.is_file()) {
             return Err(NO_FILE);
         }
         let file = File::open(real).map_err(|_| CANNOT)?;
-        // What was opened is still what the path leads to, without a link.
+        // The path must still lead to the opened file, without a link.
         let is_same = real.canonicalize().is_ok_and(|again| again == real);
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         if is_same && is_file { Ok(file) } else { Err(NO_FILE) }

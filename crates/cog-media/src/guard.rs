@@ -1,8 +1,7 @@
-//! Which addresses may be asked: those that come from an input or a model, not from the operator (SPEC 11.1,
-//! docs/spec/media.md).
+//! Judges URLs that come from an input or a model, not from the operator (SPEC 11.1, docs/spec/media.md).
 //!
-//! A URL is read once, by one parser. What was read is a [`Target`]; only a target can be fetched, and it is dialled as it
-//! was read, so no second reader can see another host in it.
+//! A URL is parsed once, into a [`Target`]. Only a target can be fetched, so no second parser can find another host in
+//! it.
 
 mod form;
 mod names;
@@ -20,26 +19,26 @@ pub use self::{
     rule::{AllowRule, RuleError},
 };
 
-/// The ports that may be asked wherever nothing else is allowed.
+/// The ports that are allowed by default.
 const PORTS: [u16; 2] = [80, 443];
 
-/// Judges URLs, and the addresses that names turn out to have.
+/// Judges URLs, and the IP addresses that host names resolve to.
 #[derive(Debug, Clone, Default)]
 pub struct UrlGuard {
     rules: Vec<AllowRule>,
     ports: Vec<u16>,
 }
 
-/// A URL that may be asked, as far as its form tells.
+/// A URL that is allowed by its form.
 ///
-/// Displayed without its query, which may hold a token.
+/// Displayed without its query, which may contain a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     url: Url,
     port: u16,
 }
 
-/// Whom a URL names, in normal form.
+/// The host of a URL, in normal form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Host {
     Name(String),
@@ -47,22 +46,22 @@ enum Host {
 }
 
 impl UrlGuard {
-    /// A guard that also lets pass what an operator allows.
+    /// Creates a guard with the operator's allow rules.
     pub fn new(rules: Vec<AllowRule>) -> Self {
         Self { rules, ports: Vec::new() }
     }
 
-    /// The same, with further ports beside 80 and 443.
+    /// Allows more ports besides 80 and 443.
     #[must_use]
     pub fn with_ports(mut self, ports: impl IntoIterator<Item = u16>) -> Self {
         self.ports.extend(ports);
         self
     }
 
-    /// Judges a URL by its form alone; nothing is resolved.
+    /// Judges a URL by its form, without a DNS lookup.
     ///
     /// # Errors
-    /// Why it may not be asked. The text of the URL is not repeated.
+    /// Why it is refused. The message does not repeat the URL.
     pub fn judge(&self, text: &str) -> Result<Target, Refusal> {
         let url = form::read(text)?;
         let host = form::host(&url)?;
@@ -75,10 +74,10 @@ impl UrlGuard {
         Ok(Target { url, port })
     }
 
-    /// Judges an address that a name was resolved to, for a connection to this port.
+    /// Judges an IP address that a host name resolved to, for a connection to this port.
     ///
     /// # Errors
-    /// Why it may not be dialled.
+    /// Why it is refused.
     pub fn admit(&self, name: &str, port: u16, address: IpAddr) -> Result<(), Refusal> {
         if names::is_internal(name) && self.names(name, port) {
             return Ok(());
@@ -93,7 +92,7 @@ impl UrlGuard {
         }
     }
 
-    /// An address that carries another (NAT64, 6to4, …) leads to that one, which must be admitted too.
+    /// Admits an IP address. If it contains an IPv4 address (NAT64, 6to4, …), that must be admitted too.
     fn admit_address(&self, address: IpAddr, port: u16) -> Result<(), Refusal> {
         if !self.rules.iter().any(|rule| rule.admits_address(address, port)) {
             return match networks::special(address) {
@@ -126,12 +125,12 @@ impl UrlGuard {
 
 #[cfg(any(test, feature = "fetch"))]
 impl Target {
-    /// The address that is asked.
+    /// Returns the URL to fetch.
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }
 
-    /// The name that is to be resolved; none where it has the address itself.
+    /// Returns the host name to resolve; none if the host is an IP address.
     pub(crate) fn name(&self) -> Option<&str> {
         match form::host(&self.url) {
             Ok(Host::Name(_)) => self.url.host_str(),
@@ -139,16 +138,16 @@ impl Target {
         }
     }
 
-    /// The port that is dialled.
+    /// Returns the port to connect to.
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where a reply says that the medium is; relative to this target where it says so.
+    /// Returns the absolute URL of a redirect, which may be relative to this target.
     pub(crate) fn join(&self, location: &str) -> Result<String, Refusal> {
         form::plain(location)?;
         let next = self.url.join(location).map_err(|_| Refusal::Form("it is not a valid URL"))?;
-        // A location with a scheme is judged as it was written, before any reader made it regular.
+        // An absolute location is judged as written, before a parser normalises it.
         Ok(if Url::parse(location).is_ok() { location.to_owned() } else { next.into() })
     }
 }
@@ -160,8 +159,8 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// An address that may be told to others, in the form in which it was judged: https, of the public network whatever an
-/// operator allows besides, and with no query.
+/// Returns the normalised URL if it can be shared with a provider: public https, whatever the operator allows, and
+/// without a query.
 pub(crate) fn public_address(text: &str) -> Option<String> {
     let Target { url, .. } = UrlGuard::default().judge(text).ok()?;
     (url.query().is_none() && url.scheme() == "https").then(|| url.into())

@@ -1,15 +1,15 @@
-//! The type of a medium, by its content alone (ruling R61).
+//! The type of a media file, by content only (ruling R61).
 
 use std::path::Path;
 
 use cog_spec::Modality;
 
-/// How many bytes of the beginning decide.
+/// How many of the first bytes decide the type.
 pub(crate) const HEAD: usize = 8192;
 
-/// The type of what begins with these bytes, in the words of SPEC 4.1; none where nothing known is recognised.
+/// Returns the type of content that starts with these bytes (SPEC 4.1); none if it is unknown.
 ///
-/// A WebM or Ogg file is told to be what most are, video and audio; its tracks decide, once they are read.
+/// WebM and MP4 count as video and Ogg as audio until the tracks are read.
 pub fn sniff(head: &[u8]) -> Option<&'static str> {
     let head = head.get(..HEAD).unwrap_or(head);
     let found = infer::get(head)?.mime_type();
@@ -22,7 +22,7 @@ pub fn sniff(head: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The type that the ending of a name stands for: a hint (ruling R61).
+/// Returns the type that a file name extension suggests: a hint (ruling R61).
 pub(crate) fn type_of_name(path: &Path) -> Option<&'static str> {
     let ending = path.extension()?.to_str()?.to_ascii_lowercase();
     Some(match ending.as_str() {
@@ -40,7 +40,7 @@ pub(crate) fn type_of_name(path: &Path) -> Option<&'static str> {
     })
 }
 
-/// The kind that a type of SPEC 4.1.1 belongs to.
+/// Returns the kind of a type of SPEC 4.1.1.
 pub fn modality_of(media_type: &str) -> Option<Modality> {
     Modality::ALL.iter().copied().find(|modality| modality.media_types().contains(&media_type))
 }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn types_are_told_by_their_first_bytes() {
+    fn first_bytes_decide_the_type() {
         for (head, expected) in [
             (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], Some("image/png")),
             (b"\xff\xd8\xff\xe0\0\x10JFIF\0", Some("image/jpeg")),

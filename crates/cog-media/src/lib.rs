@@ -1,6 +1,6 @@
-//! Media: from where they are to bytes that were checked (SPEC 4, docs/spec/media.md).
+//! Opens, checks and converts media files (SPEC 4, docs/spec/media.md).
 //!
-//! A source becomes [`Stored`] bytes, limited and hashed as they are read; nothing reaches a provider before [`check`]:
+//! A source becomes [`Stored`] bytes, limited and hashed while they are read. [`check`] runs before a provider gets them:
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
 //! use cog_media::{Expected, MediaRules, Store, check, decode_base64};
@@ -10,10 +10,10 @@
 //! assert_eq!((media.media_type(), media.facts().width), ("image/gif", Some(1)));
 //! # Ok(()) }
 //! ```
-//! - [`UrlGuard`] judges addresses that come from inputs or models, and only [`Fetcher`] asks them.
-//! - [`collect`] opens [`MediaSource`]s, as far as [`Access`] lets it; [`prepare`] makes of [`Media`] what a provider takes.
-//! - A [`Tool`] reads documents, sound and video in a process of its own, whose side is [`internal_media`].
-//! - [`MediaError`] has a code for each refusal; [`MediaRules`] holds the limits; a [`Delivery`] takes what was made.
+//! - [`UrlGuard`] judges URLs that come from inputs or models, and only [`Fetcher`] fetches them.
+//! - [`collect`] opens [`MediaSource`]s, within [`Access`]; [`prepare`] converts [`Media`] to what a provider supports.
+//! - A [`Tool`] reads documents, audio and video in a separate process, which runs [`internal_media`].
+//! - [`MediaError`] has a code for each refusal; [`MediaRules`] has the limits; a [`Delivery`] stores generated media.
 
 mod access;
 mod base64;

@@ -1,4 +1,4 @@
-//! From a checked image to what a provider is sent (SPEC 8.3, media normalisation).
+//! Converts a checked image into what a provider supports (SPEC 8.3, media normalisation).
 
 #[cfg(feature = "decode")]
 mod frames;
@@ -20,23 +20,23 @@ use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 pub(crate) use self::frames::frames;
 use self::plan::{Broken, Scan};
 
-/// What a provider takes.
+/// The media that a provider supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaCapabilities {
-    /// The types, of all kinds.
+    /// The types of all kinds.
     pub media_types: Vec<&'static str>,
-    /// The longest side of an image, in pixels.
+    /// The maximum side of an image, in pixels.
     pub max_dimension: Option<u32>,
-    /// The most bytes of an image.
+    /// The maximum bytes of an image.
     pub max_bytes: Option<u64>,
-    /// Which frames stand for a video.
+    /// How frames are selected from a video.
     pub frames: FramePlan,
-    /// Whether it fetches images from addresses.
+    /// Whether it fetches images from URLs.
     pub by_address: bool,
 }
 
 impl Default for MediaCapabilities {
-    /// Images of every type, however large.
+    /// Supports images of every type and size.
     fn default() -> Self {
         Self {
             media_types: Modality::Image.media_types().to_vec(),
@@ -48,55 +48,55 @@ impl Default for MediaCapabilities {
     }
 }
 
-/// What a provider is sent of a medium.
+/// A part of a media file, ready to send.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     /// Its type.
     pub media_type: &'static str,
     /// Its bytes.
     pub stored: Stored,
-    /// Where the provider fetches it, where it is not sent itself.
+    /// The URL that the provider fetches instead of the bytes.
     pub address: Option<String>,
-    /// What was done to it.
+    /// The processing steps that were applied.
     pub steps: Vec<Step>,
-    /// What it is of the medium.
+    /// Which part of the media file it is.
     pub part: Part,
-    /// What of the medium a model will not see, for a person.
+    /// A warning about content that the model does not receive.
     pub warning: Option<String>,
 }
 
 impl Prepared {
-    /// A medium as it is.
+    /// Returns a media file unchanged.
     pub(crate) fn whole(media: &Media) -> Self {
         Self::made(media.media_type(), media.bytes().clone(), Vec::new())
     }
 
-    /// A medium to which this was done.
+    /// Returns a media file after these steps.
     fn made(media_type: &'static str, stored: Stored, steps: Vec<Step>) -> Self {
         Self { media_type, stored, address: None, steps, part: Part::Whole, warning: None }
     }
 }
 
-/// What is sent of a medium.
+/// Which part of a media file is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Part {
-    /// All of it.
+    /// The complete file.
     #[default]
     Whole,
-    /// A frame of a video, so many milliseconds from its beginning.
+    /// A frame of a video.
     Frame {
-        /// Milliseconds.
+        /// Its time in milliseconds from the start.
         at_ms: u64,
     },
-    /// The sound of a video.
+    /// The audio track of a video.
     Sound,
     /// The text of a document.
     Text,
 }
 
 impl Part {
-    /// Writes it into an object that is open; nothing where it is the whole.
+    /// Writes it into an open object; nothing for the complete file.
     pub(crate) fn write_fields(self, w: &mut Writer<'_>) {
         match self {
             Self::Whole => {}
@@ -113,26 +113,26 @@ impl Part {
     }
 }
 
-/// What is done to an image.
+/// A step of image processing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// Its other frames were left out.
+    /// Frames after the first were removed.
     FirstFrame,
-    /// Exif, XMP, IPTC, comments, previews and whatever followed its end were left out; no pixel changed.
+    /// Exif, XMP, IPTC, comments, previews and bytes after the end were removed; no pixel changed.
     Stripped,
-    /// It was turned as its metadata said.
+    /// It was rotated according to its metadata.
     Oriented,
-    /// It was turned as the source said.
+    /// It was rotated as the source requested.
     Rotated,
-    /// It was made smaller.
+    /// It was scaled down.
     Scaled,
-    /// It was made another type.
+    /// It was converted to another type.
     Converted,
 }
 
 impl Step {
-    /// The word in `meta.media_processed`.
+    /// Returns the value in `meta.media_processed`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::FirstFrame => "first_frame",
@@ -145,12 +145,12 @@ impl Step {
     }
 }
 
-/// MediaSink of an image what a provider takes: its first frame, turned as it is shown, without metadata where the rules say
-/// so, not too large, of a type that is taken. Pixels are coded anew only where one of these needs it.
+/// Converts an image into what a provider supports: the first frame, upright, without metadata if the rules say so,
+/// within the size limits, of a supported type. Pixels are re-encoded only if required.
 ///
 /// # Errors
-/// [`MediaError::Damaged`] where it cannot be read, [`MediaError::NotTaken`] (E4011) where it is no image or no type is
-/// taken that it could be made, [`MediaError::TooLarge`] where it cannot be made small enough.
+/// [`MediaError::Damaged`] if it cannot be read; [`MediaError::NotTaken`] (E4011) if it is not an image or cannot
+/// become a supported type; [`MediaError::TooLarge`] if it cannot be made small enough.
 pub fn normalise(
     media: &Media,
     takes: &MediaCapabilities,
@@ -172,8 +172,8 @@ pub fn normalise(
     }
 }
 
-/// Leaves out what is neither pixels nor their colours. What moves keeps its first frame alone, also where metadata stay;
-/// none where that takes decoding it.
+/// Removes everything except pixels and colour information. An animation keeps its first frame only, even if metadata
+/// stays. Returns none if that requires decoding.
 fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared>, MediaError> {
     let (media_type, stored, keeps) = (media.media_type(), media.bytes(), !rules.strip_metadata);
     let moves = media.facts().frames.is_some();
@@ -194,7 +194,7 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared
     })?;
     let Some(plan) = plan else { return Ok(None) };
     let step = if moves || media_type == "image/gif" { Step::FirstFrame } else { Step::Stripped };
-    // What keeps as many bytes keeps all of them.
+    // If nothing was removed, the original bytes are sent.
     match plan.len() == stored.len() {
         true => Ok(Some(Prepared::whole(media))),
         false => Ok(Some(Prepared::made(media_type, plan.carry_out(stored)?, vec![step]))),

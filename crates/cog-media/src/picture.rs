@@ -1,4 +1,4 @@
-//! What the header of an image says, without decoding a pixel.
+//! Reads the header of an image without decoding pixels.
 
 use std::io::BufReader;
 
@@ -6,13 +6,13 @@ use image::{ImageDecoder, ImageFormat, ImageReader, ImageResult, Limits, metadat
 
 use crate::{Facts, MediaError, Orientation, Stored, normalise::frames};
 
-/// What metadata before the pixels may grow to: a few bytes of PNG become gigabytes.
+/// The maximum size of decompressed metadata: a few bytes of PNG can expand to gigabytes.
 const MAX_INFLATED: u64 = 8 << 20;
 
 /// Reads the header of an image.
 ///
 /// # Errors
-/// [`MediaError::Damaged`] where it cannot be read.
+/// [`MediaError::Damaged`] if it cannot be read.
 pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
     let damaged = || MediaError::Damaged { media_type, what: "the header is damaged or truncated" };
     let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
@@ -21,7 +21,7 @@ pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, 
     if width == 0 || height == 0 {
         return Err(MediaError::Damaged { media_type, what: "the image has no pixels" });
     }
-    // Metadata that cannot be read turn nothing.
+    // Unreadable metadata means no rotation.
     let turn = decoder.orientation().unwrap_or(Turn::NoTransforms);
     let orientation = Orientation::new(turn.to_exif());
     let (width, height) =
@@ -30,7 +30,7 @@ pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, 
     Ok(Facts { width: Some(width), height: Some(height), frames, orientation, ..Facts::default() })
 }
 
-/// A decoder that has read what stands before the pixels; metadata that grow too large are left out.
+/// Returns a decoder that has read everything before the pixels; oversized metadata is skipped.
 pub(crate) fn decoder(stored: &Stored, format: ImageFormat) -> ImageResult<impl ImageDecoder> {
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(MAX_INFLATED);

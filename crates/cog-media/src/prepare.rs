@@ -1,4 +1,4 @@
-//! From a checked medium to the parts that a provider is sent.
+//! Converts a checked media file into the parts that a provider is sent.
 
 use cog_spec::Modality;
 use tokio::sync::Semaphore;
@@ -8,23 +8,22 @@ use crate::{
     Tool, blocking::run_blocking, normalise,
 };
 
-/// What the text of a document is sent as, a frame of a video, and sound that was taken out of another container.
+/// The types of extracted text, video frames and audio tracks.
 const TEXT: &str = "text/plain";
 const FRAME: &str = "image/jpeg";
 const SOUND: &str = "audio/wav";
 
-/// Of how many pixels at once the process makes something else, in millions: those of the largest image that there may
-/// be. What comes meanwhile waits.
+/// How many megapixels are converted concurrently in this process: one image of the maximum size. Others wait.
 const MEGAPIXELS: u32 = 64;
 static DECODING: Semaphore = Semaphore::const_new(MEGAPIXELS as usize);
 
-/// MediaSink of a medium what a provider takes. Images are normalised, a document that the provider does not read becomes
-/// its text, a video frames and sound, sound of other types WAV, and what is taken goes as it is.
+/// Converts a media file into what a provider supports. Images are normalised; a document becomes text, a video frames
+/// and audio, and other audio WAV. Supported types are sent unchanged.
 ///
-/// Decoding is left to threads that may wait, documents to the tool.
+/// Images are decoded on threads that may block, other files in the tool's process.
 ///
 /// # Errors
-/// As [`normalise`]; [`MediaError::NotTaken`] (E4011) where nothing can be made of it, such as of a document without text.
+/// As [`normalise`]; [`MediaError::NotTaken`] (E4011) if it cannot be converted, such as a document without text.
 pub async fn prepare(
     media: &Media,
     takes: &MediaCapabilities,
@@ -35,7 +34,7 @@ pub async fn prepare(
         let (image, by_address) = (media.clone(), takes.by_address);
         let (takes, rules) = (takes.clone(), rules.clone());
         let place = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
-        // The place is taken for as long as the work goes on, also where nobody waits for it any more.
+        // The permit is held until the work ends, even if the future is dropped.
         let work = move || {
             let normalised = normalise(&image, &takes, &rules);
             drop(place);
@@ -58,7 +57,7 @@ pub async fn prepare(
     }
 }
 
-/// The places of an image.
+/// Returns the permits that an image needs.
 fn megapixels(media: &Media) -> u32 {
     let facts = media.facts();
     let pixels = u64::from(facts.width.unwrap_or(0)) * u64::from(facts.height.unwrap_or(0));
@@ -69,7 +68,7 @@ fn not_taken_of(media: &Media) -> MediaError {
     MediaError::NotTaken { media_type: media.media_type() }
 }
 
-/// Frames of a video in their order, then what is heard in it.
+/// Returns the frames of a video in order, then its audio track.
 async fn frames_of(
     media: &Media,
     takes: &MediaCapabilities,
@@ -94,7 +93,7 @@ async fn frames_of(
     Ok(parts)
 }
 
-/// What is heard in a medium, for a provider that takes sound.
+/// Returns the audio track for a provider that supports WAV.
 async fn sound_of(
     media: &Media,
     takes: &MediaCapabilities,
@@ -106,7 +105,7 @@ async fn sound_of(
     Ok(tool.sound(media).await?.map(|sound| made(SOUND, sound)))
 }
 
-/// Something that was made another type.
+/// Returns converted content.
 fn made(media_type: &'static str, stored: Stored) -> Prepared {
     Prepared {
         media_type,
@@ -118,7 +117,7 @@ fn made(media_type: &'static str, stored: Stored) -> Prepared {
     }
 }
 
-/// The text of a document, under marks of its pages.
+/// Returns the text of a document with page marks.
 async fn text_of(media: &Media, tool: &Tool) -> Result<Prepared, MediaError> {
     let pages = tool.text(media.bytes()).await?;
     if pages.iter().all(|page| page.text.is_empty()) {
@@ -132,7 +131,7 @@ async fn text_of(media: &Media, tool: &Tool) -> Result<Prepared, MediaError> {
     run_blocking(work).await
 }
 
-/// Which pages a model will not see, because they are images.
+/// Returns a warning about the pages without text.
 fn without_text(pages: &[PageText]) -> Option<String> {
     let empty = pages.iter().filter(|page| page.text.is_empty());
     let numbers: Vec<String> = empty.map(|page| page.number.to_string()).collect();
@@ -156,7 +155,7 @@ mod tests {
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
-    /// By which address a provider that fetches images of these types gets this one.
+    /// Returns the URL that is sent for this source to a provider that fetches images.
     async fn address(source: &str, takes: &[&'static str]) -> Option<String> {
         let source = Value::parse(source).unwrap();
         let source = MediaSource::read(&source, source.node()).unwrap();
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_what_needs_no_change_goes_by_its_address() {
+    async fn only_unchanged_images_are_sent_by_url() {
         let source = |more: &str| format!(r#"{{"type": "url", "url": "https://example.com/a.gif"{more}}}"#);
         let both = ["image/gif", "image/png"];
         assert_eq!(address(&source(""), &both).await.as_deref(), Some("https://example.com/a.gif"));
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_image_waits_where_as_many_pixels_as_may_be_are_worked_on() {
+    async fn image_waits_while_too_many_pixels_are_converted() {
         let rules = MediaRules::default();
         let stored = decode_base64(PIXEL, Store::within(100)).unwrap();
         let media = check(stored, &Expected::default(), &rules, None).await.unwrap();

@@ -1,22 +1,22 @@
-//! What a run tells of its media: `meta.media_processed` and `meta.media_validation` (SPEC 6.2, docs/spec/media.md).
+//! Reports the media of a run: `meta.media_processed` and `meta.media_validation` (SPEC 6.2, docs/spec/media.md).
 
 use cog_json::{Path, ToJson, Value, Writer};
 use cog_spec::Modality;
 
 use crate::{Media, Prepared};
 
-/// A medium of an input, and what the provider was sent of it.
+/// A media file of an input, and what was sent of it.
 #[derive(Debug, Clone)]
 pub struct Processed {
-    /// Where it stands, from `input`.
+    /// Its path, from `input`.
     pub path: Path,
-    /// What was checked.
+    /// The checked file.
     pub media: Media,
-    /// What was sent.
+    /// The parts that were sent.
     pub sent: Vec<Prepared>,
 }
 
-/// `meta.media_processed`: what each medium is, and what was sent of it.
+/// Returns `meta.media_processed`: each media file and what was sent of it.
 pub fn media_processed(all: &[Processed]) -> Value {
     told(all, |processed, w| {
         w.optional("source", &processed.media.source());
@@ -25,7 +25,7 @@ pub fn media_processed(all: &[Processed]) -> Value {
     })
 }
 
-/// `meta.media_validation`: what each medium was checked for; all have passed, else no provider was asked.
+/// Returns `meta.media_validation`: the checks of each media file, all of which have passed.
 pub fn media_validation(all: &[Processed]) -> Value {
     told(all, |processed, w| {
         w.field("valid", &true);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_checked_and_sent_is_told() {
+    fn reports_checks_and_sent_parts() {
         let all = [processed(&Expected::default())];
         let told = media_processed(&all);
         assert_eq!(told.pointer("/0/media_type").unwrap().as_str(), Some("image/gif"));
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_misleads_is_a_warning() {
+    async fn misleading_file_name_is_a_warning() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a.png");
         let pixel = base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap();

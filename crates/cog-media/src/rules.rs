@@ -3,28 +3,28 @@ use cog_spec::{Manifest, MediaConstraints, Modality};
 /// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
 
-/// What a medium is held to: the limits of SPEC 4.1.1 and docs/spec/media.md, with those of a manifest.
+/// The limits for media files: SPEC 4.1.1 and docs/spec/media.md, tightened by a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MediaRules {
-    /// The kinds that are taken.
+    /// The allowed kinds.
     pub kinds: Vec<Modality>,
-    /// The longest side of an image, in pixels; of a frame of video 3840×2160 holds besides.
+    /// The maximum side of an image, in pixels; video frames are also limited to 3840×2160.
     pub max_dimension: u32,
-    /// The shortest side of an image, where there is to be one.
+    /// The minimum side of an image.
     pub min_dimension: Option<u32>,
-    /// The most pixels of an image.
+    /// The maximum pixels of an image.
     pub max_pixels: u64,
-    /// The most bytes of any medium, below the limit of its kind.
+    /// The maximum bytes of any file, below the limit of its kind.
     pub max_bytes: Option<u64>,
-    /// The longest sound or video in milliseconds, below the limit of its kind.
+    /// The maximum duration in milliseconds, below the limit of its kind.
     pub max_duration_ms: Option<u64>,
-    /// The most pages of a document.
+    /// The maximum pages of a document.
     pub max_pages: u32,
-    /// The most media of one input.
+    /// The maximum media files of one input.
     pub max_items: u32,
-    /// Whether metadata are stripped.
+    /// Whether metadata is removed.
     pub strip_metadata: bool,
-    /// What is held to them was made by a model: it has the types of SPEC 4.1.2, not those of 4.1.1.
+    /// Whether the rules apply to generated media, with the types of SPEC 4.1.2 instead of 4.1.1.
     pub are_of_output: bool,
 }
 
@@ -46,7 +46,7 @@ impl Default for MediaRules {
 }
 
 impl MediaRules {
-    /// The rules of a module: what its manifest takes, and its limits where they are tighter.
+    /// Returns the rules for the input of a module: the kinds of its manifest, and its limits if they are tighter.
     pub fn of(manifest: &Manifest) -> Self {
         let MediaConstraints {
             max_size_mb,
@@ -71,13 +71,13 @@ impl MediaRules {
         }
     }
 
-    /// The rules for what a module makes: the types of SPEC 4.1.2 of the kinds in `modalities.output`, and the limits
-    /// that hold for its input.
+    /// Returns the rules for generated media: the types of SPEC 4.1.2 for the kinds in `modalities.output`, and the
+    /// limits of the input.
     pub fn of_output(manifest: &Manifest) -> Self {
         Self { kinds: manifest.modalities.output.clone(), are_of_output: true, ..Self::of(manifest) }
     }
 
-    /// The most bytes of a medium of this kind; exactly so many pass (ruling R60).
+    /// Returns the maximum bytes of a file of this kind; a file of exactly this size passes (ruling R60).
     pub fn bytes_of(&self, kind: Modality) -> u64 {
         let limit = match kind {
             Modality::Image => 20 * MB,
@@ -89,18 +89,18 @@ impl MediaRules {
         self.max_bytes.map_or(limit, |own| own.min(limit))
     }
 
-    /// The most bytes of a medium whose kind is not known yet.
+    /// Returns the maximum bytes of a file of unknown kind.
     pub fn bytes_of_any(&self) -> u64 {
         self.kinds.iter().map(|kind| self.bytes_of(*kind)).max().unwrap_or(0)
     }
 
-    /// The longest that a medium of this kind may take, in milliseconds.
+    /// Returns the maximum duration of a file of this kind, in milliseconds.
     pub fn duration_of(&self, kind: Modality) -> u64 {
         let limit = if kind == Modality::Audio { 10 * 60_000 } else { 5 * 60_000 };
         self.max_duration_ms.map_or(limit, |own| own.min(limit))
     }
 
-    /// The types that are taken.
+    /// Returns the supported types.
     pub fn media_types(&self) -> Vec<&'static str> {
         let types =
             |kind: &Modality| if self.are_of_output { kind.output_types() } else { kind.media_types() };
@@ -108,7 +108,7 @@ impl MediaRules {
     }
 }
 
-/// A limit that a manifest gives as a number, whole.
+/// Returns a limit of a manifest as an integer.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_tightens_limits_and_never_loosens_them() {
+    fn manifest_tightens_limits_and_never_loosens_them() {
         let tight = rules(MediaConstraints {
             max_size_mb: Some(0.5),
             max_dimension: Some(100),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_kinds_of_the_manifest_are_taken() {
+    fn only_the_kinds_of_the_manifest_are_supported() {
         let rules = rules(MediaConstraints::default());
         assert_eq!(rules.media_types(), Modality::Image.media_types());
         assert_eq!(rules.bytes_of_any(), 20 * MB);

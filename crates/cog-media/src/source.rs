@@ -4,61 +4,61 @@ use cog_json::{Node, Value};
 
 use crate::{Checksum, MediaError, MediaRules};
 
-/// Where a medium comes from, and what was said of it (SPEC 4.2, docs/spec/media.md).
+/// The source of a media file, and what the caller declared about it (SPEC 4.2, docs/spec/media.md).
 #[derive(Debug, Clone)]
 pub struct MediaSource {
-    /// Where its bytes are.
+    /// The location of its bytes.
     pub place: Place,
-    /// Its type, where the caller says; the content must be it (ruling R61).
+    /// The declared type; the content must match (ruling R61).
     pub media_type: Option<String>,
-    /// What its bytes must hash to.
+    /// The expected checksum.
     pub checksum: Option<Checksum>,
-    /// How closely a model is to look at an image.
+    /// The requested level of detail of an image.
     pub detail: Option<Detail>,
-    /// By how much an image is turned before a model sees it.
+    /// The rotation to apply to an image.
     pub rotation: Rotation,
 }
 
-/// Where the bytes of a medium are.
+/// The location of a media file's bytes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Place {
-    /// At an address (SPEC 4.2.1).
+    /// A URL (SPEC 4.2.1).
     Url(String),
-    /// In the input itself, as base64 (SPEC 4.2.2): a string, which shares the input's memory.
+    /// Base64 in the input (SPEC 4.2.2): a string that shares the input's memory.
     Base64(Value),
-    /// In a file, absolute or relative to the module's directory (SPEC 4.2.3).
+    /// A file, absolute or relative to the module's directory (SPEC 4.2.3).
     File(PathBuf),
-    /// In an upload that was made before (docs/spec/media.md).
+    /// A previous upload (docs/spec/media.md).
     Upload(String),
 }
 
-/// How closely a model is to look at an image; vendors charge by it.
+/// The level of detail at which a model reads an image; providers charge by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Detail {
-    /// As the vendor decides.
+    /// The provider decides.
     Auto,
-    /// At a glance, for few tokens.
+    /// Low detail, few tokens.
     Low,
-    /// Closely.
+    /// High detail.
     High,
 }
 
-/// A turn clockwise, in degrees: 0, 90, 180 or 270.
+/// A clockwise rotation in degrees: 0, 90, 180 or 270.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rotation(u16);
 
 impl MediaSource {
-    /// A source of which nothing else is said.
+    /// Creates a source without further declarations.
     pub fn new(place: Place) -> Self {
         Self { place, media_type: None, checksum: None, detail: None, rotation: Rotation::default() }
     }
 
-    /// Reads the source that stands at a node of the input.
+    /// Reads the source at a node of the input.
     ///
     /// # Errors
-    /// [`MediaError::NoSource`] where it has not the shape of one.
+    /// [`MediaError::NoSource`] if it is not a valid source.
     pub fn read(input: &Value, node: Node<'_>) -> Result<Self, MediaError> {
         let place = place(input, node)?;
         let media_type = match node.get("media_type") {
@@ -77,7 +77,7 @@ impl MediaSource {
 }
 
 impl MediaSource {
-    /// Whether it is said to be something that the rules take, as far as something is said; nothing is opened.
+    /// Checks the declared type against the rules; nothing is opened.
     ///
     /// # Errors
     /// [`MediaError::Unsupported`].
@@ -93,7 +93,7 @@ impl MediaSource {
 }
 
 impl Place {
-    /// The `type` of such a source.
+    /// Returns the `type` of such a source.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Url(_) => "url",
@@ -121,7 +121,7 @@ fn place(input: &Value, node: Node<'_>) -> Result<Place, MediaError> {
 }
 
 impl Detail {
-    /// The word that vendors use.
+    /// Returns the value that providers use.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -141,7 +141,7 @@ impl Detail {
 }
 
 impl Rotation {
-    /// How many degrees, clockwise.
+    /// Returns the rotation in degrees, clockwise.
     pub fn degrees(self) -> u16 {
         self.0
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_source_is_read() {
+    fn reads_each_kind_of_source() {
         for (text, kind) in [
             (r#"{"type":"url","url":"https://x.test/a.png"}"#, "url"),
             (r#"{"type":"base64","media_type":"image/png","data":"QQ=="}"#, "base64"),
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_medium_comes_with_it() {
+    fn reads_optional_members() {
         let source = read(
             r#"{"type":"file","path":"a.png","detail":"low","rotation":90,
                 "checksum":{"algorithm":"crc32","value":"0000ABCD"}}"#,
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_the_shape_of_a_source_is_refused() {
+    fn rejects_invalid_sources() {
         for text in [
             r#""a.png""#,
             r#"{"type":"ftp"}"#,

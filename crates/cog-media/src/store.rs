@@ -1,4 +1,4 @@
-//! Bytes on their way in: counted, hashed, in memory as long as they are few.
+//! Stores bytes while they arrive: counted, hashed, in memory up to a limit.
 
 use std::{
     fs::File,
@@ -11,13 +11,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{MediaError, kind::HEAD};
 
-/// What is larger than this goes to disk.
+/// Larger content is stored on disk.
 const IN_MEMORY: usize = 1 << 20;
 
-/// MediaCapabilities bytes as they come, up to a limit.
+/// Receives bytes up to a limit.
 ///
-/// Up to 1 MiB stands in memory; more goes to a temporary file without a name, which is gone with the last [`Stored`]
-/// that holds it, even where the program is killed.
+/// Up to 1 MiB is stored in memory, more in an unnamed temporary file. The file is removed with the last [`Stored`]
+/// that refers to it, even if the program is killed.
 pub struct Store {
     limit: u64,
     in_memory: usize,
@@ -27,7 +27,7 @@ pub struct Store {
     file: Option<File>,
 }
 
-/// Bytes that have all come. Clones share them.
+/// Complete content. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Stored {
     place: Place,
@@ -38,29 +38,29 @@ pub struct Stored {
 #[derive(Debug, Clone)]
 enum Place {
     Memory(Bytes),
-    /// The beginning, and all of it on disk.
+    /// The first bytes, and the complete content on disk.
     Disk(Bytes, Arc<File>),
 }
 
 impl Store {
-    /// A store that refuses more than so many bytes while they are read (SPEC 11.1).
+    /// Creates a store that refuses more than this many bytes while they arrive (SPEC 11.1).
     pub fn within(limit: u64) -> Self {
         Self { hash: Some(Sha256::new()), ..Self::unhashed(limit) }
     }
 
-    /// The same for bytes that are made here, which nobody asks for their hash.
+    /// Creates a store without a hash, for generated content.
     pub(crate) fn unhashed(limit: u64) -> Self {
         Self { limit, in_memory: IN_MEMORY, length: 0, hash: None, head: Vec::new(), file: None }
     }
 
-    /// The same with so many bytes at most in memory, for who keeps many; the beginning, which tells the type, always
-    /// stands there.
+    /// Sets the maximum bytes in memory, for callers that store many. The first bytes, which decide the type, are
+    /// always in memory.
     #[must_use]
     pub fn in_memory(self, most: usize) -> Self {
         Self { in_memory: most.max(HEAD), ..self }
     }
 
-    /// Refuses at once what is said to be too large, before any of it is taken.
+    /// Refuses a declared length over the limit before any bytes arrive.
     ///
     /// # Errors
     /// [`MediaError::TooLarge`].
@@ -68,10 +68,10 @@ impl Store {
         if length > self.limit { Err(MediaError::TooLarge { limit: self.limit }) } else { Ok(()) }
     }
 
-    /// MediaCapabilities the next bytes.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// [`MediaError::TooLarge`] at the first byte past the limit; a disk that takes no more.
+    /// [`MediaError::TooLarge`] at the first byte over the limit; an error if the disk is full.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), MediaError> {
         self.length = self.length.saturating_add(bytes.len() as u64);
         if self.length > self.limit {
@@ -96,10 +96,10 @@ impl Store {
         Ok(())
     }
 
-    /// MediaCapabilities all that a reader gives.
+    /// Appends everything from a reader.
     ///
     /// # Errors
-    /// As [`Store::push`]; a reader that fails.
+    /// As [`Store::push`], and errors of the reader.
     pub fn push_all(&mut self, mut reader: impl Read) -> Result<(), MediaError> {
         let mut block = vec![0; 64 * 1024];
         loop {
@@ -111,7 +111,7 @@ impl Store {
         }
     }
 
-    /// All bytes have come.
+    /// Returns the complete content.
     pub fn finish(self) -> Stored {
         let head = Bytes::from(self.head);
         let place = match self.file {
@@ -123,38 +123,38 @@ impl Store {
 }
 
 impl Stored {
-    /// How many bytes.
+    /// Returns the number of bytes.
     pub fn len(&self) -> u64 {
         self.length
     }
 
-    /// Whether there are none.
+    /// Returns whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// The SHA-256 of all bytes, where they came from outside.
+    /// Returns the SHA-256 of received content.
     pub fn sha256(&self) -> Option<&[u8; 32]> {
         self.sha256.as_ref()
     }
 
-    /// Whether all bytes are in memory.
+    /// Returns whether all bytes are in memory.
     pub(crate) fn is_in_memory(&self) -> bool {
         matches!(self.place, Place::Memory(_))
     }
 
-    /// The first bytes, which tell the type.
+    /// Returns the first bytes, which decide the type.
     pub fn head(&self) -> &[u8] {
         let (Place::Memory(head) | Place::Disk(head, _)) = &self.place;
         head.get(..HEAD).unwrap_or(head)
     }
 
-    /// The bytes as an open file without a name, for another process; what stands in memory is written to one.
+    /// Returns the content as an open unnamed file for another process; content in memory is written to one.
     ///
-    /// The place in it is shared by all handles: read it from places of your own.
+    /// All handles share one file position: read at explicit offsets.
     ///
     /// # Errors
-    /// A disk that takes no more, or a process that may open no more.
+    /// If the disk is full or too many files are open.
     pub(crate) fn handle(&self) -> std::io::Result<File> {
         let mut file = match &self.place {
             Place::Memory(bytes) => {
@@ -168,10 +168,10 @@ impl Stored {
         Ok(file)
     }
 
-    /// The same with no more than the beginning in memory. Waits for the disk.
+    /// Returns the content with only its first bytes in memory. Blocks on the disk.
     ///
     /// # Errors
-    /// A disk that takes no more.
+    /// If the disk is full.
     pub(crate) fn on_disk(&self) -> std::io::Result<Self> {
         let place = match &self.place {
             Place::Memory(bytes) if bytes.len() > HEAD => {
@@ -182,13 +182,13 @@ impl Stored {
         Ok(Self { place, ..self.clone() })
     }
 
-    /// Reads the bytes from their beginning. Readers do not disturb each other.
+    /// Returns a reader from the start. Readers are independent of each other.
     pub fn reader(&self) -> impl Read + std::io::Seek + use<> {
         Reader { stored: self.clone(), at: 0 }
     }
 }
 
-/// A place in stored bytes.
+/// A reader of stored content.
 struct Reader {
     stored: Stored,
     at: u64,
@@ -215,7 +215,7 @@ impl std::io::Seek for Reader {
     }
 }
 
-/// Where a reader that is at a place of so many bytes goes.
+/// Returns the position after a seek in content of this length.
 pub(crate) fn sought(at: u64, length: u64, to: SeekFrom) -> std::io::Result<u64> {
     let (base, offset) = match to {
         SeekFrom::Start(at) => (at, 0),
@@ -225,7 +225,7 @@ pub(crate) fn sought(at: u64, length: u64, to: SeekFrom) -> std::io::Result<u64>
     base.checked_add_signed(offset).ok_or_else(|| std::io::ErrorKind::InvalidInput.into())
 }
 
-/// Reads where no other reader's place is moved.
+/// Reads at an offset without moving the shared file position.
 #[cfg(unix)]
 pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> std::io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, into, at)
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn few_bytes_and_many_come_back_as_they_were() {
+    fn content_of_any_size_round_trips() {
         for length in [0, 1, HEAD, IN_MEMORY, IN_MEMORY + 1, 3 * IN_MEMORY + 7] {
             let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let stored = stored(&bytes);
@@ -265,13 +265,13 @@ mod tests {
     }
 
     #[test]
-    fn many_bytes_do_not_stand_in_memory() {
+    fn large_content_is_not_in_memory() {
         let stored = stored(&vec![7; 3 * IN_MEMORY]);
         assert!(matches!(&stored.place, Place::Disk(head, _) if head.len() <= HEAD));
     }
 
     #[test]
-    fn the_beginning_is_kept_in_whatever_pieces_it_comes() {
+    fn first_bytes_are_kept_for_any_chunking() {
         let bytes: Vec<u8> = (0..IN_MEMORY + 9).map(|at| u8::try_from(at % 251).unwrap()).collect();
         for (first, in_memory) in
             [(0, 0), (1, 0), (HEAD - 1, 0), (0, IN_MEMORY), (HEAD, IN_MEMORY), (IN_MEMORY, IN_MEMORY)]
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn few_bytes_can_be_had_on_disk_too() {
+    fn small_content_can_be_moved_to_disk() {
         for length in [0, HEAD, HEAD + 1, 3 * IN_MEMORY] {
             let bytes = vec![7; length];
             let kept = stored(&bytes).on_disk().unwrap();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_do_not_move_each_other() {
+    fn readers_are_independent() {
         for length in [10_usize, 2 * IN_MEMORY] {
             let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let stored = stored(&bytes);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_is_kept_to_the_byte_while_reading() {
+    fn limit_is_exact_to_the_byte() {
         let mut store = Store::within(10);
         store.push(&[0; 10]).unwrap();
         assert!(matches!(store.push(&[0]), Err(MediaError::TooLarge { limit: 10 })));

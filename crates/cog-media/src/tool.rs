@@ -1,8 +1,8 @@
-//! Documents, sound and video are read in a process of their own (DESIGN.md decision 8).
+//! Reads documents, audio and video in a separate process.
 //!
-//! [`Tool`] starts it, hands it the bytes as an open file, and takes JSON or media from its standard output, all of it
-//! bounded; [`internal_media`] is what runs in it. Containers and PDF are read there by Rust alone; frames and sound
-//! tracks are taken by ffmpeg, which gets no address, no name and no file but the one it is to read.
+//! [`Tool`] starts it, passes the content as an open file, and reads JSON or media from its standard output, within
+//! limits. [`internal_media`] runs in that process. Containers and PDF are read there by Rust code only. Frames and
+//! audio tracks are extracted by ffmpeg, which gets no URL, no name and no file except the one to read.
 
 mod child;
 #[cfg(feature = "decode")]
@@ -40,17 +40,16 @@ pub use self::{
     page::PageText,
 };
 
-/// How many processes one tool keeps at a time; more wait for their turn.
+/// The maximum number of concurrent processes; more wait.
 const AT_ONCE: usize = 4;
 
-/// The most bytes of what was read, as JSON.
+/// The maximum bytes of JSON output.
 const MAX_JSON: u64 = 32 << 20;
 
-/// Starts the processes that read documents, sound and video.
+/// Starts the processes that read documents, audio and video.
 ///
-/// The program is this program's own binary, or any that calls [`internal_media`] where its first argument is
-/// `internal-media`. It is started with an empty environment and killed where it takes too long, and where the future
-/// that waits for it is dropped.
+/// The program is this binary, or any program that calls [`internal_media`] if its first argument is `internal-media`.
+/// It starts with an empty environment. It is killed after a timeout, and if the future is dropped.
 #[derive(Debug)]
 pub struct Tool {
     program: PathBuf,
@@ -59,26 +58,26 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// A tool that runs this program as its reader, and has no ffmpeg.
+    /// Creates a tool with this program as reader and without ffmpeg.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), ffmpeg: None, places: Semaphore::new(AT_ONCE) }
     }
 
-    /// The same with this ffmpeg, where there is one.
+    /// Sets the path of ffmpeg.
     #[must_use]
     pub fn with_ffmpeg(self, ffmpeg: Option<PathBuf>) -> Self {
         Self { ffmpeg, ..self }
     }
 
-    /// The ffmpeg that takes frames and sound tracks.
+    /// Returns the path of ffmpeg.
     pub fn ffmpeg(&self) -> Option<&Path> {
         self.ffmpeg.as_deref()
     }
 
-    /// What a container or document says of itself: duration, sides, tracks, pages.
+    /// Returns what a container or document declares: duration, dimensions, tracks, pages.
     ///
     /// # Errors
-    /// [`MediaError::Damaged`] where it cannot be read, within the time and memory that it may take.
+    /// [`MediaError::Damaged`] if it cannot be read within its limits of time and memory.
     pub async fn probe(&self, stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
         match self.read(stored, media_type, &["probe", media_type]).await? {
             Report::Facts(facts) => Ok(facts),
@@ -86,7 +85,7 @@ impl Tool {
         }
     }
 
-    /// The text of a PDF, page by page.
+    /// Returns the text of a PDF, page by page.
     ///
     /// # Errors
     /// As [`Tool::probe`].
@@ -121,7 +120,7 @@ impl Tool {
     }
 }
 
-/// What a process that gave nothing says of the medium, in words of our own.
+/// Returns the error for a process that failed, without repeating its output.
 fn failed(failure: Failure, media_type: &'static str) -> MediaError {
     let damaged = |what| MediaError::Damaged { media_type, what };
     match failure {

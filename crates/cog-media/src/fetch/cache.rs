@@ -1,7 +1,7 @@
-//! What was fetched, for the next time: a run that is tried again does not fetch again (SPEC 4.2.1).
+//! Caches fetched responses, so that a retried run does not fetch again (SPEC 4.2.1).
 //!
-//! Kept as [`Stored`] is: what is large lies on disk, in files without names, gone with the process. Only what the server
-//! lets be kept is, and only as long as it says, or as a validator proves that it is still the same.
+//! Bodies are stored like [`Stored`]: large ones on disk in unnamed files that vanish with the process. Only cacheable
+//! responses are stored, for as long as the server allows or a validator confirms them.
 
 use std::{
     collections::VecDeque,
@@ -19,19 +19,19 @@ use reqwest::{
 
 use super::Fetched;
 
-/// The most answers that are kept, however small: what stands in memory stays below 64 MiB.
+/// The maximum number of responses, whatever their size: together they use less than 64 MiB of memory.
 const MAX: usize = 64;
 
-/// The longest that is believed without asking again.
+/// The maximum time that a response is used without revalidation.
 const MAX_LEN: Duration = Duration::from_secs(3600);
 
-/// Answers by their URL, the longest unused first.
+/// Responses by URL, least recently used first.
 pub(super) struct Cache {
     bytes: u64,
     kept: Mutex<VecDeque<(Url, Known)>>,
 }
 
-/// An answer that is known.
+/// A cached response.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     pub(super) fetched: Fetched,
@@ -40,24 +40,24 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The answer, where the server need not be asked.
+    /// Returns the response if it needs no revalidation.
     pub(super) fn fresh(&self) -> Option<Fetched> {
         (Instant::now() < self.until).then(|| self.fetched.clone())
     }
 
-    /// The header that asks whether it is still the same.
+    /// Returns the header for a conditional request.
     pub(super) fn condition(&self) -> Option<(HeaderName, HeaderValue)> {
         self.condition.clone()
     }
 }
 
 impl Cache {
-    /// A cache of so many bytes.
+    /// Creates a cache of at most this many bytes.
     pub(super) fn within(bytes: usize) -> Self {
         Self { bytes: bytes as u64, kept: Mutex::default() }
     }
 
-    /// What is known of a URL.
+    /// Returns the cached response of a URL.
     pub(super) fn get(&self, url: &Url) -> Option<Known> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let at = kept.iter().position(|(own, _)| own == url)?;
@@ -67,7 +67,7 @@ impl Cache {
         Some(known)
     }
 
-    /// Keeps an answer, where its headers let it be kept and it fits.
+    /// Stores a response if its headers allow it and it fits.
     pub(super) fn keep(&self, url: &Url, headers: &HeaderMap, fetched: &Fetched) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|(own, _)| own != url);
@@ -76,7 +76,7 @@ impl Cache {
             return;
         }
         let mut fetched = fetched.clone();
-        // The same content under another URL is kept once.
+        // The same content under another URL is stored once.
         if let Some((_, same)) = kept.iter().find(|(_, known)| is_same(&known.fetched, &fetched)) {
             fetched.stored = same.fetched.stored.clone();
         }
@@ -93,9 +93,9 @@ fn is_same(one: &Fetched, other: &Fetched) -> bool {
     one.stored.sha256() == other.stored.sha256()
 }
 
-/// How long an answer holds, and how to ask whether it still does; none where it may not be kept or neither is known.
+/// Returns how long a response is fresh and its validator; none if it must not be stored or has neither.
 fn keepable(headers: &HeaderMap) -> Option<(Duration, Option<(HeaderName, HeaderValue)>)> {
-    // The next request has the same headers; only `*` says that its answer may differ all the same.
+    // All requests send the same headers, so only `*` means that the next response may differ.
     let varies = headers.get_all(VARY).iter().any(|value| value == "*");
     let rules = directives(headers);
     let has = |name: &str| rules.iter().any(|rule| rule == name);

@@ -1,4 +1,4 @@
-//! The HTTP client for addresses that come from inputs or models.
+//! The HTTP client for URLs that come from inputs or models.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use super::{
     resolve::{BoxError, Guarded, Resolver},
 };
 
-/// One client for each port, because what an operator allows may hold for one port alone.
+/// HTTP clients by port, because an allow rule may apply to one port only.
 pub(super) struct Clients {
     guard: UrlGuard,
     connect: Duration,
@@ -30,7 +30,7 @@ impl Clients {
         Self { guard, connect, resolver: Arc::new(resolver), proxy: None, built: Mutex::default() }
     }
 
-    /// The client for a target, built when it is first needed: loading certificates takes long.
+    /// Returns the client for a target. Clients are built on first use, because loading certificates is slow.
     pub(super) fn of(&self, target: &Target) -> Result<Client, String> {
         let is_plain = target.url().scheme() == "http";
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +42,7 @@ impl Clients {
         Ok(client)
     }
 
-    /// Judges the addresses of a target where a proxy, and not a client's own resolver, is to find them.
+    /// Judges the IP addresses of a target that a proxy will resolve.
     pub(super) async fn check(&self, target: &Target) -> Result<(), BoxError> {
         match (&self.proxy, target.name()) {
             (Some(_), Some(name)) => self.guarded(target.port()).admitted(name).await.map(drop),
@@ -77,12 +77,12 @@ impl Clients {
     }
 }
 
-/// The guard's own word, where it was the guard that stopped a request.
+/// Returns the guard's refusal if the guard stopped the request.
 pub(super) fn refusal(error: &(dyn Error + 'static)) -> Option<Refusal> {
     causes(error).find_map(|cause| cause.downcast_ref::<Refusal>()).cloned()
 }
 
-/// What went wrong: the last cause says it.
+/// Returns the message of the root cause.
 pub(super) fn told(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(String::new, ToString::to_string)
 }

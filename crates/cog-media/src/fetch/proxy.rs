@@ -2,14 +2,14 @@ use std::{fmt, str::FromStr};
 
 use url::Url;
 
-/// A proxy that the operator names, because nothing else gets out of a network: `http://HOST:PORT`.
+/// A proxy set by the operator: `http://HOST:PORT`.
 ///
-/// Names are still resolved and judged here, but it is the proxy that dials, and it may find other addresses.
-/// Displayed without credentials.
+/// Host names are still resolved and judged here, but the proxy connects and may resolve them differently. Displayed
+/// without credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proxy(Url);
 
-/// A text that names no proxy.
+/// Text that is not a valid proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid proxy: use http://HOST:PORT")]
 pub struct ProxyError;

@@ -12,16 +12,16 @@ use crate::UrlGuard;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// The addresses of a name, to come.
+/// A future with the IP addresses of a host name.
 pub type Addresses = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
-/// Who tells the addresses of a name.
+/// Resolves host names.
 pub trait Resolver: Send + Sync {
-    /// All addresses of a name.
+    /// Returns all IP addresses of a host name.
     fn resolve(&self, name: &str) -> Addresses;
 }
 
-/// Asks as every program of this machine does.
+/// Uses the resolver of the operating system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemResolver;
 
@@ -32,7 +32,7 @@ impl Resolver for SystemResolver {
     }
 }
 
-/// The resolver of a client for one port: it gives only what the guard admits, or nothing at all.
+/// The resolver of the client for one port. It returns an error unless the guard admits every IP address.
 pub(super) struct Guarded {
     pub(super) guard: UrlGuard,
     pub(super) port: u16,
@@ -40,7 +40,7 @@ pub(super) struct Guarded {
 }
 
 impl Guarded {
-    /// The addresses of a name, where the guard admits every one of them: a name that is honest has none that it does not.
+    /// Returns the IP addresses of a host name if the guard admits all of them.
     pub(super) fn admitted(&self, name: &str) -> BoxFuture<'static, Result<Vec<IpAddr>, BoxError>> {
         let (guard, port, name) = (self.guard.clone(), self.port, name.to_owned());
         let found = self.resolver.resolve(&name);

@@ -12,7 +12,7 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-/// A root `in` with a file, a directory of secrets `out` beside it.
+/// Returns a root `in` with a file, and a directory of secrets `out` next to it.
 fn world() -> TempDir {
     let world = tempdir().unwrap();
     for (directory, text) in [("in/deep", "image"), ("out", "secret")] {
@@ -35,7 +35,7 @@ fn code(guard: &FileGuard, path: &Path) -> String {
 }
 
 #[test]
-fn files_under_a_root_are_read_and_no_others() {
+fn reads_files_under_a_root_only() {
     let world = world();
     let guard = FileGuard::new([world.path().join("in")]);
     assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"image");
@@ -52,7 +52,7 @@ fn files_under_a_root_are_read_and_no_others() {
 }
 
 #[test]
-fn a_root_can_be_one_file() {
+fn a_root_can_be_a_file() {
     let world = world();
     let guard = FileGuard::new([world.path().join("in/deep/a.png")]);
     assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"image");
@@ -63,7 +63,7 @@ fn a_root_can_be_one_file() {
 }
 
 #[test]
-fn links_are_followed_within_the_roots_and_not_out_of_them() {
+fn follows_links_inside_the_roots_only() {
     let world = world();
     let inside = world.path().join("in");
     symlink("deep", inside.join("directory")).unwrap();
@@ -80,7 +80,7 @@ fn links_are_followed_within_the_roots_and_not_out_of_them() {
 }
 
 #[test]
-fn pipes_sockets_and_devices_are_refused_without_waiting() {
+fn refuses_pipes_sockets_and_devices_without_blocking() {
     let world = world();
     let inside = world.path().join("in");
     mkfifoat(CWD, inside.join("pipe"), Mode::RWXU).unwrap();
@@ -95,7 +95,7 @@ fn pipes_sockets_and_devices_are_refused_without_waiting() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_the_kernel_shows_is_refused_whatever_the_roots_are() {
+fn refuses_kernel_files_under_any_root() {
     let guard = FileGuard::new([PathBuf::from("/")]);
     for path in [
         "/proc/self/environ",
@@ -110,7 +110,7 @@ fn what_the_kernel_shows_is_refused_whatever_the_roots_are() {
 }
 
 #[test]
-fn a_file_over_the_limit_is_not_read() {
+fn does_not_read_a_file_over_the_limit() {
     let world = world();
     let path = world.path().join("in/large");
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
@@ -119,7 +119,7 @@ fn a_file_over_the_limit_is_not_read() {
 }
 
 #[test]
-fn a_directory_that_becomes_a_link_meanwhile_leads_nowhere_else() {
+fn a_directory_replaced_by_a_link_has_no_effect() {
     let world = world();
     let (inside, directory) = (world.path().join("in"), world.path().join("in/deep"));
     let guard = FileGuard::new([inside.clone()]);

@@ -1,4 +1,4 @@
-//! What a URL may look like: what two readers could read differently is refused, whoever would be asked.
+//! The form of a URL: whatever two parsers could read differently is refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,13 +6,13 @@ use url::Url;
 
 use super::{Host, Refusal};
 
-/// The longest URL, in bytes: a signed link has up to two thousand.
+/// The maximum length of a URL in bytes; signed URLs have up to 2,000.
 const MAX_LEN: usize = 8192;
 
-/// Characters that an internationalised name is split at beside the dot.
+/// Characters that separate labels of internationalised names, besides the dot.
 const OTHER_DOTS: [char; 3] = ['\u{3002}', '\u{ff0e}', '\u{ff61}'];
 
-/// Reads a URL of the web.
+/// Parses an http or https URL.
 pub(super) fn read(text: &str) -> Result<Url, Refusal> {
     plain(text)?;
     let authority = authority(text)?;
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str) -> Result<Url, Refusal> {
     Ok(url)
 }
 
-/// Refuses white space, controls and backslashes, which some readers drop or turn into slashes.
+/// Refuses white space, control characters and backslashes, which some parsers drop or turn into slashes.
 pub(super) fn plain(text: &str) -> Result<(), Refusal> {
     if text.is_empty() {
         return Err(Refusal::Form("it is empty"));
@@ -47,7 +47,7 @@ pub(super) fn plain(text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whom a URL that was read names.
+/// Returns the host of a parsed URL.
 pub(super) fn host(url: &Url) -> Result<Host, Refusal> {
     let host = url.host_str().unwrap_or_default();
     if let Some(inner) = host.strip_prefix('[') {
@@ -67,7 +67,7 @@ fn no_name() -> Refusal {
     Refusal::Form("the host is neither a name nor an IP address")
 }
 
-/// What stands between the scheme and the path.
+/// Returns the text between the scheme and the path.
 fn authority(text: &str) -> Result<&str, Refusal> {
     let (scheme, rest) = text.split_once(':').ok_or_else(|| Refusal::Scheme(String::new()))?;
     if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
@@ -76,7 +76,7 @@ fn authority(text: &str) -> Result<&str, Refusal> {
         return Err(Refusal::Scheme(if is_scheme { scheme.to_ascii_lowercase() } else { String::new() }));
     }
     let rest = rest.strip_prefix("//").ok_or(Refusal::Form("the scheme is not followed by `//`"))?;
-    // Older readers end the host at the slash alone: what stands before it may not name another.
+    // Older parsers end the host only at a slash.
     let until_slash = rest.split('/').next().unwrap_or_default();
     if until_slash.contains('@') {
         return Err(Refusal::Credentials);
@@ -87,7 +87,7 @@ fn authority(text: &str) -> Result<&str, Refusal> {
     }
 }
 
-/// The host without its port.
+/// Returns the host without its port.
 fn host_of(authority: &str) -> &str {
     match authority.find(']') {
         Some(end) => authority.get(..=end).unwrap_or(authority),
@@ -95,8 +95,8 @@ fn host_of(authority: &str) -> &str {
     }
 }
 
-/// Refuses a host that is written as one thing and read as another: numbers in other bases, letters that only look like
-/// those of the name. A name in another script stays one: its labels become `xn--…`.
+/// Refuses a host whose spelling differs from what it is parsed as: IP addresses in other bases, look-alike letters.
+/// An internationalised name is allowed: its labels become `xn--…`.
 fn same_name(written: &str, read: &str) -> Result<(), Refusal> {
     if read.starts_with('[') {
         return Ok(());

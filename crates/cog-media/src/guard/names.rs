@@ -1,6 +1,6 @@
-//! Names that lead into somebody's own network.
+//! Host names that lead into private networks.
 
-/// What stands under these is answered by one's own machine or network, never by the public one (docs/spec/media.md).
+/// Names below these resolve in private networks only (docs/spec/media.md).
 const INTERNAL: [&str; 14] = [
     "localhost",
     "local",
@@ -18,11 +18,11 @@ const INTERNAL: [&str; 14] = [
     "in-addr.arpa",
 ];
 
-/// Public names by which clouds tell a machine its secrets.
+/// Public names of cloud metadata services.
 const METADATA: [&str; 4] =
     ["metadata.goog", "metadata.tencentyun.com", "metadata.packet.net", "metadata.platformequinix.com"];
 
-/// Public services whose names stand for any address that the asker likes, or for this machine.
+/// Public DNS services whose names resolve to any IP address.
 const ANY_ADDRESS: [&str; 13] = [
     "nip.io",
     "sslip.io",
@@ -39,7 +39,7 @@ const ANY_ADDRESS: [&str; 13] = [
     "bugbounty.dod.network",
 ];
 
-/// Why a name may not be asked, if so.
+/// Returns why a host name is refused, if it is.
 pub(super) fn fault(name: &str) -> Option<&'static str> {
     if is_internal(name) {
         Some("it is the name of an internal network")
@@ -52,7 +52,7 @@ pub(super) fn fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether nobody outside of one's own network can answer for this name.
+/// Returns whether only a private network can resolve this name.
 pub(super) fn is_internal(name: &str) -> bool {
     !name.contains('.') || is_under(name, &INTERNAL)
 }

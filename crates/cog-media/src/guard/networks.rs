@@ -1,7 +1,7 @@
-//! Networks that are not public. The standard library's own table (`IpAddr::is_global`) is not stable.
+//! Networks that are not public; `IpAddr::is_global` of the standard library is unstable.
 //!
-//! Of IPv4 everything is public but what stands here; of IPv6 nothing is but 2000::/3, less what stands here. From the
-//! registries of special-purpose addresses of IANA (RFC 6890 and what has been added since).
+//! IPv4 is public except for this table. IPv6 is public in 2000::/3 only, except for this table. Source: the IANA
+//! registries of special-purpose addresses (RFC 6890 and its updates).
 
 use std::{
     fmt,
@@ -9,7 +9,7 @@ use std::{
     str::FromStr,
 };
 
-/// A network: an address, and how many of its first bits count.
+/// A network: an IP address and a prefix length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -17,7 +17,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Whether an address belongs to it.
+    /// Returns whether an IP address belongs to it.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
@@ -44,7 +44,7 @@ impl Network {
 impl FromStr for Network {
     type Err = ();
 
-    /// Reads `10.0.0.0/8`, or one address. Bits past the prefix are taken as they are.
+    /// Reads `10.0.0.0/8`, or one IP address. Bits after the prefix are ignored.
     fn from_str(text: &str) -> Result<Self, ()> {
         let (address, bits) =
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
@@ -64,7 +64,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// The network that makes an address one that is not public, and what that network is for.
+/// Returns the non-public network of an IP address and its purpose.
 pub(super) fn special(address: IpAddr) -> Option<(Network, &'static str)> {
     let found = TABLE.iter().find(|(network, _)| network.contains(address)).copied();
     let outside = || match address {
@@ -75,7 +75,7 @@ pub(super) fn special(address: IpAddr) -> Option<(Network, &'static str)> {
     found.or_else(outside)
 }
 
-/// The IPv4 address that an IPv6 address leads to, where it is made of one.
+/// Returns the IPv4 address that an IPv6 address contains.
 pub(super) fn carried(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let [_, second, third, fourth, fifth, sixth, seventh, eighth] = address.segments();
@@ -86,7 +86,7 @@ pub(super) fn carried(address: IpAddr) -> Option<Ipv4Addr> {
     } else if is_in(TEREDO) {
         Some(made_of(!seventh, !eighth))
     } else if is_in(LOCAL_NAT64) {
-        // RFC 6052 section 2.2: 16 bits before the octet that is left out, 16 after it.
+        // RFC 6052 section 2.2: 16 bits before the reserved octet, 16 after it.
         Some(made_of(fourth, (fifth << 8) | (sixth >> 8)))
     } else if is_isatap(address) || [MAPPED, TRANSLATED, COMPATIBLE, NAT64].into_iter().any(is_in) {
         Some(made_of(seventh, eighth))
@@ -95,7 +95,7 @@ pub(super) fn carried(address: IpAddr) -> Option<Ipv4Addr> {
     }
 }
 
-/// RFC 5214: the interface identifier is 0000:5efe or 0200:5efe, and then an IPv4 address.
+/// RFC 5214: the interface identifier is 0000:5efe or 0200:5efe, then an IPv4 address.
 fn is_isatap(address: Ipv6Addr) -> bool {
     let [_, _, _, _, fifth, sixth, _, _] = address.segments();
     matches!(fifth, 0 | 0x0200) && sixth == 0x5efe
@@ -105,7 +105,7 @@ const fn v4(a: u8, b: u8, c: u8, d: u8, bits: u8) -> Network {
     Network { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), bits }
 }
 
-/// By the first half of the address and its sixth part.
+/// Returns a network, given the first four, the fifth and the sixth group.
 const fn v6(first: [u16; 4], fifth: u16, sixth: u16, bits: u8) -> Network {
     let [a, b, c, d] = first;
     Network { address: IpAddr::V6(Ipv6Addr::new(a, b, c, d, fifth, sixth, 0, 0)), bits }
@@ -124,7 +124,7 @@ const TEREDO: Network = v6([0x2001, 0, 0, 0], 0, 0, 32);
 const ONE: Network = Network { address: IpAddr::V6(Ipv6Addr::LOCALHOST), bits: 128 };
 const NONE: Network = Network { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 128 };
 
-/// The narrower network first, where one is part of another.
+/// Narrower networks come first.
 const TABLE: &[(Network, &str)] = &[
     (v4(127, 0, 0, 0, 8), "this machine (loopback)"),
     (v4(10, 0, 0, 0, 8), "a private network"),

@@ -1,4 +1,4 @@
-//! What holds for every address and every text.
+//! Properties of all IP addresses and texts.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One part of an address in a base that readers of addresses take.
+/// Formats one part of an IPv4 address in a base that parsers accept.
 fn spelled(part: u32, base: u8) -> String {
     match base {
         0 => format!("{part}"),
@@ -17,7 +17,7 @@ fn spelled(part: u32, base: u8) -> String {
     }
 }
 
-/// An address as one, two, three or four numbers, each in its base.
+/// Formats an IPv4 address as one to four numbers, each in its base.
 fn odd(address: u32, parts: usize, bases: [u8; 4]) -> String {
     let [a, b, c, d] = address.to_be_bytes().map(u32::from);
     let numbers = match parts {
@@ -30,7 +30,7 @@ fn odd(address: u32, parts: usize, bases: [u8; 4]) -> String {
     spelled.join(".")
 }
 
-/// Addresses of which many are special.
+/// Generates IPv4 addresses, many of them special.
 fn address() -> impl Strategy<Value = u32> {
     prop_oneof![
         any::<u32>(),
@@ -41,7 +41,7 @@ fn address() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Texts that look like URLs, and are made of what readers disagree about.
+/// Generates URL-like texts from elements that parsers disagree about.
 fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("http://"),
@@ -131,7 +131,7 @@ proptest! {
                 Host::Address(address) => prop_assert_eq!(networks::special(address), None),
                 Host::Name(name) => {
                     prop_assert_eq!(names::fault(&name), None);
-                    // Nobody reads it as an address: its last part is no number in any base.
+                    // No parser reads it as an IP address: its last label is not a number in any base.
                     let last = name.rsplit('.').next().unwrap();
                     let is_number = match last.strip_prefix("0x") {
                         Some(digits) => digits.bytes().all(|byte| byte.is_ascii_hexdigit()),

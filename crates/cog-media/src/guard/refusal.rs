@@ -4,54 +4,54 @@ use cog_spec::Code;
 
 use super::Network;
 
-/// Why a URL may not be asked. It never repeats the URL, which may hold a token.
+/// Why a URL is refused. The message never repeats the URL, which may contain a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Readers of URLs could disagree about it, or it is none.
+    /// It is not a URL, or parsers could disagree about it.
     #[error("the URL is refused: {0}")]
     Form(&'static str),
-    /// A scheme other than http and https; empty where there is none.
+    /// The scheme is not http or https; empty if there is none.
     #[error("the URL is refused: {}", scheme(.0))]
     Scheme(String),
-    /// A user name or password, or an `@` where one could be read.
+    /// It has credentials, or an `@` that could be read as such.
     #[error("the URL is refused: credentials before the host are not allowed")]
     Credentials,
-    /// Its host is written as one thing and read as another, which is this.
+    /// The host is spelled unlike what it is parsed as, which is this.
     #[error("the URL is refused: the host is an unusual spelling of {0}")]
     Spelling(String),
-    /// A port that is not asked.
+    /// The port is not allowed.
     #[error("the URL is refused: port {0} is not allowed")]
     Port(u16),
-    /// A name that is not asked.
+    /// The host name is not allowed.
     #[error("the URL is refused: {name}: {why}")]
     Name {
-        /// The name.
+        /// The host name.
         name: String,
-        /// What it is.
+        /// The reason.
         why: &'static str,
     },
-    /// An address that is not public.
+    /// The IP address is not public.
     #[error("the URL is refused: {}{address} is not public: {what}{}", of(.name), within(*.network))]
     Address {
-        /// The address.
+        /// The IP address.
         address: IpAddr,
-        /// The network that it belongs to.
+        /// The network that contains it.
         network: Network,
-        /// What the network is for.
+        /// The purpose of the network.
         what: &'static str,
-        /// The name that was resolved to it; none where the URL has the address itself.
+        /// The host name that resolved to it; none if the URL contains the IP address.
         name: Option<String>,
     },
 }
 
 impl Refusal {
-    /// The code of the specification: E1012 (ruling R62).
+    /// Returns the code of the specification: E1012 (ruling R62).
     pub fn code(&self) -> Code {
         Code::MediaFetchFailed
     }
 
-    /// The same of an address that this name was resolved to.
+    /// Adds the host name that resolved to the IP address.
     pub(super) fn of(mut self, resolved: &str) -> Self {
         if let Self::Address { name, .. } = &mut self {
             *name = Some(resolved.to_owned());

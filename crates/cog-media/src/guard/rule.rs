@@ -2,11 +2,11 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use super::Network;
 
-/// What an operator allows beside the public network: a network, an address or a name, each with or without a port.
+/// An operator's exception to the public network: a network, an IP address or a host name, with or without a port.
 ///
-/// Written `10.1.0.0/16`, `127.0.0.1:9000`, `[fd00::5]:8080`, `media.internal`, `*.media.internal:8443`. A rule with a port
-/// holds for that port alone. A name of an internal network is allowed with whatever addresses it has. A public name
-/// answers to its owner: for it, a rule allows the port, and each address must still be public or be allowed itself.
+/// Examples: `10.1.0.0/16`, `127.0.0.1:9000`, `[fd00::5]:8080`, `media.internal`, `*.media.internal:8443`. A rule with
+/// a port applies to that port only. An internal host name is allowed with any IP address. For a public host name a
+/// rule allows the port only: each IP address must be public or allowed itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowRule {
     place: Place,
@@ -21,7 +21,7 @@ enum Place {
     Below(String),
 }
 
-/// A text that is no rule.
+/// Text that is not a valid rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a valid network, IP address or host: use 10.0.0.0/8, 127.0.0.1:9000, media.internal or *.media.internal"
@@ -29,7 +29,7 @@ enum Place {
 pub struct RuleError(String);
 
 impl AllowRule {
-    /// The port that it holds for; none for every port that may be asked.
+    /// Returns the port that it applies to; none for all allowed ports.
     pub(super) fn port(&self) -> Option<u16> {
         self.port
     }
@@ -83,7 +83,7 @@ fn named(text: &str) -> Option<Place> {
     let is_name = name.split('.').all(|label| {
         !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
     });
-    // What ends in a number is read as an address, or as nothing.
+    // A name that ends in a number could be parsed as an IP address.
     let ends_in_letters = name.rsplit('.').next()?.bytes().any(|byte| byte.is_ascii_alphabetic());
     (is_name && ends_in_letters).then_some(if is_below { Place::Below(name) } else { Place::Name(name) })
 }

@@ -1,4 +1,4 @@
-//! How many images an image that moves is made of, without decoding one.
+//! Counts the frames of an animated image without decoding them.
 
 use std::io::{Read, Seek};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::Stored;
 
-/// The frames of an image that moves, as far as its structure can be read; none of one that stands still.
+/// Returns the frames of an animated image, as far as its structure is readable; none for a still image.
 pub(crate) fn frames(stored: &Stored, media_type: &str) -> Option<u32> {
     let (reader, length) = (stored.reader(), stored.len());
     match media_type {
@@ -20,7 +20,7 @@ pub(crate) fn frames(stored: &Stored, media_type: &str) -> Option<u32> {
     }
 }
 
-/// What the header of an animation says, which stands before the pixels (PNG third edition, 11.3.6).
+/// Reads the animation header before the pixels (PNG third edition, 11.3.6).
 fn in_png(scan: &mut Scan<impl Read + Seek>) -> Result<Option<u32>, Broken> {
     scan.skip(8)?;
     loop {

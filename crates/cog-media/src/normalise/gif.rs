@@ -1,10 +1,10 @@
-//! GIF: its first frame, without comments (GIF89a; SPEC 4.1.1).
+//! GIF: keeps the first frame and removes comments (GIF89a; SPEC 4.1.1).
 
 use std::io::{Read, Seek};
 
 use super::plan::{Broken, Plan, Scan};
 
-/// Keeps the screen, what is said of the first frame, and that frame.
+/// Keeps the screen descriptor, the first frame and its control block.
 pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     let mut plan = Plan::default();
     let [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', _, _, _, _, flags, _, _] = scan.take::<13>()? else {
@@ -18,7 +18,7 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Bro
             b'!' => extension(scan, from, &mut plan)?,
             b',' => {
                 let [.., flags]: [u8; 9] = scan.take()?;
-                // The table of colours, and the byte that says how long codes begin.
+                // The colour table, and the byte with the initial code size.
                 scan.skip(colours(flags) + 1)?;
                 blocks(scan)?;
                 plan.keep(from, scan.at());
@@ -30,7 +30,7 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Bro
     }
 }
 
-/// How many frames there are before the end, or before it breaks.
+/// Counts the frames before the end or the first error.
 #[cfg(feature = "decode")]
 pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> u32 {
     let mut found = 0;
@@ -50,17 +50,17 @@ pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> u32 {
             blocks(scan)?;
         }
     };
-    // What breaks has no more of them.
+    // The frames before an error count.
     let _ = count();
     found
 }
 
-/// How many bytes a table of colours takes.
+/// Returns the size of a colour table in bytes.
 fn colours(flags: u8) -> u64 {
     if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) }
 }
 
-/// Keeps how the frame is shown, and the profile of colours.
+/// Keeps graphic control and colour profile extensions.
 fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> Result<(), Broken> {
     let is_kept = match scan.byte()? {
         0xF9 => true,
@@ -81,7 +81,7 @@ fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> R
     Ok(())
 }
 
-/// Passes over blocks, up to the empty one that ends them.
+/// Skips data blocks up to the empty block that ends them.
 fn blocks(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
     loop {
         match scan.byte()? {

@@ -1,4 +1,4 @@
-//! JPEG without what says where, when and by whom (ISO 10918-1, JFIF, Exif).
+//! JPEG: removes metadata (ISO 10918-1, JFIF, Exif).
 
 use std::io::{Read, Seek};
 
@@ -12,8 +12,8 @@ const APP2: u8 = 0xE2;
 const APP14: u8 = 0xEE;
 const APP15: u8 = 0xEF;
 
-/// Keeps what pixels are made of: tables, scans, the profile of colours and the mark of how these are coded. All other
-/// application data, comments, previews, and whatever follows the end are left out.
+/// Keeps tables, scans, the colour profile and the Adobe marker. All other application data, comments, previews and
+/// bytes after the end are removed.
 pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     let mut plan = Plan::default();
     let [0xFF, 0xD8] = scan.take()? else { return Err(Broken) };
@@ -26,7 +26,7 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
                 plan.put([0xFF, END]);
                 return Ok(plan);
             }
-            // Marks without a length: restarts, and one for private use.
+            // Markers without a length: restart markers and TEM.
             Some(0x01 | 0xD0..=0xD7) => plan.keep(from, scan.at()),
             Some(SCAN) => {
                 segment(scan)?;
@@ -42,7 +42,7 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     }
 }
 
-/// The code of the next mark; none at the end of a file that was cut.
+/// Returns the code of the next marker; none at the end of a truncated file.
 fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<Option<u8>, Broken> {
     if scan.is_over() {
         return Ok(None);
@@ -59,13 +59,13 @@ fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<Option<u8>, Broken> {
     }
 }
 
-/// Passes over a segment behind its mark.
+/// Skips a segment after its marker.
 fn segment(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
     let length = u16::from_be_bytes(scan.take()?);
     scan.skip(u64::from(length.checked_sub(2).ok_or(Broken)?))
 }
 
-/// Passes over coded pixels, up to the mark that is none of theirs.
+/// Skips entropy-coded data up to the next marker.
 fn skip_pixels(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
     while scan.skip_to(0xFF)? {
         let [_, next] = scan.peek()?;
@@ -78,7 +78,7 @@ fn skip_pixels(scan: &mut Scan<impl Read + Seek>) -> Result<(), Broken> {
     Ok(())
 }
 
-/// Keeps of application data what colours depend on.
+/// Keeps application data that colours depend on.
 fn application(
     scan: &mut Scan<impl Read + Seek>,
     code: u8,
@@ -91,7 +91,7 @@ fn application(
         APP0 if length >= 14 => {
             let head: [u8; 14] = scan.take()?;
             if let Some(units) = head.strip_prefix(b"JFIF\0").and_then(|rest| rest.get(..7)) {
-                // A preview may follow, of an image as it was before it was cut: the new header has none.
+                // A thumbnail may follow, possibly of the image before it was cropped: the new header has none.
                 plan.put([b"\xFF\xE0\0\x10JFIF\0", units, b"\0\0"].concat());
             }
         }

@@ -1,4 +1,4 @@
-//! Pixels, where an image has to be made anew.
+//! Decodes and re-encodes images.
 
 use std::{borrow::Cow, io::Cursor};
 
@@ -10,20 +10,20 @@ use image::{
 
 use crate::{Media, MediaError, MediaRules, Rotation, Store, Stored, picture};
 
-/// What a decoder may take beside the pixels.
+/// Memory that a decoder may use besides the pixels.
 const WORKING_SPACE: u64 = 64 << 20;
 
-/// How good a JPEG is that is made anew.
+/// The quality of re-encoded JPEGs.
 const QUALITY: u8 = 90;
 
-/// An image that was decoded.
+/// A decoded image.
 pub(super) struct Pixels {
     image: DynamicImage,
     profile: Option<Vec<u8>>,
 }
 
 impl Pixels {
-    /// Decodes an image as it is shown: its first frame, turned as its metadata say.
+    /// Decodes the first frame of an image and applies its orientation.
     ///
     /// # Errors
     /// [`MediaError::Damaged`].
@@ -41,12 +41,12 @@ impl Pixels {
         Ok(Self { image, profile })
     }
 
-    /// Its longest side.
+    /// Returns its longest side.
     pub(super) fn longest(&self) -> u32 {
         self.image.width().max(self.image.height())
     }
 
-    /// Turns it.
+    /// Rotates it.
     pub(super) fn rotate(&mut self, rotation: Rotation) {
         self.image.apply_orientation(match rotation.degrees() {
             90 => Turn::Rotate90,
@@ -56,21 +56,21 @@ impl Pixels {
         });
     }
 
-    /// MediaSink it so small that its longest side is this. Each pixel is the mean of those that it stands for, which, other
-    /// than a filter, needs no second image of floating-point numbers beside the first.
+    /// Scales it so that its longest side is `side`. Each pixel is the mean of the pixels it replaces. Unlike a
+    /// filter, this needs no second floating-point image.
     pub(super) fn scale_to(&mut self, side: u32) {
         self.image = self.image.thumbnail(side, side);
     }
 
-    /// Whether a pixel may be seen through.
+    /// Returns whether it has an alpha channel.
     pub(super) fn is_transparent(&self) -> bool {
         self.image.color().has_alpha()
     }
 
-    /// MediaSink a file of it, with its profile of colours.
+    /// Encodes it with its colour profile.
     ///
     /// # Errors
-    /// A disk that takes no more.
+    /// If the disk cannot be written.
     pub(super) fn encode(&self, media_type: &'static str) -> Result<Stored, MediaError> {
         let mut bytes = Cursor::new(Vec::new());
         match media_type {
@@ -85,13 +85,13 @@ impl Pixels {
 
     fn write(&self, image: &DynamicImage, mut encoder: impl ImageEncoder) -> Result<(), MediaError> {
         if let Some(profile) = &self.profile {
-            // A format without a place for it is none of these two.
+            // Both formats support profiles.
             let _ = encoder.set_icc_profile(profile.clone());
         }
         image.write_with_encoder(encoder).map_err(|error| MediaError::Storage(std::io::Error::other(error)))
     }
 
-    /// Without what JPEG has no place for; what can be seen through stands on white.
+    /// Returns an image without alpha, on a white background, in a colour type that JPEG supports.
     fn opaque(&self) -> Cow<'_, DynamicImage> {
         if self.is_transparent() {
             let mut over_white = self.image.to_rgba8();
@@ -111,7 +111,7 @@ impl Pixels {
     }
 }
 
-/// Whether a profile is of the colours that the pixels now have: those of print are decoded to those of screens.
+/// Returns whether a profile fits the decoded colours: CMYK is decoded to RGB.
 fn fits(profile: &[u8], image: &DynamicImage) -> bool {
     let colours = if image.color().has_color() { b"RGB " } else { b"GRAY" };
     profile.get(16..20) == Some(colours)
@@ -121,7 +121,7 @@ fn limits(rules: &MediaRules) -> Limits {
     let mut limits = Limits::default();
     limits.max_image_width = Some(rules.max_dimension);
     limits.max_image_height = Some(rules.max_dimension);
-    // Eight bytes are the most that a pixel of these formats takes.
+    // A pixel of these formats has at most eight bytes.
     limits.max_alloc = Some(rules.max_pixels * 8 + WORKING_SPACE);
     limits
 }

@@ -1,10 +1,10 @@
-//! What of a file is kept: stretches of it, and few bytes that are new.
+//! A plan for a new file: ranges of the original file and new bytes.
 
 use std::io::{BufRead as _, BufReader, Read, Seek, SeekFrom};
 
 use crate::{MediaError, Store, Stored};
 
-/// A file made of stretches of another one. Nothing is decoded, so that no pixel changes.
+/// A file composed of ranges of another file. Nothing is decoded, so no pixel changes.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pieces: Vec<Piece>,
@@ -17,7 +17,7 @@ enum Piece {
 }
 
 impl Plan {
-    /// Keeps the bytes from one place to the one before another.
+    /// Keeps the bytes `from..to`.
     pub(super) fn keep(&mut self, from: u64, to: u64) {
         match self.pieces.last_mut() {
             Some(Piece::Stretch { to: end, .. }) if *end == from => *end = to,
@@ -25,25 +25,25 @@ impl Plan {
         }
     }
 
-    /// Puts bytes that are new.
+    /// Inserts new bytes.
     pub(super) fn put(&mut self, bytes: impl Into<Vec<u8>>) {
         self.pieces.push(Piece::New(bytes.into()));
     }
 
-    /// Keeps after that what another plan keeps.
+    /// Appends another plan.
     pub(super) fn append(&mut self, other: Plan) {
         self.pieces.extend(other.pieces);
     }
 
-    /// How many bytes come out.
+    /// Returns the size of the new file.
     pub(super) fn len(&self) -> u64 {
         self.pieces.iter().map(Piece::len).sum()
     }
 
-    /// MediaSink the file.
+    /// Creates the new file.
     ///
     /// # Errors
-    /// A disk that cannot be read, or takes no more.
+    /// If the disk cannot be read or written.
     pub(super) fn carry_out(&self, stored: &Stored) -> Result<Stored, MediaError> {
         let mut store = Store::unhashed(self.len());
         let mut reader = stored.reader();
@@ -69,45 +69,45 @@ impl Piece {
     }
 }
 
-/// A place in a file that is read by its structure.
+/// A position in a file that is read by structure.
 pub(super) struct Scan<R> {
     reader: BufReader<R>,
     at: u64,
     length: u64,
 }
 
-/// That a file ends where it may not, or lies about its lengths.
+/// The file ends early or has wrong lengths.
 #[derive(Debug)]
 pub(super) struct Broken;
 
 impl<R: Read + Seek> Scan<R> {
-    /// Begins at the beginning of so many bytes.
+    /// Starts at the beginning of a file of this length.
     pub(super) fn new(reader: R, length: u64) -> Self {
         Self { reader: BufReader::with_capacity(64 * 1024, reader), at: 0, length }
     }
 
-    /// The same where only heads are read, and what is between them is passed over.
+    /// Starts with a small buffer, for files of which only chunk headers are read.
     #[cfg(feature = "decode")]
     pub(super) fn of_heads(reader: R, length: u64) -> Self {
         Self { reader: BufReader::with_capacity(512, reader), at: 0, length }
     }
 
-    /// Where it is.
+    /// Returns the position.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
 
-    /// How many bytes there are.
+    /// Returns the length of the file.
     pub(super) fn length(&self) -> u64 {
         self.length
     }
 
-    /// Whether nothing is left.
+    /// Returns whether the end is reached.
     pub(super) fn is_over(&self) -> bool {
         self.at >= self.length
     }
 
-    /// The next bytes.
+    /// Reads the next bytes.
     pub(super) fn take<const N: usize>(&mut self) -> Result<[u8; N], Broken> {
         let mut bytes = [0; N];
         self.reader.read_exact(&mut bytes).map_err(|_| Broken)?;
@@ -115,9 +115,9 @@ impl<R: Read + Seek> Scan<R> {
         Ok(bytes)
     }
 
-    /// The next two bytes, without passing over them.
+    /// Returns the next two bytes without consuming them.
     pub(super) fn peek(&mut self) -> Result<[Option<u8>; 2], Broken> {
-        // At the end of the buffer only one byte is ahead.
+        // At the end of the buffer only one byte is available.
         if self.reader.buffer().len() < 2 {
             let at = self.at;
             self.reader.seek(SeekFrom::Start(at)).map_err(|_| Broken)?;
@@ -126,12 +126,12 @@ impl<R: Read + Seek> Scan<R> {
         Ok([ahead.first().copied(), ahead.get(1).copied()])
     }
 
-    /// The next byte.
+    /// Reads the next byte.
     pub(super) fn byte(&mut self) -> Result<u8, Broken> {
         self.take::<1>().map(|[byte]| byte)
     }
 
-    /// Passes over bytes that must be there.
+    /// Skips bytes, which must exist.
     pub(super) fn skip(&mut self, bytes: u64) -> Result<(), Broken> {
         let end = self.at.checked_add(bytes).filter(|end| *end <= self.length).ok_or(Broken)?;
         self.reader.seek_relative(i64::try_from(bytes).map_err(|_| Broken)?).map_err(|_| Broken)?;
@@ -139,7 +139,7 @@ impl<R: Read + Seek> Scan<R> {
         Ok(())
     }
 
-    /// Passes over everything before the next such byte; false where there is none, and so nothing left.
+    /// Skips to the next such byte. Returns false at the end of the file.
     pub(super) fn skip_to(&mut self, byte: u8) -> Result<bool, Broken> {
         loop {
             let ahead = self.reader.fill_buf().map_err(|_| Broken)?;

@@ -1,20 +1,19 @@
-//! PNG as a still image, without texts, dates and Exif (PNG third edition, 11.3).
+//! PNG: converts to a still image without text, dates and Exif (PNG third edition, 11.3).
 
 use std::io::{Read, Seek};
 
 use super::plan::{Broken, Plan, Scan};
 
-/// What pixels and their colours are made of.
+/// Chunks with pixels and colour information.
 const KEPT: [&[u8; 4]; 15] = [
     b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"sBIT", b"cICP",
     b"mDCV", b"cLLI", b"bKGD", b"pHYs",
 ];
 
-/// What images that move have beside.
+/// Chunks of animations.
 const MOVING: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
 
-/// Keeps the chunks that a still image is made of, and its metadata where they are to stay; whatever follows its end
-/// is left out.
+/// Keeps the chunks of a still image, and metadata if requested; bytes after the end are removed.
 pub(super) fn still(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Plan, Broken> {
     let mut plan = Plan::default();
     let b"\x89PNG\r\n\x1a\n" = &scan.take()? else { return Err(Broken) };
@@ -23,7 +22,7 @@ pub(super) fn still(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result
         let from = scan.at();
         let length = u32::from_be_bytes(scan.take()?);
         let kind: [u8; 4] = scan.take()?;
-        // Four bytes of checksum follow.
+        // Four checksum bytes follow.
         scan.skip(u64::from(length) + 4)?;
         if KEPT.contains(&&kind) || (metadata && !MOVING.contains(&&kind)) {
             plan.keep(from, scan.at());

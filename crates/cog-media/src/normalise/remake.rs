@@ -1,4 +1,4 @@
-//! Images whose pixels have to be coded anew.
+//! Re-encodes images.
 
 use crate::{Media, MediaError, MediaRules, Stored};
 
@@ -7,10 +7,10 @@ use super::{MediaCapabilities, Prepared, Step, pixels::Pixels};
 const JPEG: &str = "image/jpeg";
 const PNG: &str = "image/png";
 
-/// How often an image is made smaller until it has few enough bytes.
+/// How many times an image is scaled down to reach the size limit.
 const ATTEMPTS: usize = 12;
 
-/// What needs the pixels of an image; nothing where its file can stay as it is but for its metadata.
+/// Returns the steps that require decoding; none if the file can stay except for its metadata.
 pub(super) fn steps(media: &Media, takes: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
     let facts = media.facts();
     let longest = facts.width.max(facts.height);
@@ -23,14 +23,14 @@ pub(super) fn steps(media: &Media, takes: &MediaCapabilities, rules: &MediaRules
     steps.into_iter().filter_map(|(step, is_needed)| is_needed.then_some(step)).collect()
 }
 
-/// Decodes an image, does these steps, and makes it so small that the provider takes it.
+/// Decodes an image, applies these steps, and scales it until the provider accepts its size.
 pub(super) fn remake(
     media: &Media,
     mut steps: Vec<Step>,
     takes: &MediaCapabilities,
     rules: &MediaRules,
 ) -> Result<Prepared, MediaError> {
-    // Before megabytes are decoded.
+    // Fail before megabytes are decoded.
     target(media.media_type(), false, takes)?;
     let mut pixels = Pixels::of(media, rules)?;
     pixels.rotate(media.rotation());
@@ -50,8 +50,8 @@ pub(super) fn remake(
     Ok(Prepared::made(media_type, stored, steps))
 }
 
-/// The type that it is made: photographs JPEG, drawings and what can be seen through PNG, as far as the provider takes
-/// them.
+/// Returns the target type that the provider supports: preferably JPEG for photographs, PNG for drawings and
+/// transparent images.
 fn target(
     media_type: &'static str,
     is_transparent: bool,
@@ -63,13 +63,13 @@ fn target(
     taken.ok_or(MediaError::NotTaken { media_type })
 }
 
-/// The side of which an image may have few enough bytes, as if it had as many for each pixel as before.
+/// Estimates the side at which an image has at most `limit` bytes, assuming constant bytes per pixel.
 fn side_for(limit: u64, found: u64, side: u32) -> u32 {
     let guessed = (u128::from(side).pow(2) * u128::from(limit) / u128::from(found.max(1))).isqrt();
     u32::try_from(guessed).unwrap_or(side).min(side / 10 * 9).max(1)
 }
 
-/// Codes the pixels, as JPEG where PNG is too large, and smaller and smaller.
+/// Encodes the image, as JPEG if PNG is too large, and scales it down until it fits.
 fn small_enough(
     pixels: &mut Pixels,
     mut media_type: &'static str,

@@ -9,7 +9,7 @@ use image::{
 use super::*;
 use crate::{Expected, MediaSource, Place, Store, check::check_now};
 
-/// What must not come through.
+/// Text that must be removed.
 const SECRET: &[u8] = b"51.5007N 0.1246W";
 
 fn drawing(width: u32, height: u32) -> RgbImage {
@@ -18,14 +18,14 @@ fn drawing(width: u32, height: u32) -> RgbImage {
     })
 }
 
-/// A profile of colours as far as anybody here looks at it.
+/// Returns the parts of a colour profile that this code reads.
 fn profile() -> Vec<u8> {
     let mut profile = vec![0; 128];
     profile[16..20].copy_from_slice(b"RGB ");
     profile
 }
 
-/// Exif that says how the image is turned, and a secret.
+/// Returns Exif with an orientation and a secret.
 fn exif(orientation: u8) -> Vec<u8> {
     let mut exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0".to_vec();
     exif.extend([orientation, 0, 0, 0, 0, 0, 0, 0]);
@@ -38,7 +38,7 @@ fn segment(code: u8, payload: &[u8]) -> Vec<u8> {
     [&[0xFF, code], length.to_be_bytes().as_slice(), payload].concat()
 }
 
-/// A JPEG with everything that a telephone and an agency put into one.
+/// Returns a JPEG with all the metadata that cameras and agencies write.
 fn jpeg(orientation: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
     let image = drawing(40, 30);
@@ -94,7 +94,7 @@ fn gif() -> Vec<u8> {
     bytes
 }
 
-/// A WebP of two frames, the first of which begins so many pixels from the left.
+/// Returns a WebP with two frames, the first at this horizontal offset.
 fn moving_webp(left: u8) -> Vec<u8> {
     let chunk = |kind: &[u8; 4], content: &[u8]| {
         let size = u32::try_from(content.len()).unwrap();
@@ -120,7 +120,7 @@ fn moving_webp(left: u8) -> Vec<u8> {
     [b"RIFF", size.to_le_bytes().as_slice(), b"WEBP", &chunks].concat()
 }
 
-/// A PNG of two frames, the first of which is the image that stands still.
+/// Returns a PNG with two frames, the first of which is the still image.
 fn moving_png() -> Vec<u8> {
     let chunk = |kind: &[u8; 4], content: &[u8]| {
         let size = u32::try_from(content.len()).unwrap().to_be_bytes();
@@ -175,7 +175,7 @@ fn normal(media: &Media, takes: &MediaCapabilities) -> Result<Prepared, MediaErr
 }
 
 #[test]
-fn metadata_go_and_pixels_and_their_colours_stay() {
+fn removes_metadata_and_keeps_pixels_and_colours() {
     for original in [jpeg(1), png(), webp()] {
         assert!(holds(&original, SECRET));
         let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
@@ -188,7 +188,7 @@ fn metadata_go_and_pixels_and_their_colours_stay() {
 }
 
 #[test]
-fn what_was_stripped_is_stripped_no_further() {
+fn stripping_is_idempotent() {
     for original in [jpeg(1), png(), webp(), gif()] {
         let once = normal(&media(&original), &MediaCapabilities::default()).unwrap();
         let twice = normal(&media(&bytes(&once)), &MediaCapabilities::default()).unwrap();
@@ -198,7 +198,7 @@ fn what_was_stripped_is_stripped_no_further() {
 }
 
 #[test]
-fn metadata_stay_where_the_rules_keep_them() {
+fn metadata_stays_if_the_rules_keep_it() {
     let keep = MediaRules { strip_metadata: false, ..MediaRules::default() };
     for original in [jpeg(6), png(), webp()] {
         let prepared = normalise(&media(&original), &MediaCapabilities::default(), &keep).unwrap();
@@ -207,7 +207,7 @@ fn metadata_stay_where_the_rules_keep_them() {
 }
 
 #[test]
-fn of_a_gif_the_first_frame_is_left() {
+fn gif_keeps_the_first_frame() {
     let original = gif();
     let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
     let first = bytes(&prepared);
@@ -217,7 +217,7 @@ fn of_a_gif_the_first_frame_is_left() {
 }
 
 #[test]
-fn of_every_image_that_moves_the_first_frame_is_left() {
+fn animation_keeps_the_first_frame() {
     for original in [moving_webp(0), moving_png()] {
         let moving = media(&original);
         assert_eq!(moving.facts().frames, Some(2));
@@ -236,7 +236,7 @@ fn of_every_image_that_moves_the_first_frame_is_left() {
 }
 
 #[test]
-fn a_first_frame_that_is_a_part_of_the_image_is_coded_anew() {
+fn partial_first_frame_is_re_encoded() {
     let original = moving_webp(6);
     let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
     assert_eq!(prepared.steps, [Step::FirstFrame, Step::Converted]);
@@ -245,7 +245,7 @@ fn a_first_frame_that_is_a_part_of_the_image_is_coded_anew() {
 }
 
 #[test]
-fn an_image_of_one_frame_does_not_move() {
+fn image_with_one_frame_is_not_animated() {
     for still in [jpeg(1), png(), webp()] {
         assert_eq!(media(&still).facts().frames, None);
     }
@@ -255,7 +255,7 @@ fn an_image_of_one_frame_does_not_move() {
 }
 
 #[test]
-fn an_image_that_its_metadata_turn_is_turned() {
+fn applies_the_orientation_of_metadata() {
     let prepared = normal(&media(&jpeg(6)), &MediaCapabilities::default()).unwrap();
     let turned = bytes(&prepared);
     assert_eq!(prepared.steps, [Step::Oriented]);
@@ -269,7 +269,7 @@ fn an_image_that_its_metadata_turn_is_turned() {
 }
 
 #[test]
-fn an_image_that_its_source_turns_is_turned() {
+fn applies_the_rotation_of_the_source() {
     let input = cog_json::Value::parse(r#"{"type":"file","path":"a","rotation":90}"#).unwrap();
     let source = MediaSource::read(&input, input.node()).unwrap();
     let prepared = normal(&checked(&png(), &Expected::of(&source)), &MediaCapabilities::default()).unwrap();
@@ -279,7 +279,7 @@ fn an_image_that_its_source_turns_is_turned() {
 }
 
 #[test]
-fn a_profile_that_grows_too_large_is_left_out_where_pixels_are_coded_anew() {
+fn oversized_profile_is_dropped_when_re_encoding() {
     let input = cog_json::Value::parse(r#"{"type":"file","path":"a","rotation":90}"#).unwrap();
     let source = MediaSource::read(&input, input.node()).unwrap();
     for (length, stays) in [(1 << 20, true), (20 << 20, false)] {
@@ -296,7 +296,7 @@ fn a_profile_that_grows_too_large_is_left_out_where_pixels_are_coded_anew() {
 }
 
 #[test]
-fn an_image_is_made_as_small_as_the_provider_takes_it() {
+fn scales_an_image_to_the_size_limit() {
     let takes = MediaCapabilities { max_dimension: Some(20), ..MediaCapabilities::default() };
     let prepared = normal(&media(&jpeg(1)), &takes).unwrap();
     let small = decoded(&bytes(&prepared));
@@ -309,7 +309,7 @@ fn an_image_is_made_as_small_as_the_provider_takes_it() {
 }
 
 #[test]
-fn what_a_provider_lacks_is_made_what_it_has() {
+fn converts_to_a_supported_type() {
     for (original, taken, made) in [
         (gif(), vec!["image/jpeg", "image/png"], "image/png"),
         (webp(), vec!["image/jpeg", "image/png"], "image/jpeg"),
@@ -327,7 +327,7 @@ fn what_a_provider_lacks_is_made_what_it_has() {
 }
 
 #[test]
-fn what_can_be_seen_through_stands_on_white() {
+fn transparent_image_gets_a_white_background() {
     let mut clear = Vec::new();
     let pixels = RgbaImage::from_pixel(2, 2, image::Rgba([0, 0, 0, 0]));
     PngEncoder::new(&mut clear).write_image(&pixels, 2, 2, ExtendedColorType::Rgba8).unwrap();
@@ -337,7 +337,7 @@ fn what_can_be_seen_through_stands_on_white() {
 }
 
 #[test]
-fn every_cut_and_every_changed_byte_is_an_answer() {
+fn truncated_or_changed_image_returns_an_error_or_a_result() {
     let takes = MediaCapabilities { max_dimension: Some(16), ..MediaCapabilities::default() };
     for original in [jpeg(6), png(), webp(), gif(), moving_webp(0), moving_png()] {
         let cuts = (0..original.len()).map(|end| original[..end].to_vec());

@@ -1,17 +1,17 @@
-//! WebP without Exif and XMP, or the first frame of one that moves (RFC 9649).
+//! WebP: removes Exif and XMP, and reduces animations to the first frame (RFC 9649).
 
 use std::io::{Read, Seek};
 
 use super::plan::{Broken, Plan, Scan};
 
-/// The bits of the extended header that say that Exif and XMP follow.
+/// The flags of the extended header for Exif and XMP chunks.
 const EXIF_AND_XMP: u8 = 0x08 | 0x04;
 
-/// The bits that say that it moves, and that it can be seen through.
+/// The flags for animation and alpha.
 const MOVES: u8 = 0x02;
 const ALPHA: u8 = 0x10;
 
-/// Keeps the chunks that pixels are made of, and says in the headers that nothing else is there.
+/// Keeps the chunks with pixels and clears the metadata flags in the header.
 pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     let end = begin(scan)?;
     let mut chunks = Plan::default();
@@ -21,8 +21,8 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     file(chunks)
 }
 
-/// Keeps the first frame as a still image, and metadata where they are to stay; none where that frame is only a part of
-/// the image.
+/// Keeps the first frame as a still image, and metadata if requested. Returns none if that frame covers only a part of
+/// the canvas.
 pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Option<Plan>, Broken> {
     let end = begin(scan)?;
     let (mut chunks, mut first) = (Plan::default(), None);
@@ -54,7 +54,7 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
     file(plan).map(Some)
 }
 
-/// Keeps the pixels of a frame; whether it may be seen through.
+/// Keeps the pixels of a frame. Returns whether it may have alpha.
 fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result<bool, Broken> {
     let mut has_alpha = false;
     while scan.at() < end {
@@ -68,7 +68,7 @@ fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result
     Ok(has_alpha)
 }
 
-/// How many frames there are, as far as they can be read; none where it does not move.
+/// Counts the readable frames; none for a still image.
 #[cfg(feature = "decode")]
 pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Option<u32> {
     let end = begin(scan).ok()?;
@@ -85,7 +85,7 @@ pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Option<u32> {
     (flags & MOVES != 0).then_some(found)
 }
 
-/// Reads the head of the file; gives where it says that it ends.
+/// Reads the file header. Returns the end of the file that it declares.
 fn begin(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
     let [b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P'] = scan.take::<12>()? else {
         return Err(Broken);
@@ -93,7 +93,7 @@ fn begin(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
     Ok(u64::from(u32::from_le_bytes(size)) + 8)
 }
 
-/// A file of these chunks.
+/// Returns a file of these chunks.
 fn file(chunks: Plan) -> Result<Plan, Broken> {
     let size = u32::try_from(chunks.len() + 4).map_err(|_| Broken)?;
     let mut plan = Plan::default();
@@ -102,12 +102,12 @@ fn file(chunks: Plan) -> Result<Plan, Broken> {
     Ok(plan)
 }
 
-/// The head of a chunk.
+/// The header of a chunk.
 struct Head {
     from: u64,
     kind: [u8; 4],
     size: u64,
-    /// Its size with what fills it up.
+    /// Its size with padding.
     padded: u64,
 }
 
@@ -115,7 +115,7 @@ fn head(scan: &mut Scan<impl Read + Seek>) -> Result<Head, Broken> {
     let from = scan.at();
     let kind = scan.take()?;
     let size = u64::from(u32::from_le_bytes(scan.take()?));
-    // Chunks of an odd size are followed by a byte of nothing, which some leave out at the end.
+    // A padding byte follows chunks of odd size, which some encoders omit at the end.
     let padded = if scan.at() + size == scan.length() { size } else { size + size % 2 };
     Ok(Head { from, kind, size, padded })
 }

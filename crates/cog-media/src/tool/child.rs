@@ -1,4 +1,4 @@
-//! One process: started, fed, read and ended.
+//! Starts a process, and reads its output within limits.
 
 use std::{ffi::OsStr, path::Path, process::Stdio, time::Duration};
 
@@ -12,46 +12,46 @@ use crate::{MediaError, Store, Stored};
 /// The first argument of every process that a tool starts.
 const COMMAND: &str = "internal-media";
 
-/// The most bytes of a log that are kept.
+/// The maximum bytes of a log that are kept.
 const MAX_LOG: usize = 1 << 20;
 
 /// How a process is run.
 pub(super) struct Child<'a> {
     pub(super) program: &'a Path,
-    /// How long it may take from its start to its end.
+    /// The maximum run time.
     pub(super) patience: Duration,
-    /// The most bytes it may write.
+    /// The maximum bytes of its output.
     pub(super) most_bytes: u64,
 }
 
-/// What a process wrote.
+/// The output of a process.
 #[derive(Debug)]
 pub(super) struct Written {
     /// Its standard output.
     pub(super) bytes: Stored,
-    /// The beginning of its standard error, which is for nobody's eyes: what a decoder says may show memory.
+    /// The start of its standard error, which is never shown: messages of a decoder may reveal memory.
     pub(super) log: Vec<u8>,
 }
 
-/// Why there is no result.
+/// Why a process has no result.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The process could not be started.
+    /// It could not be started.
     Start(std::io::Error),
-    /// It took too long and was killed.
+    /// It exceeded its run time and was killed.
     Late,
     /// It wrote too much and was killed.
     TooMuch,
-    /// It ended, by itself or at a limit, without having done its work.
+    /// It exited without a result, or at a resource limit.
     Died,
-    /// What it wrote could not be kept.
+    /// Its output could not be stored.
     Storage(MediaError),
 }
 
 impl Child<'_> {
-    /// Runs the process with these bytes as its standard input, which it can seek in, and keeps what it writes.
+    /// Runs the process with a seekable file as standard input, and stores its output.
     ///
-    /// It has no environment and no way to speak but its two streams. Dropping the future kills it.
+    /// It has no environment and only its standard streams. Dropping the future kills it.
     pub(super) async fn run(
         &self,
         stored: &Stored,
@@ -78,14 +78,14 @@ impl Child<'_> {
     }
 }
 
-/// Keeps what comes, up to a limit.
+/// Stores output up to a limit.
 async fn keep(output: Option<impl AsyncRead + Unpin>, most_bytes: u64) -> Result<Stored, Failure> {
     let mut store = Store::within(most_bytes);
     pour(output, |bytes| store.push(bytes)).await?;
     Ok(store.finish())
 }
 
-/// Keeps the beginning of what comes, and lets the rest go by.
+/// Stores the start of the output and discards the rest.
 async fn hear(output: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Failure> {
     let mut log = Vec::new();
     let keep = |bytes: &[u8]| {
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// A program that writes its number where it can be found, and does this.
+    /// Returns a program that writes its process id to a file and runs this script.
     fn program(directory: &Path, does: &str) -> PathBuf {
         let path = directory.join("program");
         let number = directory.join("number");
@@ -139,7 +139,7 @@ mod tests {
         child.run(&store.finish(), &["word"]).await
     }
 
-    /// Whether the program has gone, which may take a moment after it was killed.
+    /// Waits until the program has exited after a kill.
     async fn has_gone(directory: &Path) -> bool {
         let number = fs::read_to_string(directory.join("number")).unwrap();
         let process = Path::new("/proc").join(number.trim());
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_go_in_and_bytes_and_a_log_come_out() {
+    async fn passes_input_and_returns_output_and_log() {
         let directory = tempfile::tempdir().unwrap();
         let program = program(directory.path(), "cat; echo log $1 $2 $HOME >&2");
         let written = run(&program, Duration::from_secs(10)).await.unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_fails_or_says_too_much_gives_nothing() {
+    async fn failing_or_endless_program_returns_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let fails = program(directory.path(), "echo half; exit 3");
         assert!(matches!(run(&fails, Duration::from_secs(10)).await, Err(Failure::Died)));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_late_is_killed() {
+    async fn program_over_its_time_limit_is_killed() {
         let directory = tempfile::tempdir().unwrap();
         let sleeps = program(directory.path(), "exec sleep 600");
         assert!(matches!(run(&sleeps, Duration::from_millis(500)).await, Err(Failure::Late)));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_waits_for_is_killed() {
+    async fn dropping_the_future_kills_the_program() {
         let directory = tempfile::tempdir().unwrap();
         let sleeps = program(directory.path(), "exec sleep 600");
         let begun = async {

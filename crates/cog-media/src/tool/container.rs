@@ -1,4 +1,4 @@
-//! Sound and video: how long, how large, and what a container holds.
+//! Reads audio and video containers: duration, dimensions, tracks.
 
 use std::io::ErrorKind;
 
@@ -25,10 +25,10 @@ use symphonia::{
 use super::{handle::Handle, report::Fault};
 use crate::Facts;
 
-/// The most bytes of a tag or cover, none of which is used.
+/// The maximum bytes of a tag or cover image, none of which is used.
 const MAX_TAG: usize = 1 << 20;
 
-/// Reads a container of this type, and nothing as another type than this.
+/// Reads a container as this type and no other.
 pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, Fault> {
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
     let tags = MetadataOptions::default()
@@ -65,7 +65,7 @@ fn readers(media_type: &str) -> Probe {
     probe
 }
 
-/// The first track of sound and the first of images are what is told.
+/// Reports the first audio track and the first video track.
 fn with_track(facts: Facts, track: &Track) -> Facts {
     match &track.codec_params {
         Some(CodecParameters::Audio(sound)) if facts.sample_rate.is_none() => Facts {
@@ -82,7 +82,7 @@ fn with_track(facts: Facts, track: &Track) -> Facts {
     }
 }
 
-/// The longest duration that a header gives, in milliseconds.
+/// Returns the longest duration in the headers, in milliseconds.
 fn told_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
     let info = reader.media_info();
     let of_tracks = tracks.iter().map(|track| (track.time_base, track.duration));
@@ -90,15 +90,15 @@ fn told_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
     told.filter_map(|(base, duration)| Some(milliseconds(base?, duration?))).max().unwrap_or_default()
 }
 
-/// Where the last packet ends, in milliseconds: what streams were recorded have no header that tells it, and a header
-/// may lie.
+/// Returns the end of the last packet in milliseconds: recorded streams have no duration in the header, and headers
+/// can be wrong.
 fn end_of_packets(reader: &mut dyn FormatReader, tracks: &[Track], media_type: &str) -> Result<u64, Fault> {
     let mut end = 0;
     loop {
         match reader.next_packet() {
             Ok(Some(packet)) => end = end.max(end_of(&packet, tracks)),
             Ok(None) => return Ok(end),
-            // What is written as it is recorded may end anywhere; what has an index has it all.
+            // A recording may end anywhere; a container with an index must be complete.
             Err(Error::IoError(error)) if error.kind() == ErrorKind::UnexpectedEof => {
                 let is_indexed = matches!(media_type, "video/mp4" | "video/quicktime");
                 return if is_indexed || end == 0 { Err(Fault::Cut) } else { Ok(end) };

@@ -1,4 +1,4 @@
-//! Frames and sound tracks, taken by ffmpeg.
+//! Extracts frames and audio tracks with ffmpeg.
 
 use std::{
     ffi::OsString,
@@ -13,42 +13,42 @@ use super::{
 };
 use crate::{Media, MediaError, Store, Stored, blocking::run_blocking, sniff};
 
-/// The most bytes of all frames of a video, and of a sound track: ten minutes are 19 MB.
+/// The maximum bytes of all frames of a video, and of an audio track: ten minutes are 19 MB.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Samples a second of a sound track: speech needs no more, and every model takes it.
+/// Samples per second of an audio track: enough for speech, and supported by every model.
 const RATE: u32 = 16_000;
 
-/// The longest that is read, whatever a header says of the length.
+/// The maximum duration in seconds, whatever the header says.
 const MAX_LEN: &str = "600";
 
-/// Where the medium is: standard input, as a file that can be sought in where the system has a name for it.
+/// The input: standard input, as a seekable file if the system has a name for it.
 const INPUT: &str = if cfg!(unix) { "file:/dev/fd/0" } else { "pipe:0" };
 
-/// Which frames of a video are taken (SPEC appendix A.1.2: timed images stand for a video).
+/// How frames are extracted from a video (SPEC appendix A.1.2: timed images represent a video).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramePlan {
-    /// How they are chosen.
+    /// How they are selected.
     pub pick: FrameSelection,
-    /// The most of them; a video for which that is too few gives them further apart.
+    /// The maximum number; longer videos have larger intervals.
     pub most: u32,
-    /// The longest side in pixels, to which they are scaled down.
+    /// The maximum side in pixels; frames are scaled down to it.
     pub longest_side: u32,
 }
 
-/// How frames are chosen.
+/// How frames are selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameSelection {
-    /// One for each such time.
+    /// One frame per interval.
     Every(Duration),
-    /// So many, the same time apart.
+    /// A number of evenly spaced frames.
     Count(u32),
 }
 
-/// An image out of a video.
+/// A frame of a video.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// When it is shown, in milliseconds after the first.
+    /// Its time in milliseconds after the first.
     pub at_ms: u64,
     /// A JPEG.
     pub image: Stored,
@@ -61,7 +61,7 @@ impl Default for FramePlan {
 }
 
 impl FramePlan {
-    /// How far apart the frames of a video of this length are, in milliseconds.
+    /// Returns the interval between frames of a video of this duration, in milliseconds.
     fn interval(&self, duration_ms: u64) -> u64 {
         let apart = |count: u32| duration_ms.div_ceil(count.max(1).into());
         let wanted = match self.pick {
@@ -71,11 +71,11 @@ impl FramePlan {
         wanted.max(apart(self.most)).max(1)
     }
 
-    /// MediaCapabilities the first frame of each interval, scaled down, and logs when it is shown.
+    /// Returns a filter that selects the first frame of each interval, scales it down, and logs its time.
     fn filter(&self, duration_ms: u64) -> String {
         let interval = Duration::from_millis(self.interval(duration_ms)).as_secs_f64();
         let side = self.longest_side.max(1);
-        // What is off by less than a thousandth of an interval is rounding.
+        // Differences below a thousandth of an interval are rounding errors.
         let slot = |time: &str| format!("floor(({time}-start_t)/{interval}+0.001)");
         format!(
             "select='isnan(prev_selected_t)+gt({},{})',\
@@ -88,15 +88,15 @@ impl FramePlan {
 }
 
 impl Tool {
-    /// The frames of a video, in their order.
+    /// Extracts the frames of a video, in order.
     ///
     /// # Errors
-    /// [`MediaError::NoReader`] without ffmpeg; [`MediaError::Damaged`] where it finds no frame within the time and
-    /// memory that it may take.
+    /// [`MediaError::NoReader`] without ffmpeg; [`MediaError::Damaged`] if it finds no frame within its limits of time
+    /// and memory.
     pub async fn frames(&self, video: &Media, plan: &FramePlan) -> Result<Vec<Frame>, MediaError> {
         let duration_ms = video.facts().duration_ms.unwrap_or_default();
         let (filter, most) = (plan.filter(duration_ms), plan.most.max(1).to_string());
-        // The frames are a second apart when they are written, so that none is doubled or left out.
+        // Frames are written one second apart, so that none is duplicated or dropped.
         let arguments =
             ["-map", "0:v:0", "-vf", &filter, "-r", "1", "-frames:v", &most, "-pix_fmt", "yuvj420p"];
         let output = ["-q:v", "4", "-c:v", "mjpeg", "-f", "mpjpeg", "pipe:1"];
@@ -108,8 +108,7 @@ impl Tool {
         Ok(frames)
     }
 
-    /// The sound of a video, or sound of any kind, as WAV: one channel, 16 bits, 16,000 samples a second; none where
-    /// there is no sound.
+    /// Extracts audio as WAV: one channel, 16 bits, 16,000 samples per second. Returns none without an audio track.
     ///
     /// # Errors
     /// As [`Tool::frames`].
@@ -136,7 +135,7 @@ impl Tool {
     }
 }
 
-/// How ffmpeg is to read: this file, as this container and no other, and nothing that the file names.
+/// Returns the input options: this file, this container format only, and no other protocol.
 fn reading(media_type: &str) -> [&str; 17] {
     let container = match media_type {
         "audio/mpeg" => "mp3",
@@ -166,7 +165,7 @@ fn reading(media_type: &str) -> [&str; 17] {
     ]
 }
 
-/// The images, each with the time that the log gives it.
+/// Returns the frames, each with its time from the log.
 fn frames_of(written: &Written) -> Result<Vec<Frame>, MediaError> {
     let times = times_of(&String::from_utf8_lossy(&written.log));
     let first = times.first().copied().unwrap_or_default();
@@ -175,7 +174,7 @@ fn frames_of(written: &Written) -> Result<Vec<Frame>, MediaError> {
     Ok(images.into_iter().zip(times).map(frame).collect())
 }
 
-/// When each frame is shown, in milliseconds, as ffmpeg's `showinfo` logs it.
+/// Returns the time of each frame in milliseconds, from the log of `showinfo`.
 fn times_of(log: &str) -> Vec<u64> {
     let time = |line: &str| {
         let (_, rest) = line.split_once("showinfo")?.1.split_once("pts_time:")?;
@@ -185,7 +184,7 @@ fn times_of(log: &str) -> Vec<u64> {
     times.filter_map(|time| u64::try_from(time.as_millis()).ok()).collect()
 }
 
-/// The JPEGs of a stream of parts with headers, each of which gives its length.
+/// Returns the JPEGs of a multipart stream with a length in each header.
 fn images_of(mut stream: impl BufRead) -> Result<Vec<Stored>, MediaError> {
     let mut images = Vec::new();
     while let Some(length) = next_part(&mut stream)? {
@@ -199,7 +198,7 @@ fn images_of(mut stream: impl BufRead) -> Result<Vec<Stored>, MediaError> {
     Ok(images)
 }
 
-/// Reads up to the content of the next part; gives its length.
+/// Reads the header of the next part. Returns its content length.
 fn next_part(stream: &mut impl BufRead) -> Result<Option<u64>, MediaError> {
     const MAX_LINE: u64 = 1000;
     let mut length = None;
@@ -219,7 +218,7 @@ fn next_part(stream: &mut impl BufRead) -> Result<Option<u64>, MediaError> {
     }
 }
 
-/// These samples as a WAV file.
+/// Returns a WAV file of these samples.
 fn wav(samples: &Stored) -> Result<Stored, MediaError> {
     let length = u32::try_from(samples.len()).unwrap_or(u32::MAX);
     let mut header = Vec::with_capacity(44);
@@ -245,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_are_further_apart_where_they_would_be_too_many() {
+    fn too_many_frames_have_larger_intervals() {
         let plan = |pick, most| FramePlan { pick, most, ..FramePlan::default() };
         let second = FrameSelection::Every(Duration::from_secs(1));
         assert_eq!(plan(second, 60).interval(30_000), 1000);
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_times_of_frames_are_heard_in_a_log() {
+    fn reads_only_frame_times_from_the_log() {
         let log = "[mov @ 0x1] pts_time:9 is no frame\n\
                    [Parsed_showinfo_2 @ 0x2] n:   0 pts:  0 pts_time:0       duration:1\n\
                    [Parsed_showinfo_2 @ 0x2] n:   1 pts: 12 pts_time:1.25 pos:7\n\
@@ -265,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_images_of_the_length_that_they_tell() {
+    fn reads_images_of_the_declared_length() {
         let jpeg = b"\xff\xd8\xff\xe0 and so on";
         let part = |length: &str, content: &[u8]| {
             [

@@ -7,7 +7,7 @@ use symphonia::core::io::MediaSource;
 
 use crate::store::read_at;
 
-/// An open file, read from its beginning without moving the place of others that share the handle.
+/// An open file that is read without moving the shared file position.
 pub(super) struct Handle {
     file: File,
     length: u64,
@@ -15,13 +15,13 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Begins to read a file.
+    /// Starts to read a file.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
         Ok(Self { file, length, at: 0 })
     }
 
-    /// All of it.
+    /// Returns the complete content.
     pub(super) fn bytes(mut self) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read_to_end(&mut bytes)?;

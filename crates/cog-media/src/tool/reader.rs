@@ -1,4 +1,4 @@
-//! What runs in the process: bytes on standard input, JSON on standard output.
+//! The code of the reader process: content on standard input, JSON on standard output.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -19,9 +19,9 @@ use super::{
     report::{Fault, Report},
 };
 
-/// Does what a [`Tool`](crate::Tool) started this process for, with the arguments after `internal-media`.
+/// Runs the reader process that a [`Tool`](crate::Tool) started, with the arguments after `internal-media`.
 ///
-/// It limits itself, reads its standard input and ends; nothing it says is for people.
+/// It limits itself, reads its standard input and exits. Its output is not for people.
 pub fn internal_media(arguments: &[OsString]) -> ExitCode {
     if let [command, program, arguments @ ..] = arguments
         && command == "ffmpeg"
@@ -37,7 +37,7 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What a document or container of this type says of itself.
+/// Returns what a document or container of this type declares.
 pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, Fault> {
     let read = || match media_type {
         PDF => pdf::facts(input),
@@ -46,12 +46,12 @@ pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, Fault> {
     caught(read).map(Report::Facts)
 }
 
-/// The text of a document.
+/// Returns the text of a document.
 pub(super) fn text(input: Handle) -> Result<Report, Fault> {
     caught(|| pdf::text(input)).map(Report::Pages)
 }
 
-/// Reads; a reader that is not prepared for what it finds, and gives up, has found it broken.
+/// Runs a reader. A panic in it means that the content is damaged.
 fn caught<T>(read: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
     catch_unwind(AssertUnwindSafe(read)).unwrap_or(Err(Fault::Broken))
 }
@@ -65,7 +65,7 @@ fn confined(read: impl FnOnce(Handle) -> Result<Report, Fault>) -> io::Result<()
     io::stdout().write_all(json.as_bytes())
 }
 
-/// Limits this process and lets it become ffmpeg, which inherits the limits. Returns only where that fails.
+/// Limits this process and replaces it with ffmpeg, which inherits the limits. Returns only on failure.
 #[cfg(unix)]
 fn become_ffmpeg(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     if confine(Purpose::Ffmpeg).is_ok() {
@@ -74,14 +74,14 @@ fn become_ffmpeg(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Runs ffmpeg; where the system has no limits, time and the size of its answer bound it.
+/// Runs ffmpeg. Without resource limits, the timeout and the output limit bound it.
 #[cfg(not(unix))]
 fn become_ffmpeg(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     let done = Command::new(program).args(arguments).status();
     if done.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Standard input as the file that it is.
+/// Returns standard input as a file.
 fn input() -> io::Result<File> {
     #[cfg(unix)]
     let handle = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned()?;

@@ -1,4 +1,4 @@
-//! What a reading process says, as JSON.
+//! The JSON output of a reader process.
 
 use std::io::Read as _;
 
@@ -7,7 +7,7 @@ use cog_json::{Limits, Node, ToJson, Value, Writer};
 use super::PageText;
 use crate::{Facts, MediaError, Stored};
 
-/// The answer of a reading process.
+/// The output of a reader process.
 #[derive(Debug)]
 pub(super) enum Report {
     /// What a header says.
@@ -18,20 +18,20 @@ pub(super) enum Report {
     Fault(Fault),
 }
 
-/// Why a document or container cannot be read, in words of our own.
+/// Why a document or container cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// Its structure does not hold.
+    /// The structure is damaged.
     Broken,
-    /// It ends before what its index says.
+    /// It ends before its index says.
     Cut,
-    /// No sound and no images.
+    /// It has no audio and no video.
     NoTracks,
-    /// No pages.
+    /// It has no pages.
     NoPages,
-    /// It asks for a password.
+    /// It requires a password.
     Encrypted,
-    /// More text than is taken.
+    /// It has more text than allowed.
     TooMuchText,
 }
 
@@ -39,7 +39,7 @@ impl Fault {
     const ALL: [Self; 6] =
         [Self::Broken, Self::Cut, Self::NoTracks, Self::NoPages, Self::Encrypted, Self::TooMuchText];
 
-    /// What is wrong.
+    /// Returns the message.
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Broken => "the structure is damaged",
@@ -64,10 +64,10 @@ impl Fault {
 }
 
 impl Report {
-    /// Reads what a process wrote; nothing where that is no report.
+    /// Reads the output of a process; none if it is invalid.
     ///
     /// # Errors
-    /// Where what was kept of it cannot be read back.
+    /// If the stored output cannot be read.
     pub(super) fn of(written: &Stored) -> Result<Option<Self>, MediaError> {
         let mut bytes = Vec::new();
         written.reader().read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! Twenty thousand changed files of all types: each is an answer with a code, in time, and no panic.
+//! 20,000 mutated files of all types: each returns a result or an error with a code, in time, without a panic.
 #![expect(clippy::disallowed_methods, reason = "the files of the tests")]
 
 use std::{
@@ -17,14 +17,14 @@ mod made;
 #[path = "../../tests/tool/mutate.rs"]
 mod mutate;
 
-/// How many files of each of twelve types, eleven of which are taken.
+/// Mutated files per type; one of the twelve types is not supported.
 const EACH: usize = 1850;
 
-/// How long one may take, at the best of three times: a machine may be busy with other things.
+/// The maximum time per file, at the best of three attempts, because the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[test]
-fn changed_files_of_every_type_are_answers_and_no_panics() {
+fn mutated_files_return_results_and_never_panic() {
     let corpus = made::corpus();
     let threads: Vec<_> = (0..corpus.len())
         .map(|at| {
@@ -39,7 +39,7 @@ fn changed_files_of_every_type_are_answers_and_no_panics() {
     }
 }
 
-/// Reads the original of a type and its changed copies; how often each code was the answer.
+/// Reads the original of a type and its mutations. Returns how often each code occurred.
 fn changed(corpus: &[(&'static str, Vec<u8>)], at: usize) -> (&'static str, BTreeMap<String, usize>) {
     let (kind, original) = &corpus[at];
     let mut rng = Rng::with_seed(at as u64);
@@ -61,7 +61,7 @@ fn changed(corpus: &[(&'static str, Vec<u8>)], at: usize) -> (&'static str, BTre
     (kind, told)
 }
 
-/// What comes of bytes, or of a panic, and how long that took.
+/// Returns the result or panic of reading a file, and the time it took.
 fn timed(bytes: &[u8], original: &[u8]) -> (std::thread::Result<Result<(), MediaError>>, Duration) {
     let attempt = || {
         let begin = Instant::now();
@@ -72,8 +72,8 @@ fn timed(bytes: &[u8], original: &[u8]) -> (std::thread::Result<Result<(), Media
     attempts.find(|(_, took)| *took <= PATIENCE).unwrap_or_else(attempt)
 }
 
-/// Reads bytes as far as a run does before a provider is asked. What the reading process does is done here, whatever
-/// the type that changed bytes seem to be of, so that a panic is seen.
+/// Reads a file as a run does before it calls a provider. The work of the reader process runs here, with the original
+/// type, so that a panic is seen.
 fn read(bytes: &[u8], original: &[u8]) -> Result<(), MediaError> {
     let mut store = Store::within(1 << 30);
     store.push(bytes)?;
