@@ -39,7 +39,7 @@ fn large_base64() -> bool {
     let text = STANDARD.encode_to_string(png(2600));
     let rules = MediaRules::default();
     let ours = || {
-        black_box(checked(decode_base64(&text, Store::within(20 << 20)).expect("base64"), &rules));
+        black_box(checked(decode_base64(&text, Store::with_limit(20 << 20)).expect("base64"), &rules));
     };
     let theirs = || {
         let bytes = STANDARD.decode_to_vec(&text).expect("base64");
@@ -57,7 +57,7 @@ fn headers(directory: &Path) -> bool {
     }
     let guard = FileGuard::new([directory.to_owned()]);
     let rules = MediaRules::default();
-    let open = |path: &PathBuf| guard.open(path, Store::within(20 << 20)).expect("a file");
+    let open = |path: &PathBuf| guard.open(path, Store::with_limit(20 << 20)).expect("a file");
     let stored: Vec<Stored> = paths.iter().map(open).collect();
     let ours = || stored.iter().for_each(|stored| drop(black_box(checked(stored.clone(), &rules))));
     let theirs = || paths.iter().for_each(|path| drop(black_box(std::fs::read(path).expect("a file"))));
@@ -72,7 +72,7 @@ fn stripped(directory: &Path) -> bool {
     bytes.splice(2..2, exif);
     std::fs::write(&path, &bytes).expect("a file");
     let guard = FileGuard::new([path.clone()]);
-    let stored = guard.open(&path, Store::within(20 << 20)).expect("a file");
+    let stored = guard.open(&path, Store::with_limit(20 << 20)).expect("a file");
     let media = checked(stored, &MediaRules::default());
     let ours = || {
         let stripped =

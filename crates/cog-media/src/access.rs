@@ -10,7 +10,7 @@ pub struct Access {
     /// Fetches URLs; none if URLs may not be fetched.
     pub fetcher: Option<Arc<Fetcher>>,
     /// Whether an unchanged image may be sent as a URL, which the provider fetches itself.
-    pub by_address: bool,
+    pub by_url: bool,
     /// Overrides whether metadata is removed; none to follow the manifest.
     pub strip_metadata: Option<bool>,
     /// Opens files under its roots.
@@ -35,7 +35,7 @@ pub trait Uploads: Send + Sync {
 impl Access {
     /// Fetches a URL.
     pub(crate) async fn fetch(&self, url: &str, store: Store) -> Result<Fetched, MediaError> {
-        let fetcher = self.fetcher.as_ref().ok_or(MediaError::NotOpened { what: "URLs" })?;
+        let fetcher = self.fetcher.as_ref().ok_or(MediaError::SourceUnavailable { what: "URLs" })?;
         fetcher.fetch(url, store).await
     }
 
@@ -49,7 +49,7 @@ impl Access {
 
     /// Opens an upload.
     pub(crate) fn upload(&self, id: &str) -> Result<Stored, MediaError> {
-        let uploads = self.uploads.as_ref().ok_or(MediaError::NotOpened { what: "uploads" })?;
+        let uploads = self.uploads.as_ref().ok_or(MediaError::SourceUnavailable { what: "uploads" })?;
         uploads.open(id, self.owner.as_deref())
     }
 }

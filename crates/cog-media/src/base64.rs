@@ -74,7 +74,7 @@ mod tests {
 
     fn decode(text: &str) -> Result<Vec<u8>, MediaError> {
         let mut bytes = Vec::new();
-        decode_base64(text, Store::within(1 << 24))?.reader().read_to_end(&mut bytes)?;
+        decode_base64(text, Store::with_limit(1 << 24))?.reader().read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -84,7 +84,7 @@ mod tests {
             let bytes: Vec<u8> = (0..length).map(|at| u8::try_from(at % 256).unwrap()).collect();
             let text = STANDARD.encode_to_string(&bytes);
             assert!(decode(&text).unwrap() == bytes, "{length} bytes");
-            let stored = decode_base64(&text, Store::within(1 << 24)).unwrap();
+            let stored = decode_base64(&text, Store::with_limit(1 << 24)).unwrap();
             assert!(encode_base64(&stored).unwrap() == text, "{length} bytes");
         }
     }
@@ -102,13 +102,13 @@ mod tests {
     #[test]
     fn limit_counts_decoded_bytes_and_is_checked_first() {
         let at_the_limit = STANDARD.encode_to_string([7; 10]);
-        assert!(decode_base64(&at_the_limit, Store::within(10)).is_ok());
+        assert!(decode_base64(&at_the_limit, Store::with_limit(10)).is_ok());
         let past_it = STANDARD.encode_to_string([7; 11]);
         assert!(matches!(
-            decode_base64(&past_it, Store::within(10)),
+            decode_base64(&past_it, Store::with_limit(10)),
             Err(MediaError::TooLarge { limit: 10 })
         ));
         let endless = "*".repeat(1 << 20);
-        assert!(matches!(decode_base64(&endless, Store::within(10)), Err(MediaError::TooLarge { .. })));
+        assert!(matches!(decode_base64(&endless, Store::with_limit(10)), Err(MediaError::TooLarge { .. })));
     }
 }

@@ -4,10 +4,11 @@ use cog_json::Writer;
 use cog_spec::Modality;
 
 use crate::{
-    Checksum, Detail, Excess, Facts, MediaError, MediaRules, MediaSource, Place, Rotation, Stored, Tool,
+    Checksum, Detail, Facts, LimitKind, MediaError, MediaLocation, MediaRules, MediaSource, Rotation, Stored,
+    Tool,
     blocking::run_blocking,
     checksum::hex,
-    guard::public_address,
+    guard::shareable_url,
     kind::{modality_of, sniff, type_of_name},
     picture,
 };
@@ -19,7 +20,7 @@ pub struct Media {
     kind: Modality,
     media_type: &'static str,
     facts: Facts,
-    said: Expected,
+    declared: Expected,
 }
 
 /// What the sender declared about a media file.
@@ -36,7 +37,7 @@ pub struct Expected {
     /// The `type` of its source.
     pub source: Option<&'static str>,
     /// A public URL of the same file.
-    pub address: Option<String>,
+    pub public_url: Option<String>,
     /// The expected checksum.
     pub checksum: Option<Checksum>,
 }
@@ -44,9 +45,9 @@ pub struct Expected {
 impl Expected {
     /// Returns what a source declares; a file name extension is a hint.
     pub(crate) fn of(source: &MediaSource) -> Self {
-        let (hint, address) = match &source.place {
-            Place::File(path) => (type_of_name(path).map(str::to_owned), None),
-            Place::Url(url) => (None, public_address(url)),
+        let (hint, public_url) = match &source.location {
+            MediaLocation::File(path) => (type_of_name(path).map(str::to_owned), None),
+            MediaLocation::Url(url) => (None, shareable_url(url)),
             _ => (None, None),
         };
         Self {
@@ -54,8 +55,8 @@ impl Expected {
             hint,
             detail: source.detail,
             rotation: source.rotation,
-            source: Some(source.place.kind()),
-            address,
+            source: Some(source.location.kind()),
+            public_url,
             checksum: source.checksum.clone(),
         }
     }
@@ -92,28 +93,28 @@ impl Media {
 
     /// Returns the `type` of its source, if it has one.
     pub fn source(&self) -> Option<&'static str> {
-        self.said.source
+        self.declared.source
     }
 
     /// Returns a public https URL without a query, which may contain a token; none if the bytes had a checksum, which
     /// the provider would not verify.
-    pub(crate) fn address(&self) -> Option<&str> {
-        self.said.address.as_deref().filter(|_| self.said.checksum.is_none())
+    pub(crate) fn public_url(&self) -> Option<&str> {
+        self.declared.public_url.as_deref().filter(|_| self.declared.checksum.is_none())
     }
 
     /// Returns the checksum that it was verified against.
     pub fn checksum(&self) -> Option<&Checksum> {
-        self.said.checksum.as_ref()
+        self.declared.checksum.as_ref()
     }
 
     /// Returns the requested level of detail.
     pub fn detail(&self) -> Option<Detail> {
-        self.said.detail
+        self.declared.detail
     }
 
     /// Returns the rotation to apply before a model sees it.
     pub fn rotation(&self) -> Rotation {
-        self.said.rotation
+        self.declared.rotation
     }
 
     /// Writes `kind`, `media_type`, `size_bytes`, `sha256` and the facts of its header into an open object.
@@ -127,7 +128,8 @@ impl Media {
 
     /// Returns a warning if the file name or the server suggested another type (ruling R61).
     pub fn hint_warning(&self) -> Option<String> {
-        let hint = self.said.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))?;
+        let hint =
+            self.declared.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))?;
         let suggested =
             if self.source() == Some("url") { "the server declared" } else { "the file name suggests" };
         Some(format!("{suggested} {hint}, but the content is {}", self.media_type))
@@ -139,39 +141,39 @@ impl Media {
 /// Images are read here, other files by the tool in a separate process. Dropping the future ends that process.
 ///
 /// # Errors
-/// The first check that fails, each with its code; [`MediaError::NoReader`] if a tool is required but missing.
+/// The first check that fails, each with its code; [`MediaError::ReaderUnavailable`] if a tool is required but missing.
 pub async fn check(
     stored: Stored,
     expected: &Expected,
     rules: &MediaRules,
     tool: Option<&Tool>,
 ) -> Result<Media, MediaError> {
-    hold(&stored, expected.checksum.as_ref()).await?;
+    verify_checksum(&stored, expected.checksum.as_ref()).await?;
     let found = sniff(stored.head());
-    let (kind, likely) = taken(found, expected, rules).or_else(|refusal| {
-        let other = found.and_then(without_images);
-        taken(other, expected, rules).map_err(|_| refusal)
+    let (kind, likely) = supported_type(found, expected, rules).or_else(|refusal| {
+        let other = found.and_then(audio_type);
+        supported_type(other, expected, rules).map_err(|_| refusal)
     })?;
-    light_enough(&stored, kind, rules)?;
-    let facts = measure(&stored, likely, tool).await?;
-    let (kind, media_type) = match found.and_then(without_images) {
-        Some(other) if facts.width.is_none() => taken(Some(other), expected, rules)?,
-        _ => taken(found, expected, rules)?,
+    check_size(&stored, kind, rules)?;
+    let facts = read_facts(&stored, likely, tool).await?;
+    let (kind, media_type) = match found.and_then(audio_type) {
+        Some(other) if facts.width.is_none() => supported_type(Some(other), expected, rules)?,
+        _ => supported_type(found, expected, rules)?,
     };
-    light_enough(&stored, kind, rules)?;
-    fits(&facts, kind, rules)?;
-    Ok(Media { stored, kind, media_type, facts, said: expected.clone() })
+    check_size(&stored, kind, rules)?;
+    check_facts(&facts, kind, rules)?;
+    Ok(Media { stored, kind, media_type, facts, declared: expected.clone() })
 }
 
 /// Verifies the checksum on a thread that may block.
-async fn hold(stored: &Stored, checksum: Option<&Checksum>) -> Result<(), MediaError> {
+async fn verify_checksum(stored: &Stored, checksum: Option<&Checksum>) -> Result<(), MediaError> {
     let Some(checksum) = checksum.cloned() else { return Ok(()) };
     let stored = stored.clone();
-    run_blocking(move || checksum.hold(&stored)).await
+    run_blocking(move || checksum.verify(&stored)).await
 }
 
 /// Returns the type of the content if it is supported and not declared as another type.
-fn taken(
+fn supported_type(
     found: Option<&'static str>,
     expected: &Expected,
     rules: &MediaRules,
@@ -183,14 +185,14 @@ fn taken(
     if let Some(declared) = &expected.media_type
         && !declared.eq_ignore_ascii_case(media_type)
     {
-        return Err(MediaError::OtherType { declared: declared.clone(), found: media_type.to_owned() });
+        return Err(MediaError::TypeMismatch { declared: declared.clone(), found: media_type.to_owned() });
     }
     let kind = modality_of(media_type).ok_or_else(|| MediaError::unsupported(found, &allowed))?;
     Ok((kind, media_type))
 }
 
 /// Returns the audio type of a video container, for files that turn out to have no video track.
-fn without_images(found: &'static str) -> Option<&'static str> {
+fn audio_type(found: &'static str) -> Option<&'static str> {
     match found {
         "video/webm" => Some("audio/webm"),
         "video/mp4" | "video/quicktime" => Some("audio/mp4"),
@@ -198,12 +200,12 @@ fn without_images(found: &'static str) -> Option<&'static str> {
     }
 }
 
-fn light_enough(stored: &Stored, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
-    let limit = rules.bytes_of(kind);
+fn check_size(stored: &Stored, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
+    let limit = rules.max_bytes_of(kind);
     if stored.len() > limit { Err(MediaError::TooLarge { limit }) } else { Ok(()) }
 }
 
-async fn measure(
+async fn read_facts(
     stored: &Stored,
     media_type: &'static str,
     tool: Option<&Tool>,
@@ -216,25 +218,26 @@ async fn measure(
         let stored = stored.clone();
         return run_blocking(move || picture::facts(&stored, media_type)).await;
     }
-    let tool = tool.ok_or_else(|| MediaError::NoReader { what: "no reader is configured".to_owned() })?;
+    let tool =
+        tool.ok_or_else(|| MediaError::ReaderUnavailable { what: "no reader is configured".to_owned() })?;
     tool.probe(stored, media_type).await
 }
 
-fn fits(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
-    let bounded = |of, found: u64, limit: u64| {
-        if found > limit { Err(MediaError::TooMuch { of, found, limit }) } else { Ok(()) }
+fn check_facts(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), MediaError> {
+    let bounded = |limit_kind, found: u64, limit: u64| {
+        if found > limit { Err(MediaError::LimitExceeded { limit_kind, found, limit }) } else { Ok(()) }
     };
-    bounded(Excess::Duration, facts.duration_ms.unwrap_or_default(), rules.duration_of(kind))?;
-    bounded(Excess::Pages, facts.pages.unwrap_or_default().into(), rules.max_pages.into())?;
+    bounded(LimitKind::Duration, facts.duration_ms.unwrap_or_default(), rules.max_duration_of(kind))?;
+    bounded(LimitKind::Pages, facts.pages.unwrap_or_default().into(), rules.max_pages.into())?;
     let (Some(width), Some(height)) = (facts.width, facts.height) else { return Ok(()) };
     if kind == Modality::Video && (width.max(height) > 3840 || width.min(height) > 2160) {
         return Err(MediaError::FrameTooLarge { width, height });
     }
     if width.max(height) > rules.max_dimension {
-        return Err(MediaError::TooWide { width, height, limit: rules.max_dimension });
+        return Err(MediaError::DimensionTooLarge { width, height, limit: rules.max_dimension });
     }
     if let Some(limit) = rules.min_dimension.filter(|limit| width.min(height) < *limit) {
-        return Err(MediaError::TooSmall { width, height, limit });
+        return Err(MediaError::DimensionTooSmall { width, height, limit });
     }
     let pixels = u64::from(width) * u64::from(height);
     if pixels > rules.max_pixels {
@@ -271,7 +274,7 @@ mod tests {
     }
 
     fn checked(bytes: &[u8], declared: Option<&str>, rules: &MediaRules) -> Result<Media, MediaError> {
-        let mut store = Store::within(1 << 30);
+        let mut store = Store::with_limit(1 << 30);
         store.push(bytes)?;
         let expected = Expected { media_type: declared.map(str::to_owned), ..Expected::default() };
         check_now(store.finish(), &expected, rules)
@@ -301,7 +304,7 @@ mod tests {
 
     /// Returns a stored PNG with at most this many bytes in memory.
     fn stored_png(in_memory: usize) -> Stored {
-        let mut store = Store::within(1 << 30).in_memory(in_memory);
+        let mut store = Store::with_limit(1 << 30).in_memory(in_memory);
         let image = png(200, 100);
         let padded = [image.as_slice(), &[0; 10_000]].concat();
         store.push(&padded).unwrap();
@@ -317,15 +320,18 @@ mod tests {
             ..MediaRules::default()
         };
         assert!(checked(&png(30, 20), None, &rules).is_ok());
-        assert!(matches!(checked(&png(31, 20), None, &rules), Err(MediaError::TooWide { .. })));
-        assert!(matches!(checked(&png(30, 19), None, &rules), Err(MediaError::TooSmall { .. })));
+        assert!(matches!(checked(&png(31, 20), None, &rules), Err(MediaError::DimensionTooLarge { .. })));
+        assert!(matches!(checked(&png(30, 19), None, &rules), Err(MediaError::DimensionTooSmall { .. })));
         assert!(matches!(checked(&png(30, 24), None, &rules), Err(MediaError::TooManyPixels { .. })));
     }
 
     #[test]
     fn declared_type_that_differs_is_a_mismatch() {
         let rules = MediaRules::default();
-        assert!(matches!(checked(&png(1, 1), Some("image/jpeg"), &rules), Err(MediaError::OtherType { .. })));
+        assert!(matches!(
+            checked(&png(1, 1), Some("image/jpeg"), &rules),
+            Err(MediaError::TypeMismatch { .. })
+        ));
         assert!(matches!(checked(b"hello", Some("image/png"), &rules), Err(MediaError::Unsupported { .. })));
         assert!(matches!(checked(b"", None, &rules), Err(MediaError::Unsupported { .. })));
     }
@@ -334,7 +340,7 @@ mod tests {
     fn document_without_a_tool_is_refused() {
         let refused = checked(b"%PDF-1.7\n", None, &MediaRules::default()).unwrap_err();
         assert_eq!(
-            (refused.code(), matches!(refused, MediaError::NoReader { .. })),
+            (refused.code(), matches!(refused, MediaError::ReaderUnavailable { .. })),
             (Code::MultimodalNotSupported, true)
         );
     }
@@ -342,7 +348,8 @@ mod tests {
     #[test]
     fn duration_pages_and_frames_at_the_limit_pass() {
         let rules = MediaRules { max_duration_ms: Some(1000), max_pages: 3, ..MediaRules::default() };
-        let fits = |facts, kind| fits(&facts, kind, &rules).map_err(|error| (error.code(), error.reason()));
+        let fits =
+            |facts, kind| check_facts(&facts, kind, &rules).map_err(|error| (error.code(), error.reason()));
         let long = |duration_ms| Facts { duration_ms: Some(duration_ms), ..Facts::default() };
         assert_eq!(fits(long(1000), Modality::Audio), Ok(()));
         assert_eq!(fits(long(1001), Modality::Video), Err((Code::MediaTooLarge, Some("duration"))));

@@ -24,16 +24,16 @@ impl Checksum {
     /// Returns a checksum of the algorithm `sha256`, `md5` or `crc32`, given as hexadecimal digits.
     ///
     /// # Errors
-    /// [`MediaError::NoSource`] for an unknown algorithm or the wrong number of digits.
+    /// [`MediaError::InvalidSource`] for an unknown algorithm or the wrong number of digits.
     pub fn new(algorithm: &str, value: &str) -> Result<Self, MediaError> {
         let (algorithm, digits) = match algorithm {
             "sha256" => (Algorithm::Sha256, 64),
             "md5" => (Algorithm::Md5, 32),
             "crc32" => (Algorithm::Crc32, 8),
-            _ => return Err(wrong("`checksum.algorithm` must be sha256, md5 or crc32")),
+            _ => return Err(invalid("`checksum.algorithm` must be sha256, md5 or crc32")),
         };
         if value.len() != digits || !value.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(wrong(
+            return Err(invalid(
                 "`checksum.value` must be hexadecimal: 64 digits for sha256, 32 for md5, 8 for crc32",
             ));
         }
@@ -47,7 +47,7 @@ impl Checksum {
     pub fn read(node: Node<'_>) -> Result<Self, MediaError> {
         let text = |key| node.get(key).and_then(Node::as_str);
         let (Some(algorithm), Some(value)) = (text("algorithm"), text("value")) else {
-            return Err(wrong("`checksum` requires `algorithm` and `value`"));
+            return Err(invalid("`checksum` requires `algorithm` and `value`"));
         };
         Self::new(algorithm, value)
     }
@@ -65,7 +65,7 @@ impl Checksum {
     ///
     /// # Errors
     /// [`MediaError::Checksum`] if they differ; an error if the disk cannot be read.
-    pub fn hold(&self, stored: &Stored) -> Result<(), MediaError> {
+    pub fn verify(&self, stored: &Stored) -> Result<(), MediaError> {
         let found = match self.algorithm {
             Algorithm::Sha256 => match stored.sha256() {
                 Some(known) => hex(known),
@@ -106,8 +106,8 @@ fn each_block(mut reader: impl Read, mut take: impl FnMut(&[u8])) -> Result<(), 
     }
 }
 
-fn wrong(what: &'static str) -> MediaError {
-    MediaError::NoSource { what }
+fn invalid(what: &'static str) -> MediaError {
+    MediaError::InvalidSource { what }
 }
 
 #[cfg(test)]
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn verifies_each_algorithm() {
-        let mut store = Store::within(100);
+        let mut store = Store::with_limit(100);
         store.push(b"123456789").unwrap();
         let stored = store.finish();
         for (algorithm, value) in [
@@ -126,9 +126,9 @@ mod tests {
             ("crc32", "cbf43926"),
         ] {
             let checksum = Checksum::new(algorithm, value).unwrap();
-            assert!(checksum.hold(&stored).is_ok(), "{algorithm}");
+            assert!(checksum.verify(&stored).is_ok(), "{algorithm}");
             let other = Checksum::new(algorithm, &value.replace('2', "3")).unwrap();
-            assert!(matches!(other.hold(&stored), Err(MediaError::Checksum { .. })), "{algorithm}");
+            assert!(matches!(other.verify(&stored), Err(MediaError::Checksum { .. })), "{algorithm}");
         }
     }
 }

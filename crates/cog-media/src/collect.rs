@@ -4,8 +4,8 @@ use cog_json::Path;
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use crate::{
-    Access, Excess, Expected, Fetched, Media, MediaError, MediaRules, MediaSource, Place, Store, Stored,
-    blocking::run_blocking, check, decode_base64,
+    Access, Expected, Fetched, LimitKind, Media, MediaError, MediaLocation, MediaRules, MediaSource, Store,
+    Stored, blocking::run_blocking, check, decode_base64,
 };
 
 /// The maximum bytes of all media files of one input.
@@ -18,7 +18,7 @@ pub struct Progress {
     /// How many are ready or refused.
     pub done: usize,
     /// How many the input has.
-    pub of: usize,
+    pub total: usize,
 }
 
 /// Opens and checks all media files of an input concurrently. Returns them in the order of their sources.
@@ -31,28 +31,28 @@ pub async fn collect(
     access: &Access,
     mut progress: impl FnMut(Progress),
 ) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
-    few_enough(&sources, rules)?;
-    let of = sources.len();
+    check_count(&sources, rules)?;
+    let total = sources.len();
     let (paths, sources): (Vec<_>, Vec<_>) = sources.into_iter().unzip();
     let mut opening: FuturesUnordered<_> = sources
         .into_iter()
         .enumerate()
         .map(async |(at, source)| (at, obtain(source, rules.clone(), access.clone()).await))
         .collect();
-    let mut outcomes = Vec::with_capacity(of);
+    let mut outcomes = Vec::with_capacity(total);
     while let Some(outcome) = opening.next().await {
         outcomes.push(outcome);
-        progress(Progress { done: outcomes.len(), of });
+        progress(Progress { done: outcomes.len(), total });
     }
     outcomes.sort_by_key(|(at, _)| *at);
-    sort_out(paths.into_iter().zip(outcomes.into_iter().map(|(_, outcome)| outcome)))
+    check_total(paths.into_iter().zip(outcomes.into_iter().map(|(_, outcome)| outcome)))
 }
 
-fn few_enough(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(), Vec<(Path, MediaError)>> {
+fn check_count(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(), Vec<(Path, MediaError)>> {
     let limit = rules.max_items as usize;
     let Some((path, _)) = sources.get(limit) else { return Ok(()) };
     let (found, limit) = (sources.len() as u64, limit as u64);
-    Err(vec![(path.clone(), MediaError::TooMuch { of: Excess::Items, found, limit })])
+    Err(vec![(path.clone(), MediaError::LimitExceeded { limit_kind: LimitKind::Items, found, limit })])
 }
 
 /// Opens and checks one media file. Decoding, hashing and disk access run on threads that may block.
@@ -61,8 +61,10 @@ fn few_enough(sources: &[(Path, MediaSource)], rules: &MediaRules) -> Result<(),
 /// Why it is refused.
 pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> Result<Media, MediaError> {
     source.check(&rules)?;
-    let fetched = match &source.place {
-        Place::Url(url) => Some(access.fetch(url, Store::within(rules.bytes_of_any())).await?),
+    let fetched = match &source.location {
+        MediaLocation::Url(url) => {
+            Some(access.fetch(url, Store::with_limit(rules.max_bytes_of_any())).await?)
+        }
         _ => None,
     };
     let (tool, limits) = (access.tool.clone(), rules.clone());
@@ -73,7 +75,7 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
                 expected.hint = declared;
                 stored
             }
-            None => open(&source.place, &limits, &access)?,
+            None => open(&source.location, &limits, &access)?,
         };
         Ok::<_, MediaError>((stored, expected))
     };
@@ -81,36 +83,42 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
     check(stored, &expected, &rules, tool.as_deref()).await
 }
 
-fn open(place: &Place, rules: &MediaRules, access: &Access) -> Result<Stored, MediaError> {
-    let store = Store::within(rules.bytes_of_any());
-    match place {
-        Place::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
-        Place::File(path) => access.file(path, store),
-        Place::Upload(id) => access.upload(id),
-        Place::Url(_) => Err(MediaError::NotOpened { what: "URLs" }),
+fn open(location: &MediaLocation, rules: &MediaRules, access: &Access) -> Result<Stored, MediaError> {
+    let store = Store::with_limit(rules.max_bytes_of_any());
+    match location {
+        MediaLocation::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
+        MediaLocation::File(path) => access.file(path, store),
+        MediaLocation::Upload(id) => access.upload(id),
+        MediaLocation::Url(_) => Err(MediaError::SourceUnavailable { what: "URLs" }),
     }
 }
 
 /// Returns all media files, or all errors; the first file over the total limit is an error too.
-fn sort_out(
+fn check_total(
     outcomes: impl Iterator<Item = (Path, Result<Media, MediaError>)>,
 ) -> Result<Vec<Media>, Vec<(Path, MediaError)>> {
-    let (mut media, mut faults, mut total) = (Vec::new(), Vec::new(), 0);
+    let (mut media, mut errors, mut total) = (Vec::new(), Vec::new(), 0);
     for (path, outcome) in outcomes {
         match outcome {
             Ok(medium) => {
                 let before = total;
                 total += medium.bytes().len();
                 if before <= TOTAL && total > TOTAL {
-                    faults
-                        .push((path, MediaError::TooMuch { of: Excess::Total, found: total, limit: TOTAL }));
+                    errors.push((
+                        path,
+                        MediaError::LimitExceeded {
+                            limit_kind: LimitKind::Total,
+                            found: total,
+                            limit: TOTAL,
+                        },
+                    ));
                 }
                 media.push(medium);
             }
-            Err(error) => faults.push((path, error)),
+            Err(error) => errors.push((path, error)),
         }
     }
-    if faults.is_empty() { Ok(media) } else { Err(faults) }
+    if errors.is_empty() { Ok(media) } else { Err(errors) }
 }
 
 #[cfg(test)]
@@ -165,17 +173,20 @@ mod tests {
             r#"{"type":"upload_ref","upload_id":"upl_1"}"#.to_owned(),
             r#"{"type":"file","path":"/etc/passwd"}"#.to_owned(),
         ];
-        let faults = collected(&sources, &Access::default()).await.unwrap_err();
-        let faults: Vec<_> =
-            faults.iter().map(|(path, error)| format!("{path} {}", error.code().as_str())).collect();
-        assert_eq!(faults, ["[0] E1013", "[2] E4007", "[3] E4007"]);
+        let errors = collected(&sources, &Access::default()).await.unwrap_err();
+        let errors: Vec<_> =
+            errors.iter().map(|(path, error)| format!("{path} {}", error.code().as_str())).collect();
+        assert_eq!(errors, ["[0] E1013", "[2] E4007", "[3] E4007"]);
     }
 
     #[tokio::test]
     async fn ten_files_pass_and_eleven_fail() {
         let sources = vec![base64(PIXEL); 11];
         assert_eq!(collected(&sources[..10], &Access::default()).await.unwrap().len(), 10);
-        let faults = collected(&sources, &Access::default()).await.unwrap_err();
-        assert!(matches!(faults[..], [(_, MediaError::TooMuch { of: Excess::Items, found: 11, limit: 10 })]));
+        let errors = collected(&sources, &Access::default()).await.unwrap_err();
+        assert!(matches!(
+            errors[..],
+            [(_, MediaError::LimitExceeded { limit_kind: LimitKind::Items, found: 11, limit: 10 })]
+        ));
     }
 }

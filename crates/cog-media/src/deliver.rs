@@ -93,18 +93,18 @@ fn write(directory: &Path, module: &str, media: &Media) -> Result<PathBuf, Media
     DirBuilder::new().recursive(true).create(directory)?;
     let hash = media.bytes().sha256().map(|hash| hex(hash)).unwrap_or_default();
     let stem = format!("{module}-{}", hash.get(..12).unwrap_or("media"));
-    let (path, mut file) = create(&absolute(directory)?, &stem, ending(media.media_type()))?;
+    let (path, mut file) = create(&absolute(directory)?, &stem, extension(media.media_type()))?;
     std::io::copy(&mut media.bytes().reader(), &mut file)?;
     Ok(path)
 }
 
 /// Creates a file that did not exist.
-fn create(directory: &Path, stem: &str, ending: &str) -> Result<(PathBuf, File), MediaError> {
+fn create(directory: &Path, stem: &str, extension: &str) -> Result<(PathBuf, File), MediaError> {
     let mut count = 1_u32;
     loop {
         let name = match count {
-            1 => format!("{stem}.{ending}"),
-            count => format!("{stem}-{count}.{ending}"),
+            1 => format!("{stem}.{extension}"),
+            count => format!("{stem}-{count}.{extension}"),
         };
         let path = directory.join(name);
         match OpenOptions::new().write(true).create_new(true).open(&path) {
@@ -116,7 +116,7 @@ fn create(directory: &Path, stem: &str, ending: &str) -> Result<(PathBuf, File),
 }
 
 /// Returns the file name extension of this type.
-fn ending(media_type: &str) -> &str {
+fn extension(media_type: &str) -> &str {
     match media_type {
         "image/jpeg" => "jpg",
         "audio/mpeg" => "mp3",
@@ -133,7 +133,7 @@ mod tests {
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     fn pixel() -> Media {
-        let stored = decode_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = decode_base64(PIXEL, Store::with_limit(100)).unwrap();
         check_now(stored, &Expected::default(), &MediaRules::default()).unwrap()
     }
 

@@ -36,7 +36,7 @@ pub enum MediaError {
     },
     /// The declared type differs from the content.
     #[error("declared as {declared}, but the content is {found}")]
-    OtherType {
+    TypeMismatch {
         /// The declared type.
         declared: String,
         /// The type of the content.
@@ -44,7 +44,7 @@ pub enum MediaError {
     },
     /// A side is too long.
     #[error("{width}×{height} pixels; the maximum side length is {limit}")]
-    TooWide {
+    DimensionTooLarge {
         /// Its width.
         width: u32,
         /// Its height.
@@ -62,7 +62,7 @@ pub enum MediaError {
     },
     /// A side is too short.
     #[error("{width}×{height} pixels; the minimum side length is {limit}")]
-    TooSmall {
+    DimensionTooSmall {
         /// Its width.
         width: u32,
         /// Its height.
@@ -80,7 +80,7 @@ pub enum MediaError {
     },
     /// No reader is available.
     #[error("cannot read the media file: {what}")]
-    NoReader {
+    ReaderUnavailable {
         /// What is missing.
         what: String,
     },
@@ -109,10 +109,10 @@ pub enum MediaError {
         status: Option<u16>,
     },
     /// A limit other than bytes is exceeded.
-    #[error("{found} {of}; the maximum is {limit}")]
-    TooMuch {
+    #[error("{found} {limit_kind}; the maximum is {limit}")]
+    LimitExceeded {
         /// Which limit.
-        of: Excess,
+        limit_kind: LimitKind,
         /// The amount.
         found: u64,
         /// The maximum.
@@ -120,13 +120,13 @@ pub enum MediaError {
     },
     /// The input member is not a valid media source.
     #[error("invalid media source: {what}")]
-    NoSource {
+    InvalidSource {
         /// What is wrong.
         what: &'static str,
     },
     /// This kind of source is not available here.
     #[error("{what} are not available here")]
-    NotOpened {
+    SourceUnavailable {
         /// The kind of source.
         what: &'static str,
     },
@@ -140,7 +140,7 @@ pub enum MediaError {
     },
     /// The file is outside the directories that may be read.
     #[error("{path}: outside the directories that may be read")]
-    Outside {
+    OutsideRoots {
         /// The path as given.
         path: String,
     },
@@ -152,7 +152,7 @@ pub enum MediaError {
     },
     /// The provider does not support the type, and it cannot be converted.
     #[error("the provider does not support {media_type}")]
-    NotTaken {
+    UnsupportedByProvider {
         /// Its type.
         media_type: &'static str,
     },
@@ -164,7 +164,7 @@ pub enum MediaError {
 /// The limit that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Excess {
+pub enum LimitKind {
     /// Media files in one input.
     Items,
     /// Bytes of all media files of one input.
@@ -175,7 +175,7 @@ pub enum Excess {
     Pages,
 }
 
-impl Excess {
+impl LimitKind {
     /// Returns the value of `details.reason` (ruling R62).
     pub fn reason(self) -> &'static str {
         match self {
@@ -187,7 +187,7 @@ impl Excess {
     }
 }
 
-impl std::fmt::Display for Excess {
+impl std::fmt::Display for LimitKind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Items => "media files",
@@ -203,22 +203,22 @@ impl MediaError {
     pub fn code(&self) -> Code {
         match self {
             Self::Unsupported { .. } => Code::UnsupportedMediaType,
-            Self::TooLarge { .. } | Self::TooMuch { .. } => Code::MediaTooLarge,
-            Self::NoReader { .. } => Code::MultimodalNotSupported,
+            Self::TooLarge { .. } | Self::LimitExceeded { .. } => Code::MediaTooLarge,
+            Self::ReaderUnavailable { .. } => Code::MultimodalNotSupported,
             Self::NotBase64 { .. } | Self::Damaged { .. } => Code::MediaDecodeFailed,
-            Self::OtherType { .. } => Code::MediaTypeMismatch,
-            Self::TooWide { .. } | Self::FrameTooLarge { .. } => Code::MediaDimensionExceeded,
-            Self::TooSmall { .. } => Code::MediaDimensionTooSmall,
+            Self::TypeMismatch { .. } => Code::MediaTypeMismatch,
+            Self::DimensionTooLarge { .. } | Self::FrameTooLarge { .. } => Code::MediaDimensionExceeded,
+            Self::DimensionTooSmall { .. } => Code::MediaDimensionTooSmall,
             Self::TooManyPixels { .. } => Code::MediaPixelLimit,
             Self::Checksum { .. } => Code::ChecksumMismatch,
             Self::Refused { refusal, .. } => refusal.code(),
             Self::Fetch { .. } => Code::MediaFetchFailed,
-            Self::NoSource { .. } => Code::InvalidInput,
-            Self::NotOpened { .. } | Self::Outside { .. } => Code::PermissionDenied,
+            Self::InvalidSource { .. } => Code::InvalidInput,
+            Self::SourceUnavailable { .. } | Self::OutsideRoots { .. } => Code::PermissionDenied,
             Self::Unreadable { .. } => Code::InvalidReference,
             Self::Upload { expired: true } => Code::UploadExpired,
             Self::Upload { expired: false } => Code::UploadNotFound,
-            Self::NotTaken { .. } => Code::MultimodalNotSupported,
+            Self::UnsupportedByProvider { .. } => Code::MultimodalNotSupported,
             Self::Storage(_) => Code::InternalError,
         }
     }
@@ -227,7 +227,7 @@ impl MediaError {
     pub fn reason(&self) -> Option<&'static str> {
         match self {
             Self::TooLarge { .. } => Some("size"),
-            Self::TooMuch { of, .. } => Some(of.reason()),
+            Self::LimitExceeded { limit_kind, .. } => Some(limit_kind.reason()),
             Self::Refused { .. } => Some("refused"),
             Self::Fetch { .. } => Some("fetch"),
             _ => None,
@@ -241,31 +241,37 @@ impl MediaError {
             Self::TooLarge { .. } => {
                 "reduce the file size, or raise `modalities.constraints.max_size_mb` up to the limit for this kind"
             }
-            Self::NoReader { .. } => "run `cog doctor`; install ffmpeg on PATH or set COG_MEDIA_FFMPEG",
+            Self::ReaderUnavailable { .. } => {
+                "run `cog doctor`; install ffmpeg on PATH or set COG_MEDIA_FFMPEG"
+            }
             Self::NotBase64 { .. } => {
                 "use standard base64 (RFC 4648 section 4) with padding and without line breaks"
             }
             Self::Damaged { .. } => "open it in a viewer and save it again",
-            Self::OtherType { .. } => "remove `media_type`, or set it to the type of the content",
-            Self::TooWide { .. } | Self::FrameTooLarge { .. } | Self::TooManyPixels { .. } => "scale it down",
-            Self::TooSmall { .. } => "send it at a higher resolution",
+            Self::TypeMismatch { .. } => "remove `media_type`, or set it to the type of the content",
+            Self::DimensionTooLarge { .. } | Self::FrameTooLarge { .. } | Self::TooManyPixels { .. } => {
+                "scale it down"
+            }
+            Self::DimensionTooSmall { .. } => "send it at a higher resolution",
             Self::Checksum { .. } => "send it again; it may have been truncated or modified in transit",
             Self::Refused { .. } => {
                 "use a public http or https URL, have the operator allow this one, or send the file as base64"
             }
             Self::Fetch { .. } => "check that the URL works, or send the file as base64",
-            Self::TooMuch { of: Excess::Items | Excess::Total, .. } => "send fewer files at once",
-            Self::TooMuch { .. } => "split it into parts",
-            Self::NoSource { .. } => {
+            Self::LimitExceeded { limit_kind: LimitKind::Items | LimitKind::Total, .. } => {
+                "send fewer files at once"
+            }
+            Self::LimitExceeded { .. } => "split it into parts",
+            Self::InvalidSource { .. } => {
                 "write {\"type\": \"url\", \"url\": …}, or use base64, file or upload_ref"
             }
-            Self::NotOpened { .. } => "send the file as base64",
+            Self::SourceUnavailable { .. } => "send the file as base64",
             Self::Unreadable { .. } => "use an absolute path, or one relative to the module's directory",
-            Self::Outside { .. } => {
+            Self::OutsideRoots { .. } => {
                 "move the file to the working directory or the module's directory, or have the operator allow its directory"
             }
             Self::Upload { .. } => "upload it again",
-            Self::NotTaken { .. } => {
+            Self::UnsupportedByProvider { .. } => {
                 "use a model that supports it; `cog doctor` lists what each provider supports"
             }
             Self::Storage(_) => "check the free space for temporary files",
@@ -275,7 +281,7 @@ impl MediaError {
     /// Returns the error of a build without the feature `decode`.
     #[cfg(not(feature = "decode"))]
     pub(crate) fn not_built() -> Self {
-        Self::NoReader { what: "this program was built without media support".to_owned() }
+        Self::ReaderUnavailable { what: "this program was built without media support".to_owned() }
     }
 
     /// Returns the error for an unknown type, or one that is not in this list.

@@ -15,13 +15,13 @@ use reqwest::{Response, StatusCode, header};
 use crate::{MediaError, Refusal, Store, Stored, Target, UrlGuard};
 
 use self::{
-    cache::{Cache, Known},
+    cache::{Cache, CachedResponse},
     client::Clients,
 };
 
 pub use self::{
     proxy::{Proxy, ProxyError},
-    resolve::{Addresses, Resolver, SystemResolver},
+    resolve::{AddressFuture, Resolver, SystemResolver},
 };
 
 /// Limits of one fetch.
@@ -79,7 +79,7 @@ impl Fetcher {
     /// Creates a fetcher with a custom resolver.
     pub fn with_resolver(guard: UrlGuard, limits: FetchLimits, resolver: impl Resolver + 'static) -> Self {
         let clients = Clients::new(guard.clone(), limits.connect, resolver);
-        Self { guard, cache: Cache::within(limits.cache), limits, clients }
+        Self { guard, cache: Cache::with_capacity(limits.cache), limits, clients }
     }
 
     /// Sets a proxy. No other proxy is used.
@@ -114,12 +114,12 @@ impl Fetcher {
         let mut target = first;
         for hop in 0..=self.limits.redirects {
             let known = self.cache.get(target.url());
-            if let Some(fetched) = known.as_ref().and_then(Known::fresh) {
+            if let Some(fetched) = known.as_ref().and_then(CachedResponse::fresh) {
                 store.expect(fetched.stored.len())?;
                 return Ok(fetched);
             }
-            let reply = self.ask(&target, known.as_ref(), hop).await?;
-            match (next(&target, &reply), known) {
+            let reply = self.request(&target, known.as_ref(), hop).await?;
+            match (redirect_target(&target, &reply), known) {
                 (Some(location), _) => {
                     let judged = location.and_then(|location| self.guard.judge(&location));
                     target = judged.map_err(|refusal| MediaError::Refused { refusal, hop: hop + 1 })?;
@@ -128,29 +128,34 @@ impl Fetcher {
                     store.expect(known.fetched.stored.len())?;
                     return Ok(known.fetched);
                 }
-                (None, _) => return self.take(&target, reply, store).await,
+                (None, _) => return self.read_body(&target, reply, store).await,
             }
         }
-        Err(fault(&target, format!("more than {} redirects", self.limits.redirects), None))
+        Err(failed(&target, format!("more than {} redirects", self.limits.redirects), None))
     }
 
-    async fn ask(&self, target: &Target, known: Option<&Known>, hop: u32) -> Result<Response, MediaError> {
-        let client = self.clients.of(target).map_err(|what| fault(target, what, None))?;
+    async fn request(
+        &self,
+        target: &Target,
+        known: Option<&CachedResponse>,
+        hop: u32,
+    ) -> Result<Response, MediaError> {
+        let client = self.clients.client_for(target).map_err(|what| failed(target, what, None))?;
         let mut request = client.get(target.url().clone()).header(header::ACCEPT_ENCODING, "identity");
-        if let Some((name, value)) = known.and_then(Known::condition) {
+        if let Some((name, value)) = known.and_then(CachedResponse::condition) {
             request = request.header(name, value);
         }
-        let told = |error: &(dyn Error + 'static)| match client::refusal(error) {
+        let describe = |error: &(dyn Error + 'static)| match client::refusal(error) {
             Some(refusal) => MediaError::Refused { refusal, hop },
-            None => fault(target, client::told(error), None),
+            None => failed(target, client::root_cause(error), None),
         };
-        self.clients.check(target).await.map_err(|error| told(&*error))?;
+        self.clients.check(target).await.map_err(|error| describe(&*error))?;
         // The client's error message contains the URL with its query.
-        request.send().await.map_err(|error| told(&error.without_url()))
+        request.send().await.map_err(|error| describe(&error.without_url()))
     }
 
     /// Stores the body of a response while it arrives.
-    async fn take(
+    async fn read_body(
         &self,
         target: &Target,
         mut reply: Response,
@@ -158,11 +163,11 @@ impl Fetcher {
     ) -> Result<Fetched, MediaError> {
         let status = reply.status();
         if status != StatusCode::OK {
-            return Err(fault(target, format!("the server returned {status}"), Some(status.as_u16())));
+            return Err(failed(target, format!("the server returned {status}"), Some(status.as_u16())));
         }
         let encoding = reply.headers().get(header::CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
-            return Err(fault(
+            return Err(failed(
                 target,
                 "the content is compressed, but no compression was requested".to_owned(),
                 None,
@@ -171,7 +176,7 @@ impl Fetcher {
         if let Some(length) = reply.content_length() {
             store.expect(length)?;
         }
-        let broken = |error: reqwest::Error| fault(target, client::told(&error.without_url()), None);
+        let broken = |error: reqwest::Error| failed(target, client::root_cause(&error.without_url()), None);
         while let Some(bytes) = reply.chunk().await.map_err(broken)? {
             store.push(&bytes)?;
         }
@@ -179,7 +184,7 @@ impl Fetcher {
         let declared =
             declared.map(|value| value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
         let fetched = Fetched { stored: store.finish(), declared };
-        self.cache.keep(target.url(), reply.headers(), &fetched);
+        self.cache.store(target.url(), reply.headers(), &fetched);
         Ok(fetched)
     }
 }
@@ -194,7 +199,7 @@ impl std::fmt::Debug for Fetcher {
 }
 
 /// Returns the target of a redirect.
-fn next(target: &Target, reply: &Response) -> Option<Result<String, Refusal>> {
+fn redirect_target(target: &Target, reply: &Response) -> Option<Result<String, Refusal>> {
     let moved = [
         StatusCode::MOVED_PERMANENTLY,
         StatusCode::FOUND,
@@ -208,6 +213,6 @@ fn next(target: &Target, reply: &Response) -> Option<Result<String, Refusal>> {
     Some(location.and_then(|location| target.join(location)))
 }
 
-fn fault(target: &Target, what: String, status: Option<u16>) -> MediaError {
+fn failed(target: &Target, what: String, status: Option<u16>) -> MediaError {
     MediaError::Fetch { url: target.to_string(), what, status }
 }

@@ -29,7 +29,7 @@ impl FileGuard {
     /// Reads a file into a store.
     ///
     /// # Errors
-    /// [`MediaError::Outside`] (E4007), [`MediaError::Unreadable`] (E1006), and as [`Store::push`].
+    /// [`MediaError::OutsideRoots`] (E4007), [`MediaError::Unreadable`] (E1006), and as [`Store::push`].
     pub fn open(&self, path: &Path, mut store: Store) -> Result<Stored, MediaError> {
         let mut file = self.find(path)?;
         store.expect(file.metadata()?.len())?;
@@ -52,7 +52,7 @@ impl FileGuard {
     }
 
     fn find(&self, path: &Path) -> Result<File, MediaError> {
-        let outside = || MediaError::Outside { path: path.display().to_string() };
+        let outside = || MediaError::OutsideRoots { path: path.display().to_string() };
         let real = match path.canonicalize() {
             Ok(real) => real,
             // The error must not reveal which files exist outside the roots.

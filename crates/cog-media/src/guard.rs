@@ -82,11 +82,11 @@ impl UrlGuard {
         if names::is_internal(name) && self.names(name, port) {
             return Ok(());
         }
-        self.admit_address(address, port).map_err(|refusal| refusal.of(name))
+        self.admit_address(address, port).map_err(|refusal| refusal.with_name(name))
     }
 
     fn admit_name(&self, name: &str, port: u16) -> Result<(), Refusal> {
-        match names::fault(name) {
+        match names::refusal_reason(name) {
             Some(why) if !self.names(name, port) => Err(Refusal::Name { name: name.to_owned(), why }),
             _ => Ok(()),
         }
@@ -100,7 +100,7 @@ impl UrlGuard {
                 None => Ok(()),
             };
         }
-        networks::carried(address).map_or(Ok(()), |inner| self.admit_address(inner.into(), port))
+        networks::embedded_ipv4(address).map_or(Ok(()), |inner| self.admit_address(inner.into(), port))
     }
 
     fn admit_port(&self, host: &Host, port: u16) -> Result<(), Refusal> {
@@ -145,7 +145,7 @@ impl Target {
 
     /// Returns the absolute URL of a redirect, which may be relative to this target.
     pub(crate) fn join(&self, location: &str) -> Result<String, Refusal> {
-        form::plain(location)?;
+        form::check_characters(location)?;
         let next = self.url.join(location).map_err(|_| Refusal::Form("it is not a valid URL"))?;
         // An absolute location is judged as written, before a parser normalises it.
         Ok(if Url::parse(location).is_ok() { location.to_owned() } else { next.into() })
@@ -161,7 +161,7 @@ impl std::fmt::Display for Target {
 
 /// Returns the normalised URL if it can be shared with a provider: public https, whatever the operator allows, and
 /// without a query.
-pub(crate) fn public_address(text: &str) -> Option<String> {
+pub(crate) fn shareable_url(text: &str) -> Option<String> {
     let Target { url, .. } = UrlGuard::default().judge(text).ok()?;
     (url.query().is_none() && url.scheme() == "https").then(|| url.into())
 }

@@ -24,8 +24,8 @@ pub fn sniff(head: &[u8]) -> Option<&'static str> {
 
 /// Returns the type that a file name extension suggests: a hint (ruling R61).
 pub(crate) fn type_of_name(path: &Path) -> Option<&'static str> {
-    let ending = path.extension()?.to_str()?.to_ascii_lowercase();
-    Some(match ending.as_str() {
+    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+    Some(match extension.as_str() {
         "jpg" | "jpeg" => "image/jpeg",
         "png" => "image/png",
         "webp" => "image/webp",

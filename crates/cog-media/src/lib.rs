@@ -5,7 +5,7 @@
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
 //! use cog_media::{Expected, MediaRules, Store, check, decode_base64};
 //! let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
-//! let stored = decode_base64(pixel, Store::within(20 << 20))?;
+//! let stored = decode_base64(pixel, Store::with_limit(20 << 20))?;
 //! let media = check(stored, &Expected::default(), &MediaRules::default(), None).await?;
 //! assert_eq!((media.media_type(), media.facts().width), ("image/gif", Some(1)));
 //! # Ok(()) }
@@ -41,7 +41,7 @@ mod store;
 mod tool;
 
 #[cfg(feature = "fetch")]
-pub use crate::fetch::{Addresses, FetchLimits, Proxy, ProxyError, Resolver, SystemResolver};
+pub use crate::fetch::{AddressFuture, FetchLimits, Proxy, ProxyError, Resolver, SystemResolver};
 #[cfg(feature = "decode")]
 pub use crate::tool::internal_media;
 pub use crate::{
@@ -51,7 +51,7 @@ pub use crate::{
     checksum::Checksum,
     collect::{Progress, collect, obtain},
     deliver::{Delivered, Delivery, Publish, Published},
-    error::{Excess, MediaError},
+    error::{LimitKind, MediaError},
     facts::{Facts, Orientation},
     fetch::{Fetched, Fetcher},
     files::FileGuard,
@@ -61,7 +61,7 @@ pub use crate::{
     prepare::prepare,
     report::{Processed, media_processed, media_validation},
     rules::MediaRules,
-    source::{Detail, MediaSource, Place, Rotation},
+    source::{Detail, MediaLocation, MediaSource, Rotation},
     store::{Store, Stored},
     tool::{Frame, FramePlan, FrameSelection, PageText, Tool},
 };

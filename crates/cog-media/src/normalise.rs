@@ -32,7 +32,7 @@ pub struct MediaCapabilities {
     /// How frames are selected from a video.
     pub frames: FramePlan,
     /// Whether it fetches images from URLs.
-    pub by_address: bool,
+    pub by_url: bool,
 }
 
 impl Default for MediaCapabilities {
@@ -43,7 +43,7 @@ impl Default for MediaCapabilities {
             max_dimension: None,
             max_bytes: None,
             frames: FramePlan::default(),
-            by_address: false,
+            by_url: false,
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct Prepared {
     /// Its bytes.
     pub stored: Stored,
     /// The URL that the provider fetches instead of the bytes.
-    pub address: Option<String>,
+    pub url: Option<String>,
     /// The processing steps that were applied.
     pub steps: Vec<Step>,
     /// Which part of the media file it is.
@@ -67,13 +67,13 @@ pub struct Prepared {
 
 impl Prepared {
     /// Returns a media file unchanged.
-    pub(crate) fn whole(media: &Media) -> Self {
-        Self::made(media.media_type(), media.bytes().clone(), Vec::new())
+    pub(crate) fn complete(media: &Media) -> Self {
+        Self::converted(media.media_type(), media.bytes().clone(), Vec::new())
     }
 
     /// Returns a media file after these steps.
-    fn made(media_type: &'static str, stored: Stored, steps: Vec<Step>) -> Self {
-        Self { media_type, stored, address: None, steps, part: Part::Whole, warning: None }
+    fn converted(media_type: &'static str, stored: Stored, steps: Vec<Step>) -> Self {
+        Self { media_type, stored, url: None, steps, part: Part::Complete, warning: None }
     }
 }
 
@@ -83,14 +83,14 @@ impl Prepared {
 pub enum Part {
     /// The complete file.
     #[default]
-    Whole,
+    Complete,
     /// A frame of a video.
     Frame {
         /// Its time in milliseconds from the start.
         at_ms: u64,
     },
     /// The audio track of a video.
-    Sound,
+    Audio,
     /// The text of a document.
     Text,
 }
@@ -99,11 +99,11 @@ impl Part {
     /// Writes it into an open object; nothing for the complete file.
     pub(crate) fn write_fields(self, w: &mut Writer<'_>) {
         match self {
-            Self::Whole => {}
+            Self::Complete => {}
             Self::Frame { at_ms } => {
                 w.field("part", "frame").field("at_ms", &at_ms);
             }
-            Self::Sound => {
+            Self::Audio => {
                 w.field("part", "sound");
             }
             Self::Text => {
@@ -149,25 +149,25 @@ impl Step {
 /// within the size limits, of a supported type. Pixels are re-encoded only if required.
 ///
 /// # Errors
-/// [`MediaError::Damaged`] if it cannot be read; [`MediaError::NotTaken`] (E4011) if it is not an image or cannot
+/// [`MediaError::Damaged`] if it cannot be read; [`MediaError::UnsupportedByProvider`] (E4011) if it is not an image or cannot
 /// become a supported type; [`MediaError::TooLarge`] if it cannot be made small enough.
 pub fn normalise(
     media: &Media,
-    takes: &MediaCapabilities,
+    capabilities: &MediaCapabilities,
     rules: &MediaRules,
 ) -> Result<Prepared, MediaError> {
     if media.kind() != Modality::Image {
-        return Err(MediaError::NotTaken { media_type: media.media_type() });
+        return Err(MediaError::UnsupportedByProvider { media_type: media.media_type() });
     }
-    let steps = remake::steps(media, takes, rules);
+    let steps = remake::steps(media, capabilities, rules);
     if !steps.is_empty() {
-        return remake::remake(media, steps, takes, rules);
+        return remake::remake(media, steps, capabilities, rules);
     }
     let Some(stripped) = without_metadata(media, rules)? else {
-        return remake::remake(media, vec![Step::FirstFrame], takes, rules);
+        return remake::remake(media, vec![Step::FirstFrame], capabilities, rules);
     };
-    match takes.max_bytes {
-        Some(limit) if stripped.stored.len() > limit => remake::remake(media, steps, takes, rules),
+    match capabilities.max_bytes {
+        Some(limit) if stripped.stored.len() > limit => remake::remake(media, steps, capabilities, rules),
         _ => Ok(stripped),
     }
 }
@@ -182,7 +182,7 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared
         "image/gif" => gif::first_frame(&mut scan).map(Some),
         "image/png" if moves => png::still(&mut scan, keeps).map(Some),
         "image/webp" if moves => webp::first_frame(&mut scan, keeps),
-        _ if keeps => return Ok(Some(Prepared::whole(media))),
+        _ if keeps => return Ok(Some(Prepared::complete(media))),
         "image/jpeg" => jpeg::strip(&mut scan).map(Some),
         "image/png" => png::still(&mut scan, keeps).map(Some),
         "image/webp" => webp::strip(&mut scan).map(Some),
@@ -196,8 +196,8 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared
     let step = if moves || media_type == "image/gif" { Step::FirstFrame } else { Step::Stripped };
     // If nothing was removed, the original bytes are sent.
     match plan.len() == stored.len() {
-        true => Ok(Some(Prepared::whole(media))),
-        false => Ok(Some(Prepared::made(media_type, plan.carry_out(stored)?, vec![step]))),
+        true => Ok(Some(Prepared::complete(media))),
+        false => Ok(Some(Prepared::converted(media_type, plan.execute(stored)?, vec![step]))),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
 /// The types of extracted text, video frames and audio tracks.
 const TEXT: &str = "text/plain";
 const FRAME: &str = "image/jpeg";
-const SOUND: &str = "audio/wav";
+const AUDIO: &str = "audio/wav";
 
 /// How many megapixels are converted concurrently in this process: one image of the maximum size. Others wait.
 const MEGAPIXELS: u32 = 64;
@@ -23,37 +23,37 @@ static DECODING: Semaphore = Semaphore::const_new(MEGAPIXELS as usize);
 /// Images are decoded on threads that may block, other files in the tool's process.
 ///
 /// # Errors
-/// As [`normalise`]; [`MediaError::NotTaken`] (E4011) if it cannot be converted, such as a document without text.
+/// As [`normalise`]; [`MediaError::UnsupportedByProvider`] (E4011) if it cannot be converted, such as a document without text.
 pub async fn prepare(
     media: &Media,
-    takes: &MediaCapabilities,
+    capabilities: &MediaCapabilities,
     rules: &MediaRules,
     tool: Option<&Tool>,
 ) -> Result<Vec<Prepared>, MediaError> {
     if media.kind() == Modality::Image {
-        let (image, by_address) = (media.clone(), takes.by_address);
-        let (takes, rules) = (takes.clone(), rules.clone());
-        let place = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
+        let (image, by_url) = (media.clone(), capabilities.by_url);
+        let (capabilities, rules) = (capabilities.clone(), rules.clone());
+        let permit = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
         // The permit is held until the work ends, even if the future is dropped.
         let work = move || {
-            let normalised = normalise(&image, &takes, &rules);
-            drop(place);
+            let normalised = normalise(&image, &capabilities, &rules);
+            drop(permit);
             normalised
         };
         let mut prepared = run_blocking(work).await?;
-        if by_address && prepared.steps.is_empty() {
-            prepared.address = media.address().map(str::to_owned);
+        if by_url && prepared.steps.is_empty() {
+            prepared.url = media.public_url().map(str::to_owned);
         }
         return Ok(vec![prepared]);
     }
-    if takes.media_types.contains(&media.media_type()) {
-        return Ok(vec![Prepared::whole(media)]);
+    if capabilities.media_types.contains(&media.media_type()) {
+        return Ok(vec![Prepared::complete(media)]);
     }
-    let tool = tool.ok_or_else(|| not_taken_of(media))?;
+    let tool = tool.ok_or_else(|| unsupported(media))?;
     match media.kind() {
         Modality::Document => Ok(vec![text_of(media, tool).await?]),
-        Modality::Video => frames_of(media, takes, tool).await,
-        _ => Ok(vec![sound_of(media, takes, tool).await?.ok_or_else(|| not_taken_of(media))?]),
+        Modality::Video => frames_of(media, capabilities, tool).await,
+        _ => Ok(vec![audio_of(media, capabilities, tool).await?.ok_or_else(|| unsupported(media))?]),
     }
 }
 
@@ -64,26 +64,26 @@ fn megapixels(media: &Media) -> u32 {
     u32::try_from(pixels >> 20).unwrap_or(MEGAPIXELS).clamp(1, MEGAPIXELS)
 }
 
-fn not_taken_of(media: &Media) -> MediaError {
-    MediaError::NotTaken { media_type: media.media_type() }
+fn unsupported(media: &Media) -> MediaError {
+    MediaError::UnsupportedByProvider { media_type: media.media_type() }
 }
 
 /// Returns the frames of a video in order, then its audio track.
 async fn frames_of(
     media: &Media,
-    takes: &MediaCapabilities,
+    capabilities: &MediaCapabilities,
     tool: &Tool,
 ) -> Result<Vec<Prepared>, MediaError> {
-    if !takes.media_types.contains(&FRAME) {
-        return Err(not_taken_of(media));
+    if !capabilities.media_types.contains(&FRAME) {
+        return Err(unsupported(media));
     }
-    let mut plan = takes.frames;
-    plan.longest_side = takes.max_dimension.map_or(plan.longest_side, |limit| limit.min(plan.longest_side));
+    let mut plan = capabilities.frames;
+    plan.max_side = capabilities.max_dimension.map_or(plan.max_side, |limit| limit.min(plan.max_side));
     let frames = tool.frames(media, &plan).await?;
-    let frame = |Frame { at_ms, image }| Prepared { part: Part::Frame { at_ms }, ..made(FRAME, image) };
+    let frame = |Frame { at_ms, image }| Prepared { part: Part::Frame { at_ms }, ..converted(FRAME, image) };
     let mut parts: Vec<_> = frames.into_iter().map(frame).collect();
-    match sound_of(media, takes, tool).await? {
-        Some(sound) => parts.push(Prepared { part: Part::Sound, ..sound }),
+    match audio_of(media, capabilities, tool).await? {
+        Some(audio) => parts.push(Prepared { part: Part::Audio, ..audio }),
         None if media.facts().sample_rate.is_some() => {
             let warning = "the audio track was not sent: the model does not support audio".to_owned();
             parts.iter_mut().take(1).for_each(|first| first.warning = Some(warning.clone()));
@@ -94,25 +94,25 @@ async fn frames_of(
 }
 
 /// Returns the audio track for a provider that supports WAV.
-async fn sound_of(
+async fn audio_of(
     media: &Media,
-    takes: &MediaCapabilities,
+    capabilities: &MediaCapabilities,
     tool: &Tool,
 ) -> Result<Option<Prepared>, MediaError> {
-    if !takes.media_types.contains(&SOUND) {
+    if !capabilities.media_types.contains(&AUDIO) {
         return Ok(None);
     }
-    Ok(tool.sound(media).await?.map(|sound| made(SOUND, sound)))
+    Ok(tool.audio(media).await?.map(|audio| converted(AUDIO, audio)))
 }
 
 /// Returns converted content.
-fn made(media_type: &'static str, stored: Stored) -> Prepared {
+fn converted(media_type: &'static str, stored: Stored) -> Prepared {
     Prepared {
         media_type,
         stored,
-        address: None,
+        url: None,
         steps: vec![Step::Converted],
-        part: Part::Whole,
+        part: Part::Complete,
         warning: None,
     }
 }
@@ -121,12 +121,12 @@ fn made(media_type: &'static str, stored: Stored) -> Prepared {
 async fn text_of(media: &Media, tool: &Tool) -> Result<Prepared, MediaError> {
     let pages = tool.text(media.bytes()).await?;
     if pages.iter().all(|page| page.text.is_empty()) {
-        return Err(not_taken_of(media));
+        return Err(unsupported(media));
     }
     let work = move || {
         let mut store = Store::unhashed(u64::MAX);
         store.push(PageText::marked(&pages).as_bytes())?;
-        Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..made(TEXT, store.finish()) })
+        Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..converted(TEXT, store.finish()) })
     };
     run_blocking(work).await
 }
@@ -156,42 +156,43 @@ mod tests {
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     /// Returns the URL that is sent for this source to a provider that fetches images.
-    async fn address(source: &str, takes: &[&'static str]) -> Option<String> {
+    async fn url(source: &str, capabilities: &[&'static str]) -> Option<String> {
         let source = Value::parse(source).unwrap();
         let source = MediaSource::read(&source, source.node()).unwrap();
-        let stored = decode_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = decode_base64(PIXEL, Store::with_limit(100)).unwrap();
         let rules = MediaRules::default();
         let media = check(stored, &Expected::of(&source), &rules, None).await.unwrap();
-        let takes = MediaCapabilities {
-            media_types: takes.to_vec(),
-            by_address: true,
+        let capabilities = MediaCapabilities {
+            media_types: capabilities.to_vec(),
+            by_url: true,
             ..MediaCapabilities::default()
         };
-        prepare(&media, &takes, &rules, None).await.unwrap().remove(0).address
+        prepare(&media, &capabilities, &rules, None).await.unwrap().remove(0).url
     }
 
     #[tokio::test]
     async fn only_unchanged_images_are_sent_by_url() {
         let source = |more: &str| format!(r#"{{"type": "url", "url": "https://example.com/a.gif"{more}}}"#);
         let both = ["image/gif", "image/png"];
-        assert_eq!(address(&source(""), &both).await.as_deref(), Some("https://example.com/a.gif"));
-        assert_eq!(address(&source(""), &["image/png"]).await, None, "converted");
-        assert_eq!(address(&source(r#", "rotation": 90"#), &both).await, None, "turned");
+        assert_eq!(url(&source(""), &both).await.as_deref(), Some("https://example.com/a.gif"));
+        assert_eq!(url(&source(""), &["image/png"]).await, None, "converted");
+        assert_eq!(url(&source(r#", "rotation": 90"#), &both).await, None, "turned");
         let sum = crc32fast::hash(&base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap());
         let sum = format!(r#", "checksum": {{"algorithm": "crc32", "value": "{sum:08x}"}}"#);
-        assert_eq!(address(&source(&sum), &both).await, None, "held to a checksum");
+        assert_eq!(url(&source(&sum), &both).await, None, "held to a checksum");
         let inside = format!(r#"{{"type": "base64", "media_type": "image/gif", "data": "{PIXEL}"}}"#);
-        assert_eq!(address(&inside, &both).await, None);
+        assert_eq!(url(&inside, &both).await, None);
     }
 
     #[tokio::test]
     async fn image_waits_while_too_many_pixels_are_converted() {
         let rules = MediaRules::default();
-        let stored = decode_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = decode_base64(PIXEL, Store::with_limit(100)).unwrap();
         let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
-        let takes = MediaCapabilities { media_types: vec!["image/png"], ..MediaCapabilities::default() };
+        let capabilities =
+            MediaCapabilities { media_types: vec!["image/png"], ..MediaCapabilities::default() };
         let all = DECODING.acquire_many(MEGAPIXELS).await.unwrap();
-        let mut preparing = std::pin::pin!(prepare(&media, &takes, &rules, None));
+        let mut preparing = std::pin::pin!(prepare(&media, &capabilities, &rules, None));
         tokio::select! {
             biased;
             _ = &mut preparing => panic!("it did not wait"),

@@ -18,7 +18,7 @@ pub struct Processed {
 
 /// Returns `meta.media_processed`: each media file and what was sent of it.
 pub fn media_processed(all: &[Processed]) -> Value {
-    told(all, |processed, w| {
+    write_all(all, |processed, w| {
         w.optional("source", &processed.media.source());
         processed.media.write_fields(w);
         w.field("sent", &processed.sent);
@@ -27,14 +27,14 @@ pub fn media_processed(all: &[Processed]) -> Value {
 
 /// Returns `meta.media_validation`: the checks of each media file, all of which have passed.
 pub fn media_validation(all: &[Processed]) -> Value {
-    told(all, |processed, w| {
+    write_all(all, |processed, w| {
         w.field("valid", &true);
         w.field("checks", checks(&processed.media).as_slice());
         w.optional("warning", &processed.media.hint_warning());
     })
 }
 
-fn told(all: &[Processed], write: impl Fn(&Processed, &mut Writer<'_>)) -> Value {
+fn write_all(all: &[Processed], write: impl Fn(&Processed, &mut Writer<'_>)) -> Value {
     let mut text = String::new();
     Writer::compact(&mut text).array(|w| {
         for processed in all {
@@ -64,7 +64,7 @@ impl ToJson for Prepared {
         w.object(|w| {
             w.field("media_type", self.media_type);
             w.field("size_bytes", &self.stored.len());
-            w.optional("url", &self.address);
+            w.optional("url", &self.url);
             self.part.write_fields(w);
             let steps: Vec<&str> = self.steps.iter().map(|step| step.as_str()).collect();
             w.field("steps", steps.as_slice());
@@ -77,14 +77,14 @@ impl ToJson for Prepared {
 mod tests {
     use super::*;
     use crate::{
-        Access, Expected, FileGuard, MediaCapabilities, MediaRules, MediaSource, Place, Store,
+        Access, Expected, FileGuard, MediaCapabilities, MediaLocation, MediaRules, MediaSource, Store,
         check::check_now, normalise, obtain,
     };
 
     const PIXEL: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
     fn processed(expected: &Expected) -> Processed {
-        let stored = crate::decode_base64(PIXEL, Store::within(100)).unwrap();
+        let stored = crate::decode_base64(PIXEL, Store::with_limit(100)).unwrap();
         let media = check_now(stored, expected, &MediaRules::default()).unwrap();
         let sent = vec![normalise(&media, &MediaCapabilities::default(), &MediaRules::default()).unwrap()];
         Processed { path: "input.image".parse().unwrap(), media, sent }
@@ -93,13 +93,13 @@ mod tests {
     #[test]
     fn reports_checks_and_sent_parts() {
         let all = [processed(&Expected::default())];
-        let told = media_processed(&all);
-        assert_eq!(told.pointer("/0/media_type").unwrap().as_str(), Some("image/gif"));
-        assert_eq!(told.pointer("/0/path").unwrap().as_str(), Some("input.image"));
-        assert_eq!(told.pointer("/0/sent/0/size_bytes").unwrap().as_u64(), Some(43));
-        let told = media_validation(&all).to_string();
+        let reported = media_processed(&all);
+        assert_eq!(reported.pointer("/0/media_type").unwrap().as_str(), Some("image/gif"));
+        assert_eq!(reported.pointer("/0/path").unwrap().as_str(), Some("input.image"));
+        assert_eq!(reported.pointer("/0/sent/0/size_bytes").unwrap().as_u64(), Some(43));
+        let reported = media_validation(&all).to_string();
         let checks = r#"["type","size","dimensions","pixels"]"#;
-        assert_eq!(told, format!(r#"[{{"path":"input.image","valid":true,"checks":{checks}}}]"#));
+        assert_eq!(reported, format!(r#"[{{"path":"input.image","valid":true,"checks":{checks}}}]"#));
     }
 
     #[tokio::test]
@@ -110,7 +110,8 @@ mod tests {
         #[expect(clippy::disallowed_methods, reason = "the file of the test")]
         std::fs::write(&path, pixel).unwrap();
         let access = Access { files: FileGuard::new([path.clone()]), ..Access::default() };
-        let media = obtain(MediaSource::new(Place::File(path)), MediaRules::default(), access).await.unwrap();
+        let media =
+            obtain(MediaSource::new(MediaLocation::File(path)), MediaRules::default(), access).await.unwrap();
         let all = [Processed { path: Path::root(), media, sent: Vec::new() }];
         let warning = "the file name suggests image/png, but the content is image/gif";
         assert_eq!(media_validation(&all).pointer("/0/warning").unwrap().as_str(), Some(warning));

@@ -25,7 +25,7 @@ pub struct MediaRules {
     /// Whether metadata is removed.
     pub strip_metadata: bool,
     /// Whether the rules apply to generated media, with the types of SPEC 4.1.2 instead of 4.1.1.
-    pub are_of_output: bool,
+    pub is_output: bool,
 }
 
 impl Default for MediaRules {
@@ -40,14 +40,14 @@ impl Default for MediaRules {
             max_pages: 500,
             max_items: 10,
             strip_metadata: true,
-            are_of_output: false,
+            is_output: false,
         }
     }
 }
 
 impl MediaRules {
     /// Returns the rules for the input of a module: the kinds of its manifest, and its limits if they are tighter.
-    pub fn of(manifest: &Manifest) -> Self {
+    pub fn from_manifest(manifest: &Manifest) -> Self {
         let MediaConstraints {
             max_size_mb,
             max_dimension,
@@ -63,8 +63,8 @@ impl MediaRules {
             max_dimension: max_dimension.map_or(general.max_dimension, |own| own.min(general.max_dimension)),
             min_dimension,
             max_pixels: max_pixels.map_or(general.max_pixels, |own| own.min(general.max_pixels)),
-            max_bytes: max_size_mb.map(|size| whole(size * 1_048_576.0)),
-            max_duration_ms: max_duration_s.map(|seconds| whole(seconds * 1000.0)),
+            max_bytes: max_size_mb.map(|size| to_integer(size * 1_048_576.0)),
+            max_duration_ms: max_duration_s.map(|seconds| to_integer(seconds * 1000.0)),
             max_items: max_items.map_or(general.max_items, |own| own.min(general.max_items)),
             strip_metadata,
             ..general
@@ -73,12 +73,12 @@ impl MediaRules {
 
     /// Returns the rules for generated media: the types of SPEC 4.1.2 for the kinds in `modalities.output`, and the
     /// limits of the input.
-    pub fn of_output(manifest: &Manifest) -> Self {
-        Self { kinds: manifest.modalities.output.clone(), are_of_output: true, ..Self::of(manifest) }
+    pub fn output_from_manifest(manifest: &Manifest) -> Self {
+        Self { kinds: manifest.modalities.output.clone(), is_output: true, ..Self::from_manifest(manifest) }
     }
 
     /// Returns the maximum bytes of a file of this kind; a file of exactly this size passes (ruling R60).
-    pub fn bytes_of(&self, kind: Modality) -> u64 {
+    pub fn max_bytes_of(&self, kind: Modality) -> u64 {
         let limit = match kind {
             Modality::Image => 20 * MB,
             Modality::Audio => 25 * MB,
@@ -90,20 +90,19 @@ impl MediaRules {
     }
 
     /// Returns the maximum bytes of a file of unknown kind.
-    pub fn bytes_of_any(&self) -> u64 {
-        self.kinds.iter().map(|kind| self.bytes_of(*kind)).max().unwrap_or(0)
+    pub fn max_bytes_of_any(&self) -> u64 {
+        self.kinds.iter().map(|kind| self.max_bytes_of(*kind)).max().unwrap_or(0)
     }
 
     /// Returns the maximum duration of a file of this kind, in milliseconds.
-    pub fn duration_of(&self, kind: Modality) -> u64 {
+    pub fn max_duration_of(&self, kind: Modality) -> u64 {
         let limit = if kind == Modality::Audio { 10 * 60_000 } else { 5 * 60_000 };
         self.max_duration_ms.map_or(limit, |own| own.min(limit))
     }
 
     /// Returns the supported types.
     pub fn media_types(&self) -> Vec<&'static str> {
-        let types =
-            |kind: &Modality| if self.are_of_output { kind.output_types() } else { kind.media_types() };
+        let types = |kind: &Modality| if self.is_output { kind.output_types() } else { kind.media_types() };
         self.kinds.iter().flat_map(types).copied().collect()
     }
 }
@@ -114,7 +113,7 @@ impl MediaRules {
     clippy::cast_sign_loss,
     reason = "a float becomes an integer within its bounds"
 )]
-fn whole(limit: f64) -> u64 {
+fn to_integer(limit: f64) -> u64 {
     limit.max(0.0) as u64
 }
 
@@ -127,7 +126,7 @@ mod tests {
     fn rules(constraints: MediaConstraints) -> MediaRules {
         let input = vec![Modality::Text, Modality::Image];
         let modalities = Modalities { input, constraints, ..Modalities::default() };
-        MediaRules::of(&Manifest { modalities, ..Manifest::with_defaults("m", Format::V25, None) })
+        MediaRules::from_manifest(&Manifest { modalities, ..Manifest::with_defaults("m", Format::V25, None) })
     }
 
     #[test]
@@ -137,19 +136,19 @@ mod tests {
             max_dimension: Some(100),
             ..Default::default()
         });
-        assert_eq!((tight.bytes_of(Modality::Image), tight.max_dimension), (524_288, 100));
+        assert_eq!((tight.max_bytes_of(Modality::Image), tight.max_dimension), (524_288, 100));
         let loose = rules(MediaConstraints {
             max_size_mb: Some(1e9),
             max_dimension: Some(99_999),
             ..Default::default()
         });
-        assert_eq!((loose.bytes_of(Modality::Image), loose.max_dimension), (20 * MB, 8192));
+        assert_eq!((loose.max_bytes_of(Modality::Image), loose.max_dimension), (20 * MB, 8192));
     }
 
     #[test]
     fn only_the_kinds_of_the_manifest_are_supported() {
         let rules = rules(MediaConstraints::default());
         assert_eq!(rules.media_types(), Modality::Image.media_types());
-        assert_eq!(rules.bytes_of_any(), 20 * MB);
+        assert_eq!(rules.max_bytes_of_any(), 20 * MB);
     }
 }

@@ -8,7 +8,7 @@ use crate::{Checksum, MediaError, MediaRules};
 #[derive(Debug, Clone)]
 pub struct MediaSource {
     /// The location of its bytes.
-    pub place: Place,
+    pub location: MediaLocation,
     /// The declared type; the content must match (ruling R61).
     pub media_type: Option<String>,
     /// The expected checksum.
@@ -22,7 +22,7 @@ pub struct MediaSource {
 /// The location of a media file's bytes.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Place {
+pub enum MediaLocation {
     /// A URL (SPEC 4.2.1).
     Url(String),
     /// Base64 in the input (SPEC 4.2.2): a string that shares the input's memory.
@@ -51,19 +51,21 @@ pub struct Rotation(u16);
 
 impl MediaSource {
     /// Creates a source without further declarations.
-    pub fn new(place: Place) -> Self {
-        Self { place, media_type: None, checksum: None, detail: None, rotation: Rotation::default() }
+    pub fn new(location: MediaLocation) -> Self {
+        Self { location, media_type: None, checksum: None, detail: None, rotation: Rotation::default() }
     }
 
     /// Reads the source at a node of the input.
     ///
     /// # Errors
-    /// [`MediaError::NoSource`] if it is not a valid source.
+    /// [`MediaError::InvalidSource`] if it is not a valid source.
     pub fn read(input: &Value, node: Node<'_>) -> Result<Self, MediaError> {
-        let place = place(input, node)?;
+        let location = location(input, node)?;
         let media_type = match node.get("media_type") {
-            Some(named) => Some(named.as_str().ok_or(wrong("`media_type` must be a string"))?.to_owned()),
-            None if matches!(place, Place::Base64(_)) => return Err(wrong("base64 requires `media_type`")),
+            Some(named) => Some(named.as_str().ok_or(invalid("`media_type` must be a string"))?.to_owned()),
+            None if matches!(location, MediaLocation::Base64(_)) => {
+                return Err(invalid("base64 requires `media_type`"));
+            }
             None => None,
         };
         Ok(Self {
@@ -71,7 +73,7 @@ impl MediaSource {
             checksum: node.get("checksum").map(Checksum::read).transpose()?,
             detail: node.get("detail").map(Detail::read).transpose()?,
             rotation: node.get("rotation").map(Rotation::read).transpose()?.unwrap_or_default(),
-            ..Self::new(place)
+            ..Self::new(location)
         })
     }
 }
@@ -84,15 +86,15 @@ impl MediaSource {
     pub fn check(&self, rules: &MediaRules) -> Result<(), MediaError> {
         let allowed = rules.media_types();
         match &self.media_type {
-            Some(said) if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(said)) => {
-                Err(MediaError::unsupported(Some(said), &allowed))
+            Some(declared) if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(declared)) => {
+                Err(MediaError::unsupported(Some(declared), &allowed))
             }
             _ => Ok(()),
         }
     }
 }
 
-impl Place {
+impl MediaLocation {
     /// Returns the `type` of such a source.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -104,19 +106,19 @@ impl Place {
     }
 }
 
-fn place(input: &Value, node: Node<'_>) -> Result<Place, MediaError> {
+fn location(input: &Value, node: Node<'_>) -> Result<MediaLocation, MediaError> {
     let member = |key: &str, absent: &'static str| {
-        node.get(key).filter(|member| member.is_string()).ok_or_else(|| wrong(absent))
+        node.get(key).filter(|member| member.is_string()).ok_or_else(|| invalid(absent))
     };
     let text = |member: Node<'_>| member.as_str().unwrap_or_default().to_owned();
     match member("type", "`type` is missing")?.as_str() {
-        Some("url") => Ok(Place::Url(text(member("url", "url requires `url`")?))),
-        Some("base64") => Ok(Place::Base64(input.child(member("data", "base64 requires `data`")?))),
-        Some("file") => Ok(Place::File(text(member("path", "file requires `path`")?).into())),
+        Some("url") => Ok(MediaLocation::Url(text(member("url", "url requires `url`")?))),
+        Some("base64") => Ok(MediaLocation::Base64(input.child(member("data", "base64 requires `data`")?))),
+        Some("file") => Ok(MediaLocation::File(text(member("path", "file requires `path`")?).into())),
         Some("upload_ref") => {
-            Ok(Place::Upload(text(member("upload_id", "upload_ref requires `upload_id`")?)))
+            Ok(MediaLocation::Upload(text(member("upload_id", "upload_ref requires `upload_id`")?)))
         }
-        _ => Err(wrong("`type` must be url, base64, file or upload_ref")),
+        _ => Err(invalid("`type` must be url, base64, file or upload_ref")),
     }
 }
 
@@ -135,7 +137,7 @@ impl Detail {
             Some("auto") => Ok(Self::Auto),
             Some("low") => Ok(Self::Low),
             Some("high") => Ok(Self::High),
-            _ => Err(wrong("`detail` must be auto, low or high")),
+            _ => Err(invalid("`detail` must be auto, low or high")),
         }
     }
 }
@@ -149,13 +151,13 @@ impl Rotation {
     fn read(node: Node<'_>) -> Result<Self, MediaError> {
         match node.as_u64() {
             Some(degrees @ (0 | 90 | 180 | 270)) => Ok(Self(u16::try_from(degrees).unwrap_or_default())),
-            _ => Err(wrong("`rotation` must be 0, 90, 180 or 270")),
+            _ => Err(invalid("`rotation` must be 0, 90, 180 or 270")),
         }
     }
 }
 
-fn wrong(what: &'static str) -> MediaError {
-    MediaError::NoSource { what }
+fn invalid(what: &'static str) -> MediaError {
+    MediaError::InvalidSource { what }
 }
 
 #[cfg(test)]
@@ -175,7 +177,7 @@ mod tests {
             (r#"{"type":"file","path":"a.png","media_type":"image/png"}"#, "file"),
             (r#"{"type":"upload_ref","upload_id":"upl_1"}"#, "upload_ref"),
         ] {
-            assert_eq!(read(text).unwrap().place.kind(), kind);
+            assert_eq!(read(text).unwrap().location.kind(), kind);
         }
     }
 
@@ -202,7 +204,7 @@ mod tests {
             r#"{"type":"file","path":"a","detail":"huge"}"#,
             r#"{"type":"file","path":"a","checksum":{"algorithm":"md5","value":"12"}}"#,
         ] {
-            assert!(matches!(read(text), Err(MediaError::NoSource { .. })), "{text}");
+            assert!(matches!(read(text), Err(MediaError::InvalidSource { .. })), "{text}");
         }
     }
 }

@@ -30,13 +30,13 @@ pub struct Store {
 /// Complete content. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Stored {
-    place: Place,
+    location: Location,
     length: u64,
     sha256: Option<[u8; 32]>,
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum Location {
     Memory(Bytes),
     /// The first bytes, and the complete content on disk.
     Disk(Bytes, Arc<File>),
@@ -44,7 +44,7 @@ enum Place {
 
 impl Store {
     /// Creates a store that refuses more than this many bytes while they arrive (SPEC 11.1).
-    pub fn within(limit: u64) -> Self {
+    pub fn with_limit(limit: u64) -> Self {
         Self { hash: Some(Sha256::new()), ..Self::unhashed(limit) }
     }
 
@@ -56,8 +56,8 @@ impl Store {
     /// Sets the maximum bytes in memory, for callers that store many. The first bytes, which decide the type, are
     /// always in memory.
     #[must_use]
-    pub fn in_memory(self, most: usize) -> Self {
-        Self { in_memory: most.max(HEAD), ..self }
+    pub fn in_memory(self, max: usize) -> Self {
+        Self { in_memory: max.max(HEAD), ..self }
     }
 
     /// Refuses a declared length over the limit before any bytes arrive.
@@ -114,11 +114,11 @@ impl Store {
     /// Returns the complete content.
     pub fn finish(self) -> Stored {
         let head = Bytes::from(self.head);
-        let place = match self.file {
-            Some(file) => Place::Disk(head, Arc::new(file)),
-            None => Place::Memory(head),
+        let location = match self.file {
+            Some(file) => Location::Disk(head, Arc::new(file)),
+            None => Location::Memory(head),
         };
-        Stored { place, length: self.length, sha256: self.hash.map(|hash| hash.finalize().into()) }
+        Stored { location, length: self.length, sha256: self.hash.map(|hash| hash.finalize().into()) }
     }
 }
 
@@ -140,12 +140,12 @@ impl Stored {
 
     /// Returns whether all bytes are in memory.
     pub(crate) fn is_in_memory(&self) -> bool {
-        matches!(self.place, Place::Memory(_))
+        matches!(self.location, Location::Memory(_))
     }
 
     /// Returns the first bytes, which decide the type.
     pub fn head(&self) -> &[u8] {
-        let (Place::Memory(head) | Place::Disk(head, _)) = &self.place;
+        let (Location::Memory(head) | Location::Disk(head, _)) = &self.location;
         head.get(..HEAD).unwrap_or(head)
     }
 
@@ -156,13 +156,13 @@ impl Stored {
     /// # Errors
     /// If the disk is full or too many files are open.
     pub(crate) fn handle(&self) -> std::io::Result<File> {
-        let mut file = match &self.place {
-            Place::Memory(bytes) => {
+        let mut file = match &self.location {
+            Location::Memory(bytes) => {
                 let mut file = tempfile::tempfile()?;
                 file.write_all(bytes)?;
                 file
             }
-            Place::Disk(_, file) => file.try_clone()?,
+            Location::Disk(_, file) => file.try_clone()?,
         };
         file.rewind()?;
         Ok(file)
@@ -173,13 +173,13 @@ impl Stored {
     /// # Errors
     /// If the disk is full.
     pub(crate) fn on_disk(&self) -> std::io::Result<Self> {
-        let place = match &self.place {
-            Place::Memory(bytes) if bytes.len() > HEAD => {
-                Place::Disk(Bytes::copy_from_slice(self.head()), Arc::new(self.handle()?))
+        let location = match &self.location {
+            Location::Memory(bytes) if bytes.len() > HEAD => {
+                Location::Disk(Bytes::copy_from_slice(self.head()), Arc::new(self.handle()?))
             }
-            place => place.clone(),
+            location => location.clone(),
         };
-        Ok(Self { place, ..self.clone() })
+        Ok(Self { location, ..self.clone() })
     }
 
     /// Returns a reader from the start. Readers are independent of each other.
@@ -196,12 +196,12 @@ struct Reader {
 
 impl Read for Reader {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let read = match &self.stored.place {
-            Place::Memory(bytes) => {
+        let read = match &self.stored.location {
+            Location::Memory(bytes) => {
                 let from = usize::try_from(self.at).unwrap_or(usize::MAX);
                 bytes.get(from..).unwrap_or_default().read(into)?
             }
-            Place::Disk(_, file) => read_at(file, into, self.at)?,
+            Location::Disk(_, file) => read_at(file, into, self.at)?,
         };
         self.at += read as u64;
         Ok(read)
@@ -210,13 +210,13 @@ impl Read for Reader {
 
 impl std::io::Seek for Reader {
     fn seek(&mut self, to: SeekFrom) -> std::io::Result<u64> {
-        self.at = sought(self.at, self.stored.length, to)?;
+        self.at = seek_position(self.at, self.stored.length, to)?;
         Ok(self.at)
     }
 }
 
 /// Returns the position after a seek in content of this length.
-pub(crate) fn sought(at: u64, length: u64, to: SeekFrom) -> std::io::Result<u64> {
+pub(crate) fn seek_position(at: u64, length: u64, to: SeekFrom) -> std::io::Result<u64> {
     let (base, offset) = match to {
         SeekFrom::Start(at) => (at, 0),
         SeekFrom::End(offset) => (length, offset),
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     fn stored(bytes: &[u8]) -> Stored {
-        let mut store = Store::within(u64::MAX);
+        let mut store = Store::with_limit(u64::MAX);
         bytes.chunks(100_000).for_each(|piece| store.push(piece).unwrap());
         store.finish()
     }
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn large_content_is_not_in_memory() {
         let stored = stored(&vec![7; 3 * IN_MEMORY]);
-        assert!(matches!(&stored.place, Place::Disk(head, _) if head.len() <= HEAD));
+        assert!(matches!(&stored.location, Location::Disk(head, _) if head.len() <= HEAD));
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         for (first, in_memory) in
             [(0, 0), (1, 0), (HEAD - 1, 0), (0, IN_MEMORY), (HEAD, IN_MEMORY), (IN_MEMORY, IN_MEMORY)]
         {
-            let mut store = Store::within(u64::MAX).in_memory(in_memory);
+            let mut store = Store::with_limit(u64::MAX).in_memory(in_memory);
             store.push(&bytes[..first]).unwrap();
             store.push(&bytes[first..]).unwrap();
             let stored = store.finish();
@@ -289,7 +289,9 @@ mod tests {
         for length in [0, HEAD, HEAD + 1, 3 * IN_MEMORY] {
             let bytes = vec![7; length];
             let kept = stored(&bytes).on_disk().unwrap();
-            assert!(matches!(&kept.place, Place::Disk(head, _) | Place::Memory(head) if head.len() <= HEAD));
+            assert!(
+                matches!(&kept.location, Location::Disk(head, _) | Location::Memory(head) if head.len() <= HEAD)
+            );
             assert!(read(&kept) == bytes && kept.sha256() == stored(&bytes).sha256(), "{length} bytes");
         }
     }
@@ -310,7 +312,7 @@ mod tests {
 
     #[test]
     fn limit_is_exact_to_the_byte() {
-        let mut store = Store::within(10);
+        let mut store = Store::with_limit(10);
         store.push(&[0; 10]).unwrap();
         assert!(matches!(store.push(&[0]), Err(MediaError::TooLarge { limit: 10 })));
     }

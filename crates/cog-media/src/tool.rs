@@ -41,7 +41,7 @@ pub use self::{
 };
 
 /// The maximum number of concurrent processes; more wait.
-const AT_ONCE: usize = 4;
+const MAX_PROCESSES: usize = 4;
 
 /// The maximum bytes of JSON output.
 const MAX_JSON: u64 = 32 << 20;
@@ -54,13 +54,13 @@ const MAX_JSON: u64 = 32 << 20;
 pub struct Tool {
     program: PathBuf,
     ffmpeg: Option<PathBuf>,
-    places: Semaphore,
+    permits: Semaphore,
 }
 
 impl Tool {
     /// Creates a tool with this program as reader and without ffmpeg.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), ffmpeg: None, places: Semaphore::new(AT_ONCE) }
+        Self { program: program.into(), ffmpeg: None, permits: Semaphore::new(MAX_PROCESSES) }
     }
 
     /// Sets the path of ffmpeg.
@@ -102,11 +102,11 @@ impl Tool {
         media_type: &'static str,
         arguments: &[&str],
     ) -> Result<Report, MediaError> {
-        let child = Child { program: &self.program, patience: limits::READING, most_bytes: MAX_JSON };
-        let _place = self.place().await;
+        let child = Child { program: &self.program, timeout: limits::READING, max_bytes: MAX_JSON };
+        let _permit = self.permit().await;
         let written = child.run(stored, arguments).await.map_err(|failure| failed(failure, media_type))?;
         let what = "the reader process returned invalid output";
-        let report = run_blocking(move || Report::of(&written.bytes)).await?;
+        let report = run_blocking(move || Report::from_output(&written.bytes)).await?;
         report.ok_or(MediaError::Damaged { media_type, what })
     }
 
@@ -115,8 +115,8 @@ impl Tool {
     }
 
     /// Waits until a process may be started.
-    async fn place(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.places.acquire().await
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.permits.acquire().await
     }
 }
 
@@ -125,18 +125,18 @@ fn failed(failure: Failure, media_type: &'static str) -> MediaError {
     let damaged = |what| MediaError::Damaged { media_type, what };
     match failure {
         Failure::Start(error) => {
-            MediaError::NoReader { what: format!("the reader process cannot start: {error}") }
+            MediaError::ReaderUnavailable { what: format!("the reader process cannot start: {error}") }
         }
-        Failure::Late => damaged("reading it timed out"),
-        Failure::TooMuch => damaged("the output is too large"),
-        Failure::Died => damaged("the reader process failed or exceeded its memory or time limit"),
+        Failure::TimedOut => damaged("reading it timed out"),
+        Failure::TooLarge => damaged("the output is too large"),
+        Failure::Failed => damaged("the reader process failed or exceeded its memory or time limit"),
         Failure::Storage(error) => error,
     }
 }
 
 fn unreadable(media_type: &'static str, report: Report) -> MediaError {
     let what = match report {
-        Report::Fault(fault) => fault.what(),
+        Report::Error(error) => error.what(),
         Report::Facts(_) | Report::Pages(_) => "the reader process returned unexpected output",
     };
     MediaError::Damaged { media_type, what }

@@ -61,9 +61,9 @@ impl Opening {
         loop {
             tokio::select! {
                 biased;
-                Some(Progress { done, of, .. }) = self.told.recv() => {
-                    if done < of {
-                        return Opened::Some(u8::try_from(done * 100 / of).unwrap_or(100));
+                Some(Progress { done, total, .. }) = self.told.recv() => {
+                    if done < total {
+                        return Opened::Some(u8::try_from(done * 100 / total).unwrap_or(100));
                     }
                 }
                 done = &mut self.work, if self.done.is_none() => self.done = Some(done),
@@ -89,7 +89,7 @@ impl Sources {
         }
         let mut access = options.media.clone().unwrap_or_else(|| shared.media.clone());
         access.owner = options.owner.clone();
-        let mut rules = MediaRules::of(&module.manifest);
+        let mut rules = MediaRules::from_manifest(&module.manifest);
         rules.strip_metadata = access.strip_metadata.unwrap_or(rules.strip_metadata);
         for (path, source) in input.media() {
             source.check(&rules).map_err(|error| refused(&[(path.clone(), error)]))?;
@@ -141,7 +141,7 @@ impl Collected {
     pub(crate) async fn prepare(&self, provider: &dyn Provider) -> Result<Vec<Processed>, ErrorBody> {
         let Sources { input, rules, access, .. } = &self.sources;
         let mut takes = taken_by(provider);
-        takes.by_address &= access.by_address;
+        takes.by_url &= access.by_url;
         let mut all = Vec::with_capacity(self.media.len());
         for (media, (path, _)) in self.media.iter().zip(input.media()) {
             let sent = prepare(media, &takes, rules, access.tool.as_deref()).await;
@@ -170,7 +170,7 @@ fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
         media_types: formats.types.iter().copied().filter(is_taken).collect(),
         max_dimension: formats.longest_side,
         max_bytes: formats.image_bytes,
-        by_address: formats.by_address,
+        by_url: formats.by_address,
         ..MediaCapabilities::default()
     }
 }

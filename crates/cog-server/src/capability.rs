@@ -18,5 +18,5 @@ pub fn capabilities() -> Capabilities {
 
 /// The largest medium of any kind, in MB of 1,048,576 bytes (ruling R60).
 fn largest_mb() -> u32 {
-    u32::try_from(MediaRules::default().bytes_of_any() >> 20).unwrap_or(u32::MAX)
+    u32::try_from(MediaRules::default().max_bytes_of_any() >> 20).unwrap_or(u32::MAX)
 }

@@ -20,26 +20,26 @@ use reqwest::{
 use super::Fetched;
 
 /// The maximum number of responses, whatever their size: together they use less than 64 MiB of memory.
-const MAX: usize = 64;
+const MAX_ENTRIES: usize = 64;
 
 /// The maximum time that a response is used without revalidation.
-const MAX_LEN: Duration = Duration::from_secs(3600);
+const MAX_AGE: Duration = Duration::from_secs(3600);
 
 /// Responses by URL, least recently used first.
 pub(super) struct Cache {
     bytes: u64,
-    kept: Mutex<VecDeque<(Url, Known)>>,
+    entries: Mutex<VecDeque<(Url, CachedResponse)>>,
 }
 
 /// A cached response.
 #[derive(Debug, Clone)]
-pub(super) struct Known {
+pub(super) struct CachedResponse {
     pub(super) fetched: Fetched,
     until: Instant,
     condition: Option<(HeaderName, HeaderValue)>,
 }
 
-impl Known {
+impl CachedResponse {
     /// Returns the response if it needs no revalidation.
     pub(super) fn fresh(&self) -> Option<Fetched> {
         (Instant::now() < self.until).then(|| self.fetched.clone())
@@ -53,38 +53,41 @@ impl Known {
 
 impl Cache {
     /// Creates a cache of at most this many bytes.
-    pub(super) fn within(bytes: usize) -> Self {
-        Self { bytes: bytes as u64, kept: Mutex::default() }
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: bytes as u64, entries: Mutex::default() }
     }
 
     /// Returns the cached response of a URL.
-    pub(super) fn get(&self, url: &Url) -> Option<Known> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = kept.iter().position(|(own, _)| own == url)?;
-        let entry = kept.remove(at)?;
+    pub(super) fn get(&self, url: &Url) -> Option<CachedResponse> {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = entries.iter().position(|(own, _)| own == url)?;
+        let entry = entries.remove(at)?;
         let known = entry.1.clone();
-        kept.push_back(entry);
+        entries.push_back(entry);
         Some(known)
     }
 
     /// Stores a response if its headers allow it and it fits.
-    pub(super) fn keep(&self, url: &Url, headers: &HeaderMap, fetched: &Fetched) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|(own, _)| own != url);
-        let Some((lifetime, condition)) = keepable(headers) else { return };
+    pub(super) fn store(&self, url: &Url, headers: &HeaderMap, fetched: &Fetched) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|(own, _)| own != url);
+        let Some((lifetime, condition)) = freshness(headers) else { return };
         if fetched.stored.len() > self.bytes {
             return;
         }
         let mut fetched = fetched.clone();
         // The same content under another URL is stored once.
-        if let Some((_, same)) = kept.iter().find(|(_, known)| is_same(&known.fetched, &fetched)) {
+        if let Some((_, same)) = entries.iter().find(|(_, known)| is_same(&known.fetched, &fetched)) {
             fetched.stored = same.fetched.stored.clone();
         }
-        kept.push_back((url.clone(), Known { fetched, until: Instant::now() + lifetime, condition }));
-        while kept.len() > MAX
-            || kept.iter().map(|(_, known)| known.fetched.stored.len()).sum::<u64>() > self.bytes
+        entries.push_back((
+            url.clone(),
+            CachedResponse { fetched, until: Instant::now() + lifetime, condition },
+        ));
+        while entries.len() > MAX_ENTRIES
+            || entries.iter().map(|(_, known)| known.fetched.stored.len()).sum::<u64>() > self.bytes
         {
-            kept.pop_front();
+            entries.pop_front();
         }
     }
 }
@@ -94,7 +97,7 @@ fn is_same(one: &Fetched, other: &Fetched) -> bool {
 }
 
 /// Returns how long a response is fresh and its validator; none if it must not be stored or has neither.
-fn keepable(headers: &HeaderMap) -> Option<(Duration, Option<(HeaderName, HeaderValue)>)> {
+fn freshness(headers: &HeaderMap) -> Option<(Duration, Option<(HeaderName, HeaderValue)>)> {
     // All requests send the same headers, so only `*` means that the next response may differ.
     let varies = headers.get_all(VARY).iter().any(|value| value == "*");
     let rules = directives(headers);
@@ -105,7 +108,7 @@ fn keepable(headers: &HeaderMap) -> Option<(Duration, Option<(HeaderName, Header
     let number = |text: Option<&str>| text.and_then(|text| text.trim().parse().ok()).map(Duration::from_secs);
     let max_age = number(rules.iter().find_map(|rule| rule.strip_prefix("max-age=")));
     let age = number(headers.get(AGE).and_then(|value| value.to_str().ok())).unwrap_or_default();
-    let lifetime = max_age.filter(|_| !has("no-cache")).unwrap_or_default().saturating_sub(age).min(MAX_LEN);
+    let lifetime = max_age.filter(|_| !has("no-cache")).unwrap_or_default().saturating_sub(age).min(MAX_AGE);
     let by = |header: HeaderName, name: HeaderName| headers.get(header).map(|value| (name, value.clone()));
     let condition = by(ETAG, IF_NONE_MATCH).or_else(|| by(LAST_MODIFIED, IF_MODIFIED_SINCE));
     (!lifetime.is_zero() || condition.is_some()).then_some((lifetime, condition))

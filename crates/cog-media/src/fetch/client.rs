@@ -31,13 +31,13 @@ impl Clients {
     }
 
     /// Returns the client for a target. Clients are built on first use, because loading certificates is slow.
-    pub(super) fn of(&self, target: &Target) -> Result<Client, String> {
+    pub(super) fn client_for(&self, target: &Target) -> Result<Client, String> {
         let is_plain = target.url().scheme() == "http";
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = built.get(&(is_plain, target.port())) {
             return Ok(client.clone());
         }
-        let client = self.build(is_plain, target.port()).map_err(|error| told(&error))?;
+        let client = self.build(is_plain, target.port()).map_err(|error| root_cause(&error))?;
         built.insert((is_plain, target.port()), client.clone());
         Ok(client)
     }
@@ -83,7 +83,7 @@ pub(super) fn refusal(error: &(dyn Error + 'static)) -> Option<Refusal> {
 }
 
 /// Returns the message of the root cause.
-pub(super) fn told(error: &(dyn Error + 'static)) -> String {
+pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     causes(error).last().map_or_else(String::new, ToString::to_string)
 }
 

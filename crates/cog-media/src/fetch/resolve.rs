@@ -13,12 +13,12 @@ use crate::UrlGuard;
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A future with the IP addresses of a host name.
-pub type Addresses = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+pub type AddressFuture = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
 /// Resolves host names.
 pub trait Resolver: Send + Sync {
     /// Returns all IP addresses of a host name.
-    fn resolve(&self, name: &str) -> Addresses;
+    fn resolve(&self, name: &str) -> AddressFuture;
 }
 
 /// Uses the resolver of the operating system.
@@ -26,7 +26,7 @@ pub trait Resolver: Send + Sync {
 pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
-    fn resolve(&self, name: &str) -> Addresses {
+    fn resolve(&self, name: &str) -> AddressFuture {
         let name = name.to_owned();
         async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect()) }.boxed()
     }

@@ -24,7 +24,7 @@ fn world() -> TempDir {
 
 fn read(guard: &FileGuard, path: &Path) -> Result<Vec<u8>, MediaError> {
     let mut bytes = Vec::new();
-    guard.open(path, Store::within(1000))?.reader().read_to_end(&mut bytes)?;
+    guard.open(path, Store::with_limit(1000))?.reader().read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

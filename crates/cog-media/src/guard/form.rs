@@ -14,7 +14,7 @@ const OTHER_DOTS: [char; 3] = ['\u{3002}', '\u{ff0e}', '\u{ff61}'];
 
 /// Parses an http or https URL.
 pub(super) fn read(text: &str) -> Result<Url, Refusal> {
-    plain(text)?;
+    check_characters(text)?;
     let authority = authority(text)?;
     let written = host_of(authority);
     if written.contains('%') {
@@ -22,7 +22,7 @@ pub(super) fn read(text: &str) -> Result<Url, Refusal> {
     }
     let mut url = Url::parse(text).map_err(|_| Refusal::Form("it is not a valid URL"))?;
     let read = url.host_str().unwrap_or_default().to_owned();
-    same_name(written, &read)?;
+    check_spelling(written, &read)?;
     if let Some(name) = read.strip_suffix('.') {
         url.set_host(Some(name)).map_err(|_| Refusal::Form("the host is not a valid name"))?;
     }
@@ -31,7 +31,7 @@ pub(super) fn read(text: &str) -> Result<Url, Refusal> {
 }
 
 /// Refuses white space, control characters and backslashes, which some parsers drop or turn into slashes.
-pub(super) fn plain(text: &str) -> Result<(), Refusal> {
+pub(super) fn check_characters(text: &str) -> Result<(), Refusal> {
     if text.is_empty() {
         return Err(Refusal::Form("it is empty"));
     }
@@ -52,7 +52,7 @@ pub(super) fn host(url: &Url) -> Result<Host, Refusal> {
     let host = url.host_str().unwrap_or_default();
     if let Some(inner) = host.strip_prefix('[') {
         let address = inner.trim_end_matches(']').parse::<Ipv6Addr>();
-        return address.map(|address| Host::Address(IpAddr::V6(address))).map_err(|_| no_name());
+        return address.map(|address| Host::Address(IpAddr::V6(address))).map_err(|_| invalid_host());
     }
     if let Ok(address) = host.parse::<Ipv4Addr>() {
         return Ok(Host::Address(IpAddr::V4(address)));
@@ -60,10 +60,10 @@ pub(super) fn host(url: &Url) -> Result<Host, Refusal> {
     let is_name = host.len() <= 253
         && host.split('.').all(|label| (1..=63).contains(&label.len()))
         && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    if is_name { Ok(Host::Name(host.to_owned())) } else { Err(no_name()) }
+    if is_name { Ok(Host::Name(host.to_owned())) } else { Err(invalid_host()) }
 }
 
-fn no_name() -> Refusal {
+fn invalid_host() -> Refusal {
     Refusal::Form("the host is neither a name nor an IP address")
 }
 
@@ -97,7 +97,7 @@ fn host_of(authority: &str) -> &str {
 
 /// Refuses a host whose spelling differs from what it is parsed as: IP addresses in other bases, look-alike letters.
 /// An internationalised name is allowed: its labels become `xn--…`.
-fn same_name(written: &str, read: &str) -> Result<(), Refusal> {
+fn check_spelling(written: &str, read: &str) -> Result<(), Refusal> {
     if read.starts_with('[') {
         return Ok(());
     }

@@ -40,7 +40,7 @@ const ANY_ADDRESS: [&str; 13] = [
 ];
 
 /// Returns why a host name is refused, if it is.
-pub(super) fn fault(name: &str) -> Option<&'static str> {
+pub(super) fn refusal_reason(name: &str) -> Option<&'static str> {
     if is_internal(name) {
         Some("it is the name of an internal network")
     } else if is_under(name, &METADATA) {

@@ -76,7 +76,7 @@ pub(super) fn special(address: IpAddr) -> Option<(Network, &'static str)> {
 }
 
 /// Returns the IPv4 address that an IPv6 address contains.
-pub(super) fn carried(address: IpAddr) -> Option<Ipv4Addr> {
+pub(super) fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let [_, second, third, fourth, fifth, sixth, seventh, eighth] = address.segments();
     let is_in = |network: Network| network.contains(address.into());

@@ -130,7 +130,7 @@ proptest! {
             match form::host(target.url()).unwrap() {
                 Host::Address(address) => prop_assert_eq!(networks::special(address), None),
                 Host::Name(name) => {
-                    prop_assert_eq!(names::fault(&name), None);
+                    prop_assert_eq!(names::refusal_reason(&name), None);
                     // No parser reads it as an IP address: its last label is not a number in any base.
                     let last = name.rsplit('.').next().unwrap();
                     let is_number = match last.strip_prefix("0x") {

@@ -52,7 +52,7 @@ impl Refusal {
     }
 
     /// Adds the host name that resolved to the IP address.
-    pub(super) fn of(mut self, resolved: &str) -> Self {
+    pub(super) fn with_name(mut self, resolved: &str) -> Self {
         if let Self::Address { name, .. } = &mut self {
             *name = Some(resolved.to_owned());
         }

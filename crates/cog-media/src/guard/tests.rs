@@ -49,15 +49,18 @@ fn allows_public_forms() {
 
 #[test]
 fn refusal_gives_the_reason_without_the_url() {
-    let said = |url: &str| guard(&[]).judge(url).unwrap_err().to_string();
+    let message = |url: &str| guard(&[]).judge(url).unwrap_err().to_string();
     assert_eq!(
-        said("http://[::ffff:a9fe:a9fe]/?token=s3cret"),
+        message("http://[::ffff:a9fe:a9fe]/?token=s3cret"),
         "the URL is refused: ::ffff:169.254.169.254 is not public: an IPv4 address inside IPv6 (mapped) (::ffff:0.0.0.0/96)"
     );
-    assert_eq!(said("http://0x7f.1/"), "the URL is refused: the host is an unusual spelling of 127.0.0.1");
-    assert_eq!(said("gopher://x/s3cret"), "the URL is refused: scheme `gopher`; http and https are allowed");
+    assert_eq!(message("http://0x7f.1/"), "the URL is refused: the host is an unusual spelling of 127.0.0.1");
+    assert_eq!(
+        message("gopher://x/s3cret"),
+        "the URL is refused: scheme `gopher`; http and https are allowed"
+    );
     for url in ["http://me:s3cret@example.com/", "http://localhost/s3cret", "s3cret", "http://a b/s3cret"] {
-        assert!(!said(url).contains("s3cret"), "{}", said(url));
+        assert!(!message(url).contains("s3cret"), "{}", message(url));
     }
 }
 
@@ -123,7 +126,7 @@ fn contained_address_must_be_allowed_too() {
         "2606:4700::200:5efe:a09:807",
     ] {
         let carrier: IpAddr = carrier.parse().unwrap();
-        assert_eq!(networks::carried(carrier), Some([10, 9, 8, 7].into()), "{carrier}");
+        assert_eq!(networks::embedded_ipv4(carrier), Some([10, 9, 8, 7].into()), "{carrier}");
     }
 }
 
@@ -175,8 +178,8 @@ fn relative_location_is_joined_and_absolute_one_judged() {
 
 #[test]
 fn only_bare_public_urls_are_shared() {
-    let told = |url: &str| crate::guard::public_address(url);
-    assert_eq!(told("https://EXAMPLE.com/ä.png"), Some("https://example.com/%C3%A4.png".to_owned()));
+    let shared = |url: &str| crate::guard::shareable_url(url);
+    assert_eq!(shared("https://EXAMPLE.com/ä.png"), Some("https://example.com/%C3%A4.png".to_owned()));
     for kept in [
         "http://example.com/a.png",
         "https://example.com/a.png?token=1",
@@ -186,6 +189,6 @@ fn only_bare_public_urls_are_shared() {
         "https://media.internal/a.png",
         "file:///a.png",
     ] {
-        assert_eq!(told(kept), None, "{kept}");
+        assert_eq!(shared(kept), None, "{kept}");
     }
 }

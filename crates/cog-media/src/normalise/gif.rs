@@ -22,7 +22,7 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Bro
                 scan.skip(colours(flags) + 1)?;
                 blocks(scan)?;
                 plan.keep(from, scan.at());
-                plan.put(*b";");
+                plan.insert(*b";");
                 return Ok(plan);
             }
             _ => return Err(Broken),

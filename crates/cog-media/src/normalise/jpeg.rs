@@ -23,7 +23,7 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
         match marker(scan)? {
             None => return Ok(plan),
             Some(END) => {
-                plan.put([0xFF, END]);
+                plan.insert([0xFF, END]);
                 return Ok(plan);
             }
             // Markers without a length: restart markers and TEM.
@@ -92,7 +92,7 @@ fn application(
             let head: [u8; 14] = scan.take()?;
             if let Some(units) = head.strip_prefix(b"JFIF\0").and_then(|rest| rest.get(..7)) {
                 // A thumbnail may follow, possibly of the image before it was cropped: the new header has none.
-                plan.put([b"\xFF\xE0\0\x10JFIF\0", units, b"\0\0"].concat());
+                plan.insert([b"\xFF\xE0\0\x10JFIF\0", units, b"\0\0"].concat());
             }
         }
         APP2 if length >= 12 && scan.take()? == *b"ICC_PROFILE\0" => plan.keep(from, end),

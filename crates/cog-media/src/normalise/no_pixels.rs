@@ -6,11 +6,11 @@ use crate::{Media, MediaError, MediaRules, Rotation, Stored};
 pub(super) enum Pixels {}
 
 impl Pixels {
-    pub(super) fn of(_media: &Media, _rules: &MediaRules) -> Result<Self, MediaError> {
+    pub(super) fn decode(_media: &Media, _rules: &MediaRules) -> Result<Self, MediaError> {
         Err(MediaError::not_built())
     }
 
-    pub(super) fn longest(&self) -> u32 {
+    pub(super) fn max_side(&self) -> u32 {
         match *self {}
     }
 

@@ -27,7 +27,7 @@ impl Pixels {
     ///
     /// # Errors
     /// [`MediaError::Damaged`].
-    pub(super) fn of(media: &Media, rules: &MediaRules) -> Result<Self, MediaError> {
+    pub(super) fn decode(media: &Media, rules: &MediaRules) -> Result<Self, MediaError> {
         let media_type = media.media_type();
         let damaged = || MediaError::Damaged { media_type, what: "the pixel data is damaged or truncated" };
         let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
@@ -42,7 +42,7 @@ impl Pixels {
     }
 
     /// Returns its longest side.
-    pub(super) fn longest(&self) -> u32 {
+    pub(super) fn max_side(&self) -> u32 {
         self.image.width().max(self.image.height())
     }
 

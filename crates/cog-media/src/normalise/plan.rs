@@ -7,50 +7,50 @@ use crate::{MediaError, Store, Stored};
 /// A file composed of ranges of another file. Nothing is decoded, so no pixel changes.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pieces: Vec<Piece>,
+    segments: Vec<Segment>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Piece {
-    Stretch { from: u64, to: u64 },
+enum Segment {
+    Range { from: u64, to: u64 },
     New(Vec<u8>),
 }
 
 impl Plan {
     /// Keeps the bytes `from..to`.
     pub(super) fn keep(&mut self, from: u64, to: u64) {
-        match self.pieces.last_mut() {
-            Some(Piece::Stretch { to: end, .. }) if *end == from => *end = to,
-            _ => self.pieces.push(Piece::Stretch { from, to }),
+        match self.segments.last_mut() {
+            Some(Segment::Range { to: end, .. }) if *end == from => *end = to,
+            _ => self.segments.push(Segment::Range { from, to }),
         }
     }
 
     /// Inserts new bytes.
-    pub(super) fn put(&mut self, bytes: impl Into<Vec<u8>>) {
-        self.pieces.push(Piece::New(bytes.into()));
+    pub(super) fn insert(&mut self, bytes: impl Into<Vec<u8>>) {
+        self.segments.push(Segment::New(bytes.into()));
     }
 
     /// Appends another plan.
     pub(super) fn append(&mut self, other: Plan) {
-        self.pieces.extend(other.pieces);
+        self.segments.extend(other.segments);
     }
 
     /// Returns the size of the new file.
     pub(super) fn len(&self) -> u64 {
-        self.pieces.iter().map(Piece::len).sum()
+        self.segments.iter().map(Segment::len).sum()
     }
 
     /// Creates the new file.
     ///
     /// # Errors
     /// If the disk cannot be read or written.
-    pub(super) fn carry_out(&self, stored: &Stored) -> Result<Stored, MediaError> {
+    pub(super) fn execute(&self, stored: &Stored) -> Result<Stored, MediaError> {
         let mut store = Store::unhashed(self.len());
         let mut reader = stored.reader();
-        for piece in &self.pieces {
-            match piece {
-                Piece::New(bytes) => store.push(bytes)?,
-                Piece::Stretch { from, to } => {
+        for segment in &self.segments {
+            match segment {
+                Segment::New(bytes) => store.push(bytes)?,
+                Segment::Range { from, to } => {
                     reader.seek(SeekFrom::Start(*from))?;
                     store.push_all((&mut reader).take(to - from))?;
                 }
@@ -60,10 +60,10 @@ impl Plan {
     }
 }
 
-impl Piece {
+impl Segment {
     fn len(&self) -> u64 {
         match self {
-            Self::Stretch { from, to } => to - from,
+            Self::Range { from, to } => to - from,
             Self::New(bytes) => bytes.len() as u64,
         }
     }
@@ -88,7 +88,7 @@ impl<R: Read + Seek> Scan<R> {
 
     /// Starts with a small buffer, for files of which only chunk headers are read.
     #[cfg(feature = "decode")]
-    pub(super) fn of_heads(reader: R, length: u64) -> Self {
+    pub(super) fn with_small_buffer(reader: R, length: u64) -> Self {
         Self { reader: BufReader::with_capacity(512, reader), at: 0, length }
     }
 

@@ -5,13 +5,13 @@ use std::io::{Read, Seek};
 use super::plan::{Broken, Plan, Scan};
 
 /// Chunks with pixels and colour information.
-const KEPT: [&[u8; 4]; 15] = [
+const KEPT_CHUNKS: [&[u8; 4]; 15] = [
     b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"iCCP", b"sBIT", b"cICP",
     b"mDCV", b"cLLI", b"bKGD", b"pHYs",
 ];
 
 /// Chunks of animations.
-const MOVING: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
+const ANIMATION_CHUNKS: [&[u8; 4]; 3] = [b"acTL", b"fcTL", b"fdAT"];
 
 /// Keeps the chunks of a still image, and metadata if requested; bytes after the end are removed.
 pub(super) fn still(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Plan, Broken> {
@@ -24,7 +24,7 @@ pub(super) fn still(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result
         let kind: [u8; 4] = scan.take()?;
         // Four checksum bytes follow.
         scan.skip(u64::from(length) + 4)?;
-        if KEPT.contains(&&kind) || (metadata && !MOVING.contains(&&kind)) {
+        if KEPT_CHUNKS.contains(&&kind) || (metadata && !ANIMATION_CHUNKS.contains(&&kind)) {
             plan.keep(from, scan.at());
         }
         if &kind == b"IEND" {

@@ -11,14 +11,14 @@ const PNG: &str = "image/png";
 const ATTEMPTS: usize = 12;
 
 /// Returns the steps that require decoding; none if the file can stay except for its metadata.
-pub(super) fn steps(media: &Media, takes: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
+pub(super) fn steps(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
     let facts = media.facts();
     let longest = facts.width.max(facts.height);
     let steps = [
         (Step::Oriented, rules.strip_metadata && facts.orientation.is_some()),
         (Step::Rotated, media.rotation().degrees() != 0),
-        (Step::Scaled, takes.max_dimension.is_some_and(|limit| longest > Some(limit))),
-        (Step::Converted, !takes.media_types.contains(&media.media_type())),
+        (Step::Scaled, capabilities.max_dimension.is_some_and(|limit| longest > Some(limit))),
+        (Step::Converted, !capabilities.media_types.contains(&media.media_type())),
     ];
     steps.into_iter().filter_map(|(step, is_needed)| is_needed.then_some(step)).collect()
 }
@@ -27,19 +27,19 @@ pub(super) fn steps(media: &Media, takes: &MediaCapabilities, rules: &MediaRules
 pub(super) fn remake(
     media: &Media,
     mut steps: Vec<Step>,
-    takes: &MediaCapabilities,
+    capabilities: &MediaCapabilities,
     rules: &MediaRules,
 ) -> Result<Prepared, MediaError> {
     // Fail before megabytes are decoded.
-    target(media.media_type(), false, takes)?;
-    let mut pixels = Pixels::of(media, rules)?;
+    target(media.media_type(), false, capabilities)?;
+    let mut pixels = Pixels::decode(media, rules)?;
     pixels.rotate(media.rotation());
-    if let Some(limit) = takes.max_dimension.filter(|limit| pixels.longest() > *limit) {
+    if let Some(limit) = capabilities.max_dimension.filter(|limit| pixels.max_side() > *limit) {
         pixels.scale_to(limit);
     }
-    let media_type = target(media.media_type(), pixels.is_transparent(), takes)?;
-    let (stored, media_type) = small_enough(&mut pixels, media_type, takes)?;
-    let is_smaller = media.facts().width.max(media.facts().height) > Some(pixels.longest());
+    let media_type = target(media.media_type(), pixels.is_transparent(), capabilities)?;
+    let (stored, media_type) = encode_within_limit(&mut pixels, media_type, capabilities)?;
+    let is_smaller = media.facts().width.max(media.facts().height) > Some(pixels.max_side());
     let is_one_of_several = media.media_type() == "image/gif" || media.facts().frames.is_some();
     let done = [
         (Step::FirstFrame, is_one_of_several && !steps.contains(&Step::FirstFrame)),
@@ -47,7 +47,7 @@ pub(super) fn remake(
         (Step::Converted, media_type != media.media_type() && !steps.contains(&Step::Converted)),
     ];
     steps.extend(done.into_iter().filter_map(|(step, is_done)| is_done.then_some(step)));
-    Ok(Prepared::made(media_type, stored, steps))
+    Ok(Prepared::converted(media_type, stored, steps))
 }
 
 /// Returns the target type that the provider supports: preferably JPEG for photographs, PNG for drawings and
@@ -55,36 +55,36 @@ pub(super) fn remake(
 fn target(
     media_type: &'static str,
     is_transparent: bool,
-    takes: &MediaCapabilities,
+    capabilities: &MediaCapabilities,
 ) -> Result<&'static str, MediaError> {
     let is_drawing = is_transparent || matches!(media_type, PNG | "image/gif");
     let wanted = if is_drawing { [PNG, JPEG] } else { [JPEG, PNG] };
-    let taken = wanted.into_iter().find(|wanted| takes.media_types.contains(wanted));
-    taken.ok_or(MediaError::NotTaken { media_type })
+    let taken = wanted.into_iter().find(|wanted| capabilities.media_types.contains(wanted));
+    taken.ok_or(MediaError::UnsupportedByProvider { media_type })
 }
 
 /// Estimates the side at which an image has at most `limit` bytes, assuming constant bytes per pixel.
-fn side_for(limit: u64, found: u64, side: u32) -> u32 {
+fn estimated_side(limit: u64, found: u64, side: u32) -> u32 {
     let guessed = (u128::from(side).pow(2) * u128::from(limit) / u128::from(found.max(1))).isqrt();
     u32::try_from(guessed).unwrap_or(side).min(side / 10 * 9).max(1)
 }
 
 /// Encodes the image, as JPEG if PNG is too large, and scales it down until it fits.
-fn small_enough(
+fn encode_within_limit(
     pixels: &mut Pixels,
     mut media_type: &'static str,
-    takes: &MediaCapabilities,
+    capabilities: &MediaCapabilities,
 ) -> Result<(Stored, &'static str), MediaError> {
-    let limit = takes.max_bytes.unwrap_or(u64::MAX);
+    let limit = capabilities.max_bytes.unwrap_or(u64::MAX);
     for _ in 0..ATTEMPTS {
         let stored = pixels.encode(media_type)?;
         if stored.len() <= limit {
             return Ok((stored, media_type));
         }
-        if media_type == PNG && !pixels.is_transparent() && takes.media_types.contains(&JPEG) {
+        if media_type == PNG && !pixels.is_transparent() && capabilities.media_types.contains(&JPEG) {
             media_type = JPEG;
         } else {
-            pixels.scale_to(side_for(limit, stored.len(), pixels.longest()));
+            pixels.scale_to(estimated_side(limit, stored.len(), pixels.max_side()));
         }
     }
     Err(MediaError::TooLarge { limit })

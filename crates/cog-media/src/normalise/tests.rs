@@ -7,7 +7,7 @@ use image::{
 };
 
 use super::*;
-use crate::{Expected, MediaSource, Place, Store, check::check_now};
+use crate::{Expected, MediaLocation, MediaSource, Store, check::check_now};
 
 /// Text that must be removed.
 const SECRET: &[u8] = b"51.5007N 0.1246W";
@@ -146,7 +146,7 @@ fn media(bytes: &[u8]) -> Media {
 }
 
 fn checked(bytes: &[u8], expected: &Expected) -> Media {
-    let mut store = Store::within(1 << 30);
+    let mut store = Store::with_limit(1 << 30);
     store.push(bytes).unwrap();
     check_now(store.finish(), expected, &MediaRules::default()).unwrap()
 }
@@ -275,7 +275,7 @@ fn applies_the_rotation_of_the_source() {
     let prepared = normal(&checked(&png(), &Expected::of(&source)), &MediaCapabilities::default()).unwrap();
     assert_eq!((prepared.media_type, &prepared.steps[..]), ("image/png", &[Step::Rotated][..]));
     assert!(decoded(&bytes(&prepared)).to_rgb8() == image::imageops::rotate90(&drawing(40, 30)));
-    assert!(matches!(source.place, Place::File(_)));
+    assert!(matches!(source.location, MediaLocation::File(_)));
 }
 
 #[test]
@@ -347,7 +347,7 @@ fn truncated_or_changed_image_returns_an_error_or_a_result() {
             changed
         });
         for bytes in cuts.chain(changes) {
-            let mut store = Store::within(1 << 20);
+            let mut store = Store::with_limit(1 << 20);
             store.push(&bytes).unwrap();
             let Ok(media) = check_now(store.finish(), &Expected::default(), &MediaRules::default()) else {
                 continue;

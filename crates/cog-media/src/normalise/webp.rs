@@ -8,12 +8,12 @@ use super::plan::{Broken, Plan, Scan};
 const EXIF_AND_XMP: u8 = 0x08 | 0x04;
 
 /// The flags for animation and alpha.
-const MOVES: u8 = 0x02;
+const ANIMATION: u8 = 0x02;
 const ALPHA: u8 = 0x10;
 
 /// Keeps the chunks with pixels and clears the metadata flags in the header.
 pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
-    let end = begin(scan)?;
+    let end = file_header(scan)?;
     let mut chunks = Plan::default();
     while scan.at() < end {
         chunk(scan, &mut chunks)?;
@@ -24,12 +24,14 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
 /// Keeps the first frame as a still image, and metadata if requested. Returns none if that frame covers only a part of
 /// the canvas.
 pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> Result<Option<Plan>, Broken> {
-    let end = begin(scan)?;
+    let end = file_header(scan)?;
     let (mut chunks, mut first) = (Plan::default(), None);
-    let Head { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = head(scan)? else { return Err(Broken) };
+    let ChunkHeader { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = chunk_header(scan)? else {
+        return Err(Broken);
+    };
     let [flags, _, _, _, canvas @ ..] = scan.take::<10>()?;
     while scan.at() < end {
-        let Head { from, kind, padded, .. } = head(scan)?;
+        let ChunkHeader { from, kind, padded, .. } = chunk_header(scan)?;
         let inside = scan.at() + padded;
         match &kind {
             b"ANMF" if first.is_none() => {
@@ -47,9 +49,9 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
     }
     let alpha = if first.ok_or(Broken)? { ALPHA } else { 0 };
     let kept = if metadata { EXIF_AND_XMP } else { 0 };
-    let flags = flags & !(MOVES | ALPHA | EXIF_AND_XMP) | (flags & (alpha | kept));
+    let flags = flags & !(ANIMATION | ALPHA | EXIF_AND_XMP) | (flags & (alpha | kept));
     let mut plan = Plan::default();
-    plan.put([b"VP8X\x0A\0\0\0", [flags, 0, 0, 0].as_slice(), &canvas].concat());
+    plan.insert([b"VP8X\x0A\0\0\0", [flags, 0, 0, 0].as_slice(), &canvas].concat());
     plan.append(chunks);
     file(plan).map(Some)
 }
@@ -58,7 +60,7 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
 fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result<bool, Broken> {
     let mut has_alpha = false;
     while scan.at() < end {
-        let Head { from, kind, padded, .. } = head(scan)?;
+        let ChunkHeader { from, kind, padded, .. } = chunk_header(scan)?;
         scan.skip(padded)?;
         if matches!(&kind, b"ALPH" | b"VP8 " | b"VP8L") {
             has_alpha |= &kind != b"VP8 ";
@@ -71,22 +73,24 @@ fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result
 /// Counts the readable frames; none for a still image.
 #[cfg(feature = "decode")]
 pub(super) fn frames(scan: &mut Scan<impl Read + Seek>) -> Option<u32> {
-    let end = begin(scan).ok()?;
-    let Head { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = head(scan).ok()? else { return None };
+    let end = file_header(scan).ok()?;
+    let ChunkHeader { kind: [b'V', b'P', b'8', b'X'], size: 10, .. } = chunk_header(scan).ok()? else {
+        return None;
+    };
     let [flags, ..] = scan.take::<10>().ok()?;
     let mut found = 0;
     while scan.at() < end {
-        let Ok(Head { kind, padded, .. }) = head(scan) else { break };
+        let Ok(ChunkHeader { kind, padded, .. }) = chunk_header(scan) else { break };
         found += u32::from(&kind == b"ANMF");
         if scan.skip(padded).is_err() {
             break;
         }
     }
-    (flags & MOVES != 0).then_some(found)
+    (flags & ANIMATION != 0).then_some(found)
 }
 
 /// Reads the file header. Returns the end of the file that it declares.
-fn begin(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
+fn file_header(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
     let [b'R', b'I', b'F', b'F', size @ .., b'W', b'E', b'B', b'P'] = scan.take::<12>()? else {
         return Err(Broken);
     };
@@ -97,13 +101,13 @@ fn begin(scan: &mut Scan<impl Read + Seek>) -> Result<u64, Broken> {
 fn file(chunks: Plan) -> Result<Plan, Broken> {
     let size = u32::try_from(chunks.len() + 4).map_err(|_| Broken)?;
     let mut plan = Plan::default();
-    plan.put([b"RIFF", size.to_le_bytes().as_slice(), b"WEBP"].concat());
+    plan.insert([b"RIFF", size.to_le_bytes().as_slice(), b"WEBP"].concat());
     plan.append(chunks);
     Ok(plan)
 }
 
 /// The header of a chunk.
-struct Head {
+struct ChunkHeader {
     from: u64,
     kind: [u8; 4],
     size: u64,
@@ -111,23 +115,23 @@ struct Head {
     padded: u64,
 }
 
-fn head(scan: &mut Scan<impl Read + Seek>) -> Result<Head, Broken> {
+fn chunk_header(scan: &mut Scan<impl Read + Seek>) -> Result<ChunkHeader, Broken> {
     let from = scan.at();
     let kind = scan.take()?;
     let size = u64::from(u32::from_le_bytes(scan.take()?));
     // A padding byte follows chunks of odd size, which some encoders omit at the end.
     let padded = if scan.at() + size == scan.length() { size } else { size + size % 2 };
-    Ok(Head { from, kind, size, padded })
+    Ok(ChunkHeader { from, kind, size, padded })
 }
 
 fn chunk(scan: &mut Scan<impl Read + Seek>, plan: &mut Plan) -> Result<(), Broken> {
-    let Head { from, kind, size, padded } = head(scan)?;
+    let ChunkHeader { from, kind, size, padded } = chunk_header(scan)?;
     match &kind {
         b"VP8X" if size == 10 => {
             let flags = scan.byte()? & !EXIF_AND_XMP;
             scan.skip(padded - 1)?;
             plan.keep(from, from + 8);
-            plan.put([flags]);
+            plan.insert([flags]);
             plan.keep(from + 9, scan.at());
         }
         b"VP8 " | b"VP8L" | b"ALPH" | b"ANIM" | b"ANMF" | b"ICCP" => {

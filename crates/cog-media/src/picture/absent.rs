@@ -5,7 +5,7 @@ use crate::{Facts, MediaError, Stored};
 /// Refuses every image.
 ///
 /// # Errors
-/// [`MediaError::NoReader`].
+/// [`MediaError::ReaderUnavailable`].
 pub(crate) fn facts(_stored: &Stored, _media_type: &'static str) -> Result<Facts, MediaError> {
     Err(MediaError::not_built())
 }

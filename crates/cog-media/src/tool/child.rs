@@ -19,9 +19,9 @@ const MAX_LOG: usize = 1 << 20;
 pub(super) struct Child<'a> {
     pub(super) program: &'a Path,
     /// The maximum run time.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     /// The maximum bytes of its output.
-    pub(super) most_bytes: u64,
+    pub(super) max_bytes: u64,
 }
 
 /// The output of a process.
@@ -39,11 +39,11 @@ pub(super) enum Failure {
     /// It could not be started.
     Start(std::io::Error),
     /// It exceeded its run time and was killed.
-    Late,
+    TimedOut,
     /// It wrote too much and was killed.
-    TooMuch,
+    TooLarge,
     /// It exited without a result, or at a resource limit.
-    Died,
+    Failed,
     /// Its output could not be stored.
     Storage(MediaError),
 }
@@ -70,44 +70,44 @@ impl Child<'_> {
             .map_err(Failure::Start)?;
         let (output, log) = (child.stdout.take(), child.stderr.take());
         let work = async {
-            let (bytes, log) = tokio::try_join!(keep(output, self.most_bytes), hear(log))?;
-            let status = child.wait().await.map_err(|_| Failure::Died)?;
-            if status.success() { Ok(Written { bytes, log }) } else { Err(Failure::Died) }
+            let (bytes, log) = tokio::try_join!(store_output(output, self.max_bytes), read_log(log))?;
+            let status = child.wait().await.map_err(|_| Failure::Failed)?;
+            if status.success() { Ok(Written { bytes, log }) } else { Err(Failure::Failed) }
         };
-        tokio::time::timeout(self.patience, work).await.unwrap_or(Err(Failure::Late))
+        tokio::time::timeout(self.timeout, work).await.unwrap_or(Err(Failure::TimedOut))
     }
 }
 
 /// Stores output up to a limit.
-async fn keep(output: Option<impl AsyncRead + Unpin>, most_bytes: u64) -> Result<Stored, Failure> {
-    let mut store = Store::within(most_bytes);
-    pour(output, |bytes| store.push(bytes)).await?;
+async fn store_output(output: Option<impl AsyncRead + Unpin>, max_bytes: u64) -> Result<Stored, Failure> {
+    let mut store = Store::with_limit(max_bytes);
+    copy(output, |bytes| store.push(bytes)).await?;
     Ok(store.finish())
 }
 
 /// Stores the start of the output and discards the rest.
-async fn hear(output: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Failure> {
+async fn read_log(output: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Failure> {
     let mut log = Vec::new();
     let keep = |bytes: &[u8]| {
         let left = MAX_LOG.saturating_sub(log.len());
         log.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
         Ok(())
     };
-    pour(output, keep).await?;
+    copy(output, keep).await?;
     Ok(log)
 }
 
-async fn pour(
+async fn copy(
     output: Option<impl AsyncRead + Unpin>,
     mut into: impl FnMut(&[u8]) -> Result<(), MediaError>,
 ) -> Result<(), Failure> {
-    let mut output = output.ok_or(Failure::Died)?;
+    let mut output = output.ok_or(Failure::Failed)?;
     let mut block = vec![0; 64 * 1024];
     loop {
-        let length = output.read(&mut block).await.map_err(|_| Failure::Died)?;
+        let length = output.read(&mut block).await.map_err(|_| Failure::Failed)?;
         match block.get(..length) {
             Some(bytes) if length > 0 => into(bytes).map_err(|error| match error {
-                MediaError::TooLarge { .. } => Failure::TooMuch,
+                MediaError::TooLarge { .. } => Failure::TooLarge,
                 error => Failure::Storage(error),
             })?,
             _ => return Ok(()),
@@ -132,9 +132,9 @@ mod tests {
         path
     }
 
-    async fn run(program: &Path, patience: Duration) -> Result<Written, Failure> {
-        let child = Child { program, patience, most_bytes: 1000 };
-        let mut store = Store::within(100);
+    async fn run(program: &Path, timeout: Duration) -> Result<Written, Failure> {
+        let child = Child { program, timeout, max_bytes: 1000 };
+        let mut store = Store::with_limit(100);
         store.push(b"bytes").unwrap();
         child.run(&store.finish(), &["word"]).await
     }
@@ -168,9 +168,9 @@ mod tests {
     async fn failing_or_endless_program_returns_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let fails = program(directory.path(), "echo half; exit 3");
-        assert!(matches!(run(&fails, Duration::from_secs(10)).await, Err(Failure::Died)));
+        assert!(matches!(run(&fails, Duration::from_secs(10)).await, Err(Failure::Failed)));
         let endless = program(directory.path(), "while :; do echo more; done");
-        assert!(matches!(run(&endless, Duration::from_secs(10)).await, Err(Failure::TooMuch)));
+        assert!(matches!(run(&endless, Duration::from_secs(10)).await, Err(Failure::TooLarge)));
         assert!(has_gone(directory.path()).await);
     }
 
@@ -178,7 +178,7 @@ mod tests {
     async fn program_over_its_time_limit_is_killed() {
         let directory = tempfile::tempdir().unwrap();
         let sleeps = program(directory.path(), "exec sleep 600");
-        assert!(matches!(run(&sleeps, Duration::from_millis(500)).await, Err(Failure::Late)));
+        assert!(matches!(run(&sleeps, Duration::from_millis(500)).await, Err(Failure::TimedOut)));
         assert!(has_gone(directory.path()).await);
     }
 

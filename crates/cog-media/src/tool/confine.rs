@@ -1,20 +1,20 @@
-//! The limits that a process sets itself before it reads untrusted bytes.
+//! The limits that a process sets itself before it reads untrusted content.
 
-/// What a process is for, which decides what it may use.
+/// The purpose of a process, which decides its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Reading a document or container in this very process.
+    /// Reads a document or container in this process.
     Read,
-    /// Becoming ffmpeg.
+    /// Becomes ffmpeg.
     Ffmpeg,
 }
 
-/// MediaCapabilities from this process, for good, what its purpose does not need.
+/// Restricts this process permanently to what its purpose needs.
 ///
-/// Reading needs no file and no socket, for whose want of a number both fail: the three streams are open already.
+/// Reading needs no file and no socket: the three streams are open already, and the file limit prevents more.
 ///
 /// # Errors
-/// Where the system does not let itself be asked; nothing is to be read then.
+/// If the system refuses a limit; the content must not be read then.
 #[cfg(unix)]
 pub(super) fn confine(purpose: Purpose) -> std::io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -27,7 +27,7 @@ pub(super) fn confine(purpose: Purpose) -> std::io::Result<()> {
     let mut limits = vec![
         (Resource::Cpu, seconds),
         (Resource::Nofile, files),
-        // What is written goes to a pipe, which this does not bound: no file is to grow.
+        // Output goes to a pipe, which this limit does not affect: no file may grow.
         (Resource::Fsize, 0),
         (Resource::Core, 0),
     ];
@@ -44,7 +44,7 @@ pub(super) fn confine(purpose: Purpose) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Where the system has no such limits, time and the size of the answer bound the process.
+/// Without resource limits, the timeout and the output limit bound the process.
 #[cfg(not(unix))]
 pub(super) fn confine(_: Purpose) -> std::io::Result<()> {
     Ok(())

@@ -22,31 +22,31 @@ use symphonia::{
     },
 };
 
-use super::{handle::Handle, report::Fault};
+use super::{handle::Handle, report::ReadError};
 use crate::Facts;
 
 /// The maximum bytes of a tag or cover image, none of which is used.
 const MAX_TAG: usize = 1 << 20;
 
 /// Reads a container as this type and no other.
-pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, Fault> {
+pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, ReadError> {
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
     let tags = MetadataOptions::default()
         .limit_tag_bytes(Limit::Maximum(MAX_TAG))
         .limit_visual_bytes(Limit::Maximum(MAX_TAG));
     let mut reader = readers(media_type)
         .probe(&Hint::new(), stream, FormatOptions::default(), tags)
-        .map_err(|_| Fault::Broken)?;
+        .map_err(|_| ReadError::Broken)?;
     let tracks = reader.tracks().to_vec();
     let facts = tracks.iter().fold(Facts::default(), with_track);
     if facts.sample_rate.is_none() && facts.width.is_none() {
-        return Err(Fault::NoTracks);
+        return Err(ReadError::NoTracks);
     }
     if [facts.sample_rate, facts.channels, facts.width, facts.height].contains(&Some(0)) {
-        return Err(Fault::Broken);
+        return Err(ReadError::Broken);
     }
     let end = end_of_packets(&mut *reader, &tracks, media_type)?;
-    let duration_ms = told_duration(&*reader, &tracks).max(end);
+    let duration_ms = declared_duration(&*reader, &tracks).max(end);
     Ok(Facts { duration_ms: Some(duration_ms), ..facts })
 }
 
@@ -83,16 +83,20 @@ fn with_track(facts: Facts, track: &Track) -> Facts {
 }
 
 /// Returns the longest duration in the headers, in milliseconds.
-fn told_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
+fn declared_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
     let info = reader.media_info();
     let of_tracks = tracks.iter().map(|track| (track.time_base, track.duration));
-    let told = of_tracks.chain([(info.time_base, info.duration)]);
-    told.filter_map(|(base, duration)| Some(milliseconds(base?, duration?))).max().unwrap_or_default()
+    let durations = of_tracks.chain([(info.time_base, info.duration)]);
+    durations.filter_map(|(base, duration)| Some(milliseconds(base?, duration?))).max().unwrap_or_default()
 }
 
 /// Returns the end of the last packet in milliseconds: recorded streams have no duration in the header, and headers
 /// can be wrong.
-fn end_of_packets(reader: &mut dyn FormatReader, tracks: &[Track], media_type: &str) -> Result<u64, Fault> {
+fn end_of_packets(
+    reader: &mut dyn FormatReader,
+    tracks: &[Track],
+    media_type: &str,
+) -> Result<u64, ReadError> {
     let mut end = 0;
     loop {
         match reader.next_packet() {
@@ -101,9 +105,9 @@ fn end_of_packets(reader: &mut dyn FormatReader, tracks: &[Track], media_type: &
             // A recording may end anywhere; a container with an index must be complete.
             Err(Error::IoError(error)) if error.kind() == ErrorKind::UnexpectedEof => {
                 let is_indexed = matches!(media_type, "video/mp4" | "video/quicktime");
-                return if is_indexed || end == 0 { Err(Fault::Cut) } else { Ok(end) };
+                return if is_indexed || end == 0 { Err(ReadError::Cut) } else { Ok(end) };
             }
-            Err(_) => return Err(Fault::Broken),
+            Err(_) => return Err(ReadError::Broken),
         }
     }
 }

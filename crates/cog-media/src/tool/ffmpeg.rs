@@ -20,7 +20,7 @@ const MAX_BYTES: u64 = 64 << 20;
 const RATE: u32 = 16_000;
 
 /// The maximum duration in seconds, whatever the header says.
-const MAX_LEN: &str = "600";
+const MAX_SECONDS: &str = "600";
 
 /// The input: standard input, as a seekable file if the system has a name for it.
 const INPUT: &str = if cfg!(unix) { "file:/dev/fd/0" } else { "pipe:0" };
@@ -29,11 +29,11 @@ const INPUT: &str = if cfg!(unix) { "file:/dev/fd/0" } else { "pipe:0" };
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramePlan {
     /// How they are selected.
-    pub pick: FrameSelection,
+    pub selection: FrameSelection,
     /// The maximum number; longer videos have larger intervals.
-    pub most: u32,
+    pub max_frames: u32,
     /// The maximum side in pixels; frames are scaled down to it.
-    pub longest_side: u32,
+    pub max_side: u32,
 }
 
 /// How frames are selected.
@@ -56,7 +56,7 @@ pub struct Frame {
 
 impl Default for FramePlan {
     fn default() -> Self {
-        Self { pick: FrameSelection::Every(Duration::from_secs(1)), most: 60, longest_side: 1024 }
+        Self { selection: FrameSelection::Every(Duration::from_secs(1)), max_frames: 60, max_side: 1024 }
     }
 }
 
@@ -64,17 +64,17 @@ impl FramePlan {
     /// Returns the interval between frames of a video of this duration, in milliseconds.
     fn interval(&self, duration_ms: u64) -> u64 {
         let apart = |count: u32| duration_ms.div_ceil(count.max(1).into());
-        let wanted = match self.pick {
+        let wanted = match self.selection {
             FrameSelection::Every(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
             FrameSelection::Count(count) => apart(count),
         };
-        wanted.max(apart(self.most)).max(1)
+        wanted.max(apart(self.max_frames)).max(1)
     }
 
     /// Returns a filter that selects the first frame of each interval, scales it down, and logs its time.
     fn filter(&self, duration_ms: u64) -> String {
         let interval = Duration::from_millis(self.interval(duration_ms)).as_secs_f64();
-        let side = self.longest_side.max(1);
+        let side = self.max_side.max(1);
         // Differences below a thousandth of an interval are rounding errors.
         let slot = |time: &str| format!("floor(({time}-start_t)/{interval}+0.001)");
         format!(
@@ -91,14 +91,14 @@ impl Tool {
     /// Extracts the frames of a video, in order.
     ///
     /// # Errors
-    /// [`MediaError::NoReader`] without ffmpeg; [`MediaError::Damaged`] if it finds no frame within its limits of time
+    /// [`MediaError::ReaderUnavailable`] without ffmpeg; [`MediaError::Damaged`] if it finds no frame within its limits of time
     /// and memory.
     pub async fn frames(&self, video: &Media, plan: &FramePlan) -> Result<Vec<Frame>, MediaError> {
         let duration_ms = video.facts().duration_ms.unwrap_or_default();
-        let (filter, most) = (plan.filter(duration_ms), plan.most.max(1).to_string());
+        let (filter, max_frames) = (plan.filter(duration_ms), plan.max_frames.max(1).to_string());
         // Frames are written one second apart, so that none is duplicated or dropped.
         let arguments =
-            ["-map", "0:v:0", "-vf", &filter, "-r", "1", "-frames:v", &most, "-pix_fmt", "yuvj420p"];
+            ["-map", "0:v:0", "-vf", &filter, "-r", "1", "-frames:v", &max_frames, "-pix_fmt", "yuvj420p"];
         let output = ["-q:v", "4", "-c:v", "mjpeg", "-f", "mpjpeg", "pipe:1"];
         let written = self.ffmpeg_of(video, &[&arguments[..], &output[..]].concat()).await?;
         let frames = run_blocking(move || frames_of(&written)).await?;
@@ -112,26 +112,26 @@ impl Tool {
     ///
     /// # Errors
     /// As [`Tool::frames`].
-    pub async fn sound(&self, medium: &Media) -> Result<Option<Stored>, MediaError> {
-        if medium.facts().sample_rate.is_none() {
+    pub async fn audio(&self, media: &Media) -> Result<Option<Stored>, MediaError> {
+        if media.facts().sample_rate.is_none() {
             return Ok(None);
         }
         let rate = RATE.to_string();
         let arguments = ["-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "pipe:1"];
-        let written = self.ffmpeg_of(medium, &arguments).await?;
+        let written = self.ffmpeg_of(media, &arguments).await?;
         run_blocking(move || wav(&written.bytes)).await.map(Some)
     }
 
-    async fn ffmpeg_of(&self, medium: &Media, arguments: &[&str]) -> Result<Written, MediaError> {
-        let ffmpeg = self.ffmpeg().ok_or_else(|| MediaError::NoReader {
+    async fn ffmpeg_of(&self, media: &Media, arguments: &[&str]) -> Result<Written, MediaError> {
+        let ffmpeg = self.ffmpeg().ok_or_else(|| MediaError::ReaderUnavailable {
             what: "frames and audio tracks require ffmpeg, which was not found".to_owned(),
         })?;
         let mut command: Vec<OsString> = vec!["ffmpeg".into(), ffmpeg.into()];
-        command.extend(reading(medium.media_type()).iter().chain(arguments).map(OsString::from));
-        let child = Child { program: self.program(), patience: limits::CONVERTING, most_bytes: MAX_BYTES };
-        let _place = self.place().await;
-        let written = child.run(medium.bytes(), &command).await;
-        written.map_err(|failure| failed(failure, medium.media_type()))
+        command.extend(reading(media.media_type()).iter().chain(arguments).map(OsString::from));
+        let child = Child { program: self.program(), timeout: limits::CONVERTING, max_bytes: MAX_BYTES };
+        let _permit = self.permit().await;
+        let written = child.run(media.bytes(), &command).await;
+        written.map_err(|failure| failed(failure, media.media_type()))
     }
 }
 
@@ -159,7 +159,7 @@ fn reading(media_type: &str) -> [&str; 17] {
         "-f",
         container,
         "-t",
-        MAX_LEN,
+        MAX_SECONDS,
         "-i",
         INPUT,
     ]
@@ -188,7 +188,7 @@ fn times_of(log: &str) -> Vec<u64> {
 fn images_of(mut stream: impl BufRead) -> Result<Vec<Stored>, MediaError> {
     let mut images = Vec::new();
     while let Some(length) = next_part(&mut stream)? {
-        let mut store = Store::within(length);
+        let mut store = Store::with_limit(length);
         store.push_all((&mut stream).take(length))?;
         let image = store.finish();
         if image.len() == length && sniff(image.head()) == Some("image/jpeg") {
@@ -229,14 +229,14 @@ fn wav(samples: &Stored) -> Result<Stored, MediaError> {
     header.write_all(&(RATE * 2).to_le_bytes())?;
     header.write_all(b"\x02\0\x10\0data")?;
     header.write_all(&length.to_le_bytes())?;
-    let mut store = Store::within(MAX_BYTES + 44);
+    let mut store = Store::with_limit(MAX_BYTES + 44);
     store.push(&header)?;
     store.push_all(samples.reader())?;
     Ok(store.finish())
 }
 
-fn damaged(medium: &Media, what: &'static str) -> MediaError {
-    MediaError::Damaged { media_type: medium.media_type(), what }
+fn damaged(media: &Media, what: &'static str) -> MediaError {
+    MediaError::Damaged { media_type: media.media_type(), what }
 }
 
 #[cfg(test)]
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn too_many_frames_have_larger_intervals() {
-        let plan = |pick, most| FramePlan { pick, most, ..FramePlan::default() };
+        let plan = |selection, max_frames| FramePlan { selection, max_frames, ..FramePlan::default() };
         let second = FrameSelection::Every(Duration::from_secs(1));
         assert_eq!(plan(second, 60).interval(30_000), 1000);
         assert_eq!(plan(second, 60).interval(300_000), 5000);

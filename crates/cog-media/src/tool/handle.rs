@@ -39,7 +39,7 @@ impl Read for Handle {
 
 impl Seek for Handle {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.at = crate::store::sought(self.at, self.length, to)?;
+        self.at = crate::store::seek_position(self.at, self.length, to)?;
         Ok(self.at)
     }
 }

@@ -1,9 +1,9 @@
-//! What a process that reads untrusted bytes may use.
+//! Resource limits of a process that reads untrusted content.
 
 use std::time::Duration;
 
-/// How long a document or container may be read.
+/// The maximum time to read a document or container.
 pub(super) const READING: Duration = Duration::from_secs(30);
 
-/// How long ffmpeg may work on one medium.
+/// The maximum time of ffmpeg per media file.
 pub(super) const CONVERTING: Duration = Duration::from_secs(120);

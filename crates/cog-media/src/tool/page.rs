@@ -6,16 +6,16 @@ pub(super) const PDF: &str = "application/pdf";
 /// The text of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageText {
-    /// The page, from 1.
+    /// The page number, from 1.
     pub number: u32,
-    /// Its text, line by line, without space around it; empty where the page has none, as where it is a scan.
+    /// Its text, line by line, trimmed; empty for a page without text, such as a scan.
     pub text: String,
 }
 
 impl PageText {
-    /// The pages as one text, each under a line that names it, for a model that reads no PDF.
+    /// Joins pages into one text with a page mark before each, for models without PDF support.
     ///
-    /// A page without text has its line too, so that numbers hold.
+    /// A page without text has its mark too, so that page numbers are right.
     pub fn marked(pages: &[Self]) -> String {
         let page = |page: &Self| {
             let text = if page.text.is_empty() { "(no text)" } else { &page.text };

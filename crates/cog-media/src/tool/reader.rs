@@ -16,7 +16,7 @@ use super::{
     handle::Handle,
     page::PDF,
     pdf,
-    report::{Fault, Report},
+    report::{ReadError, Report},
 };
 
 /// Runs the reader process that a [`Tool`](crate::Tool) started, with the arguments after `internal-media`.
@@ -38,7 +38,7 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
 }
 
 /// Returns what a document or container of this type declares.
-pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, Fault> {
+pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, ReadError> {
     let read = || match media_type {
         PDF => pdf::facts(input),
         _ => container::facts(input, media_type),
@@ -47,19 +47,19 @@ pub(super) fn facts(input: Handle, media_type: &str) -> Result<Report, Fault> {
 }
 
 /// Returns the text of a document.
-pub(super) fn text(input: Handle) -> Result<Report, Fault> {
+pub(super) fn text(input: Handle) -> Result<Report, ReadError> {
     caught(|| pdf::text(input)).map(Report::Pages)
 }
 
 /// Runs a reader. A panic in it means that the content is damaged.
-fn caught<T>(read: impl FnOnce() -> Result<T, Fault>) -> Result<T, Fault> {
-    catch_unwind(AssertUnwindSafe(read)).unwrap_or(Err(Fault::Broken))
+fn caught<T>(read: impl FnOnce() -> Result<T, ReadError>) -> Result<T, ReadError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or(Err(ReadError::Broken))
 }
 
-fn confined(read: impl FnOnce(Handle) -> Result<Report, Fault>) -> io::Result<()> {
+fn confined(read: impl FnOnce(Handle) -> Result<Report, ReadError>) -> io::Result<()> {
     let input = Handle::new(input()?)?;
     confine(Purpose::Read)?;
-    let report = read(input).unwrap_or_else(Report::Fault);
+    let report = read(input).unwrap_or_else(Report::Error);
     let mut json = String::new();
     report.write_json(&mut Writer::compact(&mut json));
     io::stdout().write_all(json.as_bytes())

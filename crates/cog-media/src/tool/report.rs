@@ -15,12 +15,12 @@ pub(super) enum Report {
     /// The text of a document.
     Pages(Vec<PageText>),
     /// Why it cannot be read.
-    Fault(Fault),
+    Error(ReadError),
 }
 
 /// Why a document or container cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum ReadError {
     /// The structure is damaged.
     Broken,
     /// It ends before its index says.
@@ -35,7 +35,7 @@ pub(super) enum Fault {
     TooMuchText,
 }
 
-impl Fault {
+impl ReadError {
     const ALL: [Self; 6] =
         [Self::Broken, Self::Cut, Self::NoTracks, Self::NoPages, Self::Encrypted, Self::TooMuchText];
 
@@ -68,7 +68,7 @@ impl Report {
     ///
     /// # Errors
     /// If the stored output cannot be read.
-    pub(super) fn of(written: &Stored) -> Result<Option<Self>, MediaError> {
+    pub(super) fn from_output(written: &Stored) -> Result<Option<Self>, MediaError> {
         let mut bytes = Vec::new();
         written.reader().read_to_end(&mut bytes)?;
         let limits = Limits::model_output().with_bytes(written.len());
@@ -82,8 +82,8 @@ impl Report {
         if let Some(pages) = node.get("pages") {
             return pages.elements().map(page_of).collect::<Option<_>>().map(Self::Pages);
         }
-        let name = node.get("fault")?.as_str()?;
-        Fault::ALL.into_iter().find(|fault| fault.name() == name).map(Self::Fault)
+        let name = node.get("error")?.as_str()?;
+        ReadError::ALL.into_iter().find(|error| error.name() == name).map(Self::Error)
     }
 }
 
@@ -115,8 +115,8 @@ impl ToJson for Report {
             Self::Pages(pages) => {
                 w.field("pages", pages);
             }
-            Self::Fault(fault) => {
-                w.field("fault", fault.name());
+            Self::Error(error) => {
+                w.field("error", error.name());
             }
         });
     }

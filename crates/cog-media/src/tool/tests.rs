@@ -18,10 +18,10 @@ mod made;
 mod mutate;
 
 /// Mutated files per type; one of the twelve types is not supported.
-const EACH: usize = 1850;
+const FILES_PER_TYPE: usize = 1850;
 
 /// The maximum time per file, at the best of three attempts, because the machine may be busy.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_TIME: Duration = Duration::from_secs(2);
 
 #[test]
 fn mutated_files_return_results_and_never_panic() {
@@ -29,36 +29,36 @@ fn mutated_files_return_results_and_never_panic() {
     let threads: Vec<_> = (0..corpus.len())
         .map(|at| {
             let corpus = corpus.clone();
-            std::thread::spawn(move || changed(&corpus, at))
+            std::thread::spawn(move || mutate_and_read(&corpus, at))
         })
         .collect();
     for thread in threads {
-        let (kind, told) = thread.join().unwrap();
-        assert_eq!(told.values().sum::<usize>(), EACH + 1);
-        println!("{kind}: {told:?}");
+        let (kind, codes) = thread.join().unwrap();
+        assert_eq!(codes.values().sum::<usize>(), FILES_PER_TYPE + 1);
+        println!("{kind}: {codes:?}");
     }
 }
 
 /// Reads the original of a type and its mutations. Returns how often each code occurred.
-fn changed(corpus: &[(&'static str, Vec<u8>)], at: usize) -> (&'static str, BTreeMap<String, usize>) {
+fn mutate_and_read(corpus: &[(&'static str, Vec<u8>)], at: usize) -> (&'static str, BTreeMap<String, usize>) {
     let (kind, original) = &corpus[at];
     let mut rng = Rng::with_seed(at as u64);
-    let mut told = BTreeMap::new();
+    let mut codes = BTreeMap::new();
     let mut bytes = original.clone();
-    for round in 0..=EACH {
+    for round in 0..=FILES_PER_TYPE {
         let (outcome, took) = timed(&bytes, original);
-        if outcome.is_err() || took > PATIENCE {
+        if outcome.is_err() || took > MAX_TIME {
             let kept = std::env::temp_dir().join(format!("cog-media-{kind}-{round}"));
             std::fs::write(&kept, &bytes).unwrap();
             panic!("{} took {took:?}; panicked: {}", kept.display(), outcome.is_err());
         }
         let code = outcome.unwrap().map_or_else(|error| error.code().to_string(), |()| "ok".to_owned());
         assert!(round > 0 || code == "ok" || *kind == "flac", "{kind}: {code}");
-        *told.entry(code).or_default() += 1;
+        *codes.entry(code).or_default() += 1;
         let other = &corpus[rng.usize(..corpus.len())].1;
         bytes = mutate::mutated(original, other, &mut rng);
     }
-    (kind, told)
+    (kind, codes)
 }
 
 /// Returns the result or panic of reading a file, and the time it took.
@@ -69,13 +69,13 @@ fn timed(bytes: &[u8], original: &[u8]) -> (std::thread::Result<Result<(), Media
         (outcome, begin.elapsed())
     };
     let mut attempts = std::iter::repeat_with(attempt).take(2);
-    attempts.find(|(_, took)| *took <= PATIENCE).unwrap_or_else(attempt)
+    attempts.find(|(_, took)| *took <= MAX_TIME).unwrap_or_else(attempt)
 }
 
 /// Reads a file as a run does before it calls a provider. The work of the reader process runs here, with the original
 /// type, so that a panic is seen.
 fn read(bytes: &[u8], original: &[u8]) -> Result<(), MediaError> {
-    let mut store = Store::within(1 << 30);
+    let mut store = Store::with_limit(1 << 30);
     store.push(bytes)?;
     let stored = store.finish();
     let media_type = sniff(original).unwrap();
@@ -84,9 +84,9 @@ fn read(bytes: &[u8], original: &[u8]) -> Result<(), MediaError> {
         return normalise(&media, &MediaCapabilities::default(), &MediaRules::default()).map(drop);
     }
     let damaged = |what| MediaError::Damaged { media_type, what };
-    reader::facts(Handle::new(stored.handle()?)?, media_type).map_err(|fault| damaged(fault.what()))?;
+    reader::facts(Handle::new(stored.handle()?)?, media_type).map_err(|error| damaged(error.what()))?;
     if media_type == page::PDF {
-        reader::text(Handle::new(stored.handle()?)?).map_err(|fault| damaged(fault.what()))?;
+        reader::text(Handle::new(stored.handle()?)?).map_err(|error| damaged(error.what()))?;
     }
     Ok(())
 }

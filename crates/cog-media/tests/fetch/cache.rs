@@ -79,6 +79,6 @@ async fn the_limit_of_a_store_holds_for_what_is_kept_too() {
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));
     let url = format!("http://{}/", site.address());
     fetch(&fetcher, &url).await.unwrap();
-    let outcome = fetcher.fetch(&url, Store::within(4)).await;
+    let outcome = fetcher.fetch(&url, Store::with_limit(4)).await;
     assert!(matches!(outcome, Err(MediaError::TooLarge { limit: 4 })));
 }

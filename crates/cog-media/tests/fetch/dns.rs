@@ -7,7 +7,7 @@ use std::{
     thread,
 };
 
-use cog_media::{Addresses, Resolver};
+use cog_media::{AddressFuture, Resolver};
 
 const A: u16 = 1;
 const AAAA: u16 = 28;
@@ -54,7 +54,7 @@ impl Dns {
 }
 
 impl Resolver for Dns {
-    fn resolve(&self, name: &str) -> Addresses {
+    fn resolve(&self, name: &str) -> AddressFuture {
         let (server, name) = (self.address, name.to_owned());
         Box::pin(async move {
             let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await?;

@@ -18,7 +18,7 @@ pub(crate) fn fetcher(rules: &[String], resolver: impl Resolver + 'static) -> Fe
 }
 
 pub(crate) async fn fetch(fetcher: &Fetcher, url: &str) -> Result<Fetched, MediaError> {
-    tokio::time::timeout(Duration::from_secs(60), fetcher.fetch(url, Store::within(LIMIT))).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(60), fetcher.fetch(url, Store::with_limit(LIMIT))).await.unwrap()
 }
 
 pub(crate) fn bytes(fetched: &Fetched) -> Vec<u8> {

@@ -49,7 +49,7 @@ fn a_frame_is_taken_for_each_second() {
 
 fn frames_are_as_many_as_are_asked_for() {
     let video = media("-an a.mp4");
-    let plan = |pick, most| FramePlan { pick, most, ..FramePlan::default() };
+    let plan = |selection, max_frames| FramePlan { selection, max_frames, ..FramePlan::default() };
     assert_eq!(times(&frames(&video, plan(FrameSelection::Count(2), 60))), [0, 2000]);
     assert_eq!(times(&frames(&video, plan(FrameSelection::Count(1), 60))), [0]);
     assert_eq!(times(&frames(&video, plan(FrameSelection::Every(Duration::from_millis(500)), 2))), [0, 2000]);
@@ -59,8 +59,8 @@ fn frames_are_as_many_as_are_asked_for() {
 
 fn frames_are_scaled_down_and_never_up() {
     let video = media("-an a.mp4");
-    for (longest_side, sides) in [(160, (160, 120)), (1000, (320, 240))] {
-        let plan = FramePlan { pick: FrameSelection::Count(1), longest_side, ..FramePlan::default() };
+    for (max_side, sides) in [(160, (160, 120)), (1000, (320, 240))] {
+        let plan = FramePlan { selection: FrameSelection::Count(1), max_side, ..FramePlan::default() };
         let image = frames(&video, plan).remove(0).image;
         let facts = *wait(check(image, &Expected::default(), &MediaRules::default(), None)).unwrap().facts();
         assert_eq!((facts.width.unwrap(), facts.height.unwrap()), sides);
@@ -76,7 +76,7 @@ fn frames_far_apart_are_told_with_their_own_times() {
 
 fn sound_of_any_kind_becomes_wav() {
     for arguments in ["a.mp4", "-map 1 a.mp3", "-map 1 -c:a libopus a.webm", "-map 1 -c:a libvorbis a.ogg"] {
-        let sound = wait(converter().sound(&media(arguments))).unwrap().unwrap();
+        let sound = wait(converter().audio(&media(arguments))).unwrap().unwrap();
         let mut bytes = Vec::new();
         sound.reader().read_to_end(&mut bytes).unwrap();
         assert!(bytes[44..].iter().any(|sample| *sample != 0), "{arguments}: silence");
@@ -84,7 +84,7 @@ fn sound_of_any_kind_becomes_wav() {
         assert_eq!((wav.media_type(), wav.facts().sample_rate), ("audio/wav", Some(16_000)), "{arguments}");
         assert!(wav.facts().duration_ms.is_some_and(|length| (3_900..4_300).contains(&length)));
     }
-    assert!(wait(converter().sound(&media("-an a.mp4"))).unwrap().is_none());
+    assert!(wait(converter().audio(&media("-an a.mp4"))).unwrap().is_none());
 }
 
 fn without_ffmpeg_it_is_said_what_is_missing() {

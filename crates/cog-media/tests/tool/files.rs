@@ -14,7 +14,7 @@ pub(crate) fn wait<T>(work: impl Future<Output = T>) -> T {
 
 /// These bytes, kept.
 pub(crate) fn stored(bytes: &[u8]) -> Stored {
-    let mut store = Store::within(u64::MAX);
+    let mut store = Store::with_limit(u64::MAX);
     store.push(bytes).unwrap();
     store.finish()
 }

@@ -257,7 +257,7 @@ fn frames_of_changed_videos_are_answers() {
     let original = film("-t 1 -s 48x32 a.mp4");
     let image = original.windows(4).position(|window| window == b"mdat").unwrap() + 8;
     let mut rng = fastrand::Rng::with_seed(2);
-    let plan = FramePlan { pick: FrameSelection::Count(3), ..FramePlan::default() };
+    let plan = FramePlan { selection: FrameSelection::Count(3), ..FramePlan::default() };
     for _ in 0..10 {
         let mut bytes = original.clone();
         (0..20).for_each(|_| bytes[image + rng.usize(..1500)] = rng.u8(..));

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// MediaSink a file with ffmpeg: four seconds of a test image and a tone, written as these arguments say.
+/// Generates a file with ffmpeg: four seconds of a test image and a tone, with these arguments.
 pub(crate) fn film(arguments: &str) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let (options, name) = arguments.rsplit_once(' ').unwrap_or(("", arguments));

@@ -31,7 +31,7 @@ fn prepared(bytes: &[u8], taken: &[&'static str]) -> Vec<Prepared> {
 fn what_a_provider_takes_goes_as_it_is() {
     for (bytes, media_type) in [(pdf(&["a"]), "application/pdf"), (film("a.mp4"), "video/mp4")] {
         let parts = prepared(&bytes, &[media_type]);
-        assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, media_type, Part::Whole));
+        assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, media_type, Part::Complete));
         assert_eq!(parts[0].stored.len(), bytes.len() as u64);
     }
 }
@@ -60,7 +60,7 @@ fn a_video_becomes_frames_and_sound() {
     let parts = prepared(&film("a.mp4"), &["image/jpeg", "audio/wav"]);
     let told: Vec<_> = parts.iter().map(|part| part.part).collect();
     let frame = |at_ms| Part::Frame { at_ms };
-    assert_eq!(told, [frame(0), frame(1000), frame(2000), frame(3000), Part::Sound]);
+    assert_eq!(told, [frame(0), frame(1000), frame(2000), frame(3000), Part::Audio]);
     assert!(parts.iter().all(|part| part.warning.is_none()));
 }
 
@@ -75,7 +75,7 @@ fn sound_that_is_not_heard_is_told() {
 
 fn sound_becomes_wav() {
     let parts = prepared(&film("-map 1 a.mp3"), &["audio/wav"]);
-    assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, "audio/wav", Part::Whole));
+    assert_eq!((parts.len(), parts[0].media_type, parts[0].part), (1, "audio/wav", Part::Complete));
     let takes = MediaCapabilities::default();
     let refused =
         wait(prepare(&media(&film("-map 1 a.mp3")), &takes, &MediaRules::default(), Some(&converter())));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use cog_answer::{PendingReply, PlacedValue};
 use cog_json::{Limits, Node, Value};
 use cog_media::{
-    Access, Delivered, Delivery, Excess, Expected, Fetcher, Media, MediaError, MediaRules, Store, Tool,
+    Access, Delivered, Delivery, Expected, Fetcher, LimitKind, Media, MediaError, MediaRules, Store, Tool,
     check, decode_base64, encode_base64, modality_of,
 };
 use cog_module::Module;
@@ -49,7 +49,7 @@ impl MediaSink {
     pub(crate) fn of(shared: &Shared, module: &Module, options: &RunOptions, is_lenient: bool) -> Self {
         let access: &Access = options.media.as_ref().unwrap_or(&shared.media);
         Self {
-            rules: MediaRules::of_output(&module.manifest),
+            rules: MediaRules::output_from_manifest(&module.manifest),
             tool: access.tool.clone(),
             fetcher: access.fetcher.clone(),
             delivery: options.delivery.clone(),
@@ -74,7 +74,11 @@ impl MediaSink {
     pub(super) fn takes_another(&self, nth: usize) -> Result<(), MediaError> {
         let (nth, limit) = (nth as u64, u64::from(self.rules.max_items));
         let is_over = nth >= limit || self.makes_nothing();
-        if is_over { Err(MediaError::TooMuch { of: Excess::Items, found: nth + 1, limit }) } else { Ok(()) }
+        if is_over {
+            Err(MediaError::LimitExceeded { limit_kind: LimitKind::Items, found: nth + 1, limit })
+        } else {
+            Ok(())
+        }
     }
 
     /// Decodes base64 and checks what it stands for; the text comes back.
@@ -83,7 +87,7 @@ impl MediaSink {
         text: Base64,
         media_type: Option<String>,
     ) -> (Option<Base64>, Result<Media, MediaError>) {
-        let store = Store::within(self.rules.bytes_of_any());
+        let store = Store::with_limit(self.rules.max_bytes_of_any());
         let decoding = tokio::task::spawn_blocking(move || (decode_base64(text.as_str(), store), text));
         let (stored, text) = match decoding.await {
             Ok((Ok(stored), text)) => (stored, text),
@@ -192,7 +196,7 @@ impl MediaSink {
 
 /// The limits of an answer into which the model may write a medium itself: one of the largest, as base64.
 pub(crate) fn limits(text: Limits, module: &Module) -> Limits {
-    let medium = MediaRules::of_output(&module.manifest).bytes_of_any();
+    let medium = MediaRules::output_from_manifest(&module.manifest).max_bytes_of_any();
     text.with_bytes(text.bytes + medium.div_ceil(3) * 4)
 }
 

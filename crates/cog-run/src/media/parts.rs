@@ -26,7 +26,7 @@ fn label(number: usize, processed: &Processed, prepared: &Prepared) -> String {
         Piece::Frame { at_ms } => {
             format!("[media {number}: {media_type}, frame at {}.{:03} s]", at_ms / 1000, at_ms % 1000)
         }
-        Piece::Sound => format!("[media {number}: {media_type}, its sound]"),
+        Piece::Audio => format!("[media {number}: {media_type}, its sound]"),
         Piece::Text => format!("[media {number}: {media_type}, its text]"),
         _ => format!("[media {number}: {media_type}]"),
     }
@@ -38,7 +38,7 @@ fn part(number: usize, processed: &Processed, prepared: &Prepared) -> Result<Par
         prepared.stored.reader().read_to_string(&mut text)?;
         return Ok(Part::text(text));
     }
-    let mut part = match &prepared.address {
+    let mut part = match &prepared.url {
         Some(address) => Part::image_at(address),
         None => Part::media(prepared.media_type, encode_base64(&prepared.stored)?),
     };
@@ -69,11 +69,11 @@ mod tests {
     #[tokio::test]
     async fn an_image_with_an_address_is_not_sent_itself() {
         let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
-        let (stored, rules) = (decode_base64(pixel, Store::within(100)).unwrap(), MediaRules::default());
+        let (stored, rules) = (decode_base64(pixel, Store::with_limit(100)).unwrap(), MediaRules::default());
         let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
         let inside = normalise(&media, &MediaCapabilities::default(), &rules).unwrap();
-        let address = Some("https://example.com/a.gif".to_owned());
-        let sent = vec![Prepared { address, ..inside.clone() }, inside];
+        let url = Some("https://example.com/a.gif".to_owned());
+        let sent = vec![Prepared { url, ..inside.clone() }, inside];
         let parts = parts_of(&[Processed { path: cog_json::Path::root(), media, sent }]).unwrap();
         let urls: Vec<_> = parts
             .iter()

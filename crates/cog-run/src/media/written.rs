@@ -49,7 +49,7 @@ impl MediaSink {
                 outcome.map(|media| Some((media, text)))
             }
             Some("url") => text("url").map_or(Ok(None), |url| self.judge_address(url)),
-            Some("file") => Err(MediaError::NotOpened { what: "files that a model names" }),
+            Some("file") => Err(MediaError::SourceUnavailable { what: "files that a model names" }),
             _ => Ok(None),
         }
     }

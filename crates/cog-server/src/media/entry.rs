@@ -47,6 +47,6 @@ pub(super) enum State {
 impl Said {
     /// A store for such an upload.
     pub(super) fn store(&self) -> Store {
-        Store::within(self.most).in_memory(IN_MEMORY)
+        Store::with_limit(self.most).in_memory(IN_MEMORY)
     }
 }

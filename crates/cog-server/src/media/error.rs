@@ -1,6 +1,6 @@
 use axum::http::StatusCode;
 use cog_json::Value;
-use cog_media::{Excess, MediaError};
+use cog_media::{LimitKind, MediaError};
 use cog_spec::{Code, ErrorBody};
 
 use crate::error::ApiError;
@@ -122,7 +122,7 @@ impl UploadError {
                 serde_json::json!({ "received_bytes": received })
             }
             Self::Together { max } => {
-                serde_json::json!({ "reason": Excess::Total.reason(), "limit": "form_bytes", "max": max })
+                serde_json::json!({ "reason": LimitKind::Total.reason(), "limit": "form_bytes", "max": max })
             }
             Self::Full { limit, max, .. } => serde_json::json!({ "limit": limit, "max": max }),
             _ => return None,

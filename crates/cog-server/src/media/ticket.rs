@@ -74,7 +74,7 @@ impl Wanted {
     pub(super) fn said(self) -> Result<Said, UploadError> {
         let rules = MediaRules::default();
         let limit = match &self.media_type {
-            None => rules.bytes_of_any(),
+            None => rules.max_bytes_of_any(),
             Some(named) => {
                 let allowed = rules.media_types();
                 let kind = modality_of(&named.to_ascii_lowercase());
@@ -82,7 +82,7 @@ impl Wanted {
                 let found = || named.chars().take(60).collect::<String>().escape_debug().to_string();
                 let refused =
                     || MediaError::Unsupported { found: Some(found()), allowed: allowed.join(", ") };
-                rules.bytes_of(kind.ok_or_else(refused)?)
+                rules.max_bytes_of(kind.ok_or_else(refused)?)
             }
         };
         let limit = self.most.map_or(limit, |most| most.min(limit));

@@ -54,7 +54,7 @@ pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -
     Access {
         directory,
         fetcher: settings.media.fetcher(),
-        by_address: settings.media.by_url.value,
+        by_url: settings.media.by_url.value,
         strip_metadata: settings.media.strip_metadata.value,
         files: settings.media.files(roots.into_iter().flatten().chain(input::media_files(flags))),
         tool: Some(settings.media.tool()),

@@ -55,7 +55,7 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
 fn access(settings: &Settings, uploads: &MediaStore) -> Access {
     Access {
         fetcher: settings.media.fetcher(),
-        by_address: settings.media.by_url.value,
+        by_url: settings.media.by_url.value,
         strip_metadata: settings.media.strip_metadata.value,
         files: settings.media.files([]),
         uploads: Some(Arc::new(uploads.clone())),

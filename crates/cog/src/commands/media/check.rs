@@ -6,7 +6,7 @@ use std::{
 };
 
 use cog_json::{ToJson, Writer};
-use cog_media::{Access, MediaError, MediaRules, MediaSource, Place, UrlGuard, obtain};
+use cog_media::{Access, MediaError, MediaLocation, MediaRules, MediaSource, UrlGuard, obtain};
 
 use super::{super::runtime, sources::classify};
 use crate::{
@@ -102,11 +102,11 @@ impl Checker {
             return obtain(MediaSource::new(place), self.rules.clone(), self.access.clone()).await.map(drop);
         }
         match place {
-            Place::Url(url) => match self.guard.judge(&url) {
+            MediaLocation::Url(url) => match self.guard.judge(&url) {
                 Ok(_) => Ok(()),
                 Err(refusal) => Err(MediaError::Refused { refusal, hop: 0 }),
             },
-            Place::File(path) => self.access.files.check(&path),
+            MediaLocation::File(path) => self.access.files.check(&path),
             _ => Ok(()),
         }
     }

@@ -52,18 +52,18 @@ async fn extract(args: &FramesArgs, settings: &MediaSettings) -> Result<Extracte
     let video = sources::open(&args.source, &rules, settings).await?;
     let tool = settings.tool();
     let frames = tool.frames(&video, &plan(args)).await?;
-    let audio = if args.audio { tool.sound(&video).await? } else { None };
+    let audio = if args.audio { tool.audio(&video).await? } else { None };
     Ok(Extracted { frames, audio })
 }
 
 fn plan(args: &FramesArgs) -> FramePlan {
     let default = FramePlan::default();
-    let pick = match args.count {
+    let selection = match args.count {
         Some(count) => FrameSelection::Count(count),
         None => FrameSelection::Every(args.every.unwrap_or(Duration::from_secs(1))),
     };
-    let most = args.max_frames.or(args.count).unwrap_or(default.most);
-    FramePlan { pick, most, longest_side: args.max_dimension }
+    let max_frames = args.max_frames.or(args.count).unwrap_or(default.max_frames);
+    FramePlan { selection, max_frames, max_side: args.max_dimension }
 }
 
 impl Extracted {

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use cog_media::{Access, Expected, Media, MediaError, MediaRules, MediaSource, Place, Store, check, obtain};
+use cog_media::{
+    Access, Expected, Media, MediaError, MediaLocation, MediaRules, MediaSource, Store, check, obtain,
+};
 
 use crate::settings::MediaSettings;
 
@@ -22,16 +24,16 @@ pub(super) async fn open(
 }
 
 /// Classifies a source: with a scheme, or empty, it is a URL, otherwise a file.
-pub(super) fn classify(source: &str) -> Place {
+pub(super) fn classify(source: &str) -> MediaLocation {
     let scheme = source.split_once(':').map_or("", |(scheme, _)| scheme);
     // A scheme of one letter is a drive.
     let is_scheme = scheme.len() > 1
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
         && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
     if is_scheme || source.is_empty() {
-        Place::Url(source.to_owned())
+        MediaLocation::Url(source.to_owned())
     } else {
-        Place::File(PathBuf::from(source))
+        MediaLocation::File(PathBuf::from(source))
     }
 }
 
@@ -46,7 +48,7 @@ fn access(source: &str, settings: &MediaSettings) -> Access {
 }
 
 async fn stdin(rules: &MediaRules, settings: &MediaSettings) -> Result<Media, MediaError> {
-    let mut store = Store::within(rules.bytes_of_any());
+    let mut store = Store::with_limit(rules.max_bytes_of_any());
     store.push_all(std::io::stdin().lock())?;
     check(store.finish(), &Expected::default(), rules, Some(&settings.tool())).await
 }
@@ -58,10 +60,10 @@ mod tests {
     #[test]
     fn source_with_scheme_is_url() {
         for url in ["", "http://a", "HTTP:a", "javascript:alert(1)", "data:,", "http+unix://a"] {
-            assert!(matches!(classify(url), Place::Url(_)), "{url}");
+            assert!(matches!(classify(url), MediaLocation::Url(_)), "{url}");
         }
         for file in ["a.png", "./a:b.png", "C:\\a.png", "/etc/passwd", "//127.0.0.1/", " http://a"] {
-            assert!(matches!(classify(file), Place::File(_)), "{file}");
+            assert!(matches!(classify(file), MediaLocation::File(_)), "{file}");
         }
     }
 }
