@@ -21,6 +21,6 @@ pub(crate) use self::{
     palette::Palette,
     progress::Progress,
     table::Table,
-    text::{width, wrap},
+    text::{truncate, width, wrap},
     tree::Layout,
 };

@@ -1,8 +1,12 @@
 //! Arguments of the commands about the program itself: `doctor`, `config`, `schema`, `errors`, `completions`, `man`.
 
-use std::path::PathBuf;
+use std::{ffi::OsStr, path::PathBuf};
 
-use clap::{Args, ValueEnum, builder::PossibleValuesParser};
+use clap::{
+    Arg, Args, Command, ValueEnum,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+    error::Error,
+};
 use cog_provider::vendors::VENDORS;
 use cog_spec::Code;
 
@@ -149,10 +153,26 @@ Examples:
   cog errors --format json")]
 pub(crate) struct ErrorsArgs {
     /// Error code, name, or legacy text code [default: all codes]
-    #[arg(value_parser = code)]
+    #[arg(value_parser = CodeParser, hide_possible_values = true)]
     pub(crate) code: Option<Code>,
     #[command(flatten)]
     pub(crate) format: ListFormat,
+}
+
+/// Parses an error code in any of its forms; completion offers `E1000` and so on.
+#[derive(Clone)]
+struct CodeParser;
+
+impl TypedValueParser for CodeParser {
+    type Value = Code;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Code, Error> {
+        TypedValueParser::parse_ref(&code, command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Code::ALL.iter().map(|code| PossibleValue::new(code.as_str()).help(code.name()))))
+    }
 }
 
 fn code(text: &str) -> Result<Code, String> {

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use clap::{Args, builder::PossibleValuesParser};
+use clap::{
+    Args,
+    builder::{NonEmptyStringValueParser, PossibleValuesParser},
+};
 use cog_spec::Generation;
 
 use crate::settings::{Flags, parse_duration};
@@ -19,7 +22,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, short, value_name = "NAME", value_delimiter = ',', value_parser = providers(), hide_possible_values = true, ignore_case = true)]
     pub(crate) provider: Vec<String>,
     /// Model to use [default: LLM_MODEL, or the provider's default]
-    #[arg(long, short, value_name = "NAME")]
+    #[arg(long, short, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) model: Option<String>,
     /// Maximum run time, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = parse_duration, allow_hyphen_values = true)]

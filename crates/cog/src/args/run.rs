@@ -134,6 +134,19 @@ fn keyword<T: FromStr<Err = ParseEnumError> + Clone + Send + Sync + 'static>(
     PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
+/// What `run` and `render` share.
+#[derive(Debug, Args)]
+pub(crate) struct RequestArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+    #[command(flatten)]
+    pub(crate) generation: GenerationArgs,
+}
+
 /// `cog run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -154,13 +167,7 @@ Examples:
   cog run code-reviewer input.json --stream | jq -c .chunk.field")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
-    pub(crate) input: InputArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    #[command(flatten)]
-    pub(crate) generation: GenerationArgs,
+    pub(crate) request: RequestArgs,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
@@ -188,13 +195,7 @@ Examples:
   cog render code-reviewer --args x | jq -r '.messages[0].content[0].text'")]
 pub(crate) struct RenderArgs {
     #[command(flatten)]
-    pub(crate) input: InputArgs,
-    #[command(flatten)]
-    pub(crate) output: OutputArgs,
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-    #[command(flatten)]
-    pub(crate) generation: GenerationArgs,
+    pub(crate) request: RequestArgs,
 }
 
 /// The format of a test report.

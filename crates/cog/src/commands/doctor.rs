@@ -126,8 +126,17 @@ impl Finding {
     fn status_text(&self) -> String {
         match &self.state {
             State::NotConfigured => format!("set {}", self.variable()),
-            State::Ok(models) if models.len() == 1 => "ok, 1 model".to_owned(),
-            State::Ok(models) => format!("ok, {} models", models.len()),
+            State::Ok(models) => {
+                let count =
+                    if models.len() == 1 { "1 model".to_owned() } else { format!("{} models", models.len()) };
+                // Providers list versions and tags, such as `qwen3:latest` for `qwen3`.
+                let is_listed = models.is_empty() || models.iter().any(|name| name.contains(&self.model));
+                if is_listed {
+                    format!("ok, {count}")
+                } else {
+                    format!("ok, {count}, but not {}", self.model)
+                }
+            }
             State::Error(_) => "error".to_owned(),
         }
     }

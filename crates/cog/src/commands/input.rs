@@ -10,7 +10,7 @@ use cog_module::{
 use cog_run::RunInput;
 use cog_spec::{Code, ErrorBody};
 
-use crate::args::InputArgs;
+use crate::{args::InputArgs, output::truncate};
 
 mod media;
 
@@ -19,7 +19,7 @@ pub(super) use self::media::files as media_files;
 /// The maximum input size, 30 MiB.
 const MAX_INPUT: u64 = 30 * 1024 * 1024;
 
-/// The maximum characters of a file name in a message: the name may be the input itself.
+/// The maximum columns of a file name in a message: the name may be the input itself.
 const MAX_NAME: usize = 100;
 
 /// Reads the input, and adds the media of the flags to their fields. Without an input it is an empty object.
@@ -100,9 +100,8 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
         FileError::NotAFile => "use a regular file, or stdin: … | cog run MODULE -",
         _ => error.suggestion(),
     };
-    let shown: String = name.chars().take(MAX_NAME).collect();
-    let more = if shown.len() < name.len() { "…" } else { "" };
-    ErrorBody::new(code, format!("cannot read the input {shown}{more}: {error}")).suggest(suggestion)
+    let shown = truncate(&name, MAX_NAME);
+    ErrorBody::new(code, format!("cannot read the input {shown}: {error}")).suggest(suggestion)
 }
 
 fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {

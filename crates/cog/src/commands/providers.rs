@@ -205,5 +205,9 @@ fn reason(settings: &Settings, vendor: &Vendor) -> String {
     }
     let variables = vendor.key_vars.iter().chain(vendor.base_url_vars);
     let set = variables.copied().find(|name| settings.variable(name).is_some());
-    set.map_or_else(|| "default".to_owned(), |name| format!("{name} is set"))
+    match set.map(|name| (name, settings.source_of(name))) {
+        Some((_, Source::File(path))) => format!("configured in {}", path.display()),
+        Some((name, _)) => format!("{name} is set"),
+        None => "default".to_owned(),
+    }
 }

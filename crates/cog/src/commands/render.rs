@@ -23,14 +23,14 @@ pub(crate) fn render(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    emit::check(args.output.output.as_deref())?;
-    let settings = Settings::load(args.model.flags(), environment, console)?;
+    emit::check(args.request.output.output.as_deref())?;
+    let settings = Settings::load(args.request.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;
-    if console.out().is_terminal && !args.output.pretty && args.output.output.is_none() {
+    if console.out().is_terminal && !args.request.output.pretty && args.request.output.output.is_none() {
         let layout = Layout { palette: console.out().palette, width: console.width() };
         console.print(&describe(&rendered, layout))?;
     } else {
-        emit::json(&rendered, &args.output, console)?;
+        emit::json(&rendered, &args.request.output, console)?;
     }
     Ok(Exit::Ok)
 }
@@ -38,16 +38,16 @@ pub(crate) fn render(
 fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result<Rendered, ErrorBody> {
     let selected = providers::select(settings, RecordMode::Off)?;
     let runtime = runtime::runtime(settings, selected.providers);
-    let module = runtime::load(&runtime, &args.input.module, settings, console)?;
-    let input = input::read(&args.input, &module)?;
-    let generation = args.generation.generation();
+    let module = runtime::load(&runtime, &args.request.input.module, settings, console)?;
+    let input = input::read(&args.request.input, &module)?;
+    let generation = args.request.generation.generation();
     let options = RunOptions {
         generation,
-        media: Some(runtime::access(&module, settings, &args.input.media)),
+        media: Some(runtime::access(&module, settings, &args.request.input.media)),
         ..RunOptions::default()
     };
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
-    rendered.map_err(|refused| example::advise(refused, &args.input, &module))
+    rendered.map_err(|refused| example::advise(refused, &args.request.input, &module))
 }
 
 /// Formats the messages and then the request.

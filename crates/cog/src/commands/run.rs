@@ -22,11 +22,11 @@ use crate::{
 
 /// Runs the module and prints its envelope, also when the run fails.
 pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    if let Err(fault) = emit::check(args.output.output.as_deref()) {
+    if let Err(fault) = emit::check(args.request.output.output.as_deref()) {
         console.print_json(&Envelope::failure(fault.to_body()))?;
         return Err(fault);
     }
-    let flags = Flags { strict: args.check.strict.then_some(true), ..args.model.flags() };
+    let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
     let settings = Settings::load(flags, environment, console)?;
     let mut run = Run { args, settings, console, module: None };
     let result = match run.prepare() {
@@ -67,12 +67,12 @@ impl Run<'_> {
     fn prepare(&mut self) -> Result<Ready, ErrorBody> {
         let selected = providers::select(&self.settings, self.tape())?;
         let runtime = runtime::runtime(&self.settings, selected.providers);
-        let module = runtime::load(&runtime, &self.args.input.module, &self.settings, self.console)?;
+        let module = runtime::load(&runtime, &self.args.request.input.module, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
         if self.args.stream.require_streaming {
             stream::require(&module)?;
         }
-        let input = input::read(&self.args.input, &module)?;
+        let input = input::read(&self.args.request.input, &module)?;
         Ok(Ready { runtime, module, input, note: selected.note })
     }
 
@@ -102,7 +102,7 @@ impl Run<'_> {
         runtime::block_on(async {
             match self.start(ready, cancellation.clone()) {
                 Ok(chunks) => {
-                    let view = stream::View::open(&self.args.output, self.console, &module)?;
+                    let view = stream::View::open(&self.args.request.output, self.console, &module)?;
                     Ok(RunResult::Stream(stream::follow(chunks, &cancellation, view).await?))
                 }
                 Err(rejected) => Ok(RunResult::Envelope(*rejected)),
@@ -114,8 +114,9 @@ impl Run<'_> {
     fn start(&self, ready: Ready, cancellation: Cancellation) -> Result<ChunkStream, Box<Envelope>> {
         let Ready { runtime, module, input, note } = ready;
         let started = runtime.execute_stream(&module, input, self.options(&module, cancellation));
-        let advised =
-            |rejected: Box<Envelope>| Box::new(example::advised(*rejected, &self.args.input, &module));
+        let advised = |rejected: Box<Envelope>| {
+            Box::new(example::advised(*rejected, &self.args.request.input, &module))
+        };
         let chunks = started.map_err(advised)?;
         self.console.note(&note);
         Ok(chunks)
@@ -132,11 +133,11 @@ impl Run<'_> {
     fn options(&self, module: &Module, cancellation: Cancellation) -> RunOptions {
         let RunArgs { stream, check, .. } = self.args;
         RunOptions {
-            media: Some(runtime::access(module, &self.settings, &self.args.input.media)),
+            media: Some(runtime::access(module, &self.settings, &self.args.request.input.media)),
             delivery: self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory),
             strict: self.settings.strict.value,
             timeout: Some(self.settings.timeout.value),
-            generation: self.args.generation.generation(),
+            generation: self.args.request.generation.generation(),
             on_violation: check.on_violation,
             max_attempts: check.max_attempts,
             chunk_type: stream.chunk_type,
@@ -180,7 +181,7 @@ impl Run<'_> {
 
     /// Whether the answer is shown on a terminal.
     fn is_shown(&self) -> bool {
-        let OutputArgs { pretty, output } = &self.args.output;
+        let OutputArgs { pretty, output } = &self.args.request.output;
         self.console.is_interactive() && !pretty && output.is_none()
     }
 
@@ -198,7 +199,7 @@ impl Run<'_> {
 
     /// Writes the envelope; to stdout if its file cannot be written, so that no paid answer is lost.
     fn emit(&self, envelope: &Envelope) -> Result<(), CliError> {
-        let written = emit::json(envelope, &self.args.output, self.console);
+        let written = emit::json(envelope, &self.args.request.output, self.console);
         if matches!(written, Err(CliError::File { .. })) {
             self.console.print_json(envelope)?;
         }

@@ -28,7 +28,7 @@ pub(crate) fn verify(
     let text = input::any_text(&args.file)?;
     let contract = module.as_ref().map(|module| (&*module.manifest, &*module.contract));
     let verdict = verify::verify(&text, args.kind(), contract);
-    if args.format.is_json() || !(console.out().is_terminal || args.format.is_human()) {
+    if console.prints_json(args.format) {
         console.print_json(&verdict)?;
     } else {
         console.print(&describe(&verdict, console.out().palette))?;

@@ -6,7 +6,7 @@ use cog_json::ToJson;
 
 use super::{Palette, text::for_terminal};
 use crate::{
-    args::{ColorChoice, Global, LogFormat},
+    args::{ColorChoice, Global, ListFormat, LogFormat},
     settings::{Environment, Redactor},
 };
 
@@ -93,6 +93,11 @@ impl Console {
     /// Returns the width for a table on stdout; none in a pipe, where nothing is truncated.
     pub(crate) fn out_columns(&self) -> Option<usize> {
         self.out.is_terminal.then_some(self.width)
+    }
+
+    /// Whether a command prints JSON: by its `--format`, otherwise unless stdout is a terminal.
+    pub(crate) fn prints_json(&self, format: ListFormat) -> bool {
+        format.is_json() || !(self.out.is_terminal || format.is_human())
     }
 
     /// Writes a text to stdout, with a final line break.

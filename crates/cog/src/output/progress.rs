@@ -49,7 +49,7 @@ impl<'a> Progress<'a> {
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
             _ => return,
         };
-        let field: String = printable(field).chars().take(MAX_PATH).collect();
+        let field = truncate(&printable(field), MAX_PATH);
         self.what = format!("{field} · {} characters", self.characters);
     }
 

@@ -29,7 +29,7 @@ pub(super) fn printable_lines(text: &str) -> String {
 }
 
 /// Truncates a text to some columns, with a final `…`.
-pub(super) fn truncate(text: &str, columns: usize) -> String {
+pub(crate) fn truncate(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
     }

@@ -2,7 +2,11 @@
 
 use cog_json::{Kind, Node};
 
-use super::{Palette, text::printable, wrap};
+use super::{
+    Palette,
+    text::{printable, truncate},
+    wrap,
+};
 
 /// A longer text without spaces, in bytes, is truncated: media as base64.
 const MAX_UNBROKEN: usize = 1024;
@@ -76,9 +80,9 @@ impl Lines {
             return self.text.push_str(&format!("{}\n", palette.bold(node)));
         };
         if text.len() > MAX_UNBROKEN && !text.contains(char::is_whitespace) {
-            let shown: String = text.chars().take(24).collect();
             let length = text.chars().count();
-            return self.text.push_str(&format!("{}… ({length} characters)\n", printable(&shown)));
+            let shown = printable(&truncate(text, 25));
+            return self.text.push_str(&format!("{shown} ({length} characters)\n"));
         }
         if !text.contains('\n') && at + super::width(text) <= self.layout.width {
             return self.text.push_str(&format!("{}\n", printable(text)));

@@ -70,7 +70,8 @@ impl Settings {
         rows
     }
 
-    fn source_of(&self, variable: &'static str) -> Source {
+    /// Returns where a provider's variable is set.
+    pub(crate) fn source_of(&self, variable: &'static str) -> Source {
         match &self.operator {
             Some(file) if self.environment.get(variable).is_none() => Source::File(file.path.clone()),
             _ => Source::variable(variable),

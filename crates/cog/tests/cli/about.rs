@@ -25,7 +25,7 @@ fn version() {
 }
 
 #[test]
-fn every_command_is_in_the_help_and_has_examples() {
+fn help_lists_every_command_with_examples() {
     let place = Place::new();
     let overview = stdout(&place.cog(["--help"]).output().unwrap());
     for command in COMMANDS {
@@ -36,7 +36,7 @@ fn every_command_is_in_the_help_and_has_examples() {
 }
 
 #[test]
-fn both_names_are_the_same_program() {
+fn cog_and_cogn_are_one_program() {
     let place = Place::new();
     let cog = place.cog(["errors"]).output().unwrap();
     let cogn = std::process::Command::new(env!("CARGO_BIN_EXE_cogn")).arg("errors").output().unwrap();
@@ -49,12 +49,12 @@ fn both_names_are_the_same_program() {
 }
 
 #[test]
-fn an_unknown_command() {
+fn unknown_command() {
     snapshot!(Place::new().cog(["rnu"]));
 }
 
 #[test]
-fn an_unknown_provider() {
+fn unknown_provider() {
     let output = Place::new().cog(["run", "code-reviewer", "--provider", "opneai"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
 }
@@ -70,13 +70,13 @@ fn one_error_as_json() {
 }
 
 #[test]
-fn the_table_of_errors_has_them_all() {
+fn errors_lists_every_code() {
     let table = stdout(&Place::new().cog(["errors"]).output().unwrap());
     assert_eq!(table.lines().count(), 1 + cog_spec::Code::ALL.len());
 }
 
 #[test]
-fn an_unknown_error() {
+fn unknown_error() {
     snapshot!(Place::new().cog(["errors", "E9999"]));
 }
 
@@ -102,7 +102,7 @@ fn manual_pages() {
 }
 
 #[test]
-fn whoever_stops_reading_hears_no_complaint() {
+fn closed_pipe_is_not_an_error() {
     let place = Place::new();
     let mut command = place.cog(["schema", "manifest"]);
     let mut child =
@@ -110,4 +110,16 @@ fn whoever_stops_reading_hears_no_complaint() {
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
+}
+
+#[test]
+fn completion_offers_values_and_error_codes() {
+    // The scripts for fish complete the values of flags only.
+    let codes = ["E1000", "E4013"].as_slice();
+    for (shell, codes) in [("bash", codes), ("zsh", codes), ("fish", &[])] {
+        let script = stdout(&Place::new().cog(["completions", shell]).output().unwrap());
+        for value in ["delta", "snapshot", "abort"].iter().chain(codes) {
+            assert!(script.contains(value), "{shell}: {value}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ fn code_of(place: &Place, input: impl AsRef<OsStr>) -> String {
 }
 
 #[test]
-fn inputs_that_never_end_are_not_read() {
+fn rejects_endless_inputs() {
     let place = Place::new();
     let made = Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap();
     assert!(made.success());
@@ -33,7 +33,7 @@ fn inputs_that_never_end_are_not_read() {
 }
 
 #[test]
-fn a_recording_that_never_ends_is_not_read() {
+fn rejects_endless_recording() {
     let place = Place::new();
     place.write("tape/x", "");
     let made = Command::new("mkfifo").arg(place.path().join("tape/0001.json")).status().unwrap();
@@ -42,7 +42,7 @@ fn a_recording_that_never_ends_is_not_read() {
 }
 
 #[test]
-fn a_variable_that_is_no_text_is_not_taken_for_absent() {
+fn invalid_utf8_variable_is_not_unset() {
     let place = Place::new();
     let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
     let output = command.env("LLM_PROVIDER", OsStr::from_bytes(b"\xff")).output().unwrap();
@@ -71,7 +71,7 @@ fn inputs_nested_too_deep_or_too_large() {
 }
 
 #[test]
-fn a_file_name_need_not_be_text() {
+fn file_name_may_be_invalid_utf8() {
     let place = Place::new();
     let (input, output) = (OsStr::from_bytes(b"\xff.json"), OsStr::from_bytes(b"\xfe.json"));
     std::fs::write(place.path().join(input), r#"{"code": "x = 1"}"#).unwrap();
@@ -82,14 +82,14 @@ fn a_file_name_need_not_be_text() {
 }
 
 #[test]
-fn an_argument_that_is_no_text() {
+fn invalid_utf8_argument() {
     let place = Place::new();
     let mut command = place.cog(["run", "code-reviewer", "--args"]);
     snapshot!(command.arg(OsStr::from_bytes(b"a\xffb")));
 }
 
 #[test]
-fn a_number_below_nothing_is_told_as_a_number() {
+fn negative_number_is_parsed_as_a_number() {
     let place = Place::new();
     for flag in ["--timeout", "--temperature", "--max-tokens"] {
         let output = place.cog(["run", "code-reviewer", "--args", "x", flag, "-1"]).output().unwrap();
@@ -99,13 +99,13 @@ fn a_number_below_nothing_is_told_as_a_number() {
 }
 
 #[test]
-fn a_name_that_is_none_is_answered_with_one() {
+fn misspelt_name_gets_a_suggestion() {
     snapshot!(Place::new().cog(["new", "My Module_2"]));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn full_disk_is_an_error() {
     let place = Place::new();
     let full = || File::options().write(true).open("/dev/full").unwrap();
     for args in [&["--help"][..], &["list"], &["run", "code-reviewer", "--args", "x"]] {
@@ -115,7 +115,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn a_module_reads_nothing_outside_its_directory() {
+fn module_cannot_read_outside_its_directory() {
     let place = Place::new();
     place.copy_module("format-v22", "m").write("secret", "sk-canary");
     std::fs::remove_file(place.path().join("m/prompt.md")).unwrap();

@@ -12,7 +12,7 @@ fn images() -> Place {
 }
 
 #[test]
-fn media_are_told_by_what_they_are() {
+fn probe_detects_media_by_content() {
     snapshot!(images().cog([
         "media",
         "probe",
@@ -26,12 +26,12 @@ fn media_are_told_by_what_they_are() {
 }
 
 #[test]
-fn each_medium_is_a_line_of_json() {
+fn one_json_line_per_media_file() {
     snapshot!(images().cog(["media", "probe", "pixel.gif", "notes.txt"]));
 }
 
 #[test]
-fn private_addresses_are_refused() {
+fn rejects_private_addresses() {
     let output = Place::new().cog(["media", "probe", "http://127.0.0.1/a.png"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(json(&output)["error"]["code"], "E1012");
@@ -45,7 +45,7 @@ fn film() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_stripped_goes_into_a_file_or_to_stdout() {
+fn strip_writes_to_file_or_stdout() {
     let place = Place::new();
     place.write("film.gif", film());
     let to_stdout = place.cog(["media", "strip", "film.gif"]).output().unwrap();
@@ -57,7 +57,7 @@ fn what_is_stripped_goes_into_a_file_or_to_stdout() {
 }
 
 #[test]
-fn what_is_no_image_is_not_stripped() {
+fn strip_rejects_other_files() {
     let place = Place::new();
     place.write("a.pdf", "%PDF-1.7\n");
     snapshot!(place.cog(["media", "strip", "a.pdf"]));

@@ -56,7 +56,7 @@ fn lists() -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn every_line_has_an_answer_by_form_alone() {
+fn checks_every_line_without_fetching() {
     let (refused, allowed) = lists();
     assert!(refused.len() >= 150 && allowed.len() >= 20);
     let place = Place::new();
@@ -70,7 +70,7 @@ fn every_line_has_an_answer_by_form_alone() {
 }
 
 #[test]
-fn nothing_that_is_refused_is_asked_when_all_is_fetched() {
+fn refused_urls_are_not_fetched() {
     let (port, count) = listen();
     let place = Place::new();
     let lines: Vec<String> = [
@@ -95,7 +95,7 @@ fn nothing_that_is_refused_is_asked_when_all_is_fetched() {
 }
 
 #[test]
-fn what_the_operator_allows_is_fetched_without_a_proxy() {
+fn allowed_hosts_bypass_the_proxy() {
     let (port, count) = listen();
     let (proxy, asked) = listen();
     let url = format!("http://127.0.0.1:{port}/a.gif");
@@ -111,7 +111,7 @@ fn what_the_operator_allows_is_fetched_without_a_proxy() {
 }
 
 #[test]
-fn sources_are_told_one_a_line() {
+fn one_decision_per_line() {
     let place = Place::new();
     place.write("a.gif", PIXEL);
     place.write("notes.txt", "Hello").write("in/x", "");
@@ -130,7 +130,7 @@ fn sources_are_told_one_a_line() {
 }
 
 #[test]
-fn a_person_reads_the_same_as_text() {
+fn decisions_as_text() {
     let place = Place::new();
     snapshot!(place.cog([
         "media",
@@ -145,7 +145,7 @@ fn a_person_reads_the_same_as_text() {
 }
 
 #[test]
-fn an_operator_can_turn_fetching_off() {
+fn operator_can_disable_fetching() {
     let place = Place::new();
     let mut command = place.cog(["media", "check", "https://example.com/a.png"]);
     snapshot!(command.env("COG_MEDIA_FETCH", "off"));

@@ -70,7 +70,7 @@ fn open_files(process: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_bomb_ends_a_process_that_can_open_nothing_and_start_nobody() {
+fn decompression_bomb_ends_confined_process() {
     let place = Place::new();
     place.write("bomb.pdf", bomb());
     let mut command = place.cog(["media", "text", "bomb.pdf"]);
@@ -97,7 +97,7 @@ fn a_bomb_ends_a_process_that_can_open_nothing_and_start_nobody() {
 }
 
 #[test]
-fn more_text_than_a_document_may_have_is_told() {
+fn document_with_too_much_text_is_an_error() {
     let place = Place::new();
     place.write("long.pdf", document(&format!("BT /F1 12 Tf ({}) Tj ET", "a".repeat(9 << 20))));
     let output = place.cog(["media", "text", "long.pdf"]).output().unwrap();
@@ -108,7 +108,7 @@ fn more_text_than_a_document_may_have_is_told() {
 }
 
 #[test]
-fn words_that_nobody_starts_it_with_give_nothing() {
+fn internal_media_rejects_unknown_arguments() {
     let place = Place::new();
     for words in [&[][..], &["probe"], &["read", "/etc/passwd"], &["text", "/etc/passwd"]] {
         let output = place.cog(["internal-media"]).args(words).stdin(Stdio::null()).output().unwrap();

@@ -38,21 +38,21 @@ fn document() -> String {
 }
 
 #[test]
-fn the_text_of_a_document_is_told_page_by_page() {
+fn document_text_by_page() {
     let place = Place::new();
     place.write("a.pdf", document());
     snapshot!(place.cog(["media", "text", "a.pdf"]));
 }
 
 #[test]
-fn the_text_of_a_document_is_told_as_json() {
+fn document_text_as_json() {
     let place = Place::new();
     place.write("a.pdf", document());
     snapshot!(place.cog(["media", "text", "a.pdf", "--format", "json"]));
 }
 
 #[test]
-fn a_document_that_one_provider_reads_whole_is_text_for_the_next() {
+fn fallback_provider_gets_document_as_text() {
     let place = Place::new();
     place.write("a.pdf", document()).write("m/prompt.md", "Read $MEDIA_INPUTS");
     place.write("m/module.yaml", "name: m\nversion: 1.0.0\nresponsibility: Read\ntier: decision\nexcludes: []\nmodalities: {input: [text, document], output: [text]}\n");
@@ -68,7 +68,7 @@ fn a_document_that_one_provider_reads_whole_is_text_for_the_next() {
 }
 
 #[test]
-fn a_document_that_cannot_be_read_is_told() {
+fn unreadable_document_is_an_error() {
     let place = Place::new();
     place.write("a.pdf", "%PDF-1.7\nand nothing else");
     snapshot!(place.cog(["media", "text", "a.pdf"]));
@@ -83,7 +83,7 @@ fn film(place: &Place) {
 
 #[expect(clippy::disallowed_methods, reason = "where the test finds ffmpeg, the program shall")]
 #[test]
-fn the_frames_of_a_video_are_files_with_their_times() {
+fn frames_are_files_with_times() {
     let place = Place::new();
     film(&place);
     let path = std::env::var_os("PATH").unwrap();

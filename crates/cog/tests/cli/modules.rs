@@ -21,19 +21,19 @@ fn info() {
 }
 
 #[test]
-fn info_of_a_module_that_is_not_there() {
+fn info_of_missing_module() {
     snapshot!(Place::new().cog(["info", "code-reviwer"]));
 }
 
 #[test]
-fn validate_a_good_module() {
+fn validate_valid_module() {
     let place = Place::new();
     place.copy_module("format-v25", "m");
     snapshot!(place.cog(["validate", "./m", "code-reviewer"]));
 }
 
 #[test]
-fn validate_a_bad_module() {
+fn validate_invalid_module() {
     let place = Place::new();
     place.copy_module("format-v25", "m").write(
         "m/module.yaml",
@@ -53,7 +53,7 @@ fn validate_several_as_json() {
 }
 
 #[test]
-fn new_makes_a_module_that_validates() {
+fn new_creates_a_valid_module() {
     let place = Place::new();
     snapshot!(place.cog(["new", "my-module", "--tier", "exec"]));
     let output = place.cog(["validate", "my-module", "--v25"]).output().unwrap();
@@ -63,21 +63,21 @@ fn new_makes_a_module_that_validates() {
 }
 
 #[test]
-fn init_is_the_older_name_and_copies_too() {
+fn init_is_an_alias_of_new() {
     let place = Place::new();
     snapshot!(place.cog(["init", "mine", "--from", "task-prioritizer", "--in", "cognitive/modules"]));
     assert!(place.read("cognitive/modules/mine/module.yaml").contains("name: mine"));
 }
 
 #[test]
-fn new_refuses_what_is_there() {
+fn new_rejects_existing_directory() {
     let place = Place::new();
     place.write("mine/file", "");
     snapshot!(place.cog(["new", "mine"]));
 }
 
 #[test]
-fn new_refuses_a_name_that_is_none() {
+fn new_rejects_invalid_name() {
     snapshot!(Place::new().cog(["new", "../Mine"]));
 }
 
@@ -91,7 +91,7 @@ fn migrate_shows_a_diff_and_changes_nothing() {
 }
 
 #[test]
-fn migrate_twice_is_migrate_once() {
+fn migrate_is_idempotent() {
     let place = Place::new();
     place.copy_module("format-v1", "cognitive/modules/format-v1");
     snapshot!("migrate_first", place.cog(["migrate", "--all"]));
@@ -101,6 +101,6 @@ fn migrate_twice_is_migrate_once() {
 }
 
 #[test]
-fn migrate_leaves_what_is_built_in() {
+fn migrate_skips_built_in_modules() {
     snapshot!(Place::new().cog(["migrate", "code-reviewer"]));
 }

@@ -21,7 +21,7 @@ fn offline_answers_with_the_golden_answer() {
 }
 
 #[test]
-fn a_sample_says_that_it_is_one() {
+fn sample_answer_has_a_warning() {
     let output = Place::new().cog(["run", "code-reviewer", "--args", "another"]).output().unwrap();
     let envelope = json(&output);
     assert_eq!(envelope["meta"]["model"], "offline/sample");
@@ -29,7 +29,7 @@ fn a_sample_says_that_it_is_one() {
 }
 
 #[test]
-fn a_vendor_is_asked() {
+fn calls_provider() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY).usage(12, 34)]);
     snapshot!(asking(&place, &mock, &["run", "code-reviewer", "--args", "x = 1", "--model", "m"]));
@@ -49,7 +49,7 @@ fn flags_reach_the_request() {
 }
 
 #[test]
-fn strict_refuses_a_repaired_answer() {
+fn strict_rejects_repaired_answer() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(format!("Here it is:\n```json\n{REPLY}\n```"))]);
     let output =
@@ -58,14 +58,14 @@ fn strict_refuses_a_repaired_answer() {
 }
 
 #[test]
-fn a_refused_key_is_told_without_the_key() {
+fn rejected_key_is_not_printed() {
     let place = Place::new();
     let mock = Mock::start([Reply::error(401, "Incorrect API key provided: sk-canary")]);
     snapshot!(asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]));
 }
 
 #[test]
-fn the_input_may_be_a_file_stdin_or_json() {
+fn input_can_be_a_file_stdin_or_json() {
     let place = Place::new();
     place.write("in.json", r#"{"code": "x"}"#);
     let by_file = json(&place.cog(["run", "code-reviewer", "in.json"]).output().unwrap());
@@ -77,24 +77,24 @@ fn the_input_may_be_a_file_stdin_or_json() {
 }
 
 #[test]
-fn an_input_that_is_no_json() {
+fn input_that_is_not_json() {
     let place = Place::new();
     place.write("in.json", "{\n  \"code\": x\n}\n");
     snapshot!(place.cog(["run", "code-reviewer", "in.json"]));
 }
 
 #[test]
-fn an_input_that_does_not_fit() {
+fn input_against_schema() {
     snapshot!(Place::new().cog(["run", "code-reviewer", "--input-json", r#"{"focus": "all"}"#]));
 }
 
 #[test]
-fn no_input_is_told_with_what_the_module_takes() {
+fn missing_input_gets_an_example() {
     snapshot!(Place::new().cog(["run", "task-prioritizer"]));
 }
 
 #[test]
-fn what_is_said_to_be_tried_works() {
+fn suggested_examples_work() {
     let place = Place::new();
     place.copy_module("format-v22", "a directory/format-v22");
     for module in ["code-reviewer", "task-prioritizer", "image-generator", "./a directory/format-v22"] {
@@ -109,7 +109,7 @@ fn what_is_said_to_be_tried_works() {
 }
 
 #[test]
-fn an_input_that_is_no_name_of_a_file() {
+fn input_in_place_of_file_name() {
     let place = Place::new();
     for (input, flag) in [
         (r#"{"code": "x"}"#, "--input-json"),
@@ -124,19 +124,19 @@ fn an_input_that_is_no_name_of_a_file() {
 }
 
 #[test]
-fn an_input_file_that_is_not_there() {
+fn missing_input_file() {
     snapshot!(Place::new().cog(["run", "code-reviewer", "nowhere.json"]));
 }
 
 #[test]
-fn a_module_that_does_not_load() {
+fn invalid_module() {
     let place = Place::new();
     place.copy_module("format-v22", "m").write("m/schema.json", "{\"data\": {\"type\": \"objekt\"}}\n");
     snapshot!(place.cog(["run", "./m", "--args", "x"]));
 }
 
 #[test]
-fn pretty_and_a_file() {
+fn pretty_output_to_a_file() {
     let place = Place::new();
     let output =
         place.cog(["run", "code-reviewer", "--args", "x", "--pretty", "-o", "out.json"]).output().unwrap();
@@ -145,7 +145,7 @@ fn pretty_and_a_file() {
 }
 
 #[test]
-fn a_file_in_a_directory_that_is_not_there() {
+fn output_file_in_missing_directory() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);
     let args = ["run", "code-reviewer", "--args", "x", "--model", "m", "-o", "new/answer.json"];
@@ -160,7 +160,7 @@ fn a_file_in_a_directory_that_is_not_there() {
 }
 
 #[test]
-fn a_hyphen_as_the_file_is_stdout() {
+fn hyphen_as_output_file_is_stdout() {
     let place = Place::new();
     let output = place.cog(["run", "code-reviewer", "--args", "x", "-o", "-"]).output().unwrap();
     assert_eq!(json(&output)["ok"], true);
@@ -168,7 +168,7 @@ fn a_hyphen_as_the_file_is_stdout() {
 }
 
 #[test]
-fn what_was_recorded_is_replayed_without_a_key() {
+fn test_replays_recording_without_key() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);
     let run = ["run", "code-reviewer", "--args", "x = 1"];
@@ -182,19 +182,19 @@ fn what_was_recorded_is_replayed_without_a_key() {
 }
 
 #[test]
-fn a_record_of_nobody_is_refused() {
+fn rejects_record_when_offline() {
     let output =
         Place::new().cog(["run", "code-reviewer", "--args", "x", "--record", "tape"]).output().unwrap();
     assert_eq!((output.status.code(), &json(&output)["error"]["code"]), (Some(1), &"E4001".into()));
 }
 
 #[test]
-fn a_provider_of_the_environment_that_nobody_knows() {
+fn unknown_provider_in_environment() {
     snapshot!(Place::new().cog(["run", "code-reviewer", "--args", "x"]).env("LLM_PROVIDER", "opneai"));
 }
 
 #[test]
-fn the_next_provider_is_asked_where_one_does_not_answer() {
+fn falls_back_to_next_provider() {
     let place = Place::new();
     let down = Mock::start([Reply::error(503, "overloaded")]);
     let up = Mock::start([Reply::text(REPLY)]);
@@ -212,14 +212,14 @@ fn the_next_provider_is_asked_where_one_does_not_answer() {
 }
 
 #[test]
-fn a_record_of_several_is_refused() {
+fn rejects_record_of_several_providers() {
     let run = ["run", "code-reviewer", "--args", "x", "--provider", "openai,anthropic", "--record", "tape"];
     let output = Place::new().cog(run).output().unwrap();
     assert_eq!((output.status.code(), &json(&output)["error"]["code"]), (Some(1), &"E4001".into()));
 }
 
 #[test]
-fn render_shows_the_request_and_no_key() {
+fn render_prints_the_request_without_key() {
     let place = Place::new();
     let mut command = place.cog(["render", "code-reviewer", "--args", "x = 1", "--provider", "anthropic"]);
     let output = command.env("ANTHROPIC_API_KEY", "sk-canary").output().unwrap();
@@ -230,7 +230,7 @@ fn render_shows_the_request_and_no_key() {
 }
 
 #[test]
-fn the_log_as_json() {
+fn log_as_json() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);
     let args = ["run", "code-reviewer", "--args", "x", "--log-format", "json"];
@@ -249,7 +249,7 @@ fn the_log_as_json() {
 }
 
 #[test]
-fn a_key_that_the_model_repeats_stays_in_its_answer_and_out_of_the_log() {
+fn key_repeated_by_model_is_masked_in_log_only() {
     let place = Place::new();
     let answer = REPLY.replace("Nothing stands out.", "Your key is sk-canary.");
     let refusal = r#"{"ok": false, "meta": {"confidence": 0.5, "risk": "low", "explain": "No."},
@@ -271,7 +271,7 @@ fn a_key_that_the_model_repeats_stays_in_its_answer_and_out_of_the_log() {
 }
 
 #[test]
-fn a_fault_in_a_log_of_json() {
+fn error_in_json_log() {
     let output = Place::new().cog(["info", "nothing", "--log-format", "json"]).output().unwrap();
     let line: serde_json::Value = serde_json::from_str(&stderr(&output)).unwrap();
     assert_eq!((&line["level"], &line["code"]), (&"ERROR".into(), &"E4006".into()));
@@ -279,7 +279,7 @@ fn a_fault_in_a_log_of_json() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_cancels_the_call_and_leaves_an_envelope() {
+fn signal_cancels_the_call_and_prints_envelope() {
     for signal in ["-INT", "-TERM"] {
         let place = Place::new();
         let mock = Mock::start([Reply::text(REPLY).delay(Duration::from_secs(600))]);
@@ -299,7 +299,7 @@ fn a_signal_cancels_the_call_and_leaves_an_envelope() {
 }
 
 #[test]
-fn doctor_asks_those_that_are_set_up() {
+fn doctor_calls_configured_providers() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);
     let output = asking(&place, &mock, &["doctor", "--format", "json"]).output().unwrap();
@@ -313,7 +313,7 @@ fn doctor_without_a_provider() {
 }
 
 #[test]
-fn doctor_finds_what_does_not_answer() {
+fn doctor_reports_unreachable_provider() {
     let place = Place::new();
     let output = place.cog(["doctor"]).env("OLLAMA_HOST", "127.0.0.1:1").output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -17,19 +17,19 @@ use crate::support::{Place, snapshot};
 const TOKEN: &str = "abcdefghij0123456789";
 
 #[test]
-fn a_token_that_can_be_guessed() {
+fn weak_token() {
     let place = Place::new();
     place.write("tokens", "# mine\nme:sk-canary\n");
     snapshot!(place.cog(["serve", "--provider", "offline", "--token-file", "tokens"]));
 }
 
 #[test]
-fn an_origin_that_is_none() {
+fn invalid_origin() {
     snapshot!(Place::new().cog(["serve", "--provider", "offline", "--allow-origin", "https://a.example,*"]));
 }
 
 #[test]
-fn a_project_may_not_open_the_server() {
+fn project_file_cannot_set_listen_address() {
     for line in ["insecure = true", "allow_host = \"evil.example\"", "token_file = \"mine\""] {
         let place = Place::new();
         place.write("cog.toml", format!("[server]\n{line}\n"));
@@ -99,7 +99,7 @@ impl Serving {
 }
 
 #[test]
-fn a_server_says_where_it_is_and_answers() {
+fn server_reports_its_url_and_responds() {
     let server = Serving::start(Place::new().cog(["serve", "--port", "0", "--provider", "offline"]));
     let get = |path: &str| {
         let mut answer = String::new();
@@ -132,7 +132,7 @@ fn begun() -> Reply {
 }
 
 #[test]
-fn a_signal_lets_streams_end_and_the_exit_is_0() {
+fn signal_lets_streams_finish() {
     for signal in ["TERM", "INT"] {
         let (place, mock) = (Place::new(), endless());
         let server = serving(&place, &mock, &["--shutdown-timeout", "100ms"]);
@@ -150,7 +150,7 @@ fn a_signal_lets_streams_end_and_the_exit_is_0() {
 }
 
 #[test]
-fn the_log_tells_requests_and_no_secret() {
+fn log_has_requests_and_no_secrets() {
     let (place, mock) = (Place::new(), endless());
     let mut server = serving(&place, &mock, &["-v"]);
     let head = "GET /v1/modules?key=my-canary HTTP/1.1\r\nX-Request-Id: r-1\r\nCookie: my-canary\r\n\
@@ -168,7 +168,7 @@ fn the_log_tells_requests_and_no_secret() {
 }
 
 #[test]
-fn a_second_signal_ends_at_once() {
+fn second_signal_exits_immediately() {
     let (place, mock) = (Place::new(), endless());
     let mut server = serving(&place, &mock, &["--shutdown-timeout", "10m"]);
     let _stream = server.stream();
@@ -182,7 +182,7 @@ fn a_second_signal_ends_at_once() {
 }
 
 #[test]
-fn a_token_of_the_file_opens_the_server() {
+fn token_of_file_authenticates() {
     use std::os::unix::fs::PermissionsExt;
 
     let (place, mock) = (Place::new(), endless());
@@ -204,24 +204,24 @@ fn a_token_of_the_file_opens_the_server() {
 }
 
 #[test]
-fn a_setting_that_cannot_be_understood() {
+fn invalid_setting() {
     snapshot!(Place::new().cog(["serve", "--max-body-bytes", "many"]));
 }
 
 #[test]
-fn an_address_that_others_reach_needs_a_token() {
+fn public_address_requires_token() {
     snapshot!(Place::new().cog(["serve", "--listen", "0.0.0.0"]));
 }
 
 #[test]
-fn a_projects_file_may_set_limits_and_no_address() {
+fn project_file_can_set_limits_only() {
     let place = Place::new();
     place.write("cog.toml", "[server]\nshutdown_timeout = \"3s\"\nlisten = \"0.0.0.0\"\n");
     snapshot!(place.cog(["serve"]));
 }
 
 #[test]
-fn a_misspelt_limit_is_told() {
+fn misspelt_limit_is_an_error() {
     let place = Place::new();
     place.write("cog.toml", "[server]\ndrian = \"3s\"\n");
     snapshot!(place.cog(["serve"]));

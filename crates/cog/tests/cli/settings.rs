@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::support::{Place, json, snapshot, stderr, stdout};
 
 #[test]
-fn every_setting_says_where_it_is_from() {
+fn every_setting_has_a_source() {
     let place = Place::new();
     place.write("cog.toml", "model = \"m\"\n").write(
         ".config/cog/config.toml",
@@ -17,7 +17,7 @@ fn every_setting_says_where_it_is_from() {
 }
 
 #[test]
-fn a_program_reads_settings_as_what_they_are() {
+fn json_settings_have_types() {
     let place = Place::new();
     let mut command = place.cog(["config", "--format", "json"]);
     command.env("COG_RETRIES", "2").env("COG_STRICT", "true").env("COG_SERVE_PORT", "9000");
@@ -34,7 +34,7 @@ fn a_program_reads_settings_as_what_they_are() {
 }
 
 #[test]
-fn a_proxy_without_an_address_is_told() {
+fn invalid_proxy_is_reported() {
     let place = Place::new();
     let mock = Mock::start([Reply::error(400, "no")]);
     for (proxy, is_told) in [
@@ -54,26 +54,26 @@ fn a_proxy_without_an_address_is_told() {
 }
 
 #[test]
-fn a_project_may_not_redirect_a_key() {
+fn project_file_cannot_redirect_a_key() {
     let place = Place::new();
     place.write("cog.toml", "[providers.openai]\nbase_url = \"http://evil.example\"\n");
     snapshot!(place.cog(["run", "code-reviewer", "--args", "x"]).env("OPENAI_API_KEY", "canary"));
 }
 
 #[test]
-fn a_misspelt_setting() {
+fn misspelt_setting() {
     let place = Place::new();
     place.write("cog.toml", "model = \"m\"\ntimout = \"1m\"\n");
     snapshot!(place.cog(["list"]));
 }
 
 #[test]
-fn a_doctor_for_a_provider_that_is_none() {
+fn doctor_with_unknown_provider() {
     snapshot!(Place::new().cog(["doctor"]).env("LLM_PROVIDER", "opnai"));
 }
 
 #[test]
-fn no_color_and_pipes_mean_no_escapes() {
+fn pipes_get_no_colours() {
     let place = Place::new();
     let escapes = |args: &[&str]| place.cog(args.iter().copied()).output().unwrap().stdout.contains(&0x1b);
     assert!(!escapes(&["list"]));
@@ -140,4 +140,23 @@ fn deprecated_names_are_reported() {
         let row = settings.lines().find(|line| line.starts_with(name)).unwrap();
         assert_eq!(row.split_whitespace().nth(1), Some(value), "{row}");
     }
+}
+
+#[test]
+fn note_names_the_file_that_configures_a_provider() {
+    let place = Place::new();
+    place.write(
+        ".config/cog/config.toml",
+        "[providers.openai]\nkey = \"k\"\nbase_url = \"http://127.0.0.1:1\"\n",
+    );
+    let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
+    let text = stderr(&command.env("COG_RETRIES", "0").output().unwrap());
+    assert!(text.contains(".config/cog/config.toml)\n"), "{text}");
+    assert!(text.contains("(configured in /"), "{text}");
+}
+
+#[test]
+fn empty_model_is_a_usage_error() {
+    let output = Place::new().cog(["run", "code-reviewer", "--args", "x", "--model="]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
 }

@@ -34,21 +34,21 @@ fn chunks(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn each_chunk_is_a_line() {
+fn one_chunk_per_line() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY).usage(12, 34)]);
     snapshot!(streaming(&place, &mock, &[]));
 }
 
 #[test]
-fn a_violation_is_told_and_ends_in_an_error_chunk() {
+fn violation_is_reported_and_ends_stream() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(WRONG)]);
     snapshot!(streaming(&place, &mock, &[]));
 }
 
 #[test]
-fn the_violated_contract_may_stop_the_model_or_have_it_asked_again() {
+fn on_violation_aborts_or_retries() {
     let place = Place::new();
     let replies = || [Reply::text(WRONG), Reply::text(REPLY)];
     let aborted = streaming(&place, &Mock::start(replies()), &["--on-violation", "abort"]).output().unwrap();
@@ -66,13 +66,13 @@ fn the_violated_contract_may_stop_the_model_or_have_it_asked_again() {
 }
 
 #[test]
-fn what_is_known_before_the_model_is_asked_is_one_envelope() {
+fn error_before_the_call_is_one_envelope() {
     let place = Place::new();
     snapshot!(place.cog(["run", "code-reviewer", "--input-json", "{}", "--stream"]));
 }
 
 #[test]
-fn a_module_that_does_not_stream_answers_at_once_and_says_so() {
+fn sync_module_returns_envelope_with_warning() {
     let place = Place::new();
     place.copy_module("format-v22", "m");
     let args = ["run", "./m", "--args", "x", "--stream"];
@@ -83,7 +83,7 @@ fn a_module_that_does_not_stream_answers_at_once_and_says_so() {
 }
 
 #[test]
-fn chunks_go_into_a_file_as_well() {
+fn chunks_can_go_to_a_file() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);
     let output = streaming(&place, &mock, &["-o", "answer.ndjson"]).output().unwrap();
@@ -94,7 +94,7 @@ fn chunks_go_into_a_file_as_well() {
 }
 
 #[test]
-fn what_was_recorded_streams_again_and_holds() {
+fn recording_streams_the_same_answer() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY).pieces(3)]);
     let recorded = streaming(&place, &mock, &["--record", "tape"]).output().unwrap();
@@ -118,7 +118,7 @@ fn what_was_recorded_streams_again_and_holds() {
 }
 
 #[test]
-fn how_content_travels_may_be_chosen() {
+fn chunk_type_can_be_selected() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY).pieces(1)]);
     let snapshots =
@@ -132,7 +132,7 @@ fn how_content_travels_may_be_chosen() {
 }
 
 #[test]
-fn a_chunk_leaves_before_the_model_has_finished() {
+fn chunk_is_sent_before_reply_is_complete() {
     let place = Place::new();
     let mock = Mock::start([unfinished()]);
     let mut child =
@@ -145,7 +145,7 @@ fn a_chunk_leaves_before_the_model_has_finished() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_the_stream_with_its_error_chunk() {
+fn interrupt_ends_stream_with_error_chunk() {
     let place = Place::new();
     let mock = Mock::start([unfinished()]);
     let mut child =
@@ -166,7 +166,7 @@ fn an_interrupt_ends_the_stream_with_its_error_chunk() {
 }
 
 #[test]
-fn who_has_read_enough_ends_the_call_quietly() {
+fn closed_pipe_cancels_the_call_quietly() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY).pieces(1).pause(Duration::from_millis(5))]);
     let mut child =
@@ -182,7 +182,7 @@ fn who_has_read_enough_ends_the_call_quietly() {
 }
 
 #[test]
-fn flags_of_a_stream_need_one() {
+fn streaming_flags_require_stream() {
     let place = Place::new();
     for more in
         [["--chunk-type", "delta"], ["--buffer-size", "1"], ["--stream", "--pretty"], ["--max-attempts", "0"]]

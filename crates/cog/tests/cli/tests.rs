@@ -25,29 +25,29 @@ fn reply(data: &str) -> Reply {
 }
 
 #[test]
-fn nobody_asked_is_contract_only() {
+fn test_without_provider_is_contract_only() {
     snapshot!(place(DATA).cog(["test", "./m"]));
 }
 
 #[test]
-fn an_expected_file_that_does_not_fit_the_contract_fails() {
+fn expected_file_against_schema_fails() {
     snapshot!(place(r#"{"answer": 5, "rationale": "x"}"#).cog(["test", "./m"]));
 }
 
 #[test]
-fn an_answer_as_expected_passes() {
+fn expected_answer_passes() {
     let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
     snapshot!(asking(&place, &mock, &["--provider", "openai", "--model", "m"]));
 }
 
 #[test]
-fn another_answer_fails() {
+fn different_answer_fails() {
     let (place, mock) = (place(DATA), Mock::start([reply(r#"{"answer": "Bad.", "rationale": "It is."}"#)]));
     snapshot!(asking(&place, &mock, &["--provider", "openai", "--model", "m"]));
 }
 
 #[test]
-fn another_answer_as_junit() {
+fn different_answer_as_junit() {
     let (place, mock) = (place(DATA), Mock::start([reply(r#"{"answer": "Bad.", "rationale": "It is."}"#)]));
     let output = asking(&place, &mock, &["--provider", "openai", "--format", "junit"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -56,7 +56,7 @@ fn another_answer_as_junit() {
 }
 
 #[test]
-fn a_recording_is_replayed_without_a_key() {
+fn replays_recording_without_key() {
     let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
     let record = ["--provider", "openai", "--model", "m", "--record"];
     assert!(asking(&place, &mock, &record).status().unwrap().success());
@@ -66,7 +66,7 @@ fn a_recording_is_replayed_without_a_key() {
 }
 
 #[test]
-fn update_writes_the_answer_as_expected() {
+fn update_replaces_expected_file() {
     let (place, mock) = (place(DATA), Mock::start([reply(r#"{"answer": "New.", "rationale": "It is."}"#)]));
     let output = asking(&place, &mock, &["--provider", "openai", "--update"]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
@@ -76,7 +76,7 @@ fn update_writes_the_answer_as_expected() {
 }
 
 #[test]
-fn update_leaves_alone_what_an_answer_must_fulfil() {
+fn update_skips_expected_files_with_rules() {
     let expected = r#"{"_validate": {"answer_contains": "ten"}, "$example": {"ok": true}}"#;
     let (place, mock) = (place(expected), Mock::start([reply(r#"{"answer": "nine", "rationale": "r"}"#)]));
     let output = asking(&place, &mock, &["--provider", "openai", "--update"]).output().unwrap();
@@ -85,13 +85,13 @@ fn update_leaves_alone_what_an_answer_must_fulfil() {
 }
 
 #[test]
-fn only_the_cases_that_are_wanted() {
+fn selects_cases_by_name() {
     let output = place(DATA).cog(["test", "./m", "--case", "nothing"]).output().unwrap();
     assert!(stdout(&output).contains("no golden tests"));
 }
 
 #[test]
-fn every_module_that_ships_keeps_its_contract() {
+fn shipped_modules_match_their_contracts() {
     let report = json(&Place::new().cog(["test", "--all", "--format", "json"]).output().unwrap());
     assert_eq!(report["failed"], 0, "{report}");
     assert!(report["contract_only"].as_u64() > Some(10));

@@ -1,7 +1,7 @@
 use crate::support::{Place, json, snapshot, with_stdin};
 
 #[test]
-fn a_good_envelope() {
+fn valid_envelope() {
     let place = Place::new();
     place.write(
         "e.json",
@@ -11,21 +11,21 @@ fn a_good_envelope() {
 }
 
 #[test]
-fn a_bad_envelope_for_people() {
+fn invalid_envelope_as_text() {
     let place = Place::new();
     place.write("e.json", r#"{"ok": true, "meta": {"confidence": 2, "risk": "low"}, "data": {}}"#);
     snapshot!(place.cog(["verify", "e.json", "--format", "human"]));
 }
 
 #[test]
-fn a_bare_answer_against_a_module() {
+fn bare_answer_with_module() {
     let place = Place::new();
     place.write("a.json", r#"{"verdict": "maybe", "issues": []}"#);
     snapshot!(place.cog(["verify", "a.json", "--module", "code-reviewer"]));
 }
 
 #[test]
-fn what_is_no_json_is_one_violation() {
+fn verify_rejects_text_that_is_not_json() {
     for text in ["", "nonsense", "\u{0}"] {
         let output = with_stdin(Place::new().cog(["verify", "-"]), text);
         assert_eq!(output.status.code(), Some(1));
@@ -34,6 +34,6 @@ fn what_is_no_json_is_one_violation() {
 }
 
 #[test]
-fn a_file_that_is_not_there() {
+fn missing_file() {
     snapshot!(Place::new().cog(["verify", "nowhere.json"]));
 }

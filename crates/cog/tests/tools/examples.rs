@@ -34,7 +34,7 @@ const SERVER: &str = r#"
 "#;
 
 #[test]
-fn every_example_of_the_help_works() {
+fn examples_in_help_work() {
     let mut tried = 0;
     let mut failed = Vec::new();
     for command in commands() {

@@ -12,7 +12,7 @@ const SECRET: &[u8] = b"at home of Jo Doe";
 const LENGTH: u8 = 17;
 
 #[test]
-fn nothing_is_left_of_any_part_of_a_jpeg() {
+fn removes_every_metadata_segment_of_a_jpeg() {
     let named = [
         segment(0xe0, b"JFXX\0\x10"),
         segment(0xe1, b"Exif\0\0MM\0*"),
@@ -32,7 +32,7 @@ fn nothing_is_left_of_any_part_of_a_jpeg() {
 }
 
 #[test]
-fn nothing_is_left_of_any_part_of_a_png() {
+fn removes_every_metadata_chunk_of_a_png() {
     let before = [
         chunk(b"tEXt", b"Author\0"),
         chunk(b"zTXt", b"Author\0\0"),
@@ -50,7 +50,7 @@ fn nothing_is_left_of_any_part_of_a_png() {
 }
 
 #[test]
-fn nothing_is_left_of_any_part_of_a_webp() {
+fn removes_every_metadata_chunk_of_a_webp() {
     let part = |kind: &[u8]| [kind, &[LENGTH + 1, 0, 0, 0], SECRET, &[0]].concat();
     let parts = [part(b"EXIF"), part(b"XMP "), part(b"MINE")].concat();
     for options in [&[][..], &["-define", "webp:lossless=true"]] {
@@ -65,7 +65,7 @@ fn nothing_is_left_of_any_part_of_a_webp() {
 }
 
 #[test]
-fn nothing_is_left_of_any_part_of_a_gif() {
+fn removes_every_metadata_block_of_a_gif() {
     let block = |head: &[u8]| [head, &[LENGTH], SECRET, b"\0"].concat();
     let parts = [
         block(b"!\xfe"),

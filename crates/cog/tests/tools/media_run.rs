@@ -130,7 +130,7 @@ fn medium(part: &Value) -> Option<String> {
 }
 
 #[test]
-fn images_reach_every_vendor_in_its_form() {
+fn images_reach_every_provider_in_its_format() {
     let directory = directory();
     let arguments = ["--image", "a.jpg", "--image", "b.png", "--args", "What is this?"];
     for wire in Wire::ALL {
@@ -147,7 +147,7 @@ fn images_reach_every_vendor_in_its_form() {
 }
 
 #[test]
-fn each_form_reaches_the_vendors_that_take_it() {
+fn each_format_reaches_providers_that_accept_it() {
     let directory = directory();
     let told = "E4011";
     // OpenAI, Anthropic, Gemini, Ollama.
@@ -179,7 +179,7 @@ const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
 #[test]
-fn an_image_that_a_model_makes_becomes_a_file() {
+fn generated_image_is_written_to_file() {
     let directory = directory();
     let arguments = ["--args", "a red square", "--media-dir", "out", "--model", "gemini-2.5-flash-image"];
     let replies = [Reply::text("A red square, as you wished.").media("image/png", PNG)];
@@ -197,7 +197,7 @@ fn an_image_that_a_model_makes_becomes_a_file() {
 }
 
 #[test]
-fn a_model_that_answers_with_images_alone_is_asked_in_its_own_form() {
+fn image_only_model_gets_its_own_request_format() {
     let directory = directory();
     let arguments = ["--args", "a red square", "--model", "gpt-image-1.5"];
     let replies = [Reply::text("A red square on white.").media("image/png", PNG)];
@@ -209,7 +209,7 @@ fn a_model_that_answers_with_images_alone_is_asked_in_its_own_form() {
 }
 
 #[test]
-fn where_no_image_can_be_made_nobody_is_asked() {
+fn no_call_if_no_image_can_be_generated() {
     let directory = directory();
     for wire in Wire::ALL {
         let (output, asked) = run(wire, directory.path(), "image-generator", &["--args", "a red square"]);
@@ -220,7 +220,7 @@ fn where_no_image_can_be_made_nobody_is_asked() {
 }
 
 #[test]
-fn a_rendered_request_shows_the_beginning_of_a_medium() {
+fn render_truncates_media() {
     let directory = directory();
     for wire in Wire::ALL {
         let output = Command::new(env!("CARGO_BIN_EXE_cog"))
@@ -238,7 +238,7 @@ fn a_rendered_request_shows_the_beginning_of_a_medium() {
 }
 
 #[test]
-fn the_text_beside_an_image_stands_where_the_prompt_places_it() {
+fn media_goes_where_the_prompt_places_it() {
     let directory = directory();
     made(
         directory.path(),
@@ -253,7 +253,7 @@ fn the_text_beside_an_image_stands_where_the_prompt_places_it() {
 }
 
 #[test]
-fn a_medium_without_a_field_is_told_before_anybody_is_asked() {
+fn media_without_field_is_an_error_before_the_call() {
     let directory = directory();
     for (module, arguments, said) in [
         ("code-reviewer", ["--image", "a.jpg"], "--image: the module's input takes no media"),

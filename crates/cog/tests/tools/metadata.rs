@@ -89,7 +89,7 @@ pub(crate) fn pixels_that_differ(directory: &Path, one: &str, other: &str) -> St
 }
 
 #[test]
-fn exiftool_finds_nothing_and_pixels_are_equal() {
+fn removes_metadata_and_preserves_pixels() {
     let cases: [(&str, &[&str]); 6] = [
         ("jpg", &[]),
         ("jpg", &["-interlace", "JPEG", "-sampling-factor", "4:2:0", "-resize", "640x480!"]),
@@ -108,7 +108,7 @@ fn exiftool_finds_nothing_and_pixels_are_equal() {
 }
 
 #[test]
-fn of_a_gif_the_first_frame_is_left_without_its_comment() {
+fn animated_gif_becomes_its_first_frame() {
     let options = ["-negate", "rose:", "-set", "comment", "at home"];
     let directory = stripped("gif", &options, &["-Comment=at home", "-XMP:Creator=Jo Doe"]);
     assert!(metadata_of(directory.path(), "clean.gif").is_empty());
@@ -117,7 +117,7 @@ fn of_a_gif_the_first_frame_is_left_without_its_comment() {
 }
 
 #[test]
-fn an_image_that_exif_turns_is_turned_and_says_so_no_more() {
+fn exif_rotation_is_applied_and_removed() {
     for orientation in 2..=8 {
         let turn = format!("-Orientation#={orientation}");
         let directory = stripped("jpg", &["-quality", "98"], &[&METADATA[..], &["-n", &turn]].concat());
@@ -135,7 +135,7 @@ fn an_image_that_exif_turns_is_turned_and_says_so_no_more() {
 }
 
 #[test]
-fn a_profile_of_colours_stays() {
+fn colour_profile_is_preserved() {
     for ending in ["jpg", "png", "webp"] {
         let directory = tempfile::tempdir().unwrap();
         let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));

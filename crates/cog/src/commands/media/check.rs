@@ -24,7 +24,7 @@ const MAX_LEN: u64 = 64 * 1024;
 pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let checker = Checker::new(&settings.media, args.no_fetch);
-    let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
+    let is_json = console.prints_json(args.format);
     runtime::block_on(async {
         let mut exit = Exit::Ok;
         for source in sources(&args.sources) {

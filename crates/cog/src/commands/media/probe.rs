@@ -16,7 +16,7 @@ use crate::{
 pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(Flags::default(), environment, console)?;
     let rules = MediaRules::default();
-    let is_json = args.format.is_json() || !(console.out().is_terminal || args.format.is_human());
+    let is_json = console.prints_json(args.format);
     let mut found = Vec::new();
     for source in &args.sources {
         let Some(outcome) = runtime::wait(sources::open(source, &rules, &settings.media))? else {

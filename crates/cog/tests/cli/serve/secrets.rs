@@ -47,7 +47,7 @@ fn files(directory: &Path) -> String {
 }
 
 #[test]
-fn a_key_in_the_model_name_is_masked_in_answers_session_files_and_logs() {
+fn key_in_model_name_is_masked_everywhere() {
     for key in KEYS {
         for format in ["text", "json"] {
             let (place, mock) = (Place::new(), Mock::start([Reply::text(REPLY).model(key)]));
@@ -65,7 +65,7 @@ fn a_key_in_the_model_name_is_masked_in_answers_session_files_and_logs() {
 }
 
 #[test]
-fn a_key_in_a_reply_is_masked_in_the_log() {
+fn key_in_reply_is_masked_in_log() {
     for key in KEYS {
         let escaped = serde_json::to_string(key).unwrap();
         let in_data = REPLY.replace("\"Nothing stands out.\"", &escaped);

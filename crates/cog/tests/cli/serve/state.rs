@@ -26,7 +26,7 @@ fn last(lines: &[String]) -> Value {
 }
 
 #[test]
-fn a_killed_server_asks_again_for_what_was_half_finished() {
+fn restarted_server_reruns_unfinished_session() {
     let place = Place::new();
     let mock = Mock::start([begun(), Reply::text(REPLY)]);
     let start = || serving(&place, &mock, &["--state-dir", "state"]);
