@@ -15,6 +15,7 @@ mod chunk;
 mod code;
 mod envelope;
 mod event;
+mod failure;
 mod manifest;
 mod meta;
 mod repair;
@@ -29,6 +30,7 @@ pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use envelope::{Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
+pub use failure::DataError;
 pub use manifest::{
     Compat, Constraints, ContextRule, Enums, Failure, Format, Generation, Invocation, IoPointers, Manifest,
     MediaConstraints, Modalities, Overflow, Policies, Requirements, Response, ToolRules,
