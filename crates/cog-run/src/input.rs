@@ -1,23 +1,58 @@
 //! From what the caller gives to an input that fits the module's contract.
 
-use cog_json::{Node, Path, ToJson, Value, Writer};
+use cog_json::{Node, Path, SerializeError, ToJson, Value, Writer};
 use cog_media::MediaSource;
 use cog_module::Module;
 use cog_schema::Violation;
 use cog_spec::{Code, ErrorBody};
+use serde::Serialize;
 
 use crate::error;
 
-/// What a run is given.
+/// The input of a run.
+///
+/// ```
+/// use cog_run::RunInput;
+///
+/// #[derive(serde::Serialize)]
+/// struct Review {
+///     code: String,
+/// }
+///
+/// let input = RunInput::json(&Review { code: "fn main() {}".to_owned() })?;
+/// let text = RunInput::text("fn main() {}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum RunInput {
     /// The input as JSON.
     Json(Value),
-    /// The text of `--args`, from which the input is built (docs/spec/modules.md).
+    /// One text, which becomes the text field of the input, as `--args` does (docs/spec/modules.md).
     Args(String),
-    /// The same, and an object of what goes in beside it.
+    /// One text, and an object with the other fields of the input.
     ArgsBeside(String, Value),
+}
+
+impl RunInput {
+    /// Returns the input of a value that serde can serialize, such as a struct of one's own.
+    ///
+    /// # Errors
+    /// A value that JSON cannot hold, such as a map whose keys are not strings.
+    pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, SerializeError> {
+        cog_json::to_value(value).map(Self::Json)
+    }
+
+    /// Returns the input of one text, which becomes the text field of the module's input.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Args(text.into())
+    }
+}
+
+impl From<Value> for RunInput {
+    fn from(input: Value) -> Self {
+        Self::Json(input)
+    }
 }
 
 /// An input that fits the module's schema. Nothing else reaches a prompt.

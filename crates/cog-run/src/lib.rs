@@ -1,30 +1,4 @@
-//! The pipeline: a module, an input and a provider to chunks and one envelope.
-//!
-//! [`Runtime`] is the Rust API. Set one up, load a module, run it; [`Runtime::execute_stream`] is the same run, chunk by
-//! chunk, and [`ChunkStream::fold`] makes the envelope of it:
-//!
-//! ```
-//! use cog_run::{RunInput, RunOptions, Runtime};
-//! use futures_util::StreamExt as _;
-//!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let runtime = Runtime::builder().build(); // offline: golden answers and samples
-//! let module = runtime.load("code-reviewer").map_err(|error| error.message)?;
-//! let input = RunInput::Args("fn main() {}".to_owned());
-//!
-//! let envelope = runtime.execute(&module, input.clone(), RunOptions::default()).await;
-//! assert!(envelope.is_ok());
-//!
-//! let stream = runtime.execute_stream(&module, input, RunOptions::default()).map_err(|_| "refused")?;
-//! let events: Vec<_> = stream.map(|chunk| chunk.event_name()).collect().await;
-//! assert_eq!((events.first(), events.last()), (Some(&"meta"), Some(&"final")));
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! A vendor is a [`cog_provider::HttpProvider`]; a provider of one's own implements
-//! [`cog_provider::Provider`]. Both go to [`Builder::provider`], or several of them to [`Builder::providers`].
+#![doc = include_str!("../README.md")]
 
 mod cancellation;
 mod compiled;
@@ -42,6 +16,7 @@ mod pipeline;
 mod plan;
 mod preflight;
 mod prompt;
+pub mod provider;
 mod providers;
 mod rendered;
 mod request;
@@ -58,6 +33,17 @@ pub use crate::{
     options::{Caller, RecoveryOffer, RunOptions},
     providers::Providers,
     rendered::Rendered,
-    runtime::{Builder, Runtime},
+    runtime::{Runtime, RuntimeBuilder},
     stream::ChunkStream,
+};
+// The types of other crates in this interface: a program needs no other dependency.
+pub use cog_json::{DeserializeError, Path, SerializeError, ToJson, Value};
+pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads};
+#[cfg(feature = "providers")]
+pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
+pub use cog_module::{Finder, LoadError, Module, ModuleFiles, Origin};
+pub use cog_spec::{
+    Checkpoint, Chunk, ChunkType, Code, DataError, Envelope, ErrorBody, ErrorCode, Fallback, Generation,
+    Meta, OnViolation, Outcome, Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta, Tier, Warning,
+    WarningCode,
 };

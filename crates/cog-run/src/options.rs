@@ -1,6 +1,7 @@
 //! What one run sets differently.
 
 mod json;
+mod setters;
 
 use std::time::Duration;
 
@@ -9,10 +10,18 @@ use cog_spec::{ChunkType, Generation, OnViolation, Warning};
 
 use crate::Cancellation;
 
-/// What one run sets differently from its module and its runtime.
+/// The options of one run. Each that is not set is taken from the module or the runtime.
 ///
-/// The default leaves everything to them.
+/// ```
+/// use std::time::Duration;
+///
+/// use cog_run::RunOptions;
+///
+/// let options = RunOptions::new().model("gpt-5.4-mini").strict(true).timeout(Duration::from_secs(30));
+/// assert_eq!(options.model.as_deref(), Some("gpt-5.4-mini"));
+/// ```
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct RunOptions {
     /// Who is asked, by name, `a,b` one after the other; none for the runtime's own order.
     pub provider: Option<String>,

@@ -25,7 +25,7 @@ pub struct Runtime {
 
 /// Sets up a [`Runtime`].
 #[must_use = "a builder does nothing until `build`"]
-pub struct Builder {
+pub struct RuntimeBuilder {
     providers: Providers,
     finder: Finder,
     timeout: Duration,
@@ -42,8 +42,8 @@ impl Runtime {
     pub const DEFAULT_RECHECK: Duration = Duration::from_millis(500);
 
     /// A runtime that is offline and knows the modules that ship, until the builder is told otherwise.
-    pub fn builder() -> Builder {
-        Builder {
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder {
             providers: Providers::offline(),
             finder: Finder::new(".", Vec::new(), None),
             timeout: Self::DEFAULT_TIMEOUT,
@@ -54,7 +54,7 @@ impl Runtime {
     }
 
     /// Loads a module by name or path, for the operator. It is compiled once and kept; when its files change it is
-    /// loaded again, at the latest [`Builder::recheck`] later.
+    /// loaded again, at the latest [`RuntimeBuilder::recheck`] later.
     ///
     /// # Errors
     /// E4006 where there is none of this name, E4007 for a name that leaves the search path, E4008
@@ -165,7 +165,7 @@ impl Runtime {
     }
 }
 
-impl Builder {
+impl RuntimeBuilder {
     /// Who is asked; without one the runtime is offline.
     ///
     /// A provider of one's own gives events; everything behind them, the checks among it, is as with a vendor:
@@ -173,10 +173,11 @@ impl Builder {
     /// ```
     /// use std::sync::Arc;
     ///
-    /// use cog_provider::{ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+    /// use cog_run::provider::{
+    ///     Dialect, FinishReason, Modality, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError,
+    ///     WireRequest, reply,
+    /// };
     /// use cog_run::{RunInput, RunOptions, Runtime};
-    /// use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
-    /// use futures_util::stream;
     ///
     /// /// Approves whatever it is shown.
     /// struct Yes;
@@ -192,18 +193,16 @@ impl Builder {
     ///     fn modalities(&self) -> &[Modality] { &[Modality::Text] }
     ///     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> { Ok(None) }
     ///     fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
-    ///         let events =
-    ///             [Ok(ModelEvent::Text(ANSWER.to_owned())), Ok(ModelEvent::Finished(FinishReason::Stop))];
-    ///         let reply: ModelStream = Box::pin(stream::iter(events));
-    ///         Box::pin(async { Ok(reply) })
+    ///         let events = [ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop)];
+    ///         Box::pin(async { Ok(reply(events)) })
     ///     }
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let runtime = Runtime::builder().provider(Arc::new(Yes)).build();
-    /// let module = runtime.load("code-reviewer").map_err(|error| error.message)?;
-    /// let input = RunInput::Args("fn main() {}".to_owned());
+    /// let module = runtime.load("code-reviewer")?;
+    /// let input = RunInput::text("fn main() {}");
     /// let envelope = runtime.execute(&module, input, RunOptions::default()).await;
     /// assert!(envelope.is_ok());
     /// assert_eq!(envelope.meta.runtime.model.as_deref(), Some("yes/yes-1"));

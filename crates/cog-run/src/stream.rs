@@ -10,7 +10,6 @@ use std::{
 use cog_answer::ChunkDirectory;
 use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
-use futures_util::StreamExt as _;
 
 use crate::observe::RunObserver;
 
@@ -51,6 +50,11 @@ impl ChunkStream {
     /// The session, which every end of the stream names.
     pub fn session_id(&self) -> &str {
         &self.session_id
+    }
+
+    /// Waits for the next chunk; none after the last.
+    pub async fn next(&mut self) -> Option<Chunk> {
+        futures_util::StreamExt::next(self).await
     }
 
     /// The envelope of the run: its chunks, folded (ruling R40).

@@ -72,8 +72,8 @@ pub(crate) async fn begin(app: &App, mut order: ExecuteRequest) -> Result<Sessio
     order.files.iter_mut().for_each(UploadLease::let_return);
     let slot = Box::new((slot, order.files));
     let detached = order.body.options.detach;
-    let spec = RunSpec { module: order.name, input, options: order.body.options.run };
-    let start = Start { owner: order.client.owner(), detached, slot };
+    let spec = RunSpec::new(order.name, input).options(order.body.options.run);
+    let start = Start::new(order.client.owner()).detached(detached).slot(slot);
     let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), order.module);
     let begun = app.offload.run(order.body.bytes, move || sessions.start(&runtime, &module, spec, start));
     Ok(begun.await?)

@@ -19,7 +19,7 @@ use prometheus_client::{
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The counters of a server, which [`Server::with_metrics`](crate::Server::with_metrics) takes. They are a
-/// [`cog_run::Observer`] too, for [`cog_run::Builder::observer`].
+/// [`cog_run::Observer`] too, for [`cog_run::RuntimeBuilder::observer`].
 #[derive(Clone)]
 pub struct Metrics(Arc<Counters>);
 

@@ -28,7 +28,7 @@ impl Server {
         Self { settings, runtime, sessions, metrics: Metrics::new(), media }
     }
 
-    /// The same, with counters that the runtime tells of its runs ([`cog_run::Builder::observer`]).
+    /// The same, with counters that the runtime tells of its runs ([`cog_run::RuntimeBuilder::observer`]).
     #[must_use]
     pub fn with_metrics(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }

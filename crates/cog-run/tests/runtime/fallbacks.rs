@@ -31,7 +31,7 @@ async fn the_next_provider_answers_where_one_gives_no_answer() {
         Scripted::saying(ANSWER).named("three"),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let options = RunOptions { model: Some("of-the-first".to_owned()), ..RunOptions::default() };
+    let options = RunOptions::new().model("of-the-first");
     let envelope = runtime.execute(&module, question(), options).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let meta = envelope.meta.runtime;
@@ -103,7 +103,7 @@ async fn a_request_chooses_among_the_operators_providers_by_name() {
     let (providers, runtime) =
         in_order([Scripted::saying("{}").named("one"), Scripted::saying(ANSWER).named("two")]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let named = |name: &str| RunOptions { provider: Some(name.to_owned()), ..RunOptions::default() };
+    let named = |name: &str| RunOptions::new().provider(name.to_owned());
     assert!(runtime.execute(&module, question(), named("two, one")).await.is_ok());
     assert_eq!(providers[0].requests(), []);
     assert_eq!(code(&runtime.execute(&module, question(), named("three")).await), Some("E1004"));
@@ -211,11 +211,7 @@ async fn attempts_are_bounded_by_the_request() {
     let directory = directory("Answer.", &[]);
     let wrong = ANSWER.replace("\"fine\"", "1");
     let (provider, runtime, module) = asking(Scripted::saying(&wrong), &directory);
-    let options = RunOptions {
-        on_violation: Some(cog_spec::OnViolation::Retry),
-        max_attempts: Some(4),
-        ..RunOptions::default()
-    };
+    let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry).max_attempts(4);
     let envelope = runtime.execute(&module, question(), options).await;
     assert_eq!(code(&envelope), Some("E3001"));
     assert_eq!(envelope.meta.runtime.attempts, Some(4));

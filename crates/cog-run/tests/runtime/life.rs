@@ -24,7 +24,8 @@ async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<
         r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
     let (provider, runtime, module) = asking(Scripted::hanging(said), &directory);
     let stop = Cancellation::new();
-    let options = RunOptions { stop: stop.clone(), recovery, ..RunOptions::default() };
+    let mut options = RunOptions::new().stop(stop.clone());
+    options.recovery = recovery;
     let chunks = runtime.execute_stream(&module, question(), options).unwrap().collect::<Vec<_>>();
     let later = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -64,7 +65,7 @@ async fn a_run_that_was_stopped_before_it_began_asks_nobody() {
     let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
     let stop = Cancellation::new();
     stop.now(CancelReason::Cancelled);
-    let options = RunOptions { stop, ..RunOptions::default() };
+    let options = RunOptions::new().stop(stop);
     let envelope = runtime.execute(&module, question(), options).await;
     assert_eq!(envelope.error().unwrap().code.as_str(), "E2010");
     assert_eq!(provider.requests(), []);
@@ -74,8 +75,7 @@ async fn a_run_that_was_stopped_before_it_began_asks_nobody() {
 async fn a_resumed_run_takes_back_what_was_told_and_counts_on() {
     let directory = directory("Answer.", &[]);
     let (_, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
-    let options =
-        RunOptions { session_id: Some("sess_1".to_owned()), resume_from: Some(7), ..RunOptions::default() };
+    let options = RunOptions::new().session_id("sess_1").resume_from(7);
     let stream = runtime.execute_stream(&module, question(), options).unwrap();
     assert_eq!(stream.session_id(), "sess_1");
     let chunks: Vec<Chunk> = stream.collect().await;

@@ -173,7 +173,7 @@ async fn an_image_that_is_refused_can_be_made_again() {
     let bad = vec![text(ANSWER), medium(Some("image/jpeg"), PNG), ModelEvent::Finished(FinishReason::Stop)];
     let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
     let (provider, runtime, module) = asking(Scripted::new([bad, good]), &directory);
-    let options = RunOptions { on_violation: Some(cog_spec::OnViolation::Retry), ..RunOptions::default() };
+    let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry);
     let envelope = runtime.execute(&module, question(), options).await;
     assert_eq!(data(&envelope)["image"]["media_type"], "image/png");
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
@@ -183,7 +183,7 @@ async fn an_image_that_is_refused_can_be_made_again() {
 
 #[tokio::test]
 async fn the_required_image_is_no_violation_while_it_may_still_come() {
-    let options = || RunOptions { on_violation: Some(cog_spec::OnViolation::Abort), ..RunOptions::default() };
+    let options = || RunOptions::new().on_violation(cog_spec::OnViolation::Abort);
     let null = ANSWER.replace("\"because\"", "\"because\", \"image\": null, \"more\": []");
     for answer in [ANSWER, &null] {
         let (_, envelope) = chunks(&artist(&[]), &[text(answer), png()], options()).await;
@@ -214,7 +214,7 @@ async fn media_in_the_json_are_checked_and_delivered_like_those_beside_it() {
     let envelope = run(&artist(&[]), &written(base64("image/png", PNG))).await;
     assert_eq!(data(&envelope)["image"]["width"], 1);
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions { delivery: Delivery::Directory(out.path().into()), ..RunOptions::default() };
+    let options = RunOptions::new().delivery(Delivery::Directory(out.path().into()));
     let (_, envelope) = chunks(&artist(&[]), &written(base64("image/png", PNG)), options).await;
     assert_eq!(data(&envelope)["image"]["type"], "file");
     for (medium, expected) in [
@@ -232,8 +232,7 @@ async fn media_in_the_json_are_checked_and_delivered_like_those_beside_it() {
 #[tokio::test]
 async fn a_directory_gets_a_file_for_each_medium() {
     let out = tempfile::tempdir().unwrap();
-    let options =
-        RunOptions { delivery: Delivery::Directory(out.path().join("a/b")), ..RunOptions::default() };
+    let options = RunOptions::new().delivery(Delivery::Directory(out.path().join("a/b")));
     let (_, envelope) = chunks(&artist(&[]), &[png(), medium(None, JPEG)], options).await;
     let data = data(&envelope);
     for (medium, ending, length) in [(&data["image"], "png", 70), (&data["more"][0], "jpg", 286)] {
@@ -268,7 +267,7 @@ impl Publish for Shop {
 async fn a_publisher_gives_addresses_that_expire() {
     let shop = Arc::new(Shop::default());
     let delivery = Delivery::Publisher(Arc::clone(&shop) as Arc<dyn Publish>);
-    let options = RunOptions { delivery, owner: Some("ann".to_owned()), ..RunOptions::default() };
+    let options = RunOptions::new().delivery(delivery).owner("ann");
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     let expected = json!({
         "type": "url", "media_type": "image/png", "url": "https://shop.test/1",
@@ -282,7 +281,7 @@ async fn a_publisher_gives_addresses_that_expire() {
 #[tokio::test]
 async fn what_cannot_be_kept_stands_in_the_answer() {
     let shop = Shop { is_full: true, ..Shop::default() };
-    let options = RunOptions { delivery: Delivery::Publisher(Arc::new(shop)), ..RunOptions::default() };
+    let options = RunOptions::new().delivery(Delivery::Publisher(Arc::new(shop)));
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     assert_eq!(data(&envelope)["image"]["data"], PNG);
     assert_eq!(envelope.warnings[0].code.as_str(), "W4012");
@@ -308,7 +307,7 @@ async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
     assert_eq!(data(&envelope)["image"], expected);
     // It takes base64 alone, wherever the media of the run go.
     let out = tempfile::tempdir().unwrap();
-    let options = RunOptions { delivery: Delivery::Directory(out.path().into()), ..RunOptions::default() };
+    let options = RunOptions::new().delivery(Delivery::Directory(out.path().into()));
     let (_, envelope) = chunks(&directory, &[text(ANSWER), png()], options).await;
     assert_eq!(data(&envelope)["image"], expected);
     // An image of a type that the place does not take is left out, and told.
@@ -338,7 +337,7 @@ async fn a_reply_with_no_end_of_media_is_bounded() {
 
 #[tokio::test]
 async fn snapshots_give_the_image_too() {
-    let options = RunOptions { chunk_type: Some(cog_spec::ChunkType::Snapshot), ..RunOptions::default() };
+    let options = RunOptions::new().chunk_type(cog_spec::ChunkType::Snapshot);
     let (chunks, _) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     let with = chunks.iter().filter(|chunk| chunk.to_json().contains(PNG)).count();
     assert_eq!(with, 2, "once as a snapshot and once in the end");
@@ -387,7 +386,7 @@ async fn whenever_an_image_comes_the_answer_is_the_same() {
             for chunk_type in [cog_spec::ChunkType::Delta, cog_spec::ChunkType::Snapshot] {
                 let mut events = pieces.clone();
                 events.splice(at..at, [png(), png()]);
-                let options = RunOptions { chunk_type: Some(chunk_type), ..RunOptions::default() };
+                let options = RunOptions::new().chunk_type(chunk_type);
                 let (_, envelope) = chunks(&directory, &events, options).await;
                 assert_eq!(data(&envelope), data(&whole), "before piece {at}");
             }

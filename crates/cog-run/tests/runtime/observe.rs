@@ -6,7 +6,6 @@ use cog_module::Module;
 use cog_provider::Provider;
 use cog_run::{Call, Ended, Observer, RunOptions, Runtime};
 use cog_spec::{FinishReason, ModelEvent, Usage};
-use futures_util::StreamExt as _;
 use tempfile::TempDir;
 
 use crate::support::{ANSWER, Scripted, directory, input, question};

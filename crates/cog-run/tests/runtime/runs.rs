@@ -97,7 +97,7 @@ async fn a_module_that_people_may_not_run_says_so() {
     let (_, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
     let refused = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
     assert_eq!(code(&refused), Some("E4007"));
-    let options = RunOptions { caller: Caller::Agent, ..RunOptions::default() };
+    let options = RunOptions::new().caller(Caller::Agent);
     assert!(runtime.execute(&module, input(r#"{"query": "why?"}"#), options).await.is_ok());
 }
 
@@ -116,7 +116,7 @@ async fn a_run_that_takes_too_long_is_e2011_in_a_stream_and_e2002_folded() {
     let runtime =
         Runtime::builder().provider(Arc::new(Scripted::hanging(r#"{"ok": true, "meta": "#))).build();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let options = || RunOptions { timeout: Some(Duration::from_secs(5)), ..RunOptions::default() };
+    let options = || RunOptions::new().timeout(Duration::from_secs(5));
     let question = || input(r#"{"query": "why?"}"#);
     let chunks: Vec<_> = runtime.execute_stream(&module, question(), options()).unwrap().collect().await;
     let Some(Chunk::Error { error, .. }) = chunks.last() else { panic!("{chunks:?}") };

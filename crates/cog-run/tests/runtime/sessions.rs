@@ -15,7 +15,7 @@ use cog_json::Value;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
 use cog_run::{
-    RunOptions, Runtime,
+    Runtime,
     sessions::{
         After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, Sessions, Start,
         Subscriber,
@@ -53,11 +53,7 @@ impl Bench {
     }
 
     fn spec(&self) -> RunSpec {
-        RunSpec {
-            module: "m".to_owned(),
-            input: Value::parse(r#"{"query": "why?"}"#).unwrap(),
-            options: RunOptions::default(),
-        }
+        RunSpec::new("m", Value::parse(r#"{"query": "why?"}"#).unwrap())
     }
 
     fn start_with(&self, start: Start) -> Session {
@@ -101,11 +97,11 @@ impl Bench {
 type Line = (String, u64, String);
 
 fn of(owner: &str) -> Start {
-    Start { owner: owner.to_owned(), detached: false, slot: Box::new(()) }
+    Start::new(owner)
 }
 
 fn detached() -> Start {
-    Start { detached: true, ..of("alice") }
+    of("alice").detached(true)
 }
 
 async fn read(mut follower: Subscriber) -> Vec<Line> {

@@ -41,11 +41,11 @@ fn rendered(args: &RenderArgs, settings: &Settings, console: &Console) -> Result
     let module = runtime::load(&runtime, &args.request.input.module, settings, console)?;
     let input = input::read(&args.request.input, &module)?;
     let generation = args.request.generation.generation();
-    let options = RunOptions {
-        generation,
-        media: Some(runtime::access(&module, settings, &args.request.input.media)),
-        ..RunOptions::default()
-    };
+    let options = RunOptions::new().generation(generation).media(runtime::access(
+        &module,
+        settings,
+        &args.request.input.media,
+    ));
     let rendered = runtime::block_on(runtime.render(&module, input, options))?;
     rendered.map_err(|refused| example::advise(refused, &args.request.input, &module))
 }

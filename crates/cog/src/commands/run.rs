@@ -132,19 +132,18 @@ impl Run<'_> {
 
     fn options(&self, module: &Module, cancellation: Cancellation) -> RunOptions {
         let RunArgs { stream, check, .. } = self.args;
-        RunOptions {
-            media: Some(runtime::access(module, &self.settings, &self.args.request.input.media)),
-            delivery: self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory),
-            strict: self.settings.strict.value,
-            timeout: Some(self.settings.timeout.value),
-            generation: self.args.request.generation.generation(),
-            on_violation: check.on_violation,
-            max_attempts: check.max_attempts,
-            chunk_type: stream.chunk_type,
-            buffer_size: stream.buffer_size,
-            stop: cancellation,
-            ..RunOptions::default()
-        }
+        let mut options = RunOptions::new()
+            .media(runtime::access(module, &self.settings, &self.args.request.input.media))
+            .delivery(self.args.media_dir.clone().map_or_else(Delivery::default, Delivery::Directory))
+            .strict(self.settings.strict.value)
+            .timeout(self.settings.timeout.value)
+            .generation(self.args.request.generation.generation())
+            .stop(cancellation);
+        options.on_violation = check.on_violation;
+        options.max_attempts = check.max_attempts;
+        options.chunk_type = stream.chunk_type;
+        options.buffer_size = stream.buffer_size;
+        options
     }
 
     /// Prints what was not printed yet, and returns the exit code.

@@ -4,7 +4,7 @@ use std::{future::Future, path::PathBuf, sync::Arc};
 
 use cog_media::Access;
 use cog_module::{Module, Origin};
-use cog_run::{Builder, Providers, Runtime};
+use cog_run::{Providers, Runtime, RuntimeBuilder};
 use cog_spec::{Code, Envelope, ErrorBody};
 
 use super::{input, signals::Signals, targets};
@@ -16,7 +16,7 @@ pub(super) fn runtime(settings: &Settings, providers: Providers) -> Runtime {
 }
 
 /// Creates the builder of a runtime from the settings.
-pub(super) fn builder(settings: &Settings, providers: Providers) -> Builder {
+pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuilder {
     let finder = targets::finder(settings);
     Runtime::builder().finder(finder).timeout(settings.timeout.value).providers(providers)
 }

@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
 
 use cog_media::Access;
-use cog_run::sessions::{SessionError, SessionSettings, Sessions};
+use cog_run::sessions::{SessionError, Sessions};
 use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
@@ -30,11 +30,9 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))
         .build();
-    let kept = SessionSettings {
-        state_dir: serving.state_dir.clone(),
-        recovery: serving.sessions.recovery.filter(|_| serving.resume),
-        ..serving.sessions.clone()
-    };
+    let mut kept = serving.sessions.clone();
+    kept.state_dir = serving.state_dir.clone();
+    kept.recovery = kept.recovery.filter(|_| serving.resume);
     let sessions = Sessions::open(kept).map_err(|error| cannot_keep(&error))?;
     let modules = runtime.finder().origins().len();
     raise_open_files();

@@ -11,7 +11,6 @@ use cog_json::ToJson as _;
 use cog_module::{Module, files};
 use cog_run::{CancelReason, Cancellation, ChunkStream};
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, ResponseMode, Warning};
-use futures_util::StreamExt as _;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{emit, signals::Signals};

@@ -21,7 +21,7 @@ const META: &str =
     r#"{"ok":true,"streaming":true,"session_id":"sess_0123456789abcdef0123456789abcdef","meta":{}}"#;
 
 fn on(directory: &Path) -> SessionSettings {
-    SessionSettings { state_dir: Some(directory.to_owned()), ..SessionSettings::default() }
+    SessionSettings::new().state_dir(directory.to_owned())
 }
 
 impl Bench {
@@ -230,7 +230,7 @@ async fn nobody_else_may_read_the_files() {
 #[tokio::test]
 async fn files_leave_with_their_sessions() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = SessionSettings { finished: 2, ..on(directory.path()) };
+    let settings = on(directory.path()).finished(2);
     let bench = Bench::new(Scripted::saying(ANSWER), settings.clone());
     let mut ids = Vec::new();
     for _ in 0..4 {
@@ -242,7 +242,7 @@ async fn files_leave_with_their_sessions() {
         ids.iter().map(|id| bench.state(id).is_some()).collect::<Vec<_>>(),
         [false, false, true, true]
     );
-    let bench = bench.restarted(SessionSettings { finished: 1, ..on(directory.path()) }).await;
+    let bench = bench.restarted(on(directory.path()).finished(1)).await;
     bench.sessions.idle().await;
     assert_eq!(files(directory.path()).len(), 1);
     let old = File::options().append(true).open(&files(directory.path())[0]).unwrap();
@@ -255,7 +255,7 @@ async fn files_leave_with_their_sessions() {
 #[tokio::test]
 async fn a_file_over_the_limit_of_a_log_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = SessionSettings { session_bytes: 10_000, ..on(directory.path()) };
+    let settings = on(directory.path()).session_bytes(10_000);
     let bench = Bench::new(Scripted::new([pieces(&answer(&"word ".repeat(1_000)), 10)]), settings);
     let session = bench.start_with(detached());
     bench.sessions.idle().await;

@@ -8,7 +8,7 @@ use std::sync::{
 use cog_json::Value;
 use cog_run::{
     CancelReason,
-    sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, Start},
+    sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState},
 };
 
 use super::{
@@ -48,7 +48,7 @@ async fn only_its_owner_sees_a_session() {
 #[tokio::test]
 async fn what_is_known_before_the_provider_is_asked_begins_no_session() {
     let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::default());
-    let spec = RunSpec { input: Value::parse(r#"{"query": 1}"#).unwrap(), ..bench.spec() };
+    let spec = RunSpec::new("m", Value::parse(r#"{"query": 1}"#).unwrap());
     let refused = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice"));
     assert_eq!(refused.err().unwrap().error().unwrap().code.as_str(), "E1003");
     assert_eq!(bench.sessions.running(), 0);
@@ -60,7 +60,7 @@ async fn two_hundred_clients_that_leave_free_provider_and_slot() {
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
     for client in 0..200 {
-        let session = bench.start_with(Start { slot: Slot::take(&held), ..of("alice") });
+        let session = bench.start_with(of("alice").slot(Slot::take(&held)));
         let mut follower = session.follow(After::Start);
         let mut second = session.follow(After::Start);
         if client % 2 == 0 {
@@ -131,7 +131,7 @@ async fn a_run_that_is_cancelled_while_it_is_being_stopped_is_over() {
 async fn a_run_that_panics_ends_with_a_defect() {
     let bench = Bench::new(Scripted::panicking(), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
-    let session = bench.start_with(Start { slot: Slot::take(&held), ..of("alice") });
+    let session = bench.start_with(of("alice").slot(Slot::take(&held)));
     let lines = read(session.follow(After::Start)).await;
     assert_eq!(error_of(&lines)["code"], "E4000");
     assert_eq!(lines.len(), 2);

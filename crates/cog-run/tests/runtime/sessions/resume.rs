@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use cog_run::sessions::{After, ResumeError, ResumeFrom, SessionSettings, SessionState, Start};
+use cog_run::sessions::{After, ResumeError, ResumeFrom, SessionSettings, SessionState};
 use cog_spec::{Checkpoint, ModelEvent};
 
 use super::{
@@ -106,7 +106,7 @@ async fn two_hundred_cuts_and_resumes_join_to_the_log() {
     for cut in 0..200 {
         let bench = Bench::new(Scripted::new([pieces(&answer(&story), 9)]), SessionSettings::default());
         let is_detached = cut % 2 == 0;
-        let session = bench.start_with(Start { detached: is_detached, ..of("alice") });
+        let session = bench.start_with(of("alice").detached(is_detached));
         let mut joined: Vec<Line> = Vec::new();
         let mut follower = session.follow(After::Start);
         for _ in 0..1 + random.below(4) {
@@ -161,7 +161,7 @@ async fn forged_numbers_and_checkpoints_are_told_from_right_ones() {
 
 #[tokio::test]
 async fn nothing_is_resumed_where_recovery_is_off() {
-    let settings = SessionSettings { recovery: None, ..SessionSettings::default() };
+    let settings = SessionSettings::new().recovery(None);
     let bench = Bench::new(Scripted::saying(ANSWER), settings);
     let id = bench.finish().await;
     assert_eq!(bench.resume(&id, 0).await.err().unwrap().code().as_str(), "E4012");

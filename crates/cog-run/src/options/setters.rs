@@ -1,0 +1,149 @@
+//! Setters of [`RunOptions`], for code that chains them.
+
+use std::time::Duration;
+
+use cog_media::{Access, Delivery};
+use cog_spec::{ChunkType, Generation, OnViolation, Warning};
+
+use super::{Caller, RecoveryOffer, RunOptions};
+use crate::Cancellation;
+
+impl RunOptions {
+    /// Returns options that set nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the provider by name, or several names in the order in which they are called: `a,b`.
+    #[must_use]
+    pub fn provider(mut self, provider: impl Into<String>) -> Self {
+        self.provider = Some(provider.into());
+        self
+    }
+
+    /// Sets the model of the first provider.
+    #[must_use]
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.model = Some(model.into());
+        self
+    }
+
+    /// Makes every repair of the answer an error (ruling R26).
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
+
+    /// Sets the maximum duration of the run (ruling R40).
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// Replaces fields of the manifest's `generation`.
+    #[must_use]
+    pub fn generation(mut self, generation: Generation) -> Self {
+        self.generation = generation;
+        self
+    }
+
+    /// Sets what a violation does while the answer arrives (ruling R49).
+    #[must_use]
+    pub fn on_violation(mut self, on_violation: OnViolation) -> Self {
+        self.on_violation = Some(on_violation);
+        self
+    }
+
+    /// Sets how often the model is called at most.
+    #[must_use]
+    pub fn max_attempts(mut self, max_attempts: u32) -> Self {
+        self.max_attempts = Some(max_attempts);
+        self
+    }
+
+    /// Sets how content is streamed (SPEC 2.2).
+    #[must_use]
+    pub fn chunk_type(mut self, chunk_type: ChunkType) -> Self {
+        self.chunk_type = Some(chunk_type);
+        self
+    }
+
+    /// Sets how many bytes are buffered before they are streamed (ruling R47).
+    #[must_use]
+    pub fn buffer_size(mut self, buffer_size: u64) -> Self {
+        self.buffer_size = Some(buffer_size);
+        self
+    }
+
+    /// Sets which media files, URLs and uploads the run may open.
+    #[must_use]
+    pub fn media(mut self, media: Access) -> Self {
+        self.media = Some(media);
+        self
+    }
+
+    /// Sets the owner whose uploads the run may open.
+    #[must_use]
+    pub fn owner(mut self, owner: impl Into<String>) -> Self {
+        self.owner = Some(owner.into());
+        self
+    }
+
+    /// Sets where generated media are delivered (SPEC 4.3).
+    #[must_use]
+    pub fn delivery(mut self, delivery: Delivery) -> Self {
+        self.delivery = delivery;
+        self
+    }
+
+    /// Sets whether a user or an agent started the run.
+    #[must_use]
+    pub fn caller(mut self, caller: Caller) -> Self {
+        self.caller = caller;
+        self
+    }
+
+    /// Sets `meta.trace_id`.
+    #[must_use]
+    pub fn trace_id(mut self, trace_id: impl Into<String>) -> Self {
+        self.trace_id = Some(trace_id.into());
+        self
+    }
+
+    /// Sets the handle that cancels the run.
+    #[must_use]
+    pub fn stop(mut self, stop: Cancellation) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Sets the session that the run belongs to.
+    #[must_use]
+    pub fn session_id(mut self, session_id: impl Into<String>) -> Self {
+        self.session_id = Some(session_id.into());
+        self
+    }
+
+    /// Resumes a stream after this `seq` (docs/spec/streaming.md).
+    #[must_use]
+    pub fn resume_from(mut self, resume_from: u64) -> Self {
+        self.resume_from = Some(resume_from);
+        self
+    }
+
+    /// Sets warnings that the answer has besides those of the run.
+    #[must_use]
+    pub fn warnings(mut self, warnings: Vec<Warning>) -> Self {
+        self.warnings = warnings;
+        self
+    }
+
+    /// Sets how a client may resume the stream after an interruption.
+    #[must_use]
+    pub fn recovery(mut self, recovery: RecoveryOffer) -> Self {
+        self.recovery = Some(recovery);
+        self
+    }
+}
