@@ -101,8 +101,10 @@ impl Driver {
 
     async fn prepare(&mut self, mut assembler: Box<Assembler>, media: Collected) -> State {
         let provider = Arc::clone(&self.run.provider);
-        let prepared = self.in_time(media.prepare(provider.as_ref())).await;
-        let shown = prepared.and_then(|all| self.run.show(media.input(), &all).map(|()| all));
+        let shown = match self.in_time(media.prepare(provider.as_ref())).await {
+            Ok(all) => self.run.show(media.input(), all).await,
+            Err(error) => Err(error),
+        };
         self.media = (!self.run.others.is_empty()).then_some(media);
         match shown {
             Ok(all) => {

@@ -17,6 +17,11 @@ pub(crate) fn of_loading(name: &str, error: &LoadError) -> ErrorBody {
         .with_details(Value::from(serde_json::json!({ "diagnostics": findings })))
 }
 
+/// Returns the error of work on another thread that panicked or was cancelled.
+pub(crate) fn of_task(error: &tokio::task::JoinError) -> ErrorBody {
+    ErrorBody::new(Code::InternalError, format!("a background task failed: {error}"))
+}
+
 /// The error of a run whose media are refused.
 pub(crate) fn refused(faults: &[(Path, MediaError)]) -> ErrorBody {
     let told: Vec<String> = faults.iter().map(|(path, error)| format!("{path}: {error}")).collect();

@@ -21,6 +21,8 @@ pub(crate) struct Modules {
     found: Mutex<HashMap<Asked, Found>>,
     /// ModuleKey directory.
     loaded: Mutex<HashMap<PathBuf, (Fingerprint, Arc<Module>)>>,
+    /// Locked while files are read, so that requests for a module that has changed load it once.
+    loading: Mutex<()>,
 }
 
 /// What a module is asked for by.
@@ -37,7 +39,7 @@ type Found = (Instant, Arc<Module>);
 
 impl Modules {
     pub(crate) fn new(finder: Finder, recheck: Duration) -> Self {
-        Self { finder, recheck, found: Mutex::default(), loaded: Mutex::default() }
+        Self { finder, recheck, found: Mutex::default(), loaded: Mutex::default(), loading: Mutex::default() }
     }
 
     /// The module, compiled once for each state of its files. Those are looked at again when the last look is some
@@ -45,6 +47,10 @@ impl Modules {
     pub(crate) fn load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
         if let Some(module) = self.cached(by, name) {
             return Ok(module);
+        }
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = self.cached(by, name) {
+            return Ok(module); // another request has loaded it in the meantime
         }
         let module = self.look(by, name)?;
         lock(&self.found).insert((by, name.to_owned()), (Instant::now(), Arc::clone(&module)));
@@ -112,4 +118,27 @@ fn files_of(directory: &Path) -> Vec<(PathBuf, u64, Option<SystemTime>)> {
         .collect();
     files.sort();
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, thread};
+
+    use super::*;
+
+    #[test]
+    fn concurrent_requests_load_a_module_once() {
+        const REQUESTS: usize = 16;
+        let modules = Modules::new(Finder::new(".", Vec::new(), None), Duration::from_secs(60));
+        let barrier = Barrier::new(REQUESTS);
+        let loaded: Vec<Arc<Module>> = thread::scope(|scope| {
+            let load = || {
+                barrier.wait();
+                modules.load(ModuleKey::Name, "code-reviewer").unwrap()
+            };
+            let threads: Vec<_> = (0..REQUESTS).map(|_| scope.spawn(load)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(loaded.windows(2).all(|pair| Arc::ptr_eq(&pair[0], &pair[1])));
+    }
 }

@@ -8,7 +8,7 @@ use cog_provider::{ModelRequest, Provider};
 use cog_spec::ErrorBody;
 
 use crate::{
-    Cancellation,
+    Cancellation, error,
     input::CheckedInput,
     media::{self, MediaSink, Sources},
     prompt,
@@ -44,10 +44,18 @@ impl Plan {
     ///
     /// # Errors
     /// What the provider cannot take.
-    pub(crate) fn show(&mut self, input: &CheckedInput, all: &[Processed]) -> Result<(), ErrorBody> {
-        let parts = media::parts_of(all).map_err(|error| ErrorBody::from(&error))?;
+    pub(crate) async fn show(
+        &mut self,
+        input: &CheckedInput,
+        all: Vec<Processed>,
+    ) -> Result<Vec<Processed>, ErrorBody> {
+        let encode = move || (media::parts_of(&all), all);
+        let encoded = tokio::task::spawn_blocking(encode).await;
+        let (parts, all) = encoded.map_err(|error| error::of_task(&error))?;
+        let parts = parts.map_err(|error| ErrorBody::from(&error))?;
         let RequestSpec { module, compiled, .. } = &self.question;
         self.request.messages = prompt::conversation(module, compiled, input, parts)?;
-        self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))
+        self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))?;
+        Ok(all)
     }
 }

@@ -28,7 +28,7 @@ impl Prepared {
         if let Some(sources) = plan.media.take() {
             let media = sources.collect(drop).await?;
             let shown = media.prepare(plan.provider.as_ref()).await?;
-            plan.show(media.input(), &shown)?;
+            plan.show(media.input(), shown).await?;
         }
         let Plan { provider, question, mut request, .. } = plan;
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);

@@ -71,6 +71,19 @@ impl Runtime {
         self.shared.modules.load(ModuleKey::Name, name)
     }
 
+    /// Loads a module as [`Runtime::load_name`] does, without blocking the event loop.
+    ///
+    /// # Errors
+    /// As [`Runtime::load`].
+    pub async fn load_name_async(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        if let Some(module) = self.cached_name(name) {
+            return Ok(module);
+        }
+        let (runtime, owned) = (self.clone(), name.to_owned());
+        let loading = tokio::task::spawn_blocking(move || runtime.load_name(&owned)).await;
+        loading.unwrap_or_else(|error| Err(crate::error::of_task(&error)))
+    }
+
     /// Returns the module that [`Runtime::load_name`] loads, where that needs no file. A server calls this on its event
     /// loop, and `load_name` elsewhere.
     pub fn cached_name(&self, name: &str) -> Option<Arc<Module>> {

@@ -102,7 +102,7 @@ impl Sessions {
         session.when(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
         let follower = Subscriber::new(Arc::clone(&session), After::Seq(from.last_seq));
-        let slot = self.go_on(runtime, &session, slot)?;
+        let slot = self.go_on(runtime, &session, slot).await?;
         Ok(follower.holding(slot))
     }
 
@@ -119,7 +119,7 @@ impl Sessions {
     }
 
     /// Asks again where the run was interrupted; gives the slot back where it was not.
-    fn go_on(
+    async fn go_on(
         &self,
         runtime: &Runtime,
         session: &Arc<Shared>,
@@ -127,7 +127,8 @@ impl Sessions {
     ) -> Result<Option<Box<dyn Any + Send>>, ResumeError> {
         let Some((spec, last_seq)) = interrupted(session) else { return Ok(Some(slot)) };
         let stop = Cancellation::new();
-        let chunks = self.ask_again(runtime, session, spec, last_seq, &stop).map_err(ResumeError::Refused)?;
+        let chunks = self.ask_again(runtime, session, spec, last_seq, &stop).await;
+        let chunks = chunks.map_err(ResumeError::Refused)?;
         // Another client may have been faster; then its run is read.
         if !self.0.shelf.reopen(session, stop) {
             return Ok(Some(slot));
@@ -136,7 +137,7 @@ impl Sessions {
         Ok(None)
     }
 
-    fn ask_again(
+    async fn ask_again(
         &self,
         runtime: &Runtime,
         session: &Shared,
@@ -144,7 +145,8 @@ impl Sessions {
         last_seq: u64,
         stop: &Cancellation,
     ) -> Result<ChunkStream, Box<Envelope>> {
-        let module = runtime.load_name(&spec.module).map_err(|error| Box::new(Envelope::failure(error)))?;
+        let module = runtime.load_name_async(&spec.module).await;
+        let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
         let options = RunOptions {
             stop: stop.clone(),
             session_id: Some(session.id.clone()),
