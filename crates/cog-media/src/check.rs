@@ -289,16 +289,18 @@ mod tests {
 
     #[test]
     fn image_on_disk_is_read_on_a_blocking_thread() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
         runtime.block_on(async {
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let occupied = tokio::task::spawn_blocking(move || released.recv());
             let (expected, rules) = (Expected::default(), MediaRules::default());
-            let check_at_once = |stored| check(stored, &expected, &rules, None).now_or_never();
-            let in_memory = stored_png(1 << 20);
-            assert!(check_at_once(in_memory).is_some());
-            let on_disk = stored_png(0);
-            assert!(check_at_once(on_disk.clone()).is_none());
-            let media = check(on_disk, &expected, &rules, None).await.unwrap();
-            assert_eq!(media.facts().width, Some(200));
+            let in_memory = check(stored_png(1 << 20), &expected, &rules, None);
+            assert!(in_memory.now_or_never().is_some());
+            let mut on_disk = Box::pin(check(stored_png(0), &expected, &rules, None));
+            assert!(on_disk.as_mut().now_or_never().is_none());
+            release.send(()).unwrap();
+            occupied.await.unwrap().unwrap();
+            assert_eq!(on_disk.await.unwrap().facts().width, Some(200));
         });
     }
 
