@@ -2,7 +2,7 @@ use cog_json::{Node, Value};
 use cog_schema::{Contract, Rules};
 use cog_spec::{Format, Manifest};
 
-/// What a schema of its own, outside any module, finds wrong with a value.
+/// Returns the violations of a value against a standalone schema.
 ///
 /// # Errors
 /// What is wrong with the schema.

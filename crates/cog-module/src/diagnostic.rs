@@ -1,4 +1,4 @@
-//! What is wrong with a module: which rule, where, and what to do about it.
+//! Diagnostics of a module: the rule, the location, and what to do.
 
 use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
 
@@ -7,17 +7,17 @@ use cog_json::{ToJson, Writer};
 
 use crate::{Place, Rule, source::Source};
 
-/// How bad a diagnostic is.
+/// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// The module does not load (E4008), or does not have the level that was asked for.
+    /// The module does not load (E4008), or does not reach the requested level.
     Error,
-    /// The module loads; something is odd or out of date.
+    /// The module loads.
     Warning,
 }
 
 impl Severity {
-    /// The severity in a word.
+    /// Returns its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Severity::Error => "error",
@@ -26,52 +26,52 @@ impl Severity {
     }
 }
 
-/// One finding about a module's documents.
+/// A diagnostic of a module's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Whether the module loads in spite of it.
+    /// Whether the module loads anyway.
     pub severity: Severity,
     /// The check that failed.
     pub rule: Rule,
     /// What was found, and what is allowed.
     pub message: String,
-    /// The file it is about; the directory where a file is missing.
+    /// The file; the directory if a file is missing.
     pub file: PathBuf,
-    /// Where in the file, as far as that is known.
+    /// The location in the file, if known.
     pub place: Option<Box<Place>>,
     /// What to do about it.
     pub suggestion: Option<String>,
 }
 
 impl Diagnostic {
-    /// A finding that keeps the module from loading.
+    /// Creates a diagnostic that keeps the module from loading.
     pub fn error(rule: Rule, file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
         Self { severity: Severity::Error, rule, message, file, place: None, suggestion: None }
     }
 
-    /// A finding that does not.
+    /// Creates a diagnostic that does not keep the module from loading.
     pub fn warning(rule: Rule, file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(rule, file, message) }
     }
 
-    /// The same with what to do about it.
+    /// Adds what to do about it.
     #[must_use]
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into());
         self
     }
 
-    /// The same with a place in its file.
+    /// Adds the location in its file.
     #[must_use]
     pub(crate) fn at(mut self, source: &Source, span: Range<usize>) -> Self {
         self.place = Some(Box::new(source.place(span)));
         self
     }
 
-    /// The finding for a person: message, file, line, the text with the place marked, suggestion.
+    /// Renders it for a person: message, file, line, an excerpt with the location marked, suggestion.
     ///
-    /// With `colour` it holds ANSI escapes.
+    /// With `colour`, the text contains ANSI escapes.
     pub fn render(&self, colour: bool) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
@@ -121,7 +121,7 @@ impl ToJson for Diagnostic {
     }
 }
 
-/// What was found in one file while it is read; the file is named once.
+/// Collects the diagnostics of one file while it is read.
 pub(crate) struct Findings<'a> {
     source: &'a Source,
     list: RefCell<Vec<Diagnostic>>,
@@ -144,7 +144,7 @@ impl<'a> Findings<'a> {
         self.add(Diagnostic::warning(rule, &self.source.path, message), span, help);
     }
 
-    /// What was found, in the order of the text.
+    /// Returns the diagnostics in the order of the text.
     pub(crate) fn into_vec(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
         list.sort_by_key(|found| found.place.as_ref().map(|place| (place.line, place.column)));
@@ -156,7 +156,7 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// The word nearest to `found`, where one is near enough to be meant.
+/// Returns the candidate most similar to `found`, if it is similar enough.
 pub(crate) fn nearest<'a>(found: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = found.to_lowercase();
     let likeness = |word: &str| strsim::jaro_winkler(&found, &word.to_lowercase());

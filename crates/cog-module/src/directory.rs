@@ -10,13 +10,13 @@ use crate::{
     source::Source,
 };
 
-/// Where a module comes from.
+/// The origin of a module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {
     /// A directory on disk.
     Directory(PathBuf),
-    /// A module that ships with the program, by its name.
+    /// A module that ships with the program.
     BuiltIn(&'static BuiltinModule),
     /// A module held in memory.
     Memory(Arc<ModuleFiles>),
@@ -26,12 +26,12 @@ pub enum Origin {
 const EMBEDDED: &str = "embedded";
 
 impl Origin {
-    /// The names of the files at the top, sorted.
+    /// Returns the names of the top-level files, sorted.
     pub(crate) fn file_names(&self) -> Vec<String> {
         self.file_names_in("")
     }
 
-    /// The names of the files in a directory of the module, sorted; empty where there is none.
+    /// Returns the names of the files in a directory of the module, sorted; empty if there is no such directory.
     pub(crate) fn file_names_in(&self, directory: &str) -> Vec<String> {
         match self {
             Origin::Directory(path) => files::file_names(&path.join(directory)),
@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// Whether the module has a directory of this name.
+    /// Returns whether the module has this directory.
     pub(crate) fn has_directory(&self, relative: &str) -> bool {
         match self {
             Origin::Directory(path) => path.join(relative).is_dir(),
@@ -48,7 +48,7 @@ impl Origin {
         }
     }
 
-    /// The path of a file of the module, for messages and for writing.
+    /// Returns the path of a file of the module, for messages and for writing.
     pub fn path_of(&self, relative: &str) -> PathBuf {
         match self {
             Origin::Directory(path) if relative.is_empty() => path.clone(),
@@ -58,7 +58,7 @@ impl Origin {
         }
     }
 
-    /// What to type for this module: its directory, or its name where it is built in.
+    /// Returns what to type for this module: its directory, or the name of a built-in module.
     pub(crate) fn asked_by(&self) -> String {
         match self {
             Origin::Directory(path) => path.display().to_string(),
@@ -67,7 +67,7 @@ impl Origin {
         }
     }
 
-    /// Every file of the module with its path in it, for a copy.
+    /// Returns every file of the module with its relative path, for a copy.
     pub(crate) fn all_files(&self) -> Result<Vec<(String, Vec<u8>)>, FileError> {
         match self {
             Origin::Directory(path) => files::read_directory(path),
@@ -80,7 +80,7 @@ impl Origin {
         }
     }
 
-    /// What stands under the name of a file of the module and is none.
+    /// Returns what is in the place of a missing file, such as a directory.
     pub(crate) fn no_file(&self, relative: &str) -> Option<&'static str> {
         match self {
             Origin::Directory(path) => files::no_file(&path.join(relative)),
@@ -104,7 +104,7 @@ impl Origin {
     }
 }
 
-/// The diagnostic of a file that could not be read.
+/// Returns the diagnostic of a file that could not be read.
 pub(crate) fn unreadable(path: &Path, error: &FileError) -> Diagnostic {
     let rule = match error {
         FileError::TooLarge { .. } => Rule::FileTooLarge,

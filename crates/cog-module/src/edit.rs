@@ -1,23 +1,23 @@
 use std::ops::Range;
 
-/// Changes to a text, by the bytes they replace; everything else stays as it is.
+/// Edits of a text, by the bytes they replace; everything else is unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
     list: Vec<(Range<usize>, String)>,
 }
 
 impl Edits {
-    /// Puts a text in place of a range.
+    /// Replaces a range.
     pub(crate) fn replace(&mut self, span: Range<usize>, text: impl Into<String>) {
         self.list.push((span, text.into()));
     }
 
-    /// Puts a text before an offset.
+    /// Inserts a text before an offset.
     pub(crate) fn insert(&mut self, at: usize, text: impl Into<String>) {
         self.replace(at..at, text);
     }
 
-    /// The text with every change made. Changes at one offset are made in the order they were given.
+    /// Returns the edited text. Edits at the same offset are applied in the order they were added.
     pub(crate) fn apply(mut self, text: &str) -> String {
         self.list.sort_by_key(|(span, _)| span.start);
         let (mut out, mut done) = (String::with_capacity(text.len() + 256), 0);
@@ -31,12 +31,12 @@ impl Edits {
     }
 }
 
-/// The way a text ends its lines.
+/// Returns the line ending of a text.
 pub(crate) fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// The offset after the line on which an offset stands.
+/// Returns the offset after the line that contains an offset.
 pub(crate) fn after_line(text: &str, offset: usize) -> usize {
     let is_line_start = offset > 0 && text.as_bytes().get(offset - 1) == Some(&b'\n');
     if is_line_start {
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_leave_everything_else_alone() {
+    fn edits_change_nothing_else() {
         let mut edits = Edits::default();
         edits.insert(6, "!");
         edits.replace(0..1, "J");
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_after_is_found_at_every_offset() {
+    fn finds_the_next_line_at_every_offset() {
         assert_eq!(after_line("a\nb", 0), 2);
         assert_eq!(after_line("a\nb", 2), 2);
         assert_eq!(after_line("a\nb", 3), 3);

@@ -1,4 +1,4 @@
-//! The one place that touches files: reading with limits here, writing whole or not at all in `write`.
+//! All access to files: limited reads here, atomic writes in `write`.
 
 #![expect(clippy::disallowed_methods, reason = "this module is the place where the crate reads files")]
 
@@ -15,26 +15,26 @@ use thiserror::Error;
 pub(crate) use self::write::{Sibling, make_directory_of, remove};
 pub use self::write::{check_writable, copy_directory, create, write_atomic, write_directory};
 
-/// The largest manifest, prompt or schema: 1 MB.
+/// The maximum size of a manifest, prompt or schema: 1 MB.
 pub const MAX_PART: u64 = 1024 * 1024;
 
-/// The largest input or expected file of a golden test: 8 MB.
+/// The maximum size of an input or expected file of a golden test: 8 MB.
 pub const MAX_CASE: u64 = 8 * 1024 * 1024;
 
-/// The largest directory that is copied as a whole: 64 MB.
+/// The maximum size of a directory that is copied: 64 MB.
 const MAX_DIRECTORY: u64 = 64 * 1024 * 1024;
 
-/// The most entries of a directory that are looked at.
+/// The maximum number of directory entries that are read.
 const MAX_ENTRIES: usize = 10_000;
 
-/// Why a file could not be read or written. The message never holds the file's content.
+/// Why a file could not be read or written. The message never contains the content of the file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FileError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("file not found")]
     Missing,
-    /// The directory it is to be written into is not there.
+    /// The target directory does not exist.
     #[error("directory {} not found", directory.display())]
     NoDirectory {
         /// The directory.
@@ -43,16 +43,16 @@ pub enum FileError {
     /// It is a directory, a pipe or a device.
     #[error("not a regular file")]
     NotAFile,
-    /// It is a link to something outside the directory it must lie in.
+    /// It is a link to a file outside its directory.
     #[error("the link points outside the module's directory")]
     Outside,
-    /// It is over the limit; it was not read.
+    /// It is over the limit and was not read.
     #[error("the file is larger than {limit} bytes")]
     TooLarge {
         /// The limit, in bytes.
         limit: u64,
     },
-    /// It holds nothing, or white space alone.
+    /// It is empty or contains only white space.
     #[error("the file is empty")]
     Empty,
     /// It is UTF-16, as some editors and shells write it.
@@ -61,16 +61,16 @@ pub enum FileError {
     /// It is not UTF-8 text.
     #[error("not UTF-8 text: invalid byte at offset {offset}")]
     NotUtf8 {
-        /// The first byte that is wrong, from 0.
+        /// The first invalid byte, from 0.
         offset: usize,
     },
-    /// It holds a NUL byte, so it is no text.
+    /// It contains a NUL byte, so it is not text.
     #[error("not a text file: NUL byte at offset {offset}")]
     Nul {
         /// The first NUL, from 0.
         offset: usize,
     },
-    /// The system refused.
+    /// The operating system reported an error.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -91,9 +91,9 @@ impl FileError {
     }
 }
 
-/// Reads a text file of at most `limit` bytes; a byte order mark is left out.
+/// Reads a text file of at most `limit` bytes; a byte order mark is removed.
 ///
-/// The size is looked at before anything is read, and the reading itself stops past the limit.
+/// The size is checked first, and reading stops at the limit.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
     let about = fs::metadata(path).map_err(missing)?;
     if !about.is_file() {
@@ -110,8 +110,8 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
     text_of(bytes)
 }
 
-/// The same for a file below a directory, links in between resolved: what somebody else put into the directory
-/// cannot make this program read, and so send, what lies elsewhere.
+/// Reads a text file below a directory. Links must stay inside, so that a module from someone else cannot make this
+/// program read, and send, other files.
 pub(crate) fn read_text_within(directory: &Path, relative: &str, limit: u64) -> Result<String, FileError> {
     let path = directory.join(relative);
     let (directory, target) = (fs::canonicalize(directory).map_err(missing)?, fs::canonicalize(&path));
@@ -121,7 +121,7 @@ pub(crate) fn read_text_within(directory: &Path, relative: &str, limit: u64) -> 
     read_text(&path, limit)
 }
 
-/// The text in some bytes: UTF-8, without NUL, not empty, without its byte order mark.
+/// Returns bytes as text: UTF-8, without NUL, not empty, without a byte order mark.
 pub fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(FileError::Utf16);
@@ -142,7 +142,7 @@ pub(crate) fn text_of_at_most(bytes: &[u8], limit: u64) -> Result<String, FileEr
     if bytes.len() as u64 > limit { Err(FileError::TooLarge { limit }) } else { text_of(bytes.to_vec()) }
 }
 
-/// What stands under the name of a file and is none: a directory, a link that leads nowhere.
+/// Returns what is at the path of a missing file: a directory, or a broken link.
 pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {
         Ok(about) if about.is_dir() => Some("a directory"),
@@ -151,25 +151,25 @@ pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether the entries of a directory can be seen.
+/// Checks that the entries of a directory can be listed.
 pub(crate) fn check_directory(directory: &Path) -> Result<(), FileError> {
     fs::read_dir(directory).map(drop).map_err(missing)
 }
 
-/// The names of the files in a directory, sorted; an empty list where there is no such directory.
+/// Returns the names of the files in a directory, sorted; empty if there is no such directory.
 pub fn file_names(directory: &Path) -> Vec<String> {
     entry_names(directory, fs::FileType::is_dir, false)
 }
 
-/// The names of the directories in a directory, sorted; an empty list where there is no such directory.
+/// Returns the names of the directories in a directory, sorted; empty if there is no such directory.
 pub fn directory_names(directory: &Path) -> Vec<String> {
     entry_names(directory, fs::FileType::is_dir, true)
 }
 
-/// Every file below a directory with its path in it; links and devices are left out.
+/// Returns every file below a directory with its relative path; links and devices are skipped.
 ///
 /// # Errors
-/// When one cannot be read, or all together are over 64 MB.
+/// If one cannot be read, or all together are over 64 MB.
 pub fn read_directory(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, FileError> {
     let (mut files, mut left) = (Vec::new(), MAX_DIRECTORY);
     let mut open = vec![directory.to_owned()];

@@ -1,4 +1,4 @@
-//! Where modules are found (docs/spec/modules.md, *Where modules are found*).
+//! Finds modules (docs/spec/modules.md, *Where modules are found*).
 
 use std::path::{Path, PathBuf};
 
@@ -23,33 +23,33 @@ pub enum FindError {
     /// No module has this name.
     #[error("module `{name}` not found")]
     NotFound {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// The name that was probably meant.
+        /// The most similar name.
         nearest: Option<String>,
-        /// Where it was looked for.
+        /// The directories that were searched.
         looked_in: Vec<PathBuf>,
     },
-    /// A path that leads to no directory.
+    /// The path is not a directory.
     #[error("`{path}` is not a {}", if *.is_file { "manifest" } else { "directory" })]
     NoDirectory {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// Something else is there.
+        /// Whether it is a file.
         is_file: bool,
-        /// It leads upwards, which no name may.
+        /// Whether it contains `..`, which names must not.
         leads_up: bool,
     },
-    /// A name that leads out of the directories in which modules are looked for.
+    /// The name points outside the module directories.
     #[error("`{name}` is not a valid module name: it points outside the module directories")]
     Outside {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
 }
 
 impl FindError {
-    /// The code of the envelope: E4006 or E4007.
+    /// Returns the code of the envelope: E4006 or E4007.
     pub const fn code(&self) -> Code {
         match self {
             FindError::NotFound { .. } | FindError::NoDirectory { leads_up: false, .. } => {
@@ -61,7 +61,7 @@ impl FindError {
         }
     }
 
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn suggestion(&self) -> String {
         match self {
             FindError::NotFound { nearest: Some(name), .. } => format!("did you mean `{name}`?"),
@@ -74,21 +74,20 @@ impl FindError {
     }
 }
 
-/// A module that was found, and what its manifest says.
+/// A module that was found, and its manifest.
 #[derive(Debug, Clone)]
 pub struct ListedModule {
-    /// The name by which it is found: that of its directory.
+    /// Its name: the name of its directory.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
-    /// What its manifest says, or why that cannot be read.
+    /// Its manifest, or why it cannot be read.
     pub manifest: Result<Manifest, LoadError>,
 }
 
 impl Finder {
-    /// A finder over the usual places, the first in front: `./cognitive/modules`,
-    /// `./.cognitive/modules`, the directories of `$COGNITIVE_MODULES_PATH`, `~/.cognitive/modules`; last
-    /// the modules that ship.
+    /// Creates a finder for the usual directories, in this order: `./cognitive/modules`, `./.cognitive/modules`, the
+    /// directories of `$COGNITIVE_MODULES_PATH`, `~/.cognitive/modules`, and the modules that ship.
     pub fn new(working_directory: impl Into<PathBuf>, extra: Vec<PathBuf>, home: Option<&Path>) -> Self {
         let working_directory = working_directory.into();
         let near =
@@ -98,19 +97,18 @@ impl Finder {
         Self { working_directory, roots }
     }
 
-    /// The directories that are looked through, in order.
+    /// Returns the directories that are searched, in order.
     pub fn roots(&self) -> &[PathBuf] {
         &self.roots
     }
 
-    /// Finds a module for an operator: by path, or by name.
+    /// Finds a module for an operator, by path or by name.
     ///
-    /// A path is what holds a separator, or a directory of the working directory that holds a manifest. It
-    /// may be the manifest itself. A directory without one is taken where no module has its name: loading
-    /// it tells what is missing.
+    /// A path contains a separator, is a subdirectory with a manifest, or is the manifest itself. A directory without
+    /// a manifest is returned if no module has its name: loading it reports what is missing.
     ///
     /// # Errors
-    /// E4006 where there is none; E4007 where a path that leads upwards leads to nothing.
+    /// E4006 if there is none; E4007 if a path with `..` leads to nothing.
     pub fn find(&self, name_or_path: &str) -> Result<Origin, FindError> {
         if let Some(directory) = self.directory_at(name_or_path) {
             return Ok(Origin::Directory(directory));
@@ -129,10 +127,10 @@ impl Finder {
         }
     }
 
-    /// Finds a module by name alone, for a caller that is not the operator.
+    /// Finds a module by name only, for callers other than the operator.
     ///
     /// # Errors
-    /// E4006 where there is none; E4007 where the name is a path.
+    /// E4006 if there is none; E4007 if the name is a path.
     pub fn find_name(&self, name: &str) -> Result<Origin, FindError> {
         let leads_out = name.split(['/', '\\']).any(|step| step == "..") || name.contains('\0');
         if leads_out {
@@ -144,14 +142,14 @@ impl Finder {
         found.or_else(|| BuiltinModule::find(name).map(Origin::BuiltIn)).ok_or_else(|| self.not_found(name))
     }
 
-    /// Every module that is found by name, sorted; of two with one name the one that would be used.
+    /// Returns every module that is found by name, sorted. The first of two modules with the same name is used.
     pub fn list(&self) -> Vec<ListedModule> {
         let mut listed: Vec<ListedModule> = self.origins().into_iter().map(ListedModule::read).collect();
         listed.sort_by(|a, b| a.name.cmp(&b.name));
         listed
     }
 
-    /// The same without reading the manifests: names and where they come from, in no order.
+    /// Returns the names and origins of all modules without reading manifests, unsorted.
     pub fn origins(&self) -> Vec<(String, Origin)> {
         let mut found: Vec<(String, Origin)> = Vec::new();
         let on_disk = self
@@ -170,7 +168,7 @@ impl Finder {
         found
     }
 
-    /// The directory a path leads to; a manifest's path leads to its directory.
+    /// Returns the directory of a path; for a manifest, its directory.
     fn directory_at(&self, path: &str) -> Option<PathBuf> {
         if path.is_empty() || path.contains('\0') {
             return None;
@@ -202,7 +200,7 @@ fn is_path(text: &str) -> bool {
     text.contains(['/', '\\']) || matches!(text, "." | "..")
 }
 
-/// What was asked for, fit to be told.
+/// Returns a requested name, escaped and shortened for a message.
 fn shown(asked: &str) -> String {
     asked.chars().take(200).collect::<String>().escape_debug().to_string()
 }

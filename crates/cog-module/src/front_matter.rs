@@ -1,19 +1,19 @@
-//! `MODULE.md`: YAML between two lines of three hyphens, then the prompt (module format v1).
+//! The front matter of `MODULE.md`: YAML between two `---` lines, then the prompt (module format v1).
 
 use std::ops::Range;
 
 use crate::{Diagnostic, Rule, source::Source};
 
-/// Where the two halves of a file stand, in bytes.
+/// The byte ranges of both parts of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FrontMatter {
-    /// The YAML, without the lines of hyphens.
+    /// The YAML, without the `---` lines.
     pub(crate) yaml: Range<usize>,
-    /// Everything after the second line of hyphens.
+    /// Everything after the second `---` line.
     pub(crate) body: Range<usize>,
 }
 
-/// Finds the two halves.
+/// Finds both parts.
 pub(crate) fn split(source: &Source) -> Result<FrontMatter, Diagnostic> {
     let mut lines = Lines { text: &source.text, at: 0 };
     let first = lines.find(|(_, line)| !line.trim().is_empty());
@@ -34,7 +34,7 @@ pub(crate) fn split(source: &Source) -> Result<FrontMatter, Diagnostic> {
     }
 }
 
-/// The same text with everything but the YAML blanked, so that offsets, lines and columns hold.
+/// Returns the text with everything except the YAML blanked, so that offsets, lines and columns stay the same.
 pub(crate) fn yaml_alone(source: &Source, front: &FrontMatter) -> Source {
     let head = source.text.get(..front.yaml.start).unwrap_or_default();
     let blank: String = head.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
@@ -42,7 +42,7 @@ pub(crate) fn yaml_alone(source: &Source, front: &FrontMatter) -> Source {
     Source::new(&source.path, blank + yaml)
 }
 
-/// The lines of a text with the bytes they take, end of line included.
+/// An iterator over lines and their byte ranges, with line endings.
 struct Lines<'a> {
     text: &'a str,
     at: usize,
@@ -70,20 +70,20 @@ mod tests {
     }
 
     #[test]
-    fn the_prompt_is_everything_after_the_second_line_of_hyphens() {
+    fn prompt_is_everything_after_the_second_hyphens() {
         let (yaml, body) = halves("---\r\nname: a\r\n---\r\n# Title\n---\nmore\n").unwrap();
         assert_eq!((yaml.as_str(), body.as_str()), ("name: a\r\n", "# Title\n---\nmore\n"));
     }
 
     #[test]
-    fn a_file_without_front_matter_says_what_is_missing() {
+    fn missing_front_matter_is_reported() {
         assert_eq!(halves("# Title\n").unwrap_err().rule, Rule::FrontMatter);
         let unclosed = halves("---\nname: a\n# Title\n").unwrap_err();
         assert!(unclosed.message.contains("not closed"), "{unclosed}");
     }
 
     #[test]
-    fn offsets_hold_in_the_yaml_alone() {
+    fn offsets_are_preserved_in_the_yaml() {
         let source = Source::new("MODULE.md", "---\nname: a\n---\nbody\n");
         let alone = yaml_alone(&source, &split(&source).unwrap());
         assert_eq!(alone.text, "   \nname: a\n");

@@ -1,4 +1,4 @@
-//! Golden tests: an input beside what is expected of its answer (docs/spec/golden-tests.md).
+//! Golden tests: an input and the expected answer (docs/spec/golden-tests.md).
 
 mod compare;
 mod contract;
@@ -18,28 +18,28 @@ pub use self::{
 /// One golden test.
 #[derive(Debug, Clone)]
 pub struct GoldenCase {
-    /// Its name: that of its input file without `.input.json`.
+    /// Its name: the name of its input file without `.input.json`.
     pub name: String,
     /// The input.
     pub input: Value,
-    /// What is expected of the answer.
+    /// The expected answer.
     pub expected: Expected,
-    /// The file the input was read from.
+    /// The input file.
     pub input_file: PathBuf,
-    /// The file that says what is expected.
+    /// The expected file.
     pub expected_file: PathBuf,
-    /// The recording, where there is one: `tests/NAME.cassette/`.
+    /// The recording, if there is one: `tests/NAME.cassette/`.
     pub cassette: Option<PathBuf>,
 }
 
-/// A difference between what is expected and what was answered.
+/// A difference between the expected and the actual answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    /// Where, from the envelope: `data.issues[0].risk` (ruling R44).
+    /// Its path in the envelope: `data.issues[0].risk` (ruling R44).
     pub path: String,
-    /// What was asked for there: `equals`, `required`, `min`, `schema`, or a rule of the contract.
+    /// The expectation: `equals`, `required`, `min`, `schema`, or a rule of the contract.
     pub rule: String,
-    /// What was expected, and what was found.
+    /// What was expected and what was found.
     pub message: String,
 }
 
@@ -59,12 +59,12 @@ impl ToJson for Mismatch {
     }
 }
 
-/// What a case says about an envelope: nothing where it is as expected.
+/// Compares an envelope with the expected answer. Returns the differences.
 pub fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> {
     compare::compare(expected, envelope)
 }
 
-/// The case whose input is this one: equal as JSON, whatever the order of keys or the form of numbers.
+/// Returns the case with this input, compared as JSON: order of keys and form of numbers do not matter.
 pub fn find_case<'a>(cases: &'a [GoldenCase], input: Node<'_>) -> Option<&'a GoldenCase> {
     let input = input.to_value();
     cases.iter().find(|case| case.input == input)

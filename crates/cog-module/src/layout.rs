@@ -1,10 +1,10 @@
-//! Which kind of directory a module lies in, and which of its files are read (ruling R5, docs/spec/modules.md).
+//! The file layout of a module (ruling R5, docs/spec/modules.md).
 
 use cog_spec::Format;
 
 use crate::{Diagnostic, Origin, Rule, directory::unreadable, files};
 
-/// The three kinds of directory; the keys of the manifest tell the formats of the last one apart.
+/// The three layouts; the manifest distinguishes the formats of the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// `module.md`, two schema files, `constraints.yaml`, `prompt.txt`.
@@ -16,10 +16,10 @@ pub(crate) enum Family {
 }
 
 impl Family {
-    /// Every kind, the one that is looked for first in front (ruling R5).
+    /// Every layout, in the order of precedence (ruling R5).
     const ALL: [Family; 3] = [Family::V2, Family::V1, Family::V0];
 
-    /// The name of the manifest.
+    /// Returns the name of the manifest.
     pub(crate) const fn manifest(self) -> &'static str {
         match self {
             Family::V0 => "module.md",
@@ -28,7 +28,7 @@ impl Family {
         }
     }
 
-    /// The file that holds the prompt.
+    /// Returns the file with the prompt.
     pub(crate) const fn prompt(self) -> &'static str {
         match self {
             Family::V0 => "prompt.txt",
@@ -38,7 +38,7 @@ impl Family {
     }
 }
 
-/// The kind of directory, and what is odd about it.
+/// Returns the layout of a module, and a warning about other manifests.
 pub(crate) fn recognise(origin: &Origin) -> Result<(Family, Option<Diagnostic>), Diagnostic> {
     let names = origin.file_names();
     let mut found =
@@ -48,7 +48,7 @@ pub(crate) fn recognise(origin: &Origin) -> Result<(Family, Option<Diagnostic>),
     Ok((family, (!others.is_empty()).then(|| several(origin, family, &others))))
 }
 
-/// The kind of directory that modules of a format lie in.
+/// Returns the layout of a format.
 pub(crate) const fn family_of(format: Format) -> Family {
     match format {
         Format::V0 => Family::V0,
@@ -57,7 +57,7 @@ pub(crate) const fn family_of(format: Format) -> Family {
     }
 }
 
-/// Whether a directory holds a manifest of any kind.
+/// Returns whether there is a manifest among these files.
 pub(crate) fn is_module(names: &[String]) -> bool {
     Family::ALL.iter().any(|family| names.iter().any(|name| name == family.manifest()))
 }

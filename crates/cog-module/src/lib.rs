@@ -1,15 +1,14 @@
 //! Modules: find, load, diagnose, scaffold, migrate, test.
 //!
-//! A module is a directory: a manifest, a prompt and a contract. There are five formats of such directories
-//! (v0, v1, v2.1, v2.2, v2.5); [`load`] reads each into the same [`Module`], with every default
-//! resolved, the contract compiled and the prompt cut at its placeholders. What is wrong is a
-//! [`Diagnostic`] with rule, file, line, column and suggestion; all of it is found, not the first
-//! alone.
+//! A module is a directory with a manifest, a prompt and a contract. It has one of five formats (v0, v1,
+//! v2.1, v2.2, v2.5); [`load`] reads each into the same [`Module`], with every default resolved, the
+//! contract compiled and the prompt parsed. Each error is a [`Diagnostic`] with rule, file, line, column
+//! and suggestion, and all of them are reported.
 //!
-//! * [`Finder`] finds a module by name or path, [`BuiltinModule`] are the modules built into the program;
+//! * [`Finder`] finds a module by name or path; [`BuiltinModule`]s ship with the program;
 //! * [`Module::from_parts`] and [`ModuleFiles`] load a module embedded in your own program;
-//! * [`validate`] makes every check of the documents, [`golden`] finds and compares golden tests;
-//! * [`scaffold`] makes a module, [`migrate`] takes an old one to v2.2 or v2.5.
+//! * [`validate`] checks all files; [`golden`] finds and compares golden tests;
+//! * [`scaffold`] creates a module; [`migrate`] upgrades an old one to v2.2 or v2.5.
 //!
 //! ```
 //! use cog_module::{Finder, golden, load};

@@ -1,4 +1,4 @@
-//! From a directory to a [`Module`]: every document is read and checked, and every finding is kept.
+//! Loads a [`Module`] and collects all diagnostics.
 
 use std::{ops::Range, sync::Arc};
 
@@ -18,10 +18,10 @@ use crate::{
     yaml::{self, Node},
 };
 
-/// Loads a module. Nothing beside manifest, prompt and schema is read.
+/// Loads a module. Reads manifest, prompt and schema only.
 ///
 /// # Errors
-/// When anything keeps the module from running: every finding, not the first alone (E4008).
+/// All diagnostics, if the module cannot run (E4008).
 pub fn load(origin: &Origin) -> Result<Module, LoadError> {
     let mut found = Vec::new();
     let module = read(origin, &mut found);
@@ -33,10 +33,10 @@ pub fn load(origin: &Origin) -> Result<Module, LoadError> {
     }
 }
 
-/// The manifest alone, for lists: neither prompt nor contract is looked at.
+/// Loads only the manifest, for lists.
 ///
 /// # Errors
-/// As [`load`], for what the manifest shows.
+/// As [`load`], for the manifest.
 pub fn load_manifest(origin: &Origin) -> Result<Manifest, LoadError> {
     let mut found = Vec::new();
     let manifest = read_manifest(origin, &mut found);
@@ -46,7 +46,7 @@ pub fn load_manifest(origin: &Origin) -> Result<Manifest, LoadError> {
     }
 }
 
-/// Where the name stands in the manifest, in bytes; none in a manifest that does not load.
+/// Returns the byte range of the name in the manifest; none if the manifest does not load.
 pub(crate) fn locate_name(origin: &Origin) -> Option<Range<usize>> {
     let (family, _) = layout::recognise(origin).ok()?;
     let text = ManifestText::read(origin, family).ok()?;
@@ -99,7 +99,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Module> {
     })
 }
 
-/// The manifest as text and as a tree, and where the prompt begins if it is in the same file.
+/// The manifest as text and tree, and the prompt if it is in the same file.
 struct ManifestText {
     source: Source,
     root: Node,
@@ -176,7 +176,7 @@ fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>
     }
 }
 
-/// What does not keep a module from running: an old format, another directory's name.
+/// Returns warnings: an old format, a directory with another name.
 fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic> {
     let file = origin.path_of(family.manifest());
     let mut odd = Vec::new();
@@ -197,7 +197,7 @@ fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnos
     odd
 }
 
-/// How long a format will be read (SPEC 0.0.4).
+/// Returns how long a format is supported (SPEC 0.0.4).
 const fn deprecation(format: Format) -> Option<&'static str> {
     match format {
         Format::V0 | Format::V1 => Some("deprecated since 2025-12-01"),
@@ -206,7 +206,7 @@ const fn deprecation(format: Format) -> Option<&'static str> {
     }
 }
 
-/// Without data an answer cannot be checked; without input anything goes in.
+/// Reports missing sections: `data` is required to check answers, `input` is recommended.
 fn lacking_parts(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
     let message = |part: &str| format!("the schema has no `{part}` section");
     let lacks = |part: &str| schema.error_at(Rule::SchemaPart, message(part), "");
@@ -218,7 +218,7 @@ fn lacking_parts(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
     input.into_iter().chain(data).collect()
 }
 
-/// A place for media in the prompt of a module that takes none.
+/// Warns about a media placeholder in the prompt of a module without media.
 fn misplaced(origin: &Origin, family: Family, manifest: &Manifest, prompt: &Prompt) -> Option<Diagnostic> {
     let takes_media = manifest.modalities.input.iter().any(|modality| *modality != Modality::Text);
     if takes_media || !prompt.parts().contains(&PromptPart::MediaInputs) {
@@ -229,7 +229,7 @@ fn misplaced(origin: &Origin, family: Family, manifest: &Manifest, prompt: &Prom
     Some(Diagnostic::warning(Rule::PromptPlaceholder, origin.path_of(family.prompt()), message).suggest(help))
 }
 
-/// The value of a step, or its finding kept.
+/// Returns the value of a step, or collects its diagnostic.
 fn keep<T>(result: Result<T, Diagnostic>, found: &mut Vec<Diagnostic>) -> Option<T> {
     result.map_err(|finding| found.push(finding)).ok()
 }

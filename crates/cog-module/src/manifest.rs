@@ -1,4 +1,4 @@
-//! From YAML to a [`Manifest`] with every default resolved (SPEC 2.2, 5.2; docs/spec/modules.md).
+//! Reads a [`Manifest`] from YAML and resolves every default (SPEC 2.2, 5.2; docs/spec/modules.md).
 
 mod fields;
 mod sections;
@@ -8,21 +8,21 @@ use cog_spec::{Format, Manifest, Tier};
 use self::fields::Fields;
 use crate::{Rule, diagnostic::Findings, layout::Family, yaml::Node};
 
-/// What the directory tells beside the manifest itself.
+/// What the other files of the module contribute to its manifest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoadContext<'a> {
-    /// Which kind of directory it is.
+    /// The layout of the module.
     pub(crate) family: Family,
-    /// The schema, where it could be read.
+    /// The schema, if it could be read.
     pub(crate) schema: Option<&'a serde_json::Value>,
     /// v0: the root of `constraints.yaml`.
     pub(crate) constraints: Option<&'a Node>,
 }
 
-/// Reads a manifest; whatever is wrong goes to `findings`, all of it.
+/// Reads a manifest and reports every error to `findings`.
 ///
-/// The manifest is whole even then, with defaults in place of what could not be read, so that the
-/// other documents can be checked against it.
+/// The manifest is complete even then, with defaults for invalid values, so that the other files can be checked
+/// against it.
 pub(crate) fn read(root: &Node, around: LoadContext<'_>, findings: &Findings<'_>) -> Manifest {
     let fields = Fields::of_root(root, findings);
     let format = format_of(root, around);
@@ -43,7 +43,7 @@ pub(crate) fn read(root: &Node, around: LoadContext<'_>, findings: &Findings<'_>
     manifest
 }
 
-/// The format, by what the directory holds and by keys alone (ruling R5).
+/// Returns the format, decided by files and keys only (ruling R5).
 pub(crate) fn format_of(root: &Node, around: LoadContext<'_>) -> Format {
     let has = |key: &str| root.get(key).is_some();
     let has_meta_schema = || around.schema.is_some_and(|schema| schema.get("meta").is_some());
@@ -56,7 +56,8 @@ pub(crate) fn format_of(root: &Node, around: LoadContext<'_>) -> Format {
     }
 }
 
-/// Whether use lower case letters, digits and hyphens, a letter first, at most 128 of them.
+/// Returns whether a name is lower case letters, digits and hyphens, starts with a letter, and has at most 128
+/// characters.
 pub fn is_module_name(name: &str) -> bool {
     name.len() <= 128
         && name.starts_with(|first: char| first.is_ascii_lowercase())

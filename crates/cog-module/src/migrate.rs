@@ -1,7 +1,7 @@
-//! From an old format to v2.2 and v2.5 (docs/spec/modules.md, *Migration*).
+//! Migrates modules from old formats to v2.2 and v2.5 (docs/spec/modules.md, *Migration*).
 //!
-//! [`plan`] reads and writes nothing; what it plans can be shown as a diff and then applied. Existing
-//! files keep their comments and the order of their keys: text is put in, never written anew.
+//! [`plan`] writes nothing; the plan can be shown as a diff and then applied. Existing files keep their comments and
+//! the order of their keys, because text is inserted and not regenerated.
 
 mod apply;
 mod draft;
@@ -19,30 +19,30 @@ use thiserror::Error;
 use self::draft::Draft;
 use crate::{LoadError, Module, Origin, files::FileError, load};
 
-/// Where a migration leads.
+/// The target format of a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Target {
-    /// Envelope and tier.
+    /// v2.2: envelope and tier.
     V22,
-    /// The same, and a response mode.
+    /// v2.5: a response mode as well.
     #[default]
     V25,
 }
 
-/// What a migration changes. Nothing has been written yet.
+/// The changes of a migration, not yet written.
 #[derive(Debug, Clone)]
 pub struct Migration {
     /// The module's name.
     pub name: String,
     /// Its directory.
     pub directory: PathBuf,
-    /// Its format now.
+    /// Its current format.
     pub from: Format,
     /// Its format afterwards.
     pub to: Format,
-    /// Every file that changes; none where there is nothing to do.
+    /// Every changed file; empty if there is nothing to do.
     pub changes: Vec<FileChange>,
-    /// What a person should look at afterwards.
+    /// Notes for review.
     pub notes: Vec<String>,
 }
 
@@ -51,29 +51,29 @@ pub struct Migration {
 pub struct FileChange {
     /// The path in the module's directory.
     pub path: String,
-    /// The text now; none where there is no such file.
+    /// The current text; none for a new file.
     pub before: Option<String>,
-    /// The text afterwards; none where the file is removed.
+    /// The new text; none for a removed file.
     pub after: Option<String>,
 }
 
-/// Why a module was not migrated. It is then as it was.
+/// Why a module was not migrated. It is then unchanged.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum MigrateError {
-    /// It does not load as it is.
+    /// It does not load.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// It is built in, so that there is no directory to change.
+    /// It is built in, so there is no directory to change.
     #[error("`{name}` is built in and cannot be migrated")]
     BuiltIn {
         /// Its name.
         name: String,
     },
-    /// The manifest is written in a way that text cannot be put into.
+    /// The manifest has a form that text cannot be inserted into.
     #[error("module.yaml uses flow style (`{{ }}`), which cannot be edited")]
     FlowStyle,
-    /// What would be written would not load: an error of this program.
+    /// The result would not load: an error in this program.
     #[error("the migrated module is invalid: {0}")]
     Result(LoadError),
     /// A file could not be read or written.
@@ -87,7 +87,7 @@ pub enum MigrateError {
 }
 
 impl MigrateError {
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Load(_) | Self::Result(_) => None,
@@ -98,12 +98,12 @@ impl MigrateError {
     }
 }
 
-/// Plans the migration of a module; reads alone.
+/// Plans the migration of a module without writing.
 ///
-/// A module that has the target's format already needs no change: migrating twice is migrating once.
+/// A module that already has the target format needs no change.
 ///
 /// # Errors
-/// When the module does not load, is built in, or cannot be changed by putting text in.
+/// If the module does not load, is built in, or cannot be edited.
 pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> {
     let module = load(origin)?;
     let Origin::Directory(directory) = origin else {
@@ -145,18 +145,18 @@ fn to_v22(module: &Module, draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     v0::move_examples(draft)
 }
 
-/// The name that the schema of an old module gives its data.
+/// Returns the name of the data section in the schema of an old module.
 fn output_key(manifest: &Manifest) -> &'static str {
     if manifest.format == Format::V0 { "data" } else { "output" }
 }
 
 impl Migration {
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// What changes, as a unified diff whose paths begin with the module's directory.
+    /// Returns the changes as a unified diff with paths from the module's directory.
     pub fn diff(&self) -> String {
         let directory = self.directory.to_string_lossy().replace('\\', "/");
         let directory = directory.trim_start_matches("./").trim_matches('/');

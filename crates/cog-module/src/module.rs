@@ -5,34 +5,34 @@ use cog_spec::{Code, Manifest};
 
 use crate::{Diagnostic, Origin, Prompt};
 
-/// A module, loaded: manifest with defaults resolved, contract compiled, prompt parsed.
+/// A loaded module: manifest with defaults resolved, contract compiled, prompt parsed.
 ///
-/// All five formats load into this one type (docs/spec/modules.md).
+/// All five formats load into this type (docs/spec/modules.md).
 #[derive(Debug, Clone)]
 pub struct Module {
-    /// What the module says of itself.
+    /// The manifest.
     pub manifest: Arc<Manifest>,
-    /// What goes in and comes out.
+    /// The compiled contract.
     pub contract: Arc<Contract>,
-    /// What the model is told.
+    /// The prompt.
     pub prompt: Prompt,
-    /// The whole `schema.json`; of v0 both files under `input` and `output`.
+    /// The complete `schema.json`; for v0, both files under `input` and `output`.
     pub schema: serde_json::Value,
-    /// Where it was loaded from.
+    /// Its origin.
     pub origin: Origin,
-    /// What is odd about it; nothing here keeps it from running.
+    /// Warnings; none of them keeps it from running.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// Why a module does not load (E4008): every finding, warnings included.
+/// Why a module does not load (E4008): all diagnostics, including warnings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadError {
-    /// The findings, in the order of the files.
+    /// The diagnostics, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl LoadError {
-    /// The code of the envelope.
+    /// Returns the code of the envelope.
     pub const fn code(&self) -> Code {
         Code::ModuleInvalid
     }

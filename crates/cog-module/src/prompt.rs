@@ -1,35 +1,34 @@
-//! The prompt, parsed once (docs/spec/modules.md, *Placeholders*).
+//! Parses the prompt once (docs/spec/modules.md, *Placeholders*).
 
 mod parse;
 
-/// A prompt: its source, and the source cut at its placeholders.
+/// A prompt: its source text, and its parts.
 ///
-/// The parts, written one after another with [`PromptPart::raw`], are the source again: text stays
-/// as it was written.
+/// The parts, concatenated with [`PromptPart::raw`], equal the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prompt {
     text: String,
     parts: Vec<PromptPart>,
 }
 
-/// A piece of a prompt.
+/// A part of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PromptPart {
-    /// Text, taken as it is.
+    /// Literal text.
     Text(String),
-    /// `$ARGUMENTS`: the text given with `--args`, else the input's `$ARGUMENTS` or `query`.
+    /// `$ARGUMENTS`: the text of `--args`, otherwise the input's `$ARGUMENTS` or `query`.
     Arguments,
     /// `$ARGUMENTS[n]` or `$n`: a word of that text, counted from 0.
     Word {
-        /// Which word, from 0.
+        /// The index of the word, from 0.
         index: usize,
-        /// Written as `$n`.
+        /// Whether it is written as `$n`.
         short: bool,
     },
     /// `$INPUT`: the input as JSON.
     Input,
-    /// `$MEDIA_INPUTS`: where the media stand.
+    /// `$MEDIA_INPUTS`: the position of the media.
     MediaInputs,
     /// `@call:NAME(ARGUMENTS)[OPTIONS]`: the result of another module (docs/spec/composition.md).
     Call(Call),
@@ -39,43 +38,43 @@ pub enum PromptPart {
         module: String,
         /// The path in its envelope, without the leading dot.
         path: String,
-        /// As it was written.
+        /// The source text.
         raw: String,
     },
 }
 
-/// A module called from a prompt, as it was written.
+/// A call of another module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     /// The module.
     pub name: String,
-    /// What stands between the parentheses; none without parentheses.
+    /// The text between the parentheses; none without parentheses.
     pub arguments: Option<String>,
-    /// What stands between the brackets, item by item.
+    /// The items between the brackets.
     pub options: Vec<String>,
-    /// As it was written.
+    /// The source text.
     pub raw: String,
 }
 
 impl Prompt {
-    /// Parses a prompt. Nothing is an error: what is no placeholder is text.
+    /// Parses a prompt. There are no errors: everything except placeholders is text.
     pub fn parse(text: impl Into<String>) -> Self {
         let text = text.into();
         let parts = parse::parts(&text);
         Self { text, parts }
     }
 
-    /// The source.
+    /// Returns the source.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The parts, in order; no two texts follow each other.
+    /// Returns the parts, in order; texts are never adjacent.
     pub fn parts(&self) -> &[PromptPart] {
         &self.parts
     }
 
-    /// Whether some placeholder takes up the input: then it is not sent a second time.
+    /// Returns whether a placeholder includes the input, which is then not sent separately.
     pub fn places_input(&self) -> bool {
         let takes_it = |part: &PromptPart| {
             matches!(part, PromptPart::Arguments | PromptPart::Word { .. } | PromptPart::Input)
@@ -83,14 +82,14 @@ impl Prompt {
         self.parts.iter().any(takes_it)
     }
 
-    /// Whether the media have their place in the prompt.
+    /// Returns whether the prompt has a placeholder for media.
     pub fn places_media(&self) -> bool {
         self.parts.contains(&PromptPart::MediaInputs)
     }
 }
 
 impl PromptPart {
-    /// The part as it was written.
+    /// Returns the source text of the part.
     pub fn raw(&self) -> String {
         match self {
             PromptPart::Text(text) => text.clone(),

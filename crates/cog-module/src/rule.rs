@@ -1,11 +1,11 @@
-//! Every check of a module's documents, each with a name of its own.
+//! The checks of a module's files.
 
 use std::fmt;
 
-/// Declares the rules: variant, name, what it asks for.
+/// Declares the rules: variant, name, requirement.
 macro_rules! rules {
     ($($variant:ident $name:literal $asks:literal;)+) => {
-        /// A check of a module's documents. Its name is stable: tools may filter by it.
+        /// A check of a module's files. Its name is stable: tools may filter by it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Rule { $(#[doc = $asks] $variant),+ }
@@ -14,12 +14,12 @@ macro_rules! rules {
             /// Every rule, in the order in which a module is read.
             pub const ALL: &'static [Rule] = &[$(Rule::$variant),+];
 
-            /// Its name, `key-unknown`.
+            /// Returns its name, such as `key-unknown`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Rule::$variant => $name),+ }
             }
 
-            /// What it asks for, in a sentence.
+            /// Returns its requirement in a sentence.
             pub const fn asks(self) -> &'static str {
                 match self { $(Rule::$variant => $asks),+ }
             }

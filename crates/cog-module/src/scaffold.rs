@@ -1,4 +1,4 @@
-//! New modules: from a template, or a copy of another one (`cog new`).
+//! Creates modules: from a template, or as a copy (`cog new`).
 
 use std::path::{Path, PathBuf};
 
@@ -13,22 +13,22 @@ use crate::{
     load::locate_name,
 };
 
-/// Why no module was made. Nothing is left behind.
+/// Why no module was created. Nothing is left behind.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ScaffoldError {
-    /// The name is no module name.
+    /// The name is not a valid module name.
     #[error(
         "`{name}` is not a valid module name: use lower case letters, digits and hyphens, starting with a letter"
     )]
     Name {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// Something is there already.
+    /// The directory already exists.
     #[error("{} already exists", .path.display())]
     Exists {
-        /// The directory that would have been made.
+        /// The directory.
         path: PathBuf,
     },
     /// The module to copy does not load.
@@ -45,7 +45,7 @@ pub enum ScaffoldError {
 }
 
 impl ScaffoldError {
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Name { name } => {
@@ -59,7 +59,7 @@ impl ScaffoldError {
     }
 }
 
-/// The module name that is most like a text; empty where there is none.
+/// Returns the module name most similar to a text; empty if there is none.
 fn like_a_name(text: &str) -> String {
     let lower =
         text.chars().take(80).map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
@@ -68,22 +68,22 @@ fn like_a_name(text: &str) -> String {
     words.join("-")
 }
 
-/// MediaSink a v2.5 module from the template, in a directory `name` under `parent`. Returns the directory.
+/// Creates a v2.5 module from the template, in a directory `name` under `parent`. Returns the directory.
 ///
-/// The module validates at every level, and its golden test runs offline.
+/// The module is valid at every level, and its golden test runs offline.
 ///
 /// # Errors
-/// When the name is no name, something is there already, or a file cannot be written.
+/// If the name is invalid, the directory exists, or a file cannot be written.
 pub fn new(parent: &Path, name: &str, tier: Tier) -> Result<PathBuf, ScaffoldError> {
     let fill = |template: &str| template.replace("NAME", name).replace("TIER", tier.as_str());
     let files = TEMPLATE.iter().map(|(path, text)| ((*path).to_owned(), fill(text).into_bytes())).collect();
     create(parent, name, files)
 }
 
-/// Copies a module, on disk or built in, into a directory `name` under `parent`, under its new name.
+/// Copies a module, on disk or built in, to a directory `name` under `parent`, under its new name.
 ///
 /// # Errors
-/// As [`new`], and when the module to copy does not load.
+/// As [`new`], and if the module to copy does not load.
 pub fn copy(parent: &Path, name: &str, from: &Origin) -> Result<PathBuf, ScaffoldError> {
     let module = crate::load(from)?;
     let manifest = layout::family_of(module.manifest.format).manifest();
@@ -104,7 +104,7 @@ const TEMPLATE: &[(&str, &str)] = &[
     ("tests/case1.expected.json", include_str!("scaffold/case1.expected.json")),
 ];
 
-/// The text of a manifest with another name in it, everything else untouched.
+/// Returns the text of a manifest with another name.
 fn rename(from: &Origin, manifest: &str, name: &str) -> Option<Vec<u8>> {
     let source = from.read(manifest, files::MAX_PART).ok()?;
     let mut edits = Edits::default();
@@ -112,7 +112,7 @@ fn rename(from: &Origin, manifest: &str, name: &str) -> Option<Vec<u8>> {
     Some(edits.apply(&source.text).into_bytes())
 }
 
-/// Writes everything into a directory beside, which then takes its place.
+/// Writes the files to a temporary directory, which then takes its final name.
 fn create(parent: &Path, name: &str, files: Vec<(String, Vec<u8>)>) -> Result<PathBuf, ScaffoldError> {
     if !is_module_name(name) {
         return Err(ScaffoldError::Name { name: name.escape_debug().to_string() });

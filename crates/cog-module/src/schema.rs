@@ -1,4 +1,4 @@
-//! The schema of a module: one document, or two in v0, and the way back from a pointer to a place.
+//! Reads the schema of a module, and maps JSON pointers to locations in its files.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use crate::{
     source::Source,
 };
 
-/// How deep a schema may nest.
+/// The maximum nesting of a schema.
 const MAX_DEPTH: u32 = 128;
 
-/// The document that is compiled, and the files it was read from.
+/// The compiled document, and its source files.
 pub(crate) struct Schema {
     pub(crate) document: serde_json::Value,
     files: Vec<SchemaFile>,
 }
 
-/// One file, and where in the document it stands.
+/// A source file, and its position in the document.
 struct SchemaFile {
     source: Source,
     tree: Value,
-    /// Empty for a whole document, `/input` and `/output` for the files of v0.
+    /// Empty for a single document, `/input` and `/output` for the files of v0.
     prefix: &'static str,
 }
 
 impl Schema {
-    /// Reads the schema of a module; each file that is wrong is one diagnostic.
+    /// Reads the schema of a module; each invalid file is a diagnostic.
     pub(crate) fn read(origin: &Origin, family: Family) -> Result<Self, Vec<Diagnostic>> {
         let parts: &[(&str, &'static str)] = match family {
             Family::V0 => &[("input.schema.json", "/input"), ("output.schema.json", "/output")],
@@ -48,13 +48,13 @@ impl Schema {
         if problems.is_empty() { Ok(Self { document, files }) } else { Err(problems) }
     }
 
-    /// The diagnostic of a problem that the compiler found.
+    /// Returns the diagnostic of a compile error.
     pub(crate) fn explain(&self, problem: &SchemaError) -> Diagnostic {
         let diagnostic = self.error_at(Rule::SchemaInvalid, problem.message.clone(), &problem.pointer);
         Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
     }
 
-    /// An error about the value a pointer leads to, or about the nearest one above it.
+    /// Returns an error at the value of a pointer, or at its nearest existing parent.
     pub(crate) fn error_at(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
         let by_prefix = |file: &&SchemaFile| pointer.starts_with(file.prefix);
         let Some(file) = self.files.iter().find(by_prefix).or(self.files.first()) else {
@@ -66,7 +66,7 @@ impl Schema {
 }
 
 impl SchemaFile {
-    /// Where the value of a pointer begins: the whole of a short scalar, else its first character.
+    /// Returns the span of the value of a pointer: a complete string, otherwise its first character.
     fn span_of(&self, pointer: &str) -> Range<usize> {
         let mut pointer = pointer;
         loop {
@@ -110,7 +110,7 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
     }
 }
 
-/// One document of several files: each stands under its name, with its references led there.
+/// Joins several files into one document, each under its name, with adjusted references.
 fn merge(files: &[SchemaFile]) -> serde_json::Value {
     if let [SchemaFile { tree, prefix: "", .. }] = files {
         return tree.to_serde();
@@ -126,7 +126,7 @@ fn merge(files: &[SchemaFile]) -> serde_json::Value {
     serde_json::Value::Object(files.iter().map(part).collect())
 }
 
-/// Puts a prefix before every `$ref` into the document itself.
+/// Prefixes every `$ref` into the document.
 pub(crate) fn lead_references(root: &mut serde_json::Value, prefix: &str) {
     let mut open = vec![root];
     while let Some(value) = open.pop() {

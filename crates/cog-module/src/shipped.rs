@@ -1,28 +1,28 @@
-//! The modules that ship with the program, embedded when it is built.
+//! The modules that ship with the program, embedded at build time.
 
-/// A module that ships: its name and its text files.
+/// A module that ships: its name and its files.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BuiltinModule {
-    /// The name, which is the name of its directory.
+    /// Its name, which is the name of its directory.
     pub name: &'static str,
-    /// Each file with its path within the module, sorted by path.
+    /// Its files with their relative paths, sorted by path.
     pub files: &'static [(&'static str, &'static [u8])],
 }
 
 include!(concat!(env!("OUT_DIR"), "/shipped.rs"));
 
 impl BuiltinModule {
-    /// The module of a name.
+    /// Returns the module with a name.
     pub fn find(name: &str) -> Option<&'static BuiltinModule> {
         SHIPPED.iter().find(|shipped| shipped.name == name)
     }
 
-    /// Every module, sorted by name.
+    /// Returns every module, sorted by name.
     pub fn all() -> &'static [BuiltinModule] {
         SHIPPED
     }
 
-    /// What is in a file.
+    /// Returns the content of a file.
     pub(crate) fn file(&self, path: &str) -> Option<&'static [u8]> {
         self.files.iter().find(|(name, _)| *name == path).map(|(_, bytes)| *bytes)
     }

@@ -1,36 +1,36 @@
 use std::{ops::Range, path::PathBuf};
 
-/// A file of a module, read as text.
+/// A text file of a module.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    /// Where it was read from, for messages.
+    /// Its path, for messages.
     pub(crate) path: PathBuf,
-    /// What it says, without a byte order mark.
+    /// Its text, without a byte order mark.
     pub(crate) text: String,
 }
 
-/// Where something stands in a text, with the line it stands on.
+/// A location in a text, with an excerpt of its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The line, from 1.
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// The line's text, cut around the place where it is very long.
+    /// The text of the line, shortened around the location.
     pub excerpt: String,
-    /// The bytes of `excerpt` that are meant.
+    /// The byte range of the location in `excerpt`.
     pub marked: Range<usize>,
 }
 
 impl Place {
-    /// Whether the excerpt begins where its line does.
+    /// Returns whether the excerpt starts at the start of its line.
     pub(crate) fn is_whole_line(&self) -> bool {
         let before = self.excerpt.get(..self.marked.start).unwrap_or_default();
         before.chars().count() + 1 == self.column as usize
     }
 }
 
-/// The most bytes of a line that are shown before and after a place.
+/// The maximum bytes of a line that are shown on each side of a location.
 const MARGIN: usize = 120;
 
 impl Source {
@@ -38,7 +38,7 @@ impl Source {
         Self { path: path.into(), text: text.into() }
     }
 
-    /// The place of a range of bytes; ranges past the end stand at the end.
+    /// Returns the location of a byte range; ranges past the end are at the end.
     pub(crate) fn place(&self, span: Range<usize>) -> Place {
         let start = floor_boundary(&self.text, span.start);
         let (before, after) = self.text.split_at(start);
@@ -58,7 +58,7 @@ impl Source {
         }
     }
 
-    /// The offset of a line and a column, both from 1, columns in characters.
+    /// Returns the offset of a line and a column, both from 1, with columns in characters.
     pub(crate) fn offset(&self, line: u64, column: u64) -> usize {
         let mut start = 0;
         for _ in 1..line {
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_count_lines_and_characters() {
+    fn locations_count_lines_and_characters() {
         let source = Source::new("x", "a: 1\r\nb\u{e9}: oops\n");
         let start = source.text.find("oops").unwrap();
         let place = source.place(start..start + 4);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_around_the_place() {
+    fn long_line_is_shortened_around_the_location() {
         let source = Source::new("x", format!("{}!{}", "a".repeat(5000), "b".repeat(5000)));
         let place = source.place(5000..5001);
         assert!(place.excerpt.len() < 400);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_past_the_end_is_the_end() {
+    fn location_past_the_end_is_the_end() {
         let place = Source::new("x", "ab").place(10..20);
         assert_eq!((place.line, place.column, place.marked), (1, 3, 2..2));
     }

@@ -1,4 +1,4 @@
-//! Directories for tests.
+//! Module directories for tests.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out directories")]
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{LoadError, Module, Origin, load};
 
-/// A module's directory, gone when dropped. It is called `sorter`.
+/// A temporary module directory named `sorter`.
 pub(crate) struct Directory {
     _temporary: TempDir,
     path: PathBuf,
@@ -52,7 +52,7 @@ pub(crate) const SCHEMA: &str = r##"{
 "##;
 
 impl Directory {
-    /// An empty directory.
+    /// Returns an empty directory.
     pub(crate) fn empty() -> Self {
         let temporary = TempDir::new().unwrap();
         let path = temporary.path().join("sorter");
@@ -60,7 +60,7 @@ impl Directory {
         Self { _temporary: temporary, path }
     }
 
-    /// A whole v2.2 module.
+    /// Returns a complete v2.2 module.
     pub(crate) fn v22() -> Self {
         Self::empty()
             .with("module.yaml", MANIFEST)
@@ -68,7 +68,7 @@ impl Directory {
             .with("schema.json", SCHEMA)
     }
 
-    /// A copy of one of the modules in `conformance/modules`.
+    /// Returns a copy of one of the modules in `conformance/modules`.
     pub(crate) fn example(name: &str) -> Self {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/modules").join(name);
         let temporary = TempDir::new().unwrap();
@@ -77,7 +77,7 @@ impl Directory {
         Self { _temporary: temporary, path }
     }
 
-    /// The same with a file of this content.
+    /// Adds a file.
     pub(crate) fn with(self, name: &str, content: impl AsRef<[u8]>) -> Self {
         let path = self.path.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -85,7 +85,7 @@ impl Directory {
         self
     }
 
-    /// The same without a file.
+    /// Removes a file.
     pub(crate) fn without(self, name: &str) -> Self {
         fs::remove_file(self.path.join(name)).unwrap();
         self
@@ -107,7 +107,7 @@ impl Directory {
         fs::read_to_string(self.path.join(name)).unwrap()
     }
 
-    /// Every file below, with its text, sorted by path.
+    /// Returns every file with its text, sorted by path.
     pub(crate) fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         let mut open = vec![self.path.clone()];
@@ -126,13 +126,13 @@ impl Directory {
         files
     }
 
-    /// A text with the path of this directory left out.
+    /// Removes the path of the temporary directory from a text.
     pub(crate) fn strip(&self, text: &str) -> String {
         text.replace(self.path.parent().unwrap().to_str().unwrap(), "")
     }
 }
 
-/// The rules of a load that fails, errors and warnings.
+/// Returns the rules of all diagnostics, errors and warnings.
 pub(crate) fn rules_of(directory: &Directory) -> Vec<&'static str> {
     let found = match directory.load() {
         Ok(module) => module.warnings,

@@ -1,4 +1,4 @@
-//! Every check of a module's documents (`cog validate`).
+//! Checks all files of a module (`cog validate`).
 
 mod level;
 
@@ -7,35 +7,35 @@ use cog_spec::Format;
 
 use crate::{Diagnostic, Module, Origin, Rule, Severity, golden, layout, load};
 
-/// How much a module must be.
+/// The level that a module must reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
-    /// It loads, and its golden tests fit its contract.
+    /// It loads, and its golden tests satisfy its contract.
     #[default]
     Any,
-    /// It is a whole v2.2 module.
+    /// It is a complete v2.2 module.
     V22,
-    /// It is a whole v2.5 module.
+    /// It is a complete v2.5 module.
     V25,
 }
 
-/// What `validate` found.
+/// The result of `validate`.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// Where the module was looked for.
+    /// The origin of the module.
     pub origin: Origin,
-    /// The module, where it loads.
+    /// The module, if it loads.
     pub module: Option<Module>,
-    /// How many golden tests were checked.
+    /// The number of golden tests that were checked.
     pub cases: usize,
-    /// Every finding, in the order of the documents.
+    /// All diagnostics, in the order of the files.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Checks manifest, prompt and schema, then golden tests and examples, then the level.
 ///
-/// Nothing is asked of a model. Each check has its own [`Rule`], and one that fails keeps no other
-/// from being made, as far as the documents can be read at all.
+/// No model is called. Each check has its own [`Rule`], and a failed check does not prevent others, as far as the
+/// files can be read.
 pub fn validate(origin: &Origin, level: Level) -> Report {
     let module = match load(origin) {
         Ok(module) => module,
@@ -55,22 +55,22 @@ pub fn validate(origin: &Origin, level: Level) -> Report {
 }
 
 impl Report {
-    /// Whether nothing is wrong; warnings may be there.
+    /// Returns whether there are no errors; there may be warnings.
     pub fn is_valid(&self) -> bool {
         self.count(Severity::Error) == 0
     }
 
-    /// How many findings there are of a severity.
+    /// Returns the number of diagnostics of a severity.
     pub fn count(&self, severity: Severity) -> usize {
         self.diagnostics.iter().filter(|found| found.severity == severity).count()
     }
 
-    /// The format, where the module loads.
+    /// Returns the format, if the module loads.
     pub fn format(&self) -> Option<Format> {
         self.module.as_ref().map(|module| module.manifest.format)
     }
 
-    /// The manifest that was read, where the directory holds one.
+    /// Returns the manifest that was read, if there is one.
     pub fn manifest_file(&self) -> Option<std::path::PathBuf> {
         let (family, _) = layout::recognise(&self.origin).ok()?;
         Some(self.origin.path_of(family.manifest()))
@@ -91,7 +91,7 @@ impl ToJson for Report {
     }
 }
 
-/// A finding of a golden test, about the file that holds it.
+/// Returns the diagnostic of a golden test, in its file.
 fn case_finding(case: &golden::GoldenCase, (rule, found): (Rule, golden::Mismatch)) -> Diagnostic {
     let file = match rule {
         Rule::GoldenInput | Rule::ExampleInput => &case.input_file,

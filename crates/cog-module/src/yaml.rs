@@ -1,7 +1,7 @@
-//! YAML as a tree in which every key and every value knows where it stands.
+//! Parses YAML into a tree with the location of every key and value.
 //!
-//! The tree is untyped on purpose: a typed reading would stop at the first value that is wrong, and
-//! would turn the version `1.10` into a number before anybody could ask for its text.
+//! The tree is untyped on purpose: a typed parser would stop at the first invalid value, and would turn the version
+//! `1.10` into a number.
 
 use std::{fmt, ops::Range};
 
@@ -13,17 +13,17 @@ use serde_saphyr::{
 
 use crate::{Diagnostic, Rule, source::Source};
 
-/// A value and where it stands, in bytes of the text.
+/// A value and its byte range.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) content: Content,
-    /// Where it is used; of a list or a mapping only the beginning.
+    /// The range of its use; for a list or a mapping only the start.
     pub(crate) span: Range<usize>,
-    /// Where it is written: elsewhere for an alias.
+    /// The range where it is written, which differs for an alias.
     pub(crate) written: Range<usize>,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
     Null,
@@ -42,7 +42,7 @@ pub(crate) struct Entry {
     pub(crate) value: Node,
 }
 
-/// The limits of a manifest: 20,000 nodes, 100 aliases, 32 levels.
+/// The limits of a manifest.
 const MAX_NODES: usize = 20_000;
 const MAX_ALIASES: usize = 100;
 const MAX_DEPTH: usize = 32;
@@ -53,7 +53,7 @@ pub(crate) fn parse(source: &Source) -> Result<Node, Diagnostic> {
 }
 
 impl Node {
-    /// What it is, for a message: "a list".
+    /// Returns its type for a message: "a list".
     pub(crate) fn kind(&self) -> &'static str {
         match self.content {
             Content::Null => "empty",
@@ -65,13 +65,13 @@ impl Node {
         }
     }
 
-    /// The value of a key, where this is a mapping.
+    /// Returns the value of a key, if this is a mapping.
     pub(crate) fn get(&self, key: &str) -> Option<&Node> {
         let Content::Map(entries) = &self.content else { return None };
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
-    /// The same value as JSON.
+    /// Returns the value as JSON.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         match &self.content {
             Content::Null => serde_json::Value::Null,
@@ -190,7 +190,7 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
             ),
         ),
         other => match DefaultMessageFormatter.format_message(other) {
-            // The library has words of its own for a list within itself and for a thousand brackets.
+            // The library reports self-containing lists and very deep nesting with its own messages.
             words if words.contains("recursi") => (
                 Rule::YamlLimit,
                 "lists or mappings are nested too deeply, or one contains itself".to_owned(),
@@ -208,7 +208,7 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
     diagnostic.at(source, offset..offset + 1)
 }
 
-/// The error itself, without what was wrapped around it.
+/// Returns the innermost error.
 fn innermost(error: &Error) -> &Error {
     match error {
         Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => innermost(error),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn values_know_where_they_stand() {
+    fn values_have_byte_ranges() {
         let text = "name: \u{e9}t\u{e9}\nversion: 1.10\n";
         let tree = parse_text(text).unwrap();
         let version = tree.get("version").unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_knows_where_it_is_written() {
+    fn alias_has_the_range_of_its_anchor() {
         let text = "a: &x 1.50\nb: *x\n";
         let tree = parse_text(text).unwrap();
         let alias = tree.get("b").unwrap();
@@ -242,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused() {
+    fn rejects_duplicate_keys() {
         let error = parse_text("a: 1\na: 2\n").unwrap_err();
         assert_eq!((error.rule, error.place.unwrap().line), (Rule::YamlSyntax, 2));
     }
 
     #[test]
-    fn an_alias_bomb_is_refused_at_once() {
+    fn rejects_alias_bombs() {
         let mut text = "l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..12 {
             let below = format!("*l{}", level - 1);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused() {
+    fn rejects_deep_nesting() {
         for text in [format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000)), "- ".repeat(10_000)] {
             let error = parse_text(&text).unwrap_err();
             assert!(matches!(error.rule, Rule::YamlLimit | Rule::YamlSyntax), "{error}");

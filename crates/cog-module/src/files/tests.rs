@@ -3,7 +3,7 @@ use tempfile::TempDir;
 use super::*;
 
 #[test]
-fn the_limit_itself_passes_and_one_more_byte_does_not() {
+fn file_of_exactly_the_limit_is_read() {
     let place = TempDir::new().unwrap();
     let path = place.path().join("x");
     write_atomic(&path, "12345").unwrap();
@@ -12,14 +12,14 @@ fn the_limit_itself_passes_and_one_more_byte_does_not() {
 }
 
 #[test]
-fn what_is_no_file_is_not_read() {
+fn reads_regular_files_only() {
     let place = TempDir::new().unwrap();
     assert!(matches!(read_text(place.path(), 10), Err(FileError::NotAFile)));
     assert!(matches!(read_text(&place.path().join("x"), 10), Err(FileError::Missing)));
 }
 
 #[test]
-fn writing_replaces_the_whole_text_and_leaves_nothing_else() {
+fn write_replaces_the_file_atomically() {
     let place = TempDir::new().unwrap();
     let path = place.path().join("x");
     write_atomic(&path, "a long first text").unwrap();
@@ -29,7 +29,7 @@ fn writing_replaces_the_whole_text_and_leaves_nothing_else() {
 }
 
 #[test]
-fn writing_makes_no_directory() {
+fn write_creates_no_directory() {
     let place = TempDir::new().unwrap();
     let directory = place.path().join("a/b");
     let error = write_atomic(&directory.join("x"), "text").unwrap_err();
@@ -40,7 +40,7 @@ fn writing_makes_no_directory() {
 
 #[cfg(unix)]
 #[test]
-fn writing_keeps_rights_and_links_and_spares_devices() {
+fn write_preserves_permissions_links_and_devices() {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
     let place = TempDir::new().unwrap();
     let (file, link) = (place.path().join("file"), place.path().join("link"));
@@ -57,7 +57,7 @@ fn writing_keeps_rights_and_links_and_spares_devices() {
 
 #[cfg(unix)]
 #[test]
-fn a_copy_has_the_links_too() {
+fn copy_includes_links() {
     let place = TempDir::new().unwrap();
     let inner = place.path().join("from/inner/x");
     make_directory_of(&inner).unwrap();
@@ -70,7 +70,7 @@ fn a_copy_has_the_links_too() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_leads_no_further_than_its_directory() {
+fn links_must_stay_inside_the_directory() {
     let place = TempDir::new().unwrap();
     let module = place.path().join("module");
     fs::create_dir_all(module.join("inner")).unwrap();

@@ -1,4 +1,4 @@
-//! Writing: a file or a directory is there whole, or as it was.
+//! Atomic writes of files and directories.
 
 use std::{
     fs,
@@ -8,14 +8,13 @@ use std::{
 
 use super::{FileError, missing};
 
-/// Writes a file whole: into a sibling first, which then takes its place.
+/// Writes a file atomically: first a temporary sibling, which then replaces it.
 ///
-/// A reader sees the old text or the new one, never a part. No directory is made: one that is missing is
-/// rather mistyped than wanted. A link is followed; what is no regular file, such as a pipe, is written
-/// to as it is.
+/// A reader sees the old text or the new one. No directory is created, because a missing one is probably a typo. A
+/// link is followed; a pipe or device is written directly.
 ///
 /// # Errors
-/// When the system refuses; the file is then as it was.
+/// If the system refuses; the file is then unchanged.
 pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
     let Place::File(path) = place_of(path)? else { return Ok(fs::write(path, content)?) };
     let mut sibling = sibling_file(parent_of(&path))?;
@@ -26,8 +25,7 @@ pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileEr
     Ok(())
 }
 
-/// Whether a file can be written under a name: for those who would rather know it before the work
-/// begins whose result it is to hold.
+/// Checks that a file can be written, before the work whose result it will contain.
 ///
 /// # Errors
 /// As [`write_atomic`].
@@ -38,7 +36,7 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Begins a file that grows while it is written, and can be read all the while; what it held before is gone.
+/// Creates or truncates a file that grows while it is written and can be read meanwhile.
 ///
 /// # Errors
 /// As [`write_atomic`].
@@ -48,9 +46,9 @@ pub fn create(path: &Path) -> Result<fs::File, FileError> {
     Ok(fs::File::create(path)?)
 }
 
-/// Where a text goes that is written under a name.
+/// The target of a write.
 enum Place {
-    /// A file, which is there or will be; links are followed.
+    /// A file that exists or will be created; links are resolved.
     File(PathBuf),
     /// A pipe or a device.
     Stream,
@@ -70,12 +68,12 @@ fn place_of(path: &Path) -> Result<Place, FileError> {
     }
 }
 
-/// A temporary file in a directory; the error does not tell its name, which nobody knows.
+/// Creates a temporary file in a directory. The error does not contain its generated name.
 fn sibling_file(directory: &Path) -> Result<tempfile::NamedTempFile, FileError> {
     tempfile::Builder::new().prefix(".cog-").tempfile_in(directory).map_err(nameless)
 }
 
-/// The same for a directory.
+/// Creates a temporary directory in a directory.
 fn sibling_directory(parent: &Path) -> Result<tempfile::TempDir, FileError> {
     tempfile::Builder::new().prefix(".cog-").tempdir_in(parent).map_err(nameless)
 }
@@ -84,10 +82,10 @@ fn nameless(error: io::Error) -> FileError {
     FileError::Io(error.kind().into())
 }
 
-/// MediaSink a directory with these files: in a sibling first, which then takes its place.
+/// Writes a directory atomically with these files: first a temporary sibling, which then takes its name.
 ///
 /// # Errors
-/// When a file cannot be written, or the directory is there already; nothing is left behind then.
+/// If a file cannot be written or the directory exists; nothing is left behind.
 pub fn write_directory(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<(), FileError> {
     let parent = parent_of(directory);
     fs::create_dir_all(parent)?;
@@ -99,7 +97,7 @@ pub fn write_directory(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<
     }
     open_to_others(sibling.path())?;
     fs::rename(sibling.path(), directory)?;
-    // The directory has moved, so there is nothing to remove under the old name.
+    // The directory has been renamed, so nothing must be removed at the old path.
     let _ = sibling.keep();
     Ok(())
 }
@@ -107,7 +105,7 @@ pub fn write_directory(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<
 /// Copies a directory with everything in it; links stay links.
 ///
 /// # Errors
-/// When something cannot be copied: a copy without it would be no copy.
+/// If an entry cannot be copied.
 pub fn copy_directory(from: &Path, to: &Path) -> Result<(), FileError> {
     let mut open = vec![(from.to_owned(), to.to_owned())];
     while let Some((from, to)) = open.pop() {
@@ -131,17 +129,17 @@ pub fn copy_directory(from: &Path, to: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// MediaSink the directory that a file is to stand in, and those above it, where they are missing.
+/// Creates the parent directories of a file.
 pub(crate) fn make_directory_of(path: &Path) -> Result<(), FileError> {
     Ok(fs::create_dir_all(parent_of(path))?)
 }
 
-/// Removes a file, and the directories under `root` that are empty then.
+/// Removes a file, and then the parent directories below `root` that are empty.
 pub(crate) fn remove(path: &Path, root: &Path) -> Result<(), FileError> {
     fs::remove_file(path).map_err(missing)?;
     let above = path.ancestors().skip(1).take_while(|directory| *directory != root);
     for directory in above {
-        // A directory that still holds something stays: this is the test for it.
+        // Removing a directory that is not empty fails.
         if fs::remove_dir(directory).is_err() {
             break;
         }
@@ -149,7 +147,7 @@ pub(crate) fn remove(path: &Path, root: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// A temporary directory beside another one, so that one can take the other's place.
+/// A temporary directory next to another one, so that one can replace the other.
 pub(crate) struct Sibling(tempfile::TempDir);
 
 impl Sibling {
@@ -161,10 +159,9 @@ impl Sibling {
         self.0.path()
     }
 
-    /// Puts `staged` in place of `directory`, which moves to `kept`, or goes with the sibling.
+    /// Replaces `directory` by `staged`. The old directory moves to `kept`, or is removed with the sibling.
     ///
-    /// Where the system can exchange two names in one step, there is a whole directory under the name of
-    /// `directory` at every moment.
+    /// If the system can exchange two names atomically, `directory` is complete at every moment.
     pub(crate) fn swap(&self, staged: &Path, directory: &Path, kept: Option<&Path>) -> Result<(), FileError> {
         let away = kept.map_or_else(|| self.path().join("replaced"), Path::to_owned);
         if exchange(staged, directory)? {
@@ -179,7 +176,7 @@ impl Sibling {
     }
 }
 
-/// Exchanges two names in one step; false where the system or the file system cannot.
+/// Exchanges two names atomically; returns false if the system or the file system does not support it.
 #[cfg(target_os = "linux")]
 fn exchange(one: &Path, other: &Path) -> io::Result<bool> {
     use rustix::{
@@ -212,7 +209,7 @@ fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A temporary file is readable by its owner alone; what replaces a file keeps that file's rights.
+/// Temporary files are readable by their owner only; a replacement gets the permissions of the old file.
 fn set_permissions_of(path: &Path, sibling: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(about) => fs::set_permissions(sibling, about.permissions()),
@@ -220,7 +217,7 @@ fn set_permissions_of(path: &Path, sibling: &Path) -> io::Result<()> {
     }
 }
 
-/// Gives what was made for one user alone the usual rights.
+/// Sets the usual permissions on a temporary file.
 #[cfg(unix)]
 fn readable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::testing::{Directory, MANIFEST};
 
-/// A working directory with `cognitive/modules/sorter`.
+/// Returns a working directory with `cognitive/modules/sorter`.
 fn place() -> (TempDir, Finder) {
     let place = TempDir::new().unwrap();
     put(&place.path().join("cognitive/modules/sorter"));
@@ -27,7 +27,7 @@ fn directory(origin: &Origin) -> PathBuf {
 }
 
 #[test]
-fn a_name_is_looked_for_in_order() {
+fn searches_directories_in_order() {
     let (place, finder) = place();
     for root in [".cognitive/modules", "extra", "home/.cognitive/modules"] {
         put(&place.path().join(root).join("sorter"));
@@ -38,7 +38,7 @@ fn a_name_is_looked_for_in_order() {
 }
 
 #[test]
-fn a_module_on_disk_comes_before_one_that_ships() {
+fn module_on_disk_precedes_a_built_in_one() {
     let (place, finder) = place();
     assert!(matches!(finder.find("code-reviewer"), Ok(Origin::BuiltIn(_))));
     put(&place.path().join("extra/code-reviewer"));
@@ -46,7 +46,7 @@ fn a_module_on_disk_comes_before_one_that_ships() {
 }
 
 #[test]
-fn a_path_is_a_directory_or_its_manifest() {
+fn path_is_a_directory_or_its_manifest() {
     let (place, finder) = place();
     let expected = place.path().join("cognitive/modules/sorter");
     for path in
@@ -61,7 +61,7 @@ fn a_path_is_a_directory_or_its_manifest() {
 }
 
 #[test]
-fn a_name_that_leads_out_is_refused() {
+fn rejects_names_that_point_outside() {
     let (_place, finder) = place();
     for name in ["../secret", "a/../../b", "..\\x", "x\0y"] {
         let error = finder.find(name).unwrap_err();
@@ -72,7 +72,7 @@ fn a_name_that_leads_out_is_refused() {
 }
 
 #[test]
-fn a_path_that_leads_to_no_directory_is_told_as_a_path() {
+fn invalid_path_is_reported_as_a_path() {
     let (place, finder) = place();
     files::write_atomic(&place.path().join("notes.txt"), "x").unwrap();
     for (path, told) in [
@@ -85,7 +85,7 @@ fn a_path_that_leads_to_no_directory_is_told_as_a_path() {
 }
 
 #[test]
-fn a_name_nobody_has_is_not_found() {
+fn unknown_name_is_not_found() {
     let (_place, finder) = place();
     let long = "x".repeat(10_000);
     for name in ["", "nobody-has-this", "Sorter", "/no/such/directory", "./nothing", "$(x)", &long] {
@@ -96,14 +96,14 @@ fn a_name_nobody_has_is_not_found() {
 }
 
 #[test]
-fn the_nearest_name_is_told() {
+fn suggests_the_nearest_name() {
     let (_place, finder) = place();
     assert_eq!(finder.find("sortre").unwrap_err().suggestion(), "did you mean `sorter`?");
     assert_eq!(finder.find("code-reviwer").unwrap_err().suggestion(), "did you mean `code-reviewer`?");
 }
 
 #[test]
-fn a_list_names_each_module_once_and_says_what_is_wrong() {
+fn lists_each_module_once_with_its_errors() {
     let (place, finder) = place();
     put(&place.path().join("extra/sorter"));
     fs::create_dir_all(place.path().join("extra/no-module")).unwrap();
@@ -118,7 +118,7 @@ fn a_list_names_each_module_once_and_says_what_is_wrong() {
 }
 
 #[test]
-fn no_places_at_all_still_find_what_ships() {
+fn built_in_modules_are_found_without_directories() {
     let directory = Directory::empty();
     let finder = Finder::new(directory.path(), Vec::new(), None);
     assert_eq!(finder.list().len(), BuiltinModule::all().len());

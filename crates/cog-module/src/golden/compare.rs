@@ -9,7 +9,7 @@ use super::{
 };
 use crate::checker;
 
-/// The most differences that are told of one answer.
+/// The maximum number of differences that are reported.
 const MAX_MISMATCHES: usize = 20;
 
 pub(super) fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> {
@@ -33,7 +33,7 @@ pub(super) fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> 
     found
 }
 
-/// Everything that is expected, field by field; of meta, not what the runtime adds (ruling R27).
+/// Compares all expected members; in `meta`, not those that the runtime adds (ruling R27).
 fn same_envelope(expected: Node<'_>, envelope: Node<'_>, found: &mut Vec<Mismatch>) {
     for (key, value) in expected.members() {
         match envelope.get(key) {
@@ -75,7 +75,7 @@ fn same_member(key: &str, value: Node<'_>, answered: Node<'_>, at: &str, found: 
     }
 }
 
-/// A field of `$validate` against its schema.
+/// Compares a field with its schema in `$validate`.
 fn fits(path: &Path, schema: &serde_json::Value, envelope: Node<'_>) -> Vec<Mismatch> {
     let (at, node) = resolve(path, envelope);
     let Some(node) = node else {
@@ -87,7 +87,7 @@ fn fits(path: &Path, schema: &serde_json::Value, envelope: Node<'_>) -> Vec<Mism
     }
 }
 
-/// An entry of `_validate`.
+/// Compares an entry of `_validate`.
 fn holds(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismatch> {
     if key == "required" {
         return value
@@ -112,9 +112,9 @@ fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
     node.is_none().then(|| Mismatch::new(at, "required", "expected a value, but it is missing"))
 }
 
-/// What is wrong with a value, as the operator sees it.
+/// Returns what is wrong with a value according to an operator.
 fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
-    // What has no amount is neither small nor large enough.
+    // A value without an amount satisfies neither `_min` nor `_max`.
     let amounts = || amount(found).zip(wanted.as_f64());
     let unusable = why_unusable(rule, wanted);
     if unusable.is_some() {
@@ -139,7 +139,7 @@ fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
     (!holds).then(|| format!("expected {expectation}{}, found {}", show(wanted), show(found)))
 }
 
-/// What `_min` and `_max` look at: a number, or how long something is.
+/// Returns what `_min` and `_max` compare: a number, or a length.
 fn amount(node: Node<'_>) -> Option<f64> {
     match node.as_str() {
         Some(text) => u32::try_from(text.chars().count()).ok().map(f64::from),
@@ -160,7 +160,7 @@ fn matches(found: Node<'_>, pattern: Node<'_>) -> bool {
     checker::faults(&schema, found).is_ok_and(|faults| faults.is_empty())
 }
 
-/// Why an operator cannot judge anything by the value it was given, whatever is found.
+/// Returns why an operator cannot use its operand.
 pub(super) fn why_unusable(rule: &str, wanted: Node<'_>) -> Option<String> {
     match (rule, wanted.as_str()) {
         ("min" | "max", _) if wanted.as_f64().is_none() => {
@@ -179,8 +179,8 @@ pub(super) fn why_unusable(rule: &str, wanted: Node<'_>) -> Option<String> {
     }
 }
 
-/// The value of a path, and the path from the envelope: `ok`, `meta` and `error` start there, all
-/// else at data.
+/// Returns the value of a path, and the path in the envelope: `ok`, `meta` and `error` start at the envelope, all
+/// others at `data`.
 fn resolve<'a>(path: &Path, envelope: Node<'a>) -> (String, Option<Node<'a>>) {
     let data = envelope.get("data");
     let starts_at_envelope = match path.first() {
@@ -232,7 +232,7 @@ fn without_data(envelope: Node<'_>) -> String {
     )
 }
 
-/// A value in a message: short, whatever its length.
+/// Returns a value for a message, shortened.
 fn show(node: Node<'_>) -> String {
     let mut text = String::new();
     node.write(&mut text);

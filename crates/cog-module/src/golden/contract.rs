@@ -9,8 +9,8 @@ use super::{
 };
 use crate::{Module, Rule, checker};
 
-/// What a case says that contract and tier do not allow, without a run: the `contract only` of
-/// docs/spec/golden-tests.md. Each finding comes with the rule it breaks.
+/// Checks a case against contract and tier without a run: the `contract only` of docs/spec/golden-tests.md. Returns
+/// each mismatch with its rule.
 pub fn check_case(module: &Module, case: &GoldenCase) -> Vec<(Rule, Mismatch)> {
     let is_example = case.name == "example";
     let (input_rule, answer_rule) = if is_example {
@@ -37,8 +37,7 @@ fn answer(module: &Module, expected: &Expected) -> Vec<Mismatch> {
     found
 }
 
-/// What no answer could be judged by: the schemas of `$validate` and the operators of `_validate` that
-/// are none.
+/// Returns invalid schemas in `$validate` and invalid operands in `_validate`.
 fn unusable(module: &Module, expected: &Expected) -> Vec<Mismatch> {
     match expected {
         Expected::Schemas { fields, .. } => fields.iter().filter_map(broken_schema).collect(),
@@ -60,7 +59,7 @@ fn broken_operator(key: &str, value: Node<'_>) -> Option<Mismatch> {
     Some(Mismatch::new(format!("_validate.{key}"), rule, why_unusable(rule, value)?))
 }
 
-/// Whether the schema names a field like the last part of a key: then its suffix is no operator.
+/// Returns whether the schema has a field with the name of a key: then its suffix is not an operator.
 fn is_named(schema: &serde_json::Value, key: &str) -> bool {
     let field = key.rsplit('.').next().unwrap_or(key);
     match schema {
@@ -97,7 +96,7 @@ fn check_envelope(module: &Module, envelope: Node<'_>) -> Vec<Mismatch> {
     found
 }
 
-/// What an answer of the tier must say to succeed (rulings R2, R3).
+/// Checks what the tier requires of a successful answer (rulings R2, R3).
 fn tier_gate(module: &Module, meta: Node<'_>) -> Vec<Mismatch> {
     let Some(tier) = module.manifest.tier else { return Vec::new() };
     let mut found = Vec::new();

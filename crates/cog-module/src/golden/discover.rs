@@ -9,17 +9,17 @@ use crate::{
     files::{self, FileError},
 };
 
-/// What was found of golden tests.
+/// The golden tests of a module.
 #[derive(Debug, Clone, Default)]
 pub struct Discovery {
-    /// The cases, those of the manifest in front, then those found under `tests/`, then `examples/`.
+    /// The cases: those in the manifest, then those under `tests/`, then `examples/`.
     pub cases: Vec<GoldenCase>,
-    /// What could not be read.
+    /// Files that could not be read.
     pub problems: Vec<Diagnostic>,
 }
 
-/// Finds and reads the golden tests of a module: the pairs its manifest lists, `*.input.json` with
-/// `*.expected.json` under `tests/`, and `examples/input.json` with `output.json`.
+/// Finds and reads the golden tests of a module: the pairs in its manifest, `*.input.json` with `*.expected.json`
+/// under `tests/`, and `examples/input.json` with `output.json`.
 pub fn discover(module: &Module) -> Discovery {
     let mut discovery = Discovery::default();
     let mut reader = Reader { origin: &module.origin, left: MAX_CASES };
@@ -32,13 +32,13 @@ pub fn discover(module: &Module) -> Discovery {
     discovery
 }
 
-/// The most that is read of all golden tests of a module together: 64 MB.
+/// The maximum size of all golden tests of a module: 64 MB.
 const MAX_CASES: u64 = 64 * 1024 * 1024;
 
 const INPUT: &str = ".input.json";
 const EXPECTED: &str = ".expected.json";
 
-/// The files, each pair once; an input that stands alone has no second.
+/// Returns each pair of files once; the second is none if an input has no expected file.
 fn pairs(module: &Module) -> Vec<(String, Option<String>)> {
     let listed = module.manifest.tests.iter();
     let listed = listed.map(|(input, expected)| (plain(input), Some(plain(expected))));
@@ -71,7 +71,7 @@ fn plain(path: &str) -> String {
 /// Reads the files of cases, up to a limit for all of them.
 struct Reader<'a> {
     origin: &'a Origin,
-    /// How many bytes may still be read.
+    /// The remaining bytes.
     left: u64,
 }
 

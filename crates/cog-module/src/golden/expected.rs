@@ -1,54 +1,54 @@
 use cog_json::{Node, Path, Value};
 use thiserror::Error;
 
-/// What is expected of an answer, in one of the three forms of docs/spec/golden-tests.md.
+/// The expected answer, in one of the three forms of docs/spec/golden-tests.md.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Expected {
-    /// An exact answer: an envelope where it has `ok`, else the data.
+    /// An exact answer: an envelope if it has `ok`, otherwise the data.
     Exact(Value),
     /// `{"$validate": {field: JSON Schema…}, "$example": envelope}`.
     Schemas {
-        /// Each field with its schema.
+        /// Each field and its schema.
         fields: Vec<(Path, serde_json::Value)>,
-        /// An answer that fits.
+        /// An answer that satisfies it.
         example: Option<Value>,
     },
     /// `{"_validate": {…}}`: each entry an assertion.
     Assertions {
         /// The object under `_validate`.
         assertions: Value,
-        /// An answer that fits, under `$example`.
+        /// An answer that satisfies it, under `$example`.
         example: Option<Value>,
     },
 }
 
-/// The most things that a file may expect of an answer: each is compiled and checked by itself.
+/// The maximum number of expectations: each is compiled and checked separately.
 const MAX: usize = 1000;
 
-/// Why an expected file says nothing that could be checked.
+/// Why an expected file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ExpectedError {
-    /// `$validate` or `_validate` does not hold an object.
+    /// `$validate` or `_validate` is not an object.
     #[error("`{key}` must be an object with one member per expectation")]
     NoObject {
         /// The key.
         key: &'static str,
     },
-    /// A field that is no path.
+    /// A key is not a valid path.
     #[error("`{path}` is not a valid path; write `issues[0].risk` or `meta.confidence`")]
     NoPath {
-        /// The text that was found.
+        /// The key.
         path: String,
     },
-    /// More is expected than anybody would write down.
+    /// There are too many expectations.
     #[error("{found} expectations; the maximum is {MAX}")]
     TooMany {
         /// How many there are.
         found: usize,
     },
-    /// `required` does not hold a list of paths.
+    /// `required` is not a list of paths.
     #[error("`_validate.required` must be a list of paths")]
     NoList,
 }
@@ -57,7 +57,7 @@ impl Expected {
     /// Reads an expected file.
     ///
     /// # Errors
-    /// When it has one of the keys `$validate` and `_validate`, but not its form.
+    /// If `$validate` or `_validate` is invalid.
     pub fn read(value: &Value) -> Result<Self, ExpectedError> {
         let example = || value.get("$example").map(Node::to_value);
         if let Some(schemas) = value.get("$validate") {
@@ -70,9 +70,9 @@ impl Expected {
         Ok(Self::Exact(value.clone()))
     }
 
-    /// The answer that the file holds, as far as it holds one: what the offline provider gives back.
+    /// Returns the answer in the file, which the offline provider returns.
     ///
-    /// It is an envelope where it has a boolean `ok`, else the data alone.
+    /// It is an envelope if it has a boolean `ok`, otherwise the data.
     pub fn answer(&self) -> Option<&Value> {
         match self {
             Self::Exact(answer) => Some(answer),
@@ -81,7 +81,7 @@ impl Expected {
     }
 }
 
-/// Whether an answer is an envelope rather than the data alone.
+/// Returns whether an answer is an envelope.
 pub(crate) fn is_envelope(answer: Node<'_>) -> bool {
     answer.get("ok").is_some_and(|ok| ok.as_bool().is_some())
 }
@@ -114,11 +114,11 @@ fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {
     required.filter_map(Node::as_str).try_for_each(|text| path(text).map(drop))
 }
 
-/// The operators of `_validate`: the end of a key, and the rule it stands for.
+/// The operators of `_validate`: the suffix of a key, and its rule.
 const OPERATORS: [(&str, &str); 5] =
     [("_min", "min"), ("_max", "max"), ("_contains", "contains"), ("_matches", "matches"), ("_not", "not")];
 
-/// The path and the rule of a key of `_validate`; none where it ends in no operator.
+/// Returns the path and the rule of a key of `_validate`; none if it has no operator suffix.
 pub(super) fn operator(key: &str) -> Option<(&str, &'static str)> {
     OPERATORS.iter().find_map(|(suffix, rule)| Some((key.strip_suffix(suffix)?, *rule)))
 }

@@ -27,7 +27,7 @@ fn answer() -> serde_json::Value {
 }
 
 #[test]
-fn an_exact_answer_is_compared_with_the_data() {
+fn exact_answer_is_compared_with_the_data() {
     let data = answer()["data"].clone();
     assert_eq!(mismatches(data.clone(), answer()), []);
     let mut other = data;
@@ -37,7 +37,7 @@ fn an_exact_answer_is_compared_with_the_data() {
 }
 
 #[test]
-fn an_exact_envelope_ignores_what_the_runtime_adds() {
+fn exact_envelope_ignores_members_of_the_runtime() {
     let mut envelope = answer();
     envelope["meta"].as_object_mut().unwrap().retain(|key, _| key != "model" && key != "attempts");
     assert_eq!(mismatches(envelope.clone(), answer()), []);
@@ -48,7 +48,7 @@ fn an_exact_envelope_ignores_what_the_runtime_adds() {
 }
 
 #[test]
-fn members_too_many_or_too_few_are_told() {
+fn extra_and_missing_members_are_reported() {
     let found = mismatches(json!({ "items": [], "count": 2, "note": "x" }), answer());
     let expected = [
         pair("data.items", "equals"),
@@ -60,7 +60,7 @@ fn members_too_many_or_too_few_are_told() {
 }
 
 #[test]
-fn a_failure_says_its_code_where_data_were_expected() {
+fn failure_reports_its_code() {
     let failure = json!({ "ok": false, "meta": {}, "error": { "code": "E3001", "message": "x" } });
     let expected = Expected::read(&Value::from(json!({ "count": 2 }))).unwrap();
     let found = compare(&expected, Value::from(failure).node());
@@ -68,7 +68,7 @@ fn a_failure_says_its_code_where_data_were_expected() {
 }
 
 #[test]
-fn schemas_are_held_field_by_field() {
+fn schemas_are_checked_field_by_field() {
     let expected = json!({ "$validate": {
         "items": { "type": "array", "minItems": 3 },
         "items[0].id": { "const": 1 },
@@ -82,7 +82,7 @@ fn schemas_are_held_field_by_field() {
 }
 
 #[test]
-fn every_operator_of_an_assertion_holds_and_fails() {
+fn every_operator_can_pass_and_fail() {
     let holds = json!({ "_validate": {
         "required": ["items[1].id", "meta.explain", "ok"],
         "ok": true,
@@ -111,7 +111,7 @@ fn every_operator_of_an_assertion_holds_and_fails() {
 }
 
 #[test]
-fn an_assertion_that_cannot_be_judged_does_not_hold() {
+fn assertion_with_an_unusable_operand_fails() {
     for (key, value) in [
         ("ok_min", json!(0)),
         ("items_max", json!("many")),
@@ -123,7 +123,7 @@ fn an_assertion_that_cannot_be_judged_does_not_hold() {
 }
 
 #[test]
-fn a_suffix_counts_only_where_no_field_has_that_name() {
+fn suffix_is_an_operator_unless_a_field_has_that_name() {
     assert_eq!(mismatches(json!({ "_validate": { "count_max": 5 } }), answer()), []);
     assert_eq!(
         mismatches(json!({ "_validate": { "count_max": 2 } }), answer()),
@@ -132,14 +132,14 @@ fn a_suffix_counts_only_where_no_field_has_that_name() {
 }
 
 #[test]
-fn a_list_contains_an_equal_item() {
+fn list_contains_an_equal_item() {
     let assertion = |item| json!({ "_validate": { "items_contains": item } });
     assert_eq!(mismatches(assertion(json!({ "text": "one", "id": 1.0 })), answer()), []);
     assert_eq!(mismatches(assertion(json!({ "id": 1 })), answer()), [pair("data.items", "contains")]);
 }
 
 #[test]
-fn expected_files_of_the_wrong_form_are_refused() {
+fn rejects_invalid_expected_files() {
     for wrong in [
         json!({ "$validate": [] }),
         json!({ "_validate": "x" }),
@@ -151,7 +151,7 @@ fn expected_files_of_the_wrong_form_are_refused() {
 }
 
 #[test]
-fn an_input_matches_whatever_its_form() {
+fn input_matches_in_any_form() {
     let directory = Directory::example("format-v22");
     let module = directory.load().unwrap();
     let cases = discover(&module).cases;
@@ -165,7 +165,7 @@ fn an_input_matches_whatever_its_form() {
 }
 
 #[test]
-fn cases_are_found_listed_or_not_each_once() {
+fn finds_each_case_once() {
     let directory = Directory::example("format-v22");
     let pairs = "  - ./tests/case1.input.json -> tests/case1.expected.json\n  - own/a.json -> own/b.json\n";
     let text = directory.read("module.yaml");
@@ -189,7 +189,7 @@ fn cases_are_found_listed_or_not_each_once() {
 }
 
 #[test]
-fn the_examples_of_the_old_formats_are_cases() {
+fn examples_of_old_formats_are_cases() {
     for format in ["format-v0", "format-v1"] {
         let directory = Directory::example(format);
         let module = directory.load().unwrap();
@@ -201,7 +201,7 @@ fn the_examples_of_the_old_formats_are_cases() {
 }
 
 #[test]
-fn an_operator_that_can_judge_nothing_is_found_without_an_answer() {
+fn unusable_operand_is_found_without_an_answer() {
     let directory = Directory::example("format-v22");
     let check = |validate: serde_json::Value| {
         let module = directory.load().unwrap();
@@ -224,7 +224,7 @@ fn an_operator_that_can_judge_nothing_is_found_without_an_answer() {
 }
 
 #[test]
-fn more_than_anybody_would_expect_is_refused() {
+fn rejects_too_many_expectations() {
     let schemas: serde_json::Map<_, _> = (0..1001).map(|n| (format!("k{n}"), json!({}))).collect();
     for key in ["$validate", "_validate"] {
         let file = Value::from(json!({ key: schemas }));
@@ -233,7 +233,7 @@ fn more_than_anybody_would_expect_is_refused() {
 }
 
 #[test]
-fn golden_tests_are_read_up_to_a_limit_together() {
+fn golden_tests_have_a_total_size_limit() {
     let large = format!("{{\"query\": \"{}\"}}", "x".repeat(7 * 1024 * 1024));
     let mut directory = Directory::v22();
     for number in 0..6 {

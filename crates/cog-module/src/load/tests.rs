@@ -14,7 +14,7 @@ fn example(name: &str) -> Module {
 }
 
 #[test]
-fn every_format_loads_into_the_one_type() {
+fn every_format_loads_into_the_same_type() {
     let formats = [
         ("format-v0", Format::V0),
         ("format-v1", Format::V1),
@@ -33,7 +33,7 @@ fn every_format_loads_into_the_one_type() {
 }
 
 #[test]
-fn every_module_that_ships_loads_without_a_warning() {
+fn every_built_in_module_loads_without_a_warning() {
     assert!(BuiltinModule::all().len() >= 7);
     for shipped in BuiltinModule::all() {
         let module =
@@ -44,7 +44,7 @@ fn every_module_that_ships_loads_without_a_warning() {
 }
 
 #[test]
-fn v0_reads_its_constraints_and_leads_its_references() {
+fn v0_reads_constraints_and_adjusts_references() {
     let module = example("format-v0");
     assert!(module.manifest.constraints.require_rationale && module.manifest.constraints.no_network);
     let queue =
@@ -54,14 +54,14 @@ fn v0_reads_its_constraints_and_leads_its_references() {
 }
 
 #[test]
-fn v1_takes_the_text_after_the_front_matter_as_its_prompt() {
+fn v1_prompt_is_the_text_after_the_front_matter() {
     let module = example("format-v1");
     assert!(!module.prompt.text().contains("responsibility:"), "{}", module.prompt.text());
     assert!(module.prompt.places_input());
 }
 
 #[test]
-fn the_tier_sets_only_what_the_manifest_leaves_open() {
+fn manifest_overrides_the_defaults_of_the_tier() {
     let directory = Directory::v22().with(
         "module.yaml",
         MANIFEST.replace("decision", "exec")
@@ -74,7 +74,7 @@ fn the_tier_sets_only_what_the_manifest_leaves_open() {
 }
 
 #[test]
-fn both_shapes_of_policies_and_context_are_read() {
+fn reads_both_forms_of_policies_and_context() {
     let words = "policies: { network: allow, filesystem_write: deny }\ncontext: fork\n";
     let manifest = Directory::v22().with("module.yaml", MANIFEST.to_owned() + words).load().unwrap().manifest;
     assert!(manifest.policies.network_allowed && !manifest.policies.filesystem_write_allowed);
@@ -89,7 +89,7 @@ fn both_shapes_of_policies_and_context_are_read() {
 }
 
 #[test]
-fn text_is_always_among_the_modalities() {
+fn text_is_always_a_modality() {
     let directory =
         Directory::v22().with("module.yaml", MANIFEST.to_owned() + "modalities: { input: [audio, audio] }\n");
     let manifest = directory.load().unwrap().manifest;
@@ -99,7 +99,7 @@ fn text_is_always_among_the_modalities() {
 }
 
 #[test]
-fn a_meta_schema_alone_makes_a_module_v22() {
+fn meta_schema_makes_a_module_v22() {
     let without_tier = MANIFEST.replace("tier: decision\n", "");
     let directory = Directory::v22().with("module.yaml", &without_tier);
     assert_eq!(directory.load().unwrap().manifest.format, Format::V22);
@@ -111,7 +111,7 @@ fn a_meta_schema_alone_makes_a_module_v22() {
 }
 
 #[test]
-fn a_manifest_with_many_faults_shows_every_one() {
+fn reports_every_error_in_a_manifest() {
     let manifest = "\
 name: Sorter Deluxe
 version: 2.2
@@ -140,7 +140,7 @@ tests: [\"a.json\", \"../x -> y\"]
 }
 
 #[test]
-fn short_versions_are_completed_and_wrong_ones_refused() {
+fn completes_short_versions_and_rejects_invalid_ones() {
     let version = |version: &str| {
         let directory = Directory::v22().with("module.yaml", MANIFEST.replace("1.0.0", version));
         let rules = rules_of(&directory);
@@ -155,7 +155,7 @@ fn short_versions_are_completed_and_wrong_ones_refused() {
 }
 
 #[test]
-fn each_missing_file_is_told_by_name() {
+fn missing_file_is_reported_by_name() {
     assert_eq!(rules_of(&Directory::v22().without("module.yaml")), ["manifest-missing"]);
     assert_eq!(rules_of(&Directory::v22().without("prompt.md")), ["prompt-missing"]);
     assert_eq!(rules_of(&Directory::v22().without("schema.json")), ["schema-missing"]);
@@ -170,14 +170,14 @@ fn each_missing_file_is_told_by_name() {
 }
 
 #[test]
-fn of_several_manifests_the_first_is_used_and_told() {
+fn first_of_several_manifests_is_used() {
     let directory = Directory::v22().with("MODULE.md", "---\nname: other\n---\nx\n");
     assert_eq!(directory.load().unwrap().manifest.name, "sorter");
     assert_eq!(rules_of(&directory), ["manifest-several"]);
 }
 
 #[test]
-fn unreadable_documents_are_refused_each_in_its_own_way() {
+fn each_unreadable_file_has_its_own_rule() {
     let too_large = "# x\n".repeat(300_000);
     let cases: [(&str, &[u8], &str); 9] = [
         ("module.yaml", b"", "file-empty"),
@@ -199,13 +199,13 @@ fn unreadable_documents_are_refused_each_in_its_own_way() {
 }
 
 #[test]
-fn a_directory_in_place_of_a_file_is_refused() {
+fn rejects_a_directory_in_place_of_a_file() {
     let directory = Directory::v22().without("prompt.md").with("prompt.md/x", "x");
     assert_eq!(rules_of(&directory), ["file-unreadable"]);
 }
 
 #[test]
-fn excludes_are_required_in_the_old_formats_alone() {
+fn excludes_are_required_in_old_formats_only() {
     let v22 =
         Directory::v22().with("module.yaml", MANIFEST.replace("excludes:\n  - answering the message\n", ""));
     assert!(v22.load().is_ok());
@@ -220,7 +220,7 @@ fn excludes_are_required_in_the_old_formats_alone() {
 }
 
 #[test]
-fn a_schema_needs_data_and_had_better_have_input() {
+fn schema_requires_data_and_recommends_input() {
     let without_data = Directory::v22().with("schema.json", r#"{"input": {}, "meta": {}}"#);
     assert!(without_data.load().is_err());
     assert_eq!(rules_of(&without_data), ["schema-part"]);
@@ -230,7 +230,7 @@ fn a_schema_needs_data_and_had_better_have_input() {
 }
 
 #[test]
-fn a_schema_of_a_v0_file_is_told_in_that_file() {
+fn error_in_a_v0_schema_names_its_file() {
     let directory = Directory::example("format-v0").with("output.schema.json", "{ \"type\": }");
     let error = directory.load().unwrap_err();
     let found = error.diagnostics.iter().find(|found| found.rule == Rule::SchemaSyntax).unwrap();
@@ -239,7 +239,7 @@ fn a_schema_of_a_v0_file_is_told_in_that_file() {
 }
 
 #[test]
-fn the_manifest_alone_can_be_read() {
+fn loads_only_the_manifest() {
     let directory = Directory::v22().without("prompt.md");
     assert_eq!(load_manifest(&directory.origin()).unwrap().format, Format::V22);
     let directory = Directory::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", ""));
@@ -247,7 +247,7 @@ fn the_manifest_alone_can_be_read() {
 }
 
 #[test]
-fn a_byte_order_mark_and_carriage_returns_do_no_harm() {
+fn accepts_byte_order_mark_and_carriage_returns() {
     let directory = Directory::v22()
         .with("module.yaml", format!("\u{feff}{}", MANIFEST.replace('\n', "\r\n")))
         .with("schema.json", format!("\u{feff}{SCHEMA}"));
@@ -255,7 +255,7 @@ fn a_byte_order_mark_and_carriage_returns_do_no_harm() {
 }
 
 #[test]
-fn what_stands_in_the_place_of_a_file_is_told() {
+fn reports_what_is_in_place_of_a_file() {
     let directory = Directory::v22().without("module.yaml").with("module.yaml/x", "a directory of that name");
     let found = &directory.load().unwrap_err().diagnostics[0];
     assert_eq!(
@@ -273,7 +273,7 @@ fn what_stands_in_the_place_of_a_file_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_manifest_that_is_a_dead_link_is_told() {
+fn broken_link_as_manifest_is_reported() {
     let directory = Directory::v22().without("module.yaml");
     std::os::unix::fs::symlink("nowhere", directory.path().join("module.yaml")).unwrap();
     let found = &directory.load().unwrap_err().diagnostics[0];

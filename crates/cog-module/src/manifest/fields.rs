@@ -8,23 +8,22 @@ use crate::{
     yaml::{Content, Entry, Node},
 };
 
-/// The keys of one mapping, asked for one by one.
+/// The keys of a mapping, read one by one.
 ///
-/// What is asked for is what is known: [`Fields::finish`] warns of every other key, and finds the
-/// nearest known one among those that were asked for.
+/// A key that is read is a known key: [`Fields::finish`] warns about all others and suggests the nearest known key.
 pub(super) struct Fields<'a> {
     entries: &'a [Entry],
-    /// Where this mapping stands: empty at the root, else `overflow.`.
+    /// The path of this mapping: empty at the root, otherwise `overflow.`.
     prefix: String,
     known: RefCell<Vec<&'a str>>,
     findings: &'a Findings<'a>,
 }
 
-/// Where every key stands.
+/// Where to find the list of keys.
 const KEYS: &str = "run `cog schema manifest` to list all keys";
 
 impl<'a> Fields<'a> {
-    /// The keys of the document; none where it is no mapping, which is an error.
+    /// Returns the keys of the document; none, with an error, if it is not a mapping.
     pub(super) fn of_root(root: &'a Node, findings: &'a Findings<'a>) -> Self {
         let entries = match &root.content {
             Content::Map(entries) => entries.as_slice(),
@@ -38,14 +37,14 @@ impl<'a> Fields<'a> {
         Self { entries, prefix: String::new(), known: RefCell::default(), findings }
     }
 
-    /// Reads the mapping under a key, where there is one.
+    /// Reads the mapping at a key, if there is one.
     pub(super) fn section(&self, key: &'static str, read: impl FnOnce(&Fields<'a>)) {
         let Some(node) = self.node(key) else { return };
         let Content::Map(_) = &node.content else { return self.wrong_type(key, node, "a mapping") };
         self.within(key, node, read);
     }
 
-    /// Reads `node`, which stands under `key`, as a mapping.
+    /// Reads `node`, the value of `key`, as a mapping.
     pub(super) fn within(&self, key: &str, node: &'a Node, read: impl FnOnce(&Fields<'a>)) {
         let Content::Map(entries) = &node.content else { return };
         let prefix = format!("{}{key}.", self.prefix);
@@ -54,29 +53,29 @@ impl<'a> Fields<'a> {
         fields.finish();
     }
 
-    /// Whether the key stands there, with whatever value.
+    /// Returns whether the key is present, with any value.
     pub(super) fn has(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key == key)
     }
 
-    /// The value of a key; none where it is absent or left empty.
+    /// Returns the value of a key; none if it is absent or empty.
     pub(super) fn node(&self, key: &'static str) -> Option<&'a Node> {
         self.known.borrow_mut().push(key);
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         (!matches!(entry.value.content, Content::Null)).then_some(&entry.value)
     }
 
-    /// Every key with its value, where the keys are the author's own.
+    /// Returns all entries, for mappings whose keys the author chooses.
     pub(super) fn entries(&self) -> &'a [Entry] {
         self.entries
     }
 
-    /// Counts a key that is the author's own as known.
+    /// Marks a key that the author chose as known.
     pub(super) fn know(&self, key: &'a str) {
         self.known.borrow_mut().push(key);
     }
 
-    /// Text. A number or a truth value is taken as it is written.
+    /// Returns a string. A number or a boolean is returned as written.
     pub(super) fn text(&self, key: &'static str) -> Option<String> {
         let node = self.node(key)?;
         let text = self.as_text(node);
@@ -86,7 +85,7 @@ impl<'a> Fields<'a> {
         text
     }
 
-    /// Text that has to be there and to say something.
+    /// Returns a string that must be present and not empty.
     pub(super) fn required_text(&self, key: &'static str) -> Option<String> {
         let text = self.text(key).filter(|text| !text.trim().is_empty());
         let is_of_wrong_type = || self.node(key).is_some_and(|node| self.as_text(node).is_none());
@@ -96,19 +95,19 @@ impl<'a> Fields<'a> {
         text
     }
 
-    /// One word of several.
+    /// Returns one of several keywords.
     pub(super) fn word<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<T> {
         let node = self.node(key)?;
         self.parse_word(key, node)
     }
 
-    /// A list of words; those that are not allowed are reported one by one.
+    /// Returns a list of keywords; each invalid one is reported.
     pub(super) fn words<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<Vec<T>> {
         let items = self.list(key)?;
         Some(items.iter().filter_map(|node| self.parse_word(key, node)).collect())
     }
 
-    /// One of two words, as whether it is the first.
+    /// Returns whether the value is the first of two keywords.
     pub(super) fn either(&self, key: &'static str, allowed: &'static [&'static str; 2]) -> Option<bool> {
         let node = self.node(key)?;
         let text = self.as_text(node).unwrap_or_default();
@@ -119,7 +118,7 @@ impl<'a> Fields<'a> {
         position.map(|position| position == 0)
     }
 
-    /// `true` or `false`.
+    /// Returns a boolean.
     pub(super) fn flag(&self, key: &'static str) -> Option<bool> {
         let node = self.node(key)?;
         match node.content {
@@ -131,7 +130,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A whole number of `least` at least that `T` can hold.
+    /// Returns an integer of at least `least` that fits in `T`.
     pub(super) fn whole<T: TryFrom<i64>>(&self, key: &'static str, least: i64) -> Option<T> {
         let node = self.node(key)?;
         let Content::Number(number) = &node.content else {
@@ -147,7 +146,7 @@ impl<'a> Fields<'a> {
         whole
     }
 
-    /// A number within a range, both ends allowed.
+    /// Returns a number within an inclusive range.
     pub(super) fn number(&self, key: &'static str, range: std::ops::RangeInclusive<f64>) -> Option<f64> {
         let node = self.node(key)?;
         let Content::Number(number) = &node.content else {
@@ -164,7 +163,7 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// A list of texts; one text alone is read as a list of one.
+    /// Returns a list of strings; a single string is a list of one.
     pub(super) fn texts(&self, key: &'static str) -> Option<Vec<String>> {
         if let Some(Node { content: Content::Text(text), .. }) = self.node(key) {
             return Some(vec![text.clone()]);
@@ -182,7 +181,7 @@ impl<'a> Fields<'a> {
         Some(items.iter().filter_map(text_of).collect())
     }
 
-    /// A list of anything.
+    /// Returns a list of any values.
     pub(super) fn list(&self, key: &'static str) -> Option<&'a [Node]> {
         let node = self.node(key)?;
         match &node.content {
@@ -194,7 +193,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// `version`, completed to three numbers where it is shorter (ruling R5).
+    /// Returns `version`, completed to three numbers if it is shorter (ruling R5).
     pub(super) fn version(&self) -> Option<String> {
         let text = self.required_text("version")?;
         if semver::Version::parse(&text).is_ok() {
@@ -214,13 +213,13 @@ impl<'a> Fields<'a> {
         None
     }
 
-    /// Reports a required key that is absent, or empty.
+    /// Reports a required key that is absent or empty.
     pub(super) fn missing(&self, key: &'static str, help: Option<String>) {
         let message = format!("required key `{}{key}` is missing or empty", self.prefix);
         self.findings.error(Rule::KeyMissing, self.span_of(key), message, help);
     }
 
-    /// Reports an absent key that the module loads without.
+    /// Warns about an absent optional key.
     pub(super) fn missing_but_optional(&self, key: &'static str, help: Option<String>) {
         let message = format!("key `{}{key}` is missing", self.prefix);
         self.findings.warning(Rule::KeyMissing, self.span_of(key), message, help);
@@ -252,7 +251,7 @@ impl<'a> Fields<'a> {
         self.findings.error(Rule::KeyValue, node.span.clone(), message, help);
     }
 
-    /// Warns of every key that nobody asked for.
+    /// Warns about every unknown key.
     pub(super) fn finish(&self) {
         let known = self.known.borrow();
         for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
@@ -291,7 +290,7 @@ impl<'a> Fields<'a> {
         self.entries.iter().find(|entry| entry.key == key).map_or(0..0, |entry| entry.value.span.clone())
     }
 
-    /// The key itself where it stands there empty, else the beginning of the mapping.
+    /// Returns the span of the key if it is present but empty, otherwise the start of the mapping.
     fn span_of(&self, key: &str) -> Range<usize> {
         let entry = self.entries.iter().find(|entry| entry.key == key).or(self.entries.first());
         entry.map_or(0..0, |entry| entry.span.clone())

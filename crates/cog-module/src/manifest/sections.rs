@@ -1,4 +1,4 @@
-//! The sections of a manifest, each over the defaults that the tier has set already.
+//! Reads the sections of a manifest over the defaults of the tier.
 
 use cog_json::Value;
 use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
@@ -30,7 +30,7 @@ pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, around: LoadCon
     tests(fields, manifest);
 }
 
-/// Puts the value of a key in place of the default, where the key is set.
+/// Overwrites a default if the key is set.
 fn set<T>(place: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *place = value;
@@ -39,7 +39,7 @@ fn set<T>(place: &mut T, value: Option<T>) {
 
 const ALLOW_OR_DENY: &[&str; 2] = &["allow", "deny"];
 
-/// Both shapes: words (v2.2) and truth values (v2.5), ruling R10.
+/// Reads both forms: keywords (v2.2) and booleans (v2.5), ruling R10.
 fn policies(fields: &Fields<'_>, manifest: &mut Manifest) {
     let policies = &mut manifest.policies;
     fields.section("policies", |f| {
@@ -111,7 +111,7 @@ fn generation(fields: &Fields<'_>, manifest: &mut Manifest) {
     });
 }
 
-/// `io`: plain pointers, or with the file before them (`./schema.json#/input`).
+/// Reads `io`: JSON pointers, with or without the file (`./schema.json#/input`).
 fn io(fields: &Fields<'_>, manifest: &mut Manifest, schema: Option<&serde_json::Value>) {
     let io = &mut manifest.io;
     fields.section("io", |f| {
@@ -151,7 +151,7 @@ fn meta(fields: &Fields<'_>, manifest: &mut Manifest) {
     fields.section("meta", |f| set(risk_rule, f.word("risk_rule")));
 }
 
-/// `constraints` of the manifest, and in v0 of `constraints.yaml`, at the top or one level down.
+/// Reads `constraints` of the manifest, and of `constraints.yaml` in v0, at the top or one level down.
 fn all_constraints(fields: &Fields<'_>, manifest: &mut Manifest, file: Option<&Node>) {
     fields.section("constraints", |f| constraints(f, manifest));
     let Some(Node { content: Content::Map(entries), .. }) = file else { return };
@@ -172,7 +172,7 @@ fn constraints(fields: &Fields<'_>, manifest: &mut Manifest) {
     constraints.behavior_equivalence_false_max_confidence = most;
 }
 
-/// `constraints.yaml` has no fixed shape: what is named as in v1 counts, the rest is left alone.
+/// Reads `constraints.yaml`, which has no fixed structure: the keys of v1 count, others are ignored.
 fn constraints_of_file(section: &Node, manifest: &mut Manifest) {
     let constraints = &mut manifest.constraints;
     let flag = |key: &str| match section.get(key)?.content {
@@ -196,7 +196,7 @@ fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
 
 const FORK_OR_MAIN: &[&str; 2] = &["fork", "main"];
 
-/// `context`, a word or an object with `mode` (ruling R10).
+/// Reads `context`, a keyword or an object with `mode` (ruling R10).
 fn context(fields: &Fields<'_>, manifest: &mut Manifest) {
     let Some(node) = fields.node("context") else { return };
     let context = &mut manifest.context;
@@ -241,7 +241,7 @@ fn modalities(fields: &Fields<'_>, manifest: &mut Manifest) {
     });
 }
 
-/// Text is always supported, listed or not (ruling R12); each modality counts once.
+/// Adds text, which is always supported (ruling R12), and removes duplicates.
 fn with_text(listed: Vec<Modality>) -> Vec<Modality> {
     let listed = [Modality::Text].into_iter().chain(listed);
     listed.fold(Vec::new(), |mut unique, modality| {
@@ -276,7 +276,7 @@ fn error_codes(fields: &Fields<'_>, manifest: &mut Manifest) {
     });
 }
 
-/// `tests`: lines of `input -> expected`, both within the module's directory.
+/// Reads `tests`: a list of `input -> expected`, both inside the module's directory.
 fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
     for node in fields.list("tests").unwrap_or_default() {
         let pair = match &node.content {
@@ -294,7 +294,7 @@ fn tests(fields: &Fields<'_>, manifest: &mut Manifest) {
     }
 }
 
-/// Whether a path stays in its directory: relative, and no step leads up.
+/// Returns whether a path is relative and contains no `..`.
 fn is_within(path: &str) -> bool {
     let mut steps = std::path::Path::new(path).components();
     !path.is_empty()

@@ -8,14 +8,13 @@ use crate::{
 };
 
 impl Migration {
-    /// Writes what was planned. With `backup` the directory as it was stays beside it, under the name
-    /// that is returned.
+    /// Writes the plan. With `backup`, the old directory is kept next to the module, and its path is returned.
     ///
-    /// All of it or nothing: the new directory is made beside the old one, loaded to see that it does,
-    /// and then takes its place.
+    /// The change is atomic: the new directory is created next to the old one, loaded as a check, and then replaces
+    /// it.
     ///
     /// # Errors
-    /// When a file cannot be written, or the result would not load; the module is then as it was.
+    /// If a file cannot be written or the result does not load; the module is then unchanged.
     pub fn apply(&self, backup: bool) -> Result<Option<PathBuf>, MigrateError> {
         if self.is_empty() {
             return Ok(None);
@@ -44,7 +43,7 @@ impl Migration {
         Ok(())
     }
 
-    /// `NAME.v1.bak`, or with a number where that is taken. It has a dot, so that it is no module's name.
+    /// Returns `NAME.v1.bak`, with a number if that exists. The dot keeps it from being a module name.
     fn backup_name(&self, directory: &Path) -> PathBuf {
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let base = format!("{name}.{}.bak", self.from);

@@ -5,7 +5,7 @@ use crate::{
     source::Source,
 };
 
-/// A module's files as they will be, over the files as they are.
+/// The future files of a module, over its current files.
 pub(super) struct Draft<'a> {
     origin: &'a Origin,
     changes: Vec<FileChange>,
@@ -17,7 +17,7 @@ impl<'a> Draft<'a> {
         Self { origin, changes: Vec::new(), notes: Vec::new() }
     }
 
-    /// A file as it will be; none where there will be none.
+    /// Returns the future content of a file; none if it will not exist.
     pub(super) fn read(&self, path: &str) -> Result<Option<Source>, MigrateError> {
         let full = self.origin.path_of(path);
         if let Some(change) = self.changes.iter().find(|change| change.path == path) {
@@ -30,7 +30,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A file that has to be there.
+    /// Returns the future content of a required file.
     pub(super) fn require(&self, path: &str) -> Result<Source, MigrateError> {
         let missing = || MigrateError::File { path: self.origin.path_of(path), error: FileError::Missing };
         self.read(path)?.ok_or_else(missing)
@@ -48,7 +48,7 @@ impl<'a> Draft<'a> {
         self.notes.push(note.into());
     }
 
-    /// What changes in the end, sorted by path, and the notes.
+    /// Returns the changes sorted by path, and the notes.
     pub(super) fn finish(mut self) -> (Vec<FileChange>, Vec<String>) {
         self.changes.retain(|change| change.before != change.after);
         self.changes.sort_by(|a, b| a.path.cmp(&b.path));

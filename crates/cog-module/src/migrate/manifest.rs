@@ -1,4 +1,4 @@
-//! Keys put into `module.yaml`, between the lines that are there.
+//! Inserts keys into `module.yaml` between existing lines.
 
 use super::{MigrateError, draft::Draft};
 use crate::{
@@ -22,7 +22,7 @@ response:
 
 pub(super) const FILE: &str = "module.yaml";
 
-/// Adds the tier after what the module is responsible for.
+/// Adds the tier after `responsibility`.
 pub(super) fn add_tier(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     add(draft, "responsibility", TIER)
 }
@@ -32,7 +32,7 @@ pub(super) fn add_response(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     add(draft, "tier", RESPONSE)
 }
 
-/// Puts lines after the one on which the value of `key` ends.
+/// Inserts lines after the line on which the value of `key` ends.
 fn add(draft: &mut Draft<'_>, key: &str, lines: &str) -> Result<(), MigrateError> {
     let source = draft.require(FILE)?;
     let root = parse(&source)?;

@@ -1,7 +1,7 @@
 use super::{MigrateError, draft::Draft};
 use crate::edit::line_end;
 
-/// What a v2.2 prompt says beside the author's own words.
+/// The section that is appended to the prompt.
 const ENVELOPE: &str = r#"
 ## Envelope
 
@@ -31,7 +31,7 @@ If you cannot answer:
 - `meta.risk`: none, low, medium or high, how much harm acting on the answer could do.
 "#;
 
-/// Adds the envelope section; every word of the prompt stays.
+/// Appends the envelope section; the prompt itself is unchanged.
 pub(super) fn add_envelope(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     let source = draft.require("prompt.md")?;
     let newline = line_end(&source.text);

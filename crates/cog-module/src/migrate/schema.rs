@@ -1,4 +1,4 @@
-//! `schema.json` of v2.2: `output` is called `data`, and `meta` and `error` stand beside it.
+//! Migrates `schema.json` to v2.2: renames `output` to `data`, and adds `meta` and `error`.
 
 use cog_json::{Node, Value};
 
@@ -33,7 +33,7 @@ const ERROR: &str = r#""error": {
     }
   }"#;
 
-/// Renames the output, adds `meta` and `error`, and sees to it that data has its rationale.
+/// Renames the output, adds `meta` and `error`, and requires a rationale in data.
 pub(super) fn to_v22(draft: &mut Draft<'_>, output: &str) -> Result<(), MigrateError> {
     let source = draft.require(FILE)?;
     let tree = parse(&source)?;
@@ -60,7 +60,7 @@ pub(super) fn to_v22(draft: &mut Draft<'_>, output: &str) -> Result<(), MigrateE
     draft.put(FILE, edits.apply(&source.text))
 }
 
-/// v0: one document of two files, the references of each led to its new place.
+/// v0: joins two files into one document and adjusts the references of each.
 pub(super) fn join_v0(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     let mut document = serde_json::Map::new();
     document.insert("$schema".to_owned(), "http://json-schema.org/draft-07/schema#".into());
@@ -79,7 +79,7 @@ pub(super) fn join_v0(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     draft.put(FILE, text)
 }
 
-/// Puts another name in place of a member's key.
+/// Renames the key of a member.
 fn rename_key(source: &Source, value: Node<'_>, from: &str, to: &str, edits: &mut Edits) {
     let quoted = format!("\"{from}\"");
     let before = source.text.get(..value.offset()).unwrap_or_default();
@@ -88,7 +88,7 @@ fn rename_key(source: &Source, value: Node<'_>, from: &str, to: &str, edits: &mu
     }
 }
 
-/// References into the output follow it to its new name.
+/// Adjusts references into the renamed output.
 fn lead_output_references(source: &Source, edits: &mut Edits) {
     for old in ["\"#/output/", "\"#/output\""] {
         for (start, _) in source.text.match_indices(old) {
@@ -97,7 +97,7 @@ fn lead_output_references(source: &Source, edits: &mut Edits) {
     }
 }
 
-/// A v2.2 answer has a rationale, so its schema names and requires it.
+/// Adds and requires the rationale that every v2.2 answer has.
 fn add_rationale(data: Node<'_>, edits: &mut Edits, draft: &mut Draft<'_>) {
     let properties = data.get("properties");
     let rationale = properties.and_then(|properties| properties.get("rationale"));
@@ -123,7 +123,7 @@ fn add_rationale(data: Node<'_>, edits: &mut Edits, draft: &mut Draft<'_>) {
     }
 }
 
-/// Puts a member or an item in front of the others.
+/// Inserts a member or an item before the others.
 fn insert_first(container: Node<'_>, text: &str, edits: &mut Edits) {
     let separator = if container.is_empty() { "" } else { ", " };
     edits.insert(container.offset() + 1, format!("{text}{separator}"));

@@ -14,7 +14,7 @@ fn migrate(directory: &Directory, target: Target) -> Migration {
 }
 
 #[test]
-fn every_old_format_becomes_a_whole_v22_module() {
+fn every_old_format_becomes_a_valid_v22_module() {
     for name in OLD {
         let directory = Directory::example(name);
         let migration = migrate(&directory, Target::V22);
@@ -36,7 +36,7 @@ fn every_old_format_becomes_a_whole_v22_module() {
 }
 
 #[test]
-fn every_format_becomes_a_whole_v25_module_and_stays_one() {
+fn every_format_becomes_a_valid_v25_module_once() {
     for name in ["format-v0", "format-v1", "format-v21", "format-v22", "format-v25"] {
         let directory = Directory::example(name);
         migrate(&directory, Target::V25);
@@ -50,7 +50,7 @@ fn every_format_becomes_a_whole_v25_module_and_stays_one() {
 }
 
 #[test]
-fn an_old_module_behaves_as_before() {
+fn migrated_module_behaves_as_before() {
     let directory = Directory::example("format-v1");
     let before = directory.load().unwrap();
     migrate(&directory, Target::V25);
@@ -64,7 +64,7 @@ fn an_old_module_behaves_as_before() {
 }
 
 #[test]
-fn the_changes_of_each_format_read_well() {
+fn shows_the_changes_of_each_format() {
     let mut shown = String::new();
     for name in OLD.iter().chain(&["format-v22"]) {
         let mut migration = plan(&Directory::example(name).origin(), Target::V25).unwrap();
@@ -76,7 +76,7 @@ fn the_changes_of_each_format_read_well() {
 }
 
 #[test]
-fn comments_order_and_line_ends_stay() {
+fn preserves_comments_order_and_line_endings() {
     let manifest = "# top\r\nversion: 1.0.0 # mine\r\nname: sorter\r\nresponsibility: >-\r\n  Sort\r\n  things\r\n\r\n# what not\r\nexcludes: [x]";
     let directory =
         Directory::v22().with("module.yaml", manifest).with("schema.json", r#"{"input":{},"output":{}}"#);
@@ -90,7 +90,7 @@ fn comments_order_and_line_ends_stay() {
 }
 
 #[test]
-fn a_backup_holds_the_module_as_it_was() {
+fn backup_contains_the_old_module() {
     let directory = Directory::example("format-v1");
     let before = directory.files();
     let backup = plan(&directory.origin(), Target::V25).unwrap().apply(true).unwrap().unwrap();
@@ -104,7 +104,7 @@ fn a_backup_holds_the_module_as_it_was() {
 }
 
 #[test]
-fn without_a_backup_nothing_is_left_beside() {
+fn nothing_is_left_behind_without_a_backup() {
     let directory = Directory::example("format-v0");
     migrate(&directory, Target::V25);
     assert_eq!(files::directory_names(directory.path().parent().unwrap()), ["format-v0"]);
@@ -120,7 +120,7 @@ fn planning_writes_nothing() {
 }
 
 #[test]
-fn a_module_that_does_not_load_is_left_alone() {
+fn module_that_does_not_load_is_unchanged() {
     let directory = Directory::v22().with("module.yaml", "name: [");
     assert!(matches!(plan(&directory.origin(), Target::V25), Err(MigrateError::Load(_))));
     let built_in = Origin::BuiltIn(&crate::BuiltinModule::all()[0]);
@@ -128,7 +128,7 @@ fn a_module_that_does_not_load_is_left_alone() {
 }
 
 #[test]
-fn a_result_that_would_not_load_is_not_put_in_place() {
+fn result_that_would_not_load_is_discarded() {
     let directory = Directory::example("format-v1");
     let before = directory.files();
     let mut migration = plan(&directory.origin(), Target::V25).unwrap();
@@ -141,7 +141,7 @@ fn a_result_that_would_not_load_is_not_put_in_place() {
 }
 
 #[test]
-fn a_manifest_between_braces_is_left_alone() {
+fn manifest_in_flow_style_is_unchanged() {
     let flow = "{ name: sorter, version: 1.0.0, responsibility: x, tier: exec, excludes: [y] }\n";
     let directory = Directory::v22().with("module.yaml", flow);
     assert!(matches!(plan(&directory.origin(), Target::V25), Err(MigrateError::FlowStyle)));
@@ -149,14 +149,14 @@ fn a_manifest_between_braces_is_left_alone() {
 }
 
 #[test]
-fn a_v22_module_without_a_tier_gets_one() {
+fn v22_module_without_a_tier_gets_one() {
     let directory = Directory::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", ""));
     migrate(&directory, Target::V22);
     assert!(directory.load().unwrap().warnings.is_empty());
 }
 
 #[test]
-fn constraints_of_every_shape_are_kept() {
+fn preserves_constraints_of_every_form() {
     let shapes = [
         "# why\nno_network: true # always\nrequire_rationale: true\n",
         "rules:\n  no_network: true\n  require_rationale: true\nother: 1\n",
@@ -173,7 +173,7 @@ fn constraints_of_every_shape_are_kept() {
 }
 
 #[test]
-fn a_missing_rationale_is_added_to_the_schema() {
+fn adds_a_missing_rationale_to_the_schema() {
     let schema = r##"{"input": {"type": "object"}, "output": {"type": "object", "properties": {"a": {"$ref": "#/output/properties/b"}, "b": {}}, "additionalProperties": false}}"##;
     let manifest = MANIFEST.replace("tier: decision\n", "");
     let directory = Directory::v22().with("module.yaml", manifest).with("schema.json", schema);

@@ -1,4 +1,4 @@
-//! The old directories taken apart: front matter, constraints, two schemas, examples.
+//! Splits the files of old formats: front matter, constraints, two schemas, examples.
 
 use super::{MigrateError, draft::Draft, manifest};
 use crate::{
@@ -51,7 +51,7 @@ pub(super) fn move_examples(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
     Ok(())
 }
 
-/// The YAML and the text after it, each beginning with its first line that says something.
+/// Returns the YAML and the text after it, without leading empty lines.
 fn halves(source: &Source) -> Result<(String, String), MigrateError> {
     let front = front_matter::split(source)
         .map_err(|problem| MigrateError::Load(LoadError { diagnostics: vec![problem] }))?;
@@ -60,8 +60,8 @@ fn halves(source: &Source) -> Result<(String, String), MigrateError> {
     Ok((part(front.yaml).to_owned(), body.to_owned()))
 }
 
-/// `constraints.yaml` as a section of the manifest: as it stands where it has that key, else moved in
-/// by one level. Empty where the manifest has the section already.
+/// Returns `constraints.yaml` as a section of the manifest: as is if it has that key, otherwise indented by one level.
+/// Empty if the manifest already has the section.
 fn constraints_section(file: &Source, manifest: &str) -> Result<String, MigrateError> {
     let manifest = Source::new(&file.path, manifest);
     if manifest::parse(&manifest)?.get("constraints").is_some() {
@@ -88,7 +88,7 @@ fn is_known(key: &str) -> bool {
     KNOWN.contains(&key)
 }
 
-/// The constraints that a manifest names, out of a file that also says other things.
+/// Returns the known constraints of a file that also contains other keys.
 fn named_constraints(root: &Node) -> String {
     let Content::Map(entries) = &root.content else { return String::new() };
     let sections = entries.iter().map(|entry| &entry.value).chain([root]);

@@ -1,7 +1,7 @@
 use super::{Call, PromptPart};
 use crate::is_module_name;
 
-/// Cuts a text at its placeholders, in one pass from left to right.
+/// Splits a text at its placeholders, in one pass.
 pub(super) fn parts(text: &str) -> Vec<PromptPart> {
     let mut parts = Vec::new();
     let (mut rest, mut plain) = (text, String::new());
@@ -32,7 +32,7 @@ fn flush(plain: &mut String, parts: &mut Vec<PromptPart>) {
     }
 }
 
-/// The placeholder at the beginning of a text, and the text after it.
+/// Returns the placeholder at the start of a text, and the rest.
 fn placeholder(text: &str) -> Option<(PromptPart, &str)> {
     if let Some(rest) = text.strip_prefix('$') {
         dollar(rest)
@@ -57,7 +57,7 @@ fn dollar(rest: &str) -> Option<(PromptPart, &str)> {
     is_end_of_short(after).then_some((PromptPart::Word { index, short: true }, after))
 }
 
-/// The rest after `word`, where the word ends there: `$INPUTS` is not `$INPUT`.
+/// Returns the rest after `word` if the word ends there: `$INPUTS` is not `$INPUT`.
 fn word_end<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let after = text.strip_prefix(word)?;
     (!after.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some(after)
@@ -68,7 +68,7 @@ fn indexed(after: &str) -> Option<(PromptPart, &str)> {
     Some((PromptPart::Word { index, short: false }, after.strip_prefix(']')?))
 }
 
-/// A number of at most three digits, written without zeros in front.
+/// Reads a number of at most three digits without leading zeros.
 fn number(text: &str) -> Option<(usize, &str)> {
     let length = text.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, after) = text.split_at(length);
@@ -76,7 +76,7 @@ fn number(text: &str) -> Option<(usize, &str)> {
     (length <= 3 && is_plain).then(|| digits.parse().ok()).flatten().map(|index| (index, after))
 }
 
-/// Whether `$n` ends here: prices such as `$5.00`, `$1,000` and `$5k` are text.
+/// Returns whether `$n` ends here: prices such as `$5.00`, `$1,000` and `$5k` are text.
 fn is_end_of_short(after: &str) -> bool {
     let mut next = after.chars();
     match next.next() {
@@ -108,13 +108,13 @@ fn call<'a>(text: &'a str, rest: &'a str) -> Option<(PromptPart, &'a str)> {
     Some((PromptPart::Call(Call { name: name.to_owned(), arguments, options, raw }), after))
 }
 
-/// How far a placeholder may reach, in bytes; it bounds the work on a text that only looks like many.
+/// The maximum length of a placeholder in bytes, which bounds the work on look-alikes.
 const MAX_PLACEHOLDER: usize = 2_000;
 
-/// How many brackets may stand inside each other in a placeholder.
+/// The maximum nesting of brackets in a placeholder.
 const MAX_NESTING: usize = 32;
 
-/// What stands between an opening sign and the closing one that belongs to it, and the rest.
+/// Returns the text between matching brackets, and the rest.
 fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
     let mut depth = 0_usize;
     for (at, byte) in text.bytes().enumerate().take(MAX_PLACEHOLDER) {
@@ -133,7 +133,7 @@ fn enclosed(text: &str, opening: u8, closing: u8) -> Option<(&str, &str)> {
     None
 }
 
-/// `{{module.path}}`; anything else between braces is text.
+/// Reads `{{module.path}}`; other text between braces is literal.
 fn reference(text: &str) -> Option<(PromptPart, &str)> {
     let rest = text.strip_prefix("{{")?;
     let (inside, closing) = rest.split_at(rest.find(['{', '}'])?);

@@ -12,7 +12,7 @@ fn text(text: &str) -> PromptPart {
 }
 
 #[test]
-fn every_placeholder_of_the_input_is_found() {
+fn finds_every_placeholder_of_the_input() {
     let found = parts("a $ARGUMENTS b $ARGUMENTS[2] c $0.\n$INPUT\n$MEDIA_INPUTS");
     assert_eq!(
         found,
@@ -32,7 +32,7 @@ fn every_placeholder_of_the_input_is_found() {
 }
 
 #[test]
-fn what_only_looks_like_a_placeholder_is_text() {
+fn look_alikes_of_placeholders_are_text() {
     for plain in [
         "$5.00",
         "$1,000",
@@ -59,13 +59,13 @@ fn what_only_looks_like_a_placeholder_is_text() {
 }
 
 #[test]
-fn an_index_without_its_bracket_leaves_the_whole_text() {
+fn index_without_a_bracket_is_text() {
     assert_eq!(parts("$ARGUMENTS[x]"), [PromptPart::Arguments, text("[x]")]);
     assert_eq!(parts("\u{9700}\u{6c42}\u{ff1a}$ARGUMENTS\u{3002}")[1], PromptPart::Arguments);
 }
 
 #[test]
-fn a_call_keeps_its_arguments_and_options() {
+fn call_has_arguments_and_options() {
     let found = parts("see @call:ui-spec($ARGUMENTS (all))[async, timeout=30s] and @call:other.");
     let PromptPart::Call(call) = &found[1] else { panic!("{found:?}") };
     assert_eq!((call.name.as_str(), call.arguments.as_deref()), ("ui-spec", Some("$ARGUMENTS (all)")));
@@ -78,21 +78,21 @@ fn a_call_keeps_its_arguments_and_options() {
 }
 
 #[test]
-fn a_reference_names_module_and_path() {
+fn reference_has_module_and_path() {
     let found = parts("{{risk-check.meta.risk}}!");
     let PromptPart::Reference { module, path, .. } = &found[0] else { panic!("{found:?}") };
     assert_eq!((module.as_str(), path.as_str()), ("risk-check", "meta.risk"));
 }
 
 #[test]
-fn many_openings_are_read_in_time() {
+fn many_opening_brackets_parse_in_time() {
     let prompt = Prompt::parse("{{".repeat(200_000));
     assert_eq!(prompt.parts().len(), 1);
     assert_eq!(Prompt::parse("@call:a(".repeat(2_000)).parts().len(), 1);
 }
 
 #[test]
-fn a_prompt_tells_what_it_places() {
+fn prompt_reports_its_placeholders() {
     assert!(Prompt::parse("$1").places_input() && !Prompt::parse("$MEDIA_INPUTS").places_input());
     assert!(Prompt::parse("$MEDIA_INPUTS").places_media());
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::{BuiltinModule, Level, validate};
 
 #[test]
-fn a_new_module_is_valid_at_every_level_and_tier() {
+fn new_module_is_valid_at_every_level_and_tier() {
     let place = TempDir::new().unwrap();
     for tier in Tier::ALL {
         let name = format!("my-{tier}");
@@ -17,7 +17,7 @@ fn a_new_module_is_valid_at_every_level_and_tier() {
 }
 
 #[test]
-fn a_copy_has_every_file_and_its_own_name() {
+fn copy_has_every_file_and_its_own_name() {
     let place = TempDir::new().unwrap();
     let shipped = Origin::BuiltIn(BuiltinModule::find("code-reviewer").unwrap());
     let directory = copy(place.path(), "my-reviewer", &shipped).unwrap();
@@ -31,7 +31,7 @@ fn a_copy_has_every_file_and_its_own_name() {
 }
 
 #[test]
-fn images_are_copied_byte_by_byte() {
+fn images_are_copied_unchanged() {
     let place = TempDir::new().unwrap();
     let shipped = BuiltinModule::find("image-analyzer").unwrap();
     let directory = copy(place.path(), "eye", &Origin::BuiltIn(shipped)).unwrap();
@@ -41,7 +41,7 @@ fn images_are_copied_byte_by_byte() {
 }
 
 #[test]
-fn nothing_is_overwritten_and_nothing_left_behind() {
+fn nothing_is_overwritten_or_left_behind() {
     let place = TempDir::new().unwrap();
     new(place.path(), "one", Tier::Decision).unwrap();
     assert!(matches!(new(place.path(), "one", Tier::Exec), Err(ScaffoldError::Exists { .. })));

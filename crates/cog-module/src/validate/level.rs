@@ -8,7 +8,7 @@ use crate::{
     schema::Schema,
 };
 
-/// What a module lacks to be of a level.
+/// Returns what a module lacks for a level.
 pub(super) fn check(module: &Module, level: Level) -> Vec<Diagnostic> {
     if level == Level::Any {
         return Vec::new();
@@ -102,7 +102,7 @@ impl Check<'_> {
         Some(diagnostic.suggest("use `\"$ref\": \"#/$defs/MediaInput\"` for a media field"))
     }
 
-    /// A part of the schema and its pointer, references followed.
+    /// Returns a section of the schema and its pointer, with references resolved.
     fn find(&self, part: &str) -> Option<(&Value, String)> {
         let io = &self.module.manifest.io;
         let named = match part {
@@ -134,7 +134,7 @@ impl Check<'_> {
     }
 }
 
-/// Whether a medium has a place below a schema: a reference to `MediaInput`, or its shape.
+/// Returns whether there is a media field below a schema: a reference to `MediaInput`, or its structure.
 fn has_media(schema: &Value) -> bool {
     let mut open = vec![schema];
     while let Some(schema) = open.pop() {

@@ -11,7 +11,7 @@ fn rules(directory: &Directory, level: Level) -> Vec<&'static str> {
 }
 
 #[test]
-fn every_example_and_every_module_that_ships_is_valid() {
+fn every_example_and_built_in_module_is_valid() {
     for format in ["format-v0", "format-v1", "format-v21", "format-v22", "format-v25"] {
         let directory = Directory::example(format);
         let report = validate(&directory.origin(), Level::Any);
@@ -26,7 +26,7 @@ fn every_example_and_every_module_that_ships_is_valid() {
 }
 
 #[test]
-fn each_check_fails_on_its_own() {
+fn each_check_can_fail() {
     let v1 = || Directory::example("format-v1");
     let without_keys = v1().with("MODULE.md", "# Only a prompt\n");
     assert_eq!(rules(&without_keys, Level::Any), ["front-matter"]);
@@ -43,7 +43,7 @@ fn each_check_fails_on_its_own() {
 }
 
 #[test]
-fn a_broken_schema_is_told_where_it_breaks() {
+fn invalid_schema_is_reported_at_its_location() {
     let directory = Directory::v22()
         .with("schema.json", SCHEMA.replace("\"required\": [\"text\"]", "\"required\": \"text\""));
     let report = validate(&directory.origin(), Level::Any);
@@ -53,7 +53,7 @@ fn a_broken_schema_is_told_where_it_breaks() {
 }
 
 #[test]
-fn schemas_that_cannot_work_are_told_each_with_its_place() {
+fn each_unusable_schema_is_reported() {
     let schemas = [
         ("\"enum\": [\"billing\", \"other\"]", "\"pattern\": \"(\"", "pattern"),
         ("\"enum\": [\"billing\", \"other\"]", "\"$ref\": \"#/$defs/Queue\"", "loop"),
@@ -71,7 +71,7 @@ fn schemas_that_cannot_work_are_told_each_with_its_place() {
 }
 
 #[test]
-fn a_golden_answer_of_an_exec_module_passes_the_gate_or_is_told() {
+fn golden_answer_must_pass_the_gate_of_the_tier() {
     let answer = |confidence: &str, risk: &str| {
         format!(
             r#"{{"ok": true, "meta": {{"confidence": {confidence}, "risk": "{risk}", "explain": "x"}},
@@ -94,7 +94,7 @@ fn a_golden_answer_of_an_exec_module_passes_the_gate_or_is_told() {
 }
 
 #[test]
-fn the_levels_ask_for_more() {
+fn higher_levels_require_more() {
     assert_eq!(rules(&Directory::v22(), Level::V22), Vec::<&str>::new());
     assert_eq!(rules(&Directory::v22(), Level::V25), ["level-format"]);
     let v25 = Directory::v22().with("module.yaml", MANIFEST.to_owned() + "response: { mode: sync }\n");
@@ -103,7 +103,7 @@ fn the_levels_ask_for_more() {
 }
 
 #[test]
-fn a_v22_module_is_asked_for_each_of_its_parts() {
+fn v22_level_requires_each_section() {
     let directory = Directory::v22().with("module.yaml", MANIFEST.replace("tier: decision\n", "")).with(
         "schema.json",
         r#"{"input": {}, "output": {"type": "object"}, "meta": {"required": ["risk"]}}"#,
@@ -115,7 +115,7 @@ fn a_v22_module_is_asked_for_each_of_its_parts() {
 }
 
 #[test]
-fn a_report_reads_as_json() {
+fn report_is_written_as_json() {
     let directory = Directory::v22().with("module.yaml", MANIFEST.replace("tier:", "teir:"));
     let report = validate(&directory.origin(), Level::V22);
     insta::assert_snapshot!(directory.strip(&report.to_json_pretty()));
