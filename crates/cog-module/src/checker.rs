@@ -6,7 +6,7 @@ use cog_spec::{Format, Manifest};
 ///
 /// # Errors
 /// What is wrong with the schema.
-pub(crate) fn faults(schema: &serde_json::Value, node: Node<'_>) -> Result<Vec<String>, String> {
+pub(crate) fn violations(schema: &serde_json::Value, node: Node<'_>) -> Result<Vec<String>, String> {
     let document = serde_json::json!({ "input": { "properties": { "value": schema } } });
     let rules = Rules::from(&Manifest::with_defaults("check", Format::V22, None));
     let contract = Contract::compile(&document, &rules).map_err(|problems| {

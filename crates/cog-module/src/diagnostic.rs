@@ -5,7 +5,7 @@ use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use cog_json::{ToJson, Writer};
 
-use crate::{Place, Rule, source::Source};
+use crate::{Location, Rule, source::Source};
 
 /// The severity of a diagnostic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ pub struct Diagnostic {
     /// The file; the directory if a file is missing.
     pub file: PathBuf,
     /// The location in the file, if known.
-    pub place: Option<Box<Place>>,
+    pub place: Option<Box<Location>>,
     /// What to do about it.
     pub suggestion: Option<String>,
 }
@@ -65,7 +65,7 @@ impl Diagnostic {
     /// Adds the location in its file.
     #[must_use]
     pub(crate) fn at(mut self, source: &Source, span: Range<usize>) -> Self {
-        self.place = Some(Box::new(source.place(span)));
+        self.place = Some(Box::new(source.location(span)));
         self
     }
 
@@ -90,7 +90,7 @@ impl Diagnostic {
         let (line, column) = (place.line as usize, place.column as usize);
         let annotation = AnnotationKind::Primary.span(place.marked.clone());
         let snippet = Snippet::source(place.excerpt.as_str()).line_start(line).annotation(annotation);
-        if place.is_whole_line() {
+        if place.starts_at_line_start() {
             group.element(snippet.path(file))
         } else {
             group.element(Origin::path(file).line(line).char_column(column)).element(snippet)

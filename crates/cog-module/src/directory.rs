@@ -5,8 +5,8 @@ use std::{
 
 use crate::{
     Diagnostic, ModuleFiles, Rule,
+    builtin::BuiltinModule,
     files::{self, FileError},
-    shipped::BuiltinModule,
     source::Source,
 };
 
@@ -59,7 +59,7 @@ impl Origin {
     }
 
     /// Returns what to type for this module: its directory, or the name of a built-in module.
-    pub(crate) fn asked_by(&self) -> String {
+    pub(crate) fn display_name(&self) -> String {
         match self {
             Origin::Directory(path) => path.display().to_string(),
             Origin::BuiltIn(shipped) => shipped.name.to_owned(),
@@ -81,9 +81,9 @@ impl Origin {
     }
 
     /// Returns what is in the place of a missing file, such as a directory.
-    pub(crate) fn no_file(&self, relative: &str) -> Option<&'static str> {
+    pub(crate) fn what_is_at(&self, relative: &str) -> Option<&'static str> {
         match self {
-            Origin::Directory(path) => files::no_file(&path.join(relative)),
+            Origin::Directory(path) => files::what_is_at(&path.join(relative)),
             Origin::BuiltIn(_) | Origin::Memory(_) => None,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use crate::{LoadError, Module, Origin, load, shipped::names_in};
+use crate::{LoadError, Module, Origin, builtin::names_in, load};
 
 /// The text files of a module, held in memory.
 ///

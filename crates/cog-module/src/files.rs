@@ -143,7 +143,7 @@ pub(crate) fn text_of_at_most(bytes: &[u8], limit: u64) -> Result<String, FileEr
 }
 
 /// Returns what is at the path of a missing file: a directory, or a broken link.
-pub(crate) fn no_file(path: &Path) -> Option<&'static str> {
+pub(crate) fn what_is_at(path: &Path) -> Option<&'static str> {
     match fs::metadata(path) {
         Ok(about) if about.is_dir() => Some("a directory"),
         Ok(_) => None,

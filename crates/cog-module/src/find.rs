@@ -137,7 +137,7 @@ impl Finder {
             return Err(FindError::Outside { name: name.escape_debug().to_string() });
         }
         let on_disk =
-            || self.roots.iter().map(|root| root.join(name)).find(|directory| holds_module(directory));
+            || self.roots.iter().map(|root| root.join(name)).find(|directory| has_manifest(directory));
         let found = is_module_name(name).then(on_disk).flatten().map(Origin::Directory);
         found.or_else(|| BuiltinModule::find(name).map(Origin::BuiltIn)).ok_or_else(|| self.not_found(name))
     }
@@ -156,7 +156,7 @@ impl Finder {
             .roots
             .iter()
             .flat_map(|root| files::directory_names(root).into_iter().map(|name| (root.join(&name), name)));
-        let on_disk = on_disk.filter(|(directory, name)| is_module_name(name) && holds_module(directory));
+        let on_disk = on_disk.filter(|(directory, name)| is_module_name(name) && has_manifest(directory));
         let on_disk = on_disk.map(|(directory, name)| (name, Origin::Directory(directory)));
         let shipped =
             BuiltinModule::all().iter().map(|shipped| (shipped.name.to_owned(), Origin::BuiltIn(shipped)));
@@ -175,7 +175,7 @@ impl Finder {
         }
         let full = self.working_directory.join(path);
         if full.is_dir() {
-            return (is_path(path) || holds_module(&full)).then_some(full);
+            return (is_path(path) || has_manifest(&full)).then_some(full);
         }
         let name = full.file_name()?.to_str()?.to_owned();
         let is_manifest = is_path(path) && full.is_file() && layout::is_module(&[name]);
@@ -205,7 +205,7 @@ fn shown(asked: &str) -> String {
     asked.chars().take(200).collect::<String>().escape_debug().to_string()
 }
 
-fn holds_module(directory: &Path) -> bool {
+fn has_manifest(directory: &Path) -> bool {
     layout::is_module(&files::file_names(directory))
 }
 

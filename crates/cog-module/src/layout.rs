@@ -39,13 +39,13 @@ impl Family {
 }
 
 /// Returns the layout of a module, and a warning about other manifests.
-pub(crate) fn recognise(origin: &Origin) -> Result<(Family, Option<Diagnostic>), Diagnostic> {
+pub(crate) fn detect(origin: &Origin) -> Result<(Family, Option<Diagnostic>), Diagnostic> {
     let names = origin.file_names();
     let mut found =
         Family::ALL.into_iter().filter(|family| names.iter().any(|name| name == family.manifest()));
     let Some(family) = found.next() else { return Err(no_manifest(origin, &names)) };
     let others: Vec<&str> = found.map(Family::manifest).collect();
-    Ok((family, (!others.is_empty()).then(|| several(origin, family, &others))))
+    Ok((family, (!others.is_empty()).then(|| several_manifests(origin, family, &others))))
 }
 
 /// Returns the layout of a format.
@@ -70,7 +70,7 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
     }
     if let Some((name, what)) = Family::ALL.iter().find_map(|family| {
         let name = family.manifest();
-        origin.no_file(name).map(|what| (name, what))
+        origin.what_is_at(name).map(|what| (name, what))
     }) {
         let message = format!("{name} is {what}, not a file");
         return Diagnostic::error(Rule::ManifestMissing, origin.path_of(name), message)
@@ -88,7 +88,7 @@ fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {
     }
 }
 
-fn several(origin: &Origin, used: Family, others: &[&str]) -> Diagnostic {
+fn several_manifests(origin: &Origin, used: Family, others: &[&str]) -> Diagnostic {
     let message = format!("`{}` is used; {} is ignored", used.manifest(), others.join(" and "));
     Diagnostic::warning(Rule::ManifestSeveral, origin.path_of(used.manifest()), message)
         .suggest("keep one manifest in the directory")

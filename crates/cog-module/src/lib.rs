@@ -20,6 +20,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod builtin;
 mod checker;
 mod diagnostic;
 mod directory;
@@ -38,13 +39,13 @@ mod prompt;
 mod rule;
 pub mod scaffold;
 mod schema;
-mod shipped;
 mod source;
 #[cfg(test)]
 mod testing;
 mod validate;
 mod yaml;
 
+pub use builtin::BuiltinModule;
 pub use diagnostic::{Diagnostic, Severity};
 pub use directory::Origin;
 pub use embedded::ModuleFiles;
@@ -54,6 +55,5 @@ pub use manifest::is_module_name;
 pub use module::{LoadError, Module};
 pub use prompt::{Call, Prompt, PromptPart};
 pub use rule::Rule;
-pub use shipped::BuiltinModule;
-pub use source::Place;
+pub use source::Location;
 pub use validate::{Level, Report, validate};

@@ -48,47 +48,47 @@ pub fn load_manifest(origin: &Origin) -> Result<Manifest, LoadError> {
 
 /// Returns the byte range of the name in the manifest; none if the manifest does not load.
 pub(crate) fn locate_name(origin: &Origin) -> Option<Range<usize>> {
-    let (family, _) = layout::recognise(origin).ok()?;
+    let (family, _) = layout::detect(origin).ok()?;
     let text = ManifestText::read(origin, family).ok()?;
     text.root.get("name").map(|node| node.written.clone())
 }
 
 fn read_manifest(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Manifest> {
-    let family = keep(layout::recognise(origin).map(|(family, _)| family), found)?;
-    let text = keep(ManifestText::read(origin, family), found)?;
+    let family = collect_error(layout::detect(origin).map(|(family, _)| family), found)?;
+    let text = collect_error(ManifestText::read(origin, family), found)?;
     let needs_schema = family == Family::V2 && text.root.get("tier").is_none();
     let schema = if needs_schema { Schema::read(origin, family).ok() } else { None };
-    let around =
+    let context =
         LoadContext { family, schema: schema.as_ref().map(|schema| &schema.document), constraints: None };
     let findings = Findings::new(&text.source);
-    let manifest = manifest::read(&text.root, around, &findings);
+    let manifest = manifest::read(&text.root, context, &findings);
     found.extend(findings.into_vec());
     Some(manifest)
 }
 
 fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Module> {
-    let (family, several) = keep(layout::recognise(origin), found)?;
+    let (family, several) = collect_error(layout::detect(origin), found)?;
     found.extend(several);
-    let text = keep(ManifestText::read(origin, family), found);
-    let schema = keep_all(Schema::read(origin, family), found);
-    let prompt = keep(read_prompt(origin, family, text.as_ref()), found);
+    let text = collect_error(ManifestText::read(origin, family), found);
+    let schema = collect_errors(Schema::read(origin, family), found);
+    let prompt = collect_error(read_prompt(origin, family, text.as_ref()), found);
     let text = text?;
     let constraints = read_constraints(origin, family, found);
-    let around = LoadContext {
+    let context = LoadContext {
         family,
         schema: schema.as_ref().map(|schema| &schema.document),
         constraints: constraints.as_ref(),
     };
     let findings = Findings::new(&text.source);
-    let manifest = manifest::read(&text.root, around, &findings);
+    let manifest = manifest::read(&text.root, context, &findings);
     found.extend(findings.into_vec());
-    found.extend(oddities(origin, family, &manifest));
+    found.extend(lints(origin, family, &manifest));
     let (schema, prompt) = (schema?, prompt?);
-    found.extend(misplaced(origin, family, &manifest, &prompt));
+    found.extend(unused_media_placeholder(origin, family, &manifest, &prompt));
     let contract = Contract::compile(&schema.document, &Rules::from(&manifest));
     let problems = |problems: Vec<_>| problems.iter().map(|problem| schema.explain(problem)).collect();
-    let contract = keep_all(contract.map_err(problems), found)?;
-    found.extend(lacking_parts(&schema, &contract));
+    let contract = collect_errors(contract.map_err(problems), found)?;
+    found.extend(missing_sections(&schema, &contract));
     Some(Module {
         manifest: Arc::new(manifest),
         contract: Arc::new(contract),
@@ -162,7 +162,7 @@ fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>
         return None;
     }
     match origin.read(CONSTRAINTS, files::MAX_PART) {
-        Ok(source) => keep(yaml::parse(&source), found),
+        Ok(source) => collect_error(yaml::parse(&source), found),
         Err(FileError::Missing) => {
             let message = "constraints.yaml is missing: no constraints apply";
             found.push(Diagnostic::warning(Rule::ConstraintsMissing, origin.path_of(""), message));
@@ -177,12 +177,12 @@ fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>
 }
 
 /// Returns warnings: an old format, a directory with another name.
-fn oddities(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic> {
+fn lints(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic> {
     let file = origin.path_of(family.manifest());
     let mut odd = Vec::new();
     if let Some(since) = deprecation(manifest.format) {
         let message = format!("format {} is {since}", manifest.format);
-        let help = format!("run `cog migrate {}` to upgrade it", origin.asked_by());
+        let help = format!("run `cog migrate {}` to upgrade it", origin.display_name());
         odd.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
     if let Origin::Directory(path) = origin
@@ -207,7 +207,7 @@ const fn deprecation(format: Format) -> Option<&'static str> {
 }
 
 /// Reports missing sections: `data` is required to check answers, `input` is recommended.
-fn lacking_parts(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
+fn missing_sections(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
     let message = |part: &str| format!("the schema has no `{part}` section");
     let lacks = |part: &str| schema.error_at(Rule::SchemaPart, message(part), "");
     let data = contract.data_schema().is_none().then(|| lacks("data"));
@@ -219,7 +219,12 @@ fn lacking_parts(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
 }
 
 /// Warns about a media placeholder in the prompt of a module without media.
-fn misplaced(origin: &Origin, family: Family, manifest: &Manifest, prompt: &Prompt) -> Option<Diagnostic> {
+fn unused_media_placeholder(
+    origin: &Origin,
+    family: Family,
+    manifest: &Manifest,
+    prompt: &Prompt,
+) -> Option<Diagnostic> {
     let takes_media = manifest.modalities.input.iter().any(|modality| *modality != Modality::Text);
     if takes_media || !prompt.parts().contains(&PromptPart::MediaInputs) {
         return None;
@@ -230,11 +235,11 @@ fn misplaced(origin: &Origin, family: Family, manifest: &Manifest, prompt: &Prom
 }
 
 /// Returns the value of a step, or collects its diagnostic.
-fn keep<T>(result: Result<T, Diagnostic>, found: &mut Vec<Diagnostic>) -> Option<T> {
+fn collect_error<T>(result: Result<T, Diagnostic>, found: &mut Vec<Diagnostic>) -> Option<T> {
     result.map_err(|finding| found.push(finding)).ok()
 }
 
-fn keep_all<T>(result: Result<T, Vec<Diagnostic>>, found: &mut Vec<Diagnostic>) -> Option<T> {
+fn collect_errors<T>(result: Result<T, Vec<Diagnostic>>, found: &mut Vec<Diagnostic>) -> Option<T> {
     result.map_err(|findings| found.extend(findings)).ok()
 }
 

@@ -23,18 +23,18 @@ pub(crate) struct LoadContext<'a> {
 ///
 /// The manifest is complete even then, with defaults for invalid values, so that the other files can be checked
 /// against it.
-pub(crate) fn read(root: &Node, around: LoadContext<'_>, findings: &Findings<'_>) -> Manifest {
-    let fields = Fields::of_root(root, findings);
-    let format = format_of(root, around);
-    let tier: Option<Tier> = fields.word("tier");
+pub(crate) fn read(root: &Node, context: LoadContext<'_>, findings: &Findings<'_>) -> Manifest {
+    let fields = Fields::from_root(root, findings);
+    let format = format_of(root, context);
+    let tier: Option<Tier> = fields.keyword("tier");
     let mut manifest = Manifest::with_defaults(identity(&fields), format, tier);
     manifest.version = fields.version().unwrap_or(manifest.version);
     manifest.responsibility = fields.required_text("responsibility").unwrap_or_default();
     manifest.excludes = excludes(&fields, format);
-    if let Some(strictness) = fields.word("schema_strictness") {
+    if let Some(strictness) = fields.keyword("schema_strictness") {
         manifest.strictness = strictness;
     }
-    sections::read(&fields, &mut manifest, around);
+    sections::read(&fields, &mut manifest, context);
     if format.asks_for_envelope() && tier.is_none() && !fields.has("tier") {
         let help = Some(format!("add `tier:` with one of: {}", Tier::WORDS.join(", ")));
         fields.missing_but_optional("tier", help);
@@ -44,10 +44,10 @@ pub(crate) fn read(root: &Node, around: LoadContext<'_>, findings: &Findings<'_>
 }
 
 /// Returns the format, decided by files and keys only (ruling R5).
-pub(crate) fn format_of(root: &Node, around: LoadContext<'_>) -> Format {
+pub(crate) fn format_of(root: &Node, context: LoadContext<'_>) -> Format {
     let has = |key: &str| root.get(key).is_some();
-    let has_meta_schema = || around.schema.is_some_and(|schema| schema.get("meta").is_some());
-    match around.family {
+    let has_meta_schema = || context.schema.is_some_and(|schema| schema.get("meta").is_some());
+    match context.family {
         Family::V0 => Format::V0,
         Family::V1 => Format::V1,
         Family::V2 if has("response") || has("modalities") => Format::V25,

@@ -109,7 +109,7 @@ pub fn plan(origin: &Origin, target: Target) -> Result<Migration, MigrateError> 
     let Origin::Directory(directory) = origin else {
         return Err(MigrateError::BuiltIn { name: module.manifest.name.clone() });
     };
-    let mut draft = Draft::of(origin);
+    let mut draft = Draft::new(origin);
     let from = module.manifest.format;
     let mut to = from;
     if from < Format::V22 {

@@ -4,11 +4,11 @@ use std::fmt;
 
 /// Declares the rules: variant, name, requirement.
 macro_rules! rules {
-    ($($variant:ident $name:literal $asks:literal;)+) => {
+    ($($variant:ident $name:literal $requirement:literal;)+) => {
         /// A check of a module's files. Its name is stable: tools may filter by it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum Rule { $(#[doc = $asks] $variant),+ }
+        pub enum Rule { $(#[doc = $requirement] $variant),+ }
 
         impl Rule {
             /// Every rule, in the order in which a module is read.
@@ -20,8 +20,8 @@ macro_rules! rules {
             }
 
             /// Returns its requirement in a sentence.
-            pub const fn asks(self) -> &'static str {
-                match self { $(Rule::$variant => $asks),+ }
+            pub const fn requirement(self) -> &'static str {
+                match self { $(Rule::$variant => $requirement),+ }
             }
         }
     };

@@ -49,7 +49,7 @@ impl ScaffoldError {
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Name { name } => {
-                let like = like_a_name(name);
+                let like = similar_name(name);
                 Some(if like.is_empty() { "try `my-module`".to_owned() } else { format!("try `{like}`") })
             }
             Self::Exists { .. } => Some("choose another name, or move the existing directory".to_owned()),
@@ -60,7 +60,7 @@ impl ScaffoldError {
 }
 
 /// Returns the module name most similar to a text; empty if there is none.
-fn like_a_name(text: &str) -> String {
+fn similar_name(text: &str) -> String {
     let lower =
         text.chars().take(80).map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
     let name: String = lower.skip_while(|c| !c.is_ascii_lowercase()).collect();

@@ -120,14 +120,14 @@ fn merge(files: &[SchemaFile]) -> serde_json::Value {
         if let serde_json::Value::Object(members) = &mut part {
             members.retain(|key, _| key != "$id" && key != "$schema");
         }
-        lead_references(&mut part, file.prefix);
+        prefix_references(&mut part, file.prefix);
         (file.prefix.trim_start_matches('/').to_owned(), part)
     };
     serde_json::Value::Object(files.iter().map(part).collect())
 }
 
 /// Prefixes every `$ref` into the document.
-pub(crate) fn lead_references(root: &mut serde_json::Value, prefix: &str) {
+pub(crate) fn prefix_references(root: &mut serde_json::Value, prefix: &str) {
     let mut open = vec![root];
     while let Some(value) = open.pop() {
         match value {

@@ -11,7 +11,7 @@ pub(crate) struct Source {
 
 /// A location in a text, with an excerpt of its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// The line, from 1.
     pub line: u32,
     /// The column in characters, from 1.
@@ -22,9 +22,9 @@ pub struct Place {
     pub marked: Range<usize>,
 }
 
-impl Place {
+impl Location {
     /// Returns whether the excerpt starts at the start of its line.
-    pub(crate) fn is_whole_line(&self) -> bool {
+    pub(crate) fn starts_at_line_start(&self) -> bool {
         let before = self.excerpt.get(..self.marked.start).unwrap_or_default();
         before.chars().count() + 1 == self.column as usize
     }
@@ -39,7 +39,7 @@ impl Source {
     }
 
     /// Returns the location of a byte range; ranges past the end are at the end.
-    pub(crate) fn place(&self, span: Range<usize>) -> Place {
+    pub(crate) fn location(&self, span: Range<usize>) -> Location {
         let start = floor_boundary(&self.text, span.start);
         let (before, after) = self.text.split_at(start);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -50,7 +50,7 @@ impl Source {
         let from = floor_boundary(&self.text, start.saturating_sub(MARGIN).max(line_start));
         let to = floor_boundary(&self.text, (start + 2 * MARGIN).min(line_end)).max(start);
         let end = floor_boundary(&self.text, span.end).clamp(start, to);
-        Place {
+        Location {
             line: u32::try_from(line_number).unwrap_or(u32::MAX),
             column: u32::try_from(column).unwrap_or(u32::MAX),
             excerpt: self.text.get(from..to).unwrap_or_default().to_owned(),
@@ -84,24 +84,24 @@ mod tests {
     fn locations_count_lines_and_characters() {
         let source = Source::new("x", "a: 1\r\nb\u{e9}: oops\n");
         let start = source.text.find("oops").unwrap();
-        let place = source.place(start..start + 4);
-        assert_eq!((place.line, place.column), (2, 5));
-        assert_eq!(place.excerpt.get(place.marked), Some("oops"));
+        let location = source.location(start..start + 4);
+        assert_eq!((location.line, location.column), (2, 5));
+        assert_eq!(location.excerpt.get(location.marked), Some("oops"));
         assert_eq!(source.offset(2, 5), start);
     }
 
     #[test]
     fn long_line_is_shortened_around_the_location() {
         let source = Source::new("x", format!("{}!{}", "a".repeat(5000), "b".repeat(5000)));
-        let place = source.place(5000..5001);
-        assert!(place.excerpt.len() < 400);
-        assert_eq!(place.excerpt.get(place.marked), Some("!"));
-        assert_eq!(place.column, 5001);
+        let location = source.location(5000..5001);
+        assert!(location.excerpt.len() < 400);
+        assert_eq!(location.excerpt.get(location.marked), Some("!"));
+        assert_eq!(location.column, 5001);
     }
 
     #[test]
     fn location_past_the_end_is_the_end() {
-        let place = Source::new("x", "ab").place(10..20);
-        assert_eq!((place.line, place.column, place.marked), (1, 3, 2..2));
+        let location = Source::new("x", "ab").location(10..20);
+        assert_eq!((location.line, location.column, location.marked), (1, 3, 2..2));
     }
 }

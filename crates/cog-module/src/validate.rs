@@ -72,7 +72,7 @@ impl Report {
 
     /// Returns the manifest that was read, if there is one.
     pub fn manifest_file(&self) -> Option<std::path::PathBuf> {
-        let (family, _) = layout::recognise(&self.origin).ok()?;
+        let (family, _) = layout::detect(&self.origin).ok()?;
         Some(self.origin.path_of(family.manifest()))
     }
 }

@@ -16,7 +16,7 @@ use super::{FileError, missing};
 /// # Errors
 /// If the system refuses; the file is then unchanged.
 pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
-    let Place::File(path) = place_of(path)? else { return Ok(fs::write(path, content)?) };
+    let Target::File(path) = target_of(path)? else { return Ok(fs::write(path, content)?) };
     let mut sibling = sibling_file(parent_of(&path))?;
     sibling.write_all(content.as_ref())?;
     sibling.as_file().sync_all()?;
@@ -30,9 +30,9 @@ pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileEr
 /// # Errors
 /// As [`write_atomic`].
 pub fn check_writable(path: &Path) -> Result<(), FileError> {
-    match place_of(path)? {
-        Place::File(path) => sibling_file(parent_of(&path)).map(drop),
-        Place::Stream => Ok(()),
+    match target_of(path)? {
+        Target::File(path) => sibling_file(parent_of(&path)).map(drop),
+        Target::Stream => Ok(()),
     }
 }
 
@@ -42,43 +42,43 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
 /// As [`write_atomic`].
 #[expect(clippy::disallowed_methods, reason = "a stream cannot be written at once")]
 pub fn create(path: &Path) -> Result<fs::File, FileError> {
-    place_of(path)?;
+    target_of(path)?;
     Ok(fs::File::create(path)?)
 }
 
 /// The target of a write.
-enum Place {
+enum Target {
     /// A file that exists or will be created; links are resolved.
     File(PathBuf),
     /// A pipe or a device.
     Stream,
 }
 
-fn place_of(path: &Path) -> Result<Place, FileError> {
+fn target_of(path: &Path) -> Result<Target, FileError> {
     match fs::metadata(path) {
         Ok(about) if about.is_dir() => return Err(FileError::NotAFile),
-        Ok(about) if !about.is_file() => return Ok(Place::Stream),
-        Ok(_) => return Ok(Place::File(fs::canonicalize(path)?)),
+        Ok(about) if !about.is_file() => return Ok(Target::Stream),
+        Ok(_) => return Ok(Target::File(fs::canonicalize(path)?)),
         Err(_) => {}
     }
     let directory = parent_of(path);
     match fs::metadata(directory) {
-        Ok(about) if about.is_dir() => Ok(Place::File(path.to_owned())),
+        Ok(about) if about.is_dir() => Ok(Target::File(path.to_owned())),
         _ => Err(FileError::NoDirectory { directory: directory.to_owned() }),
     }
 }
 
 /// Creates a temporary file in a directory. The error does not contain its generated name.
 fn sibling_file(directory: &Path) -> Result<tempfile::NamedTempFile, FileError> {
-    tempfile::Builder::new().prefix(".cog-").tempfile_in(directory).map_err(nameless)
+    tempfile::Builder::new().prefix(".cog-").tempfile_in(directory).map_err(without_name)
 }
 
 /// Creates a temporary directory in a directory.
 fn sibling_directory(parent: &Path) -> Result<tempfile::TempDir, FileError> {
-    tempfile::Builder::new().prefix(".cog-").tempdir_in(parent).map_err(nameless)
+    tempfile::Builder::new().prefix(".cog-").tempdir_in(parent).map_err(without_name)
 }
 
-fn nameless(error: io::Error) -> FileError {
+fn without_name(error: io::Error) -> FileError {
     FileError::Io(error.kind().into())
 }
 
@@ -95,7 +95,7 @@ pub fn write_directory(directory: &Path, files: &[(String, Vec<u8>)]) -> Result<
         fs::create_dir_all(path.parent().unwrap_or(sibling.path()))?;
         fs::write(path, bytes)?;
     }
-    open_to_others(sibling.path())?;
+    make_readable(sibling.path())?;
     fs::rename(sibling.path(), directory)?;
     // The directory has been renamed, so nothing must be removed at the old path.
     let _ = sibling.keep();
@@ -151,7 +151,7 @@ pub(crate) fn remove(path: &Path, root: &Path) -> Result<(), FileError> {
 pub(crate) struct Sibling(tempfile::TempDir);
 
 impl Sibling {
-    pub(crate) fn of(directory: &Path) -> Result<Self, FileError> {
+    pub(crate) fn new(directory: &Path) -> Result<Self, FileError> {
         Ok(Self(sibling_directory(parent_of(directory))?))
     }
 
@@ -225,7 +225,7 @@ fn readable(path: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn open_to_others(directory: &Path) -> io::Result<()> {
+fn make_readable(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755))
 }
@@ -236,6 +236,6 @@ fn readable(_: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn open_to_others(_: &Path) -> io::Result<()> {
+fn make_readable(_: &Path) -> io::Result<()> {
     Ok(())
 }

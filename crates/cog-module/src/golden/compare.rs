@@ -23,10 +23,10 @@ pub(super) fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> 
             None => found.push(Mismatch::new("data", "required", without_data(envelope))),
         },
         Expected::Schemas { fields, .. } => {
-            found.extend(fields.iter().flat_map(|(path, schema)| fits(path, schema, envelope)));
+            found.extend(fields.iter().flat_map(|(path, schema)| check_schema(path, schema, envelope)));
         }
         Expected::Assertions { assertions, .. } => {
-            found.extend(assertions.members().flat_map(|(key, value)| holds(key, value, envelope)));
+            found.extend(assertions.members().flat_map(|(key, value)| check_assertion(key, value, envelope)));
         }
     }
     found.truncate(MAX_MISMATCHES);
@@ -76,19 +76,19 @@ fn same_member(key: &str, value: Node<'_>, answered: Node<'_>, at: &str, found: 
 }
 
 /// Compares a field with its schema in `$validate`.
-fn fits(path: &Path, schema: &serde_json::Value, envelope: Node<'_>) -> Vec<Mismatch> {
+fn check_schema(path: &Path, schema: &serde_json::Value, envelope: Node<'_>) -> Vec<Mismatch> {
     let (at, node) = resolve(path, envelope);
     let Some(node) = node else {
         return vec![Mismatch::new(at, "required", "expected a value, but it is missing")];
     };
-    match checker::faults(schema, node) {
-        Ok(faults) => faults.into_iter().map(|fault| Mismatch::new(&at, "schema", fault)).collect(),
+    match checker::violations(schema, node) {
+        Ok(messages) => messages.into_iter().map(|message| Mismatch::new(&at, "schema", message)).collect(),
         Err(problem) => vec![Mismatch::new(at, "schema", format!("the schema is invalid: {problem}"))],
     }
 }
 
 /// Compares an entry of `_validate`.
-fn holds(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismatch> {
+fn check_assertion(key: &str, value: Node<'_>, envelope: Node<'_>) -> Vec<Mismatch> {
     if key == "required" {
         return value
             .elements()
@@ -113,20 +113,20 @@ fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
 }
 
 /// Returns what is wrong with a value according to an operator.
-fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
+fn assertion(rule: &str, expected: Node<'_>, found: Node<'_>) -> Option<String> {
     // A value without an amount satisfies neither `_min` nor `_max`.
-    let amounts = || amount(found).zip(wanted.as_f64());
-    let unusable = why_unusable(rule, wanted);
+    let amounts = || amount(found).zip(expected.as_f64());
+    let unusable = why_unusable(rule, expected);
     if unusable.is_some() {
         return unusable;
     }
-    let holds = match rule {
+    let passes = match rule {
         "min" => amounts().is_some_and(|(found, least)| found >= least),
         "max" => amounts().is_some_and(|(found, most)| found <= most),
-        "contains" => contains(found, wanted),
-        "matches" => matches(found, wanted),
-        "not" => found.to_value() != wanted.to_value(),
-        _ => found.to_value() == wanted.to_value(),
+        "contains" => contains(found, expected),
+        "matches" => matches(found, expected),
+        "not" => found.to_value() != expected.to_value(),
+        _ => found.to_value() == expected.to_value(),
     };
     let expectation = match rule {
         "min" => "at least ",
@@ -136,7 +136,7 @@ fn assertion(rule: &str, wanted: Node<'_>, found: Node<'_>) -> Option<String> {
         "not" => "anything but ",
         _ => "",
     };
-    (!holds).then(|| format!("expected {expectation}{}, found {}", show(wanted), show(found)))
+    (!passes).then(|| format!("expected {expectation}{}, found {}", show(expected), show(found)))
 }
 
 /// Returns what `_min` and `_max` compare: a number, or a length.
@@ -148,31 +148,33 @@ fn amount(node: Node<'_>) -> Option<f64> {
     }
 }
 
-fn contains(found: Node<'_>, wanted: Node<'_>) -> bool {
-    match (found.as_str(), wanted.as_str()) {
+fn contains(found: Node<'_>, expected: Node<'_>) -> bool {
+    match (found.as_str(), expected.as_str()) {
         (Some(text), Some(part)) => text.contains(part),
-        _ => found.elements().any(|item| item.to_value() == wanted.to_value()),
+        _ => found.elements().any(|item| item.to_value() == expected.to_value()),
     }
 }
 
 fn matches(found: Node<'_>, pattern: Node<'_>) -> bool {
     let schema = serde_json::json!({ "type": "string", "pattern": pattern.as_str() });
-    checker::faults(&schema, found).is_ok_and(|faults| faults.is_empty())
+    checker::violations(&schema, found).is_ok_and(|messages| messages.is_empty())
 }
 
 /// Returns why an operator cannot use its operand.
-pub(super) fn why_unusable(rule: &str, wanted: Node<'_>) -> Option<String> {
-    match (rule, wanted.as_str()) {
-        ("min" | "max", _) if wanted.as_f64().is_none() => {
-            Some(format!("`_{rule}` requires a number, found {}", show(wanted)))
+pub(super) fn why_unusable(rule: &str, expected: Node<'_>) -> Option<String> {
+    match (rule, expected.as_str()) {
+        ("min" | "max", _) if expected.as_f64().is_none() => {
+            Some(format!("`_{rule}` requires a number, found {}", show(expected)))
         }
-        ("matches", None) => Some(format!("{} is not a regular expression: expected a string", show(wanted))),
+        ("matches", None) => {
+            Some(format!("{} is not a regular expression: expected a string", show(expected)))
+        }
         ("matches", Some(text)) => {
             let schema = serde_json::json!({ "pattern": text });
-            checker::faults(&schema, Value::null().node()).err()?;
+            checker::violations(&schema, Value::null().node()).err()?;
             Some(format!(
                 "{} is not a valid regular expression; look-around and backreferences are not supported",
-                show(wanted)
+                show(expected)
             ))
         }
         _ => None,

@@ -50,7 +50,7 @@ fn unusable(module: &Module, expected: &Expected) -> Vec<Mismatch> {
 }
 
 fn broken_schema((path, schema): &(Path, serde_json::Value)) -> Option<Mismatch> {
-    let problem = checker::faults(schema, Value::null().node()).err()?;
+    let problem = checker::violations(schema, Value::null().node()).err()?;
     Some(Mismatch::new(format!("$validate.{path}"), "schema", problem))
 }
 

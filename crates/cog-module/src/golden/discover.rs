@@ -41,7 +41,7 @@ const EXPECTED: &str = ".expected.json";
 /// Returns each pair of files once; the second is none if an input has no expected file.
 fn pairs(module: &Module) -> Vec<(String, Option<String>)> {
     let listed = module.manifest.tests.iter();
-    let listed = listed.map(|(input, expected)| (plain(input), Some(plain(expected))));
+    let listed = listed.map(|(input, expected)| (relative(input), Some(relative(expected))));
     let mut seen = HashSet::new();
     listed.chain(found(&module.origin)).filter(|(input, _)| seen.insert(input.clone())).collect()
 }
@@ -64,7 +64,7 @@ fn found(origin: &Origin) -> Vec<(String, Option<String>)> {
     found
 }
 
-fn plain(path: &str) -> String {
+fn relative(path: &str) -> String {
     path.trim_start_matches("./").to_owned()
 }
 
@@ -78,7 +78,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn case(&mut self, input: &str, expected: Option<&str>) -> Result<GoldenCase, Diagnostic> {
         let input_value = self.json(input)?;
-        let Some(expected) = expected else { return Err(self.lone(input)) };
+        let Some(expected) = expected else { return Err(self.without_expected(input)) };
         let expected_value = self.json(expected)?;
         let expected_file = self.origin.path_of(expected);
         let read = Expected::read(&expected_value)
@@ -95,7 +95,7 @@ impl Reader<'_> {
         })
     }
 
-    fn lone(&self, input: &str) -> Diagnostic {
+    fn without_expected(&self, input: &str) -> Diagnostic {
         let message = format!("{input} has no matching expected file");
         let beside = input.strip_suffix(INPUT).map(|case| format!("{case}{EXPECTED}"));
         let beside = beside.unwrap_or_else(|| "examples/output.json".to_owned());

@@ -24,7 +24,7 @@ const KEYS: &str = "run `cog schema manifest` to list all keys";
 
 impl<'a> Fields<'a> {
     /// Returns the keys of the document; none, with an error, if it is not a mapping.
-    pub(super) fn of_root(root: &'a Node, findings: &'a Findings<'a>) -> Self {
+    pub(super) fn from_root(root: &'a Node, findings: &'a Findings<'a>) -> Self {
         let entries = match &root.content {
             Content::Map(entries) => entries.as_slice(),
             _ => {
@@ -96,15 +96,15 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns one of several keywords.
-    pub(super) fn word<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<T> {
+    pub(super) fn keyword<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<T> {
         let node = self.node(key)?;
-        self.parse_word(key, node)
+        self.parse_keyword(key, node)
     }
 
     /// Returns a list of keywords; each invalid one is reported.
-    pub(super) fn words<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<Vec<T>> {
+    pub(super) fn keywords<T: FromStr<Err = ParseEnumError>>(&self, key: &'static str) -> Option<Vec<T>> {
         let items = self.list(key)?;
-        Some(items.iter().filter_map(|node| self.parse_word(key, node)).collect())
+        Some(items.iter().filter_map(|node| self.parse_keyword(key, node)).collect())
     }
 
     /// Returns whether the value is the first of two keywords.
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
         let text = self.as_text(node).unwrap_or_default();
         let position = allowed.iter().position(|word| *word == text);
         if position.is_none() {
-            self.wrong_word(key, node, &text, allowed);
+            self.invalid_keyword(key, node, &text, allowed);
         }
         position.map(|position| position == 0)
     }
@@ -131,19 +131,20 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns an integer of at least `least` that fits in `T`.
-    pub(super) fn whole<T: TryFrom<i64>>(&self, key: &'static str, least: i64) -> Option<T> {
+    pub(super) fn integer<T: TryFrom<i64>>(&self, key: &'static str, least: i64) -> Option<T> {
         let node = self.node(key)?;
         let Content::Number(number) = &node.content else {
             self.wrong_type(key, node, "an integer");
             return None;
         };
-        let whole = number.as_i64().filter(|whole| *whole >= least).and_then(|whole| T::try_from(whole).ok());
-        if whole.is_none() {
+        let integer =
+            number.as_i64().filter(|integer| *integer >= least).and_then(|integer| T::try_from(integer).ok());
+        if integer.is_none() {
             let message =
                 format!("`{}{key}` is {number}; expected an integer of at least {least}", self.prefix);
             self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
         }
-        whole
+        integer
     }
 
     /// Returns a number within an inclusive range.
@@ -244,7 +245,7 @@ impl<'a> Fields<'a> {
         self.findings.error(Rule::KeyType, node.span.clone(), message, None);
     }
 
-    pub(super) fn wrong_word(&self, key: &str, node: &Node, found: &str, allowed: &[&'static str]) {
+    pub(super) fn invalid_keyword(&self, key: &str, node: &Node, found: &str, allowed: &[&'static str]) {
         let message =
             format!("`{}{key}` cannot be `{found}`; use one of: {}", self.prefix, allowed.join(", "));
         let help = nearest(found, allowed.iter().copied()).map(|word| format!("did you mean `{word}`?"));
@@ -262,7 +263,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn parse_word<T: FromStr<Err = ParseEnumError>>(&self, key: &str, node: &Node) -> Option<T> {
+    fn parse_keyword<T: FromStr<Err = ParseEnumError>>(&self, key: &str, node: &Node) -> Option<T> {
         let Some(text) = self.as_text(node) else {
             self.wrong_type(key, node, "a string");
             return None;
@@ -270,7 +271,7 @@ impl<'a> Fields<'a> {
         match text.parse() {
             Ok(word) => Some(word),
             Err(ParseEnumError { found, allowed }) => {
-                self.wrong_word(key, node, &found, allowed);
+                self.invalid_keyword(key, node, &found, allowed);
                 None
             }
         }

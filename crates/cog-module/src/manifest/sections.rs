@@ -9,7 +9,7 @@ use crate::{
     yaml::{Content, Node},
 };
 
-pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, around: LoadContext<'_>) {
+pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, context: LoadContext<'_>) {
     policies(fields, manifest);
     tools(fields, manifest);
     overflow(fields, manifest);
@@ -17,12 +17,12 @@ pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, around: LoadCon
     failure(fields, manifest);
     requirements(fields, manifest);
     generation(fields, manifest);
-    io(fields, manifest, around.schema);
+    io(fields, manifest, context.schema);
     compat(fields, manifest);
     meta(fields, manifest);
-    all_constraints(fields, manifest, around.constraints);
+    all_constraints(fields, manifest, context.constraints);
     invocation(fields, manifest);
-    context(fields, manifest);
+    fork_and_declared_context(fields, manifest);
     manifest.composition = fields.node("composition").map(to_value);
     response(fields, manifest);
     modalities(fields, manifest);
@@ -31,9 +31,9 @@ pub(super) fn read(fields: &Fields<'_>, manifest: &mut Manifest, around: LoadCon
 }
 
 /// Overwrites a default if the key is set.
-fn set<T>(place: &mut T, value: Option<T>) {
+fn set<T>(field: &mut T, value: Option<T>) {
     if let Some(value) = value {
-        *place = value;
+        *field = value;
     }
 }
 
@@ -66,7 +66,7 @@ fn overflow(fields: &Fields<'_>, manifest: &mut Manifest) {
     fields.section("overflow", |f| {
         set(&mut overflow.enabled, f.flag("enabled"));
         set(&mut overflow.recoverable, f.flag("recoverable"));
-        set(&mut overflow.max_items, f.whole("max_items", 0));
+        set(&mut overflow.max_items, f.integer("max_items", 0));
         set(&mut overflow.require_suggested_mapping, f.flag("require_suggested_mapping"));
     });
 }
@@ -74,7 +74,7 @@ fn overflow(fields: &Fields<'_>, manifest: &mut Manifest) {
 fn enums(fields: &Fields<'_>, manifest: &mut Manifest) {
     let enums = &mut manifest.enums;
     fields.section("enums", |f| {
-        set(&mut enums.strategy, f.word("strategy"));
+        set(&mut enums.strategy, f.keyword("strategy"));
         set(&mut enums.unknown_tag, f.text("unknown_tag"));
     });
 }
@@ -96,7 +96,7 @@ fn requirements(fields: &Fields<'_>, manifest: &mut Manifest) {
     let requirements = &mut manifest.requirements;
     fields.section("runtime_requirements", |f| {
         set(&mut requirements.structured_output, f.flag("structured_output"));
-        requirements.max_input_tokens = f.whole("max_input_tokens", 0);
+        requirements.max_input_tokens = f.integer("max_input_tokens", 0);
         set(&mut requirements.preferred_capabilities, f.texts("preferred_capabilities"));
     });
 }
@@ -105,8 +105,8 @@ fn generation(fields: &Fields<'_>, manifest: &mut Manifest) {
     let generation = &mut manifest.generation;
     fields.section("generation", |f| {
         generation.temperature = f.number("temperature", 0.0..=2.0);
-        generation.max_tokens = f.whole("max_tokens", 0);
-        generation.seed = f.whole("seed", i64::MIN);
+        generation.max_tokens = f.integer("max_tokens", 0);
+        generation.seed = f.integer("seed", i64::MIN);
         set(&mut generation.stop, f.texts("stop"));
     });
 }
@@ -148,7 +148,7 @@ fn compat(fields: &Fields<'_>, manifest: &mut Manifest) {
 
 fn meta(fields: &Fields<'_>, manifest: &mut Manifest) {
     let risk_rule: &mut RiskRule = &mut manifest.risk_rule;
-    fields.section("meta", |f| set(risk_rule, f.word("risk_rule")));
+    fields.section("meta", |f| set(risk_rule, f.keyword("risk_rule")));
 }
 
 /// Reads `constraints` of the manifest, and of `constraints.yaml` in v0, at the top or one level down.
@@ -197,7 +197,7 @@ fn invocation(fields: &Fields<'_>, manifest: &mut Manifest) {
 const FORK_OR_MAIN: &[&str; 2] = &["fork", "main"];
 
 /// Reads `context`, a keyword or an object with `mode` (ruling R10).
-fn context(fields: &Fields<'_>, manifest: &mut Manifest) {
+fn fork_and_declared_context(fields: &Fields<'_>, manifest: &mut Manifest) {
     let Some(node) = fields.node("context") else { return };
     let context = &mut manifest.context;
     if let Content::Map(_) = node.content {
@@ -215,27 +215,27 @@ fn context(fields: &Fields<'_>, manifest: &mut Manifest) {
 fn response(fields: &Fields<'_>, manifest: &mut Manifest) {
     let response = &mut manifest.response;
     fields.section("response", |f| {
-        set(&mut response.mode, f.word("mode"));
-        set(&mut response.chunk_type, f.word("chunk_type"));
-        set(&mut response.buffer_size, f.whole("buffer_size", 0));
-        set(&mut response.on_violation, f.word("on_violation"));
-        set(&mut response.max_attempts, f.whole("max_attempts", 1));
+        set(&mut response.mode, f.keyword("mode"));
+        set(&mut response.chunk_type, f.keyword("chunk_type"));
+        set(&mut response.buffer_size, f.integer("buffer_size", 0));
+        set(&mut response.on_violation, f.keyword("on_violation"));
+        set(&mut response.max_attempts, f.integer("max_attempts", 1));
     });
 }
 
 fn modalities(fields: &Fields<'_>, manifest: &mut Manifest) {
     let modalities = &mut manifest.modalities;
     fields.section("modalities", |f| {
-        set(&mut modalities.input, f.words("input").map(with_text));
-        set(&mut modalities.output, f.words("output").map(with_text));
+        set(&mut modalities.input, f.keywords("input").map(with_text));
+        set(&mut modalities.output, f.keywords("output").map(with_text));
         let limits = &mut modalities.constraints;
         f.section("constraints", |f| {
             limits.max_size_mb = f.number("max_size_mb", 0.0..=1e6);
-            limits.max_dimension = f.whole("max_dimension", 0);
-            limits.min_dimension = f.whole("min_dimension", 0);
-            limits.max_pixels = f.whole("max_pixels", 0);
+            limits.max_dimension = f.integer("max_dimension", 0);
+            limits.min_dimension = f.integer("min_dimension", 0);
+            limits.max_pixels = f.integer("max_pixels", 0);
             limits.max_duration_s = f.number("max_duration_s", 0.0..=1e6);
-            limits.max_items = f.whole("max_items", 0);
+            limits.max_items = f.integer("max_items", 0);
             set(&mut limits.strip_metadata, f.flag("strip_metadata"));
         });
     });

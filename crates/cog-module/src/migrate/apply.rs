@@ -21,7 +21,7 @@ impl Migration {
         }
         let directory =
             self.directory.canonicalize().map_err(|error| self.at(&self.directory, error.into()))?;
-        let fresh = files::Sibling::of(&directory).map_err(|error| self.at(&directory, error))?;
+        let fresh = files::Sibling::new(&directory).map_err(|error| self.at(&directory, error))?;
         let staged = fresh.path().join(directory.file_name().unwrap_or_default());
         files::copy_directory(&directory, &staged).map_err(|error| self.at(&directory, error))?;
         self.write_into(&staged)?;

@@ -13,7 +13,7 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn of(origin: &'a Origin) -> Self {
+    pub(super) fn new(origin: &'a Origin) -> Self {
         Self { origin, changes: Vec::new(), notes: Vec::new() }
     }
 

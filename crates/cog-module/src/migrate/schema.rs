@@ -6,7 +6,7 @@ use super::{MigrateError, draft::Draft};
 use crate::{
     Diagnostic, LoadError, Rule,
     edit::{Edits, line_end},
-    schema::lead_references,
+    schema::prefix_references,
     source::Source,
 };
 
@@ -43,7 +43,7 @@ pub(super) fn to_v22(draft: &mut Draft<'_>, output: &str) -> Result<(), MigrateE
     let data = tree.get(data_name);
     if let Some(data) = data.filter(|_| data_name == "output") {
         rename_key(&source, data, "output", "data", &mut edits);
-        lead_output_references(&source, &mut edits);
+        rename_output_references(&source, &mut edits);
     }
     if let Some(data) = data {
         add_rationale(data, &mut edits, draft);
@@ -69,7 +69,7 @@ pub(super) fn join_v0(draft: &mut Draft<'_>) -> Result<(), MigrateError> {
         if let Some(members) = schema.as_object_mut() {
             members.retain(|key, _| key != "$schema" && key != "$id");
         }
-        lead_references(&mut schema, &format!("/{part}"));
+        prefix_references(&mut schema, &format!("/{part}"));
         document.insert(part.to_owned(), schema);
         draft.remove(file)?;
     }
@@ -89,7 +89,7 @@ fn rename_key(source: &Source, value: Node<'_>, from: &str, to: &str, edits: &mu
 }
 
 /// Adjusts references into the renamed output.
-fn lead_output_references(source: &Source, edits: &mut Edits) {
+fn rename_output_references(source: &Source, edits: &mut Edits) {
     for old in ["\"#/output/", "\"#/output\""] {
         for (start, _) in source.text.match_indices(old) {
             edits.replace(start..start + old.len(), old.replace("output", "data"));

@@ -47,7 +47,8 @@ impl Check<'_> {
             Format::V0 | Format::V1 => format!("the module's format is {format}, not {asked}"),
             _ => format!("the module's format is {format}, not {asked}: it has {lacks}"),
         };
-        let help = format!("run `cog migrate {}` to upgrade it to {asked}", self.module.origin.asked_by());
+        let help =
+            format!("run `cog migrate {}` to upgrade it to {asked}", self.module.origin.display_name());
         Some(self.about_manifest(Rule::LevelFormat, message).suggest(help))
     }
 
