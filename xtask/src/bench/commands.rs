@@ -5,14 +5,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::project::{Outcome, cargo, execute, say, target_directory};
+use crate::project::{Outcome, cargo, execute, say, target_directory, tracked};
 
 /// How often each command is run; the contenders take turns.
 const ROUNDS: usize = 60;
 
 /// A ratio, and the bound that it must keep.
-struct Bound {
-    what: &'static str,
+struct Bound<'a> {
+    what: &'a str,
     at_most: f64,
 }
 
@@ -30,21 +30,25 @@ pub(crate) fn run() -> Outcome {
     let binaries = target_directory()?.join("release");
     let cog = binaries.join("cog").display().to_string();
     let model = Model::start(&binaries.join("cog-mock"))?;
-    let kept = [
+    let mut kept = vec![
         start_up(&cog, &["--version"], &Bound { what: "cog --version ÷ /bin/true", at_most: 4.0 })?,
         start_up(&cog, &["list"], &Bound { what: "cog list ÷ /bin/true", at_most: 8.0 })?,
-        start_up(
-            &cog,
-            &["validate", "code-reviewer"],
-            &Bound { what: "cog validate ÷ /bin/true", at_most: 8.0 },
-        )?,
         a_run(&cog, &model)?,
-        memory_of_list(&cog)?,
     ];
+    for module in shipped_modules()? {
+        let what = format!("cog validate {module} ÷ /bin/true");
+        kept.push(start_up(&cog, &["validate", &module], &Bound { what: &what, at_most: 8.0 })?);
+    }
     if kept.iter().all(|kept| *kept) { Ok(()) } else { Err("a bound is not kept".to_owned()) }
 }
 
-fn start_up(cog: &str, arguments: &[&str], bound: &Bound) -> Outcome<bool> {
+/// Returns the names of the modules that the binary contains.
+fn shipped_modules() -> Outcome<Vec<String>> {
+    let manifests = tracked("modules", "/module.yaml")?;
+    Ok(manifests.iter().filter_map(|path| path.split('/').nth(1)).map(str::to_owned).collect())
+}
+
+fn start_up(cog: &str, arguments: &[&str], bound: &Bound<'_>) -> Outcome<bool> {
     let mut ours = quiet(cog);
     ours.args(arguments);
     compare(&mut ours, &mut quiet("/bin/true"), bound)
@@ -64,18 +68,7 @@ fn a_run(cog: &str, model: &Model) -> Outcome<bool> {
     compare(&mut ours, &mut theirs, &Bound { what: "cog run ÷ sh with one curl", at_most: 1.5 })
 }
 
-/// The peak of resident memory, as `/usr/bin/time` tells it.
-fn memory_of_list(cog: &str) -> Outcome<bool> {
-    let mut command = Command::new("/usr/bin/time");
-    command.args(["-f", "%M", cog, "list"]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let output =
-        command.output().map_err(|error| format!("/usr/bin/time (Debian: apt-get install time): {error}"))?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    let kilobytes: f64 = told.trim().parse().map_err(|_| format!("/usr/bin/time said {told}"))?;
-    Ok(report(kilobytes / 1024.0, &Bound { what: "peak memory of cog list, MiB", at_most: 8.0 }))
-}
-
-fn compare(ours: &mut Command, theirs: &mut Command, bound: &Bound) -> Outcome<bool> {
+fn compare(ours: &mut Command, theirs: &mut Command, bound: &Bound<'_>) -> Outcome<bool> {
     let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         our_times.push(timed(ours)?);
@@ -86,7 +79,7 @@ fn compare(ours: &mut Command, theirs: &mut Command, bound: &Bound) -> Outcome<b
     Ok(report(ours / theirs, bound))
 }
 
-fn report(found: f64, bound: &Bound) -> bool {
+fn report(found: f64, bound: &Bound<'_>) -> bool {
     let kept = found <= bound.at_most;
     let verdict = if kept { "kept" } else { "MISSED" };
     say(format_args!("{:<40} {found:>8.2}  (at most {:.1}: {verdict})", bound.what, bound.at_most));
