@@ -14,11 +14,10 @@ use cog_spec::Envelope;
 use crate::{
     answer,
     error::ApiError,
+    execute_request::ExecuteRequest,
     follow::{begin, follow},
-    guard::Client,
-    media::UploadLease,
     negotiate::Delivery,
-    request::{ExecuteBody, Options},
+    request::Options,
     state::App,
     timing::{self, Timing},
     transport::Wire,
@@ -28,17 +27,6 @@ use crate::{
 const WARNING: HeaderName = HeaderName::from_static("x-cognitive-warning");
 /// What it says where a stream could not be resumed.
 const AFRESH: &str = "SESSION_AFRESH; fallback=new_stream; reason=not_resumable";
-
-/// What is to run, for whom.
-pub(crate) struct ExecuteRequest {
-    pub(crate) module: Arc<Module>,
-    /// The name by which the module was asked for.
-    pub(crate) name: String,
-    pub(crate) body: ExecuteBody,
-    pub(crate) client: Client,
-    /// The files that came with it, kept until it has run.
-    pub(crate) files: Vec<UploadLease>,
-}
 
 /// Answers an execute request.
 ///

@@ -3,7 +3,9 @@
 use cog_run::sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, Start, Subscriber};
 use cog_spec::{Code, Warning, WarningCode};
 
-use crate::{deliver::ExecuteRequest, error::ApiError, guard::Client, media::UploadLease, state::App};
+use crate::{
+    error::ApiError, execute_request::ExecuteRequest, guard::Client, media::UploadLease, state::App,
+};
 
 /// A reader of a run.
 pub(crate) struct Followed {

@@ -15,6 +15,8 @@ mod answer;
 mod capability;
 mod deliver;
 mod error;
+mod execute_request;
+mod fields;
 mod follow;
 mod guard;
 mod media;
@@ -31,13 +33,14 @@ mod settings;
 mod state;
 mod timing;
 mod transport;
+mod websocket;
 
 pub use crate::{
     capability::capabilities,
     guard::{InvalidOrigin, MissingAuthError, TokenFileError, Tokens},
     media::{MediaStore, UploadSettings},
     metrics::Metrics,
-    openapi::openapi,
+    router::openapi,
     server::Server,
     settings::{AccessSettings, ServerSettings, SetupError},
 };

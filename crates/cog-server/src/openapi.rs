@@ -4,8 +4,6 @@ mod answers;
 mod params;
 mod schemas;
 
-use std::sync::LazyLock;
-
 use serde_json::{Map, Value, json};
 use utoipa::openapi::OpenApi;
 
@@ -19,14 +17,12 @@ const DESCRIPTION: &str = "Runs Cognitive Modules: a language model's answer as 
     of chunks that are checked as they arrive. A failed request carries an envelope as its body too: `error.code` \
     says what is wrong, `error.suggestion` what to do.";
 
-/// The OpenAPI 3.1 document of every server, as JSON with a newline at its end.
-pub fn openapi() -> &'static str {
-    static TEXT: LazyLock<String> =
-        LazyLock::new(|| text(&document(crate::router::described().into_openapi())));
-    &TEXT
+/// Returns the OpenAPI 3.1 document of these routes, as JSON with a newline at the end.
+pub(crate) fn document_text(routes: OpenApi) -> String {
+    text(&document(routes))
 }
 
-/// Completes the document of the routes by what they do not say: schemas, security, what this is.
+/// Adds schemas, security and general information to the document of the routes.
 fn document(routes: OpenApi) -> Value {
     let mut document = members(serde_json::to_value(routes).unwrap_or_default());
     let mut set = |key: &str, value| document.insert(key.to_owned(), value);

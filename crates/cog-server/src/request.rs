@@ -6,7 +6,7 @@ mod options;
 mod recovery;
 
 pub(crate) use self::{
-    body::{ExecuteBody, RunBody, object, only, read},
+    body::{ExecuteBody, RunBody, object, read},
     form::{is_form, read_form},
     options::{MediaOutput, Mode, Options},
     recovery::of_headers,

@@ -1,5 +1,4 @@
-//! Which path leads where. Each handler says what it is by `#[utoipa::path]`, so that the OpenAPI document and the
-//! router are one.
+//! The routes. Each handler describes itself with `#[utoipa::path]`, so that router and OpenAPI document agree.
 
 use std::sync::LazyLock;
 
@@ -10,33 +9,39 @@ use axum::{
     middleware::from_fn_with_state,
 };
 use cog_spec::Code;
-use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     error::ApiError,
     guard,
+    openapi::document_text,
     routes::{about, execute, legacy, media, modules, pages, sessions, socket},
     state::App,
 };
 
-/// The routes, and their OpenAPI document.
-pub(crate) fn build(app: App) -> (Router, OpenApi) {
-    let (router, openapi) = described().split_for_parts();
+/// Returns the router with its guard.
+pub(crate) fn build(app: App) -> Router {
+    let router = Router::from(described());
     let router = router.fallback(unknown_route).method_not_allowed_fallback(unknown_method);
     let guard = from_fn_with_state(app.guard.clone(), guard::enter);
-    (router.layer(guard).with_state(app), openapi)
+    router.layer(guard).with_state(app)
 }
 
-/// The paths that there are, with their variable parts in braces.
+/// Returns the OpenAPI 3.1 document of every server, as JSON with a newline at the end.
+pub fn openapi() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| document_text(described().into_openapi()));
+    &TEXT
+}
+
+/// Returns the paths of all routes, with their parameters in braces.
 pub(crate) fn paths() -> &'static [String] {
     static PATHS: LazyLock<Vec<String>> =
         LazyLock::new(|| described().into_openapi().paths.paths.keys().cloned().collect());
     &PATHS
 }
 
-/// The routes with what their handlers say of them.
-pub(crate) fn described() -> OpenApiRouter<App> {
+/// The routes with the descriptions of their handlers.
+fn described() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(pages::index))
         .routes(routes!(pages::docs))
@@ -62,13 +67,13 @@ pub(crate) fn described() -> OpenApiRouter<App> {
 
 async fn unknown_route(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(200).collect();
-    ApiError::new(Code::InvalidReference, format!("there is no route `{}`", path.escape_debug()))
+    ApiError::new(Code::InvalidReference, format!("route not found: `{}`", path.escape_debug()))
         .suggest("GET / lists the routes")
         .with_status(StatusCode::NOT_FOUND)
 }
 
 async fn unknown_method(method: Method) -> ApiError {
-    ApiError::new(Code::UnsupportedValue, format!("this route does not take {method}"))
-        .suggest("the header Allow says what it takes")
+    ApiError::new(Code::UnsupportedValue, format!("method not allowed: {method}"))
+        .suggest("use a method that the header Allow lists")
         .with_status(StatusCode::METHOD_NOT_ALLOWED)
 }

@@ -8,7 +8,9 @@ use crate::{
     MediaStore, Metrics, ServerSettings, SetupError,
     guard::{Drain, Guard, Guards, Hosts, Rates, Slots},
     offload::Offload,
-    router, serve,
+    router,
+    routes::pages,
+    serve,
     state::{App, Shared},
 };
 
@@ -46,7 +48,7 @@ impl Server {
     /// # Errors
     /// The settings do not allow to serve at this address.
     pub fn router(&self, address: SocketAddr) -> Result<Router, SetupError> {
-        Ok(router::build(self.app(address)?).0)
+        Ok(router::build(self.app(address)?))
     }
 
     /// Serves until `shutdown` is ready and what was under way then has ended, or was ended because
@@ -60,7 +62,7 @@ impl Server {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), SetupError> {
         let app = self.app(listener.local_addr()?)?;
-        let router = router::build(app.clone()).0;
+        let router = router::build(app.clone());
         let stop = || self.sessions.stop_all(CancelReason::Shutdown);
         serve::serve(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
         Ok(())
@@ -78,6 +80,7 @@ impl Server {
             slots: Slots::new(settings.max_streams_per_client, settings.max_streams, &drain),
             drain,
             metrics: self.metrics.clone(),
+            is_public: pages::is_public,
         });
         Ok(App::new(Shared {
             settings: settings.clone(),
@@ -86,6 +89,8 @@ impl Server {
             guard,
             media: self.media.clone(),
             offload: Offload::new(),
+            openapi: router::openapi(),
+            paths: router::paths(),
         }))
     }
 }

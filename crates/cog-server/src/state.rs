@@ -27,6 +27,10 @@ pub(crate) struct Shared {
     pub(crate) guard: Guard,
     pub(crate) media: MediaStore,
     pub(crate) offload: Offload,
+    /// The OpenAPI document.
+    pub(crate) openapi: &'static str,
+    /// The paths of all routes.
+    pub(crate) paths: &'static [String],
 }
 
 impl App {

@@ -1,10 +1,9 @@
-//! A session's chunks on their way out: server-sent events, NDJSON, WebSocket frames (SPEC 3.2.4). All three read the
-//! same log, so that they carry the same chunks.
+//! A session's chunks on their way out: server-sent events, NDJSON (SPEC 3.2.4). With `websocket`, all read
+//! the same log, so that they carry the same chunks.
 
 mod ndjson;
 mod sse;
 mod stream;
-pub(crate) mod websocket;
 
 use axum::http::{HeaderName, HeaderValue, header};
 use cog_run::sessions::Subscriber;

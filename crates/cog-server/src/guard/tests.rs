@@ -25,6 +25,7 @@ fn guards() -> Guards {
         slots: Slots::new(1, 1, &drain),
         drain,
         metrics: Metrics::new(),
+        is_public: |path| path == "/",
     }
 }
 

@@ -6,7 +6,7 @@ use cog_media::{Checksum, Expected, Media, MediaError, MediaRules, modality_of};
 use cog_spec::{Code, ErrorBody};
 
 use super::{UploadError, entry::Said, time::rfc3339};
-use crate::request;
+use crate::fields::allow_only;
 
 /// What a client says of an upload beforehand: the body of `POST /v1/media/upload-url`, of which all can be left out.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl Wanted {
     /// # Errors
     /// E1001 for a shape that is not this.
     pub(crate) fn read(body: &Value) -> Result<Self, ErrorBody> {
-        request::only(body.node(), "", &["media_type", "size_bytes", "checksum"])?;
+        allow_only(body.node(), "", &["media_type", "size_bytes", "checksum"])?;
         let given = |key: &str| body.get(key);
         let media_type =
             given("media_type").map(|it| it.as_str().map(str::to_owned).ok_or("media_type: a text"));

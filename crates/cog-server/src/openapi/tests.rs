@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn every_reference_leads_somewhere() {
-    let document: Value = serde_json::from_str(openapi()).unwrap();
+    let document: Value = serde_json::from_str(crate::openapi()).unwrap();
     let mut references = Vec::new();
     collect(&document, &mut references);
     assert!(references.len() > 50);

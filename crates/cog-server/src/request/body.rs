@@ -4,15 +4,15 @@ use axum::{
     body::{Body, Bytes},
     http::{HeaderMap, StatusCode, header},
 };
-use cog_json::{Limits, Node, Value};
+use cog_json::{Limits, Value};
 use cog_run::RunInput;
-use cog_spec::{Code, ErrorBody};
+use cog_spec::Code;
 
 use super::{
     Options,
     recovery::{self, Recovery},
 };
-use crate::{ServerSettings, error::ApiError, guard};
+use crate::{ServerSettings, error::ApiError, fields::allow_only, guard};
 
 /// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (docs/spec/http.md).
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl ExecuteBody {
     /// # Errors
     /// As [`ExecuteBody::parse`].
     pub(crate) fn of(value: &Value, bytes: usize, of_headers: Option<Recovery>) -> Result<Self, ApiError> {
-        only(value.node(), "", &["input", "_options", "_recovery"])?;
+        allow_only(value.node(), "", &["input", "_options", "_recovery"])?;
         let of_body = value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
         let recovery = of_body.or(of_headers);
         let input = value.get("input").map(|input| value.child(input));
@@ -88,7 +88,7 @@ impl RunBody {
     /// E1000 to E1003, with the path.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, ApiError> {
         let (value, bytes) = (object(body)?, body.len());
-        only(value.node(), "", &["module", "args", "input", "provider", "model"])?;
+        allow_only(value.node(), "", &["module", "args", "input", "provider", "model"])?;
         let Some(module) = text(&value, "module")? else {
             return Err(missing("module", r#"send {"module": "NAME", "input": {…}}"#));
         };
@@ -103,14 +103,6 @@ impl RunBody {
         options.run.model = text(&value, "model")?;
         Ok(Self { module, input, options, bytes })
     }
-}
-
-/// E1001 for a member that is none of these; `place` stands before its name.
-pub(crate) fn only(node: Node<'_>, place: &str, keys: &[&str]) -> Result<(), ErrorBody> {
-    let Some((unknown, _)) = node.members().find(|(key, _)| !keys.contains(key)) else { return Ok(()) };
-    let shown: String = unknown.chars().take(60).collect();
-    let message = format!("{place}{shown}: not known; allowed: {}", keys.join(", "));
-    Err(ErrorBody::new(Code::InvalidInput, message))
 }
 
 /// Reads a JSON object.

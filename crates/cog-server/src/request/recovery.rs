@@ -5,6 +5,8 @@ use cog_json::Node;
 use cog_run::sessions::ResumeFrom;
 use cog_spec::{Checkpoint, Code, ErrorBody};
 
+use crate::fields::allow_only;
+
 /// A session, and what the client has of it.
 pub(crate) type Recovery = (String, ResumeFrom);
 
@@ -47,7 +49,7 @@ pub(super) fn of_body(node: Node<'_>) -> Result<Recovery, ErrorBody> {
     if !node.is_object() {
         return Err(wrong("_recovery: allowed: an object of session_id, last_seq, last_checkpoint"));
     }
-    super::body::only(node, "_recovery.", &KEYS)?;
+    allow_only(node, "_recovery.", &KEYS)?;
     let session = node.get("session_id").and_then(|id| id.as_str());
     let session = session.ok_or_else(|| wrong("_recovery.session_id: a text is required"))?;
     let last_seq = match node.get("last_seq") {

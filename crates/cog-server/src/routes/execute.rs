@@ -5,8 +5,9 @@ use axum::{
 
 use super::extract::Name;
 use crate::{
-    deliver::{ExecuteRequest, deliver},
+    deliver::deliver,
     error::ApiError,
+    execute_request::ExecuteRequest,
     negotiate::ResponsePreference,
     openapi::{Executed, ModeHeader, RecoveryHeaders, RunFailed},
     request::{self, ExecuteBody},

@@ -3,13 +3,14 @@
 
 use axum::{
     body::Bytes,
+    extract::State,
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::Response,
 };
 use cog_spec::Code;
 
 use super::extract::Name;
-use crate::{error::ApiError, negotiate::Accept, openapi, openapi::Refused};
+use crate::{error::ApiError, negotiate::Accept, openapi::Refused, state::App};
 
 /// Scripts, styles and requests of this origin alone.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -26,7 +27,7 @@ const ASSETS: [(&str, &str, &str); 3] = [
 ];
 
 /// Whether no token is asked for at this path: the pages must be there before a token can be typed.
-pub(crate) fn is_open(path: &str) -> bool {
+pub(crate) fn is_public(path: &str) -> bool {
     matches!(path, "/" | "/docs" | "/openapi.json") || path.starts_with("/assets/")
 }
 
@@ -44,10 +45,10 @@ pub(crate) fn is_open(path: &str) -> bool {
         Refused,
     )
 )]
-pub(crate) async fn index(headers: HeaderMap) -> Response {
+pub(crate) async fn index(State(app): State<App>, headers: HeaderMap) -> Response {
     match Accept::is_page(&headers) {
         true => text(HTML, include_str!("../../pages/index.html")),
-        false => super::about::information(),
+        false => super::about::information(app.paths),
     }
 }
 
@@ -59,8 +60,8 @@ pub(crate) async fn index(headers: HeaderMap) -> Response {
     tag = "about",
     responses((status = 200, description = "The document", body = Object), Refused)
 )]
-pub(crate) async fn document() -> Response {
-    text("application/json", openapi())
+pub(crate) async fn document(State(app): State<App>) -> Response {
+    text("application/json", app.openapi)
 }
 
 /// A page that shows every route.

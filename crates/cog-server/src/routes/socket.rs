@@ -10,7 +10,7 @@ use crate::{
     error::ApiError,
     openapi::Refused,
     state::{App, Caller},
-    transport::websocket::{Conversation, bounded},
+    websocket::{Conversation, bounded},
 };
 
 /// The subprotocol that is spoken. A browser offers it beside its token (ruling R53).

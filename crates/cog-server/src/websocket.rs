@@ -20,8 +20,9 @@ use self::{
     frame::{ClientFrame, Frame},
 };
 use crate::{
-    deliver::{self, ExecuteRequest},
+    deliver,
     error::ApiError,
+    execute_request::ExecuteRequest,
     follow::follow,
     negotiate::{Delivery, ResponsePreference},
     request::ExecuteBody,
