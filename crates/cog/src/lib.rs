@@ -32,7 +32,7 @@ pub fn main() -> ExitCode {
     };
     let environment = Environment::from_process();
     let console = Console::new(&environment, &cli.global);
-    output::log::start(&cli.global, &console);
+    output::log::start(&cli.global, &console, matches!(cli.command, args::Command::Serve(_)));
     deprecated.iter().for_each(|flag| console.deprecated(flag));
     commands::dispatch(cli, environment, &console).unwrap_or_else(|fault| fault.report(&console)).into()
 }

@@ -1,9 +1,13 @@
-//! Tokens: who may ask at all (SECURITY of docs/server.md).
+//! Tokens: the authentication of clients (docs/server.md).
 
 mod file;
 mod given;
 
-use std::{fmt, net::SocketAddr, sync::Arc};
+use std::{
+    fmt,
+    net::SocketAddr,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use cog_spec::{Code, ErrorBody};
@@ -18,90 +22,104 @@ use super::{
     refusal::{Reason, Refusal},
 };
 
-/// The tokens that open a server: their digests, with a name for each.
+/// The tokens that the server accepts: their digests, each with a name.
 ///
-/// The tokens themselves are not kept.
+/// The tokens themselves are not stored. Clones share one list, which [`Tokens::replace`] changes.
 #[derive(Clone)]
-pub struct Tokens(Arc<[Known]>);
+pub struct Tokens(Arc<RwLock<Vec<Known>>>);
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tokens", self.0.len())
+        write!(f, "{} tokens", self.list().len())
     }
 }
 
+#[derive(Clone)]
 struct Known {
     digest: [u8; 32],
     client: Client,
 }
 
-/// Who may ask: everybody, or who holds a token.
+/// Who has access.
 #[derive(Clone)]
 pub(crate) enum Access {
-    /// Everybody who reaches the address.
+    /// Every client that reaches the address.
     Open,
-    /// Who holds one of the tokens.
+    /// Clients with one of the tokens.
     Tokens(Tokens),
 }
 
-/// A server that would stand open to others.
+/// A server that other machines could use without authentication.
 #[derive(Debug, Error)]
-#[error("{0} can be reached from other machines, and no token guards it")]
+#[error("other machines can reach {0}, and authentication is not configured")]
 pub struct MissingAuthError(pub SocketAddr);
 
 impl MissingAuthError {
-    /// What to do about it.
+    /// Returns what to do.
     pub fn suggestion(&self) -> &'static str {
-        "give --token-file FILE, listen on 127.0.0.1, or say --insecure"
+        "set --token-file FILE, listen on 127.0.0.1, or set --insecure"
     }
 }
 
 impl Access {
-    /// Who may ask at this address.
+    /// Returns who has access at this address.
     ///
     /// # Errors
-    /// The address can be reached from other machines, there are no tokens, and nobody has said that this is
-    /// meant.
+    /// Other machines can reach the address, there are no tokens, and `is_insecure` is not set.
     pub(crate) fn at(
         address: SocketAddr,
         tokens: Option<Tokens>,
-        is_meant: bool,
+        is_insecure: bool,
     ) -> Result<Self, MissingAuthError> {
         match tokens {
             Some(tokens) => Ok(Self::Tokens(tokens)),
-            None if is_meant || address.ip().to_canonical().is_loopback() => Ok(Self::Open),
+            None if is_insecure || address.ip().to_canonical().is_loopback() => Ok(Self::Open),
             None => Err(MissingAuthError(address)),
         }
     }
 
-    /// The client behind a request.
+    /// Returns the client of a request.
     ///
     /// # Errors
-    /// 401 E4007 without a token, or with one that is not known.
+    /// 401 E4007 for a missing or unknown token.
     pub(crate) fn client(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Client, Refusal> {
         match self {
             Self::Open => Ok(Client::of_peer(peer.ip())),
             Self::Tokens(tokens) => match given::token(headers) {
-                None => Err(refusal("a token is needed", r#"Bearer realm="cog""#)),
-                Some(given) => tokens.holder(&given).ok_or_else(|| {
-                    refusal("the token is not known", r#"Bearer realm="cog", error="invalid_token""#)
-                }),
+                None => Err(refusal("missing token", r#"Bearer realm="cog""#)),
+                Some(given) => tokens
+                    .holder(&given)
+                    .ok_or_else(|| refusal("unknown token", r#"Bearer realm="cog", error="invalid_token""#)),
             },
         }
     }
 }
 
 impl Tokens {
-    /// Who holds this token. Every token is compared, each in constant time, on digests.
+    /// Replaces these tokens by others, in all clones: a server accepts the new ones from then on.
+    pub fn replace(&self, others: &Self) {
+        let others = others.list().clone();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = others;
+    }
+
+    fn new(list: Vec<Known>) -> Self {
+        Self(Arc::new(RwLock::new(list)))
+    }
+
+    fn list(&self) -> RwLockReadGuard<'_, Vec<Known>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the holder of a token. The digests of all tokens are compared, each in constant time.
     fn holder(&self, given: &str) -> Option<Client> {
-        let digest = digest(given);
+        let (digest, list) = (digest(given), self.list());
         let mut found = u64::MAX;
-        for (place, known) in (0_u64..).zip(self.0.iter()) {
-            let is_it: Choice = known.digest.ct_eq(&digest);
-            found.conditional_assign(&place, is_it);
+        for (index, known) in (0_u64..).zip(list.iter()) {
+            let is_equal: Choice = known.digest.ct_eq(&digest);
+            found.conditional_assign(&index, is_equal);
         }
-        let place = usize::try_from(found).ok()?;
-        self.0.get(place).map(|known| known.client.clone())
+        let index = usize::try_from(found).ok()?;
+        list.get(index).map(|known| known.client.clone())
     }
 }
 
@@ -111,7 +129,7 @@ fn digest(token: &str) -> [u8; 32] {
 
 fn refusal(message: &str, challenge: &'static str) -> Refusal {
     let error = ErrorBody::new(Code::PermissionDenied, message).suggest(
-        "send `Authorization: Bearer TOKEN`; browsers' WebSockets offer the subprotocols `cog` and `cog.token.TOKEN`",
+        "send `Authorization: Bearer TOKEN`; for a browser's WebSocket, offer the subprotocols `cog` and `cog.token.TOKEN`",
     );
     Refusal::new(Reason::Token, StatusCode::UNAUTHORIZED, error)
         .header(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))

@@ -1,6 +1,6 @@
 //! `cog serve`: modules over HTTP.
 
-use std::{io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
+use std::{convert::Infallible, io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
 
 use cog_media::Access;
 use cog_run::sessions::{SessionError, Sessions};
@@ -8,7 +8,10 @@ use cog_server::{MediaStore, Metrics, Server, SetupError, Tokens};
 use cog_spec::{Code, ErrorBody};
 use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 
-use super::{providers, runtime, signals::Signals};
+use super::{
+    providers, runtime,
+    signals::{ReloadSignal, Signals},
+};
 use crate::{
     args::ServeArgs,
     error::CliError,
@@ -17,7 +20,7 @@ use crate::{
     settings::{Environment, ServeSettings, Settings},
 };
 
-/// Serves until Ctrl-C or SIGTERM; at a second of them it ends at once.
+/// Serves until Ctrl-C or SIGTERM. A second one ends the server at once; SIGHUP reads the tokens again.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let settings = Settings::load(args.model.flags(), environment, console)?;
     let (mut serving, _) = ServeSettings::read(&settings, |flag| args.settings.get(flag))?;
@@ -30,10 +33,10 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))
         .build();
-    let mut kept = serving.sessions.clone();
-    kept.state_dir = serving.state_dir.clone();
-    kept.recovery = kept.recovery.filter(|_| serving.resume);
-    let sessions = Sessions::open(kept).map_err(|error| cannot_keep(&error))?;
+    let mut stored = serving.sessions.clone();
+    stored.state_dir = serving.state_dir.clone();
+    stored.recovery = stored.recovery.filter(|_| serving.resume);
+    let sessions = Sessions::open(stored).map_err(|error| cannot_store(&error))?;
     let modules = runtime.finder().origins().len();
     raise_open_files();
     events(serving.workers)?.block_on(async {
@@ -41,15 +44,19 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
         let listener = listener.map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let address = listener.local_addr().map_err(|error| cannot_listen(serving.socket_addr(), &error))?;
         let signals = Signals::new()?;
+        let reloading = reload_tokens(&serving, ReloadSignal::new()?, console);
         console.note(&selected.note);
         console.note(&format!("{modules} modules at http://{address} (Ctrl-C ends it)"));
         let server =
             Server::new(serving.server.clone(), runtime, sessions).with_metrics(metrics).with_media(media);
-        until_told(server, listener, signals, console).await
+        tokio::select! {
+            exit = until_signal(server, listener, signals, console) => exit,
+            never = reloading => match never {},
+        }
     })
 }
 
-/// What remote callers may open: addresses, uploads of their own, and files under the operator's roots alone.
+/// What remote callers may open: URLs, their own uploads, and files under the operator's roots.
 fn access(settings: &Settings, uploads: &MediaStore) -> Access {
     Access {
         fetcher: settings.media.fetcher(),
@@ -62,7 +69,7 @@ fn access(settings: &Settings, uploads: &MediaStore) -> Access {
     }
 }
 
-/// The tokens of the file, where there is one.
+/// Reads the token file, if there is one.
 fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, CliError> {
     let Some(file) = file else { return Ok(None) };
     let tokens = Tokens::open(file).map_err(|error| CliError::Usage {
@@ -71,30 +78,47 @@ fn tokens(file: Option<&Path>, console: &Console) -> Result<Option<Tokens>, CliE
     })?;
     if Tokens::is_exposed(file) {
         let file = file.display();
-        console.note(&format!(
-            "warning: others of this machine may read {file}; `chmod 600 {file}` keeps the tokens yours"
-        ));
+        console
+            .note(&format!("warning: other users of this machine can read {file}; run `chmod 600 {file}`"));
     }
     Ok(Some(tokens))
 }
 
-/// Serves; the first signal lets what is under way end, the second does not.
-async fn until_told(
+/// Reads the token file again at each SIGHUP. The server keeps the current tokens where the file is not valid.
+async fn reload_tokens(serving: &ServeSettings, mut signal: ReloadSignal, console: &Console) -> Infallible {
+    loop {
+        signal.next().await;
+        let read = tokens(serving.token_file.as_deref(), console);
+        match (&serving.server.access.tokens, read) {
+            (Some(current), Ok(Some(new))) => {
+                current.replace(&new);
+                console.note(&format!("SIGHUP: using {new:?} of the token file"));
+            }
+            (Some(_), Err(CliError::Usage { message, .. })) => {
+                console.note(&format!("SIGHUP: keeping the current tokens: {message}"));
+            }
+            _ => console.note("SIGHUP ignored: there is no --token-file to read again"),
+        }
+    }
+}
+
+/// Serves until the first signal, and then until running requests have ended or a second signal arrives.
+async fn until_signal(
     server: Server,
     listener: TcpListener,
     mut signals: Signals,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let (tell, told) = oneshot::channel::<()>();
-    let mut tell = Some(tell);
-    let mut serving = pin!(server.serve(listener, async { drop(told.await) }));
+    let (shutdown, begun) = oneshot::channel::<()>();
+    let mut shutdown = Some(shutdown);
+    let mut serving = pin!(server.serve(listener, async { drop(begun.await) }));
     loop {
         tokio::select! {
             ended = &mut serving => return ended.map(|()| Exit::Ok).map_err(|error| cannot_serve(&error)),
-            () = signals.next() => match tell.take() {
-                Some(tell) => {
-                    console.note("ending; streams have their time to end too (once more ends at once)");
-                    let _ = tell.send(());
+            () = signals.next() => match shutdown.take() {
+                Some(shutdown) => {
+                    console.note("shutting down; waiting for running requests (Ctrl-C again ends at once)");
+                    let _ = shutdown.send(());
                 }
                 None => return Ok(Exit::Interrupted),
             },
@@ -102,22 +126,22 @@ async fn until_told(
     }
 }
 
-fn cannot_keep(error: &SessionError) -> ErrorBody {
-    ErrorBody::new(error.code(), format!("sessions cannot be kept: {error}"))
-        .suggest("choose another --state-dir, a directory of your own")
+fn cannot_store(error: &SessionError) -> ErrorBody {
+    ErrorBody::new(error.code(), format!("cannot store sessions: {error}"))
+        .suggest("use another --state-dir that you own")
 }
 
-/// Lets the server have as many connections open as the system allows: the usual limit is 1,024 files.
+/// Raises the limit of open files to its maximum; the usual limit is 1,024.
 #[cfg(unix)]
 fn raise_open_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Where that may not be, the server has what it has, and further connections wait.
+    // If that fails, the limit stays, and further connections wait.
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Where there is no such limit.
+/// This system has no such limit.
 #[cfg(not(unix))]
 fn raise_open_files() {}
 

@@ -1,8 +1,8 @@
-//! Those who want the program to end: Ctrl-C, and SIGTERM where there is such a thing.
+//! Signals: Ctrl-C and SIGTERM end the program; SIGHUP makes a server read its tokens again.
 
 use cog_spec::{Code, ErrorBody};
 
-/// The signals from now on.
+/// The signals that end the program, from now on.
 pub(super) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -12,21 +12,16 @@ pub(super) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// Begins to listen; only within an event loop.
+    /// Starts listening. Must be called within an async runtime.
     ///
     /// # Errors
-    /// E4000 where the system gives no signals.
+    /// E4000 where the system refuses.
     pub(super) fn new() -> Result<Self, ErrorBody> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let listen = |kind| {
-            signal(kind).map_err(|error| {
-                ErrorBody::new(Code::InternalError, format!("the system gives no signals: {error}"))
-            })
-        };
+        use tokio::signal::unix::SignalKind;
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    /// Ready at the next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -37,16 +32,60 @@ impl Signals {
 
 #[cfg(not(unix))]
 impl Signals {
-    /// Begins to listen; only within an event loop.
+    /// Starts listening.
     ///
     /// # Errors
-    /// None here.
+    /// None.
     pub(super) fn new() -> Result<Self, ErrorBody> {
         Ok(Self {})
     }
 
-    /// Ready at the next one.
+    /// Waits for the next signal.
     pub(super) async fn next(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
     }
+}
+
+/// The signal to read files again (SIGHUP), from now on.
+pub(super) struct ReloadSignal {
+    #[cfg(unix)]
+    hangup: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl ReloadSignal {
+    /// Starts listening, so that the signal no longer ends the program. Must be called within an async runtime.
+    ///
+    /// # Errors
+    /// E4000 where the system refuses.
+    pub(super) fn new() -> Result<Self, ErrorBody> {
+        Ok(Self { hangup: listen(tokio::signal::unix::SignalKind::hangup())? })
+    }
+
+    /// Waits for the next signal.
+    pub(super) async fn next(&mut self) {
+        self.hangup.recv().await;
+    }
+}
+
+#[cfg(not(unix))]
+impl ReloadSignal {
+    /// Does nothing: this system has no such signal.
+    ///
+    /// # Errors
+    /// None.
+    pub(super) fn new() -> Result<Self, ErrorBody> {
+        Ok(Self {})
+    }
+
+    /// Never returns.
+    pub(super) async fn next(&mut self) {
+        std::future::pending().await
+    }
+}
+
+#[cfg(unix)]
+fn listen(kind: tokio::signal::unix::SignalKind) -> Result<tokio::signal::unix::Signal, ErrorBody> {
+    tokio::signal::unix::signal(kind)
+        .map_err(|error| ErrorBody::new(Code::InternalError, format!("cannot listen for signals: {error}")))
 }

@@ -1,4 +1,4 @@
-//! The log on stderr, enabled by `-v` or `--log-format json`.
+//! The log on stderr. Off by default; a server logs warnings, `-v` and `--log-format json` enable more.
 
 use std::io::{self, Write};
 
@@ -16,10 +16,12 @@ use crate::{
     settings::Redactor,
 };
 
-/// Starts the log.
-pub(crate) fn start(global: &Global, console: &Console) {
+/// Starts the log. With `--log-format json` it is on without `-v`, since a program reads it. A server always logs
+/// warnings: nothing else reports a full disk or a provider that is down.
+pub(crate) fn start(global: &Global, console: &Console, is_server: bool) {
     let is_json = global.log_format == LogFormat::Json;
     let level = match global.verbose {
+        0 if !is_json && is_server => LevelFilter::WARN,
         0 if !is_json => return,
         0 | 1 => LevelFilter::INFO,
         2 => LevelFilter::DEBUG,

@@ -7,44 +7,44 @@ use thiserror::Error;
 
 use super::{Client, Known, Tokens, digest};
 
-/// The largest token file, in bytes.
+/// The maximum size of a token file, in bytes.
 const MAX_SIZE: u64 = 1024 * 1024;
 
-/// The shortest token: 16 characters of base64 are 96 bits.
-const SHORTEST: usize = 16;
+/// The minimum length of a token: 16 characters of base64 are 96 bits.
+const MIN_CHARS: usize = 16;
 
-/// Why a token file cannot be used. Never tells a token.
+/// Why a token file is not valid. Never contains a token.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TokenFileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{0}")]
     Unreadable(#[from] FileError),
-    /// It holds no token.
-    #[error("it holds no token")]
+    /// The file has no token.
+    #[error("the file contains no token")]
     NoToken,
-    /// A line is no token.
-    #[error("line {line}: a token has at least {SHORTEST} characters")]
+    /// A token is too short.
+    #[error("line {line}: the token is shorter than {MIN_CHARS} characters")]
     TooShort {
         /// The line, from 1.
         line: usize,
     },
-    /// A line holds what cannot stand in a header.
-    #[error("line {line}: `{found}` cannot stand in a token")]
+    /// A token contains a character that is not valid.
+    #[error("line {line}: a token cannot contain `{found}`")]
     Character {
         /// The line, from 1.
         line: usize,
-        /// The first character that cannot.
+        /// The first invalid character.
         found: char,
     },
-    /// The name before a token is none.
-    #[error("line {line}: a name consists of letters, digits and -_.")]
+    /// The name of a token is not valid.
+    #[error("line {line}: a name may contain only letters, digits and -_.")]
     Name {
         /// The line, from 1.
         line: usize,
     },
-    /// Two lines have the same name, or the same token.
-    #[error("line {line}: its name or token stands on an earlier line already")]
+    /// Two lines have the same name or the same token.
+    #[error("line {line}: the name or token is already on an earlier line")]
     Twice {
         /// The line, from 1.
         line: usize,
@@ -52,30 +52,29 @@ pub enum TokenFileError {
 }
 
 impl TokenFileError {
-    /// What to do about it.
+    /// Returns what to do.
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Unreadable(error) => error.suggestion(),
-            Self::NoToken | Self::TooShort { .. } => "`openssl rand -base64 32` makes a token",
+            Self::NoToken | Self::TooShort { .. } => "`openssl rand -base64 32` creates a token",
             Self::Name { .. } | Self::Character { .. } => {
-                "a line is TOKEN or NAME:TOKEN; a token consists of letters, digits and -._~+/ and may end in ="
+                "write TOKEN or NAME:TOKEN; a token has letters, digits and -._~+/ and may end with ="
             }
-            Self::Twice { .. } => "give each holder a name and a token of its own",
+            Self::Twice { .. } => "use a different name and token on each line",
         }
     }
 }
 
 impl Tokens {
-    /// Reads a file of tokens: one a line, `TOKEN` or `NAME:TOKEN`; empty lines and those that begin with `#` are
-    /// passed over.
+    /// Reads a file with one token per line, `TOKEN` or `NAME:TOKEN`. Empty lines and lines that start with `#` are ignored.
     ///
     /// # Errors
-    /// The file cannot be read, or a line of it is no token.
+    /// The file cannot be read, or is not valid.
     pub fn open(path: &Path) -> Result<Self, TokenFileError> {
         Self::parse(&read_text(path, MAX_SIZE)?)
     }
 
-    /// Whether others than its owner may read the file; never so where the system has no such modes.
+    /// Whether other users may read the file; false where the system has no file modes.
     pub fn is_exposed(path: &Path) -> bool {
         #[cfg(unix)]
         {
@@ -89,10 +88,10 @@ impl Tokens {
         }
     }
 
-    /// Reads the text of such a file.
+    /// Parses the text of a token file.
     ///
     /// # Errors
-    /// A line is no token, or there is none.
+    /// A line is not valid, or there is no token.
     pub fn parse(text: &str) -> Result<Self, TokenFileError> {
         let mut known: Vec<Known> = Vec::new();
         for (line, text) in (1..).zip(text.lines()) {
@@ -106,7 +105,7 @@ impl Tokens {
             }
             known.push(next);
         }
-        if known.is_empty() { Err(TokenFileError::NoToken) } else { Ok(Self(known.into())) }
+        if known.is_empty() { Err(TokenFileError::NoToken) } else { Ok(Self::new(known)) }
     }
 }
 
@@ -118,7 +117,7 @@ fn read_line(line: usize, text: &str) -> Result<Known, TokenFileError> {
     if let Some(found) = token.trim_end_matches('=').chars().find(|c| !is_of_a_token(*c)) {
         return Err(TokenFileError::Character { line, found });
     }
-    if token.len() < SHORTEST {
+    if token.len() < MIN_CHARS {
         return Err(TokenFileError::TooShort { line });
     }
     let digest = digest(token);
@@ -138,7 +137,7 @@ fn is_of_a_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-._~+/".contains(c)
 }
 
-/// The name of a token that has none: the beginning of its digest, which tells nothing about it.
+/// The name of an unnamed token: the start of its digest, which reveals nothing about it.
 fn short(digest: &[u8; 32]) -> String {
     digest.iter().take(6).fold(String::new(), |mut name, byte| {
         let _ = write!(name, "{byte:02x}");

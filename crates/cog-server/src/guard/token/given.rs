@@ -1,15 +1,15 @@
-//! The token that a request brings.
+//! The token of a request.
 
 use std::borrow::Cow;
 
 use axum::http::{HeaderMap, HeaderValue, header};
 
-/// What the subprotocol that carries a token begins with.
+/// The prefix of the subprotocol that contains a token.
 const SUBPROTOCOL: &str = "cog.token.";
 
-/// The token of `Authorization: Bearer`, else of a WebSocket's subprotocol.
+/// The token of `Authorization: Bearer`, or of a WebSocket's subprotocol.
 ///
-/// Never of the address: addresses end up in logs, histories and `Referer`.
+/// A token in the URL is ignored: URLs end up in logs, histories and `Referer`.
 pub(super) fn token(headers: &HeaderMap) -> Option<Cow<'_, str>> {
     match headers.get(header::AUTHORIZATION) {
         Some(value) => bearer(value).map(Cow::Borrowed),
@@ -27,7 +27,7 @@ fn subprotocol(value: &HeaderValue) -> Option<Cow<'_, str>> {
     offered.map(str::trim).find_map(|name| name.strip_prefix(SUBPROTOCOL)).and_then(unescaped)
 }
 
-/// MediaCapabilities back `encodeURIComponent`: a subprotocol may hold neither `/` nor `=`.
+/// Decodes `encodeURIComponent`: a subprotocol can contain neither `/` nor `=`.
 fn unescaped(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));

@@ -77,13 +77,13 @@ fn an_address_that_others_reach_needs_a_token_or_a_word() {
 #[test]
 fn a_bad_line_is_told_by_its_number_and_never_by_its_text() {
     let told = |text: &str| Tokens::parse(text).err().unwrap().to_string();
-    assert_eq!(told("# nothing\n\n"), "it holds no token");
-    assert_eq!(told("\nshort-token-015"), "line 2: a token has at least 16 characters");
-    assert_eq!(told("name: with space in it"), "line 1: ` ` cannot stand in a token");
-    assert_eq!(told(&format!("a:{TOKEN}\nb:{SLASHED}aaaa\n")), "line 2: `=` cannot stand in a token");
+    assert_eq!(told("# nothing\n\n"), "the file contains no token");
+    assert_eq!(told("\nshort-token-015"), "line 2: the token is shorter than 16 characters");
+    assert_eq!(told("name: with space in it"), "line 1: a token cannot contain ` `");
+    assert_eq!(told(&format!("a:{TOKEN}\nb:{SLASHED}aaaa\n")), "line 2: a token cannot contain `=`");
     assert_eq!(
         told(&format!("a:{TOKEN}\na:{TOKEN}x")),
-        "line 2: its name or token stands on an earlier line already"
+        "line 2: the name or token is already on an earlier line"
     );
     assert!(told(&format!("{TOKEN}\nb:{TOKEN}")).starts_with("line 2"));
     for name in ["", "a b", "a\u{1b}"] {
