@@ -1,4 +1,4 @@
-// Runs a module and shows its answer field by field.
+// Runs a module and shows the fields of its answer as they arrive.
 
 const at = (id) => document.getElementById(id);
 const fields = new Map();
@@ -11,7 +11,7 @@ const headers = (more = {}) => {
   return token ? { ...more, Authorization: `Bearer ${token}` } : more;
 };
 
-const fault = (envelope) => {
+const describe = (envelope) => {
   const { code, message, suggestion } = envelope.error;
   return `${code}: ${message}${suggestion ? ` (${suggestion})` : ""}`;
 };
@@ -20,13 +20,13 @@ async function get(path) {
   const response = await fetch(path, { headers: headers() });
   const answer = await response.json();
   if (response.status === 401) at("access").open = true;
-  if (!response.ok) throw new Error(fault(answer));
+  if (!response.ok) throw new Error(describe(answer));
   return answer;
 }
 
-function say(text, isFault = false) {
+function show(text, isError = false) {
   at("state").textContent = text;
-  at("state").className = isFault ? "fault" : "";
+  at("state").className = isError ? "error" : "";
 }
 
 async function listModules() {
@@ -36,10 +36,10 @@ async function listModules() {
     at("module").replaceChildren(...options);
     at("module").disabled = at("start").disabled = options.length === 0;
     if (options.length > 0) await showModule();
-    else say("There is no module to run.", true);
+    else show("No modules found.", true);
   } catch (error) {
     at("module").replaceChildren(new Option("none"));
-    say(error.message, true);
+    show(error.message, true);
   }
 }
 
@@ -51,13 +51,13 @@ async function showModule() {
     schema = module.input ?? {};
     at("schema").textContent = JSON.stringify(schema, null, 2);
     at("input").value = JSON.stringify(sample(schema), null, 2);
-    at("file").disabled = mediaPlace() === undefined;
+    at("file").disabled = mediaField() === undefined;
   } catch (error) {
-    say(error.message, true);
+    show(error.message, true);
   }
 }
 
-// Something of the schema's shape to begin with: what is required, empty.
+// A minimal input for a schema: the required members, empty.
 function sample(schema) {
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   if (schema.default !== undefined) return schema.default;
@@ -71,30 +71,30 @@ function sample(schema) {
   return type === "boolean" ? false : "";
 }
 
-// The member of the input that is a medium, or a list of them.
-function mediaPlace() {
-  const isMedium = (part) => JSON.stringify(part ?? null).includes("MediaInput");
-  const found = Object.entries(schema.properties ?? {}).find(([, part]) => isMedium(part));
+// The member of the input that is a media file, or a list of them.
+function mediaField() {
+  const isMedia = (part) => JSON.stringify(part ?? null).includes("MediaInput");
+  const found = Object.entries(schema.properties ?? {}).find(([, part]) => isMedia(part));
   return found && { key: found[0], isList: found[1].type === "array" };
 }
 
-// Uploads the chosen file, and has the input refer to it.
+// Uploads the selected file and refers to it in the input.
 async function upload() {
   const [file] = at("file").files;
   const value = file && input();
   if (value === undefined) return;
   at("start").disabled = true;
-  say(`Uploading ${file.name}…`);
+  show(`Uploading ${file.name}…`);
   try {
     const json = headers({ "Content-Type": "application/json" });
-    const place = await send("/v1/media/upload-url", { method: "POST", headers: json, body: "{}" });
-    const done = await send(place.upload_url, { method: place.method, headers: headers(place.headers), body: file });
+    const upload = await send("/v1/media/upload-url", { method: "POST", headers: json, body: "{}" });
+    const done = await send(upload.upload_url, { method: upload.method, headers: headers(upload.headers), body: file });
     const source = { type: "upload_ref", upload_id: done.upload_id };
-    const { key, isList } = mediaPlace();
+    const { key, isList } = mediaField();
     at("input").value = JSON.stringify({ ...value, [key]: isList ? [...(value[key] ?? []), source] : source }, null, 2);
-    say(`Uploaded ${file.name}: ${done.media_type}, ${done.size_bytes} bytes.`);
+    show(`Uploaded ${file.name}: ${done.media_type}, ${done.size_bytes} bytes.`);
   } catch (error) {
-    say(error.message, true);
+    show(error.message, true);
   }
   at("file").value = "";
   at("start").disabled = false;
@@ -103,18 +103,18 @@ async function upload() {
 async function send(path, request) {
   const response = await fetch(path, request);
   const answer = await response.json();
-  if (!response.ok) throw new Error(fault(answer));
+  if (!response.ok) throw new Error(describe(answer));
   return answer;
 }
 
-// The input, or nothing and a word why.
+// Returns the input, or shows why it is not valid.
 function input() {
-  at("input-fault").textContent = "";
+  at("input-error").textContent = "";
   at("input").removeAttribute("aria-invalid");
   try {
     return JSON.parse(at("input").value);
   } catch (error) {
-    at("input-fault").textContent = `This is not JSON: ${error.message}`;
+    at("input-error").textContent = `Invalid JSON: ${error.message}`;
     at("input").setAttribute("aria-invalid", "true");
     at("input").focus();
     return undefined;
@@ -122,26 +122,26 @@ function input() {
 }
 
 async function run(event) {
-  event.preventDefault();
+  event.preventDedescribe();
   const value = input();
   if (value === undefined || running) return;
   running = new AbortController();
   clear();
   at("start").disabled = true;
   at("stop").disabled = false;
-  say("Asking…");
+  show("Running…");
   try {
-    await ask(value, running.signal);
+    await execute(value, running.signal);
   } catch (error) {
     const isStopped = error.name === "AbortError";
-    say(isStopped ? "Stopped." : `The connection broke: ${error.message}`, !isStopped);
+    show(isStopped ? "Cancelled." : `The connection was interrupted: ${error.message}`, !isStopped);
   }
   running = null;
   at("start").disabled = false;
   at("stop").disabled = true;
 }
 
-async function ask(value, signal) {
+async function execute(value, signal) {
   const response = await fetch(`/v1/modules/${encodeURIComponent(at("module").value)}/execute`, {
     method: "POST",
     headers: headers({ "Content-Type": "application/json", Accept: "application/x-ndjson" }),
@@ -151,85 +151,85 @@ async function ask(value, signal) {
   if (response.status === 401) at("access").open = true;
   if (response.headers.get("Content-Type").startsWith("application/json")) return end(await response.json());
   let rest = "";
-  for await (const piece of pieces(response.body.pipeThrough(new TextDecoderStream()))) {
-    const lines = (rest + piece).split("\n");
+  for await (const text of texts(response.body.pipeThrough(new TextDecoderStream()))) {
+    const lines = (rest + text).split("\n");
     rest = lines.pop();
-    lines.filter(Boolean).forEach((line) => take(JSON.parse(line)));
+    lines.filter(Boolean).forEach((line) => handle(JSON.parse(line)));
   }
 }
 
-async function* pieces(stream) {
+async function* texts(stream) {
   const reader = stream.getReader();
   for (let read = await reader.read(); !read.done; read = await reader.read()) yield read.value;
 }
 
-function take(chunk) {
+function handle(chunk) {
   if (chunk.final || chunk.ok === false) return end(chunk);
-  if (chunk.meta) return say(chunk.meta.explain);
-  if (chunk.progress) return say(chunk.progress.violation?.message ?? chunk.progress.message ?? chunk.progress.stage);
+  if (chunk.meta) return show(chunk.meta.explain);
+  if (chunk.progress) return show(chunk.progress.violation?.message ?? chunk.progress.message ?? chunk.progress.stage);
   const { type, field = "data", delta, data } = chunk.chunk;
   if (type === "delta") field_of(field).textContent += delta;
-  else if (field === "data") whole(data);
-  else if (field !== "meta") field_of(field).textContent = shown(data);
+  else if (field === "data") showAll(data);
+  else if (field !== "meta") field_of(field).textContent = text(data);
 }
 
-// All of the data: what stood there before is gone.
-function whole(data) {
+// Shows all data and removes what was shown before.
+function showAll(data) {
   clear();
   for (const [key, value] of Object.entries(data)) fill(field_of(`data.${key}`), value);
 }
 
-function fill(place, value) {
-  place.textContent = shown(value);
-  for (const medium of mediaOf(value)) showMedium(place, medium);
+function fill(parent, value) {
+  parent.textContent = text(value);
+  for (const media of mediaOf(value)) showMedia(parent, media);
 }
 
-// The media that a value holds, at any depth.
+// Returns the media files of a value, at any depth.
 function mediaOf(value) {
   if (value === null || typeof value !== "object") return [];
-  const isMedium = typeof value.media_type === "string" && (value.type === "url" || value.type === "base64");
-  return isMedium ? [value] : Object.values(value).flatMap(mediaOf);
+  const isMedia = typeof value.media_type === "string" && (value.type === "url" || value.type === "base64");
+  return isMedia ? [value] : Object.values(value).flatMap(mediaOf);
 }
 
-// Shows a medium of this server, or one in the answer; what is elsewhere is not asked for.
-async function showMedium(place, { type, media_type, url, data }) {
+// Shows a media file of this server or inside the answer. Nothing is loaded from other hosts.
+async function showMedia(parent, { type, media_type, url, data }) {
   const [, tag] = [["image/", "img"], ["audio/", "audio"], ["video/", "video"]].find(([kind]) => media_type.startsWith(kind)) ?? [];
   const path = type === "url" && URL.canParse(url, location) && new URL(url, location).pathname.match(/\/v1\/media\/med_[0-9a-f]+$/)?.[0];
   if (!tag || (type === "url" && !path)) return;
   const element = document.createElement(tag);
-  if (tag === "img") element.alt = "Made by the module";
+  if (tag === "img") element.alt = "Generated by the module";
   else element.controls = true;
-  place.append(element);
+  parent.append(element);
   try {
     element.src = path ? await blobAt(path) : `data:${media_type};base64,${data}`;
   } catch (error) {
-    element.replaceWith(`The medium cannot be shown: ${error.message}`);
+    element.replaceWith(`The file cannot be shown: ${error.message}`);
   }
 }
 
-// An element asks without the token, and so the bytes are fetched for it.
+// Fetches the bytes with the token, which an element cannot send.
 async function blobAt(path) {
   const response = await fetch(path, { headers: headers() });
-  if (!response.ok) throw new Error(fault(await response.json()));
+  if (!response.ok) throw new Error(describe(await response.json()));
   blobs.push(URL.createObjectURL(await response.blob()));
   return blobs.at(-1);
 }
 
 function end(answer) {
-  at("whole").hidden = false;
-  at("end").textContent = written(answer);
-  if (answer.ok === false) return say(fault(answer), true);
-  whole(answer.data);
+  at("raw").hidden = false;
+  at("end").textContent = format(answer);
+  if (answer.ok === false) return show(describe(answer), true);
+  showAll(answer.data);
   const { confidence, risk, explain, model } = answer.meta;
   const warnings = (answer._warnings ?? []).map((warning) => ` ${warning.code}: ${warning.message}`).join("");
   const danger = typeof risk === "string" ? risk : risk.custom;
-  say(`${explain} Confidence ${confidence}, risk ${danger}${model ? `, by ${model}` : ""}.${warnings}`);
+  show(`${explain} Confidence ${confidence}, risk ${danger}${model ? `, by ${model}` : ""}.${warnings}`);
 }
 
-const shown = (value) => (typeof value === "string" ? value : written(value));
+const text = (value) => (typeof value === "string" ? value : format(value));
 
-// JSON, in which the bytes of a medium are cut short.
-const written = (value) => JSON.stringify(value, function (key, part) {
+// Formats JSON and shortens the bytes of media files.
+const format = (value) => JSON.stringify(value, function (key, part) {
   const isBytes = this.type === "base64" && key === "data" && part.length > 80;
   return isBytes ? `${part.slice(0, 60)}… (${part.length} characters)` : part;
 }, 2);
@@ -248,7 +248,7 @@ function clear() {
   fields.clear();
   blobs.splice(0).forEach((blob) => URL.revokeObjectURL(blob));
   at("fields").replaceChildren();
-  at("whole").hidden = true;
+  at("raw").hidden = true;
 }
 
 at("run").addEventListener("submit", run);

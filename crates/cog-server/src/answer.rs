@@ -1,4 +1,4 @@
-//! From an envelope, or any other document, to a response.
+//! Responses from envelopes and other documents.
 
 use axum::{
     body::Body,
@@ -10,15 +10,15 @@ use cog_spec::{Code, Envelope};
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-/// Room for an envelope of the usual size, so that it is written without growing.
+/// The initial capacity of a response body, in bytes. A usual envelope fits.
 const USUAL: usize = 2048;
 
-/// The envelope with its status (docs/spec/errors.md).
+/// Returns the envelope with the status of its error (docs/spec/errors.md).
 pub(crate) fn envelope(envelope: &Envelope) -> Response {
     with_status(status(envelope), envelope)
 }
 
-/// The envelope with another status.
+/// Returns the envelope with this status.
 pub(crate) fn with_status(status: StatusCode, envelope: &Envelope) -> Response {
     let mut response = json(status, envelope);
     if let Some(seconds) = retry_after(envelope) {
@@ -27,7 +27,7 @@ pub(crate) fn with_status(status: StatusCode, envelope: &Envelope) -> Response {
     response
 }
 
-/// A document. It holds for now, and no cache keeps it.
+/// Returns a document as JSON. Caches do not store it.
 pub(crate) fn json(status: StatusCode, document: &(impl ToJson + ?Sized)) -> Response {
     let mut text = String::with_capacity(USUAL);
     document.write_json(&mut Writer::compact(&mut text));
@@ -35,7 +35,7 @@ pub(crate) fn json(status: StatusCode, document: &(impl ToJson + ?Sized)) -> Res
     written(status, text)
 }
 
-/// A document that is JSON already.
+/// Returns a document whose text is JSON already.
 pub(crate) fn written(status: StatusCode, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     *response.status_mut() = status;
@@ -45,13 +45,13 @@ pub(crate) fn written(status: StatusCode, text: impl Into<Body>) -> Response {
     response
 }
 
-/// The status of an envelope: 200, or that of its error.
+/// Returns the status of an envelope: 200, or the status of its error.
 pub(crate) fn status(envelope: &Envelope) -> StatusCode {
     let status = envelope.error().map(|error| StatusCode::from_u16(error.code.http_status()));
     status.map_or(StatusCode::OK, |status| status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
-/// The seconds to wait: as long as the provider asks for, and one where it is only said that there are too many.
+/// The seconds that `Retry-After` reports: those of the provider, or 1 where the limit has no time.
 fn retry_after(envelope: &Envelope) -> Option<u64> {
     let error = envelope.error()?;
     let asked = error.details.as_ref().and_then(|details| details.get("retry_after_ms")?.as_u64());

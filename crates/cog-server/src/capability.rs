@@ -3,7 +3,7 @@ use cog_spec::{Capabilities, Modality};
 
 use crate::transport::TRANSPORTS;
 
-/// What this runtime can do, by what it does: the document of SPEC 8.1, the same on the command line and over HTTP.
+/// Returns the capabilities of this runtime (SPEC 8.1), for the command line and for HTTP.
 pub fn capabilities() -> Capabilities {
     Capabilities {
         runtime: "cog".to_owned(),
@@ -11,12 +11,12 @@ pub fn capabilities() -> Capabilities {
         streaming: !TRANSPORTS.is_empty(),
         input: Modality::ALL.to_vec(),
         output: vec![Modality::Text, Modality::Image, Modality::Audio],
-        max_media_size_mb: largest_mb(),
+        max_media_size_mb: max_media_mb(),
         transports: TRANSPORTS.to_vec(),
     }
 }
 
-/// The largest medium of any kind, in MB of 1,048,576 bytes (ruling R60).
-fn largest_mb() -> u32 {
+/// The maximum size of a media file of any kind, in MB of 1,048,576 bytes (ruling R60).
+fn max_media_mb() -> u32 {
     u32::try_from(MediaRules::default().max_bytes_of_any() >> 20).unwrap_or(u32::MAX)
 }

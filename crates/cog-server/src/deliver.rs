@@ -1,4 +1,4 @@
-//! From what is asked to how it is answered: one envelope, a stream, or a session to look at later.
+//! Runs a request and responds with one envelope, a stream, or the URL of a session.
 
 use std::{pin::pin, sync::Arc};
 
@@ -23,58 +23,58 @@ use crate::{
     transport::Wire,
 };
 
-/// Tells of a fallback (docs/spec/streaming.md).
+/// The header that reports a fallback (docs/spec/streaming.md).
 const WARNING: HeaderName = HeaderName::from_static("x-cognitive-warning");
-/// What it says where a stream could not be resumed.
-const AFRESH: &str = "SESSION_AFRESH; fallback=new_stream; reason=not_resumable";
+/// Its value where a stream could not be resumed and a new run started.
+const NEW_SESSION: &str = "SESSION_AFRESH; fallback=new_stream; reason=not_resumable";
 
-/// Answers an execute request.
+/// Responds to an execute request.
 ///
 /// # Errors
-/// What is known before the provider is asked (ruling R54).
+/// Errors that are known before the model is called (ruling R54).
 pub(crate) async fn deliver(
     app: &App,
-    order: ExecuteRequest,
+    request: ExecuteRequest,
     delivery: Delivery,
 ) -> Result<Response, ApiError> {
-    if order.body.options.detach && order.body.recovery.is_none() {
-        return detached(app, order).await;
+    if request.body.options.detach && request.body.recovery.is_none() {
+        return detached(app, request).await;
     }
-    match (delivery, &order.body.recovery) {
-        (Delivery::Stream(wire), _) => stream(app, order, wire).await,
-        (_, Some(_)) => stream(app, order, Wire::Sse).await,
-        _ => Ok(whole(app, order, delivery).await),
+    match (delivery, &request.body.recovery) {
+        (Delivery::Stream(wire), _) => stream(app, request, wire).await,
+        (_, Some(_)) => stream(app, request, Wire::Sse).await,
+        _ => Ok(envelope(app, request, delivery).await),
     }
 }
 
-/// One envelope.
-async fn whole(app: &App, order: ExecuteRequest, delivery: Delivery) -> Response {
-    let ExecuteRequest { module, body, files: _files, .. } = order;
+/// Responds with one envelope.
+async fn envelope(app: &App, request: ExecuteRequest, delivery: Delivery) -> Response {
+    let ExecuteRequest { module, body, files: _files, .. } = request;
     let mut options = body.options;
     options.run.warnings.extend(delivery.warning());
     let input = RunInput::Json(body.input.unwrap_or_else(Value::null));
-    let mut response = answered(app, &module, input, options, body.bytes).await;
+    let mut response = run_to_response(app, &module, input, options, body.bytes).await;
     if let Some(text) = delivery.warning_header() {
         response.headers_mut().insert(WARNING, HeaderValue::from_static(text));
     }
     response
 }
 
-/// Runs a module and answers with its envelope. `bytes` is the size of the request.
-pub(crate) async fn answered(
+/// Runs a module and responds with its envelope. `bytes` is the size of the request.
+pub(crate) async fn run_to_response(
     app: &App,
     module: &Arc<Module>,
     input: RunInput,
     options: Options,
     bytes: usize,
 ) -> Response {
-    let (envelope, waited) = timing::waiting(run(app, module, input, options, bytes)).await;
+    let (envelope, waited) = timing::measure_waiting(run(app, module, input, options, bytes)).await;
     let mut response = answer::envelope(&envelope);
     response.extensions_mut().insert(Timing::Waiting(waited));
     response
 }
 
-/// Runs a module to its envelope, which is E2010 where the server shuts down before the run ends. `bytes` is the size
+/// Runs a module and returns its envelope: E2010 where the server shuts down before the run ends. `bytes` is the size
 /// of the request.
 pub(crate) async fn run(
     app: &App,
@@ -97,26 +97,26 @@ pub(crate) async fn run(
     answer.await
 }
 
-async fn stream(app: &App, order: ExecuteRequest, wire: Wire) -> Result<Response, ApiError> {
-    let followed = follow(app, order).await?;
-    let mut response = wire.response(followed.follower, &app.settings);
-    if followed.is_afresh {
-        response.headers_mut().insert(WARNING, HeaderValue::from_static(AFRESH));
+async fn stream(app: &App, request: ExecuteRequest, wire: Wire) -> Result<Response, ApiError> {
+    let followed = follow(app, request).await?;
+    let mut response = wire.response(followed.subscriber, &app.settings);
+    if followed.is_new {
+        response.headers_mut().insert(WARNING, HeaderValue::from_static(NEW_SESSION));
     }
     Ok(response)
 }
 
-async fn detached(app: &App, order: ExecuteRequest) -> Result<Response, ApiError> {
-    let session = begin(app, order).await?;
+async fn detached(app: &App, request: ExecuteRequest) -> Result<Response, ApiError> {
+    let session = begin(app, request).await?;
     let accepted = Accepted(session.id());
     let mut response = answer::json(StatusCode::ACCEPTED, &accepted);
-    if let Ok(place) = HeaderValue::from_str(&accepted.events_url()) {
-        response.headers_mut().insert(axum::http::header::LOCATION, place);
+    if let Ok(location) = HeaderValue::from_str(&accepted.events_url()) {
+        response.headers_mut().insert(axum::http::header::LOCATION, location);
     }
     Ok(response)
 }
 
-/// What a caller who does not wait is told: where to look.
+/// The response to a detached run.
 struct Accepted<'a>(&'a str);
 
 impl Accepted<'_> {

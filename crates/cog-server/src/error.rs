@@ -1,4 +1,4 @@
-//! Why a request is not answered as it asks: an envelope with its status.
+//! The errors of requests: an envelope with its status.
 
 use axum::{
     http::StatusCode,
@@ -8,50 +8,50 @@ use cog_spec::{Code, Envelope, ErrorBody};
 
 use crate::{answer, guard::Refusal};
 
-/// Why a request is not answered as it asks.
+/// Why a request fails.
 #[derive(Debug)]
 pub(crate) enum ApiError {
-    /// What a route or a run found.
-    Told(Box<Told>),
-    /// What a guard refused.
+    /// An error of a route or of a run.
+    Failed(Box<Failed>),
+    /// A limit or an access check refused the request.
     Refused(Refusal),
 }
 
-/// An envelope, and the status that goes with it.
+/// An envelope and its status.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct Failed {
     status: StatusCode,
     envelope: Envelope,
 }
 
 impl ApiError {
-    /// An error of the table.
+    /// An error with this code.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         ErrorBody::new(code, message).into()
     }
 
-    /// The same with a suggestion.
+    /// Adds a suggestion.
     pub(crate) fn suggest(mut self, suggestion: impl Into<String>) -> Self {
-        if let Self::Told(told) = &mut self
-            && let cog_spec::Outcome::Failure { error, .. } = &mut told.envelope.outcome
+        if let Self::Failed(failed) = &mut self
+            && let cog_spec::Outcome::Failure { error, .. } = &mut failed.envelope.outcome
         {
             error.suggestion = Some(suggestion.into());
         }
         self
     }
 
-    /// The same with another status than that of its code.
+    /// Replaces the status of the code.
     pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
-        if let Self::Told(told) = &mut self {
-            told.status = status;
+        if let Self::Failed(failed) = &mut self {
+            failed.status = status;
         }
         self
     }
 
-    /// The envelope, for who reads no status.
+    /// Returns the envelope, for a transport without statuses.
     pub(crate) fn into_envelope(self) -> Envelope {
         match self {
-            Self::Told(told) => told.envelope,
+            Self::Failed(failed) => failed.envelope,
             Self::Refused(refusal) => Envelope::failure(refusal.error().clone()),
         }
     }
@@ -65,7 +65,7 @@ impl From<ErrorBody> for ApiError {
 
 impl From<Box<Envelope>> for ApiError {
     fn from(envelope: Box<Envelope>) -> Self {
-        Self::Told(Box::new(Told { status: answer::status(&envelope), envelope: *envelope }))
+        Self::Failed(Box::new(Failed { status: answer::status(&envelope), envelope: *envelope }))
     }
 }
 
@@ -78,7 +78,7 @@ impl From<Refusal> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         match self {
-            Self::Told(told) => answer::with_status(told.status, &told.envelope),
+            Self::Failed(failed) => answer::with_status(failed.status, &failed.envelope),
             Self::Refused(refusal) => refusal.into_response(),
         }
     }

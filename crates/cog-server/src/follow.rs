@@ -1,4 +1,4 @@
-//! From what is asked to a reader of its session: of one that begins, or of one that is resumed (docs/spec/streaming.md).
+//! Subscribers of a request's session: of a new one, or of one that is resumed (docs/spec/streaming.md).
 
 use cog_run::sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, Start, Subscriber};
 use cog_spec::{Code, Warning, WarningCode};
@@ -7,95 +7,95 @@ use crate::{
     error::ApiError, execute_request::ExecuteRequest, guard::Client, media::UploadLease, state::App,
 };
 
-/// A reader of a run.
-pub(crate) struct Followed {
-    pub(crate) follower: Subscriber,
-    /// It reads from the beginning although it was to go on: what it was to go on from is gone, or is not right.
-    pub(crate) is_afresh: bool,
+/// A subscriber of a run.
+pub(crate) struct Subscribed {
+    pub(crate) subscriber: Subscriber,
+    /// The session could not be resumed from the requested position: the log is read from its start.
+    pub(crate) is_new: bool,
 }
 
-/// A reader of the run that is asked for. A session that cannot be resumed is begun afresh where there is an input.
+/// Subscribes to the requested run. Where the session cannot be resumed and the request has an input, a new run starts.
 ///
 /// # Errors
-/// What is known before the provider is asked; E4012 to E4014 where a session cannot be resumed.
-pub(crate) async fn follow(app: &App, mut order: ExecuteRequest) -> Result<Followed, ApiError> {
-    let Some((id, from)) = order.body.recovery.take() else {
-        return Ok(Followed { follower: begin(app, order).await?.follow(After::Start), is_afresh: false });
+/// Errors that are known before the model is called; E4012 to E4014 where the session cannot be resumed.
+pub(crate) async fn follow(app: &App, mut request: ExecuteRequest) -> Result<Subscribed, ApiError> {
+    let Some((id, from)) = request.body.recovery.take() else {
+        return Ok(Subscribed { subscriber: begin(app, request).await?.follow(After::Start), is_new: false });
     };
-    let error = match resume_run(app, &id, &order, from).await? {
-        Ok(follower) => return Ok(Followed { follower, is_afresh: false }),
+    let error = match resume_run(app, &id, &request, from).await? {
+        Ok(subscriber) => return Ok(Subscribed { subscriber, is_new: false }),
         Err(error) => error,
     };
-    let may_be_afresh = !matches!(error, ResumeError::Off | ResumeError::Refused(_));
-    if order.body.input.is_none() || !may_be_afresh {
+    let may_start_again = !matches!(error, ResumeError::Off | ResumeError::Refused(_));
+    if request.body.input.is_none() || !may_start_again {
         return Err(error.into_envelope().into());
     }
-    // The session may be there, and only what the client has of it not right: then all of it, from its first chunk.
-    let follower = match resume_run(app, &id, &order, ResumeFrom::default()).await? {
-        Ok(follower) => follower,
+    // Perhaps only the position is wrong: then the whole session is sent, from its first chunk.
+    let subscriber = match resume_run(app, &id, &request, ResumeFrom::default()).await? {
+        Ok(subscriber) => subscriber,
         Err(_) => {
-            order.body.options.run.warnings.push(afresh());
-            begin(app, order).await?.follow(After::Start)
+            request.body.options.run.warnings.push(new_session_warning());
+            begin(app, request).await?.follow(After::Start)
         }
     };
-    Ok(Followed { follower, is_afresh: true })
+    Ok(Subscribed { subscriber, is_new: true })
 }
 
-/// A reader of a session, from what the client has of it on.
+/// Subscribes to a session, from the client's position on.
 ///
 /// # Errors
-/// E4013 where there is no such session, E4014 where it has no such place.
-pub(crate) async fn reread(
+/// E4013 for an unknown session, E4014 for an invalid position.
+pub(crate) async fn resubscribe(
     app: &App,
     id: &str,
     client: &Client,
     from: Option<ResumeFrom>,
 ) -> Result<Subscriber, ApiError> {
-    let follower = match from {
+    let subscriber = match from {
         Some(from) => resume(app, id, client, from).await?,
         None => {
             let slot = app.slot(client)?;
-            let follower = app.sessions.follow(id, &client.owner(), After::Start);
-            follower.map(|follower| follower.holding(Some(slot)))
+            let subscriber = app.sessions.follow(id, &client.owner(), After::Start);
+            subscriber.map(|subscriber| subscriber.holding(Some(slot)))
         }
     };
-    Ok(follower.map_err(ResumeError::into_envelope)?)
+    Ok(subscriber.map_err(ResumeError::into_envelope)?)
 }
 
-/// Begins a run in a session of its own.
+/// Starts a run in a new session.
 ///
 /// # Errors
-/// What is known before the provider is asked.
-pub(crate) async fn begin(app: &App, mut order: ExecuteRequest) -> Result<Session, ApiError> {
-    let slot = app.slot(&order.client)?;
-    let Some(input) = order.body.input else {
-        return Err(ApiError::new(Code::MissingRequiredField, "the body has no `input`"));
+/// Errors that are known before the model is called.
+pub(crate) async fn begin(app: &App, mut request: ExecuteRequest) -> Result<Session, ApiError> {
+    let slot = app.slot(&request.client)?;
+    let Some(input) = request.body.input else {
+        return Err(ApiError::new(Code::MissingRequiredField, "missing field `input`"));
     };
-    order.files.iter_mut().for_each(UploadLease::let_return);
-    let slot = Box::new((slot, order.files));
-    let detached = order.body.options.detach;
-    let spec = RunSpec::new(order.name, input).options(order.body.options.run);
-    let start = Start::new(order.client.owner()).detached(detached).slot(slot);
-    let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), order.module);
-    let begun = app.offload.run(order.body.bytes, move || sessions.start(&runtime, &module, spec, start));
+    request.files.iter_mut().for_each(UploadLease::retain);
+    let slot = Box::new((slot, request.files));
+    let detached = request.body.options.detach;
+    let spec = RunSpec::new(request.name, input).options(request.body.options.run);
+    let start = Start::new(request.client.owner()).detached(detached).slot(slot);
+    let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), request.module);
+    let begun = app.offload.run(request.body.bytes, move || sessions.start(&runtime, &module, spec, start));
     Ok(begun.await?)
 }
 
-/// Goes on with a session of the module that is asked for; for another module it does not exist.
+/// Resumes a session of the requested module. A session of another module counts as unknown.
 async fn resume_run(
     app: &App,
     id: &str,
-    order: &ExecuteRequest,
+    request: &ExecuteRequest,
     from: ResumeFrom,
 ) -> Result<Result<Subscriber, ResumeError>, ApiError> {
-    let session = app.sessions.get(id, &order.client.owner());
-    match session.is_some_and(|session| session.module != order.name) {
+    let session = app.sessions.get(id, &request.client.owner());
+    match session.is_some_and(|session| session.module != request.name) {
         true => Ok(Err(ResumeError::Unknown)),
-        false => resume(app, id, &order.client, from).await,
+        false => resume(app, id, &request.client, from).await,
     }
 }
 
-/// Goes on with a session; a fault where there is no place for one more stream.
+/// Resumes a session; an error where no stream slot is free.
 async fn resume(
     app: &App,
     id: &str,
@@ -106,9 +106,9 @@ async fn resume(
     Ok(app.sessions.resume(&app.runtime, id, &client.owner(), from, slot).await)
 }
 
-fn afresh() -> Warning {
+fn new_session_warning() -> Warning {
     Warning {
         fallback_used: Some("new_stream".to_owned()),
-        ..Warning::new(WarningCode::SessionAfresh, "The session to resume is gone: this is a new run.")
+        ..Warning::new(WarningCode::SessionAfresh, "The session has expired; this is a new run.")
     }
 }

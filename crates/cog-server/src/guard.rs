@@ -1,6 +1,6 @@
-//! What stands before the routes: who may ask, how much, and how it ends.
+//! Access checks and limits in front of the routes.
 //!
-//! One middleware, [`enter`], asks each guard in turn; each guard is a file with a plain function and its tests.
+//! One middleware, [`enter`], applies each check in order. Each check is a file with a function and its tests.
 
 pub(crate) mod body;
 
@@ -45,11 +45,11 @@ pub(crate) use trace::trace_id;
 use crate::{metrics::Metrics, timing};
 use account::RequestLog;
 
-/// The guards of a server, and what they count.
+/// The checks of a server, and their metrics.
 #[derive(Clone)]
 pub(crate) struct Guard(Arc<Guards>);
 
-/// Each guard.
+/// Each check.
 pub(crate) struct Guards {
     pub(crate) hosts: Hosts,
     pub(crate) origins: Origins,
@@ -62,7 +62,7 @@ pub(crate) struct Guards {
     pub(crate) is_public: fn(&str) -> bool,
 }
 
-/// What may be asked without a token: whether the server is there.
+/// The paths that need no token during shutdown either.
 const WITHOUT_TOKEN: &[&str] = &["/health", "/ready"];
 
 impl From<Guards> for Guard {
@@ -79,10 +79,10 @@ impl std::ops::Deref for Guard {
     }
 }
 
-/// The middleware: lets a request in or answers it with why not, and keeps its account.
+/// The middleware: passes a request on or refuses it, and logs it.
 ///
-/// The handler finds a [`Client`], a [`Host`] and a [`trace::Trace`] in the extensions; it may leave a [`timing::Timing`] in those of
-/// its response.
+/// The handler finds a [`Client`], a [`Host`] and a [`trace::Trace`] in the extensions of the request. It may add a
+/// [`timing::Timing`] to those of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     let mut account = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
     let (page, host) = guard.page(&request);
@@ -103,7 +103,7 @@ pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next
 }
 
 impl Guards {
-    /// Whose page asks, and, where it may, under which name of the server.
+    /// The origin of the page that sends the request, and the host that it names.
     fn page(&self, request: &Request<Body>) -> (Page, Result<Host, Refusal>) {
         let host = self.hosts.check(request.uri(), request.headers());
         match host.and_then(|host| Ok((self.origins.check(request.headers(), &host)?, host))) {
@@ -112,14 +112,14 @@ impl Guards {
         }
     }
 
-    /// Who asks, where they may.
+    /// The client, if the request is allowed.
     fn admit(&self, request: &Request<Body>) -> Result<Client, Refusal> {
         let peer = peer(request);
         if WITHOUT_TOKEN.contains(&request.uri().path()) {
             return Ok(Client::of_peer(peer.ip()));
         }
         self.drain.check()?;
-        // Pages must be there before a token can be typed.
+        // The pages are public, so that a token can be entered there.
         if (self.is_public)(request.uri().path()) {
             let client = Client::of_peer(peer.ip());
             return self.rates.check(&client).map(|()| client);
@@ -129,12 +129,12 @@ impl Guards {
         }
         match self.access.client(request.headers(), peer) {
             Ok(client) => self.rates.check(&client).map(|()| client),
-            // Guesses are counted too, for the address that they come from.
+            // Wrong tokens count as requests of the client's IP address.
             Err(refusal) => Err(self.rates.check(&Client::of_peer(peer.ip())).err().unwrap_or(refusal)),
         }
     }
 
-    /// The headers that every answer has.
+    /// Adds the headers of every response.
     fn mark(&self, response: &mut Response, page: &Page, account: &RequestLog) {
         let spent = response.extensions().get().copied();
         let headers: &mut HeaderMap = response.headers_mut();
@@ -142,13 +142,13 @@ impl Guards {
         headers.insert(timing::SERVER_TIMING, timing::value(account.elapsed(), spent));
         headers.insert(axum::http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         cors::allow(page, headers);
-        if self.origins.is_open() {
+        if self.origins.allows_others() {
             cors::vary(headers);
         }
     }
 }
 
-/// The other end of the connection; the unspecified address where nobody has said, as in tests of the router alone.
+/// The peer of the connection; the unspecified address where a test calls the router without a connection.
 fn peer(request: &Request<Body>) -> SocketAddr {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     peer.map_or(SocketAddr::from(([0, 0, 0, 0], 0)), |peer| peer.0)

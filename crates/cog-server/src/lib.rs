@@ -1,15 +1,14 @@
-//! Modules over HTTP: the routes of docs/spec/http.md, and a run's chunks as server-sent events, NDJSON or
-//! WebSocket frames.
+//! Modules over HTTP: the routes of docs/spec/http.md, and chunks as server-sent events, NDJSON or WebSocket frames.
 //!
-//! A streamed run belongs to its session ([`cog_run::sessions::Sessions`]), not to the connection that asked for it: every
-//! transport is a reader of the session's log, and all of them carry the same chunks.
+//! A streamed run belongs to its session ([`cog_run::sessions::Sessions`]), not to its connection. Every transport reads
+//! the log of the session, so that all send the same chunks.
 //!
-//! * `router`: which path leads where; `routes`: one file for each family;
-//! * `request`: what is asked for; `negotiate`: one envelope or a stream; `deliver` and `follow`: from the one to the other;
-//! * `transport`: server-sent events, NDJSON, WebSocket; `answer` and `fault`: envelopes as responses;
-//! * `media`: uploads, and what runs have made;
-//! * `openapi`: what the routes are, for programs;
-//! * `serve`: from a listener to connections; `guard`: who may ask, and how much.
+//! * `router`: the routes and their OpenAPI document; `routes`: one file per family;
+//! * `request`: body and options; `negotiate`: envelope or stream; `deliver` and `follow`: from a request to its response;
+//! * `transport`, `websocket`: server-sent events, NDJSON, WebSocket; `answer` and `error`: envelopes as responses;
+//! * `media`: uploads and generated media; `offload`: work that must not delay other requests;
+//! * `openapi`: the OpenAPI document;
+//! * `serve`: from a listener to connections; `guard`: access checks and limits.
 
 mod answer;
 mod capability;

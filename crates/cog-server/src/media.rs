@@ -1,9 +1,9 @@
-//! Media that are kept for a while: uploads before a run, and what a run has made (docs/spec/media.md).
+//! Stored media files: uploads before a run, and files that a run generated (docs/spec/media.md).
 //!
-//! * `store`: what there is, whose it is, and until when; `entry`: one of them; `publisher`: what runs leave there;
-//! * `receive`: from a request's body to the store, block by block; `span`: which part of an upload a body is;
-//! * `serve`: from the store to a response; `range`: which part of it; `ticket`: what a client is told of an upload;
-//! * `error`: why not.
+//! * `store`: all files with owner and expiry; `entry`: one of them; `publisher`: stores generated files;
+//! * `receive`: writes a request body to the store, in blocks; `span`: the part of an upload that a body is;
+//! * `serve`: from the store to a response; `range`: the requested part; `ticket`: the description of an upload;
+//! * `error`: why an upload fails.
 
 mod entry;
 mod error;

@@ -1,7 +1,7 @@
-//! What the server counts, and how it is read: `GET /metrics`, in the text form of OpenMetrics.
+//! The metrics of a server, and their OpenMetrics text for `GET /metrics`.
 //!
-//! Labels come from short lists: routes of the router, names of modules that were loaded and of providers that the
-//! operator set up, codes of the table. Nothing of a request's address or body is ever a label.
+//! Labels have few values: routes, names of loaded modules and of configured providers, error codes. Nothing of a
+//! request's URL or body is a label.
 
 mod http;
 mod runs;
@@ -18,12 +18,12 @@ use prometheus_client::{
 /// The content type of [`Metrics::text`].
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The counters of a server, which [`Server::with_metrics`](crate::Server::with_metrics) takes. They are a
-/// [`cog_run::Observer`] too, for [`cog_run::RuntimeBuilder::observer`].
+/// The metrics of a server, for [`Server::with_metrics`](crate::Server::with_metrics). They are also an
+/// [`cog_run::Observer`], for [`cog_run::RuntimeBuilder::observer`].
 #[derive(Clone)]
 pub struct Metrics(Arc<Counters>);
 
-/// Each group of them.
+/// The groups of metrics.
 pub struct Counters {
     pub(crate) http: http::Http,
     runs: runs::Runs,
@@ -33,13 +33,13 @@ pub struct Counters {
     registry: Registry,
 }
 
-/// What is only known by looking at it.
+/// Values that are read when the metrics are requested.
 pub(crate) struct Live {
-    /// Streams that are open.
+    /// The number of open streams.
     pub(crate) streams: usize,
-    /// The providers asked by default, and whether each is asked now.
+    /// The default providers, and whether each is available.
     pub(crate) providers: Vec<(String, bool)>,
-    /// How many sessions are in each state.
+    /// The number of sessions in each state.
     pub(crate) sessions: [(SessionState, usize); 5],
 }
 
@@ -54,20 +54,20 @@ struct Provider {
 }
 
 impl Metrics {
-    /// Counters that stand at nought.
+    /// Returns metrics whose counters are zero.
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("cog");
         let (streams, sessions) = (Gauge::default(), Family::<State, Gauge>::default());
         let available = Family::<Provider, Gauge>::default();
-        registry.register("streams_open", "Streams that are open", streams.clone());
-        registry.register("sessions", "Sessions that are kept, by state", sessions.clone());
-        let asked = "Whether a provider is asked now: 0 while its circuit is open";
-        registry.register("provider_available", asked, available.clone());
+        registry.register("streams_open", "Open streams", streams.clone());
+        registry.register("sessions", "Stored sessions, by state", sessions.clone());
+        let help = "Whether a provider is available: 0 while its circuit is open";
+        registry.register("provider_available", help, available.clone());
         let (http, runs) = (http::Http::new(&mut registry), runs::Runs::new(&mut registry));
         Self(Arc::new(Counters { http, runs, streams, sessions, available, registry }))
     }
 
-    /// All of them as text.
+    /// Returns all metrics as text.
     pub(crate) fn text(&self, live: &Live) -> String {
         self.streams.set(gauge(live.streams));
         for (state, count) in &live.sessions {
@@ -81,9 +81,9 @@ impl Metrics {
         let mut text = String::new();
         match encode(&mut text, &self.registry) {
             Ok(()) => text,
-            // A string takes whatever is written; a label that refuses to be written is a defect.
+            // Writing to a string does not fail; a label that cannot be encoded is a bug.
             Err(error) => {
-                tracing::error!(%error, "the metrics cannot be written");
+                tracing::error!(%error, "cannot encode the metrics");
                 String::from("# EOF\n")
             }
         }

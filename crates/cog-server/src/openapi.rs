@@ -1,4 +1,4 @@
-//! The OpenAPI document: the routes as their handlers describe them, with the schemas of what they take and answer.
+//! The OpenAPI document: the routes as their handlers describe them, with the schemas of their bodies.
 
 mod answers;
 mod params;
@@ -12,10 +12,10 @@ pub(crate) use self::{
     params::{ModeHeader, RecoveryHeaders},
 };
 
-/// What stands above the document.
-const DESCRIPTION: &str = "Runs Cognitive Modules: a language model's answer as one checked envelope, or as a stream \
-    of chunks that are checked as they arrive. A failed request carries an envelope as its body too: `error.code` \
-    says what is wrong, `error.suggestion` what to do.";
+/// The description of the document.
+const DESCRIPTION: &str = "Runs Cognitive Modules. The answer of a language model is one validated envelope, or a stream \
+    of chunks that are validated as they arrive. A failed request returns an envelope too: `error.code` and \
+    `error.message` describe the problem, `error.suggestion` a solution.";
 
 /// Returns the OpenAPI 3.1 document of these routes, as JSON with a newline at the end.
 pub(crate) fn document_text(routes: OpenApi) -> String {
@@ -29,13 +29,13 @@ fn document(routes: OpenApi) -> Value {
     set("info", info());
     set("servers", json!([{ "url": "/" }]));
     set("components", json!({ "schemas": schemas::all(), "securitySchemes": { "token": token() } }));
-    // A server on loopback asks for none.
+    // A server on loopback needs no token.
     set("security", json!([{ "token": [] }, {}]));
     require_bodies(&mut document);
     document.into()
 }
 
-/// No operation that takes a body can do without.
+/// Marks every request body as required.
 fn require_bodies(document: &mut Map<String, Value>) {
     let paths = document.get_mut("paths").and_then(Value::as_object_mut).into_iter().flatten();
     let operations = paths.filter_map(|(_, operations)| operations.as_object_mut()).flatten();
@@ -58,8 +58,8 @@ fn token() -> Value {
     json!({
         "type": "http",
         "scheme": "bearer",
-        "description": "The operator's token (`--token-file`). A WebSocket of a browser gives it as the subprotocol \
-            `cog.token.TOKEN`, beside `cog`."
+        "description": "A token of the operator's `--token-file`. A browser's WebSocket sends it as the subprotocol \
+            `cog.token.TOKEN`, together with `cog`."
     })
 }
 
@@ -69,7 +69,7 @@ fn text(document: &Value) -> String {
     text
 }
 
-/// The members of a JSON object; of anything else none.
+/// Returns the members of a JSON object; none for any other value.
 fn members(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,

@@ -1,4 +1,4 @@
-//! What a request asks for: body, options, recovery.
+//! The contents of a request: body, options, recovery.
 
 mod body;
 mod form;

@@ -68,7 +68,7 @@ fn described() -> OpenApiRouter<App> {
 async fn unknown_route(request: Request) -> ApiError {
     let path: String = request.uri().path().chars().take(200).collect();
     ApiError::new(Code::InvalidReference, format!("route not found: `{}`", path.escape_debug()))
-        .suggest("GET / lists the routes")
+        .suggest("GET / lists all routes")
         .with_status(StatusCode::NOT_FOUND)
 }
 

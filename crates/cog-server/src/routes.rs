@@ -1,4 +1,4 @@
-//! The routes of docs/spec/http.md; each family in a file of its own.
+//! The routes of docs/spec/http.md, one file per family.
 
 pub(crate) mod about;
 mod describe;

@@ -1,4 +1,4 @@
-//! Connections: accepting them, their limits, and how they end.
+//! Connections: accepting them, their limits, and shutdown.
 
 use std::{error::Error, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -18,20 +18,20 @@ use crate::{
     guard::{Guard, WriteTimeout},
 };
 
-/// How long the last chunks and answers have to reach their clients once everything was stopped.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The time that the last bytes have to reach their clients after all runs were stopped.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to wait where the system gives no more connections.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The pause after the system refused a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The least that hyper takes as the room for a head, in bytes.
-const LEAST_HEADER_BYTES: usize = 8 * 1024;
+/// hyper's minimum for the size of the headers, in bytes.
+const MIN_HEADER_BYTES: usize = 8 * 1024;
 
-/// Serves HTTP/1.1 until `shutdown`; then takes no connection more, lets what is under way end by itself for as long
-/// as the settings say, has `stop` end the rest, and waits until the clients have been told.
+/// Serves HTTP/1.1 until `shutdown`. Then stops accepting connections, waits for running requests as long as the settings
+/// allow, calls `stop` for the rest, and waits until the last responses are sent.
 ///
-/// HTTP/2 is not spoken: without TLS no browser does, a proxy speaks HTTP/1.1 to what is behind it, and a stream of
-/// HTTP/2 that stands still cannot be seen at its socket.
+/// HTTP/2 is not supported: browsers do not use it without TLS, a proxy speaks HTTP/1.1 to its backend, and a stalled
+/// HTTP/2 stream cannot be detected at its socket.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
@@ -47,21 +47,21 @@ pub(crate) async fn serve(
     }
     drop(listener);
     guard.drain.begin();
-    let _ = timeout(settings.drain, guard.drain.idle()).await;
+    let _ = timeout(settings.shutdown_timeout, guard.drain.idle()).await;
     guard.drain.stop();
     stop();
-    let _ = timeout(FAREWELL, guard.drain.idle()).await;
+    let _ = timeout(FLUSH_TIMEOUT, guard.drain.idle()).await;
     connections.close().await;
 }
 
-/// The connections of a server, and what each is made with.
+/// The open connections of a server.
 struct Connections {
     router: Router,
     guard: Guard,
     http: http1::Builder,
-    slow_reader: Duration,
-    places: Arc<Semaphore>,
-    /// True once no connection is to answer more than it is answering.
+    write_timeout: Duration,
+    permits: Arc<Semaphore>,
+    /// Becomes true when connections must not take another request.
     closing: watch::Sender<bool>,
     open: JoinSet<()>,
 }
@@ -71,27 +71,27 @@ impl Connections {
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new())
             .header_read_timeout(settings.header_timeout)
-            .max_buf_size(settings.max_header_bytes.max(LEAST_HEADER_BYTES));
+            .max_buf_size(settings.max_header_bytes.max(MIN_HEADER_BYTES));
         Self {
             router,
             guard,
             http,
-            slow_reader: settings.slow_reader,
-            places: Arc::new(Semaphore::new(settings.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
+            write_timeout: settings.write_timeout,
+            permits: Arc::new(Semaphore::new(settings.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
             closing: watch::Sender::new(false),
             open: JoinSet::new(),
         }
     }
 
-    /// Accepts connections, no more than there are places for: further ones wait in the system's queue.
+    /// Accepts connections, at most as many as there are permits. Further ones wait in the queue of the system.
     async fn accept_from(&mut self, listener: &TcpListener) {
         loop {
             tokio::select! {
-                accepted = accept(listener, &self.places) => match accepted {
-                    Ok((stream, peer, place)) => self.open(stream, peer, place),
+                accepted = accept(listener, &self.permits) => match accepted {
+                    Ok((stream, peer, permit)) => self.open(stream, peer, permit),
                     Err(error) => {
-                        tracing::warn!(%error, "no connection could be accepted");
-                        sleep(PAUSE).await;
+                        tracing::warn!(%error, "cannot accept a connection");
+                        sleep(ACCEPT_PAUSE).await;
                     }
                 },
                 Some(_) = self.open.join_next() => {}
@@ -99,32 +99,32 @@ impl Connections {
         }
     }
 
-    fn open(&mut self, stream: TcpStream, peer: SocketAddr, place: OwnedSemaphorePermit) {
-        // Chunks are small and are to leave at once.
+    fn open(&mut self, stream: TcpStream, peer: SocketAddr, permit: OwnedSemaphorePermit) {
+        // Chunks are small and must be sent at once.
         let _ = stream.set_nodelay(true);
         let metrics = self.guard.metrics.clone();
-        let stream =
-            WriteTimeout::new(stream, self.slow_reader, move || metrics.http.slow_reader()).in_place(place);
+        let stream = WriteTimeout::new(stream, self.write_timeout, move || metrics.http.write_timeout())
+            .with_permit(permit);
         let (http, router) = (self.http.clone(), self.router.clone());
         self.open.spawn(connection(http, stream, router, peer, self.closing.subscribe()));
     }
 
-    /// Closes those that are idle, lets answers under way end, and then closes the rest.
+    /// Closes idle connections, waits for pending responses, and then closes the rest.
     async fn close(mut self) {
         self.closing.send_replace(true);
         let all = async { while self.open.join_next().await.is_some() {} };
-        let _ = timeout(FAREWELL, all).await;
+        let _ = timeout(FLUSH_TIMEOUT, all).await;
         self.open.shutdown().await;
     }
 }
 
 async fn accept(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    permits: &Arc<Semaphore>,
 ) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let permit = Arc::clone(permits).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, peer) = listener.accept().await?;
-    Ok((stream, peer, place))
+    Ok((stream, peer, permit))
 }
 
 async fn connection(
@@ -142,18 +142,18 @@ async fn connection(
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = told(&mut closing) => {
+        () = is_closing(&mut closing) => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
     };
     if let Err(error) = ended {
-        tracing::debug!(%peer, error = &error as &dyn Error, "a connection broke off");
+        tracing::debug!(%peer, error = &error as &dyn Error, "connection interrupted");
     }
 }
 
-async fn told(closing: &mut watch::Receiver<bool>) {
-    // The sender is gone only when the server is.
+async fn is_closing(closing: &mut watch::Receiver<bool>) {
+    // The sender is dropped only with the server.
     let _ = closing.wait_for(|is_closing| *is_closing).await;
 }
 

@@ -14,7 +14,7 @@ use crate::{
     state::{App, Shared},
 };
 
-/// Runs modules for whoever asks over HTTP.
+/// An HTTP server that runs modules.
 pub struct Server {
     settings: ServerSettings,
     runtime: Runtime,
@@ -24,38 +24,38 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server over these modules and sessions.
+    /// A server for the modules of this runtime.
     pub fn new(settings: ServerSettings, runtime: Runtime, sessions: Sessions) -> Self {
         let media = MediaStore::new(settings.uploads.clone(), None);
         Self { settings, runtime, sessions, metrics: Metrics::new(), media }
     }
 
-    /// The same, with counters that the runtime tells of its runs ([`cog_run::RuntimeBuilder::observer`]).
+    /// Sets the metrics, which the runtime reports its runs to ([`cog_run::RuntimeBuilder::observer`]).
     #[must_use]
     pub fn with_metrics(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
     }
 
-    /// The same with the store that the runtime opens uploads from, and leaves there what runs have made.
+    /// Sets the store of uploads and generated media, from which the runtime opens uploads.
     #[must_use]
     pub fn with_media(self, media: MediaStore) -> Self {
         Self { media, ..self }
     }
 
-    /// Its routes and their guards, for a program that has a listener of its own at this address. The other end of each
-    /// connection is to be in the requests' extensions, as [`axum::extract::ConnectInfo`] of a [`SocketAddr`].
+    /// Returns the routes with their checks, for a program with a listener of its own at this address. The requests must have
+    /// the peer of their connection as an extension, an [`axum::extract::ConnectInfo`] of a [`SocketAddr`].
     ///
     /// # Errors
-    /// The settings do not allow to serve at this address.
+    /// The settings do not allow serving at this address.
     pub fn router(&self, address: SocketAddr) -> Result<Router, SetupError> {
         Ok(router::build(self.app(address)?))
     }
 
-    /// Serves until `shutdown` is ready and what was under way then has ended, or was ended because
-    /// [`ServerSettings::drain`] is over.
+    /// Serves until `shutdown` is ready. Then waits until running requests have ended, or stops them after
+    /// [`ServerSettings::shutdown_timeout`].
     ///
     /// # Errors
-    /// The settings do not allow to serve at the listener's address.
+    /// The settings do not allow serving at the address of the listener.
     pub async fn serve(
         self,
         listener: TcpListener,

@@ -7,45 +7,44 @@ use crate::{
     guard::{Access, InvalidOrigin, MissingAuthError, Origins, Tokens},
 };
 
-/// Every limit of a server, each with its default (docs/server.md).
+/// The limits of a server, with their defaults (docs/server.md).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ServerSettings {
-    /// Who may ask.
+    /// Authentication and allowed hosts and origins.
     pub access: AccessSettings,
-    /// The largest body of a request, in bytes: 30 MiB.
+    /// The maximum size of a request body, in bytes: 30 MiB.
     pub max_body_bytes: usize,
-    /// The largest head of a request, in bytes: 64 KiB.
+    /// The maximum size of a request's headers, in bytes: 64 KiB.
     pub max_header_bytes: usize,
-    /// The largest WebSocket message, in bytes: 1 MiB.
+    /// The maximum size of a WebSocket message, in bytes: 1 MiB.
     pub max_message_bytes: usize,
-    /// The connections that are served at once: 12,000. More wait.
+    /// The maximum number of open connections: 12,000. Further ones wait.
     pub max_connections: usize,
-    /// The streams of one client at once: 32.
+    /// The maximum number of streams of one client: 32.
     pub max_streams_per_client: usize,
-    /// The streams of all clients at once: 10,000.
+    /// The maximum number of streams: 10,000.
     pub max_streams: usize,
-    /// The requests of one client a second, 0 for as many as it likes: 1,000.
+    /// The maximum number of requests of one client per second: 1,000. 0 = unlimited.
     pub requests_per_second: u32,
-    /// How many requests a client that was quiet may make at once: 2,000.
+    /// The maximum burst of requests of a client that was idle: 2,000.
     pub request_burst: u32,
-    /// The longest that the head of a request may take, and a connection may stand idle: 30 s.
+    /// The timeout for the headers of a request, and for an idle connection: 30 s.
     pub header_timeout: Duration,
-    /// The longest that the body of a request may take: 30 s.
+    /// The timeout for the body of a request: 30 s.
     pub body_timeout: Duration,
-    /// After how long without a chunk a stream shows that it lives (ruling R50): 15 s.
-    pub heartbeat: Duration,
-    /// How long a WebSocket may stand idle between two runs (ruling R53): 60 s.
-    pub socket_idle: Duration,
-    /// How long a reader may take nothing of what is there for it: 30 s.
-    pub slow_reader: Duration,
-    /// The address that clients know the server by, for the addresses of media; none for `http://` and the `Host` of
-    /// each request.
+    /// The interval of keep-alives in a stream without chunks (ruling R50): 15 s.
+    pub keepalive_interval: Duration,
+    /// The maximum time that a WebSocket may be idle between two runs (ruling R53): 60 s.
+    pub websocket_idle_timeout: Duration,
+    /// The timeout of a write: how long a client may read none of the pending bytes: 30 s.
+    pub write_timeout: Duration,
+    /// The base URL of the server, for the URLs of media. By default `http://` and the `Host` of the request.
     pub public_url: Option<String>,
-    /// What is kept of uploads, and of what runs have made.
+    /// The limits of stored uploads and generated media.
     pub uploads: UploadSettings,
-    /// How long what is under way may go on once the server is told to end: 10 s.
-    pub drain: Duration,
+    /// The time that running requests have to end after shutdown begins: 10 s.
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for ServerSettings {
@@ -62,60 +61,60 @@ impl Default for ServerSettings {
             request_burst: 2_000,
             header_timeout: Duration::from_secs(30),
             body_timeout: Duration::from_secs(30),
-            heartbeat: Duration::from_secs(15),
-            socket_idle: Duration::from_secs(60),
-            slow_reader: Duration::from_secs(30),
+            keepalive_interval: Duration::from_secs(15),
+            websocket_idle_timeout: Duration::from_secs(60),
+            write_timeout: Duration::from_secs(30),
             public_url: None,
             uploads: UploadSettings::default(),
-            drain: Duration::from_secs(10),
+            shutdown_timeout: Duration::from_secs(10),
         }
     }
 }
 
-/// Who may ask a server: everybody on this machine, until said otherwise.
+/// Authentication and allowed hosts and origins. By default only this machine has access.
 #[derive(Debug, Clone, Default)]
 pub struct AccessSettings {
-    /// The tokens, one of which every request must bring; none for a server that stands open.
+    /// The tokens, of which every request must send one. `None` disables authentication.
     pub tokens: Option<Tokens>,
-    /// A server without tokens may be reached from other machines.
+    /// Whether a server without tokens may listen on an address that other machines can reach.
     pub is_insecure: bool,
-    /// Further names under which the server is asked, beside its address: `cog.example`.
+    /// Additional allowed `Host` values: `cog.example`.
     pub hosts: Vec<String>,
-    /// The origins of other sites' pages that may ask from a browser: `https://app.example`.
+    /// The allowed origins of other pages: `https://app.example`.
     pub origins: Vec<String>,
 }
 
-/// Why a server cannot be set up as its settings say.
+/// Why a server cannot start with its settings.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SetupError {
-    /// It would stand open to other machines.
+    /// Other machines could use it without authentication.
     #[error(transparent)]
     MissingAuth(#[from] MissingAuthError),
-    /// An origin that is none.
+    /// An invalid origin.
     #[error(transparent)]
     Origin(#[from] InvalidOrigin),
-    /// The listener does not say where it listens.
-    #[error("the listener has no address: {0}")]
+    /// The listener has no local address.
+    #[error("the listener has no local address: {0}")]
     Listener(#[from] std::io::Error),
 }
 
 impl SetupError {
-    /// What to do about it.
+    /// Returns what to do.
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::MissingAuth(error) => error.suggestion(),
-            Self::Origin(_) => "write --allow-origin https://app.example",
+            Self::Origin(_) => "use a form such as --allow-origin https://app.example",
             Self::Listener(_) => "bind the listener first",
         }
     }
 }
 
 impl AccessSettings {
-    /// Whether a server that listens here may be served with these settings.
+    /// Checks whether a server that listens on this address may have these settings.
     ///
     /// # Errors
-    /// It would stand open to other machines, or an origin is none.
+    /// Other machines could use it without authentication, or an origin is not valid.
     pub fn check(&self, address: SocketAddr) -> Result<(), SetupError> {
         self.guards(address).map(drop)
     }

@@ -1,4 +1,4 @@
-//! What all requests share.
+//! The state that all requests share.
 
 use std::{any::Any, ops::Deref, sync::Arc};
 
@@ -11,15 +11,15 @@ use crate::{
     MediaStore, ServerSettings,
     error::ApiError,
     guard::{Client, Guard, Host, trace_id},
-    offload::{self, Offload},
+    offload::Offload,
     request::{MediaOutput, Options},
 };
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Clone)]
 pub(crate) struct App(Arc<Shared>);
 
-/// The parts of [`App`].
+/// The fields of [`App`].
 pub(crate) struct Shared {
     pub(crate) settings: ServerSettings,
     pub(crate) runtime: Runtime,
@@ -38,19 +38,15 @@ impl App {
         Self(Arc::new(shared))
     }
 
-    /// Loads a module by its name, away from the event loop where that reads files.
+    /// Loads a module by its name, on a blocking thread where that reads files.
     ///
     /// # Errors
     /// As [`Runtime::load_name`].
     pub(crate) async fn load(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        if let Some(module) = self.runtime.cached_name(name) {
-            return Ok(module);
-        }
-        let (runtime, name) = (self.runtime.clone(), name.to_owned());
-        offload::blocking(move || runtime.load_name(&name)).await
+        self.runtime.load_name_async(name).await
     }
 
-    /// Gives a run what its caller's runs have: an owner, a trace, and a place where the media go that it makes.
+    /// Sets the options of a caller's run: owner, trace, and where generated media are stored.
     pub(crate) fn own(&self, options: &mut Options, caller: &Caller) {
         options.run.owner = Some(caller.client.owner());
         options.run.trace_id.clone_from(&caller.trace_id);
@@ -61,10 +57,10 @@ impl App {
         }
     }
 
-    /// A place for one more stream, held as long as its run goes on.
+    /// Takes a slot for a stream. It is free again when the value is dropped.
     ///
     /// # Errors
-    /// 429 E4002 where there is none.
+    /// 429 E4002 where no slot is free.
     pub(crate) fn slot(&self, client: &Client) -> Result<Box<dyn Any + Send>, ApiError> {
         Ok(Box::new(self.guard.slots.take(client)?))
     }
@@ -78,7 +74,7 @@ impl Deref for App {
     }
 }
 
-/// Who asks for runs, and how: what each of them is given.
+/// The caller of a run.
 pub(crate) struct Caller {
     pub(crate) client: Client,
     host: Option<Host>,
@@ -86,14 +82,14 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// As the guard found it.
+    /// The caller, from the extensions that the guard has set.
     pub(crate) fn of(extensions: &Extensions) -> Self {
         let host = extensions.get::<Host>().cloned();
         Self { client: client(extensions), host, trace_id: trace_id(extensions) }
     }
 }
 
-/// Who asks, as the guard found it; everybody is one where there is no guard, as in tests of the router alone.
+/// The client that the guard has set; [`Client::Others`] where a test calls the router without a guard.
 pub(crate) fn client(extensions: &Extensions) -> Client {
     extensions.get::<Client>().cloned().unwrap_or(Client::Others)
 }

@@ -1,4 +1,4 @@
-//! Where the time of a request went: the header `Server-Timing`.
+//! The header `Server-Timing`: how long a request took, and for what.
 
 use std::{
     fmt::Write as _,
@@ -9,19 +9,19 @@ use std::{
 
 use axum::http::{HeaderName, HeaderValue};
 
-/// The header.
+/// The name of the header.
 pub(crate) const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What a handler knows of the time that its answer took; it stands in the extensions of the response.
+/// What a handler knows about the duration of its response; an extension of the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
-    /// So much of it was waiting for the provider.
+    /// The time spent waiting for the provider.
     Waiting(Duration),
-    /// The answer is a stream: what has passed was getting it ready.
+    /// The response is a stream: the time until it began.
     Preparing,
 }
 
-/// The value of the header, in milliseconds: the whole time, and which part of it was whose.
+/// Returns the value of the header, in milliseconds.
 pub(crate) fn value(total: Duration, spent: Option<Timing>) -> HeaderValue {
     let mut text = String::with_capacity(64);
     let mut part = |name: &str, time: Duration| {
@@ -40,8 +40,8 @@ pub(crate) fn value(total: Duration, spent: Option<Timing>) -> HeaderValue {
     HeaderValue::try_from(text).unwrap_or(HeaderValue::from_static("total"))
 }
 
-/// A future's output, and how long it waited for others: the time between being asked to go on and being able to.
-pub(crate) async fn waiting<F: Future>(future: F) -> (F::Output, Duration) {
+/// Returns the output of a future and the time that it was pending.
+pub(crate) async fn measure_waiting<F: Future>(future: F) -> (F::Output, Duration) {
     let mut waited = Duration::ZERO;
     let watched = Watched { future: Box::pin(future), waited: &mut waited, since: None };
     let output = watched.await;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_tells_whose_time_it_was() {
+    fn header_splits_the_total_time() {
         let ms = Duration::from_millis;
         assert_eq!(
             value(ms(12), Some(Timing::Waiting(ms(10)))),
@@ -89,11 +89,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_waiting_counts() {
-        let (output, waited) = waiting(async { 1 }).await;
+    async fn measures_pending_time_only() {
+        let (output, waited) = measure_waiting(async { 1 }).await;
         assert_eq!((output, waited), (1, Duration::ZERO));
         let pause = Duration::from_millis(5);
-        let ((), waited) = waiting(tokio::time::sleep(pause)).await;
+        let ((), waited) = measure_waiting(tokio::time::sleep(pause)).await;
         assert!(waited >= pause);
     }
 }

@@ -1,5 +1,5 @@
-//! A session's chunks on their way out: server-sent events, NDJSON (SPEC 3.2.4). With `websocket`, all read
-//! the same log, so that they carry the same chunks.
+//! The HTTP formats of a session's chunks: server-sent events and NDJSON (SPEC 3.2.4). They and `websocket` read the same
+//! log and send the same chunks.
 
 mod ndjson;
 mod sse;
@@ -12,22 +12,22 @@ use cog_spec::Transport;
 use crate::{ServerSettings, timing::Timing};
 pub(crate) use stream::Streamed;
 
-/// How a stream travels in the body of a response.
+/// The format of a stream in a response body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wire {
     /// Server-sent events.
     Sse,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Ndjson,
 }
 
-/// Every way out: what the capabilities declare.
+/// Every transport, for the capabilities.
 pub(crate) const TRANSPORTS: [Transport; 3] =
     [Wire::Sse.transport(), Transport::WebSocket, Wire::Ndjson.transport()];
 
-/// Keeps proxies from holding a stream back.
+/// Tells proxies not to buffer the stream.
 const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// Names the session of a stream.
+/// The header with the session of a stream.
 const SESSION: HeaderName = HeaderName::from_static("x-session-id");
 
 impl Wire {
@@ -46,14 +46,14 @@ impl Wire {
         }
     }
 
-    /// What follows, as a response.
+    /// Returns the chunks of a subscriber as a response.
     pub(crate) fn response(
         self,
-        follower: Subscriber,
+        subscriber: Subscriber,
         settings: &ServerSettings,
     ) -> axum::response::Response {
-        let session = HeaderValue::from_str(follower.session_id());
-        let body = Streamed::new(self, follower, settings.heartbeat).into_body();
+        let session = HeaderValue::from_str(subscriber.session_id());
+        let body = Streamed::new(self, subscriber, settings.keepalive_interval).into_body();
         let mut response = axum::response::Response::new(body);
         response.extensions_mut().insert(Timing::Preparing);
         let headers = response.headers_mut();

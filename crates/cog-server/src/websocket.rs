@@ -1,4 +1,4 @@
-//! A WebSocket: runs of one module, one after the other (ruling R53).
+//! A WebSocket for runs of one module, one at a time (ruling R53).
 
 mod connection;
 mod frame;
@@ -17,7 +17,7 @@ use tokio::time::{Instant, interval_at, timeout_at};
 pub(crate) use self::connection::bounded;
 use self::{
     connection::{Connection, Received},
-    frame::{ClientFrame, Frame},
+    frame::{Frame, Incoming},
 };
 use crate::{
     deliver,
@@ -29,39 +29,39 @@ use crate::{
     state::{App, Caller},
 };
 
-/// One connection. A fault before a run is one frame with its envelope, and the next body may follow.
+/// One connection. An error before a run is one frame with its envelope; the connection stays open.
 pub(crate) struct Conversation {
     app: App,
     caller: Caller,
     name: String,
     socket: Connection,
-    /// A run has been on this connection: a late `cancel` means it, and is passed over.
+    /// A run has ended on this connection: a late `cancel` refers to it and is ignored.
     has_run: bool,
 }
 
-/// The other end is gone, or was told to go.
-struct Gone;
+/// The connection is closed.
+struct Closed;
 
-/// How it goes on after a frame.
-type Flow = ControlFlow<Gone>;
+/// Whether the connection stays open.
+type Flow = ControlFlow<Closed>;
 
 impl Conversation {
     pub(crate) fn new(app: App, caller: Caller, name: String, socket: WebSocket) -> Self {
         Self { app, caller, name, socket: Connection::new(socket), has_run: false }
     }
 
-    /// Talks until the other end closes, or says nothing for too long.
+    /// Serves the connection until the client closes it or is idle for too long.
     pub(crate) async fn run(mut self) {
-        while let Continue(body) = self.body().await {
-            if let Break(Gone) = self.answer(body).await {
+        while let Continue(body) = self.next_body().await {
+            if let Break(Closed) = self.run_once(body).await {
                 return;
             }
         }
     }
 
     /// Waits for the next body.
-    async fn body(&mut self) -> ControlFlow<Gone, ExecuteBody> {
-        let deadline = Instant::now() + self.app.settings.socket_idle;
+    async fn next_body(&mut self) -> ControlFlow<Closed, ExecuteBody> {
+        let deadline = Instant::now() + self.app.settings.websocket_idle_timeout;
         loop {
             let message = tokio::select! {
                 message = timeout_at(deadline, self.socket.receive()) => message,
@@ -70,35 +70,35 @@ impl Conversation {
             let Ok(message) = message else {
                 return self.close(close_code::NORMAL, "idle").await;
             };
-            match hear(&self.app, message).await {
-                ClientFrame::Frame(Frame::Run(body)) => return Continue(*body),
-                ClientFrame::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
-                ClientFrame::Frame(Frame::Cancel) if self.has_run => {}
-                ClientFrame::Frame(Frame::Cancel) => self.tell(&nothing_to_cancel()).await?,
-                ClientFrame::Invalid(fault) => self.tell(&fault.into_envelope()).await?,
-                ClientFrame::Nothing => {}
-                ClientFrame::TooLarge => return self.too_large().await,
-                ClientFrame::Broken(code) => return self.close(code, "").await,
-                ClientFrame::Closed => return self.closed().await,
-                ClientFrame::Unread => return self.unread(),
-                ClientFrame::Gone => return Break(Gone),
+            match parse(&self.app, message).await {
+                Incoming::Frame(Frame::Run(body)) => return Continue(*body),
+                Incoming::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
+                Incoming::Frame(Frame::Cancel) if self.has_run => {}
+                Incoming::Frame(Frame::Cancel) => self.send_envelope(&no_run_to_cancel()).await?,
+                Incoming::Invalid(fault) => self.send_envelope(&fault.into_envelope()).await?,
+                Incoming::Ignored => {}
+                Incoming::TooLarge => return self.too_large().await,
+                Incoming::Broken(code) => return self.close(code, "").await,
+                Incoming::Closed => return self.closed().await,
+                Incoming::Unread => return self.unread(),
+                Incoming::Interrupted => return Break(Closed),
             }
         }
     }
 
-    /// One run.
-    async fn answer(&mut self, body: ExecuteBody) -> Flow {
-        let order = match self.order(body).await {
-            Ok(order) => order,
+    /// Performs one run.
+    async fn run_once(&mut self, body: ExecuteBody) -> Flow {
+        let request = match self.request(body).await {
+            Ok(request) => request,
             Err(fault) => return self.refuse(fault).await,
         };
-        let _under_way = self.app.guard.drain.enter();
-        match order {
-            (order, Delivery::Stream(_)) => match follow(&self.app, order).await {
-                Ok(followed) => self.follow(followed.follower).await,
+        let _in_flight = self.app.guard.drain.enter();
+        match request {
+            (request, Delivery::Stream(_)) => match follow(&self.app, request).await {
+                Ok(followed) => self.follow(followed.subscriber).await,
                 Err(fault) => self.refuse(fault).await,
             },
-            (order, delivery) => self.whole(order, delivery).await,
+            (request, delivery) => self.run_to_envelope(request, delivery).await,
         }
     }
 
@@ -106,52 +106,52 @@ impl Conversation {
         if let ApiError::Refused(refusal) = &fault {
             self.app.guard.metrics.http.refused(refusal.reason().as_str());
         }
-        self.tell(&fault.into_envelope()).await
+        self.send_envelope(&fault.into_envelope()).await
     }
 
-    async fn order(&mut self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {
+    async fn request(&mut self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {
         self.app.guard.drain.check()?;
         self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.load(&self.name).await?;
-        // Whoever opens a WebSocket asks for a stream, if the body does not say otherwise.
+        // A WebSocket streams unless the body requests otherwise.
         let wishes = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
         let delivery = wishes.delivery(module.manifest.response.mode)?;
         self.app.own(&mut body.options, &self.caller);
         let client = self.caller.client.clone();
-        let order = ExecuteRequest { module, name: self.name.clone(), body, client, files: Vec::new() };
-        Ok((order, delivery))
+        let request = ExecuteRequest { module, name: self.name.clone(), body, client, files: Vec::new() };
+        Ok((request, delivery))
     }
 
-    /// Sends a session's chunks, and hears what the client says meanwhile.
-    async fn follow(&mut self, mut follower: Subscriber) -> Flow {
+    /// Sends a session's chunks, and reads messages meanwhile.
+    async fn follow(&mut self, mut subscriber: Subscriber) -> Flow {
         self.has_run = true;
-        let heartbeat = self.app.settings.heartbeat;
-        let mut beat = interval_at(Instant::now() + heartbeat, heartbeat);
+        let interval = self.app.settings.keepalive_interval;
+        let mut keepalive = interval_at(Instant::now() + interval, interval);
         loop {
             tokio::select! {
-                batch = follower.next() => {
+                batch = subscriber.next() => {
                     let Some(batch) = batch else { return Continue(()) };
                     self.send(&batch).await?;
-                    // Whoever has read the end may send the next body at once.
+                    // The client may send the next body as soon as it has the last chunk.
                     if has_end(&batch) {
                         return Continue(());
                     }
                 },
-                message = self.socket.receive() => match hear(&self.app, message).await {
-                    ClientFrame::Frame(Frame::Cancel) => {
-                        self.app.sessions.cancel(follower.session_id(), &self.caller.client.owner());
+                message = self.socket.receive() => match parse(&self.app, message).await {
+                    Incoming::Frame(Frame::Cancel) => {
+                        self.app.sessions.cancel(subscriber.session_id(), &self.caller.client.owner());
                     }
-                    heard => self.meanwhile(heard).await?,
+                    incoming => self.during_run(incoming).await?,
                 },
-                _ = beat.tick() => self.write(Message::Ping(Default::default())).await?,
+                _ = keepalive.tick() => self.write(Message::Ping(Default::default())).await?,
             }
         }
     }
 
-    /// Sends one envelope, and hears what the client says meanwhile.
-    async fn whole(&mut self, order: ExecuteRequest, delivery: Delivery) -> Flow {
+    /// Sends one envelope, and reads messages meanwhile.
+    async fn run_to_envelope(&mut self, request: ExecuteRequest, delivery: Delivery) -> Flow {
         self.has_run = true;
-        let ExecuteRequest { module, body: ExecuteBody { input, mut options, bytes, .. }, .. } = order;
+        let ExecuteRequest { module, body: ExecuteBody { input, mut options, bytes, .. }, .. } = request;
         let stop = Cancellation::new();
         options.run.stop = stop.clone();
         options.run.warnings.extend(delivery.warning());
@@ -160,92 +160,91 @@ impl Conversation {
         let mut run = Box::pin(deliver::run(&app, &module, input, options, bytes));
         loop {
             tokio::select! {
-                envelope = &mut run => return self.tell(&envelope).await,
-                message = self.socket.receive() => match hear(&self.app, message).await {
-                    ClientFrame::Frame(Frame::Cancel) => stop.now(CancelReason::Cancelled),
-                    heard => self.meanwhile(heard).await?,
+                envelope = &mut run => return self.send_envelope(&envelope).await,
+                message = self.socket.receive() => match parse(&self.app, message).await {
+                    Incoming::Frame(Frame::Cancel) => stop.now(CancelReason::Cancelled),
+                    incoming => self.during_run(incoming).await?,
                 },
             }
         }
     }
 
-    /// What is heard while a run goes on, but for `cancel`.
-    async fn meanwhile(&mut self, heard: ClientFrame) -> Flow {
-        match heard {
-            ClientFrame::Frame(Frame::Run(_)) => self.tell(&out_of_turn()).await,
-            ClientFrame::Frame(Frame::Close) => self.close(close_code::NORMAL, "").await,
-            ClientFrame::Invalid(fault) => self.tell(&fault.into_envelope()).await,
-            ClientFrame::TooLarge => self.too_large().await,
-            ClientFrame::Broken(code) => self.close(code, "").await,
-            ClientFrame::Closed => self.closed().await,
-            ClientFrame::Unread => self.unread(),
-            ClientFrame::Gone => Break(Gone),
-            ClientFrame::Frame(Frame::Cancel) | ClientFrame::Nothing => Continue(()),
+    /// Handles a message during a run, except `cancel`.
+    async fn during_run(&mut self, incoming: Incoming) -> Flow {
+        match incoming {
+            Incoming::Frame(Frame::Run(_)) => self.send_envelope(&run_in_progress()).await,
+            Incoming::Frame(Frame::Close) => self.close(close_code::NORMAL, "").await,
+            Incoming::Invalid(fault) => self.send_envelope(&fault.into_envelope()).await,
+            Incoming::TooLarge => self.too_large().await,
+            Incoming::Broken(code) => self.close(code, "").await,
+            Incoming::Closed => self.closed().await,
+            Incoming::Unread => self.unread(),
+            Incoming::Interrupted => Break(Closed),
+            Incoming::Frame(Frame::Cancel) | Incoming::Ignored => Continue(()),
         }
     }
 
-    /// All entries, each a frame, in one write.
+    /// Sends all entries, each as a frame, in one write.
     async fn send(&mut self, batch: &Batch) -> Flow {
-        gone(self.socket.send_all(batch.entries().map(|entry| Message::text(entry.json))).await)
+        check_sent(self.socket.send_all(batch.entries().map(|entry| Message::text(entry.json))).await)
     }
 
-    async fn tell(&mut self, envelope: &Envelope) -> Flow {
+    async fn send_envelope(&mut self, envelope: &Envelope) -> Flow {
         self.write(Message::text(envelope.to_json())).await
     }
 
-    async fn too_large<T>(&mut self) -> ControlFlow<Gone, T> {
-        let largest = self.app.settings.max_message_bytes;
-        let error =
-            ErrorBody::new(Code::InputTooLarge, format!("the message is larger than {largest} bytes"))
-                .suggest("shorten the input; the operator can raise --max-message-bytes");
-        if let Break(Gone) = self.tell(&Envelope::failure(error)).await {
-            return Break(Gone);
+    async fn too_large<T>(&mut self) -> ControlFlow<Closed, T> {
+        let max_bytes = self.app.settings.max_message_bytes;
+        let error = ErrorBody::new(Code::InputTooLarge, format!("the message exceeds {max_bytes} bytes"))
+            .suggest("send a smaller input; the operator can raise --max-message-bytes");
+        if let Break(Closed) = self.send_envelope(&Envelope::failure(error)).await {
+            return Break(Closed);
         }
         self.close(close_code::SIZE, "message too large").await
     }
 
-    async fn close<T>(&mut self, code: u16, reason: &'static str) -> ControlFlow<Gone, T> {
+    async fn close<T>(&mut self, code: u16, reason: &'static str) -> ControlFlow<Closed, T> {
         self.socket.close(code, reason).await;
-        Break(Gone)
+        Break(Closed)
     }
 
-    /// The client closed the connection: its Close frame is answered.
-    async fn closed<T>(&mut self) -> ControlFlow<Gone, T> {
+    /// Answers the client's Close frame.
+    async fn closed<T>(&mut self) -> ControlFlow<Closed, T> {
         self.socket.answer_close().await;
-        Break(Gone)
+        Break(Closed)
     }
 
-    /// The client does not read: nothing more can be sent, not even why.
-    fn unread<T>(&self) -> ControlFlow<Gone, T> {
-        self.app.guard.metrics.http.slow_reader();
-        Break(Gone)
+    /// The client does not read, so nothing more can be sent.
+    fn unread<T>(&self) -> ControlFlow<Closed, T> {
+        self.app.guard.metrics.http.write_timeout();
+        Break(Closed)
     }
 
     async fn write(&mut self, message: Message) -> Flow {
-        gone(self.socket.send(message).await)
+        check_sent(self.socket.send(message).await)
     }
 }
 
-/// Reads what arrived; a large message away from the event loop.
-async fn hear(app: &App, received: Received) -> ClientFrame {
-    app.offload.run(received.bytes(), move || frame::hear(received)).await
+/// Parses a message; a large one off the event loop.
+async fn parse(app: &App, received: Received) -> Incoming {
+    app.offload.run(received.bytes(), move || frame::parse(received)).await
 }
 
 fn has_end(batch: &Batch) -> bool {
     batch.entries().any(|entry| matches!(entry.event, "final" | "error"))
 }
 
-fn gone(sent: Result<(), axum::Error>) -> Flow {
-    if sent.is_ok() { Continue(()) } else { Break(Gone) }
+fn check_sent(sent: Result<(), axum::Error>) -> Flow {
+    if sent.is_ok() { Continue(()) } else { Break(Closed) }
 }
 
-fn nothing_to_cancel() -> Envelope {
-    Envelope::failure(ErrorBody::new(Code::InvalidInput, "there is no run to cancel"))
+fn no_run_to_cancel() -> Envelope {
+    Envelope::failure(ErrorBody::new(Code::InvalidInput, "no run to cancel"))
 }
 
-fn out_of_turn() -> Envelope {
-    let message = "a run is under way on this connection; one at a time";
+fn run_in_progress() -> Envelope {
+    let message = "a run is already in progress on this connection";
     let error = ErrorBody::new(Code::InvalidInput, message)
-        .suggest(r#"wait for its end, stop it with {"type": "cancel"}, or open another connection"#);
+        .suggest(r#"wait until it ends, cancel it with {"type": "cancel"}, or open another connection"#);
     Envelope::failure(error)
 }

@@ -16,7 +16,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use super::{client::Client, drain::InFlightGuard, refusal::Reason, trace::Trace};
 use crate::metrics::Metrics;
 
-/// One request, from its head to the last byte of its answer: written down when it is over, however it ends.
+/// The record of one request, from its headers to the last byte of the response. It is logged when dropped.
 pub(crate) struct RequestLog {
     metrics: Metrics,
     started: Instant,
@@ -27,18 +27,18 @@ pub(crate) struct RequestLog {
     client: Option<Client>,
     status: Option<StatusCode>,
     refused: Option<Reason>,
-    _under_way: InFlightGuard,
+    _in_flight: InFlightGuard,
 }
 
-/// How much of a path the log holds, in bytes.
+/// The maximum length of a path in the log, in bytes.
 const MAX_PATH: usize = 256;
 
-/// What the log calls a request whose client left before there was an answer.
-const CLIENT_LEFT: u16 = 499;
+/// The logged status of a request whose client disconnected before the response.
+const CLIENT_DISCONNECTED: u16 = 499;
 
 impl RequestLog {
-    /// Opens the account of a request. The path is kept without its query.
-    pub(crate) fn open(request: &Request<Body>, metrics: Metrics, under_way: InFlightGuard) -> Self {
+    /// Starts the record of a request. The query is not stored.
+    pub(crate) fn open(request: &Request<Body>, metrics: Metrics, in_flight: InFlightGuard) -> Self {
         Self {
             metrics,
             started: Instant::now(),
@@ -49,26 +49,26 @@ impl RequestLog {
             client: None,
             status: None,
             refused: None,
-            _under_way: under_way,
+            _in_flight: in_flight,
         }
     }
 
-    /// How the request is found again.
+    /// The ids of the request.
     pub(crate) fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Who asks, once that is known.
+    /// Sets the client.
     pub(crate) fn is_of(&mut self, client: Client) {
         self.client = Some(client);
     }
 
-    /// The time since the request's head.
+    /// The time since the headers of the request.
     pub(crate) fn elapsed(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Notes the answer. The account is closed with it: now, or where it is a stream, when that is over.
+    /// Records the response. The record ends now, or with the body of a stream.
     pub(crate) fn close_with(mut self, response: Response) -> Response {
         self.status = Some(response.status());
         self.refused = response.extensions().get().copied();
@@ -81,7 +81,7 @@ impl RequestLog {
 
 impl Drop for RequestLog {
     fn drop(&mut self) {
-        let status = self.status.map_or(CLIENT_LEFT, |status| status.as_u16());
+        let status = self.status.map_or(CLIENT_DISCONNECTED, |status| status.as_u16());
         let route = self.route.as_ref().map_or("other", MatchedPath::as_str);
         let elapsed = self.started.elapsed();
         self.metrics.http.answered(&self.method, route, status, elapsed);
@@ -101,7 +101,7 @@ impl Drop for RequestLog {
     }
 }
 
-/// A body that holds its request's account open.
+/// A body that keeps the record of its request open.
 struct LoggedBody {
     body: Body,
     _account: RequestLog,

@@ -10,63 +10,63 @@ use tokio::time::timeout;
 
 use super::refusal::{Reason, Refusal};
 
-/// Reads the body of a request, no more of it than may be and for no longer than that may take.
+/// Reads the body of a request, within these limits of size and time.
 ///
 /// # Errors
-/// 413 E1005 for one that is larger, told before anything is read where its length is known; 408 E1001 for one
-/// that does not arrive in time or breaks off.
-pub(crate) async fn read(mut body: Body, largest: usize, longest: Duration) -> Result<Bytes, Refusal> {
+/// 413 E1005 for a larger body, before reading it where its length is known; 408 E1001 for one that does not arrive in
+/// time or is interrupted.
+pub(crate) async fn read(mut body: Body, max_bytes: usize, max_time: Duration) -> Result<Bytes, Refusal> {
     let announced = body.size_hint().lower();
-    if usize::try_from(announced).map_or(true, |announced| announced > largest) {
-        pass_over(&mut body).await;
-        return Err(too_large(largest));
+    if usize::try_from(announced).map_or(true, |announced| announced > max_bytes) {
+        discard(&mut body).await;
+        return Err(too_large(max_bytes));
     }
-    match timeout(longest, collect(&mut body, largest)).await {
+    match timeout(max_time, collect(&mut body, max_bytes)).await {
         Ok(Ok(read)) => Ok(read),
         Ok(Err(refusal)) => {
-            pass_over(&mut body).await;
+            discard(&mut body).await;
             Err(refusal)
         }
-        Err(_) => Err(too_slow(&format!("the body did not arrive within {longest:?}"))),
+        Err(_) => Err(too_slow(&format!("the body did not arrive within {max_time:?}"))),
     }
 }
 
-/// Reads on without keeping anything, up to a point: a client that is still sending when the connection is closed loses
-/// the answer with it.
-pub(crate) async fn pass_over(body: &mut Body) {
+/// Discards the rest of a body, up to a limit. A client that is still sending when the connection closes would not receive
+/// the response.
+pub(crate) async fn discard(body: &mut Body) {
     const MAX: usize = 4 << 20;
     const MAX_LEN: Duration = Duration::from_secs(1);
     let reading = async {
-        let mut passed = 0;
-        while passed < MAX
+        let mut discarded = 0;
+        while discarded < MAX
             && let Some(Ok(frame)) = body.frame().await
         {
-            passed += frame.data_ref().map_or(0, Bytes::len);
+            discarded += frame.data_ref().map_or(0, Bytes::len);
         }
     };
-    // What is still to come after that is the client's own loss.
+    // A client that sends more than that may miss the response.
     let _ = timeout(MAX_LEN, reading).await;
 }
 
-/// The body in one piece. One that arrives in one piece, as most do, is not copied; any other is copied once.
-async fn collect(body: &mut Body, largest: usize) -> Result<Bytes, Refusal> {
-    let collected = Limited::new(body, largest).collect().await;
+/// Returns the body as one buffer. A body in one part, as most are, is not copied; any other is copied once.
+async fn collect(body: &mut Body, max_bytes: usize) -> Result<Bytes, Refusal> {
+    let collected = Limited::new(body, max_bytes).collect().await;
     collected.map(Collected::to_bytes).map_err(|error| match error.is::<LengthLimitError>() {
-        true => too_large(largest),
-        false => too_slow("the body broke off"),
+        true => too_large(max_bytes),
+        false => too_slow("the body was interrupted"),
     })
 }
 
-fn too_large(largest: usize) -> Refusal {
-    let error = ErrorBody::new(Code::InputTooLarge, format!("the body is larger than {largest} bytes"))
-        .suggest("shorten the input; the operator can raise --max-body-bytes")
-        .with_details(Value::from(serde_json::json!({ "limit": "max_body_bytes", "max": largest })));
+fn too_large(max_bytes: usize) -> Refusal {
+    let error = ErrorBody::new(Code::InputTooLarge, format!("the body exceeds {max_bytes} bytes"))
+        .suggest("send a smaller input; the operator can raise --max-body-bytes")
+        .with_details(Value::from(serde_json::json!({ "limit": "max_body_bytes", "max": max_bytes })));
     Refusal::new(Reason::BodySize, StatusCode::PAYLOAD_TOO_LARGE, error).close()
 }
 
 fn too_slow(message: &str) -> Refusal {
-    let error =
-        ErrorBody::new(Code::InvalidInput, message).suggest("send the whole body, then wait for the answer");
+    let error = ErrorBody::new(Code::InvalidInput, message)
+        .suggest("send the complete body before waiting for the response");
     Refusal::new(Reason::BodySlow, StatusCode::REQUEST_TIMEOUT, error).close()
 }
 

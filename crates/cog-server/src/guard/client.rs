@@ -4,19 +4,19 @@ use std::{
     sync::Arc,
 };
 
-/// Who asks, as far as limits and sessions care: the holder of a token, else the address of the peer.
+/// The client of a request, for limits and sessions: the holder of a token, or the IP address of the peer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
-    /// The name of the token, or the beginning of its digest.
+    /// The name of the token, or the start of its digest.
     Token(Arc<str>),
-    /// The peer's address. Of IPv6 only the network (/64): one subscriber has all the addresses in it.
+    /// The IP address of the peer. Of IPv6 only the network (/64), which one subscriber has.
     Peer(IpAddr),
-    /// Everybody that a full table has no room for.
+    /// All clients for which a full table has no space.
     Others,
 }
 
 impl Client {
-    /// The client behind an address.
+    /// The client at an IP address.
     pub(crate) fn of_peer(address: IpAddr) -> Self {
         Self::Peer(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -24,7 +24,7 @@ impl Client {
         })
     }
 
-    /// The name under which the client's sessions are kept.
+    /// The owner of the client's sessions.
     pub(crate) fn owner(&self) -> String {
         self.to_string()
     }

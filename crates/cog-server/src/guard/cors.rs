@@ -6,7 +6,7 @@ use axum::{
 
 use super::origin::Page;
 
-/// What pages may send.
+/// The methods that pages may use.
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, DELETE");
 
 /// The headers that pages may send.
@@ -21,17 +21,17 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
      X-Session-Id",
 );
 
-/// How long a browser may keep the answer, in seconds.
+/// How long a browser may cache the preflight response, in seconds.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 
-/// Whether a browser asks beforehand what it may send.
+/// Whether the request is a CORS preflight.
 pub(crate) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS
         && headers.contains_key(header::ORIGIN)
         && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The answer to such a question. Pages of the server's own need no permission.
+/// Responds to a preflight. The server's own pages need no permission.
 pub(crate) fn preflight(page: &Page) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     *response.body_mut() = Body::empty();
@@ -44,9 +44,9 @@ pub(crate) fn preflight(page: &Page) -> Response {
     response
 }
 
-/// Lets a listed page read the answer.
+/// Lets a listed page read the response.
 ///
-/// Credentials (cookies) are never allowed: the token travels in a header that the page sets itself.
+/// Credentials (cookies) are never allowed: the page sends the token in a header.
 pub(crate) fn allow(page: &Page, headers: &mut HeaderMap) {
     if let Page::Allowed(origin) = page {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -54,7 +54,7 @@ pub(crate) fn allow(page: &Page, headers: &mut HeaderMap) {
     }
 }
 
-/// Tells caches that the answer depends on who asks.
+/// Tells caches that the response depends on the origin.
 pub(crate) fn vary(headers: &mut HeaderMap) {
     const NAMES: [HeaderName; 3] =
         [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD, header::ACCESS_CONTROL_REQUEST_HEADERS];

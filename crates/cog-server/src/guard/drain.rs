@@ -9,92 +9,92 @@ use tokio::sync::{Notify, watch};
 
 use super::refusal::{Reason, Refusal};
 
-/// The end of a server: no new work from when it has begun, and what is under way is counted.
+/// The shutdown of a server: it refuses new work and counts the work in progress.
 #[derive(Clone)]
 pub(crate) struct Drain(Arc<Shared>);
 
 struct Shared {
     begun: watch::Sender<bool>,
     over: watch::Sender<bool>,
-    under_way: AtomicUsize,
-    one_less: Notify,
+    in_flight: AtomicUsize,
+    finished: Notify,
 }
 
-/// Something under way; over when it is dropped.
+/// Work in progress, until it is dropped.
 pub(crate) struct InFlightGuard(Arc<Shared>);
 
 impl Drain {
-    /// A server that takes work.
+    /// A server that accepts work.
     pub(crate) fn new() -> Self {
         let (begun, over) = (watch::Sender::new(false), watch::Sender::new(false));
-        Self(Arc::new(Shared { begun, over, under_way: AtomicUsize::new(0), one_less: Notify::new() }))
+        Self(Arc::new(Shared { begun, over, in_flight: AtomicUsize::new(0), finished: Notify::new() }))
     }
 
-    /// From now on there is no new work.
+    /// Begins the shutdown: no new work.
     pub(crate) fn begin(&self) {
         self.0.begun.send_replace(true);
     }
 
-    /// Whether there is no new work.
+    /// Whether the shutdown has begun.
     pub(crate) fn has_begun(&self) -> bool {
         *self.0.begun.borrow()
     }
 
-    /// Waits until there is no new work.
+    /// Waits until the shutdown begins.
     pub(crate) async fn begun(&self) {
         let mut begun = self.0.begun.subscribe();
         // The sender lives as long as `self`.
         let _ = begun.wait_for(|begun| *begun).await;
     }
 
-    /// From now on what is still under way is to stop.
+    /// Tells the remaining work to stop.
     pub(crate) fn stop(&self) {
         self.0.over.send_replace(true);
     }
 
-    /// Waits until what is under way is to stop.
+    /// Waits until the remaining work must stop.
     pub(crate) async fn over(&self) {
         let mut over = self.0.over.subscribe();
         // The sender lives as long as `self`.
         let _ = over.wait_for(|over| *over).await;
     }
 
-    /// Lets a request in.
+    /// Checks that the server accepts work.
     ///
     /// # Errors
-    /// 503 E4001 once the end has begun; the connection ends with it.
+    /// 503 E4001 during shutdown; the connection closes.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if !self.has_begun() {
             return Ok(());
         }
         let error = ErrorBody::new(Code::ProviderUnavailable, "the server is shutting down")
-            .suggest("ask again in a moment; another instance may answer");
+            .suggest("retry in a moment; another instance may respond");
         let refusal = Refusal::new(Reason::Drain, StatusCode::SERVICE_UNAVAILABLE, error);
         Err(refusal.retry_after(std::time::Duration::from_secs(1)).close())
     }
 
-    /// Counts something that is to end by itself, if it can, before the server does.
+    /// Counts work in progress.
     pub(crate) fn enter(&self) -> InFlightGuard {
-        self.0.under_way.fetch_add(1, Ordering::SeqCst);
+        self.0.in_flight.fetch_add(1, Ordering::SeqCst);
         InFlightGuard(Arc::clone(&self.0))
     }
 
-    /// Waits until nothing is under way.
+    /// Waits until no work is in progress.
     pub(crate) async fn idle(&self) {
         loop {
-            let one_less = self.0.one_less.notified();
-            if self.0.under_way.load(Ordering::SeqCst) == 0 {
+            let finished = self.0.finished.notified();
+            if self.0.in_flight.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            one_less.await;
+            finished.await;
         }
     }
 }
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        if self.0.under_way.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.one_less.notify_waiters();
+        if self.0.in_flight.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.finished.notify_waiters();
         }
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_server_is_idle_when_everything_under_way_is_over() {
+    async fn the_server_is_idle_when_everything_in_flight_is_over() {
         let drain = Drain::new();
         drain.idle().await;
         let (first, second) = (drain.enter(), drain.enter());

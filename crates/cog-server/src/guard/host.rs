@@ -8,41 +8,41 @@ use cog_spec::{Code, ErrorBody};
 
 use super::refusal::{Reason, Refusal};
 
-/// The names and addresses under which the server may be asked.
+/// The host names and IP addresses that the server accepts.
 ///
-/// A page of another site can have its own name resolve to this machine, and then talk to it as if it were its own
-/// server (DNS rebinding). It cannot hide that name: it stands in `Host`.
+/// A page of another site can resolve its own name to this machine and then call the server (DNS rebinding). Its name is
+/// in the `Host` header, and is refused.
 pub(crate) struct Hosts {
     bound: IpAddr,
     /// In lower case.
     names: Vec<String>,
 }
 
-/// The Host of a request that may be asked: what an Origin is compared with.
+/// The host of an accepted request, for comparison with the origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Host {
-    /// A name in lower case, or an address in its one form.
+    /// A name in lower case, or an IP address in canonical form.
     pub(crate) name: String,
     pub(crate) port: Option<u16>,
 }
 
 impl Hosts {
-    /// What is served where the listener is bound to this address, and the names that the operator adds.
+    /// Accepts the address that the listener is bound to, and additional names.
     pub(crate) fn new(bound: IpAddr, names: &[String]) -> Self {
         let names = names.iter().map(|name| normal(name)).collect();
         Self { bound: bound.to_canonical(), names }
     }
 
-    /// The Host of a request: its own line of HTTP/1.1, or the target's authority.
+    /// Returns the host of a request: the `Host` header, or the authority of the target.
     ///
     /// # Errors
-    /// 400 without one, with several or with one that is none; 403 E4007 for one that is not served.
+    /// 400 for a missing, repeated or invalid host; 403 E4007 for one that is not accepted.
     pub(crate) fn check(&self, target: &Uri, headers: &HeaderMap) -> Result<Host, Refusal> {
         let host = read(target, headers)?;
         if self.serves(&host.name) {
             return Ok(host);
         }
-        let message = format!("this server does not answer for the host {}", host.name);
+        let message = format!("host not allowed: {}", host.name);
         let error = ErrorBody::new(Code::PermissionDenied, message)
             .suggest(format!("the operator can allow it: --allow-host {}", host.name));
         Err(Refusal::new(Reason::Host, StatusCode::FORBIDDEN, error))
@@ -53,8 +53,8 @@ impl Hosts {
             return true;
         }
         match name.parse::<IpAddr>() {
-            // Bound to all addresses, the server cannot know them all; an address needs no resolving, so none
-            // can be passed off as another.
+            // A server that is bound to all addresses does not know them all. Any IP address is safe: it needs no name
+            // resolution.
             Ok(address) => {
                 self.bound.is_unspecified()
                     || address == self.bound
@@ -65,7 +65,7 @@ impl Hosts {
     }
 }
 
-/// As it stands in an address.
+/// The form in a URL.
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name.contains(':') {
@@ -77,13 +77,13 @@ impl fmt::Display for Host {
 }
 
 impl Host {
-    /// Reads `name`, `name:port`, `address` or `[address]:port`.
+    /// Parses `name`, `name:port`, `address` or `[address]:port`.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let authority: Authority = text.parse().ok()?;
         let has_port = authority.as_str().len() > authority.host().len();
-        let is_whole = !authority.as_str().contains('@') && !authority.host().is_empty();
+        let is_valid = !authority.as_str().contains('@') && !authority.host().is_empty();
         let port = authority.port_u16();
-        (is_whole && has_port == port.is_some()).then(|| Self { name: normal(authority.host()), port })
+        (is_valid && has_port == port.is_some()).then(|| Self { name: normal(authority.host()), port })
     }
 }
 
@@ -91,24 +91,24 @@ fn read(target: &Uri, headers: &HeaderMap) -> Result<Host, Refusal> {
     let mut lines = headers.get_all(header::HOST).iter();
     let line = lines.next();
     if lines.next().is_some() {
-        return Err(malformed("the request has several Host lines"));
+        return Err(malformed("the request has more than one Host header"));
     }
     let line = line.map(|value| value.to_str().ok().and_then(Host::read).ok_or(()));
     let named = target.authority().map(|authority| Host::read(authority.as_str()).ok_or(()));
     match (line, named) {
-        (None, None) => Err(malformed("the request names no Host")),
+        (None, None) => Err(malformed("the request has no Host header")),
         (Some(Ok(host)), None) | (None, Some(Ok(host))) => Ok(host),
         (Some(Ok(line)), Some(Ok(named))) if line == named => Ok(named),
-        _ => Err(malformed("the Host of the request cannot be read, or differs from its target")),
+        _ => Err(malformed("the Host header is not valid, or differs from the request target")),
     }
 }
 
 fn malformed(message: &str) -> Refusal {
-    let error = ErrorBody::new(Code::InvalidInput, message).suggest("send one `Host: NAME[:PORT]`");
+    let error = ErrorBody::new(Code::InvalidInput, message).suggest("send one header `Host: NAME[:PORT]`");
     Refusal::new(Reason::Host, StatusCode::BAD_REQUEST, error)
 }
 
-/// A name in lower case and without its last dot; an address in its one form, without brackets.
+/// A name in lower case without its trailing dot, or an IP address in canonical form without brackets.
 fn normal(name: &str) -> String {
     let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
     if let Ok(address) = bare.parse::<Ipv6Addr>() {

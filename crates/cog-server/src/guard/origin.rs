@@ -7,53 +7,53 @@ use super::{
     refusal::{Reason, Refusal},
 };
 
-/// The pages that may ask from a browser: the server's own, and those that the operator lists.
+/// The origins whose pages may call the server from a browser: the server's own, and those that the operator lists.
 pub(crate) struct Origins(Vec<Origin>);
 
-/// Where a page is from.
+/// A web origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Origin {
     scheme: String,
     host: Host,
 }
 
-/// Whose page asks.
+/// The page that sends a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Page {
-    /// No other site's: no browser, or the server's own page.
+    /// No browser, or a page of this server.
     Own,
-    /// A site's that is listed: the origin, as it was given.
+    /// A page of a listed origin, with the header as it was sent.
     Allowed(HeaderValue),
 }
 
-/// An entry of the list that is no origin.
+/// An invalid origin.
 #[derive(Debug, Error)]
-#[error("`{0}` is no origin: SCHEME://HOST[:PORT] is asked for, without a path")]
+#[error("`{0}` is not a valid origin: use SCHEME://HOST[:PORT] without a path")]
 pub struct InvalidOrigin(String);
 
 impl Origins {
-    /// The list.
+    /// The listed origins.
     ///
     /// # Errors
-    /// One of them is no origin.
+    /// An origin is not valid.
     pub(crate) fn new(listed: &[String]) -> Result<Self, InvalidOrigin> {
         let read = |text: &String| Origin::read(text).ok_or_else(|| InvalidOrigin(text.clone()));
         listed.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether any other site may ask, so that answers differ by origin.
-    pub(crate) fn is_open(&self) -> bool {
+    /// Whether any other origin is allowed, so that responses depend on it.
+    pub(crate) fn allows_others(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whose page asks for something of this host.
+    /// Returns the page that sends the request.
     ///
     /// # Errors
-    /// 403 E4007 for another site's.
+    /// 403 E4007 for an origin that is not allowed.
     pub(crate) fn check(&self, headers: &HeaderMap, host: &Host) -> Result<Page, Refusal> {
-        let mut lines = headers.get_all(header::ORIGIN).iter();
-        let Some(value) = lines.next() else { return Ok(Page::Own) };
-        let origin = value.to_str().ok().and_then(Origin::read).filter(|_| lines.next().is_none());
+        let mut values = headers.get_all(header::ORIGIN).iter();
+        let Some(value) = values.next() else { return Ok(Page::Own) };
+        let origin = value.to_str().ok().and_then(Origin::read).filter(|_| values.next().is_none());
         match origin {
             Some(origin) if origin.is_of(host) => Ok(Page::Own),
             Some(origin) if self.0.contains(&origin) => Ok(Page::Allowed(value.clone())),
@@ -72,8 +72,8 @@ impl Origin {
         Some(Self { scheme, host })
     }
 
-    /// Whether the page came from this host. A proxy before the server may have spoken TLS with the browser, so
-    /// the port that a Host leaves out is the one of the origin's scheme.
+    /// Whether the page is from this host. A proxy may have terminated TLS, so the default port is that of the origin's
+    /// scheme.
     fn is_of(&self, host: &Host) -> bool {
         let port = host.port.or(default_port(&self.scheme));
         matches!(self.scheme.as_str(), "http" | "https")
@@ -91,8 +91,8 @@ fn default_port(scheme: &str) -> Option<u16> {
 }
 
 fn refusal(value: &HeaderValue) -> Refusal {
-    let origin = value.to_str().unwrap_or("of this request");
-    let error = ErrorBody::new(Code::PermissionDenied, format!("pages of the origin {origin} may not ask"))
+    let origin = value.to_str().unwrap_or("(unreadable)");
+    let error = ErrorBody::new(Code::PermissionDenied, format!("origin not allowed: {origin}"))
         .suggest(format!("the operator can allow it: --allow-origin {origin}"));
     Refusal::new(Reason::Origin, StatusCode::FORBIDDEN, error)
 }

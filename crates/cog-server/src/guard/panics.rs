@@ -6,28 +6,28 @@ use futures_util::FutureExt as _;
 
 use crate::answer;
 
-/// The answer of a handler; where it panics, that request's 500 E4000, and nobody else's.
+/// Returns the response of a handler, or 500 E4000 if it panics. Other requests are not affected.
 ///
-/// What the panic says goes to the log: it can hold anything.
+/// The panic's message goes to the log only: it can contain anything.
 pub(crate) async fn contain(request_id: &str, answer: impl Future<Output = Response>) -> Response {
-    // A handler shares only what is safe after a panic: channels, atomics and locks whose poison is passed over.
+    // Handlers share only channels, atomics and locks whose poison is ignored, which are safe after a panic.
     match AssertUnwindSafe(answer).catch_unwind().await {
         Ok(response) => response,
         Err(panic) => {
-            tracing::error!(request_id, panic = said(panic.as_ref()), "a request's handler panicked");
+            tracing::error!(request_id, panic = message(panic.as_ref()), "request handler panicked");
             internal_error(request_id)
         }
     }
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(no text)")
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("(no message)")
 }
 
 fn internal_error(request_id: &str) -> Response {
-    let error = ErrorBody::new(Code::InternalError, "the server failed at this request")
-        .suggest(format!("this is a defect: report it; the server's log tells more under {request_id}"));
+    let error = ErrorBody::new(Code::InternalError, "internal server error")
+        .suggest(format!("report this bug; the server log has details under {request_id}"));
     answer::envelope(&Envelope::failure(error))
 }
 

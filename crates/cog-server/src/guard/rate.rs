@@ -18,30 +18,30 @@ use super::{
     refusal::{Reason, Refusal},
 };
 
-/// How many requests a client may make in a second.
+/// The rate limit of requests per client.
 ///
-/// The table of clients is bounded: who has been quiet is forgotten, and where even so too many are left, all
-/// further addresses share one allowance.
+/// The table of clients is bounded: idle clients are removed, and when it is still full, all further IP addresses share one
+/// limit.
 pub(crate) struct Rates<C: Clock = DefaultClock> {
     table: Option<Table<C>>,
     per_second: u32,
     clock: C,
-    /// Counts checks, so that the table is cleaned now and then.
+    /// Counts checks, so that the table is cleaned from time to time.
     checks: AtomicU32,
-    /// The table had no room when it was last cleaned.
+    /// The table was full when it was last cleaned.
     is_full: AtomicBool,
 }
 
 type Table<C> = RateLimiter<Client, DashMapStateStore<Client>, C, NoOpMiddleware<<C as Clock>::Instant>>;
 
-/// The most clients that are remembered, give or take [`CLEAN_EVERY`].
+/// The maximum number of clients in the table, give or take [`CLEAN_EVERY`].
 const MAX_CLIENTS: usize = 65_536;
 
-/// After how many checks the table is looked at.
+/// The number of checks between two cleanings.
 const CLEAN_EVERY: u32 = 1_024;
 
 impl Rates {
-    /// So many requests a second and client, in bursts of at most `burst`; 0 a second for no limit.
+    /// Limits each client to `per_second` requests with bursts of `burst`; 0 = unlimited.
     pub(crate) fn new(per_second: u32, burst: u32) -> Self {
         Self::with_clock(per_second, burst, DefaultClock::default())
     }
@@ -60,7 +60,7 @@ impl<C: Clock + Clone> Rates<C> {
     /// Counts a request.
     ///
     /// # Errors
-    /// 429 E4002, with the time until the next is welcome.
+    /// 429 E4002, with the time until the next request is allowed.
     pub(crate) fn check(&self, client: &Client) -> Result<(), Refusal> {
         let Some(table) = &self.table else { return Ok(()) };
         self.clean(table);
@@ -73,10 +73,10 @@ impl<C: Clock + Clone> Rates<C> {
     }
 
     fn error(&self) -> ErrorBody {
-        let message = format!("too many requests: a client may make {} in a second", self.per_second);
+        let message = format!("rate limit exceeded: {} requests per second", self.per_second);
         let details = serde_json::json!({ "limit": "requests_per_second", "max": self.per_second });
         ErrorBody::new(Code::RateLimited, message)
-            .suggest("wait as long as Retry-After says; the operator can raise --requests-per-second")
+            .suggest("wait for the seconds in Retry-After; the operator can raise --requests-per-second")
             .with_details(Value::from(details))
     }
 

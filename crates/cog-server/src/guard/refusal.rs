@@ -8,7 +8,7 @@ use cog_spec::{Envelope, ErrorBody};
 
 use crate::answer;
 
-/// Why a request is not let in: an envelope with its status, and the headers that go with it.
+/// Why a request is refused: an envelope with its status and headers.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     status: StatusCode,
@@ -17,20 +17,20 @@ pub(crate) struct Refusal {
     reason: Reason,
 }
 
-/// Which guard refused, in a word: a label of the metrics.
+/// The check that refused: a label of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Reason {
-    /// No token, or a wrong one.
+    /// A missing or wrong token.
     Token,
-    /// A Host that is not served.
+    /// A host that is not accepted.
     Host,
-    /// An Origin that is not allowed.
+    /// An origin that is not allowed.
     Origin,
     /// Too many requests of one client.
     Rate,
     /// Too many streams of one client.
     ClientStreams,
-    /// Too many streams in all.
+    /// Too many streams in total.
     AllStreams,
     /// A body that is too large.
     BodySize,
@@ -41,7 +41,7 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    /// The word.
+    /// The label.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Token => "token",
@@ -63,29 +63,29 @@ impl Refusal {
         Self { status, error: Box::new(error), headers: HeaderMap::new(), reason }
     }
 
-    /// The same with a header.
+    /// Adds a header.
     pub(crate) fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
     }
 
-    /// The same with `Retry-After`, in whole seconds and at least one.
+    /// Adds `Retry-After`, in whole seconds and at least one.
     pub(crate) fn retry_after(self, wait: Duration) -> Self {
         let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
         self.header(header::RETRY_AFTER, HeaderValue::from(seconds.max(1)))
     }
 
-    /// The same, and the connection ends with the response.
+    /// Closes the connection after the response.
     pub(crate) fn close(self) -> Self {
         self.header(header::CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// Which guard refused.
+    /// The check that refused.
     pub(crate) fn reason(&self) -> Reason {
         self.reason
     }
 
-    /// What the envelope says.
+    /// The error in the envelope.
     pub(crate) fn error(&self) -> &ErrorBody {
         &self.error
     }

@@ -14,82 +14,82 @@ use super::{
     refusal::{Reason, Refusal},
 };
 
-/// Places for streams: so many to a client, so many in all.
+/// The slots for streams, limited per client and in total.
 #[derive(Clone)]
 pub(crate) struct Slots {
     taken: Arc<Mutex<Taken>>,
     per_client: usize,
-    in_all: usize,
+    total: usize,
     drain: Drain,
 }
 
-/// The places that are taken. Clients without one are not in the table.
+/// The slots in use. Clients without one are not in the table.
 #[derive(Default)]
 struct Taken {
     by_client: HashMap<Client, usize>,
-    in_all: usize,
+    total: usize,
 }
 
-/// A place for one stream; free again when it is dropped.
+/// A slot for one stream; free again when it is dropped.
 pub(crate) struct Slot {
     taken: Arc<Mutex<Taken>>,
     client: Client,
-    /// A server that ends waits for the stream, whether or not somebody reads it.
-    _under_way: InFlightGuard,
+    /// A shutdown waits for the stream, whether or not a client reads it.
+    _in_flight: InFlightGuard,
 }
 
-/// What a client is told to wait where nobody can know when a stream ends.
+/// The value of `Retry-After`: the end of a stream is not predictable.
 const WAIT: Duration = Duration::from_secs(1);
 
 impl Slots {
-    /// So many places to a client, and in all.
-    pub(crate) fn new(per_client: usize, in_all: usize, drain: &Drain) -> Self {
-        Self { taken: Arc::default(), per_client, in_all, drain: drain.clone() }
+    /// Limits the slots per client and in total.
+    pub(crate) fn new(per_client: usize, total: usize, drain: &Drain) -> Self {
+        Self { taken: Arc::default(), per_client, total, drain: drain.clone() }
     }
 
-    /// MediaCapabilities a place.
+    /// Takes a slot.
     ///
     /// # Errors
-    /// 429 E4002, where the client or everybody together has as many as may be.
+    /// 429 E4002, where the client or all clients have used their slots.
     pub(crate) fn take(&self, client: &Client) -> Result<Slot, Refusal> {
         let mut taken = lock(&self.taken);
-        if taken.in_all >= self.in_all {
-            return Err(self.all_taken());
+        if taken.total >= self.total {
+            return Err(self.none_in_total());
         }
         let own = taken.by_client.entry(client.clone()).or_default();
         if *own >= self.per_client {
-            // A client that may have none at all leaves no trace either.
+            // A client without a slot is not in the table.
             if *own == 0 {
                 taken.by_client.remove(client);
             }
-            return Err(self.own_taken());
+            return Err(self.none_for_client());
         }
         *own += 1;
-        taken.in_all += 1;
-        let _under_way = self.drain.enter();
-        Ok(Slot { taken: Arc::clone(&self.taken), client: client.clone(), _under_way })
+        taken.total += 1;
+        let _in_flight = self.drain.enter();
+        Ok(Slot { taken: Arc::clone(&self.taken), client: client.clone(), _in_flight })
     }
 
-    /// How many are taken.
+    /// The number of slots in use.
     pub(crate) fn taken(&self) -> usize {
-        lock(&self.taken).in_all
+        lock(&self.taken).total
     }
 
-    fn own_taken(&self) -> Refusal {
-        let message = format!("too many streams: a client may have {} at once", self.per_client);
+    fn none_for_client(&self) -> Refusal {
+        let message = format!("too many streams: the limit per client is {}", self.per_client);
         refusal(Reason::ClientStreams, message, "max_streams_per_client", self.per_client)
     }
 
-    fn all_taken(&self) -> Refusal {
-        let message = format!("too many streams: this server keeps {} at once", self.in_all);
-        refusal(Reason::AllStreams, message, "max_streams", self.in_all)
+    fn none_in_total(&self) -> Refusal {
+        let message = format!("too many streams: the limit of this server is {}", self.total);
+        refusal(Reason::AllStreams, message, "max_streams", self.total)
     }
 }
 
 fn refusal(reason: Reason, message: String, limit: &str, max: usize) -> Refusal {
     let flag = limit.replace('_', "-");
     let error = ErrorBody::new(Code::RateLimited, message)
-        .suggest(format!("wait until a stream has ended, or cancel one; the operator can raise --{flag}"))
+        .suggest(format!("wait until a stream ends, or cancel one; the operator can raise --{flag}"))
         .with_details(Value::from(serde_json::json!({ "limit": limit, "max": max })));
     Refusal::new(reason, StatusCode::TOO_MANY_REQUESTS, error).retry_after(WAIT)
 }
@@ -97,7 +97,7 @@ fn refusal(reason: Reason, message: String, limit: &str, max: usize) -> Refusal 
 impl Drop for Slot {
     fn drop(&mut self) {
         let mut taken = lock(&self.taken);
-        taken.in_all = taken.in_all.saturating_sub(1);
+        taken.total = taken.total.saturating_sub(1);
         if let Entry::Occupied(mut own) = taken.by_client.entry(self.client.clone()) {
             *own.get_mut() = own.get().saturating_sub(1);
             if *own.get() == 0 {

@@ -11,33 +11,33 @@ use tokio::{
     time::{Sleep, sleep},
 };
 
-/// A connection whose writes fail once the peer has taken nothing for too long.
+/// A connection whose writes fail once the peer has read nothing for too long.
 ///
-/// It stands at the socket, under every transport: a client that does not read cannot hold a stream, an answer or
-/// a WebSocket for longer than this.
+/// It wraps the socket, below every transport, so that a client that does not read cannot hold a stream, a response or a
+/// WebSocket for longer.
 pub(crate) struct WriteTimeout<IO> {
     io: IO,
     limit: Duration,
-    /// Runs while a write waits for the peer.
+    /// The timer of a pending write.
     waiting: Option<Pin<Box<Sleep>>>,
-    /// Is told once when the peer was too slow.
-    told: Option<Box<dyn FnOnce() + Send>>,
-    /// The connection's place among those that are served: kept through an upgrade, free when it closes.
-    _place: Option<OwnedSemaphorePermit>,
+    /// Called once when a write times out.
+    on_timeout: Option<Box<dyn FnOnce() + Send>>,
+    /// The permit of the connection, held through an upgrade until it closes.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl<IO: AsyncWrite + Unpin> WriteTimeout<IO> {
-    /// The connection, the longest that a write may wait, and who is told when one has waited longer.
-    pub(crate) fn new(io: IO, limit: Duration, told: impl FnOnce() + Send + 'static) -> Self {
-        Self { io, limit, waiting: None, told: Some(Box::new(told)), _place: None }
+    /// Wraps a connection. `on_timeout` is called when a write waits for longer than `limit`.
+    pub(crate) fn new(io: IO, limit: Duration, on_timeout: impl FnOnce() + Send + 'static) -> Self {
+        Self { io, limit, waiting: None, on_timeout: Some(Box::new(on_timeout)), _permit: None }
     }
 
-    /// The same, in this place until it closes.
-    pub(crate) fn in_place(self, place: OwnedSemaphorePermit) -> Self {
-        Self { _place: Some(place), ..self }
+    /// Holds this permit until the connection closes.
+    pub(crate) fn with_permit(self, permit: OwnedSemaphorePermit) -> Self {
+        Self { _permit: Some(permit), ..self }
     }
 
-    /// Writes, and keeps the time that writes wait.
+    /// Writes, and fails when the write has waited for too long.
     fn timed<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -52,13 +52,10 @@ impl<IO: AsyncWrite + Unpin> WriteTimeout<IO> {
         if waiting.as_mut().poll(context).is_pending() {
             return Poll::Pending;
         }
-        if let Some(tell) = self.told.take() {
-            tell();
+        if let Some(on_timeout) = self.on_timeout.take() {
+            on_timeout();
         }
-        Poll::Ready(Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the client does not read what it asked for",
-        )))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "write timeout: the client does not read")))
     }
 }
 
@@ -120,25 +117,25 @@ mod tests {
 
     fn stalling() -> (WriteTimeout<DuplexStream>, DuplexStream, Arc<AtomicUsize>) {
         let (server, client) = duplex(4);
-        let told = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&told);
+        let timeouts = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&timeouts);
         let count = move || {
             count.fetch_add(1, Ordering::SeqCst);
         };
-        (WriteTimeout::new(server, LIMIT, count), client, told)
+        (WriteTimeout::new(server, LIMIT, count), client, timeouts)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_nothing_is_given_up() {
-        let (mut server, _client, told) = stalling();
+        let (mut server, _client, timeouts) = stalling();
         let error = server.write_all(b"12345").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        assert_eq!(timeouts.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_takes_a_little_in_time_goes_on() {
-        let (mut server, mut client, told) = stalling();
+        let (mut server, mut client, timeouts) = stalling();
         let writing = async {
             server.write_all(b"123456789012").await.unwrap();
             drop(server);
@@ -155,7 +152,7 @@ mod tests {
         };
         let (read, ()) = tokio::join!(reading, writing);
         assert_eq!(read, b"123456789012");
-        assert_eq!(told.load(Ordering::SeqCst), 0);
+        assert_eq!(timeouts.load(Ordering::SeqCst), 0);
     }
 
     #[tokio::test(start_paused = true)]

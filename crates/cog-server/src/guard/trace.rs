@@ -8,54 +8,55 @@ use std::{
 
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
-/// The header that names a request, both ways.
+/// The header with the id of a request, in both directions.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// How a request is found again: in the log, in the caller's traces, in `meta`.
+/// The ids of a request: in the log, in the traces of the caller, in `meta`.
 #[derive(Debug, Clone)]
 pub(crate) struct Trace {
-    /// The caller's own name for the request, else one of ours.
+    /// The caller's id of the request, or a generated one.
     pub(crate) request_id: HeaderValue,
-    /// The trace that the caller is in (W3C `traceparent`): stands in `meta.trace_id`.
+    /// The caller's trace id (W3C `traceparent`), for `meta.trace_id`.
     pub(crate) trace_id: Option<String>,
 }
 
-/// The trace of a request, as the guard found it.
+/// The trace id that the guard has set.
 pub(crate) fn trace_id(extensions: &Extensions) -> Option<String> {
     extensions.get::<Trace>().and_then(|trace| trace.trace_id.clone())
 }
 
-/// The longest name of a request that is taken over.
+/// The maximum length of a request id that is accepted.
 const MAX_LEN: usize = 128;
 
 impl Trace {
-    /// What the headers of a request say.
+    /// Reads the ids from the headers.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        let request_id = headers.get(REQUEST_ID).filter(|id| is_plain(id)).cloned().unwrap_or_else(fresh_id);
+        let request_id =
+            headers.get(REQUEST_ID).filter(|id| is_plain(id)).cloned().unwrap_or_else(generate_id);
         let traceparent = headers.get("traceparent").and_then(|value| value.to_str().ok());
         Self { request_id, trace_id: traceparent.and_then(parse).map(str::to_owned) }
     }
 
-    /// The request's name as text.
+    /// The request id as text.
     pub(crate) fn request_id(&self) -> &str {
         self.request_id.to_str().unwrap_or_default()
     }
 }
 
-/// Letters, digits and `-._:/+=`: nothing that could break a line of a log.
+/// Letters, digits and `-._:/+=`, which are safe in a log.
 fn is_plain(id: &HeaderValue) -> bool {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._:/+=".contains(byte);
     (1..=MAX_LEN).contains(&id.len()) && id.as_bytes().iter().all(is_plain)
 }
 
-/// The trace of `VERSION-TRACE-PARENT-FLAGS` (W3C Trace Context 3.2.2).
+/// The trace id of `VERSION-TRACE-PARENT-FLAGS` (W3C Trace Context 3.2.2).
 fn parse(traceparent: &str) -> Option<&str> {
     let mut parts = traceparent.split('-');
     let (version, trace, parent) = (parts.next()?, parts.next()?, parts.next()?);
     let flags = parts.next()?;
     let is_first = version == "00";
     let is_well = is_hex(version, 2) && version != "ff" && is_hex(flags, 2);
-    let has_ids = is_hex(trace, 32) && is_hex(parent, 16) && !is_nought(trace) && !is_nought(parent);
+    let has_ids = is_hex(trace, 32) && is_hex(parent, 16) && !is_zero(trace) && !is_zero(parent);
     (is_well && has_ids && !(is_first && parts.next().is_some())).then_some(trace)
 }
 
@@ -63,12 +64,12 @@ fn is_hex(text: &str, length: usize) -> bool {
     text.len() == length && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn is_nought(text: &str) -> bool {
+fn is_zero(text: &str) -> bool {
     text.bytes().all(|byte| byte == b'0')
 }
 
-/// A name that no other request of this process has, nor likely one of another.
-fn fresh_id() -> HeaderValue {
+/// Generates an id that is unique in this process and unlikely in another.
+fn generate_id() -> HeaderValue {
     static PROCESS: LazyLock<u32> = LazyLock::new(|| {
         let random = RandomState::new().hash_one(std::process::id()).to_be_bytes();
         random.first_chunk().map_or(0, |first| u32::from_be_bytes(*first))

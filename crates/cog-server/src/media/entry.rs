@@ -3,50 +3,50 @@ use std::time::SystemTime;
 use cog_media::{Expected, Media, Store};
 use tokio::time::Instant;
 
-/// What stands in memory of each upload, in bytes; all else is on disk.
+/// The number of bytes of an upload that stay in memory; the rest is on disk.
 const IN_MEMORY: usize = 16 << 10;
 
-/// Something that is kept.
+/// A stored media file, or an upload in progress.
 pub(super) struct Entry {
-    /// Whose it is.
+    /// The client that owns it.
     pub(super) owner: String,
-    /// Until when.
+    /// When it expires.
     pub(super) until: Instant,
-    /// The same for who is told.
+    /// When it expires, as the time of day.
     pub(super) expires_at: SystemTime,
-    /// The run that it came with is over, and may be asked again: it is kept only where nothing else needs its place.
-    pub(super) is_left: bool,
-    /// What was said of it.
-    pub(super) said: Said,
-    /// How many bytes are there.
+    /// Its run has ended and may be resumed: it is removed first when another upload needs the space.
+    pub(super) is_retained: bool,
+    /// What the client declared.
+    pub(super) declared: Declared,
+    /// The bytes received so far.
     pub(super) received: u64,
     pub(super) state: State,
 }
 
-/// What was said of an upload beforehand.
+/// What a client declared of an upload.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Said {
+pub(super) struct Declared {
     /// Type and checksum.
     pub(super) expected: Expected,
     /// Its length.
     pub(super) length: Option<u64>,
-    /// The most bytes that it may have.
-    pub(super) most: u64,
+    /// Its maximum length.
+    pub(super) max_bytes: u64,
 }
 
-/// How far it is.
+/// The progress of an upload.
 pub(super) enum State {
     /// It waits for more bytes.
     Open(Store),
-    /// A request is sending it, and has its bytes.
+    /// A request is sending bytes and has the store.
     Receiving,
-    /// It is all there, and was checked.
+    /// It is complete and valid.
     Complete(Media),
 }
 
-impl Said {
-    /// A store for such an upload.
+impl Declared {
+    /// Creates the store for such an upload.
     pub(super) fn store(&self) -> Store {
-        Store::with_limit(self.most).in_memory(IN_MEMORY)
+        Store::with_limit(self.max_bytes).in_memory(IN_MEMORY)
     }
 }

@@ -5,60 +5,60 @@ use cog_spec::{Code, ErrorBody};
 
 use crate::error::ApiError;
 
-/// Why an upload does not go on.
+/// Why an upload or a request for a media file fails.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UploadError {
-    /// It is not there, not in time, too large, or not what it was to be.
+    /// The file does not exist, has expired, is too large, or is not valid.
     #[error(transparent)]
     Media(#[from] MediaError),
     /// Another request is sending it.
     #[error("another request is sending this upload")]
     Busy,
     /// It was completed before.
-    #[error("the upload is complete, and does not change any more")]
+    #[error("the upload is complete and cannot be changed")]
     Complete,
-    /// The part begins elsewhere than where the last one ended.
-    #[error("the part begins at byte {first}, and {received} are there")]
-    Elsewhere {
-        /// Where it begins.
+    /// The part does not begin where the previous one ended.
+    #[error("the part begins at byte {first}, but {received} bytes were received")]
+    WrongOffset {
+        /// The first byte of the part.
         first: u64,
-        /// How many bytes are there.
+        /// The bytes received so far.
         received: u64,
     },
-    /// A range of a medium begins past its end.
-    #[error("the range begins past the end: the medium has {length} bytes")]
-    Outside {
-        /// How many bytes it has.
+    /// A range begins past the end of the file.
+    #[error("the range begins past the end: the file has {length} bytes")]
+    OutOfRange {
+        /// The length of the file.
         length: u64,
     },
-    /// More or fewer bytes than were announced.
-    #[error("{found} bytes came, and {said} were announced")]
-    OtherLength {
-        /// How many came.
+    /// The number of bytes is not the declared one.
+    #[error("received {found} bytes instead of the declared {declared}")]
+    LengthMismatch {
+        /// The bytes received.
         found: u64,
-        /// How many were to come.
-        said: u64,
+        /// The declared bytes.
+        declared: u64,
     },
-    /// The body stood still, or broke off.
-    #[error("the body {how}; {received} bytes of the upload are there")]
-    Broken {
-        /// What it did.
+    /// The body did not arrive in time, or was interrupted.
+    #[error("the body {how}; {received} bytes of the upload were received")]
+    Interrupted {
+        /// What happened.
         how: &'static str,
-        /// How many bytes are there.
+        /// The bytes received so far.
         received: u64,
     },
-    /// The files of a form have more bytes than they may have together.
-    #[error("the files of the form have more than {max} bytes in all")]
-    Together {
-        /// The most.
+    /// The files of a form exceed their total limit.
+    #[error("the files of the form exceed {max} bytes in total")]
+    TotalTooLarge {
+        /// The limit.
         max: u64,
     },
-    /// There is no room.
-    #[error("no room for more media: {what}")]
+    /// A storage limit is reached.
+    #[error("upload limit reached: {what}")]
     Full {
-        /// Of which limit.
+        /// A description of the limit.
         what: &'static str,
-        /// The setting.
+        /// The name of the setting.
         limit: &'static str,
         /// Its value.
         max: usize,
@@ -66,62 +66,66 @@ pub(crate) enum UploadError {
 }
 
 impl UploadError {
-    /// That there is no such upload.
+    /// An error for an unknown upload.
     pub(super) fn unknown() -> Self {
         Self::Media(MediaError::Upload { expired: false })
     }
 
-    /// Whether it is this client alone that has no room.
-    pub(super) fn is_of_client(&self) -> bool {
+    /// Whether it is a limit of the client.
+    pub(super) fn is_client_limit(&self) -> bool {
         matches!(self, Self::Full { limit: "uploads_per_client" | "uploads_bytes_per_client", .. })
     }
 
     fn code(&self) -> Code {
         match self {
             Self::Media(error) => error.code(),
-            Self::Together { .. } => Code::MediaTooLarge,
+            Self::TotalTooLarge { .. } => Code::MediaTooLarge,
             Self::Full { .. } => Code::RateLimited,
             Self::Busy
             | Self::Complete
-            | Self::Elsewhere { .. }
-            | Self::Outside { .. }
-            | Self::OtherLength { .. }
-            | Self::Broken { .. } => Code::InvalidInput,
+            | Self::WrongOffset { .. }
+            | Self::OutOfRange { .. }
+            | Self::LengthMismatch { .. }
+            | Self::Interrupted { .. } => Code::InvalidInput,
         }
     }
 
-    /// The status, where it is another than that of the code.
+    /// The status, where it differs from that of the code.
     fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Busy | Self::Complete => Some(StatusCode::CONFLICT),
-            Self::Elsewhere { .. } | Self::Outside { .. } => Some(StatusCode::RANGE_NOT_SATISFIABLE),
-            Self::Broken { .. } => Some(StatusCode::REQUEST_TIMEOUT),
-            Self::Media(_) | Self::Together { .. } | Self::Full { .. } | Self::OtherLength { .. } => None,
+            Self::WrongOffset { .. } | Self::OutOfRange { .. } => Some(StatusCode::RANGE_NOT_SATISFIABLE),
+            Self::Interrupted { .. } => Some(StatusCode::REQUEST_TIMEOUT),
+            Self::Media(_) | Self::TotalTooLarge { .. } | Self::Full { .. } | Self::LengthMismatch { .. } => {
+                None
+            }
         }
     }
 
     fn suggestion(&self) -> &'static str {
         match self {
-            Self::Media(MediaError::TooLarge { .. }) => "send a smaller one",
+            Self::Media(MediaError::TooLarge { .. }) => "send a smaller file",
             Self::Media(error) => error.suggestion(),
-            Self::Busy => "wait until that request has ended",
-            Self::Complete => "ask for another upload",
-            Self::Elsewhere { .. } | Self::Broken { .. } => {
-                "go on where the upload stands: PUT with `Content-Range: bytes FIRST-LAST/TOTAL`"
+            Self::Busy => "wait until that request ends",
+            Self::Complete => "create another upload",
+            Self::WrongOffset { .. } | Self::Interrupted { .. } => {
+                "continue after the received bytes: PUT with `Content-Range: bytes FIRST-LAST/TOTAL`"
             }
-            Self::Outside { .. } => "ask for `Range: bytes=FIRST-LAST` within it, or for all of it",
-            Self::OtherLength { .. } => "send as many bytes as were announced",
-            Self::Together { .. } => "send fewer at a time",
-            Self::Full { .. } => "wait until some expire; the operator can raise the limit",
+            Self::OutOfRange { .. } => {
+                "request `Range: bytes=FIRST-LAST` within the file, or the complete file"
+            }
+            Self::LengthMismatch { .. } => "send exactly the declared number of bytes",
+            Self::TotalTooLarge { .. } => "send fewer or smaller files",
+            Self::Full { .. } => "wait until uploads expire; the operator can raise the limit",
         }
     }
 
     fn details(&self) -> Option<Value> {
         let details = match self {
-            Self::Elsewhere { received, .. } | Self::Broken { received, .. } => {
+            Self::WrongOffset { received, .. } | Self::Interrupted { received, .. } => {
                 serde_json::json!({ "received_bytes": received })
             }
-            Self::Together { max } => {
+            Self::TotalTooLarge { max } => {
                 serde_json::json!({ "reason": LimitKind::Total.reason(), "limit": "form_bytes", "max": max })
             }
             Self::Full { limit, max, .. } => serde_json::json!({ "limit": limit, "max": max }),

@@ -5,16 +5,15 @@ use cog_spec::ErrorBody;
 
 use super::MediaStore;
 
-/// Keeps what runs make, below an address of the server.
+/// Stores generated media, under a base URL of the server.
 struct Publisher {
     store: MediaStore,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     base: String,
 }
 
 impl MediaStore {
-    /// Where runs have their media go so that they can be fetched here, below this address of the server:
-    /// `https://cog.example`.
+    /// Returns a delivery that stores the media of runs here, under this base URL: `https://cog.example`.
     pub fn delivery(&self, base: &str) -> Delivery {
         let base = base.trim_end_matches('/').to_owned();
         Delivery::Publisher(Arc::new(Publisher { store: self.clone(), base }))

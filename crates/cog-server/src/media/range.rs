@@ -1,25 +1,25 @@
 use axum::http::{HeaderMap, Method, header};
 
-/// Which part of a medium a request asks for (RFC 9110, 14.2).
+/// The part of a media file that a request selects (RFC 9110 section 14.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Range {
-    /// All of it: nothing else is asked for, or nothing that is understood, such as several parts at once.
-    Whole,
-    /// The bytes from here to there; both are there.
+    /// The complete file: no range, or one that is not supported, such as several parts.
+    Complete,
+    /// The bytes from `first` to `last`, inclusive.
     Part { first: u64, last: u64 },
-    /// A part that begins past its end.
-    Outside,
+    /// A range that begins past the end of the file.
+    PastEnd,
 }
 
 impl Range {
-    /// The range of a request for so many bytes, whose entity tag is this. `If-Range` with any other tag asks for all
-    /// of it, and so does one with a date: the bytes have none.
+    /// Returns the range of a request for a file of this length and entity tag. `If-Range` with another tag, or with a date,
+    /// selects the complete file.
     pub(super) fn of(method: &Method, headers: &HeaderMap, length: u64, tag: &str) -> Self {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
         let is_current = text(header::IF_RANGE).is_none_or(|known| known == tag);
         match text(header::RANGE).filter(|_| method == Method::GET && is_current) {
-            Some(range) => Self::read(range, length).unwrap_or(Self::Whole),
-            None => Self::Whole,
+            Some(range) => Self::read(range, length).unwrap_or(Self::Complete),
+            None => Self::Complete,
         }
     }
 
@@ -34,12 +34,12 @@ impl Range {
         match length.checked_sub(1) {
             _ if last < first => None,
             Some(end) if first <= end => Some(Self::Part { first, last: last.min(end) }),
-            _ => Some(Self::Outside),
+            _ => Some(Self::PastEnd),
         }
     }
 }
 
-/// Digits alone; a number that is larger than any medium is that of its end.
+/// Parses digits only; a number that is too large counts as the end of the file.
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().unwrap_or(u64::MAX))
@@ -72,12 +72,12 @@ mod tests {
     #[test]
     fn what_begins_past_the_end_is_told_and_what_is_not_understood_asks_for_all() {
         for text in ["bytes=10-", "bytes=10-12", "bytes=-0", "bytes=99999999999999999999-"] {
-            assert_eq!(asked(&[("range", text)]), Range::Outside, "{text}");
+            assert_eq!(asked(&[("range", text)]), Range::PastEnd, "{text}");
         }
         for text in
             ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,3-4", "bytes=+1-2", "items=0-1"]
         {
-            assert_eq!(asked(&[("range", text)]), Range::Whole, "{text}");
+            assert_eq!(asked(&[("range", text)]), Range::Complete, "{text}");
         }
     }
 
@@ -86,9 +86,9 @@ mod tests {
         let with = |tag| asked(&[("range", "bytes=0-1"), ("if-range", tag)]);
         assert_eq!(with("\"tag\""), Range::Part { first: 0, last: 1 });
         for other in ["\"other\"", "W/\"tag\"", "Wed, 04 Feb 2026 12:00:00 GMT"] {
-            assert_eq!(with(other), Range::Whole, "{other}");
+            assert_eq!(with(other), Range::Complete, "{other}");
         }
         let headers = HeaderMap::from_iter([(header::RANGE, "bytes=0-1".parse().unwrap())]);
-        assert_eq!(Range::of(&Method::HEAD, &headers, 10, "\"tag\""), Range::Whole);
+        assert_eq!(Range::of(&Method::HEAD, &headers, 10, "\"tag\""), Range::Complete);
     }
 }

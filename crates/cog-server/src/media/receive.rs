@@ -9,33 +9,33 @@ use tokio::{task::spawn_blocking, time::timeout};
 use super::{MediaStore, Progress, Span, UploadError, store::Receiving};
 use crate::guard;
 
-/// How many bytes are written at once.
+/// The number of bytes of one write.
 const BLOCK: usize = 256 << 10;
 
-/// MediaCapabilities a body into an upload, block by block: no more of it than a block stands in memory. `longest` is how long the
-/// body may stand still.
+/// Stores a body as an upload, in blocks, so that only one block is in memory. `max_pause` is the maximum time without a
+/// byte.
 ///
 /// # Errors
-/// Why the upload does not go on; what has come is kept where more can follow.
+/// Why the upload fails. Received bytes are retained where the upload can be continued.
 pub(crate) async fn receive(
     store: &MediaStore,
     (id, owner): (&str, &str),
     span: Span,
     mut body: Body,
-    longest: Duration,
+    max_pause: Duration,
 ) -> Result<Progress, UploadError> {
     let after = match span {
         Span::None => return store.progress(id, owner),
-        Span::Whole => None,
+        Span::Complete => None,
         Span::Part { first, .. } => Some(first),
     };
     let received = match store.begin(id, owner, after) {
-        Ok(upload) => take(upload, span, &mut body, longest).await,
+        Ok(upload) => receive_span(upload, span, &mut body, max_pause).await,
         Err(error) => Err(error),
     };
     if received.is_err() {
-        // A client that is still sending would lose the answer with the connection.
-        guard::body::pass_over(&mut body).await;
+        // A client that is still sending would not receive the response.
+        guard::body::discard(&mut body).await;
     }
     let upload = received?;
     if span.is_last() {
@@ -45,26 +45,26 @@ pub(crate) async fn receive(
     store.progress(id, owner)
 }
 
-/// The upload with the span's bytes in it.
-async fn take(
+/// Returns the upload after it received the bytes of the span.
+async fn receive_span(
     mut upload: Receiving,
     span: Span,
     body: &mut Body,
-    longest: Duration,
+    max_pause: Duration,
 ) -> Result<Receiving, UploadError> {
-    let room = upload.most().saturating_sub(upload.received());
-    let said = length(span).or(body.size_hint().exact());
-    if said.unwrap_or(body.size_hint().lower()) > room {
-        return Err(cog_media::MediaError::TooLarge { limit: upload.most() }.into());
+    let room = upload.max_bytes().saturating_sub(upload.received());
+    let declared = length(span).or(body.size_hint().exact());
+    if declared.unwrap_or(body.size_hint().lower()) > room {
+        return Err(cog_media::MediaError::TooLarge { limit: upload.max_bytes() }.into());
     }
     let mut found = 0;
     let mut block = BytesMut::new();
     loop {
-        let next = next(body, longest).await;
+        let next = next(body, max_pause).await;
         if let Ok(Some(bytes)) = &next {
             found += bytes.len() as u64;
-            if let Some(said) = length(span).filter(|said| found > *said) {
-                return Err(UploadError::OtherLength { found, said });
+            if let Some(declared) = length(span).filter(|declared| found > *declared) {
+                return Err(UploadError::LengthMismatch { found, declared });
             }
             block.extend_from_slice(bytes);
         }
@@ -74,27 +74,27 @@ async fn take(
         match next {
             Ok(Some(_)) => {}
             Ok(None) => break,
-            Err(how) => return Err(UploadError::Broken { how, received: upload.received() }),
+            Err(how) => return Err(UploadError::Interrupted { how, received: upload.received() }),
         }
     }
-    match length(span).filter(|said| found != *said) {
-        Some(said) => Err(UploadError::OtherLength { found, said }),
+    match length(span).filter(|declared| found != *declared) {
+        Some(declared) => Err(UploadError::LengthMismatch { found, declared }),
         None => Ok(upload),
     }
 }
 
-/// How many bytes a span has.
+/// The length of a span.
 fn length(span: Span) -> Option<u64> {
     match span {
         Span::Part { first, last, .. } => Some(last - first + 1),
-        Span::Whole | Span::None => None,
+        Span::Complete | Span::None => None,
     }
 }
 
-async fn next(body: &mut Body, longest: Duration) -> Result<Option<Bytes>, &'static str> {
+async fn next(body: &mut Body, max_pause: Duration) -> Result<Option<Bytes>, &'static str> {
     loop {
-        let frame = timeout(longest, body.frame()).await.map_err(|_| "stood still")?;
-        match frame.transpose().map_err(|_| "broke off")?.map(http_body::Frame::into_data) {
+        let frame = timeout(max_pause, body.frame()).await.map_err(|_| "did not arrive in time")?;
+        match frame.transpose().map_err(|_| "was interrupted")?.map(http_body::Frame::into_data) {
             Some(Ok(bytes)) => return Ok(Some(bytes)),
             Some(Err(_)) => {}
             None => return Ok(None),
@@ -106,7 +106,7 @@ async fn write(mut upload: Receiving, block: Bytes) -> Result<Receiving, UploadE
     blocking(move || upload.push(&block).map(|()| upload)).await
 }
 
-/// Does what waits for a disk where that holds nobody up.
+/// Runs work that waits for the disk on a blocking thread.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, UploadError> + Send + 'static,
 ) -> Result<T, UploadError> {

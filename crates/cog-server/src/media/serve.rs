@@ -16,35 +16,35 @@ use tokio::{task::spawn_blocking, time::Instant};
 use super::{MediaStore, UploadError, range::Range};
 use crate::error::ApiError;
 
-/// How many bytes are read at once.
+/// The number of bytes of one read.
 const BLOCK: usize = 64 << 10;
-/// What is shown of it runs no script and loads nothing.
+/// Prevents the file from running scripts and loading resources.
 const POLICY: HeaderValue = HeaderValue::from_static("default-src 'none'; sandbox; frame-ancestors 'none'");
 
-/// What is kept under an id, as a response: of the type that its content is, to be saved rather than shown, and for
-/// nobody's cache but its owner's. One range of it where that is asked for (RFC 9110, 14); what is there under an id
-/// never changes, and so the id is its entity tag.
+/// Returns a stored file as a response with the type of its content. Browsers save it, and only the cache of the owner may
+/// store it. `Range` selects a part (RFC 9110 section 14). The content of an id never changes, so the id is the entity
+/// tag.
 ///
 /// # Errors
-/// E1019 where there is nothing of this owner, E1018 where there was.
+/// E1019 for an unknown file, E1018 for an expired one.
 pub(crate) fn serve(
     store: &MediaStore,
     (id, owner): (&str, &str),
     method: &Method,
-    asked: &HeaderMap,
+    headers: &HeaderMap,
 ) -> Result<Response, UploadError> {
     let (media, until) = store.media(id, owner)?;
     let (length, tag) = (media.bytes().len(), format!("\"{id}\""));
-    let mut response = match Range::of(method, asked, length, &tag) {
-        Range::Whole => bytes(&media, 0, length)?,
+    let mut response = match Range::of(method, headers, length, &tag) {
+        Range::Complete => bytes(&media, 0, length)?,
         Range::Part { first, last } => {
             let mut response = bytes(&media, first, last + 1 - first)?;
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            told(response, &format!("bytes {first}-{last}/{length}"))
+            with_content_range(response, &format!("bytes {first}-{last}/{length}"))
         }
-        Range::Outside => {
-            let fault = ApiError::from(UploadError::Outside { length });
-            return Ok(told(fault.into_response(), &format!("bytes */{length}")));
+        Range::PastEnd => {
+            let error = ApiError::from(UploadError::OutOfRange { length });
+            return Ok(with_content_range(error.into_response(), &format!("bytes */{length}")));
         }
     };
     mark(response.headers_mut(), id, &media, until.saturating_duration_since(Instant::now()));
@@ -52,7 +52,7 @@ pub(crate) fn serve(
     Ok(response)
 }
 
-/// So many bytes of a medium, from here on.
+/// Returns `count` bytes of a file, from `first` on.
 fn bytes(media: &Media, first: u64, count: u64) -> Result<Response, UploadError> {
     let mut reader = media.bytes().reader();
     reader.seek(SeekFrom::Start(first)).map_err(MediaError::from)?;
@@ -61,8 +61,8 @@ fn bytes(media: &Media, first: u64, count: u64) -> Result<Response, UploadError>
     Ok(response)
 }
 
-/// The response, with which bytes it is about.
-fn told(mut response: Response, range: &str) -> Response {
+/// Adds `Content-Range` to a response.
+fn with_content_range(mut response: Response, range: &str) -> Response {
     response.headers_mut().insert(header::CONTENT_RANGE, value(range));
     response
 }
@@ -72,23 +72,23 @@ fn value(text: &str) -> HeaderValue {
 }
 
 fn mark(headers: &mut HeaderMap, id: &str, media: &Media, left: Duration) {
-    let ending = ending(media.media_type());
+    let extension = extension(media.media_type());
     headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media.media_type()));
-    headers.insert(header::CONTENT_DISPOSITION, value(&format!("attachment; filename=\"{id}.{ending}\"")));
+    headers.insert(header::CONTENT_DISPOSITION, value(&format!("attachment; filename=\"{id}.{extension}\"")));
     headers.insert(header::CACHE_CONTROL, value(&format!("private, max-age={}", left.as_secs())));
     headers.insert(header::CONTENT_SECURITY_POLICY, POLICY);
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
     headers.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
 }
 
-/// The ending of a file of this type.
-fn ending(media_type: &str) -> &str {
+/// The file extension of a media type.
+fn extension(media_type: &str) -> &str {
     match media_type {
         "image/jpeg" => "jpg",
         "audio/mpeg" => "mp3",
         "video/quicktime" => "mov",
-        // The others are called as their files end.
+        // The other types are named as their extension.
         other => other.rsplit('/').next().unwrap_or("bin"),
     }
 }

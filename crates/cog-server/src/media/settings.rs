@@ -1,23 +1,23 @@
 use std::time::Duration;
 
-/// How much is kept of what was uploaded, and of what runs have made (docs/server.md).
+/// The limits of stored uploads and generated media (docs/server.md).
 ///
-/// One upload is as large as a medium of its kind may be: 100 MiB of video (ruling R60).
+/// One upload may be as large as its media type allows: 100 MiB for video (ruling R60).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UploadSettings {
-    /// How many of all clients: 1,000.
+    /// The maximum number of files of all clients: 1,000.
     pub count: usize,
-    /// How many of one client: 32.
+    /// The maximum number of files of one client: 32.
     pub per_client: usize,
-    /// The bytes of all clients together: 4 GiB.
+    /// The maximum bytes of all clients: 4 GiB.
     pub bytes: usize,
-    /// The bytes of one client: 512 MiB.
+    /// The maximum bytes of one client: 512 MiB.
     pub bytes_per_client: usize,
-    /// The bytes of all files of one form: 200 MiB, as of all media of one input.
+    /// The maximum bytes of all files of one form: 200 MiB, as of all media of one input.
     pub form_bytes: usize,
-    /// How long each is kept, from when it was asked for: 15 minutes.
-    pub keep: Duration,
+    /// The time after which a file expires: 15 minutes.
+    pub ttl: Duration,
 }
 
 impl Default for UploadSettings {
@@ -28,7 +28,7 @@ impl Default for UploadSettings {
             bytes: 4 << 30,
             bytes_per_client: 512 << 20,
             form_bytes: 200 << 20,
-            keep: Duration::from_secs(900),
+            ttl: Duration::from_secs(900),
         }
     }
 }

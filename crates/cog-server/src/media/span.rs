@@ -1,24 +1,24 @@
 use axum::http::{HeaderMap, header};
 use cog_spec::{Code, ErrorBody};
 
-/// Which part of an upload a request brings.
+/// The part of an upload that a request contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Span {
-    /// All of it, from its beginning.
-    Whole,
-    /// The bytes from here to there, of so many where that is known: `Content-Range: bytes 0-99/200`.
+    /// All of it.
+    Complete,
+    /// The bytes from `first` to `last`, of `total` if known: `Content-Range: bytes 0-99/200`.
     Part { first: u64, last: u64, total: Option<u64> },
-    /// None: how far it is, is asked (`Content-Range: bytes */200` or `*/*`).
+    /// None: the client asks for the progress (`Content-Range: bytes */200` or `*/*`).
     None,
 }
 
 impl Span {
-    /// Reads `Content-Range` (RFC 9110, 14.4).
+    /// Reads `Content-Range` (RFC 9110 section 14.4).
     ///
     /// # Errors
-    /// E1001 for one that cannot be read.
+    /// E1001 for an invalid header.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ErrorBody> {
-        let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(Self::Whole) };
+        let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(Self::Complete) };
         let text = value.to_str().unwrap_or("?").trim();
         Self::read(text).ok_or_else(|| wrong(text))
     }
@@ -35,17 +35,17 @@ impl Span {
         fits.then_some(Self::Part { first, last, total })
     }
 
-    /// Whether the upload ends where the span does.
+    /// Whether the upload is complete after this span.
     pub(super) fn is_last(self) -> bool {
         match self {
-            Self::Whole => true,
+            Self::Complete => true,
             Self::Part { last, total, .. } => total == Some(last + 1),
             Self::None => false,
         }
     }
 }
 
-/// Digits alone, of a length that no upload has.
+/// Parses up to 15 digits, more than any upload needs.
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
@@ -53,9 +53,9 @@ fn number(text: &str) -> Option<u64> {
 
 fn wrong(text: &str) -> ErrorBody {
     let text: String = text.chars().take(60).collect();
-    let message = format!("the header Content-Range: found `{}`", text.escape_debug());
+    let message = format!("header Content-Range: `{}` is not valid", text.escape_debug());
     ErrorBody::new(Code::InvalidInput, message)
-        .suggest("write `bytes FIRST-LAST/TOTAL`, and `bytes */TOTAL` to ask how much is there")
+        .suggest("use `bytes FIRST-LAST/TOTAL`, or `bytes */TOTAL` to get the progress")
 }
 
 #[cfg(test)]
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn an_upload_ends_with_its_last_byte() {
         let span = |text| Span::read(text).unwrap();
-        assert!(span("bytes 5-9/10").is_last() && Span::Whole.is_last());
+        assert!(span("bytes 5-9/10").is_last() && Span::Complete.is_last());
         assert!(!span("bytes 5-8/10").is_last() && !span("bytes 5-9/*").is_last());
     }
 }

@@ -10,14 +10,14 @@ use tokio::{task::JoinSet, time::Instant};
 
 use super::{
     Progress, UploadError, UploadSettings, UploadTicket, Wanted,
-    entry::{Entry, Said, State},
+    entry::{Declared, Entry, State},
     time::{self, rfc3339},
 };
 
-/// Media that are kept on disk for their owners, each for a while: uploads, and what runs have made.
+/// Uploads and generated media on disk, each with an owner and an expiry.
 ///
-/// The files have no name, and are gone with the process, however it ends. Clones share one store: the runtime opens
-/// what the server took ([`Uploads`]).
+/// The files have no name and are gone with the process. Clones share one store: the runtime opens what the server
+/// received ([`Uploads`]).
 #[derive(Clone)]
 pub struct MediaStore(Arc<Shared>);
 
@@ -30,81 +30,80 @@ struct Shared {
 #[derive(Default)]
 struct Kept {
     entries: HashMap<String, Entry>,
-    /// Those that were not used in time, with their owners; no more than there may be entries.
+    /// The expired ids with their owners; at most as many as there may be entries.
     expired: VecDeque<(String, String)>,
-    /// What frees the disk in time.
+    /// The task that removes expired files.
     timers: JoinSet<()>,
 }
 
-/// An upload that is kept no longer than this: a file that came with the request that it is for.
+/// A lease of an upload that came with a request. Dropping it removes the upload.
 pub(crate) struct UploadLease {
     store: MediaStore,
     id: String,
-    /// The run may be asked again.
-    may_return: bool,
+    /// The run may be resumed.
+    is_resumable: bool,
 }
 
 impl UploadLease {
-    /// The run may be asked again: after this the upload is kept until something else needs its place.
-    pub(crate) fn let_return(&mut self) {
-        self.may_return = true;
+    /// Retains the upload after the lease ends, until another one needs its space: the run may be resumed.
+    pub(crate) fn retain(&mut self) {
+        self.is_resumable = true;
     }
 }
 
 impl Drop for UploadLease {
     fn drop(&mut self) {
         let mut kept = self.store.lock();
-        match kept.entries.get_mut(&self.id).filter(|_| self.may_return) {
-            Some(entry) => entry.is_left = true,
+        match kept.entries.get_mut(&self.id).filter(|_| self.is_resumable) {
+            Some(entry) => entry.is_retained = true,
             None => drop(kept.entries.remove(&self.id)),
         }
     }
 }
 
-/// An upload whose bytes are coming. When it is dropped, what has come is there to go on from.
+/// An upload that a request is sending. When it is dropped, the received bytes are retained.
 pub(super) struct Receiving {
     store: MediaStore,
     id: String,
     owner: String,
-    said: Said,
+    declared: Declared,
     bytes: Option<Store>,
     received: u64,
 }
 
 impl MediaStore {
-    /// A store that is empty. The tool reads sound, video and documents; without it images alone are taken.
+    /// Creates an empty store. The tool reads audio, video and documents; without it only images are accepted.
     pub fn new(settings: UploadSettings, tool: Option<Arc<Tool>>) -> Self {
         Self(Arc::new(Shared { settings, tool, kept: Mutex::default() }))
     }
 
-    /// Keeps what a run has made, for who asked for the run, and says under which id, and until when. Called inside a
-    /// Tokio runtime.
+    /// Stores a generated file for the client of the run, and returns its id and expiry. Must be called inside a Tokio runtime.
     pub(super) fn publish(&self, owner: &str, media: Media) -> Result<(String, String), UploadError> {
         let (length, state) = (media.bytes().len(), State::Complete(media));
-        let (id, expires_at) = self.add("med_", owner, length, Said::default(), state)?;
+        let (id, expires_at) = self.add("med_", owner, length, Declared::default(), state)?;
         Ok((id, rfc3339(expires_at)))
     }
 
-    /// MediaSink a place for an upload.
+    /// Creates an upload.
     pub(crate) fn create(&self, owner: &str, wanted: Wanted) -> Result<UploadTicket, UploadError> {
-        let said = wanted.said()?;
-        let (most, media_type) = (said.most, said.expected.media_type.clone());
-        let state = State::Open(said.store());
-        let (id, expires_at) = self.add("upl_", owner, 0, said, state)?;
-        Ok(UploadTicket { id, media_type, expires_at, most })
+        let declared = wanted.declared()?;
+        let (max_bytes, media_type) = (declared.max_bytes, declared.expected.media_type.clone());
+        let state = State::Open(declared.store());
+        let (id, expires_at) = self.add("upl_", owner, 0, declared, state)?;
+        Ok(UploadTicket { id, media_type, expires_at, max_bytes })
     }
 
-    /// Binds an upload to what is returned.
+    /// Returns a lease of an upload.
     pub(crate) fn lend(&self, id: &str) -> UploadLease {
-        UploadLease { store: self.clone(), id: id.to_owned(), may_return: false }
+        UploadLease { store: self.clone(), id: id.to_owned(), is_resumable: false }
     }
 
-    /// How far an upload is.
+    /// Returns the progress of an upload.
     pub(crate) fn progress(&self, id: &str, owner: &str) -> Result<Progress, UploadError> {
         self.lock().of(id, owner).map(|entry| entry.progress(id))
     }
 
-    /// What is kept under an id, and until when.
+    /// Returns a complete file, and when it expires.
     pub(super) fn media(&self, id: &str, owner: &str) -> Result<(Media, Instant), UploadError> {
         match self.lock().of(id, owner)? {
             Entry { state: State::Complete(media), until, .. } => Ok((media.clone(), *until)),
@@ -112,7 +111,7 @@ impl MediaStore {
         }
     }
 
-    /// Goes on with an upload after so many bytes; none for from its beginning.
+    /// Continues an upload after `after` bytes; `None` starts it again.
     pub(super) fn begin(&self, id: &str, owner: &str, after: Option<u64>) -> Result<Receiving, UploadError> {
         let mut kept = self.lock();
         let entry = kept.of(id, owner)?;
@@ -120,23 +119,23 @@ impl MediaStore {
             (State::Complete(_), _) => return Err(UploadError::Complete),
             (State::Receiving, _) => return Err(UploadError::Busy),
             (State::Open(_), Some(first)) if first != entry.received => {
-                return Err(UploadError::Elsewhere { first, received: entry.received });
+                return Err(UploadError::WrongOffset { first, received: entry.received });
             }
             (State::Open(_), _) => {}
         }
         if after.is_none() {
-            entry.state = State::Open(entry.said.store());
+            entry.state = State::Open(entry.declared.store());
             entry.received = 0;
         }
         let State::Open(bytes) = std::mem::replace(&mut entry.state, State::Receiving) else {
             return Err(UploadError::Busy);
         };
-        let (said, received) = (entry.said.clone(), entry.received);
+        let (declared, received) = (entry.declared.clone(), entry.received);
         Ok(Receiving {
             store: self.clone(),
             id: id.to_owned(),
             owner: owner.to_owned(),
-            said,
+            declared,
             bytes: Some(bytes),
             received,
         })
@@ -147,23 +146,23 @@ impl MediaStore {
         prefix: &str,
         owner: &str,
         length: u64,
-        said: Said,
+        declared: Declared,
         state: State,
     ) -> Result<(String, SystemTime), UploadError> {
         let settings = &self.0.settings;
         let mut kept = self.lock();
         kept.make_room(owner, |kept| {
-            kept.has_place(owner, settings)?;
+            kept.has_slot(owner, settings)?;
             kept.has_room(owner, length, settings)
         })?;
-        let id = fresh_id(prefix)?;
-        let (until, expires_at) = (Instant::now() + settings.keep, time::now() + settings.keep);
+        let id = generate_id(prefix)?;
+        let (until, expires_at) = (Instant::now() + settings.ttl, time::now() + settings.ttl);
         let entry = Entry {
             owner: owner.to_owned(),
             until,
             expires_at,
-            said,
-            is_left: false,
+            declared,
+            is_retained: false,
             received: length,
             state,
         };
@@ -172,7 +171,7 @@ impl MediaStore {
         Ok((id, expires_at))
     }
 
-    /// Has the disk freed in time, also where nobody asks for anything more.
+    /// Removes expired files also where no request comes.
     fn forget_at(&self, until: Instant, timers: &mut JoinSet<()>) {
         while timers.try_join_next().is_some() {}
         let shared = Arc::downgrade(&self.0);
@@ -184,7 +183,7 @@ impl MediaStore {
         });
     }
 
-    /// What is kept, without what is over.
+    /// Locks the entries.
     fn lock(&self) -> MutexGuard<'_, Kept> {
         let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.expire(Instant::now(), self.0.settings.count);
@@ -203,7 +202,7 @@ impl Uploads for MediaStore {
 }
 
 impl Kept {
-    /// The entry of this owner; another's is as if it were not there.
+    /// Returns the entry of this owner. Another owner's entry counts as unknown.
     fn of(&mut self, id: &str, owner: &str) -> Result<&mut Entry, UploadError> {
         let expired = self.expired.iter().any(|(gone, whose)| gone == id && whose == owner);
         let entry = self.entries.get_mut(id).filter(|entry| entry.owner == owner);
@@ -217,14 +216,15 @@ impl Kept {
         self.expired.drain(..past);
     }
 
-    /// Lets go of what was left behind, the oldest first, until this holds.
+    /// Removes retained uploads, the oldest first, until there is space.
     fn make_room(
         &mut self,
         owner: &str,
         has_room: impl Fn(&Self) -> Result<(), UploadError>,
     ) -> Result<(), UploadError> {
         while let Err(full) = has_room(self) {
-            let may_go = |entry: &Entry| entry.is_left && (entry.owner == owner || !full.is_of_client());
+            let may_go =
+                |entry: &Entry| entry.is_retained && (entry.owner == owner || !full.is_client_limit());
             let oldest =
                 self.entries.iter().filter(|(_, entry)| may_go(entry)).min_by_key(|(_, entry)| entry.until);
             let Some(id) = oldest.map(|(id, _)| id.clone()) else { return Err(full) };
@@ -233,14 +233,14 @@ impl Kept {
         Ok(())
     }
 
-    fn has_place(&self, owner: &str, settings: &UploadSettings) -> Result<(), UploadError> {
+    fn has_slot(&self, owner: &str, settings: &UploadSettings) -> Result<(), UploadError> {
         let own = self.entries.values().filter(|entry| entry.owner == owner).count();
         if own >= settings.per_client {
-            let what = "this client has as many as it may";
+            let what = "too many files of this client";
             return Err(UploadError::Full { what, limit: "uploads_per_client", max: settings.per_client });
         }
         if self.entries.len() >= settings.count {
-            let what = "the server keeps as many as it may";
+            let what = "too many files on this server";
             return Err(UploadError::Full { what, limit: "uploads", max: settings.count });
         }
         Ok(())
@@ -252,12 +252,12 @@ impl Kept {
             (own + if is_own { entry.received } else { 0 }, all + entry.received)
         });
         if own + more > settings.bytes_per_client as u64 {
-            let what = "this client has as many bytes as it may";
+            let what = "too many bytes of this client";
             let max = settings.bytes_per_client;
             return Err(UploadError::Full { what, limit: "uploads_bytes_per_client", max });
         }
         if all > settings.bytes as u64 {
-            let what = "the server keeps as many bytes as it may";
+            let what = "too many bytes on this server";
             return Err(UploadError::Full { what, limit: "uploads_bytes", max: settings.bytes });
         }
         Ok(())
@@ -275,17 +275,17 @@ impl Entry {
 }
 
 impl Receiving {
-    /// How many bytes are there.
+    /// The bytes received so far.
     pub(super) fn received(&self) -> u64 {
         self.received
     }
 
-    /// The most that may come.
-    pub(super) fn most(&self) -> u64 {
-        self.said.most
+    /// The maximum length.
+    pub(super) fn max_bytes(&self) -> u64 {
+        self.declared.max_bytes
     }
 
-    /// MediaCapabilities the next bytes. Waits for the disk.
+    /// Writes bytes. Blocks on the disk.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
         let length = bytes.len() as u64;
         let mut kept = self.store.lock();
@@ -298,17 +298,17 @@ impl Receiving {
         pushed.inspect_err(|_| self.start_over()).map_err(UploadError::from)
     }
 
-    /// All bytes have come: checks them. What does not hold can be sent anew.
+    /// Validates the complete upload. An invalid one can be sent again.
     pub(super) async fn finish(mut self) -> Result<Progress, UploadError> {
-        if let Some(said) = self.said.length.filter(|said| *said != self.received) {
-            return Err(UploadError::OtherLength { found: self.received, said });
+        if let Some(declared) = self.declared.length.filter(|declared| *declared != self.received) {
+            return Err(UploadError::LengthMismatch { found: self.received, declared });
         }
         let Some(store) = self.bytes.take() else { return Err(UploadError::unknown()) };
         let (stored, received) = (store.finish(), self.received);
-        // Where it does not pass, or nobody waits any more, it can be sent anew.
+        // If validation fails or the client disconnects, the upload can be sent again.
         self.start_over();
         let tool = self.store.0.tool.as_deref();
-        let media = check(stored, &self.said.expected, &MediaRules::default(), tool).await?;
+        let media = check(stored, &self.declared.expected, &MediaRules::default(), tool).await?;
         self.bytes = None;
         let mut kept = self.store.lock();
         let entry = kept.of(&self.id, &self.owner)?;
@@ -317,7 +317,7 @@ impl Receiving {
     }
 
     fn start_over(&mut self) {
-        self.bytes = Some(self.said.store());
+        self.bytes = Some(self.declared.store());
         self.received = 0;
     }
 }
@@ -325,7 +325,7 @@ impl Receiving {
 impl Drop for Receiving {
     fn drop(&mut self) {
         let Some(bytes) = self.bytes.take() else { return };
-        // Where it is gone by now, its bytes go too.
+        // If it has expired, its bytes are dropped.
         if let Ok(entry) = self.store.lock().of(&self.id, &self.owner) {
             entry.received = self.received;
             entry.state = State::Open(bytes);
@@ -333,10 +333,10 @@ impl Drop for Receiving {
     }
 }
 
-/// An id that nobody can guess: 128 random bits in hexadecimal.
-fn fresh_id(prefix: &str) -> Result<String, MediaError> {
+/// Generates an id that cannot be guessed: 128 random bits in hexadecimal.
+fn generate_id(prefix: &str) -> Result<String, MediaError> {
     let mut bits = [0_u8; 16];
-    getrandom::fill(&mut bits).map_err(|_| std::io::Error::other("the system gives no random bits"))?;
+    getrandom::fill(&mut bits).map_err(|_| std::io::Error::other("the system has no random numbers"))?;
     let mut id = prefix.to_owned();
     for byte in bits {
         let _ = write!(id, "{byte:02x}");

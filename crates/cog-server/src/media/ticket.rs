@@ -5,57 +5,57 @@ use cog_json::{Node, ToJson, Value, Writer};
 use cog_media::{Checksum, Expected, Media, MediaError, MediaRules, modality_of};
 use cog_spec::{Code, ErrorBody};
 
-use super::{UploadError, entry::Said, time::rfc3339};
+use super::{UploadError, entry::Declared, time::rfc3339};
 use crate::fields::allow_only;
 
-/// What a client says of an upload beforehand: the body of `POST /v1/media/upload-url`, of which all can be left out.
+/// The body of `POST /v1/media/upload-url`. All members are optional.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     media_type: Option<String>,
     length: Option<u64>,
     checksum: Option<Checksum>,
-    /// The most bytes, below the limit of its type.
-    most: Option<u64>,
+    /// The maximum bytes, below the limit of its type.
+    max_bytes: Option<u64>,
 }
 
-/// Where an upload goes.
+/// A created upload.
 #[derive(Debug)]
 pub(crate) struct UploadTicket {
     pub(super) id: String,
     pub(super) media_type: Option<String>,
     pub(super) expires_at: SystemTime,
-    pub(super) most: u64,
+    pub(super) max_bytes: u64,
 }
 
-/// How far an upload is.
+/// The progress of an upload.
 #[derive(Debug)]
 pub(crate) struct Progress {
     pub(super) id: String,
     pub(super) expires_at: SystemTime,
     pub(super) received: u64,
-    /// What it is, once it is all there.
+    /// The file, once it is complete.
     pub(super) media: Option<Media>,
 }
 
 impl Wanted {
-    /// An upload of which nothing is known but that it may have so many bytes at most.
-    pub(crate) fn within(most: u64) -> Self {
-        Self { most: Some(most), ..Self::default() }
+    /// An upload of which only the maximum length is known.
+    pub(crate) fn within(max_bytes: u64) -> Self {
+        Self { max_bytes: Some(max_bytes), ..Self::default() }
     }
 
     /// Reads `{media_type?, size_bytes?, checksum?}`.
     ///
     /// # Errors
-    /// E1001 for a shape that is not this.
+    /// E1001 for an invalid body.
     pub(crate) fn read(body: &Value) -> Result<Self, ErrorBody> {
         allow_only(body.node(), "", &["media_type", "size_bytes", "checksum"])?;
         let given = |key: &str| body.get(key);
-        let media_type =
-            given("media_type").map(|it| it.as_str().map(str::to_owned).ok_or("media_type: a text"));
+        let media_type = given("media_type")
+            .map(|it| it.as_str().map(str::to_owned).ok_or("media_type: must be a string"));
         let length = |it: Node<'_>| it.as_u64().filter(|length| *length > 0);
-        let length = given("size_bytes").map(|it| length(it).ok_or("size_bytes: a whole number from 1"));
-        let wrong =
-            |allowed| ErrorBody::new(Code::InvalidInput, format!("{allowed} is allowed, and nothing else"));
+        let length =
+            given("size_bytes").map(|it| length(it).ok_or("size_bytes: must be a whole number from 1"));
+        let wrong = |message| ErrorBody::new(Code::InvalidInput, message);
         Ok(Self {
             media_type: media_type.transpose().map_err(wrong)?,
             length: length.transpose().map_err(wrong)?,
@@ -63,15 +63,15 @@ impl Wanted {
                 .map(Checksum::read)
                 .transpose()
                 .map_err(|error| ErrorBody::from(&error))?,
-            most: None,
+            max_bytes: None,
         })
     }
 
-    /// What an upload is held to.
+    /// Returns what the upload must match.
     ///
     /// # Errors
-    /// E1010 for a type that no module takes, E1011 for more bytes than a medium of its type may have.
-    pub(super) fn said(self) -> Result<Said, UploadError> {
+    /// E1010 for an unsupported type, E1011 for a size over the limit of the type.
+    pub(super) fn declared(self) -> Result<Declared, UploadError> {
         let rules = MediaRules::default();
         let limit = match &self.media_type {
             None => rules.max_bytes_of_any(),
@@ -85,17 +85,17 @@ impl Wanted {
                 rules.max_bytes_of(kind.ok_or_else(refused)?)
             }
         };
-        let limit = self.most.map_or(limit, |most| most.min(limit));
+        let limit = self.max_bytes.map_or(limit, |max_bytes| max_bytes.min(limit));
         if self.length.is_some_and(|length| length > limit) {
             return Err(MediaError::TooLarge { limit }.into());
         }
         let expected =
             Expected { media_type: self.media_type, checksum: self.checksum, ..Expected::default() };
-        Ok(Said { expected, length: self.length, most: self.length.unwrap_or(limit) })
+        Ok(Declared { expected, length: self.length, max_bytes: self.length.unwrap_or(limit) })
     }
 }
 
-/// Supplement section 9.
+/// The JSON of docs/spec/media.md.
 impl ToJson for UploadTicket {
     fn write_json(&self, w: &mut Writer<'_>) {
         let media_type = self.media_type.as_deref().unwrap_or("application/octet-stream");
@@ -107,35 +107,35 @@ impl ToJson for UploadTicket {
                 w.field("Content-Type", media_type);
             });
             w.field("expires_at", &rfc3339(self.expires_at));
-            w.field("max_size_bytes", &self.most);
+            w.field("max_size_bytes", &self.max_bytes);
         });
     }
 }
 
 impl UploadTicket {
-    /// What an input calls it.
+    /// The id for the input.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// Where the bytes go, below the server's own address.
+    /// The path for the bytes, on this server.
     pub(crate) fn url(&self) -> String {
         format!("/v1/media/uploads/{}", self.id)
     }
 }
 
 impl Progress {
-    /// How many bytes are there.
+    /// The bytes received so far.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Whether it is all there.
+    /// Whether it is complete.
     pub(crate) fn is_complete(&self) -> bool {
         self.media.is_some()
     }
 
-    /// `Range`: the bytes that are there; none where there are none.
+    /// `Range`: the bytes received; none where there are none.
     pub(crate) fn range(&self) -> Option<HeaderValue> {
         let last = self.received.checked_sub(1)?;
         HeaderValue::from_str(&format!("bytes=0-{last}")).ok()

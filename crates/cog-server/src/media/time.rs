@@ -1,12 +1,12 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the clock says: clients are told when something expires.
-#[expect(clippy::disallowed_methods, reason = "an expiry is told in the time of day")]
+/// The current time of day, for the expiry that clients see.
+#[expect(clippy::disallowed_methods, reason = "clients see the expiry as a time of day")]
 pub(super) fn now() -> SystemTime {
     SystemTime::now()
 }
 
-/// A point in time as SPEC 4.3 writes it: `2026-02-04T12:00:00Z` (RFC 3339).
+/// Formats a time as SPEC 4.3 does: `2026-02-04T12:00:00Z` (RFC 3339).
 pub(super) fn rfc3339(at: SystemTime) -> String {
     let seconds = at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (day, second) = (seconds / 86_400, seconds % 86_400);
@@ -15,8 +15,8 @@ pub(super) fn rfc3339(at: SystemTime) -> String {
     format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{:02}Z", second % 60)
 }
 
-/// Year, month and day of a day since 1970, in the Gregorian calendar. Counted in eras of 400 years that begin in
-/// March, so that the day that some years have more is the last of its year.
+/// Year, month and day of a day since 1970 in the Gregorian calendar. Years begin in March here, so that the leap day is
+/// the last of its year.
 fn civil(day: u64) -> (u64, u64, u64) {
     let day = day + 719_468;
     let (era, day) = (day / 146_097, day % 146_097);

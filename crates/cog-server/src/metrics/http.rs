@@ -1,4 +1,4 @@
-//! Requests.
+//! Metrics of requests.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use prometheus_client::{
     registry::Registry,
 };
 
-/// What is counted of requests.
+/// The metrics of requests.
 pub(crate) struct Http {
     requests: Family<Answered, Counter>,
     seconds: Family<Route, Histogram, fn() -> Histogram>,
     refused: Family<Refused, Counter>,
-    slow_readers: Counter,
+    write_timeouts: Counter,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -34,7 +34,7 @@ struct Refused {
     reason: &'static str,
 }
 
-/// From what a cached answer takes to what the longest stream may.
+/// The buckets: from a fast response to the longest stream.
 const SECONDS: [f64; 14] =
     [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 20.0, 60.0, 300.0];
 
@@ -49,37 +49,42 @@ impl Http {
             requests: Family::default(),
             seconds,
             refused: Family::default(),
-            slow_readers: Counter::default(),
+            write_timeouts: Counter::default(),
         };
-        let requests = "Requests, by method, route and status; 499 where the client left before the answer";
+        let requests =
+            "Requests, by method, route and status; 499 where the client disconnected before the response";
         registry.register("http_requests", requests, http.requests.clone());
-        let seconds = "Seconds from a request's head to the end of its answer, by route";
+        let seconds = "Seconds from a request's headers to the end of the response, by route";
         registry.register("http_request_seconds", seconds, http.seconds.clone());
-        registry.register("refused", "Requests that a guard refused, by reason", http.refused.clone());
-        let slow = "Connections closed because the client read too slowly";
-        registry.register("slow_readers", slow, http.slow_readers.clone());
+        registry.register(
+            "refused",
+            "Requests refused by a limit or an access check, by reason",
+            http.refused.clone(),
+        );
+        let timeouts = "Connections closed because the client did not read";
+        registry.register("write_timeouts", timeouts, http.write_timeouts.clone());
         http
     }
 
-    /// A request is over.
+    /// Counts a request that has ended.
     pub(crate) fn answered(&self, method: &Method, route: &str, status: u16, elapsed: Duration) {
         let (method, route) = (known(method), route.to_owned());
         self.requests.get_or_create(&Answered { method, route: route.clone(), status }).inc();
         self.seconds.get_or_create(&Route { route }).observe(elapsed.as_secs_f64());
     }
 
-    /// A guard refused a request.
+    /// Counts a refused request.
     pub(crate) fn refused(&self, reason: &'static str) {
         self.refused.get_or_create(&Refused { reason }).inc();
     }
 
-    /// A connection was closed because nobody read.
-    pub(crate) fn slow_reader(&self) {
-        self.slow_readers.inc();
+    /// Counts a connection that was closed because the client did not read.
+    pub(crate) fn write_timeout(&self) {
+        self.write_timeouts.inc();
     }
 }
 
-/// The method, where it is one that routes have: a client can send any word.
+/// The method, or `other` for one that no route has: clients can send any text.
 fn known(method: &Method) -> &'static str {
     const KNOWN: [&str; 7] = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"];
     KNOWN.into_iter().find(|known| *known == method.as_str()).unwrap_or("other")

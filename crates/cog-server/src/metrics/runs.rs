@@ -1,4 +1,4 @@
-//! Runs, and the calls to providers that they make.
+//! Metrics of runs and of their provider calls.
 
 use cog_run::{Call, CallOutcome, Ended, Observer, RunOutcome};
 use prometheus_client::{
@@ -9,15 +9,15 @@ use prometheus_client::{
 
 use super::{Metrics, http};
 
-/// What is counted of runs.
+/// The metrics of runs.
 pub(super) struct Runs {
     calls: Family<Called, Counter>,
     first_token: Family<Provider, Histogram, fn() -> Histogram>,
     runs: Family<Outcome, Counter>,
     tokens: Family<Tokens, Counter>,
     repairs: Family<Module, Counter>,
-    repeats: Family<Module, Counter>,
-    fallbacks: Family<PassedOver, Counter>,
+    retries: Family<Module, Counter>,
+    fallbacks: Family<Skipped, Counter>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -32,7 +32,7 @@ struct Provider {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PassedOver {
+struct Skipped {
     provider: String,
     code: &'static str,
 }
@@ -63,21 +63,21 @@ impl Runs {
             runs: Family::default(),
             tokens: Family::default(),
             repairs: Family::default(),
-            repeats: Family::default(),
+            retries: Family::default(),
             fallbacks: Family::default(),
         };
-        let calls = "Calls to providers, by outcome: answered, dropped (nobody wanted the rest) or the code";
+        let calls = "Provider calls, by outcome: answered, dropped (cancelled) or the code";
         registry.register("provider_calls", calls, runs.calls.clone());
-        let first = "Seconds from the question to the provider's first token";
+        let first = "Seconds from the request to the provider's first token";
         registry.register("provider_first_token_seconds", first, runs.first_token.clone());
         let ends = "Runs, by module and outcome: answered, dropped or the error's code";
         registry.register("runs", ends, runs.runs.clone());
         registry.register("tokens", "Tokens of all calls, by module and direction", runs.tokens.clone());
         registry.register("repairs", "Repairs of answers, by module", runs.repairs.clone());
-        let repeats = "Times that a model was asked again after an answer that would not do, by module";
-        registry.register("repeats", repeats, runs.repeats.clone());
-        let passed_over = "Providers passed over because they gave no answer, by provider and code";
-        registry.register("fallbacks", passed_over, runs.fallbacks.clone());
+        let retries = "Further model calls after an invalid answer, by module";
+        registry.register("retries", retries, runs.retries.clone());
+        let skipped = "Providers skipped because they gave no answer, by provider and code";
+        registry.register("fallbacks", skipped, runs.fallbacks.clone());
         runs
     }
 }
@@ -110,13 +110,13 @@ impl Observer for Metrics {
             let module = run.module.to_owned();
             self.runs.tokens.get_or_create(&Tokens { module, direction }).inc_by(count);
         }
-        for passed_over in run.fallbacks {
-            let (provider, code) = (passed_over.provider.clone(), passed_over.code.as_str());
-            self.runs.fallbacks.get_or_create(&PassedOver { provider, code }).inc();
+        for skipped in run.fallbacks {
+            let (provider, code) = (skipped.provider.clone(), skipped.code.as_str());
+            self.runs.fallbacks.get_or_create(&Skipped { provider, code }).inc();
         }
-        let repeats = u64::from(run.attempts.saturating_sub(1));
+        let retries = u64::from(run.attempts.saturating_sub(1));
         let repairs = u64::try_from(run.repairs).unwrap_or(u64::MAX);
-        for (family, count) in [(&self.runs.repairs, repairs), (&self.runs.repeats, repeats)] {
+        for (family, count) in [(&self.runs.repairs, repairs), (&self.runs.retries, retries)] {
             if count > 0 {
                 family.get_or_create(&Module { module: run.module.to_owned() }).inc_by(count);
             }

@@ -29,7 +29,7 @@ fn requests_are_counted_by_route_and_status() {
     }
     metrics.http.answered(&Method::from_bytes(b"BREW").unwrap(), "other", 404, Duration::ZERO);
     metrics.http.refused("rate");
-    metrics.http.slow_reader();
+    metrics.http.write_timeout();
     let text = text(&metrics);
     for line in [
         r#"cog_http_requests_total{method="POST",route="/v1/modules/{name}/execute",status="200"} 2"#,
@@ -37,7 +37,7 @@ fn requests_are_counted_by_route_and_status() {
         r#"cog_http_request_seconds_bucket{le="0.005",route="/v1/modules/{name}/execute"} 2"#,
         r#"cog_http_request_seconds_count{route="/v1/modules/{name}/execute"} 2"#,
         r#"cog_refused_total{reason="rate"} 1"#,
-        "cog_slow_readers_total 1",
+        "cog_write_timeouts_total 1",
         "cog_streams_open 2",
         r#"cog_provider_available{provider="openai"} 1"#,
         r#"cog_provider_available{provider="gemini"} 0"#,
@@ -87,7 +87,7 @@ fn runs_and_calls_are_counted_by_outcome() {
         r#"cog_tokens_total{module="summarize",direction="in"} 100"#,
         r#"cog_tokens_total{module="summarize",direction="out"} 20"#,
         r#"cog_repairs_total{module="summarize"} 2"#,
-        r#"cog_repeats_total{module="summarize"} 2"#,
+        r#"cog_retries_total{module="summarize"} 2"#,
         r#"cog_fallbacks_total{provider="gemini",code="E4001"} 1"#,
     ] {
         assert!(text.contains(line), "{line}\n{text}");

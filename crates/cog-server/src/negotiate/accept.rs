@@ -1,10 +1,10 @@
-//! The header `Accept` (RFC 9110, section 12.5.1), as far as answers of a run go.
+//! The header `Accept` (RFC 9110 section 12.5.1), for the formats of a run.
 
 use axum::http::{HeaderMap, header};
 
 use crate::{request::Mode, transport::Wire};
 
-/// What a client takes, of the three forms in which a run can be answered.
+/// The preferences of a client among the three response formats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Accept {
     json: Rank,
@@ -12,7 +12,7 @@ pub(crate) struct Accept {
     ndjson: Rank,
 }
 
-/// How much a form is liked: by weight first, then by how closely it is named. None where it is refused.
+/// The rank of a format: its weight, then the specificity of its range. `None` where it is refused.
 type Rank = Option<(u16, Closeness)>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ enum Closeness {
     Exactly,
 }
 
-/// The form that is liked best.
+/// The preferred format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Preferred {
     /// One envelope.
@@ -44,7 +44,7 @@ impl Preferred {
 }
 
 impl Accept {
-    /// What the headers say. Nothing said, and nothing said that can be had, is the same.
+    /// Reads the headers. A missing header and one without a supported type are the same.
     pub(crate) fn of(headers: &HeaderMap) -> Self {
         let mut accept = Self { json: None, sse: None, ndjson: None };
         let said = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
@@ -53,7 +53,7 @@ impl Accept {
         for (range, weight) in ranges.filter_map(range) {
             let forms = [&mut accept.json, &mut accept.sse, &mut accept.ndjson];
             for ((form, closest), names) in forms.into_iter().zip(&mut closest).zip(NAMES) {
-                // Of several ranges the one that names a form most closely speaks for it.
+                // The most specific range of a format counts.
                 let Some(closeness) = names.iter().filter_map(|name| matches(range, name)).max() else {
                     continue;
                 };
@@ -66,13 +66,13 @@ impl Accept {
         accept
     }
 
-    /// The form that is liked better than the others; none where one envelope and a stream are liked the same.
+    /// The format that ranks highest; none where an envelope and a stream rank equally.
     pub(crate) fn preferred(self) -> Option<Preferred> {
         let stream = self.sse.max(self.ndjson);
         match self.json.cmp(&stream) {
             std::cmp::Ordering::Greater => Some(Preferred::Json),
             std::cmp::Ordering::Less => Some(Preferred::Stream(self.wire())),
-            // Both named outright: the order of a list is no preference, but who names a stream can read one.
+            // Both are named: a client that names a stream can read one.
             std::cmp::Ordering::Equal => {
                 let named = stream.is_some_and(|(_, closeness)| closeness == Closeness::Exactly);
                 named.then(|| Preferred::Stream(self.wire()))
@@ -80,12 +80,12 @@ impl Accept {
         }
     }
 
-    /// Which stream, where it is to be one.
+    /// The format of a stream.
     pub(crate) fn wire(self) -> Wire {
         if self.ndjson > self.sse { Wire::Ndjson } else { Wire::Sse }
     }
 
-    /// Whether one JSON document is liked better than a page.
+    /// Whether JSON ranks higher than HTML.
     pub(crate) fn is_page(headers: &HeaderMap) -> bool {
         let said = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let mut ranges = said.flat_map(|value| value.split(',')).filter_map(range);
@@ -93,7 +93,7 @@ impl Accept {
     }
 }
 
-/// The names of the forms: json, sse, ndjson.
+/// The names of the formats: json, sse, ndjson.
 const NAMES: [&[&str]; 3] =
     [&["application/json"], &["text/event-stream"], &["application/x-ndjson", "application/ndjson"]];
 
@@ -105,7 +105,7 @@ fn range(text: &str) -> Option<(&str, u16)> {
     Some((range, weight.map_or(1000, thousandths)))
 }
 
-/// A weight; one that cannot be read counts as nothing said.
+/// Parses a weight; an invalid one counts as missing.
 fn thousandths(text: &str) -> u16 {
     match text.trim().parse::<f32>() {
         Ok(weight) if (0.0..=1.0).contains(&weight) => (weight * 1000.0).round() as u16,
@@ -113,7 +113,7 @@ fn thousandths(text: &str) -> u16 {
     }
 }
 
-/// How closely a range names this media type; not at all where it names another.
+/// The specificity of a range for this media type; none where it does not match.
 fn matches(range: &str, name: &str) -> Option<Closeness> {
     if range == "*/*" || range == "*" {
         return Some(Closeness::Anything);

@@ -32,24 +32,24 @@ fn the_strongest_wish_wins() {
     let header = ("x-cognitive-response-mode", "streaming");
     let body = r#"{"response_mode": "sync"}"#;
     assert_eq!(delivery(Both, &[header], "response_mode=sync", body), Ok(SSE));
-    assert_eq!(delivery(Both, &[], "response_mode=streaming", body), Ok(Delivery::Whole));
+    assert_eq!(delivery(Both, &[], "response_mode=streaming", body), Ok(Delivery::Envelope));
     let json = ("accept", "application/json");
     assert_eq!(delivery(Both, &[json], "a=b&response_mode=streaming", "{}"), Ok(SSE));
     assert_eq!(delivery(Both, &[("accept", "application/x-ndjson")], "", "{}"), Ok(NDJSON));
     assert_eq!(delivery(Streaming, &[], "", "{}"), Ok(SSE));
-    assert_eq!(delivery(Both, &[], "", "{}"), Ok(Delivery::Whole));
+    assert_eq!(delivery(Both, &[], "", "{}"), Ok(Delivery::Envelope));
 }
 
 #[test]
 fn accept_is_read_with_weights_and_wildcards() {
     for (mode, value, expected) in [
         (Streaming, "*/*", SSE),
-        (Sync, "*/*", Delivery::Whole),
-        (Both, "*/*", Delivery::Whole),
-        (Streaming, "application/json, text/plain, */*", Delivery::Whole),
+        (Sync, "*/*", Delivery::Envelope),
+        (Both, "*/*", Delivery::Envelope),
+        (Streaming, "application/json, text/plain, */*", Delivery::Envelope),
         (Both, "text/event-stream, */*;q=0.1", SSE),
         (Both, "application/json;q=0.5, application/x-ndjson;q=0.8", NDJSON),
-        (Both, "text/event-stream;q=0.2, application/json", Delivery::Whole),
+        (Both, "text/event-stream;q=0.2, application/json", Delivery::Envelope),
         (Streaming, "application/*", NDJSON),
         (Both, "application/json, text/event-stream", SSE),
         (Streaming, "text/event-stream;q=0, */*", Delivery::Stream(Wire::Ndjson)),
@@ -64,9 +64,9 @@ fn accept_is_read_with_weights_and_wildcards() {
 #[test]
 fn a_stream_of_a_sync_module_is_one_envelope_with_a_warning_or_refused() {
     let asked = |options| delivery(Sync, &[("accept", "text/event-stream")], "", options);
-    assert_eq!(asked("{}"), Ok(Delivery::WholeInstead));
+    assert_eq!(asked("{}"), Ok(Delivery::EnvelopeInstead));
     assert_eq!(asked(r#"{"require_streaming": true}"#), Err("E4010".to_owned()));
-    assert!(Delivery::WholeInstead.warning().is_some() && Delivery::Whole.warning().is_none());
+    assert!(Delivery::EnvelopeInstead.warning().is_some() && Delivery::Envelope.warning().is_none());
 }
 
 #[test]

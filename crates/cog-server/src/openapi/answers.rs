@@ -1,4 +1,4 @@
-//! What an operation answers where it does not succeed: an envelope under every status, with the codes that it can hold.
+//! The failure responses of an operation: an envelope for every status, with its codes.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +8,33 @@ use utoipa::{
     openapi::{ArrayBuilder, ContentBuilder, Header, HeaderBuilder, Ref, RefOr, Response, ResponseBuilder},
 };
 
-/// What every operation may answer: that this client may not ask, or not now.
+/// The failures of every operation: access checks and limits.
 pub(crate) struct Refused;
 
-/// What an operation may answer that runs a module: that, and every way in which a run can fail.
+/// The failures of an operation that runs a module: those, and every code of a run.
 pub(crate) struct RunFailed;
 
-/// A run's answer: one envelope, or its chunks.
+/// The response of a run: one envelope, or its chunks.
 pub(crate) struct Executed;
 
-/// A session's chunks.
+/// The chunks of a session.
 pub(crate) struct Chunks;
 
 type Responses = BTreeMap<String, RefOr<Response>>;
 
-/// Why a guard refuses.
+/// The statuses of access checks and limits.
 const GUARDS: [(u16, &str); 7] = [
-    (400, "The request is malformed: a part of it cannot be read, or the Host is missing"),
-    (401, "The token is missing, or wrong"),
-    (403, "The Host or the Origin is not served"),
+    (400, "The request is malformed, or the Host header is missing"),
+    (401, "The token is missing or wrong"),
+    (403, "The Host or the Origin is not allowed"),
     (408, "The body did not arrive in time"),
     (429, "Too many requests, or too many streams"),
-    (500, "A fault of the server"),
+    (500, "Internal server error"),
     (503, "The server is shutting down"),
 ];
 
-/// The status under which a thing that is not there is told.
-const NOT_FOUND: (u16, &str) = (404, "There is no such thing");
+/// The status of an unknown name or id.
+const NOT_FOUND: (u16, &str) = (404, "Not found");
 
 impl IntoResponses for Refused {
     fn responses() -> Responses {
@@ -54,10 +54,10 @@ impl IntoResponses for RunFailed {
                 code.name()
             ));
         }
-        let told = |(status, whys): (u16, Vec<String>)| {
-            (status.to_string(), envelope(status, whys.join("; ")).into())
+        let response = |(status, reasons): (u16, Vec<String>)| {
+            (status.to_string(), envelope(status, reasons.join("; ")).into())
         };
-        statuses.into_iter().map(told).collect()
+        statuses.into_iter().map(response).collect()
     }
 }
 
@@ -65,7 +65,8 @@ impl IntoResponses for Executed {
     fn responses() -> Responses {
         let envelope = ContentBuilder::new().schema(Some(Ref::from_schema_name("Envelope"))).build();
         let response = chunks("The envelope, or a stream of chunks").content("application/json", envelope);
-        let warning = header("A fallback: one envelope instead of a stream, or a stream begun afresh");
+        let warning =
+            header("A fallback: one envelope instead of a stream, or a new run instead of a resumed one");
         BTreeMap::from([("200".to_owned(), response.header("X-Cognitive-Warning", warning).build().into())])
     }
 }
@@ -74,16 +75,14 @@ impl IntoResponses for Chunks {
     fn responses() -> Responses {
         BTreeMap::from([(
             "200".to_owned(),
-            chunks(
-                "A stream: an Event each chunk, or a Chunk each line, where an empty line is a sign of life",
-            )
-            .build()
-            .into(),
+            chunks("A stream: one Event per chunk, or one Chunk per line. Empty lines are keep-alives")
+                .build()
+                .into(),
         )])
     }
 }
 
-/// A stream, each event of one schema, or all lines together of another.
+/// A stream as server-sent events or NDJSON.
 fn chunks(description: &str) -> ResponseBuilder {
     let events = ContentBuilder::new().schema(Some(Ref::from_schema_name("Event"))).build();
     let lines = ArrayBuilder::new().items(Ref::from_schema_name("Chunk"));
@@ -94,7 +93,7 @@ fn chunks(description: &str) -> ResponseBuilder {
         .content("application/x-ndjson", ContentBuilder::new().schema(Some(lines)).build())
 }
 
-/// A response that holds an envelope.
+/// A response with an envelope.
 fn envelope(status: u16, description: String) -> Response {
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("Envelope"))).build();
     let response = ResponseBuilder::new().description(description).content("application/json", content);

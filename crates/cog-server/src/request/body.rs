@@ -1,4 +1,4 @@
-//! The body of a request: JSON, and what stands in it.
+//! The JSON body of a request.
 
 use axum::{
     body::{Body, Bytes},
@@ -17,7 +17,7 @@ use crate::{ServerSettings, error::ApiError, fields::allow_only, guard};
 /// The body of `POST /v1/modules/{name}/execute`, and of a WebSocket's first frame (docs/spec/http.md).
 #[derive(Debug)]
 pub(crate) struct ExecuteBody {
-    /// `input`; a resumed stream can go without.
+    /// `input`; optional for a resumed stream.
     pub(crate) input: Option<Value>,
     /// `_options`.
     pub(crate) options: Options,
@@ -27,12 +27,12 @@ pub(crate) struct ExecuteBody {
     pub(crate) bytes: usize,
 }
 
-/// The body of `POST /run`, kept for older callers.
+/// The body of `POST /run`, for older clients.
 #[derive(Debug)]
 pub(crate) struct RunBody {
     /// `module`.
     pub(crate) module: String,
-    /// `input`, else `args`.
+    /// `input` or `args`.
     pub(crate) input: RunInput,
     /// `provider` and `model`.
     pub(crate) options: Options,
@@ -40,10 +40,10 @@ pub(crate) struct RunBody {
     pub(crate) bytes: usize,
 }
 
-/// Reads a body that is JSON.
+/// Reads a JSON body.
 ///
 /// # Errors
-/// 415 for another content type, 413 E1005 for too much, 400 E1000 for what is no JSON, with line and column.
+/// 415 for another content type, 413 E1005 for a body over the limit.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -56,7 +56,7 @@ pub(crate) async fn read(
 }
 
 impl ExecuteBody {
-    /// Reads the body of an execute request, whose headers may have named the stream that is to be resumed.
+    /// Parses the body of an execute request. The headers may name the stream to resume.
     ///
     /// # Errors
     /// E1000 to E1003, with the path.
@@ -64,7 +64,7 @@ impl ExecuteBody {
         Self::of(&object(body)?, body.len(), of_headers)
     }
 
-    /// Reads a body that was parsed from so many bytes.
+    /// Reads a parsed body. `bytes` is the size of its text.
     ///
     /// # Errors
     /// As [`ExecuteBody::parse`].
@@ -82,7 +82,7 @@ impl ExecuteBody {
 }
 
 impl RunBody {
-    /// Reads the body of an older request.
+    /// Parses the body of a `/run` request.
     ///
     /// # Errors
     /// E1000 to E1003, with the path.
@@ -93,10 +93,10 @@ impl RunBody {
             return Err(missing("module", r#"send {"module": "NAME", "input": {…}}"#));
         };
         let input = match (value.get("input"), text(&value, "args")?) {
-            (Some(_), Some(_)) => return Err(wrong("`args` and `input` exclude each other")),
+            (Some(_), Some(_)) => return Err(wrong("`args` and `input` cannot be used together")),
             (Some(input), None) => RunInput::Json(value.child(input)),
             (None, Some(args)) => RunInput::Args(args),
-            (None, None) => return Err(missing("input", "send `input`, an object, or `args`, a text")),
+            (None, None) => return Err(missing("input", "send `input`, an object, or `args`, a string")),
         };
         let mut options = Options::default();
         options.run.provider = text(&value, "provider")?;
@@ -105,7 +105,7 @@ impl RunBody {
     }
 }
 
-/// Reads a JSON object.
+/// Parses a JSON object.
 pub(crate) fn object(body: &[u8]) -> Result<Value, ApiError> {
     let limits = Limits::default().with_bytes(body.len() as u64);
     let value = Value::parse_within(body, limits).map_err(|error| syntax(body, &error))?;
@@ -117,10 +117,10 @@ pub(crate) fn object(body: &[u8]) -> Result<Value, ApiError> {
 
 fn syntax(body: &[u8], error: &cog_json::SyntaxError) -> ApiError {
     let message = if body.is_empty() {
-        "the body is empty, and should be a JSON object".to_owned()
+        "the body is empty; it must be a JSON object".to_owned()
     } else {
-        let place = error.position(&String::from_utf8_lossy(body));
-        format!("the body is not JSON: {error} (line {}, column {})", place.line, place.column)
+        let position = error.position(&String::from_utf8_lossy(body));
+        format!("the body is not JSON: {error} (line {}, column {})", position.line, position.column)
     };
     ApiError::new(Code::ParseError, message).with_status(StatusCode::BAD_REQUEST)
 }
@@ -130,21 +130,21 @@ fn text(value: &Value, key: &str) -> Result<Option<String>, ApiError> {
         None => Ok(None),
         Some(node) => match node.as_str() {
             Some(text) => Ok(Some(text.to_owned())),
-            None => Err(ApiError::new(Code::TypeMismatch, format!("{key}: allowed: a text"))),
+            None => Err(ApiError::new(Code::TypeMismatch, format!("{key}: must be a string"))),
         },
     }
 }
 
 fn missing(key: &str, suggestion: &str) -> ApiError {
-    ApiError::new(Code::MissingRequiredField, format!("the body has no `{key}`")).suggest(suggestion)
+    ApiError::new(Code::MissingRequiredField, format!("missing field `{key}`")).suggest(suggestion)
 }
 
 fn wrong(message: &str) -> ApiError {
     ApiError::new(Code::InvalidInput, message)
 }
 
-/// `application/json` or `application/…+json`. Nothing else: what a web page can send across origins without being
-/// asked first is no JSON.
+/// Whether the type is `application/json` or `application/…+json`. Web pages cannot send these across origins without a
+/// preflight.
 fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -156,7 +156,7 @@ fn not_json(headers: &HeaderMap) -> ApiError {
         Some(value) => format!("`{}`", value.to_str().unwrap_or("?")),
         None => "none".to_owned(),
     };
-    ApiError::new(Code::InvalidInput, format!("the content type is {found}; allowed: application/json"))
+    ApiError::new(Code::InvalidInput, format!("unsupported content type: {found}; allowed: application/json"))
         .suggest("send the header Content-Type: application/json")
         .with_status(StatusCode::UNSUPPORTED_MEDIA_TYPE)
 }

@@ -1,4 +1,4 @@
-//! The body of an execute request as a form: JSON and files, which need no base64 there.
+//! The body of an execute request as a form: JSON parts, and files without base64.
 
 use std::time::Duration;
 
@@ -20,37 +20,36 @@ use crate::{
     state::App,
 };
 
-/// The parts that are JSON: the members of the body that is not a form.
+/// The JSON parts: the members of a JSON body.
 const JSON: [&str; 3] = ["input", "_options", "_recovery"];
-/// The most parts of a form; an input has ten media at most.
+/// The maximum number of parts; an input has at most ten media files.
 const MAX: usize = 16;
 
-/// A form, as the body that it stands for, and the files that came with it.
+/// A form: the body that it stands for, and its files.
 pub(crate) struct Form {
-    /// `{"input": …, "_options": …, "_recovery": …}`; each file stands in the input as an `upload_ref`.
+    /// In the input each file is an `upload_ref`.
     pub(crate) body: ExecuteBody,
-    /// The files, kept as long as this is.
+    /// The files, stored as long as this value lives.
     pub(crate) files: Vec<UploadLease>,
 }
 
-/// A file of the form: where it stands in the input, and its upload.
+/// A file of the form: its field and its upload.
 struct File {
     name: String,
     id: String,
 }
 
-/// Whether a body is a form.
+/// Whether the content type is that of a form.
 pub(crate) fn is_form(headers: &HeaderMap) -> bool {
     boundary(headers).is_some()
 }
 
-/// Reads a form. Files go to the store as uploads do, and are held together to [`UploadSettings::form_bytes`] while they
-/// come.
+/// Reads a form. Files are stored as uploads, together up to [`UploadSettings::form_bytes`].
 ///
 /// [`UploadSettings::form_bytes`]: crate::UploadSettings::form_bytes
 ///
 /// # Errors
-/// 400 for what is no form, or has a part that has no place; what is wrong with a file.
+/// 400 for an invalid form; the error of a file that is not valid.
 pub(crate) async fn read_form(
     app: &App,
     owner: &str,
@@ -60,50 +59,50 @@ pub(crate) async fn read_form(
 ) -> Result<Form, ApiError> {
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
-    let longest = app.settings.body_timeout;
+    let max_time = app.settings.body_timeout;
     let (mut json, mut named, mut bytes) = (Vec::new(), Vec::new(), 0);
     let mut files = Files { app, owner, bytes: 0, lent: Vec::new() };
-    while let Some(part) = next(&mut form, longest).await? {
+    while let Some(part) = next(&mut form, max_time).await? {
         if json.len() + named.len() == MAX {
             return Err(wrong(&format!("the form has more than {MAX} parts")));
         }
         let name = part.name().unwrap_or_default().to_owned();
         if JSON.contains(&name.as_str()) {
             let room = app.settings.max_body_bytes;
-            let text = guard::body::read(Body::from_stream(part), room, longest).await?;
+            let text = guard::body::read(Body::from_stream(part), room, max_time).await?;
             bytes += text.len();
             json.push((name, app.offload.run(text.len(), move || object(&text)).await?));
         } else {
-            let id = files.take(Body::from_stream(part)).await?;
+            let id = files.store(Body::from_stream(part)).await?;
             named.push(File { name, id });
         }
     }
     let files = files.lent;
-    let read = move || ExecuteBody::of(&whole(&json, &named)?, bytes, recovery);
+    let read = move || ExecuteBody::of(&to_body(&json, &named)?, bytes, recovery);
     Ok(Form { body: app.offload.run(bytes, read).await?, files })
 }
 
-/// The files of a form on their way to the store.
+/// The files of a form that is being read.
 struct Files<'a> {
     app: &'a App,
     owner: &'a str,
-    /// How many have come.
+    /// The bytes so far.
     bytes: u64,
     lent: Vec<UploadLease>,
 }
 
 impl Files<'_> {
-    /// MediaCapabilities one, and gives the id of its upload.
-    async fn take(&mut self, part: Body) -> Result<String, UploadError> {
+    /// Stores a file and returns the id of its upload.
+    async fn store(&mut self, part: Body) -> Result<String, UploadError> {
         let max = self.app.settings.uploads.form_bytes as u64;
         let room = max.saturating_sub(self.bytes);
-        let (media, longest) = (&self.app.media, self.app.settings.body_timeout);
+        let (media, max_time) = (&self.app.media, self.app.settings.body_timeout);
         let id = media.create(self.owner, Wanted::within(room))?.id().to_owned();
         self.lent.push(media.lend(&id));
-        match receive(media, (&id, self.owner), Span::Whole, part, longest).await {
-            // Not its own limit, but what the others have left of that of all.
+        match receive(media, (&id, self.owner), Span::Complete, part, max_time).await {
+            // Not the limit of the file, but the rest of the limit of all files.
             Err(UploadError::Media(MediaError::TooLarge { limit })) if limit == room => {
-                Err(UploadError::Together { max })
+                Err(UploadError::TotalTooLarge { max })
             }
             received => {
                 self.bytes += received?.received();
@@ -117,16 +116,16 @@ fn boundary(headers: &HeaderMap) -> Option<String> {
     parse_boundary(headers.get(header::CONTENT_TYPE)?.to_str().ok()?).ok()
 }
 
-async fn next(form: &mut Multipart<'static>, longest: Duration) -> Result<Option<Field<'static>>, ApiError> {
-    match timeout(longest, form.next_field()).await {
+async fn next(form: &mut Multipart<'static>, max_time: Duration) -> Result<Option<Field<'static>>, ApiError> {
+    match timeout(max_time, form.next_field()).await {
         Ok(Ok(part)) => Ok(part),
-        Ok(Err(_)) => Err(wrong("the body is not the form that its content type says")),
-        Err(_) => Err(wrong("the form stood still").with_status(StatusCode::REQUEST_TIMEOUT)),
+        Ok(Err(_)) => Err(wrong("the body is not a valid multipart form")),
+        Err(_) => Err(wrong("the form did not arrive in time").with_status(StatusCode::REQUEST_TIMEOUT)),
     }
 }
 
-/// The body that a form stands for.
-fn whole(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> {
+/// Returns the body that a form stands for.
+fn to_body(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> {
     let part = |name: &str| json.iter().find(|(key, _)| key == name).map(|(_, value)| value.node());
     let input = part("input");
     if let Some((name, _)) = json
@@ -134,7 +133,7 @@ fn whole(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> {
         .enumerate()
         .find_map(|(at, part)| json.get(..at)?.iter().any(|(name, _)| *name == part.0).then_some(part))
     {
-        return Err(wrong(&format!("the form has two parts `{name}`")));
+        return Err(wrong(&format!("duplicate part `{name}`")));
     }
     check(input, files)?;
     let mut text = String::new();
@@ -149,17 +148,17 @@ fn whole(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> {
     object(text.as_bytes())
 }
 
-/// That each file has a place of its own in the input.
+/// Checks that each file has its own field in the input.
 fn check(input: Option<Node<'_>>, files: &[File]) -> Result<(), ApiError> {
     for (at, file) in files.iter().enumerate() {
-        let (key, is_list) = place(&file.name);
-        let is_taken = |other: &File| place(&other.name).0 == key && !(is_list && other.name == file.name);
+        let (key, is_list) = field_of(&file.name);
+        let is_taken = |other: &File| field_of(&other.name).0 == key && !(is_list && other.name == file.name);
         let is_again = files.get(..at).is_some_and(|before| before.iter().any(is_taken));
         if key.is_empty() || is_again || input.is_some_and(|input| input.get(key).is_some()) {
             let name: String = file.name.chars().take(60).collect();
-            let message = format!("the file `{}` has no place of its own in the input", name.escape_debug());
+            let message = format!("the file `{}` has no field of its own in the input", name.escape_debug());
             return Err(ApiError::new(Code::InvalidInput, message)
-                .suggest("name each file as the input's member that it is, or NAME[] for one of a list"));
+                .suggest("name each file after its field in the input, or NAME[] for an item of a list"));
         }
     }
     Ok(())
@@ -171,7 +170,7 @@ fn write_input(w: &mut Writer<'_>, input: Option<Node<'_>>, files: &[File]) {
     }
     for (at, file) in files.iter().enumerate() {
         let is_first = files.get(..at).is_some_and(|before| before.iter().all(|it| it.name != file.name));
-        match place(&file.name) {
+        match field_of(&file.name) {
             (key, false) => {
                 w.field(key, file);
             }
@@ -195,15 +194,13 @@ impl ToJson for File {
     }
 }
 
-/// The member of the input that a part is, and whether it is one of a list: `page[]`.
-fn place(name: &str) -> (&str, bool) {
+/// The field of a part, and whether it is one item of a list: `page[]`.
+fn field_of(name: &str) -> (&str, bool) {
     name.strip_suffix("[]").map_or((name, false), |key| (key, true))
 }
 
 fn wrong(message: &str) -> ApiError {
     ErrorBody::new(Code::InvalidInput, message)
-        .suggest(
-            "send the part `input` as JSON, and each file under the name of the input's member that it is",
-        )
+        .suggest("send the part `input` as JSON, and each file named after its field in the input")
         .into()
 }

@@ -4,106 +4,106 @@ use cog_json::Node;
 use cog_run::RunOptions;
 use cog_spec::{Code, ErrorBody};
 
-/// The options of a request: those of the run, and those of its delivery.
+/// The options of a request: those of the run, and those of the response.
 #[derive(Debug, Default)]
 pub(crate) struct Options {
-    /// What the run sets differently.
+    /// The options of the run.
     pub(crate) run: RunOptions,
-    /// One envelope or a stream.
+    /// The response mode.
     pub(crate) mode: Option<Mode>,
-    /// Rather nothing than one envelope.
+    /// A module without streams is an error.
     pub(crate) require_streaming: bool,
-    /// The answer is not waited for.
+    /// The client does not wait for the answer.
     pub(crate) detach: bool,
-    /// How the media come that the module makes.
+    /// How generated media are returned.
     pub(crate) media: MediaOutput,
 }
 
-/// How the media come that a module makes (SPEC 4.3).
+/// How generated media are returned (SPEC 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum MediaOutput {
-    /// As addresses of this server.
+    /// As URLs of this server.
     #[default]
     Url,
-    /// In the answer.
+    /// Inside the answer.
     Base64,
 }
 
-/// What a request asks for.
+/// The response mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// One envelope.
     Sync,
-    /// Chunk by chunk.
+    /// A stream.
     Streaming,
 }
 
-/// The keys that are not the run's own.
+/// The keys that are not options of the run.
 const KEYS: &[&str] = &["response_mode", "require_streaming", "detach", "media_output"];
 
 impl Options {
     /// Reads `_options`.
     ///
     /// # Errors
-    /// E1001 and E1004, with the path, and what is allowed.
+    /// E1001 and E1004, with the path and the allowed values.
     pub(crate) fn read(node: Node<'_>) -> Result<Self, ErrorBody> {
         let run = RunOptions::read(node, KEYS)?;
-        let mode = word(node, "response_mode", "sync, streaming")?;
-        let media = word(node, "media_output", "url, base64")?.map(MediaOutput::read);
+        let mode = text(node, "response_mode", "sync, streaming")?;
+        let media = text(node, "media_output", "url, base64")?.map(MediaOutput::read);
         Ok(Self {
             run,
-            mode: mode.map(|word| Mode::read(word, "_options.response_mode")).transpose()?,
+            mode: mode.map(|value| Mode::read(value, "_options.response_mode")).transpose()?,
             require_streaming: flag(node, "require_streaming")?,
             detach: flag(node, "detach")?,
             media: media.transpose()?.unwrap_or_default(),
         })
     }
 
-    /// The mode that these options ask for; requiring a stream is asking for one.
-    pub(crate) fn asked(&self) -> Option<Mode> {
+    /// The requested mode; `require_streaming` requests a stream.
+    pub(crate) fn requested(&self) -> Option<Mode> {
         self.mode.or_else(|| self.require_streaming.then_some(Mode::Streaming))
     }
 }
 
 impl Mode {
-    /// Reads the word; `place` says where it stands.
-    pub(crate) fn read(word: &str, place: &str) -> Result<Self, ErrorBody> {
-        match word {
+    /// Parses a mode; `source` names its location for the error.
+    pub(crate) fn read(value: &str, source: &str) -> Result<Self, ErrorBody> {
+        match value {
             "sync" => Ok(Self::Sync),
             "streaming" => Ok(Self::Streaming),
-            _ => Err(unsupported(word, place, "sync, streaming")),
+            _ => Err(unsupported(value, source, "sync, streaming")),
         }
     }
 }
 
 impl MediaOutput {
-    fn read(word: &str) -> Result<Self, ErrorBody> {
-        match word {
+    fn read(value: &str) -> Result<Self, ErrorBody> {
+        match value {
             "url" => Ok(Self::Url),
             "base64" => Ok(Self::Base64),
-            _ => Err(unsupported(word, "_options.media_output", "url, base64")),
+            _ => Err(unsupported(value, "_options.media_output", "url, base64")),
         }
     }
 }
 
-fn unsupported(word: &str, place: &str, allowed: &str) -> ErrorBody {
-    let word: String = word.chars().take(40).collect();
-    ErrorBody::new(Code::UnsupportedValue, format!("{place}: found `{word}`; allowed: {allowed}"))
+fn unsupported(value: &str, source: &str, allowed: &str) -> ErrorBody {
+    let value: String = value.chars().take(40).collect();
+    ErrorBody::new(Code::UnsupportedValue, format!("{source}: unknown value `{value}`; allowed: {allowed}"))
 }
 
-fn word<'a>(node: Node<'a>, key: &str, allowed: &str) -> Result<Option<&'a str>, ErrorBody> {
-    let no_text = || {
-        let message = format!("_options.{key}: found no text; allowed: {allowed}");
+fn text<'a>(node: Node<'a>, key: &str, allowed: &str) -> Result<Option<&'a str>, ErrorBody> {
+    let not_text = || {
+        let message = format!("_options.{key}: must be a string; allowed: {allowed}");
         ErrorBody::new(Code::InvalidInput, message)
     };
-    node.get(key).map(|value| value.as_str().ok_or_else(no_text)).transpose()
+    node.get(key).map(|value| value.as_str().ok_or_else(not_text)).transpose()
 }
 
 fn flag(node: Node<'_>, key: &str) -> Result<bool, ErrorBody> {
     match node.get(key) {
         None => Ok(false),
         Some(value) => value.as_bool().ok_or_else(|| {
-            ErrorBody::new(Code::InvalidInput, format!("_options.{key}: allowed: true or false"))
+            ErrorBody::new(Code::InvalidInput, format!("_options.{key}: must be true or false"))
         }),
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     fn options_of_run_and_delivery_are_read_together() {
         let options = read(r#"{"response_mode": "streaming", "detach": true, "strict": true}"#).unwrap();
         assert!(options.detach && options.run.strict && !options.require_streaming);
-        assert_eq!(options.asked(), Some(Mode::Streaming));
+        assert_eq!(options.requested(), Some(Mode::Streaming));
     }
 
     #[test]

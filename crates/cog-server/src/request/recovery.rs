@@ -1,4 +1,4 @@
-//! What a client has of a stream that was cut: header, body, `Last-Event-ID` (docs/spec/streaming.md).
+//! The position of a client in a stream: headers, body, `Last-Event-ID` (docs/spec/streaming.md).
 
 use axum::http::HeaderMap;
 use cog_json::Node;
@@ -7,19 +7,19 @@ use cog_spec::{Checkpoint, Code, ErrorBody};
 
 use crate::fields::allow_only;
 
-/// A session, and what the client has of it.
+/// A session, and the position of the client in it.
 pub(crate) type Recovery = (String, ResumeFrom);
 
 const SESSION: &str = "x-cognitive-recovery-session";
 const SEQ: &str = "x-cognitive-recovery-seq";
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// `X-Cognitive-Recovery-Session` and `-Seq`, else `Last-Event-ID`.
+/// `X-Cognitive-Recovery-Session` and `-Seq`, or `Last-Event-ID`.
 ///
 /// # Errors
-/// E1001 for one that cannot be read.
+/// E1001 for a header that is not valid.
 pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorBody> {
-    // One that cannot be read is told even where there is no session to use it with.
+    // An invalid number is an error even without a session.
     let last_seq = text(headers, SEQ).map_or(Ok(0), last_seq)?;
     let Some(session) = text(headers, SESSION) else {
         let id = text(headers, LAST_EVENT_ID).filter(|id| !id.is_empty());
@@ -29,8 +29,7 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorB
 }
 
 fn last_seq(text: &str) -> Result<u64, ErrorBody> {
-    let fault =
-        || format!("the header X-Cognitive-Recovery-Seq: found `{}`; allowed: a whole number", short(text));
+    let fault = || format!("header X-Cognitive-Recovery-Seq: `{}` is not a whole number", short(text));
     number(text).ok_or_else(|| wrong(fault()))
 }
 
@@ -39,7 +38,7 @@ pub(crate) fn event_id(id: &str) -> Result<Recovery, ErrorBody> {
     let parts = id.rsplit_once(':').and_then(|(session, seq)| Some((session, number(seq)?)));
     match parts {
         Some((session, last_seq)) => Ok((session.to_owned(), ResumeFrom { last_seq, last_checkpoint: None })),
-        None => Err(wrong(format!("the header Last-Event-ID: found `{}`; allowed: SESSION:SEQ", short(id)))),
+        None => Err(wrong(format!("header Last-Event-ID: `{}` is not of the form SESSION:SEQ", short(id)))),
     }
 }
 
@@ -47,15 +46,15 @@ pub(crate) fn event_id(id: &str) -> Result<Recovery, ErrorBody> {
 pub(super) fn of_body(node: Node<'_>) -> Result<Recovery, ErrorBody> {
     const KEYS: [&str; 3] = ["session_id", "last_seq", "last_checkpoint"];
     if !node.is_object() {
-        return Err(wrong("_recovery: allowed: an object of session_id, last_seq, last_checkpoint"));
+        return Err(wrong("_recovery: must be an object of session_id, last_seq, last_checkpoint"));
     }
     allow_only(node, "_recovery.", &KEYS)?;
     let session = node.get("session_id").and_then(|id| id.as_str());
-    let session = session.ok_or_else(|| wrong("_recovery.session_id: a text is required"))?;
+    let session = session.ok_or_else(|| wrong("_recovery.session_id: must be a string"))?;
     let last_seq = match node.get("last_seq") {
         None => 0,
         Some(seq) => {
-            seq.as_u64().ok_or_else(|| wrong("_recovery.last_seq: allowed: a whole number from 0"))?
+            seq.as_u64().ok_or_else(|| wrong("_recovery.last_seq: must be a whole number from 0"))?
         }
     };
     let last_checkpoint =
@@ -67,9 +66,10 @@ fn checkpoint(node: Node<'_>) -> Result<Checkpoint, ErrorBody> {
     let offset = node.get("offset").and_then(|offset| offset.as_u64());
     let hash =
         node.get("hash").and_then(|hash| hash.as_str()).filter(|hash| is_digest(hash)).map(str::to_owned);
-    offset.zip(hash).map(|(offset, hash)| Checkpoint { offset, hash }).ok_or_else(|| {
-        wrong("_recovery.last_checkpoint: allowed: {offset, hash}, as a chunk's checkpoint gives them")
-    })
+    offset
+        .zip(hash)
+        .map(|(offset, hash)| Checkpoint { offset, hash })
+        .ok_or_else(|| wrong("_recovery.last_checkpoint: must be {offset, hash} of a chunk's checkpoint"))
 }
 
 /// The first six hexadecimal digits of a digest.
@@ -81,7 +81,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).map(|value| value.to_str().unwrap_or("?").trim())
 }
 
-/// Digits alone: no sign, no space.
+/// Parses digits only: no sign, no space.
 fn number(text: &str) -> Option<u64> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()

@@ -1,4 +1,4 @@
-//! What the server is, and whether it is there.
+//! Health, capabilities and metrics of the server.
 
 use axum::{
     extract::State,
@@ -15,19 +15,19 @@ use crate::{
     state::App,
 };
 
-/// What this is, and where its routes are.
+/// General information and the list of routes.
 pub(crate) fn information(paths: &'static [String]) -> Response {
     answer::json(StatusCode::OK, &Index { paths })
 }
 
-/// Whether the server lives.
+/// Returns 200 while the process is alive (liveness).
 #[utoipa::path(
     get,
     path = "/health",
     operation_id = "health",
     tag = "about",
     responses(
-        (status = 200, description = "It does", body = ref("#/components/schemas/Status")),
+        (status = 200, description = "The server is alive", body = ref("#/components/schemas/Status")),
         Refused,
     )
 )]
@@ -35,14 +35,14 @@ pub(crate) async fn health() -> Response {
     answer::written(StatusCode::OK, "{\"status\":\"ok\"}\n")
 }
 
-/// Whether the server takes requests.
+/// Returns 200 while the server accepts requests (readiness).
 #[utoipa::path(
     get,
     path = "/ready",
     operation_id = "ready",
     tag = "about",
     responses(
-        (status = 200, description = "It does", body = ref("#/components/schemas/Status")),
+        (status = 200, description = "The server accepts requests", body = ref("#/components/schemas/Status")),
         Refused,
     )
 )]
@@ -51,7 +51,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Response, ApiError> 
     Ok(answer::written(StatusCode::OK, "{\"status\":\"ready\"}\n"))
 }
 
-/// What this runtime can do (SPEC 8.1).
+/// Lists the capabilities of this runtime (SPEC 8.1).
 #[utoipa::path(
     get,
     path = "/v1/capabilities",
@@ -66,14 +66,14 @@ pub(crate) async fn declared() -> Response {
     answer::json(StatusCode::OK, &capabilities())
 }
 
-/// What the server counts, for Prometheus and the like.
+/// Returns the metrics for Prometheus.
 #[utoipa::path(
     get,
     path = "/metrics",
     operation_id = "metrics",
     tag = "about",
     responses(
-        (status = 200, description = "The counters", body = String, content_type = "application/openmetrics-text"),
+        (status = 200, description = "The metrics", body = String, content_type = "application/openmetrics-text"),
         Refused,
     )
 )]

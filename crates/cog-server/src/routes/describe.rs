@@ -1,10 +1,10 @@
-//! Modules as JSON. Where they lie on the disk is the operator's business and is not told.
+//! Modules as JSON, without their path on disk.
 
 use cog_json::{ToJson, Value, Writer};
 use cog_module::{ListedModule, Module};
 use cog_spec::Manifest;
 
-/// A line of the list of modules.
+/// An entry of the list of modules.
 pub(super) struct Entry<'a>(pub(super) &'a ListedModule);
 
 impl ToJson for Entry<'_> {
@@ -21,7 +21,7 @@ impl ToJson for Entry<'_> {
     }
 }
 
-/// A module, whole: its facts and its contract.
+/// A module: its description and its contract.
 pub(super) struct Shown<'a>(pub(super) &'a Module);
 
 impl ToJson for Shown<'_> {

@@ -14,14 +14,14 @@ use crate::{
     state::{App, Caller},
 };
 
-/// Runs a module: one envelope, or its chunks as they come.
+/// Runs a module. Returns one envelope, or a stream of chunks.
 #[utoipa::path(
     post,
     path = "/v1/modules/{name}/execute",
     operation_id = "executeModule",
     tag = "run",
     params(
-        ("name" = String, Path, description = "The module's name"),
+        ("name" = String, Path, description = "The name of the module"),
         ("response_mode" = Option<String>, Query, description = "One envelope or a stream", pattern = "^(sync|streaming)$"),
         ModeHeader,
         RecoveryHeaders,
@@ -30,7 +30,7 @@ use crate::{
         (ref("#/components/schemas/ExecuteRequest") = "application/json"),
         (ref("#/components/schemas/ExecuteForm") = "multipart/form-data"),
     )),
-    responses(Executed, (status = 202, description = "A detached run has begun", body = ref("#/components/schemas/Accepted")), RunFailed)
+    responses(Executed, (status = 202, description = "The detached run has started", body = ref("#/components/schemas/Accepted")), RunFailed)
 )]
 pub(crate) async fn execute(
     State(app): State<App>,

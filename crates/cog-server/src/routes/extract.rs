@@ -10,7 +10,7 @@ use crate::{
     state::{self, Caller},
 };
 
-/// The one variable part of a route: a module's name, a session's id.
+/// The path parameter of a route: the name of a module, the id of a session.
 pub(crate) struct Name(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {
@@ -21,7 +21,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Name {
         let name = params.ok().and_then(|params| params.iter().next().map(|(_, value)| value.to_owned()));
         name.map(Self).ok_or_else(|| {
             ApiError::new(Code::InvalidReference, "the path is not UTF-8")
-                .suggest("a name is lower case letters, digits and hyphens")
+                .suggest("use lower case letters, digits and hyphens in a name")
         })
     }
 }

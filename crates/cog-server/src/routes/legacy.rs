@@ -1,4 +1,4 @@
-//! Routes that are kept for older callers.
+//! Routes for older clients.
 
 use axum::{
     extract::{Request, State},
@@ -14,12 +14,12 @@ use crate::{
     state::{App, Caller},
 };
 
-/// Runs a module and answers with one envelope; `{module, args | input, provider?, model?}`.
+/// Runs a module and returns one envelope. Accepts `{module, args | input, provider?, model?}`.
 #[utoipa::path(
     post,
     path = "/run",
     operation_id = "run",
-    tag = "older callers",
+    tag = "older clients",
     request_body(content = ref("#/components/schemas/RunRequest")),
     responses(
         (status = 200, description = "The envelope", body = ref("#/components/schemas/Envelope")),
@@ -36,15 +36,15 @@ pub(crate) async fn run(
     let mut body = app.offload.run(body.len(), move || RunBody::parse(&body)).await?;
     app.own(&mut body.options, &caller);
     let module = app.load(&body.module).await?;
-    Ok(deliver::answered(&app, &module, body.input, body.options, body.bytes).await)
+    Ok(deliver::run_to_response(&app, &module, body.input, body.options, body.bytes).await)
 }
 
-/// Every module, as `GET /v1/modules` lists them.
+/// Lists the modules, as `GET /v1/modules` does.
 #[utoipa::path(
     get,
     path = "/modules",
     operation_id = "listModulesOlder",
-    tag = "older callers",
+    tag = "older clients",
     responses(
         (status = 200, description = "The modules", body = ref("#/components/schemas/ModuleList")),
         Refused,
@@ -54,13 +54,13 @@ pub(crate) async fn list(app: State<App>) -> Response {
     modules::list(app).await
 }
 
-/// One module, as `GET /v1/modules/{name}` shows it.
+/// Describes a module, as `GET /v1/modules/{name}` does.
 #[utoipa::path(
     get,
     path = "/modules/{name}",
     operation_id = "showModuleOlder",
-    tag = "older callers",
-    params(("name" = String, Path, description = "The module's name")),
+    tag = "older clients",
+    params(("name" = String, Path, description = "The name of the module")),
     responses(
         (status = 200, description = "The module", body = ref("#/components/schemas/Module")),
         RunFailed,

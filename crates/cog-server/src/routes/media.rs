@@ -1,4 +1,4 @@
-//! Media before a run and after it (docs/spec/media.md, docs/spec/http.md).
+//! Uploads and generated media (docs/spec/media.md, docs/spec/http.md).
 
 use axum::{
     extract::{Request, State},
@@ -17,7 +17,7 @@ use crate::{
     state::App,
 };
 
-/// MediaSink a place for an upload and says where its bytes go.
+/// Creates an upload and returns the URL for its bytes.
 #[utoipa::path(
     post,
     path = "/v1/media/upload-url",
@@ -25,9 +25,9 @@ use crate::{
     tag = "media",
     request_body(content = ref("#/components/schemas/UploadRequest")),
     responses(
-        (status = 201, description = "The place", body = ref("#/components/schemas/Upload")),
-        (status = 413, description = "More bytes than a medium of this type may have", body = ref("#/components/schemas/Envelope")),
-        (status = 415, description = "The content type is not JSON, or no module takes such media", body = ref("#/components/schemas/Envelope")),
+        (status = 201, description = "The upload", body = ref("#/components/schemas/Upload")),
+        (status = 413, description = "The size exceeds the limit of this media type", body = ref("#/components/schemas/Envelope")),
+        (status = 415, description = "The content type is not JSON, or the media type is not supported", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
@@ -43,33 +43,33 @@ pub(crate) async fn create(
     let wanted = app.offload.run(bytes, read).await?;
     let ticket = app.media.create(&client.owner(), wanted)?;
     let mut response = answer::json(StatusCode::CREATED, &ticket);
-    if let Ok(place) = HeaderValue::from_str(&ticket.url()) {
-        response.headers_mut().insert(header::LOCATION, place);
+    if let Ok(location) = HeaderValue::from_str(&ticket.url()) {
+        response.headers_mut().insert(header::LOCATION, location);
     }
     Ok(response)
 }
 
-/// MediaCapabilities the bytes of an upload, all of them or, by `Content-Range`, the next part of them.
+/// Receives the bytes of an upload: all of them, or with `Content-Range` the next part.
 #[utoipa::path(
     put,
     path = "/v1/media/uploads/{id}",
     operation_id = "upload",
     tag = "media",
     params(
-        ("id" = String, Path, description = "The upload's id"),
-        ("Content-Range" = Option<String>, Header, description = "Which part this is: `bytes 0-99/200`. With `bytes */200` \
-            and no body, how much is there is asked", pattern = r"^bytes ([0-9]{1,15}-[0-9]{1,15}|\*)/([0-9]{1,15}|\*)$"),
+        ("id" = String, Path, description = "The id of the upload"),
+        ("Content-Range" = Option<String>, Header, description = "The part in the body: `bytes 0-99/200`. With `bytes */200` \
+            and no body, returns the progress", pattern = r"^bytes ([0-9]{1,15}-[0-9]{1,15}|\*)/([0-9]{1,15}|\*)$"),
     ),
     request_body(content = Vec<u8>, content_type = "application/octet-stream"),
     responses(
-        (status = 200, description = "It is all there, and was checked", body = ref("#/components/schemas/UploadProgress")),
-        (status = 202, description = "More is to come", body = ref("#/components/schemas/UploadProgress")),
-        (status = 409, description = "It is complete, or another request is sending it", body = ref("#/components/schemas/Envelope")),
-        (status = 410, description = "E1018: it was not used in time", body = ref("#/components/schemas/Envelope")),
-        (status = 413, description = "E1011: more bytes than it may have", body = ref("#/components/schemas/Envelope")),
-        (status = 415, description = "E1010: no medium of a type that is taken", body = ref("#/components/schemas/Envelope")),
-        (status = 416, description = "The part begins elsewhere than where the last one ended", body = ref("#/components/schemas/Envelope")),
-        (status = 422, description = "E1020: the checksum is another; E1013 to E1017: the content does not pass", body = ref("#/components/schemas/Envelope")),
+        (status = 200, description = "The upload is complete and valid", body = ref("#/components/schemas/UploadProgress")),
+        (status = 202, description = "The upload is incomplete", body = ref("#/components/schemas/UploadProgress")),
+        (status = 409, description = "The upload is complete, or another request is sending it", body = ref("#/components/schemas/Envelope")),
+        (status = 410, description = "E1018: the upload has expired", body = ref("#/components/schemas/Envelope")),
+        (status = 413, description = "E1011: the upload exceeds its maximum size", body = ref("#/components/schemas/Envelope")),
+        (status = 415, description = "E1010: the media type is not supported", body = ref("#/components/schemas/Envelope")),
+        (status = 416, description = "The part does not begin where the previous one ended", body = ref("#/components/schemas/Envelope")),
+        (status = 422, description = "E1020: the checksum differs; E1013 to E1017: the content is not valid", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
@@ -81,9 +81,9 @@ pub(crate) async fn upload(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let span = Span::of(&parts.headers)?;
-    let whose = (id.as_str(), client.owner());
-    let longest = app.settings.body_timeout;
-    let progress = media::receive(&app.media, (whose.0, &whose.1), span, body, longest).await?;
+    let owned = (id.as_str(), client.owner());
+    let max_time = app.settings.body_timeout;
+    let progress = media::receive(&app.media, (owned.0, &owned.1), span, body, max_time).await?;
     let status = if progress.is_complete() { StatusCode::OK } else { StatusCode::ACCEPTED };
     let mut response = answer::json(status, &progress);
     if let Some(range) = progress.range() {
@@ -92,23 +92,23 @@ pub(crate) async fn upload(
     Ok(response)
 }
 
-/// Gives what was uploaded, or what a run has made, to its owner: all of it, or one range.
+/// Returns an uploaded or generated media file to its owner, or one range of it.
 #[utoipa::path(
     get,
     path = "/v1/media/{id}",
     operation_id = "showMedia",
     tag = "media",
     params(
-        ("id" = String, Path, description = "The medium's id"),
-        ("Range" = Option<String>, Header, description = "One part of it: `bytes=0-99`, `bytes=100-` or `bytes=-100`; \
-            anything else asks for all of it"),
-        ("If-Range" = Option<String>, Header, description = "The `ETag` that the other parts had; with another one all of it is given"),
+        ("id" = String, Path, description = "The id of the media file"),
+        ("Range" = Option<String>, Header, description = "The requested part: `bytes=0-99`, `bytes=100-` or `bytes=-100`; \
+            any other value requests the complete file"),
+        ("If-Range" = Option<String>, Header, description = "The `ETag` of the other parts; if it differs, the complete file is returned"),
     ),
     responses(
-        (status = 200, description = "Its bytes, of the type that they are", body = Vec<u8>, content_type = "*/*"),
-        (status = 206, description = "The part that is asked for", body = Vec<u8>, content_type = "*/*"),
-        (status = 410, description = "E1018: it is no longer kept", body = ref("#/components/schemas/Envelope")),
-        (status = 416, description = "The range begins past its end", body = ref("#/components/schemas/Envelope")),
+        (status = 200, description = "The file, with the type of its content", body = Vec<u8>, content_type = "*/*"),
+        (status = 206, description = "The requested part", body = Vec<u8>, content_type = "*/*"),
+        (status = 410, description = "E1018: the file has expired", body = ref("#/components/schemas/Envelope")),
+        (status = 416, description = "The range begins past the end of the file", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]

@@ -13,7 +13,7 @@ use crate::{
     state::App,
 };
 
-/// Every module that can be run.
+/// Lists the modules.
 #[utoipa::path(
     get,
     path = "/v1/modules",
@@ -30,13 +30,13 @@ pub(crate) async fn list(State(app): State<App>) -> Response {
     answer::json(StatusCode::OK, &List(&listed.iter().map(Entry).collect::<Vec<_>>()))
 }
 
-/// What a module is, takes and answers.
+/// Describes a module with its schemas.
 #[utoipa::path(
     get,
     path = "/v1/modules/{name}",
     operation_id = "showModule",
     tag = "modules",
-    params(("name" = String, Path, description = "The module's name")),
+    params(("name" = String, Path, description = "The name of the module")),
     responses(
         (status = 200, description = "The module", body = ref("#/components/schemas/Module")),
         RunFailed,

@@ -1,5 +1,5 @@
-//! What a browser shows: a page that runs modules, and the reference of the routes. All of it comes from this server,
-//! works without a network, and holds nothing that a token guards.
+//! The pages: one that runs modules, and the API reference. They load nothing from other hosts, and contain nothing that
+//! needs a token.
 
 use axum::{
     body::Bytes,
@@ -12,26 +12,26 @@ use cog_spec::Code;
 use super::extract::Name;
 use crate::{error::ApiError, negotiate::Accept, openapi::Refused, state::App};
 
-/// Scripts, styles and requests of this origin alone.
+/// Allows scripts, styles and requests of this origin only.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; media-src data: blob:; \
      base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'",
 );
 const HTML: &str = "text/html; charset=utf-8";
-/// What the pages load.
+/// The files of the pages.
 const ASSETS: [(&str, &str, &str); 3] = [
     ("page.css", "text/css; charset=utf-8", include_str!("../../pages/page.css")),
     ("run.js", "text/javascript; charset=utf-8", include_str!("../../pages/run.js")),
     ("docs.js", "text/javascript; charset=utf-8", include_str!("../../pages/docs.js")),
 ];
 
-/// Whether no token is asked for at this path: the pages must be there before a token can be typed.
+/// Whether a path needs no token: a token is entered in the pages.
 pub(crate) fn is_public(path: &str) -> bool {
     matches!(path, "/" | "/docs" | "/openapi.json") || path.starts_with("/assets/")
 }
 
-/// A page that runs modules; for programs what this is and where its routes are.
+/// Returns a page that runs modules; for programs, general information and the list of routes.
 #[utoipa::path(
     get,
     path = "/",
@@ -52,7 +52,7 @@ pub(crate) async fn index(State(app): State<App>, headers: HeaderMap) -> Respons
     }
 }
 
-/// This document (OpenAPI 3.1).
+/// Returns this document (OpenAPI 3.1).
 #[utoipa::path(
     get,
     path = "/openapi.json",
@@ -64,7 +64,7 @@ pub(crate) async fn document(State(app): State<App>) -> Response {
     text("application/json", app.openapi)
 }
 
-/// A page that shows every route.
+/// Returns the API reference as a page.
 #[utoipa::path(
     get,
     path = "/docs",
@@ -76,13 +76,13 @@ pub(crate) async fn docs() -> Response {
     text(HTML, include_str!("../../pages/docs.html"))
 }
 
-/// What the pages load.
+/// Returns a script or style sheet of the pages.
 #[utoipa::path(
     get,
     path = "/assets/{file}",
     operation_id = "asset",
     tag = "about",
-    params(("file" = String, Path, description = "Its name", pattern = r"^(page\.css|run\.js|docs\.js)$")),
+    params(("file" = String, Path, description = "The name of the file", pattern = r"^(page\.css|run\.js|docs\.js)$")),
     responses(
         (status = 200, description = "A script or a style sheet", content(
             (String = "text/javascript"),
@@ -98,7 +98,7 @@ pub(crate) async fn asset(Name(name): Name) -> Result<Response, ApiError> {
 }
 
 fn no_file() -> ApiError {
-    ApiError::new(Code::InvalidReference, "there is no such file").with_status(StatusCode::NOT_FOUND)
+    ApiError::new(Code::InvalidReference, "file not found").with_status(StatusCode::NOT_FOUND)
 }
 
 fn text(kind: &'static str, body: &'static str) -> Response {

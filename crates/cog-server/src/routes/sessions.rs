@@ -18,16 +18,16 @@ use crate::{
     state::App,
 };
 
-/// How far a session is.
+/// Returns the state of a session.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}",
     operation_id = "showSession",
     tag = "sessions",
-    params(("id" = String, Path, description = "The session's id")),
+    params(("id" = String, Path, description = "The id of the session")),
     responses(
         (status = 200, description = "The session", body = ref("#/components/schemas/Session")),
-        (status = 410, description = "There is no such session, or no more", body = ref("#/components/schemas/Envelope")),
+        (status = 410, description = "E4013: the session is unknown or has expired", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
@@ -40,13 +40,13 @@ pub(crate) async fn show(
     Ok(answer::json(StatusCode::OK, &info))
 }
 
-/// A session's chunks: those that were told, then those that come.
+/// Streams the chunks of a session: those in its log, then new ones.
 #[utoipa::path(
     get,
     path = "/v1/sessions/{id}/events",
     operation_id = "followSession",
     tag = "sessions",
-    params(("id" = String, Path, description = "The session's id"), RecoveryHeaders),
+    params(("id" = String, Path, description = "The id of the session"), RecoveryHeaders),
     responses(Chunks, RunFailed)
 )]
 pub(crate) async fn events(
@@ -59,20 +59,20 @@ pub(crate) async fn events(
         Some((session, _)) if session != id => return Err(another(&session)),
         recovery => recovery.map(|(_, from)| from),
     };
-    let follower = follow::reread(&app, &id, &client, from).await?;
-    Ok(Accept::of(&headers).wire().response(follower, &app.settings))
+    let subscriber = follow::resubscribe(&app, &id, &client, from).await?;
+    Ok(Accept::of(&headers).wire().response(subscriber, &app.settings))
 }
 
-/// Cancels a session for good.
+/// Cancels a session. It cannot be resumed.
 #[utoipa::path(
     delete,
     path = "/v1/sessions/{id}",
     operation_id = "cancelSession",
     tag = "sessions",
-    params(("id" = String, Path, description = "The session's id")),
+    params(("id" = String, Path, description = "The id of the session")),
     responses(
-        (status = 200, description = "The session, cancelled; one that was over stays as it was", body = ref("#/components/schemas/Session")),
-        (status = 410, description = "There is no such session, or no more", body = ref("#/components/schemas/Envelope")),
+        (status = 200, description = "The cancelled session; a finished one does not change", body = ref("#/components/schemas/Session")),
+        (status = 410, description = "E4013: the session is unknown or has expired", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
@@ -91,6 +91,6 @@ fn unknown() -> ApiError {
 
 fn another(session: &str) -> ApiError {
     let session: String = session.chars().take(60).collect();
-    let message = format!("the last event is of session `{}`, not of this one", session.escape_debug());
+    let message = format!("Last-Event-ID belongs to session `{}`, not to this one", session.escape_debug());
     ErrorBody::new(Code::CheckpointInvalid, message).into()
 }

@@ -13,19 +13,19 @@ use crate::{
     websocket::{Conversation, bounded},
 };
 
-/// The subprotocol that is spoken. A browser offers it beside its token (ruling R53).
+/// The subprotocol. A browser offers it together with its token (ruling R53).
 const PROTOCOL: &str = "cog";
 
-/// A WebSocket: runs of one module, one after the other, each chunk a text frame (ruling R53).
+/// Opens a WebSocket for runs of one module, one at a time. Each chunk is a text frame (ruling R53).
 #[utoipa::path(
     get,
     path = "/v1/modules/{name}/ws",
     operation_id = "openSocket",
     tag = "run",
-    params(("name" = String, Path, description = "The module's name")),
+    params(("name" = String, Path, description = "The name of the module")),
     responses(
-        (status = 101, description = "The connection is a WebSocket from now on"),
-        (status = 426, description = "The request asked for no WebSocket", body = ref("#/components/schemas/Envelope")),
+        (status = 101, description = "The connection is now a WebSocket"),
+        (status = 426, description = "The request is not a WebSocket upgrade", body = ref("#/components/schemas/Envelope")),
         Refused,
     )
 )]
@@ -48,11 +48,11 @@ fn not_a_socket(error: &WebSocketUpgradeRejection) -> Response {
             | WebSocketUpgradeRejection::WebSocketKeyHeaderMissing(_)
     );
     let (status, message) = match is_plain {
-        true => (StatusCode::UPGRADE_REQUIRED, "this route is a WebSocket".to_owned()),
-        false => (StatusCode::BAD_REQUEST, format!("no WebSocket can be made of this request: {error}")),
+        true => (StatusCode::UPGRADE_REQUIRED, "this route requires a WebSocket upgrade".to_owned()),
+        false => (StatusCode::BAD_REQUEST, format!("invalid WebSocket upgrade: {error}")),
     };
     let fault = ApiError::new(Code::InvalidInput, message)
-        .suggest("open it as ws://…/ws, or POST to …/execute")
+        .suggest("connect to ws://…/ws, or POST to …/execute")
         .with_status(status);
     let mut response = fault.into_response();
     if is_plain {

@@ -38,8 +38,8 @@ fn small() -> ServerSettings {
     ServerSettings {
         max_header_bytes: 16 * 1024,
         header_timeout: Duration::from_millis(300),
-        slow_reader: Duration::from_millis(300),
-        drain: Duration::from_secs(20),
+        write_timeout: Duration::from_millis(300),
+        shutdown_timeout: Duration::from_secs(20),
         ..ServerSettings::default()
     }
 }
@@ -54,6 +54,7 @@ fn guard() -> Guard {
         slots: Slots::new(100, 100, &drain),
         drain,
         metrics: Metrics::new(),
+        is_public: |_| false,
     })
 }
 
@@ -231,7 +232,7 @@ async fn a_client_that_does_not_read_is_given_up() {
     let server = start(small()).await;
     let stream = server.get("/flood").await;
     let given_up = async {
-        while !server.count("cog_slow_readers_total 1") {
+        while !server.count("cog_write_timeouts_total 1") {
             sleep(Duration::from_millis(20)).await;
         }
         server.guard.drain.idle().await;
@@ -253,7 +254,7 @@ async fn a_socket_that_does_not_read_is_given_up_and_its_place_is_free() {
     assert_eq!(&head, b"HTTP/1.1 101");
     let mut next = server.get("/").await;
     until(&mut next, "here").await;
-    assert!(server.count("cog_slow_readers_total 1"));
+    assert!(server.count("cog_write_timeouts_total 1"));
     drop(socket);
 }
 
@@ -266,7 +267,7 @@ async fn a_client_that_reads_slowly_but_reads_is_served() {
         let mut piece = vec![0; 1 << 20];
         read += timeout(LONG, stream.read(&mut piece)).await.unwrap().unwrap();
     }
-    assert!(server.count("cog_slow_readers_total 0"));
+    assert!(server.count("cog_write_timeouts_total 0"));
 }
 
 #[tokio::test]
@@ -315,7 +316,8 @@ async fn a_server_that_ends_lets_streams_go_on_and_refuses_the_rest() {
 #[tokio::test]
 async fn streams_that_do_not_end_in_time_are_stopped() {
     let mut server =
-        start(ServerSettings { drain: Duration::from_millis(50), ..ServerSettings::default() }).await;
+        start(ServerSettings { shutdown_timeout: Duration::from_millis(50), ..ServerSettings::default() })
+            .await;
     let mut stream = server.get("/hang").await;
     until(&mut stream, "\r\n\r\n").await;
     server.shutdown.send(()).unwrap();

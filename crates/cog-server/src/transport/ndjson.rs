@@ -3,10 +3,10 @@
 use axum::body::Bytes;
 use cog_run::sessions::Batch;
 
-/// An empty line.
-pub(super) const HEARTBEAT: &[u8] = b"\n";
+/// An empty line, which clients ignore.
+pub(super) const KEEPALIVE: &[u8] = b"\n";
 
-/// The entries as lines, in one piece.
+/// Returns the entries as lines, in one buffer.
 pub(super) fn write(batch: &Batch) -> Bytes {
     Bytes::copy_from_slice(batch.lines().as_bytes())
 }

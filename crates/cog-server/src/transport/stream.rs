@@ -7,51 +7,51 @@ use tokio::time::timeout;
 
 use super::{Wire, ndjson, sse};
 
-/// A session's chunks as the body of a response: whatever is ready leaves in one piece, and where nothing is, a
-/// heartbeat from time to time (ruling R50).
+/// A session's chunks as a response body. All chunks that are ready are sent in one write. Without chunks, keep-alives
+/// are sent (ruling R50).
 pub(crate) struct Streamed {
     wire: Wire,
-    follower: Subscriber,
-    heartbeat: Duration,
-    /// What stands before the first chunk.
-    head: &'static str,
+    subscriber: Subscriber,
+    keepalive_interval: Duration,
+    /// The text before the first chunk.
+    preamble: &'static str,
 }
 
 impl Streamed {
-    pub(crate) fn new(wire: Wire, follower: Subscriber, heartbeat: Duration) -> Self {
-        let head = match wire {
-            Wire::Sse => sse::HEAD,
+    pub(crate) fn new(wire: Wire, subscriber: Subscriber, keepalive_interval: Duration) -> Self {
+        let preamble = match wire {
+            Wire::Sse => sse::PREAMBLE,
             Wire::Ndjson => "",
         };
-        Self { wire, follower, heartbeat, head }
+        Self { wire, subscriber, keepalive_interval, preamble }
     }
 
     pub(crate) fn into_body(self) -> Body {
         Body::from_stream(stream::unfold(self, |mut streamed| async move {
-            let piece = streamed.next().await?;
-            Some((Ok::<_, std::convert::Infallible>(piece), streamed))
+            let bytes = streamed.next().await?;
+            Some((Ok::<_, std::convert::Infallible>(bytes), streamed))
         }))
     }
 
     async fn next(&mut self) -> Option<Bytes> {
-        match timeout(self.heartbeat, self.follower.next()).await {
+        match timeout(self.keepalive_interval, self.subscriber.next()).await {
             Ok(batch) => Some(self.write(&batch?)),
-            Err(_) => Some(Bytes::from_static(self.beat())),
+            Err(_) => Some(Bytes::from_static(self.keepalive())),
         }
     }
 
     fn write(&mut self, batch: &Batch) -> Bytes {
-        let head = std::mem::take(&mut self.head);
+        let preamble = std::mem::take(&mut self.preamble);
         match self.wire {
-            Wire::Sse => sse::write(head, self.follower.session_id(), batch),
+            Wire::Sse => sse::write(preamble, self.subscriber.session_id(), batch),
             Wire::Ndjson => ndjson::write(batch),
         }
     }
 
-    fn beat(&self) -> &'static [u8] {
+    fn keepalive(&self) -> &'static [u8] {
         match self.wire {
-            Wire::Sse => sse::HEARTBEAT,
-            Wire::Ndjson => ndjson::HEARTBEAT,
+            Wire::Sse => sse::KEEPALIVE,
+            Wire::Ndjson => ndjson::KEEPALIVE,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a client says on a WebSocket.
+//! Messages of a WebSocket client.
 
 use std::sync::LazyLock;
 
@@ -15,14 +15,14 @@ use crate::{
     transport::Wire,
 };
 
-/// The headers of a request that asks for a stream.
+/// The headers of a request for a stream.
 pub(super) static STREAM: LazyLock<HeaderMap> = LazyLock::new(|| {
     HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(Wire::Sse.media_type()))])
 });
 
-/// A text frame that can be understood.
+/// A valid text frame.
 pub(super) enum Frame {
-    /// A body, as `execute` takes it.
+    /// A body of an execute request.
     Run(Box<ExecuteBody>),
     /// `{"type": "cancel"}`
     Cancel,
@@ -30,66 +30,66 @@ pub(super) enum Frame {
     Close,
 }
 
-/// What arrived.
-pub(super) enum ClientFrame {
+/// A message, or the end of the connection.
+pub(super) enum Incoming {
     Frame(Frame),
-    /// What cannot be understood.
+    /// A message that is not valid.
     Invalid(ApiError),
-    /// A ping, or the answer to one.
-    Nothing,
-    /// More than a message may hold. Nothing can be read any more.
+    /// A ping or a pong.
+    Ignored,
+    /// A message over the maximum size. Nothing more can be read.
     TooLarge,
-    /// What is no WebSocket: the code to close with. Nothing can be read any more.
+    /// A protocol error, with the code to close with. Nothing more can be read.
     Broken(CloseCode),
-    /// The client sent a Close frame, which is to be answered.
+    /// The client sent a Close frame, which must be answered.
     Closed,
     /// The client sends pings and does not read the pongs.
     Unread,
     /// The connection was interrupted.
-    Gone,
+    Interrupted,
 }
 
-/// What a message says.
-pub(super) fn hear(received: Received) -> ClientFrame {
-    let Received::Message(message) = received else { return ClientFrame::Unread };
+/// Parses a message.
+pub(super) fn parse(received: Received) -> Incoming {
+    let Received::Message(message) = received else { return Incoming::Unread };
     match message {
         Some(Ok(Message::Text(text))) => {
-            read(text.as_bytes()).map_or_else(ClientFrame::Invalid, ClientFrame::Frame)
+            read(text.as_bytes()).map_or_else(Incoming::Invalid, Incoming::Frame)
         }
-        Some(Ok(Message::Binary(_))) => ClientFrame::Invalid(
-            ApiError::new(Code::InvalidInput, "a binary frame; only text frames are taken")
+        Some(Ok(Message::Binary(_))) => Incoming::Invalid(
+            ApiError::new(Code::InvalidInput, "binary frames are not supported")
                 .suggest("send the body as a text frame"),
         ),
-        Some(Ok(Message::Ping(_) | Message::Pong(_))) => ClientFrame::Nothing,
+        Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Ignored,
         Some(Err(error)) => unreadable(&error.to_string()),
-        Some(Ok(Message::Close(_))) => ClientFrame::Closed,
-        None => ClientFrame::Gone,
+        Some(Ok(Message::Close(_))) => Incoming::Closed,
+        None => Incoming::Interrupted,
     }
 }
 
-/// Why nothing can be read any more. The library tells that in words alone.
-fn unreadable(error: &str) -> ClientFrame {
-    let says = |words| error.contains(words);
+/// Why nothing more can be read. The library reports it as text only.
+fn unreadable(error: &str) -> Incoming {
+    let contains = |text| error.contains(text);
     match () {
-        () if says("too long") => ClientFrame::TooLarge,
-        () if says("UTF-8") => ClientFrame::Broken(close_code::INVALID),
-        () if says("protocol error") => ClientFrame::Broken(close_code::PROTOCOL),
-        () => ClientFrame::Gone,
+        () if contains("too long") => Incoming::TooLarge,
+        () if contains("UTF-8") => Incoming::Broken(close_code::INVALID),
+        () if contains("protocol error") => Incoming::Broken(close_code::PROTOCOL),
+        () => Incoming::Interrupted,
     }
 }
 
 fn read(text: &[u8]) -> Result<Frame, ApiError> {
     let value = object(text)?;
-    match value.get("type").map(|word| word.as_str().unwrap_or("?")) {
+    match value.get("type").map(|value| value.as_str().unwrap_or("?")) {
         Some("cancel") => Ok(Frame::Cancel),
         Some("close") => Ok(Frame::Close),
         Some(other) => {
             let other: String = other.chars().take(40).collect();
             Err(ApiError::new(
                 Code::UnsupportedValue,
-                format!("type: found `{other}`; allowed: cancel, close"),
+                format!("type: unknown value `{other}`; allowed: cancel, close"),
             )
-            .suggest(r#"a body has no `type`: send {"input": {…}}"#))
+            .suggest(r#"to start a run, send a body without `type`: {"input": {…}}"#))
         }
         None => ExecuteBody::of(&value, text.len(), None).map(|body| Frame::Run(Box::new(body))),
     }

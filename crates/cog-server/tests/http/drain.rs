@@ -23,7 +23,7 @@ async fn a_server_that_ends_lets_its_streams_end() {
 #[tokio::test]
 async fn what_does_not_end_is_stopped_and_can_be_resumed() {
     let mut stage = Stage::with([begun()], |settings| {
-        settings.drain = Duration::from_millis(200);
+        settings.shutdown_timeout = Duration::from_millis(200);
     })
     .await;
     let request = stage.execute("live", BODY).header("accept", "application/x-ndjson");
@@ -45,7 +45,8 @@ async fn what_does_not_end_is_stopped_and_can_be_resumed() {
 
 #[tokio::test]
 async fn who_waits_for_one_envelope_is_told_that_the_server_ends() {
-    let mut stage = Stage::with([begun()], |settings| settings.drain = Duration::from_millis(100)).await;
+    let mut stage =
+        Stage::with([begun()], |settings| settings.shutdown_timeout = Duration::from_millis(100)).await;
     let asked = tokio::spawn(failure(stage.execute("once", BODY)));
     while stage.mock.requests().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;

@@ -162,7 +162,7 @@ async fn what_is_wrong_has_its_code_and_its_status() {
 
 #[tokio::test]
 async fn an_upload_that_was_not_used_in_time_is_gone() {
-    let stage = Stage::with([], |settings| settings.uploads.keep = Duration::ZERO).await;
+    let stage = Stage::with([], |settings| settings.uploads.ttl = Duration::ZERO).await;
     let (url, _) = place(&stage).await;
     assert_eq!(failure(stage.client.put(url).body(PIXEL)).await, (410, "E1018".to_owned()));
 }

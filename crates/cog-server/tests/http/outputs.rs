@@ -85,7 +85,7 @@ async fn where_there_is_no_room_nothing_is_lost_and_it_is_told() {
     let answer = envelope(stage.execute("draws", BODY).send().await.unwrap()).await;
     assert_eq!((image(&answer, "type"), image(&answer, "data")), (Some("base64"), Some(PNG)));
     let warnings = answer.get("_warnings").unwrap().to_string();
-    assert!(warnings.contains("no room for more media: this client has as many as it may"), "{warnings}");
+    assert!(warnings.contains("upload limit reached: too many files of this client"), "{warnings}");
 }
 
 #[tokio::test]

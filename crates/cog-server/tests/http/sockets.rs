@@ -161,7 +161,7 @@ async fn what_breaks_the_protocol_is_told_when_the_connection_is_closed() {
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
     let idle = std::time::Duration::from_millis(30);
-    let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.socket_idle = idle).await;
+    let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.websocket_idle_timeout = idle).await;
     let mut socket = open(&stage, "live").await;
     assert_eq!(closed(&mut socket).await, 1000);
 }
@@ -250,7 +250,7 @@ async fn pings_without_reading_close_the_connection() {
     let stage = Stage::answering().await;
     assert!(flood(&stage, 0).await.is_some());
     let metrics = stage.get("/metrics").await.text().await.unwrap();
-    assert!(metrics.contains("cog_slow_readers_total 1"), "{metrics}");
+    assert!(metrics.contains("cog_write_timeouts_total 1"), "{metrics}");
 }
 
 #[tokio::test]

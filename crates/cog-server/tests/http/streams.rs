@@ -80,7 +80,8 @@ async fn a_client_that_leaves_a_sync_run_breaks_off_the_call() {
 
 #[tokio::test]
 async fn silence_is_filled_with_heartbeats() {
-    let beating = |settings: &mut cog_server::ServerSettings| settings.heartbeat = Duration::from_millis(20);
+    let beating =
+        |settings: &mut cog_server::ServerSettings| settings.keepalive_interval = Duration::from_millis(20);
     for (accept, beat) in [("text/event-stream", ":\n\n"), ("application/x-ndjson", "\n\n")] {
         let stage = Stage::with([begun()], beating).await;
         let response = stage.execute("live", BODY).header("accept", accept).send().await.unwrap();

@@ -95,6 +95,6 @@ async fn an_address_that_others_reach_is_not_served_without_a_token() {
     let sessions = cog_run::sessions::Sessions::open(Default::default()).unwrap();
     let server = Server::new(ServerSettings::default(), runtime, sessions);
     let error = server.serve(listener, std::future::pending()).await.unwrap_err();
-    assert!(error.to_string().contains("no token guards it"), "{error}");
+    assert!(error.to_string().contains("authentication is not configured"), "{error}");
     assert!(error.suggestion().contains("--token-file"));
 }

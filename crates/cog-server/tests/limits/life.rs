@@ -84,7 +84,7 @@ async fn broken_off(site: &Site, count: usize) {
 #[tokio::test]
 async fn a_server_that_ends_stops_streams_and_says_how_to_go_on() {
     let mut settings = ServerSettings::default();
-    settings.drain = Duration::from_millis(100);
+    settings.shutdown_timeout = Duration::from_millis(100);
     let mut site = Site::start(settings, [endless()]).await;
     let mut stream = site.stream().await;
     until(&mut stream, "begun").await;

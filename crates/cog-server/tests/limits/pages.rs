@@ -48,7 +48,7 @@ async fn the_document_names_every_route_and_the_router_has_no_other() {
             let asked = site.http.request(method.clone(), site.url(&path.replace(['{', '}'], "")));
             let response = asked.send().await.unwrap();
             assert_eq!(response.status() != 405, is_named, "{method} {path}");
-            assert!(!response.text().await.unwrap().contains("there is no route"), "{method} {path}");
+            assert!(!response.text().await.unwrap().contains("route not found"), "{method} {path}");
         }
     }
 }

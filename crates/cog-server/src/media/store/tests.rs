@@ -62,7 +62,7 @@ async fn what_was_cut_goes_on_where_it_was_and_nowhere_else() {
     assert_eq!(store.progress(&id, "me").unwrap().received, 20);
     assert!(matches!(
         store.begin(&id, "me", Some(19)),
-        Err(UploadError::Elsewhere { first: 19, received: 20 })
+        Err(UploadError::WrongOffset { first: 19, received: 20 })
     ));
     assert!(bytes(&store, &id, Some("me")).is_err(), "not all of it is there");
     let mut upload = store.begin(&id, "me", Some(20)).unwrap();
@@ -112,7 +112,7 @@ async fn there_is_room_for_so_many_uploads_and_bytes_and_not_for_more() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_kept_is_there_to_the_end_of_its_time_and_then_its_disk_is_free() {
-    let store = store(|settings| settings.keep = Duration::from_secs(900));
+    let store = store(|settings| settings.ttl = Duration::from_secs(900));
     let id = created(&store, "me");
     sent(&store, &id, PIXEL).await.unwrap();
     let (media, _) = store.media(&id, "me").unwrap();
@@ -133,7 +133,7 @@ async fn a_file_of_a_run_that_may_be_asked_again_is_kept_until_its_place_is_need
         sent(&store, id, PIXEL).await.unwrap();
         let mut lent = store.lend(id);
         if at == 0 {
-            lent.let_return();
+            lent.retain();
         }
     }
     assert_eq!(bytes(&store, &ids[0], Some("me")).unwrap(), PIXEL);
@@ -147,7 +147,7 @@ async fn a_file_of_a_run_that_may_be_asked_again_is_kept_until_its_place_is_need
 
 #[tokio::test(start_paused = true)]
 async fn what_was_not_used_in_time_is_told_to_its_owner_and_gone() {
-    let store = store(|settings| settings.keep = Duration::ZERO);
+    let store = store(|settings| settings.ttl = Duration::ZERO);
     let id = created(&store, "me");
     assert!(matches!(
         store.begin(&id, "me", None),

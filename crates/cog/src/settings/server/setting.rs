@@ -84,13 +84,13 @@ server_settings! {
         "Maximum time to receive request headers; also the idle timeout of connections";
     "body-timeout" Time |it| &mut it.server.body_timeout,
         "Maximum time to receive a request body";
-    "keepalive-interval" Time |it| &mut it.server.heartbeat,
+    "keepalive-interval" Time |it| &mut it.server.keepalive_interval,
         "Time without a chunk before a keep-alive is sent on a stream";
-    "websocket-idle-timeout" Time |it| &mut it.server.socket_idle,
+    "websocket-idle-timeout" Time |it| &mut it.server.websocket_idle_timeout,
         "Close a WebSocket that is idle between runs for this long";
-    "write-timeout" Time |it| &mut it.server.slow_reader,
+    "write-timeout" Time |it| &mut it.server.write_timeout,
         "Drop clients that stop reading for this long";
-    "shutdown-timeout" Time |it| &mut it.server.drain,
+    "shutdown-timeout" Time |it| &mut it.server.shutdown_timeout,
         "Time for open streams to finish after shutdown is requested";
     "max-uploads" Count |it| &mut it.server.uploads.count,
         "Maximum stored uploads";
@@ -102,7 +102,7 @@ server_settings! {
         "Maximum disk space for the uploads of one client";
     "max-form-bytes" Bytes |it| &mut it.server.uploads.form_bytes,
         "Maximum total size of the files in one form";
-    "upload-ttl" Time |it| &mut it.server.uploads.keep,
+    "upload-ttl" Time |it| &mut it.server.uploads.ttl,
         "Time before an upload expires";
     "resume" Switch |it| &mut it.resume,
         "Let clients resume interrupted streams";

@@ -19,7 +19,7 @@ fn read(
 fn flag_wins_over_variable_over_default() {
     let (serving, rows) =
         read(&[("COG_SERVE_PORT", "1"), ("COG_SERVE_SHUTDOWN_TIMEOUT", "3s")], &[("port", "2")]).unwrap();
-    assert_eq!((serving.port, serving.server.drain.as_secs()), (2, 3));
+    assert_eq!((serving.port, serving.server.shutdown_timeout.as_secs()), (2, 3));
     assert_eq!(serving.server.max_body_bytes, 30 << 20);
     let row = rows.iter().find(|row| row.name == "server.port").unwrap();
     assert_eq!((&row.value, row.source.to_string().as_str()), (&Shown::Count(2), "--port"));
