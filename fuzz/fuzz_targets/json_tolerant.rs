@@ -34,5 +34,5 @@ fn read(text: &[u8], piece: usize) -> Read {
     let fed = text.chunks(piece).try_for_each(|piece| parser.push(piece, &mut |_| {}));
     let end = fed.and_then(|()| parser.finish(&mut |_| {}));
     let draft = parser.root().map(|root| root.to_string());
-    Read { end, draft, tolerated: parser.tolerated().to_vec(), several: parser.several() }
+    Read { end, draft, tolerated: parser.tolerated().to_vec(), several: parser.has_second_object() }
 }

@@ -51,8 +51,8 @@ impl Listener {
 
     /// MediaCapabilities one event of the parser.
     pub(crate) fn hear(&mut self, rules: &AnswerRules, event: &Event<'_>, out: &mut Outbox) {
-        if let EventKind::Withdrawn { doubted } = event.kind {
-            return self.begin_anew(rules, doubted, out);
+        if let EventKind::Retracted { tentative } = event.kind {
+            return self.begin_anew(rules, tentative, out);
         }
         self.recognizer.note(event);
         let is_silent = matches!(self.teller, Teller::Silent);
@@ -128,14 +128,14 @@ impl Listener {
 
     /// What was heard was a draft in the model's reasoning: retracts what was emitted of it. Violations for which the
     /// provider may have been stopped already count all the same, so that the split does not matter.
-    fn begin_anew(&mut self, rules: &AnswerRules, doubted: bool, out: &mut Outbox) {
+    fn begin_anew(&mut self, rules: &AnswerRules, tentative: bool, out: &mut Outbox) {
         let has_told = match &self.teller {
             Teller::Deltas(deltas) => deltas.has_told(),
             Teller::Drafts(drafts) => drafts.has_told(),
             Teller::Silent => false,
         };
         let has_told = has_told || self.watch.as_ref().is_some_and(Watch::has_told);
-        let is_lost = !doubted && !self.reasons_to_stop().is_empty();
+        let is_lost = !tentative && !self.reasons_to_stop().is_empty();
         let watch = self.watch.take_if(|_| is_lost);
         *self = Self::new(rules);
         self.watch = watch.or(self.watch.take());

@@ -81,8 +81,8 @@ impl Reply {
 
     /// Whether it is known already that no answer will come of it.
     pub(crate) fn is_lost(&self) -> bool {
-        let breaks = || self.parser.several() || !self.listener.reasons_to_stop().is_empty();
-        self.fault.is_some() || !self.parser.is_in_doubt() && breaks()
+        let breaks = || self.parser.has_second_object() || !self.listener.reasons_to_stop().is_empty();
+        self.fault.is_some() || !self.parser.is_tentative() && breaks()
     }
 
     /// The end: the whole reply, or why it is none. What a model says beside what it `made` need not be JSON.
@@ -119,7 +119,7 @@ impl Reply {
         self.listener.flush(self.parser.root(), out);
         let ledger = Ledger::of_reading(self.parser.tolerated(), self.is_bare());
         let recognizer = self.listener.recognizer();
-        let several = self.parser.several();
+        let several = self.parser.has_second_object();
         // Of several objects none is chosen, not even for what there is of it.
         let value = self.parser.into_value().filter(|_| !several);
         let partial_data = value.as_ref().and_then(|value| {
@@ -139,7 +139,7 @@ impl Reply {
             return Some(error::of_violations(stops));
         }
         match &self.finish {
-            _ if self.parser.several() => Some(error::several_objects()),
+            _ if self.parser.has_second_object() => Some(error::several_objects()),
             None => Some(error::interrupted()),
             Some(FinishReason::Length) => Some(error::token_limit()),
             Some(FinishReason::ContentFilter) => Some(error::content_filter()),
@@ -154,7 +154,7 @@ impl Reply {
         match parser.finish(&mut |event| listener.hear(rules, &event, out)) {
             Err(_) if self.bytes == 0 => Err(error::nothing()),
             Err(error) => Err(error::not_json(&error)),
-            Ok(_) if self.parser.several() => Err(error::several_objects()),
+            Ok(_) if self.parser.has_second_object() => Err(error::several_objects()),
             Ok(End::Truncated) => Err(error::truncated()),
             Ok(End::Complete) => Ok(()),
         }

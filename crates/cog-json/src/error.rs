@@ -1,8 +1,8 @@
-//! Why a text is not JSON.
+//! Errors in JSON text.
 
 use std::fmt;
 
-/// A text that is not JSON: what is wrong, and where.
+/// An error in JSON text: its kind and offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyntaxError {
     kind: SyntaxErrorKind,
@@ -10,14 +10,14 @@ pub struct SyntaxError {
     found: Option<char>,
 }
 
-/// What is wrong with the text.
+/// The kinds of syntax error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SyntaxErrorKind {
     /// The text starts with a byte order mark.
     #[error("expected JSON without a byte order mark")]
     ByteOrderMark,
-    /// A string holds a control character that must be escaped.
+    /// A string contains a control character that must be escaped.
     #[error("control characters in a string must be escaped")]
     ControlCharacter,
     /// A backslash that starts no escape.
@@ -35,16 +35,16 @@ pub enum SyntaxErrorKind {
     /// A member without a key in double quotes.
     #[error("expected a key in double quotes")]
     ExpectedKey,
-    /// No value where one must be.
+    /// A value is missing.
     #[error("expected a value")]
     ExpectedValue,
     /// In tolerant mode: an object that is a part of text that is not JSON.
     #[error("the object is a part of something that is not JSON")]
     Fragment,
-    /// A number that the grammar does not know.
+    /// A number in a form that JSON does not have.
     #[error("not a JSON number")]
     Number,
-    /// A number that no 64-bit float can hold.
+    /// A number that no 64-bit float can represent.
     #[error("number out of range")]
     NumberRange,
     /// No JSON value in a reply read in tolerant mode.
@@ -76,7 +76,7 @@ pub enum SyntaxErrorKind {
     Utf8,
 }
 
-/// A place in a text, counted from 1; columns are characters.
+/// A line and column in a text, counted from 1; columns are characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// Lines end with `\n`.
@@ -90,29 +90,29 @@ impl SyntaxError {
         SyntaxError { kind, offset, found: text.get(offset..).and_then(|rest| rest.chars().next()) }
     }
 
-    /// What is wrong.
+    /// Returns the kind of the error.
     #[must_use]
     pub fn kind(&self) -> SyntaxErrorKind {
         self.kind
     }
 
-    /// Where, in bytes from the start of everything that was read.
+    /// Returns the byte offset from the start of the text.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// Where, as line and column of the text that was read.
+    /// Returns the line and column in the text that was parsed.
     #[must_use]
     pub fn position(&self, text: &str) -> Position {
-        Position::of(text, self.offset)
+        Position::from_offset(text, self.offset)
     }
 }
 
 impl Position {
-    /// The place of a byte offset in its text; an offset past the end is the end.
+    /// Returns the position of a byte offset; an offset past the end is the end.
     #[must_use]
-    pub fn of(text: &str, offset: usize) -> Self {
+    pub fn from_offset(text: &str, offset: usize) -> Self {
         let end = text.floor_char_boundary(offset);
         let before = text.get(..end).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

@@ -1,14 +1,11 @@
-//! JSON that is still arriving: a push parser, the value tree, and a writer.
+//! Incremental JSON: a push parser, a value tree and a writer.
 //!
-//! Four things, one tree:
-//!
-//! - [`Parser`] takes bytes in any split and tells [`Event`]s: where in the document something happened, the
-//!   text that arrived, the value that became complete. The draft is readable at any time by borrow
-//!   ([`Parser::root`]). The strict parser accepts exactly RFC 8259; the tolerant one reads what language
-//!   models send (ruling R24) and records each thing it let pass.
-//! - [`Value`] and [`Node`] are the tree: a tape of 16-byte entries over the text it was read from. A `Value`
-//!   owns it and is cheap to clone; a `Node` looks at it and is `Copy`.
-//! - [`from_value`] and [`to_value`] convert between a value and a type of one's own, through serde.
+//! - [`Parser`] takes bytes in any split and emits [`Event`]s: a container opened, text arrived, a value became
+//!   complete. [`Parser::root`] borrows the draft at any time. The strict parser accepts exactly RFC 8259; the
+//!   tolerant one also reads what language models send (ruling R24), and records each deviation.
+//! - [`Value`] and [`Node`] are the tree: a tape of 16-byte entries over the parsed text. A `Value` owns the
+//!   tape and is cheap to clone; a `Node` borrows it and is `Copy`.
+//! - [`from_value`] and [`to_value`] convert between a value and any type that serde supports.
 //! - [`Writer`] and [`ToJson`] write JSON text, compact or indented.
 //!
 //! ```
@@ -18,15 +15,15 @@
 //! assert_eq!(value.pointer("/data/tags/1").and_then(|tag| tag.as_str()), Some("b"));
 //!
 //! let mut parser = Parser::strict(Limits::model_output());
-//! let mut told = String::new();
-//! for piece in [r#"{"label": "ca"#, r#"t"}"#] {
-//!     parser.push(piece.as_bytes(), &mut |event| {
+//! let mut events = String::new();
+//! for chunk in [r#"{"label": "ca"#, r#"t"}"#] {
+//!     parser.push(chunk.as_bytes(), &mut |event| {
 //!         if let EventKind::Text { delta, .. } = event.kind {
-//!             told += &format!("{}+{delta} ", event.path);
+//!             events += &format!("{}+{delta} ", event.path);
 //!         }
 //!     })?;
 //! }
-//! assert_eq!(told, "label+ca label+t ");
+//! assert_eq!(events, "label+ca label+t ");
 //! # Ok::<(), cog_json::SyntaxError>(())
 //! ```
 

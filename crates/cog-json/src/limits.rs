@@ -1,14 +1,14 @@
-//! How much a document may cost.
+//! Limits on the size of a document.
 
-/// Bounds on one document. A document over a bound is refused where it crosses it.
+/// Limits on one document. A document is refused where it exceeds one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Containers open at the same time.
+    /// The maximum number of nested containers.
     pub depth: u32,
-    /// Bytes of text, surrounding text included; at most 4 GiB whatever stands here.
+    /// The maximum number of bytes, surrounding text included; never more than 4 GiB.
     pub bytes: u64,
-    /// Values and keys together, which bounds the memory of the tree: 16 bytes each.
+    /// The maximum number of values and keys, which need 16 bytes of memory each.
     pub nodes: u32,
 }
 
@@ -19,13 +19,13 @@ const MAX_BYTES: u64 = u32::MAX as u64 - 1;
 const MAX_NODES: u32 = 1 << 28;
 
 impl Limits {
-    /// What a model may answer: 8 MiB.
+    /// The limits for a model's reply: 8 MiB.
     #[must_use]
     pub const fn model_output() -> Self {
         Limits { bytes: 8 << 20, ..Self::standard() }
     }
 
-    /// As much as the tree can hold, at any depth: for text this program wrote itself.
+    /// The limits of the tree itself, at any depth: for text that this program wrote.
     #[must_use]
     pub const fn unbounded() -> Self {
         Limits { depth: u32::MAX, bytes: MAX_BYTES, nodes: MAX_NODES }
@@ -49,7 +49,7 @@ impl Limits {
         Limits { nodes, ..self }
     }
 
-    /// The same, within what the tree can address.
+    /// Returns these limits, reduced to what the tree can address.
     pub(crate) fn addressable(self) -> Self {
         Limits { bytes: self.bytes.min(MAX_BYTES), nodes: self.nodes.min(MAX_NODES), ..self }
     }

@@ -1,4 +1,4 @@
-//! Looking at one value of a tape.
+//! A view of one value on a tape.
 
 mod equal;
 mod iter;
@@ -13,11 +13,11 @@ use crate::write::{ToJson, Writer};
 
 pub use self::iter::{Elements, Members};
 
-/// A view of one value. It costs nothing to copy, and looks the same on a finished value and on a draft that is
-/// still arriving; [`Node::is_complete`] tells them apart.
+/// A view of one value. It is cheap to copy, and works on a complete value and on a draft that is still arriving;
+/// [`Node::is_complete`] tells which.
 ///
-/// In a draft a string shows what has arrived of it, decoded; a number or literal shows when it is complete; a
-/// member shows when its value does.
+/// A draft contains the decoded part of an incomplete string. It contains a number or literal once that is complete, and
+/// a member once its value is there.
 #[derive(Clone, Copy)]
 pub struct Node<'a> {
     pub(crate) tape: &'a Tape,
@@ -63,19 +63,19 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Tells a node from every other of the same tape; see [`Node::tape_address`].
+/// Identifies a node among those of its tape; see [`Node::tape_id`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(u32);
 
 impl NodeId {
-    /// The place on the tape; the root is 0.
+    /// Returns the index on the tape; the root is 0.
     #[must_use]
     pub const fn as_u32(self) -> u32 {
         self.0
     }
 }
 
-/// A key prepared for looking it up in many objects: [`Node::get_key`].
+/// A key prepared for lookups in many objects: [`Node::get_key`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key {
     text: Box<str>,
@@ -89,7 +89,7 @@ impl Key {
         Key { text: text.into(), print: fingerprint(text.as_bytes()) }
     }
 
-    /// The key as it was given.
+    /// Returns the key.
     #[inline]
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -112,7 +112,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the end of the value has arrived. Always so in a [`Value`] that was parsed without error.
+    /// Whether the end of the value has arrived. Always true in a [`Value`] that was parsed without error.
     #[must_use]
     pub fn is_complete(self) -> bool {
         self.entry().is_complete()
@@ -200,41 +200,41 @@ impl<'a> Node<'a> {
         self.as_number().and_then(Number::as_u64)
     }
 
-    /// The value of a key; of several equal keys the last. Nothing if this is no object.
+    /// Returns the value of a key; the last one of duplicate keys. Returns nothing if this is not an object.
     #[must_use]
     pub fn get(self, key: &str) -> Option<Node<'a>> {
         self.find(key, fingerprint(key.as_bytes()))
     }
 
-    /// The same for a key that is looked up often.
+    /// Returns the value of a prepared key.
     #[inline]
     #[must_use]
     pub fn get_key(self, key: &Key) -> Option<Node<'a>> {
         self.find(&key.text, key.print)
     }
 
-    /// An element, counted from 0, found by walking. Nothing if this is no array.
+    /// Returns an element by its index from 0, in linear time. Returns nothing if this is not an array.
     #[must_use]
     pub fn at(self, index: usize) -> Option<Node<'a>> {
         self.elements().nth(index)
     }
 
-    /// The members of an object in the order of the source; of several equal keys only the last. Empty for
-    /// anything else.
+    /// Returns the members of an object in the order of the source; only the last of duplicate keys. Empty for any
+    /// other kind.
     #[inline]
     #[must_use]
     pub fn members(self) -> Members<'a> {
-        Members::of(self)
+        Members::new(self)
     }
 
-    /// The elements of an array; empty for anything else.
+    /// Returns the elements of an array; empty for any other kind.
     #[inline]
     #[must_use]
     pub fn elements(self) -> Elements<'a> {
-        Elements::of(self)
+        Elements::new(self)
     }
 
-    /// How many members or elements there are; 0 for anything else.
+    /// Returns the number of members or elements; 0 for any other kind.
     #[inline]
     #[must_use]
     pub fn len(self) -> usize {
@@ -242,61 +242,60 @@ impl<'a> Node<'a> {
         if entry.is_container() { entry.count() } else { 0 }
     }
 
-    /// Whether there is no member or element; true of all that is no array or object.
+    /// Whether there is no member or element; true for scalars.
     #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
     }
 
-    /// The value that a JSON pointer (RFC 6901) points to from here; `""` is this value itself.
+    /// Returns the value at a JSON pointer (RFC 6901) relative to this value; `""` is this value.
     #[must_use]
     pub fn pointer(self, pointer: &str) -> Option<Node<'a>> {
         pointer::resolve(self, pointer)
     }
 
-    /// The subtree as a value of its own. What is unfinished is closed where it stands; see [`Value::child`] for
-    /// a subtree that shares the memory of its value.
+    /// Copies the subtree into an owned value. Incomplete containers and strings are closed. [`Value::child`] returns a
+    /// subtree that shares the memory of its value.
     #[must_use]
     pub fn to_value(self) -> Value {
-        Value::copy_of(self)
+        Value::copy_from(self)
     }
 
-    /// The subtree in the form that `serde_json` gives it.
+    /// Converts the subtree into a `serde_json` value.
     #[must_use]
     pub fn to_serde(self) -> serde_json::Value {
         crate::value::to_serde(self)
     }
 
-    /// Appends the value as compact JSON, numbers as they were written. What is unfinished is closed where it
-    /// stands.
+    /// Appends the value as compact JSON, numbers as they were written. Incomplete containers and strings are closed.
     pub fn write(self, out: &mut String) {
         Writer::compact(out).node(self);
     }
 
-    /// The same with line breaks, indented by two spaces.
+    /// Appends the value as JSON with line breaks, indented by two spaces.
     pub fn write_pretty(self, out: &mut String) {
         Writer::pretty(out).node(self);
     }
 
-    /// Where the value starts in the text it was parsed from, in bytes: its first character; for a string the one
-    /// after the quote.
+    /// Returns the byte offset of the value in the parsed text: its first character; for a string the one after the
+    /// quote.
     #[must_use]
     pub fn offset(self) -> usize {
         self.entry().start()
     }
 
-    /// Tells this node from the others of its tape.
+    /// Returns an identifier of this node among those of its tape.
     #[inline]
     #[must_use]
     pub const fn id(self) -> NodeId {
         NodeId(self.index)
     }
 
-    /// Tells this node's tape from the other living ones.
+    /// Returns an identifier of the tape among all that exist.
     #[inline]
     #[must_use]
-    pub fn tape_address(self) -> usize {
+    pub fn tape_id(self) -> usize {
         std::ptr::from_ref(self.tape).addr()
     }
 

@@ -1,10 +1,10 @@
-//! Numbers: kept as they were written, understood when asked.
+//! Numbers: stored as they were written, converted on request.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// A JSON number as it stands in the text.
+/// A JSON number as it was written.
 #[derive(Clone, Copy)]
 pub struct Number<'a> {
     literal: &'a str,
@@ -12,34 +12,34 @@ pub struct Number<'a> {
 }
 
 impl<'a> Number<'a> {
-    /// `plain`: written without fraction and exponent.
+    /// Creates a number; `plain` means without fraction and exponent.
     #[inline]
     pub(crate) fn new(literal: &'a str, plain: bool) -> Self {
         Number { literal, plain }
     }
 
-    /// The number as it was written.
+    /// Returns the number as it was written.
     #[inline]
     #[must_use]
     pub fn literal(self) -> &'a str {
         self.literal
     }
 
-    /// Whether it was written without fraction and exponent.
+    /// Returns whether it was written without fraction and exponent.
     #[inline]
     #[must_use]
     pub fn is_plain_integer(self) -> bool {
         self.plain
     }
 
-    /// Whether it is an integer mathematically: `2.0` and `1e2` are.
+    /// Returns whether it is mathematically an integer: `2.0` and `1e2` are.
     #[inline]
     #[must_use]
     pub fn is_integer(self) -> bool {
-        self.plain || Decimal::of(self.literal).is_integer()
+        self.plain || Decimal::parse(self.literal).is_integer()
     }
 
-    /// The value, if it is an integer within range.
+    /// Returns the value, if it is an integer within range.
     #[inline]
     #[must_use]
     pub fn as_i64(self) -> Option<i64> {
@@ -56,17 +56,17 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// The nearest float, always finite.
+    /// Returns the nearest float, which is always finite.
     #[must_use]
     pub fn as_f64(self) -> f64 {
-        // The parser lets only numbers through that parse to a finite float.
+        // The parser accepts only numbers with a finite float.
         self.literal.parse().unwrap_or(0.0)
     }
 
     pub(crate) fn as_i128(self) -> Option<i128> {
         match self.plain {
             true => self.literal.parse().ok(),
-            false => Decimal::of(self.literal).to_i128(),
+            false => Decimal::parse(self.literal).to_i128(),
         }
     }
 }
@@ -74,14 +74,14 @@ impl<'a> Number<'a> {
 impl PartialEq for Number<'_> {
     /// Mathematically and exactly: `1.0` equals `1e0`, `0.1` does not equal the float next to it.
     fn eq(&self, other: &Self) -> bool {
-        self.literal == other.literal || Decimal::of(self.literal) == Decimal::of(other.literal)
+        self.literal == other.literal || Decimal::parse(self.literal) == Decimal::parse(other.literal)
     }
 }
 
 impl Hash for Number<'_> {
     /// Equal numbers have equal hashes, however they are written.
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let decimal = Decimal::of(self.literal);
+        let decimal = Decimal::parse(self.literal);
         state.write_u8(u8::from(decimal.negative));
         state.write_i64(decimal.exponent);
         decimal.digits().for_each(|digit| state.write_u8(digit));
@@ -113,23 +113,23 @@ impl fmt::Debug for Number<'_> {
     }
 }
 
-/// A number taken apart: `digits` (without leading or trailing zeros) times ten to the `exponent`.
+/// The parts of a number: `digits` (without leading or trailing zeros) times ten to the `exponent`.
 struct Decimal<'a> {
     negative: bool,
-    whole: &'a str,
+    integral: &'a str,
     fraction: &'a str,
     exponent: i64,
 }
 
 impl<'a> Decimal<'a> {
-    fn of(literal: &'a str) -> Self {
+    fn parse(literal: &'a str) -> Self {
         let unsigned = literal.strip_prefix('-').unwrap_or(literal);
         let (mantissa, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let (integral, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let fraction = fraction.trim_end_matches('0');
         let mut number = Decimal {
             negative: literal.starts_with('-'),
-            whole: whole.trim_start_matches('0'),
+            integral: integral.trim_start_matches('0'),
             fraction,
             exponent: saturating(power).saturating_sub_unsigned(fraction.len() as u64),
         };
@@ -137,23 +137,23 @@ impl<'a> Decimal<'a> {
         number
     }
 
-    /// Brings equal numbers to equal parts.
+    /// Normalizes the parts, so that equal numbers have equal parts.
     fn strip(&mut self) {
-        if self.whole.is_empty() {
+        if self.integral.is_empty() {
             self.fraction = self.fraction.trim_start_matches('0');
         }
         if self.fraction.is_empty() {
-            let short = self.whole.trim_end_matches('0');
-            self.exponent = self.exponent.saturating_add_unsigned((self.whole.len() - short.len()) as u64);
-            self.whole = short;
+            let short = self.integral.trim_end_matches('0');
+            self.exponent = self.exponent.saturating_add_unsigned((self.integral.len() - short.len()) as u64);
+            self.integral = short;
         }
-        if self.whole.is_empty() && self.fraction.is_empty() {
+        if self.integral.is_empty() && self.fraction.is_empty() {
             (self.negative, self.exponent) = (false, 0);
         }
     }
 
     fn digits(&self) -> impl Iterator<Item = u8> {
-        self.whole.bytes().chain(self.fraction.bytes())
+        self.integral.bytes().chain(self.fraction.bytes())
     }
 
     #[inline]
@@ -177,7 +177,7 @@ impl PartialEq for Decimal<'_> {
     }
 }
 
-/// An exponent as written, at the end of the range when it does not fit.
+/// Parses an exponent; one out of range becomes the end of the range.
 fn saturating(power: &str) -> i64 {
     let edge = if power.starts_with('-') { i64::MIN } else { i64::MAX };
     power.parse().unwrap_or(edge)

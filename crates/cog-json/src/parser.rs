@@ -1,4 +1,4 @@
-//! Reading JSON as it arrives.
+//! Parsing JSON as it arrives.
 
 mod around;
 mod build;
@@ -29,10 +29,10 @@ use self::sink::{Live, Silent, Sink};
 pub use self::reader::Reader;
 pub use self::tolerance::{Tolerance, Tolerated};
 
-/// A push parser: feed it bytes in any split, take events, look at the draft whenever you like.
+/// A push parser: takes bytes in any split, emits events, and gives access to the draft at any time.
 ///
-/// Time is linear in the input, memory is bounded by the [`Limits`], and there is no recursion. After an error the
-/// parser stays as it is: the draft can be read, more bytes give the same error.
+/// Time is linear in the input, memory is bounded by the [`Limits`], and there is no recursion. After an error the draft
+/// can still be read, and more bytes give the same error.
 pub struct Parser {
     machine: Machine,
     input: Input,
@@ -44,31 +44,31 @@ pub struct Parser {
 /// How a document ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// The value is whole.
+    /// The value is complete.
     Complete,
-    /// The text was cut inside the value; the draft holds what arrived.
+    /// The text ended inside the value; the draft contains what arrived.
     Truncated,
 }
 
-/// What is wrong, and where in the text.
-type Fault = (SyntaxErrorKind, usize);
+/// An error and its offset in the text.
+type ErrorAt = (SyntaxErrorKind, usize);
 
 impl Parser {
-    /// A parser that takes exactly what RFC 8259 allows, within the limits.
+    /// Returns a parser that accepts exactly RFC 8259, within the limits.
     #[must_use]
     pub fn strict(limits: Limits) -> Parser {
         let limits = limits.addressable();
         Parser { machine: Machine::new(limits, false), input: Input::new(limits), reply: None, failed: None }
     }
 
-    /// A parser for what language models send (ruling R24), each thing let pass being recorded
-    /// ([`Parser::tolerated`]): text, reasoning and code fences around the document, trailing commas, single
-    /// quotes, comments, line breaks and other control characters in strings, Python's `None`, `True`, `False`.
+    /// Returns a parser for what language models send (ruling R24). It also accepts text, reasoning and code fences
+    /// around the document, trailing commas, single quotes, comments, control characters in strings, and Python's
+    /// `None`, `True` and `False`. [`Parser::tolerated`] lists each deviation.
     ///
-    /// The document is the first object with a member, or array of such, that the reply shows: nothing is told
-    /// before its first key and colon, and what looks different at that point is prose. An array that the reply
-    /// begins with may hold other things before that object. An empty object, an array without objects or a scalar
-    /// is the document only if there is nothing else in the reply but a fence; it is told by [`Parser::finish`].
+    /// The document is the first object with a member in the reply, or the outermost array around that object. No
+    /// event is emitted before the first key and colon. Brackets that do not open like an object or array are prose;
+    /// what opens like one and cannot be read is an error (ruling R76). An empty object, an array without objects or
+    /// a scalar is the document only if the reply contains nothing else but a fence; [`Parser::finish`] emits it.
     #[must_use]
     pub fn tolerant(limits: Limits) -> Parser {
         let limits = limits.addressable();
@@ -76,61 +76,63 @@ impl Parser {
         Parser { machine, input: Input::new(limits), reply, failed: None }
     }
 
-    /// MediaCapabilities the next bytes and tells `sink` what they bring.
+    /// Parses the next bytes and passes the events to `sink`.
     ///
     /// # Errors
-    /// When the text so far cannot be the start of a document, or crosses a limit. What came before the fault was
-    /// told.
+    /// When the text so far cannot be the start of a document, or exceeds a limit. Events before the error were
+    /// emitted.
     pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Event<'_>)) -> Result<(), SyntaxError> {
         self.feed(bytes, &mut Live(sink))
     }
 
-    /// Says that no more bytes will come. In tolerant mode a document that was cut is [`End::Truncated`], and its
-    /// draft stays as it is: nothing is completed (ruling R25).
+    /// Ends the text. In tolerant mode an incomplete document is [`End::Truncated`], and its draft is not completed
+    /// (ruling R25).
     ///
     /// # Errors
-    /// When there is no document; in strict mode also when it is not whole.
+    /// When there is no document; in strict mode also when it is incomplete.
     pub fn finish(&mut self, sink: &mut impl FnMut(Event<'_>)) -> Result<End, SyntaxError> {
         self.end(&mut Live(sink))
     }
 
-    /// The document as far as it has arrived.
+    /// Returns the document as far as it has arrived.
     #[must_use]
     pub fn root(&self) -> Option<Node<'_>> {
         self.machine.root()
     }
 
-    /// What was let pass so far; what stands after the document is told by [`Parser::finish`].
+    /// Returns the deviations from JSON so far. [`Parser::finish`] adds the text after the document.
     #[must_use]
     pub fn tolerated(&self) -> &[Tolerated] {
         self.machine.ledger.entries()
     }
 
-    /// Whether the reply holds another object after the document: who reads it must not choose (ruling R25).
+    /// Returns whether the reply contains another object after the document. The caller must not choose one of them
+    /// (ruling R25).
     #[must_use]
-    pub fn several(&self) -> bool {
-        self.reply.as_ref().is_some_and(Reply::several)
+    pub fn has_second_object(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::has_second_object)
     }
 
-    /// Whether all that was told so far may still be withdrawn ([`EventKind::Withdrawn`](crate::EventKind::Withdrawn)).
+    /// Returns whether a closing tag of reasoning may still retract all events and errors so far
+    /// ([`EventKind::Retracted`](crate::EventKind::Retracted)).
     ///
     /// The templates of some reasoning models write `<think>` themselves, so that a reply begins with reasoning and
     /// shows only `</think>`. A document with text before it may be a draft in that reasoning until the reply is over;
-    /// so long no fault is reported either, and no second object counts. A document that the reply begins with is
-    /// withdrawn by a closing tag too, but its faults are final (ruling R76).
+    /// so long no error is reported either, and no second object counts. A document that the reply begins with is
+    /// retracted by a closing tag too, but its faults are final (ruling R76).
     #[must_use]
-    pub fn is_in_doubt(&self) -> bool {
-        self.reply.as_ref().is_some_and(Reply::is_in_doubt)
+    pub fn is_tentative(&self) -> bool {
+        self.reply.as_ref().is_some_and(Reply::is_tentative)
     }
 
-    /// The document as far as it has arrived, as a value of its own.
+    /// Returns the document as far as it has arrived, as an owned value.
     #[must_use]
     pub fn into_value(self) -> Option<Value> {
         self.machine.root()?;
-        Some(Value::of_tape(self.machine.tape))
+        Some(Value::from_tape(self.machine.tape))
     }
 
-    /// Reads a whole document with nobody listening.
+    /// Parses a complete document without events.
     pub(crate) fn one_shot(bytes: &[u8], limits: Limits) -> Result<Value, SyntaxError> {
         let mut parser = Parser::strict(limits);
         parser.machine.reserve(bytes.len());
@@ -143,13 +145,13 @@ impl Parser {
         if let Some(error) = self.failed {
             return Err(error);
         }
-        // What stands before a fault in the encoding is read first, so that the split does not matter.
+        // Text before an encoding error is parsed first, so that the split does not matter.
         let taken = self.input.take(bytes, &mut self.machine.tape.text);
         let read = match &mut self.reply {
             Some(reply) => reply.run(&mut self.machine, sink),
             None => self.machine.run(sink),
         };
-        read.and(taken).map_err(|fault| self.fail(fault))
+        read.and(taken).map_err(|error| self.fail(error))
     }
 
     fn end<S: Sink>(&mut self, sink: &mut S) -> Result<End, SyntaxError> {
@@ -159,15 +161,15 @@ impl Parser {
         let ended = match &mut self.reply {
             Some(reply) => reply.finish(&mut self.machine, sink),
             None => match self.machine.finish(sink) {
-                Ok(true) if self.input.is_whole() => Ok(End::Complete),
+                Ok(true) if self.input.is_complete() => Ok(End::Complete),
                 Ok(_) => Err((SyntaxErrorKind::UnexpectedEnd, self.machine.tape.text.len())),
-                Err(fault) => Err(fault),
+                Err(error) => Err(error),
             },
         };
-        ended.map_err(|fault| self.fail(fault))
+        ended.map_err(|error| self.fail(error))
     }
 
-    fn fail(&mut self, (kind, offset): Fault) -> SyntaxError {
+    fn fail(&mut self, (kind, offset): ErrorAt) -> SyntaxError {
         let error = SyntaxError::new(kind, offset, &self.machine.tape.text);
         *self.failed.insert(error)
     }

@@ -1,4 +1,4 @@
-//! Where in a document a value stands.
+//! The path of a value in a document.
 
 mod text;
 
@@ -7,13 +7,13 @@ use std::str::FromStr;
 
 pub use self::text::PathError;
 
-/// The way from the root of a document to a value.
+/// The steps from the root of a document to a value.
 ///
 /// Displays as ruling R44 writes paths: `data.objects[0].label`, keys outside `[A-Za-z_$][A-Za-z0-9_$-]*` as
-/// `["…"]`, the root as the empty text; [`Path::from_str`] reads the same form.
+/// `["…"]`, the root as the empty text. [`Path::from_str`] reads this form.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Path {
-    /// The keys, one after the other.
+    /// The keys, concatenated.
     keys: String,
     steps: Vec<Step>,
 }
@@ -38,13 +38,13 @@ pub enum Segment<'a> {
 }
 
 impl Path {
-    /// The path of the root.
+    /// Returns the path of the root.
     #[must_use]
     pub const fn root() -> Self {
         Path { keys: String::new(), steps: Vec::new() }
     }
 
-    /// How many steps there are; 0 for the root.
+    /// Returns the number of steps; 0 for the root.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.steps.len()
@@ -56,7 +56,7 @@ impl Path {
         self.steps.is_empty()
     }
 
-    /// The steps from the root on.
+    /// Returns the steps, starting at the root.
     pub fn segments(&self) -> impl DoubleEndedIterator<Item = Segment<'_>> + ExactSizeIterator {
         self.steps.iter().map(|step| self.segment(*step))
     }
@@ -73,32 +73,32 @@ impl Path {
         self.segments().next_back()
     }
 
-    /// Whether this path is `other` or leads through it.
+    /// Whether this path is `other` or is below it.
     #[must_use]
     pub fn starts_with(&self, other: &Path) -> bool {
         self.steps.starts_with(&other.steps) && self.keys.starts_with(&other.keys)
     }
 
-    /// Goes into an object.
+    /// Adds a key.
     pub fn push_key(&mut self, key: &str) {
         let start = self.keys.len() as u32;
         self.keys.push_str(key);
         self.steps.push(Step::Key { start, end: self.keys.len() as u32 });
     }
 
-    /// Goes into an array.
+    /// Adds an index.
     pub fn push_index(&mut self, index: usize) {
         self.steps.push(Step::Index(index));
     }
 
-    /// Goes back by one step; the root stays the root.
+    /// Removes the last step, if there is one.
     pub fn pop(&mut self) {
         if let Some(Step::Key { start, .. }) = self.steps.pop() {
             self.keys.truncate(start as usize);
         }
     }
 
-    /// Goes back to the root.
+    /// Removes all steps.
     pub fn clear(&mut self) {
         self.keys.clear();
         self.steps.clear();

@@ -1,4 +1,4 @@
-//! Skipping over bytes eight at a time.
+//! Skipping bytes, eight at a time.
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -21,7 +21,7 @@ pub(crate) fn string_run<const QUOTE: u8>(bytes: &[u8], mut from: usize) -> usiz
 /// that [`first`] looks at; a byte above it may be marked wrongly by the borrow.
 ///
 /// Swapping the quote with the space puts it right above the control characters, so that one comparison finds
-/// both; and nothing that is looked for has its high bit set, so that one test for that serves all.
+/// both; and nothing that is searched has its high bit set, so that one test is enough.
 #[inline]
 const fn string_stops<const QUOTE: u8>(word: u64) -> u64 {
     let low = (word ^ (ONES * (QUOTE ^ b' ') as u64)).wrapping_sub(ONES * (b' ' + 1) as u64);
@@ -29,7 +29,7 @@ const fn string_stops<const QUOTE: u8>(word: u64) -> u64 {
     (low | backslash) & !word & HIGHS
 }
 
-/// The first byte at or after `from` that is no JSON white space, or the length of `bytes`.
+/// The first byte at or after `from` that is not JSON white space, or the length of `bytes`.
 pub(crate) fn space(bytes: &[u8], mut from: usize) -> usize {
     while let Some(word) = word_at(bytes, from) {
         let spaces = exact(word, b' ') | exact(word, b'\n') | exact(word, b'\t') | exact(word, b'\r');
@@ -41,7 +41,7 @@ pub(crate) fn space(bytes: &[u8], mut from: usize) -> usize {
     position(bytes, from, |byte| !matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
 }
 
-/// The first byte at or after `from` that is no digit, or the length of `bytes`.
+/// The first byte at or after `from` that is not a digit, or the length of `bytes`.
 #[inline]
 pub(crate) fn digits(bytes: &[u8], from: usize) -> usize {
     position(bytes, from, |byte| !byte.is_ascii_digit())
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_each_stopping_byte_at_each_place() {
+    fn finds_each_stopping_byte_at_each_offset() {
         for at in 0..40 {
             for stop in [b'"', b'\\', 0, 0x1f, b'\n'] {
                 let mut bytes = vec![b'!'; 41];

@@ -8,21 +8,20 @@ pub(crate) use self::keys::{KeyTable, fingerprint};
 
 /// The text of a document and one entry for each key and value in it.
 ///
-/// A member is two entries, the key and then the value; an array or object is followed by what it holds. An
-/// entry never moves, and nothing before an entry changes once it is complete, except that a key that comes
-/// again marks its earlier self as shadowed.
+/// A member is two entries, the key and then the value; an array or object is followed by its contents. An entry never
+/// moves. Nothing before a complete entry changes, except that a duplicate key marks the earlier one as shadowed.
 #[derive(Default)]
 pub(crate) struct Tape {
-    /// Everything that was read. Strings without escapes and numbers point into it.
+    /// The parsed text. Strings without escapes and numbers point into it.
     pub(crate) text: String,
-    /// The decoded form of strings with escapes.
+    /// The decoded text of strings with escapes.
     pub(crate) decoded: String,
     pub(crate) entries: Vec<Entry>,
     /// For objects of more than [`SMALL`] keys.
     pub(crate) tables: Vec<KeyTable>,
 }
 
-/// Up to this many keys, walking over the members is quicker than a table.
+/// The maximum number of keys for which a linear search is faster than a table.
 pub(crate) const SMALL: u32 = 16;
 
 impl Tape {
@@ -37,7 +36,7 @@ impl Tape {
         self.tables.clear();
     }
 
-    /// The entry at `index`; an index that the tape did not give out reads as an open `null`.
+    /// Returns the entry at `index`; an unknown index reads as an open `null`.
     #[inline]
     pub(crate) fn entry(&self, index: u32) -> Entry {
         self.entries.get(index as usize).copied().unwrap_or(Entry::NONE)
@@ -57,8 +56,8 @@ impl Tape {
         }
     }
 
-    /// Puts `key`, the last entry so far, in force in an object, and the `earlier` entry of the same key (0: none)
-    /// out of it. `keys` counts all key entries of the object, this one included.
+    /// Adds `key`, the last entry so far, to an object, and shadows the `earlier` entry of that key (0: none). `keys` is
+    /// the number of key entries of the object, this one included.
     #[inline]
     pub(crate) fn add_member(&mut self, object: u32, key: u32, earlier: u32, keys: u32) {
         if earlier != 0 {
@@ -82,7 +81,7 @@ impl Tape {
         self.text.get(entry.string_range()).unwrap_or_default()
     }
 
-    /// The index after a value and all it holds.
+    /// Returns the index after a value and its contents.
     #[inline]
     pub(crate) fn after(&self, index: u32) -> u32 {
         let entry = self.entry(index);
@@ -121,7 +120,7 @@ impl Tape {
                 table.insert(self, key);
                 table
             }
-            None => KeyTable::of(self, object),
+            None => KeyTable::from_object(self, object),
         };
         match known.and_then(|table| self.tables.get_mut(table as usize)) {
             Some(place) => *place = table,

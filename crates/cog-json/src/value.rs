@@ -23,23 +23,23 @@ pub struct Value {
 }
 
 impl Value {
-    /// Reads exactly what RFC 8259 allows, within [`Limits::default`]. Of several equal keys the last counts.
+    /// Parses exactly RFC 8259, within [`Limits::default`]. The last of duplicate keys counts.
     ///
     /// # Errors
-    /// When the text is not JSON, or over a limit.
+    /// When the text is not JSON, or exceeds a limit.
     pub fn parse(text: &str) -> Result<Value, SyntaxError> {
         Parser::one_shot(text.as_bytes(), Limits::default())
     }
 
-    /// The same for bytes that should be UTF-8.
+    /// Parses bytes, which must be UTF-8.
     ///
     /// # Errors
-    /// When the bytes are not UTF-8, start with a byte order mark, or are not JSON, or are over a limit.
+    /// When the bytes are not UTF-8, start with a byte order mark, are not JSON, or exceed a limit.
     pub fn parse_bytes(bytes: &[u8]) -> Result<Value, SyntaxError> {
         Self::parse_within(bytes, Limits::default())
     }
 
-    /// The same within limits of one's own.
+    /// Parses bytes within the given limits.
     ///
     /// # Errors
     /// As [`Value::parse_bytes`].
@@ -47,7 +47,7 @@ impl Value {
         Parser::one_shot(bytes, limits)
     }
 
-    /// The value `null`.
+    /// Returns the value `null`.
     #[must_use]
     pub fn null() -> Value {
         static NULL: LazyLock<Arc<Tape>> = LazyLock::new(|| {
@@ -60,19 +60,19 @@ impl Value {
         Value { tape: Arc::clone(&NULL), index: 0 }
     }
 
-    /// A view of the whole value, through which everything can be read.
+    /// Returns a view of the root, through which the value is read.
     #[inline]
     #[must_use]
     pub fn node(&self) -> Node<'_> {
         Node { tape: &self.tape, index: self.index }
     }
 
-    /// A part of this value as a value that shares its memory. A node of another value is copied.
+    /// Returns a node as a value that shares the memory of this one. A node of another value is copied.
     #[must_use]
     pub fn child(&self, node: Node<'_>) -> Value {
         match std::ptr::eq(node.tape, self.tape.as_ref()) {
             true => Value { tape: Arc::clone(&self.tape), index: node.index },
-            false => Value::copy_of(node),
+            false => Value::copy_from(node),
         }
     }
 
@@ -166,19 +166,19 @@ impl Value {
         self.node().to_serde()
     }
 
-    pub(crate) fn of_tape(tape: Tape) -> Value {
+    pub(crate) fn from_tape(tape: Tape) -> Value {
         Value { tape: Arc::new(tape), index: 0 }
     }
 
-    pub(crate) fn copy_of(node: Node<'_>) -> Value {
+    pub(crate) fn copy_from(node: Node<'_>) -> Value {
         let mut text = String::new();
         node.write(&mut text);
-        Value::of_own_text(text)
+        Value::from_written_text(text)
     }
 
-    /// Reads text that this crate or `serde_json` wrote.
+    /// Parses text that this crate or `serde_json` wrote.
     #[expect(clippy::expect_used, reason = "a writer whose text does not parse is a defect, not a condition")]
-    pub(crate) fn of_own_text(text: String) -> Value {
+    pub(crate) fn from_written_text(text: String) -> Value {
         Parser::one_shot(text.as_bytes(), Limits::unbounded()).expect("written JSON is JSON")
     }
 }

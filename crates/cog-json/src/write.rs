@@ -8,7 +8,7 @@ use crate::scan::string_run;
 
 pub use self::to_json::ToJson;
 
-/// Writes one JSON value onto the end of a string: commas, colons, quotes and indentation are its business.
+/// Appends one JSON value to a string, with its commas, colons, quotes and indentation.
 ///
 /// ```
 /// let mut out = String::new();
@@ -25,19 +25,19 @@ pub struct Writer<'a> {
     out: &'a mut String,
     pretty: bool,
     depth: usize,
-    /// Something stands in this container already.
+    /// This container has a child already.
     comma: bool,
-    /// A key was written, its value is due.
+    /// A key was written, and its value follows.
     after_key: bool,
 }
 
 impl<'a> Writer<'a> {
-    /// Writes without any white space.
+    /// Creates a writer without white space.
     pub fn compact(out: &'a mut String) -> Self {
         Writer { out, pretty: false, depth: 0, comma: false, after_key: false }
     }
 
-    /// Writes with line breaks, indented by two spaces.
+    /// Creates a writer with line breaks, indented by two spaces.
     pub fn pretty(out: &'a mut String) -> Self {
         Writer { pretty: true, ..Self::compact(out) }
     }
@@ -57,13 +57,13 @@ impl<'a> Writer<'a> {
         self.close(']');
     }
 
-    /// A member.
+    /// Writes a member.
     pub fn field(&mut self, key: &str, value: &(impl ToJson + ?Sized)) -> &mut Self {
         value.write_json(self.key(key));
         self
     }
 
-    /// A member that is left out when there is nothing to tell.
+    /// Writes a member, unless it is `None`.
     pub fn optional(&mut self, key: &str, value: &Option<impl ToJson>) -> &mut Self {
         match value {
             Some(value) => self.field(key, value),
@@ -71,7 +71,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A key; the value written next is its value.
+    /// Writes a key; the next value is its value.
     pub fn key(&mut self, key: &str) -> &mut Self {
         self.separate();
         write_string(key, self.out);
@@ -80,34 +80,34 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// An element.
+    /// Writes an element.
     pub fn item(&mut self, value: &(impl ToJson + ?Sized)) -> &mut Self {
         value.write_json(self);
         self
     }
 
-    /// A string.
+    /// Writes a string.
     pub fn string(&mut self, text: &str) {
         self.separate();
         write_string(text, self.out);
     }
 
-    /// `true` or `false`.
+    /// Writes `true` or `false`.
     pub fn bool(&mut self, value: bool) {
         self.literal(if value { "true" } else { "false" });
     }
 
-    /// `null`.
+    /// Writes `null`.
     pub fn null(&mut self) {
         self.literal("null");
     }
 
-    /// A value of a tree, numbers as they were written; what is unfinished is closed where it stands.
+    /// Writes a value of a tree, numbers as they were written. Incomplete containers and strings are closed.
     pub fn node(&mut self, node: Node<'_>) {
         node::write(node, self);
     }
 
-    /// A number or keyword, as it stands.
+    /// Writes a number or literal verbatim.
     fn literal(&mut self, text: &str) {
         self.separate();
         self.out.push_str(text);
@@ -129,7 +129,7 @@ impl<'a> Writer<'a> {
         self.comma = true;
     }
 
-    /// What stands between the value or key before and the one that comes.
+    /// Writes the separator before the next value or key.
     fn separate(&mut self) {
         if std::mem::take(&mut self.after_key) {
             return;
@@ -150,7 +150,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Appends `text` as a JSON string. What must be escaped is, and nothing else.
+/// Appends `text` as a JSON string. Only what must be escaped is escaped.
 pub(crate) fn write_string(text: &str, out: &mut String) {
     out.push('"');
     let bytes = text.as_bytes();

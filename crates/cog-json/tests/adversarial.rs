@@ -5,7 +5,7 @@ use cog_json::{End, Limits, Parser, SyntaxError, Value};
 const SIZE: usize = 400_000;
 
 #[test]
-fn openings_without_end() {
+fn unclosed_brackets() {
     for opening in ["[", "{\"a\":", "[{\"a\":"] {
         let text = opening.repeat(SIZE / opening.len());
         assert!(Value::parse(&text).is_err());
@@ -64,7 +64,7 @@ fn prose_full_of_false_starts() {
 }
 
 #[test]
-fn keys_that_come_again_and_again() {
+fn many_duplicate_keys() {
     let same = format!("{{{}\"k\":0}}", "\"k\":[1],".repeat(SIZE / 8));
     assert_eq!(Value::parse(&same).unwrap().to_string(), "{\"k\":0}");
     let many = (0..40_000).map(|at| format!("\"k{}\":{at},", at % 20_000)).collect::<String>();
@@ -73,7 +73,7 @@ fn keys_that_come_again_and_again() {
 }
 
 #[test]
-fn long_tokens_in_small_pieces() {
+fn long_tokens_in_small_chunks() {
     for text in [
         format!("[{}]", "9".repeat(300)),
         format!("[0.{}]", "1".repeat(SIZE)),
@@ -118,10 +118,10 @@ struct Draft {
     is_complete: bool,
 }
 
-/// Reads a reply in pieces of 16 bytes.
+/// Reads a reply in chunks of 16 bytes.
 fn read(text: &str) -> Result<(End, Option<Draft>), SyntaxError> {
     let mut parser = Parser::tolerant(Limits::model_output());
-    text.as_bytes().chunks(16).try_for_each(|piece| parser.push(piece, &mut |_| {}))?;
+    text.as_bytes().chunks(16).try_for_each(|chunk| parser.push(chunk, &mut |_| {}))?;
     let end = parser.finish(&mut |_| {})?;
     Ok((end, parser.root().map(|root| Draft { is_complete: root.is_complete() })))
 }

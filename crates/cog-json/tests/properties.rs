@@ -1,4 +1,4 @@
-//! What holds for every document, whatever the pieces it comes in.
+//! What holds for every document, whatever the chunks it comes in.
 
 use cog_json::{End, Event, EventKind, Limits, Parser, SyntaxError, Tolerance, Tolerated, Value};
 use proptest::prelude::*;
@@ -19,22 +19,22 @@ proptest! {
     #[test]
     fn strict_does_not_depend_on_the_split((text, cuts) in (nearly_json(), cuts())) {
         let new = || Parser::strict(Limits::default());
-        prop_assert_eq!(told(new(), pieces(text.as_bytes(), &cuts)), told(new(), [text.as_bytes()]));
+        prop_assert_eq!(outcome(new(), chunks(text.as_bytes(), &cuts)), outcome(new(), [text.as_bytes()]));
     }
 
     #[test]
     fn tolerant_does_not_depend_on_the_split((text, cuts) in (reply(), cuts())) {
         let new = || Parser::tolerant(Limits::model_output());
-        prop_assert_eq!(told(new(), pieces(text.as_bytes(), &cuts)), told(new(), [text.as_bytes()]));
+        prop_assert_eq!(outcome(new(), chunks(text.as_bytes(), &cuts)), outcome(new(), [text.as_bytes()]));
     }
 
     #[test]
-    fn tolerant_reads_what_strict_reads_and_lets_nothing_pass(text in nearly_json()) {
+    fn tolerant_reads_what_strict_reads_without_deviations(text in nearly_json()) {
         let Ok(value) = Value::parse(&text) else { return Ok(()) };
-        let told = told(Parser::tolerant(Limits::model_output()), [text.as_bytes()]);
-        prop_assert_eq!(told.end, Ok(End::Complete));
-        prop_assert_eq!(told.draft, Some(value.to_string()));
-        prop_assert!(told.tolerated.iter().all(|it| it.rule == Tolerance::DuplicateKey) && !told.several);
+        let outcome = outcome(Parser::tolerant(Limits::model_output()), [text.as_bytes()]);
+        prop_assert_eq!(outcome.end, Ok(End::Complete));
+        prop_assert_eq!(outcome.draft, Some(value.to_string()));
+        prop_assert!(outcome.tolerated.iter().all(|it| it.rule == Tolerance::DuplicateKey) && !outcome.several);
     }
 
     #[test]
@@ -51,8 +51,8 @@ proptest! {
         let text = value.to_string();
         let mut parser = Parser::strict(Limits::default());
         let mut before = None;
-        for piece in pieces(text.as_bytes(), &cuts) {
-            parser.push(piece, &mut |_| {}).unwrap();
+        for chunk in chunks(text.as_bytes(), &cuts) {
+            parser.push(chunk, &mut |_| {}).unwrap();
             let draft = parser.root().map(|root| root.to_serde());
             if let (Some(before), Some(draft)) = (&before, &draft) {
                 prop_assert!(is_prefix(before, draft), "{before} {draft}");
@@ -80,11 +80,11 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_reply_is_never_complete((value, at) in (json(), any::<prop::sample::Index>())) {
+    fn truncated_reply_is_never_complete((value, at) in (json(), any::<prop::sample::Index>())) {
         let text = format!("{{\"a\":{value}}}");
         let cut = text.floor_char_boundary(1 + at.index(text.len() - 1));
-        let told = told(Parser::tolerant(Limits::model_output()), [&text.as_bytes()[..cut]]);
-        prop_assert_eq!(told.end, Ok(End::Truncated));
+        let outcome = outcome(Parser::tolerant(Limits::model_output()), [&text.as_bytes()[..cut]]);
+        prop_assert_eq!(outcome.end, Ok(End::Truncated));
     }
 }
 
@@ -191,19 +191,19 @@ fn cuts() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![Just(vec![1]), prop::collection::vec(1..40_usize, 1..8)]
 }
 
-/// The text in pieces of these lengths, over and over.
-fn pieces<'a>(mut text: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+/// The text in chunks of these lengths, over and over.
+fn chunks<'a>(mut text: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
     let mut lengths = lengths.iter().cycle();
     std::iter::from_fn(move || {
-        let (piece, rest) = text.split_at((*lengths.next()?).min(text.len()));
+        let (chunk, rest) = text.split_at((*lengths.next()?).min(text.len()));
         text = rest;
-        (!piece.is_empty()).then_some(piece)
+        (!chunk.is_empty()).then_some(chunk)
     })
 }
 
 /// All that a run tells, texts joined.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct Outcome {
     events: Vec<String>,
     end: Result<End, SyntaxError>,
     draft: Option<String>,
@@ -211,13 +211,19 @@ struct Told {
     several: bool,
 }
 
-fn told<'a>(mut parser: Parser, pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
+fn outcome<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
     let mut events = Vec::new();
     let fed =
-        pieces.into_iter().try_for_each(|piece| parser.push(piece, &mut |event| note(event, &mut events)));
+        chunks.into_iter().try_for_each(|chunk| parser.push(chunk, &mut |event| note(event, &mut events)));
     let end = fed.and_then(|()| parser.finish(&mut |event| note(event, &mut events)));
     let draft = parser.root().map(|root| root.to_string());
-    Told { events, end, draft, tolerated: parser.tolerated().to_vec(), several: parser.several() }
+    Outcome {
+        events,
+        end,
+        draft,
+        tolerated: parser.tolerated().to_vec(),
+        several: parser.has_second_object(),
+    }
 }
 
 fn note(event: Event<'_>, events: &mut Vec<String>) {

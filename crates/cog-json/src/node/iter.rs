@@ -1,4 +1,4 @@
-//! Walking over members and elements.
+//! Iterators over members and elements.
 
 use std::iter::FusedIterator;
 
@@ -15,7 +15,7 @@ pub struct Members<'a> {
 
 impl<'a> Members<'a> {
     #[inline]
-    pub(super) fn of(node: Node<'a>) -> Self {
+    pub(super) fn new(node: Node<'a>) -> Self {
         let (end, left) = if node.is_object() { (node.tape.after(node.index), node.len()) } else { (0, 0) };
         Members { object: node, at: node.index + 1, end, left }
     }
@@ -58,7 +58,7 @@ pub struct Elements<'a> {
 
 impl<'a> Elements<'a> {
     #[inline]
-    pub(super) fn of(node: Node<'a>) -> Self {
+    pub(super) fn new(node: Node<'a>) -> Self {
         let (end, left) = if node.is_array() { (node.tape.after(node.index), node.len()) } else { (0, 0) };
         Elements { array: node, at: node.index + 1, end, left }
     }

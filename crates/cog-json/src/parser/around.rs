@@ -1,31 +1,31 @@
-//! What is around the document in a reply: reasoning, prose and a code fence.
+//! The text around the document in a reply: reasoning, prose and a code fence.
 
 use crate::parser::seek::Seeker;
 use crate::parser::tolerance::{Ledger, Tolerance};
 
-/// Where the document may start if it is all there is apart from a fence.
+/// Where the document may start if the reply contains nothing else but a fence.
 #[derive(Clone, Copy)]
 pub(super) struct Bodies {
     /// After reasoning in tags.
-    pub(super) whole: usize,
-    /// After the last closing tag, should that end reasoning too.
+    pub(super) body: usize,
+    /// After the last closing tag, if that ends reasoning too.
     pub(super) tail: usize,
 }
 
 impl Bodies {
-    pub(super) fn of(text: &str, seeker: &Seeker) -> Self {
-        Self { whole: body(text, seeker.body()), tail: body(text, seeker.tail()) }
+    pub(super) fn new(text: &str, seeker: &Seeker) -> Self {
+        Self { body: body(text, seeker.body()), tail: body(text, seeker.tail()) }
     }
 
     pub(super) fn each(self) -> impl Iterator<Item = usize> {
-        let tail = (self.tail != self.whole).then_some(self.tail);
-        std::iter::once(self.whole).chain(tail)
+        let tail = (self.tail != self.body).then_some(self.tail);
+        std::iter::once(self.body).chain(tail)
     }
 }
 
 pub(super) const FENCE: &str = "```";
 
-/// Where the document starts if it is all there is apart from a fence.
+/// Returns where the document starts if the text contains nothing else but a fence.
 fn body(text: &str, from: usize) -> usize {
     let rest = text.get(from..).unwrap_or_default().trim_start();
     let inner = match rest.strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) {

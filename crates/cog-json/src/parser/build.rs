@@ -1,10 +1,10 @@
-//! What the grammar found goes onto the tape, and is told.
+//! Putting values onto the tape, and emitting their events.
 
 use crate::error::SyntaxErrorKind;
 use crate::event::{Event, EventKind};
 use crate::node::Node;
-use crate::parser::Fault;
-use crate::parser::lenient::Place;
+use crate::parser::ErrorAt;
+use crate::parser::lenient::LedgerTarget;
 use crate::parser::machine::{Expect, Machine, Step};
 use crate::parser::sink::Sink;
 use crate::parser::tolerance::Tolerance;
@@ -15,15 +15,15 @@ use crate::write::ToJson;
 pub(super) struct Frame {
     pub(super) container: u32,
     pub(super) object: bool,
-    /// Children so far; brought to the tape at the end of each piece.
+    /// The number of children so far; written to the tape at the end of each chunk.
     pub(super) count: u32,
-    /// Keys so far, those that came again counted each time.
+    /// The number of keys so far, duplicates included.
     keys: u32,
-    /// The key entry of the member at hand.
+    /// The key entry of the current member.
     pub(super) key: u32,
     /// An earlier key entry with the same key, or 0, which is never a key.
     earlier: u32,
-    /// One bit for each fingerprint: a key whose bit is not set is new.
+    /// A filter with one bit per fingerprint: a key whose bit is not set is new.
     seen: u64,
 }
 
@@ -38,7 +38,7 @@ impl Machine {
         self.expect = expect;
         let object = tag == Tag::Object;
         self.frames.push(Frame { container, object, count: 0, keys: 0, key: 0, earlier: 0, seen: 0 });
-        self.tell(container, EventKind::Open, sink);
+        self.emit(container, EventKind::Open, sink);
         Ok(true)
     }
 
@@ -56,7 +56,7 @@ impl Machine {
         Ok(true)
     }
 
-    /// A value that is known as a whole.
+    /// Adds a complete value.
     #[inline]
     pub(super) fn scalar<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Step {
         let index = self.begin(entry, sink)?;
@@ -64,9 +64,9 @@ impl Machine {
         Ok(true)
     }
 
-    /// Puts a value on the tape, in its place in the container at hand.
+    /// Adds a value to the tape and to the current container.
     #[inline(always)]
-    pub(super) fn begin<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Result<u32, Fault> {
+    pub(super) fn begin<S: Sink>(&mut self, entry: Entry, sink: &mut S) -> Result<u32, ErrorAt> {
         let index = self.tape.len();
         if index >= self.limits.nodes {
             return Err((SyntaxErrorKind::TooMany, entry.start()));
@@ -87,7 +87,7 @@ impl Machine {
         self.tape.entries.push(entry);
         if earlier != 0 {
             self.note_duplicate(earlier);
-            self.tell(index, EventKind::Replaced, sink);
+            self.emit(index, EventKind::Replaced, sink);
         }
         Ok(index)
     }
@@ -95,13 +95,13 @@ impl Machine {
     #[cold]
     fn note_duplicate(&mut self, earlier: u32) {
         let replaced = Node { tape: &self.tape, index: earlier + 1 }.to_json().len();
-        self.note(Tolerance::DuplicateKey, Place::Value, replaced, 0);
+        self.note(Tolerance::DuplicateKey, LedgerTarget::Value, replaced, 0);
     }
 
-    /// Goes on after a value.
+    /// Continues after a value.
     #[inline]
     pub(super) fn complete<S: Sink>(&mut self, index: u32, sink: &mut S) {
-        self.tell(index, EventKind::Complete, sink);
+        self.emit(index, EventKind::Complete, sink);
         let Some(frame) = self.frames.last() else {
             self.expect = Expect::End;
             return;
@@ -109,7 +109,7 @@ impl Machine {
         if S::LIVE {
             self.path.pop();
         }
-        // A comma mostly follows at once.
+        // A comma usually follows directly.
         self.expect = match self.tape.text.as_bytes().get(self.pos) {
             Some(b',') if frame.object => Expect::Key,
             Some(b',') => Expect::Element,
@@ -118,7 +118,7 @@ impl Machine {
         self.pos += usize::from(self.expect != Expect::Comma);
     }
 
-    /// A key is complete: `entry` is its string.
+    /// Adds a complete key; `entry` is its string.
     #[inline(always)]
     pub(super) fn add_key<S: Sink>(&mut self, entry: Entry) -> Step {
         let index = self.tape.len();
@@ -139,7 +139,7 @@ impl Machine {
             self.path.push_key(key);
         }
         self.tape.entries.push(entry.with_key(print));
-        // A colon mostly follows at once.
+        // A colon usually follows directly.
         let colon = self.tape.text.as_bytes().get(self.pos) == Some(&b':');
         self.pos += usize::from(colon);
         self.expect = if colon { Expect::Value } else { Expect::Colon };
@@ -147,9 +147,9 @@ impl Machine {
     }
 
     #[inline]
-    pub(super) fn tell<S: Sink>(&self, index: u32, kind: EventKind<'_>, sink: &mut S) {
+    pub(super) fn emit<S: Sink>(&self, index: u32, kind: EventKind<'_>, sink: &mut S) {
         if S::LIVE {
-            sink.tell(Event { path: &self.path, node: Node { tape: &self.tape, index }, kind });
+            sink.emit(Event { path: &self.path, node: Node { tape: &self.tape, index }, kind });
         }
     }
 }

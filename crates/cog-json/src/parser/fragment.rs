@@ -5,7 +5,7 @@
 //! is written around the object as around the value of a member.
 
 use crate::error::SyntaxErrorKind;
-use crate::parser::Fault;
+use crate::parser::ErrorAt;
 use crate::parser::machine::Machine;
 use crate::parser::opening::{self, Lead, Look};
 use crate::parser::sink::Silent;
@@ -37,7 +37,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// When the object is a part of something that cannot be read.
-pub(super) fn start(from: usize, found: Found, machine: &mut Machine) -> Result<usize, Fault> {
+pub(super) fn start(from: usize, found: Found, machine: &mut Machine) -> Result<usize, ErrorAt> {
     if from == found.start && !found.is_wider {
         return Ok(found.start);
     }
@@ -52,7 +52,7 @@ pub(super) fn start(from: usize, found: Found, machine: &mut Machine) -> Result<
 ///
 /// # Errors
 /// When that text cannot be read.
-pub(super) fn reach(start: usize, pos: usize, machine: &mut Machine) -> Result<Reach, Fault> {
+pub(super) fn reach(start: usize, pos: usize, machine: &mut Machine) -> Result<Reach, ErrorAt> {
     let later = machine.tape.text.split_off(pos);
     let reach = reach_in(start, machine);
     machine.restart(start);
@@ -63,7 +63,7 @@ pub(super) fn reach(start: usize, pos: usize, machine: &mut Machine) -> Result<R
 /// Refuses the document that began at `start` and is complete if the text goes on as if it were a part of something:
 /// with another member, or with a closing bracket where the document looks like a value. It does so too where
 /// `is_value` is known.
-pub(super) fn check_after(start: usize, is_value: bool, machine: &Machine) -> Result<(), Fault> {
+pub(super) fn check_after(start: usize, is_value: bool, machine: &Machine) -> Result<(), ErrorAt> {
     let text = machine.tape.text.as_str();
     let (before, after) =
         (text.get(..start).unwrap_or_default(), text.get(machine.pos..).unwrap_or_default());
@@ -71,7 +71,7 @@ pub(super) fn check_after(start: usize, is_value: bool, machine: &Machine) -> Re
     if more.is_some_and(|more| matches!(opening::member(more), Look::Yes(_))) {
         return Err((SyntaxErrorKind::Fragment, start));
     }
-    match Brackets::of(after).surplus {
+    match Brackets::scan(after).surplus {
         Some(at) if is_value || more.is_some() || opening::lead(before).is_some() => {
             Err((SyntaxErrorKind::TrailingText, machine.pos + at))
         }
@@ -79,10 +79,10 @@ pub(super) fn check_after(start: usize, is_value: bool, machine: &Machine) -> Re
     }
 }
 
-fn outermost(mut from: usize, found: usize, machine: &mut Machine) -> Result<usize, Fault> {
+fn outermost(mut from: usize, found: usize, machine: &mut Machine) -> Result<usize, ErrorAt> {
     for _ in 0..MAX_VALUES {
         let before = machine.tape.text.get(from..found).unwrap_or_default();
-        let brackets = Brackets::of(before);
+        let brackets = Brackets::scan(before);
         let Some(&(_, outer)) = brackets.open.first() else {
             check_before(before, found, &brackets)?;
             reach_in(found, machine)?;
@@ -97,14 +97,14 @@ fn outermost(mut from: usize, found: usize, machine: &mut Machine) -> Result<usi
     Err((SyntaxErrorKind::Fragment, found))
 }
 
-fn reach_in(start: usize, machine: &mut Machine) -> Result<Reach, Fault> {
+fn reach_in(start: usize, machine: &mut Machine) -> Result<Reach, ErrorAt> {
     machine.restart(start);
     machine.run(&mut Silent)?;
-    Ok(if machine.is_over() { Reach::To(machine.pos) } else { Reach::Beyond })
+    Ok(if machine.is_complete() { Reach::To(machine.pos) } else { Reach::Beyond })
 }
 
 /// Refuses an object that is the value of a member whose brace is missing, or an argument.
-fn check_before(before: &str, found: usize, brackets: &Brackets) -> Result<(), Fault> {
+fn check_before(before: &str, found: usize, brackets: &Brackets) -> Result<(), ErrorAt> {
     match opening::lead(before) {
         Some(Lead::QuotedKey) => Err((SyntaxErrorKind::Fragment, found)),
         Some(_) if brackets.parentheses > 0 => Err((SyntaxErrorKind::Fragment, found)),
@@ -125,7 +125,7 @@ struct Brackets {
 }
 
 impl Brackets {
-    fn of(text: &str) -> Self {
+    fn scan(text: &str) -> Self {
         let mut brackets = Brackets::default();
         for (at, byte) in text.bytes().enumerate() {
             match byte {

@@ -1,14 +1,14 @@
-//! From bytes in any split to text.
+//! Decoding bytes in any split to text.
 
 use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
-use crate::parser::Fault;
+use crate::parser::ErrorAt;
 
-/// Checks UTF-8 and the length, and keeps back a character that has not arrived as a whole.
+/// Checks UTF-8 and the length, and buffers an incomplete character.
 pub(super) struct Input {
-    /// The first bytes of a character.
+    /// The first bytes of an incomplete character.
     held: Vec<u8>,
-    /// Bytes that may still come.
+    /// The number of bytes that may still arrive.
     room: u64,
 }
 
@@ -17,8 +17,8 @@ impl Input {
         Input { held: Vec::new(), room: limits.bytes }
     }
 
-    /// Appends as much as is sound to `text`, and only then tells a fault.
-    pub(super) fn take(&mut self, bytes: &[u8], text: &mut String) -> Result<(), Fault> {
+    /// Appends the valid bytes to `text` before it reports an error.
+    pub(super) fn take(&mut self, bytes: &[u8], text: &mut String) -> Result<(), ErrorAt> {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
         let fitting = bytes.get(..room).unwrap_or(bytes);
         self.room -= fitting.len() as u64;
@@ -29,23 +29,23 @@ impl Input {
         }
     }
 
-    /// Whether no character is waiting for its end.
-    pub(super) fn is_whole(&self) -> bool {
+    /// Whether no character is incomplete.
+    pub(super) fn is_complete(&self) -> bool {
         self.held.is_empty()
     }
 
-    fn append(&mut self, mut bytes: &[u8], text: &mut String) -> Result<(), Fault> {
+    fn append(&mut self, mut bytes: &[u8], text: &mut String) -> Result<(), ErrorAt> {
         while !self.held.is_empty() {
             let Some((&byte, rest)) = bytes.split_first() else { return Ok(()) };
             self.held.push(byte);
             bytes = rest;
             let held = std::mem::take(&mut self.held);
-            self.append_whole(&held, text)?;
+            self.append_checked(&held, text)?;
         }
-        self.append_whole(bytes, text)
+        self.append_checked(bytes, text)
     }
 
-    fn append_whole(&mut self, bytes: &[u8], text: &mut String) -> Result<(), Fault> {
+    fn append_checked(&mut self, bytes: &[u8], text: &mut String) -> Result<(), ErrorAt> {
         match str::from_utf8(bytes) {
             Ok(sound) => text.push_str(sound),
             Err(error) => {

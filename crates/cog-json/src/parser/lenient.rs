@@ -1,4 +1,4 @@
-//! What the tolerant parser understands beyond JSON (ruling R24).
+//! What the tolerant parser reads beyond JSON (ruling R24).
 
 use crate::parser::machine::{Expect, Machine, Step, Token};
 use crate::parser::sink::Sink;
@@ -6,18 +6,18 @@ use crate::parser::tolerance::Tolerance;
 use crate::path::Path;
 use crate::tape::Tag;
 
-/// A comment that has begun.
+/// An incomplete comment.
 #[derive(Clone, Copy)]
 pub(super) struct CommentToken {
     start: usize,
     block: bool,
 }
 
-/// Paths in the ledger go no further than this many bytes of keys.
+/// The maximum length of the keys in a path of the ledger, in bytes.
 const MAX_PATH: usize = 1024;
 
 impl Machine {
-    /// Tries to make sense of a byte that JSON does not allow here.
+    /// Reads at a byte that JSON does not allow here, if the tolerant parser does.
     pub(super) fn tolerate<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Option<Step> {
         if !self.tolerant {
             return None;
@@ -39,14 +39,14 @@ impl Machine {
     }
 
     fn trailing_comma<S: Sink>(&mut self, sink: &mut S) -> Step {
-        self.note(Tolerance::TrailingComma, Place::Container, 1, 0);
+        self.note(Tolerance::TrailingComma, LedgerTarget::Container, 1, 0);
         self.close(sink)
     }
 
     fn python<S: Sink>(&mut self, word: &str, tag: Tag, sink: &mut S) -> Step {
         let Some(entry) = self.word(word, tag)? else { return Ok(false) };
         let index = self.begin(entry, sink)?;
-        self.note(Tolerance::PythonLiteral, Place::Value, word.len(), word.len());
+        self.note(Tolerance::PythonLiteral, LedgerTarget::Value, word.len(), word.len());
         self.complete(index, sink);
         Ok(true)
     }
@@ -56,7 +56,7 @@ impl Machine {
         let block = match (byte, next) {
             (b'#', _) | (_, Some(b'/')) => false,
             (_, Some(b'*')) => true,
-            // The second character of the comment has yet to come.
+            // The second character of the comment is still missing.
             (_, None) => return Some(Ok(false)),
             _ => return None,
         };
@@ -74,24 +74,24 @@ impl Machine {
             self.token = Token::Comment(token);
             return Ok(false);
         };
-        // The line break is white space and no part of the comment.
+        // The line break is white space, not part of the comment.
         self.pos += length + if token.block { end.len() } else { 0 };
-        self.note(Tolerance::Comment, Place::Container, self.pos - token.start, 0);
+        self.note(Tolerance::Comment, LedgerTarget::Container, self.pos - token.start, 0);
         Ok(true)
     }
 
-    pub(super) fn note(&mut self, rule: Tolerance, place: Place, before: usize, after: usize) {
+    pub(super) fn note(&mut self, rule: Tolerance, target: LedgerTarget, before: usize, after: usize) {
         let mut ledger = std::mem::take(&mut self.ledger);
-        ledger.note(rule, || self.place(place), before, after);
+        ledger.note(rule, || self.target_path(target), before, after);
         self.ledger = ledger;
     }
 
-    fn place(&self, place: Place) -> String {
+    fn target_path(&self, target: LedgerTarget) -> String {
         let mut path = Path::root();
         let mut room = MAX_PATH;
-        let inner = match place {
-            Place::Value => self.frames.len(),
-            Place::Container => self.frames.len().saturating_sub(1),
+        let inner = match target {
+            LedgerTarget::Value => self.frames.len(),
+            LedgerTarget::Container => self.frames.len().saturating_sub(1),
         };
         for frame in self.frames.iter().take(inner) {
             if !frame.object {
@@ -109,11 +109,11 @@ impl Machine {
     }
 }
 
-/// What a note in the ledger is about.
+/// What an entry in the ledger refers to.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// The value at hand, or the member whose key is at hand.
+pub(super) enum LedgerTarget {
+    /// The current value, or the member of the current key.
     Value,
-    /// The container at hand.
+    /// The current container.
     Container,
 }

@@ -1,12 +1,12 @@
-//! The grammar of JSON, one token after the other.
+//! The grammar of JSON as a state machine over tokens.
 //!
-//! What a usual key or string passes through is inlined always: the calls between these small steps would take
-//! a fifth of the time of parsing at once (`benches/ratios.rs`), and left to itself the compiler keeps them.
+//! The steps for common keys and strings are always inlined: the calls between them would take a fifth of the time of
+//! parsing a complete text (`benches/ratios.rs`), and the compiler does not inline them by itself.
 
 use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 use crate::node::Node;
-use crate::parser::Fault;
+use crate::parser::ErrorAt;
 use crate::parser::build::Frame;
 use crate::parser::lenient::CommentToken;
 use crate::parser::number::NumberToken;
@@ -17,19 +17,19 @@ use crate::path::Path;
 use crate::scan;
 use crate::tape::{Entry, Tag, Tape};
 
-/// Everything that is known between two pieces.
+/// The state between two chunks.
 pub(super) struct Machine {
     pub(super) tape: Tape,
-    /// The first byte of the text that was not understood yet.
+    /// The first byte of the text that was not parsed.
     pub(super) pos: usize,
-    /// What may come there.
+    /// What may come at `pos`.
     pub(super) expect: Expect,
-    /// What was begun there.
+    /// The incomplete token at `pos`.
     pub(super) token: Token,
     pub(super) path: Path,
     pub(super) frames: Vec<Frame>,
     pub(super) limits: Limits,
-    /// Whether to read what ruling R24 lists.
+    /// Whether to accept the deviations of ruling R24.
     pub(super) tolerant: bool,
     pub(super) ledger: Ledger,
 }
@@ -53,7 +53,7 @@ pub(super) enum Expect {
     End,
 }
 
-/// A token that the text so far ends in.
+/// An incomplete token at the end of the text so far.
 pub(super) enum Token {
     None,
     String(StringToken),
@@ -61,8 +61,8 @@ pub(super) enum Token {
     Comment(CommentToken),
 }
 
-/// Whether to go on: not when the text ends in a token.
-pub(super) type Step = Result<bool, Fault>;
+/// Whether to continue; false when the text ends inside a token.
+pub(super) type Step = Result<bool, ErrorAt>;
 
 impl Machine {
     pub(super) fn new(limits: Limits, tolerant: bool) -> Self {
@@ -79,14 +79,14 @@ impl Machine {
         }
     }
 
-    /// Starts over at another place of the same text.
+    /// Restarts at another offset of the text.
     pub(super) fn restart(&mut self, pos: usize) {
         let text = std::mem::take(&mut self.tape.text);
         *self = Machine { pos, ..Machine::new(self.limits, self.tolerant) };
         self.tape.text = text;
     }
 
-    /// Forgets the text and what was read of it. The memory stays for the next text, up to `retained` bytes of it.
+    /// Drops the text and what was parsed of it. Up to `retained` bytes of memory are reused for the next text.
     pub(super) fn clear(&mut self, retained: usize) {
         self.tape.clear(retained);
         self.pos = 0;
@@ -97,7 +97,7 @@ impl Machine {
         self.ledger = Ledger::default();
     }
 
-    /// MediaSink room for a text of this many bytes.
+    /// Reserves memory for a text of this many bytes.
     pub(super) fn reserve(&mut self, bytes: usize) {
         self.tape.text.reserve(bytes);
         self.tape.entries.reserve(bytes / 12 + 4);
@@ -108,12 +108,12 @@ impl Machine {
     }
 
     /// Whether the root is complete.
-    pub(super) fn is_over(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.expect == Expect::End
     }
 
-    /// Reads as far as the text goes.
-    pub(super) fn run<S: Sink>(&mut self, sink: &mut S) -> Result<(), Fault> {
+    /// Parses as far as the text goes.
+    pub(super) fn run<S: Sink>(&mut self, sink: &mut S) -> Result<(), ErrorAt> {
         let read = self.read(sink);
         for frame in &self.frames {
             self.tape.update(frame.container, |entry| entry.set_len(frame.count as usize));
@@ -121,7 +121,7 @@ impl Machine {
         read
     }
 
-    fn read<S: Sink>(&mut self, sink: &mut S) -> Result<(), Fault> {
+    fn read<S: Sink>(&mut self, sink: &mut S) -> Result<(), ErrorAt> {
         let mut goes_on = self.resume(sink)?;
         while goes_on {
             let Some(byte) = self.peek() else { break };
@@ -136,15 +136,15 @@ impl Machine {
         Ok(())
     }
 
-    /// The text is over. Whether the root is complete.
+    /// Ends the text. Returns whether the root is complete.
     pub(super) fn finish<S: Sink>(&mut self, sink: &mut S) -> Step {
         if self.frames.is_empty() {
             self.end_number(sink)?;
         }
-        Ok(self.is_over())
+        Ok(self.is_complete())
     }
 
-    /// Goes on with the token that the text ended in.
+    /// Continues with the incomplete token.
     fn resume<S: Sink>(&mut self, sink: &mut S) -> Step {
         match std::mem::replace(&mut self.token, Token::None) {
             Token::None => Ok(true),
@@ -154,7 +154,7 @@ impl Machine {
         }
     }
 
-    /// The next byte that is no white space.
+    /// Returns the next byte that is not white space.
     #[inline]
     fn peek(&mut self) -> Option<u8> {
         let bytes = self.tape.text.as_bytes();
@@ -244,8 +244,8 @@ impl Machine {
         }
     }
 
-    /// Reads a word, or nothing yet if it may still become one: then it is read again from its start.
-    pub(super) fn word(&mut self, word: &str, tag: Tag) -> Result<Option<Entry>, Fault> {
+    /// Reads a literal. Returns nothing while the text ends inside it; it is then read again from its start.
+    pub(super) fn word(&mut self, word: &str, tag: Tag) -> Result<Option<Entry>, ErrorAt> {
         let start = self.pos;
         let rest = self.tape.text.get(start..).unwrap_or_default();
         if rest.starts_with(word) {

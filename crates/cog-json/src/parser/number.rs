@@ -1,4 +1,4 @@
-//! Numbers, checked while they arrive.
+//! Parsing numbers as they arrive.
 
 use crate::error::SyntaxErrorKind;
 use crate::parser::machine::{Machine, Step, Token};
@@ -6,7 +6,7 @@ use crate::parser::sink::Sink;
 use crate::scan;
 use crate::tape::Entry;
 
-/// A number that has begun.
+/// An incomplete number.
 #[derive(Clone, Copy)]
 pub(super) struct NumberToken {
     start: usize,
@@ -14,11 +14,11 @@ pub(super) struct NumberToken {
     plain: bool,
 }
 
-/// What came last.
+/// The part of the number that was read last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Minus,
-    /// A zero, after which no digit may come.
+    /// A leading zero, which no digit may follow.
     Zero,
     Whole,
     Point,
@@ -29,7 +29,7 @@ enum Phase {
     Exponent,
 }
 
-/// A number of fewer bytes than this without an exponent is in the range of a float.
+/// A number with fewer bytes than this and no exponent is in the range of a float.
 const SAFE: usize = 300;
 
 impl Machine {
@@ -67,7 +67,7 @@ impl Machine {
         }
     }
 
-    /// The text is over: a number that stands alone ends with it.
+    /// Completes a number at the end of the text.
     pub(super) fn end_number<S: Sink>(&mut self, sink: &mut S) -> Step {
         match self.token {
             Token::Number(token) if token.phase.may_end() => {

@@ -29,17 +29,17 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader for documents within `limits`.
+    /// Creates a reader for documents within `limits`.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let limits = limits.addressable();
         Self { parser: Parser::strict(limits), limits }
     }
 
-    /// Parses a whole document. The previous one is gone.
+    /// Parses a complete document and drops the previous one.
     ///
     /// # Errors
-    /// When the text is not JSON, or over a limit.
+    /// When the text is not JSON, or exceeds a limit.
     pub fn read(&mut self, text: &str) -> Result<Node<'_>, SyntaxError> {
         let parser = &mut self.parser;
         parser.machine.clear(RETAINED);

@@ -1,4 +1,4 @@
-//! A model's reply: the document, and what is around it.
+//! Parsing a model's reply: the document, and the text around it.
 
 use crate::error::SyntaxErrorKind;
 use crate::event::{Event, EventKind};
@@ -8,18 +8,18 @@ use crate::parser::fragment::{self, Found, Reach};
 use crate::parser::machine::Machine;
 use crate::parser::seek::{Seeker, closing_tag};
 use crate::parser::sink::{Silent, Sink};
-use crate::parser::{End, Fault};
+use crate::parser::{End, ErrorAt};
 use crate::path::Path;
 
-/// How far the reading of a reply has come.
+/// The state of a reply.
 pub(super) struct Reply {
     stage: Stage,
     depth: usize,
-    several: bool,
-    /// There is text before the document, so it may be a draft in reasoning whose opening tag the template wrote. The
+    has_second: bool,
+    /// The document has text before it, so it may be a draft in reasoning whose opening tag the template wrote. The
     /// closing tag is searched from this offset on.
-    doubt: Option<usize>,
-    /// Reasoning came before whose opening tag is missing.
+    tag_search: Option<usize>,
+    /// Whether reasoning without an opening tag came before.
     is_after_tag: bool,
 }
 
@@ -34,96 +34,96 @@ enum Stage {
     /// The document, which began at `start`, is complete; another one may follow.
     After { start: usize, seeker: Seeker },
     /// The document cannot be read, but it may be a draft in reasoning.
-    Lost(Fault),
+    Unreadable(ErrorAt),
 }
 
 impl Reply {
     pub(super) fn new(limits: Limits) -> Self {
         let depth = limits.depth as usize;
         let stage = Stage::Before(Seeker::new(depth));
-        Reply { stage, depth, several: false, doubt: None, is_after_tag: false }
+        Reply { stage, depth, has_second: false, tag_search: None, is_after_tag: false }
     }
 
-    /// Whether a second object was seen, and both belong to the answer.
-    pub(super) fn several(&self) -> bool {
-        self.several && self.doubt.is_none()
+    /// Whether a second object was found, and neither is reasoning.
+    pub(super) fn has_second_object(&self) -> bool {
+        self.has_second && self.tag_search.is_none()
     }
 
-    /// Whether a later closing tag may make all of it reasoning, faults included.
-    pub(super) fn is_in_doubt(&self) -> bool {
-        self.doubt.is_some()
+    /// Whether a later closing tag may make the document reasoning, with its errors.
+    pub(super) fn is_tentative(&self) -> bool {
+        self.tag_search.is_some()
     }
 
-    /// Reads as far as the text goes.
-    pub(super) fn run<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
+    /// Parses as far as the text goes.
+    pub(super) fn run<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), ErrorAt> {
         loop {
             match self.read(machine, sink) {
-                Err(fault) if self.doubt.is_some() => self.stage = Stage::Lost(fault),
+                Err(error) if self.tag_search.is_some() => self.stage = Stage::Unreadable(error),
                 read => read?,
             }
             let Some(end) = self.end_of_reasoning(machine) else { return Ok(()) };
-            self.withdraw(end, machine, sink);
+            self.retract(end, machine, sink);
         }
     }
 
-    /// The end of a closing tag after the document, which makes all before it reasoning (ruling R76).
+    /// Returns the end of a closing tag after the document. All text before it is reasoning (ruling R76).
     fn end_of_reasoning(&mut self, machine: &Machine) -> Option<usize> {
-        match (&self.stage, &mut self.doubt) {
-            (Stage::After { .. } | Stage::Lost(_), Some(from)) => {
+        match (&self.stage, &mut self.tag_search) {
+            (Stage::After { .. } | Stage::Unreadable(_), Some(from)) => {
                 // A tag inside a complete document is a part of it.
-                let start = if machine.is_over() { machine.pos.max(*from) } else { *from };
+                let start = if machine.is_complete() { machine.pos.max(*from) } else { *from };
                 let found = closing_tag(&machine.tape.text, start);
                 *from = found.unwrap_or_else(|looked_at| looked_at);
                 found.ok()
             }
-            (Stage::After { seeker, .. }, None) if !self.several => {
+            (Stage::After { seeker, .. }, None) if !self.has_second => {
                 Some(seeker.tail()).filter(|tail| *tail > 0)
             }
             _ => None,
         }
     }
 
-    /// All so far was reasoning: goes on at the `end` of its tag.
-    fn withdraw<S: Sink>(&mut self, end: usize, machine: &mut Machine, sink: &mut S) {
+    /// Retracts the document, which was reasoning, and continues at the `end` of its tag.
+    fn retract<S: Sink>(&mut self, end: usize, machine: &mut Machine, sink: &mut S) {
         if let Some(node) = machine.root() {
-            let kind = EventKind::Withdrawn { doubted: self.doubt.is_some() };
-            sink.tell(Event { path: &Path::root(), node, kind });
+            let kind = EventKind::Retracted { tentative: self.tag_search.is_some() };
+            sink.emit(Event { path: &Path::root(), node, kind });
         }
         machine.restart(end);
         let stage = Stage::Before(Seeker::after_reasoning(end, self.depth));
-        *self = Reply { stage, several: false, doubt: None, is_after_tag: true, ..*self };
+        *self = Reply { stage, has_second: false, tag_search: None, is_after_tag: true, ..*self };
     }
 
-    fn read<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), Fault> {
+    fn read<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<(), ErrorAt> {
         if let Stage::Before(seeker) = &mut self.stage {
             let Some(start) = seeker.seek(&machine.tape.text) else { return Ok(()) };
             let found = Found::by(seeker, start);
-            let bodies = Bodies::of(&machine.tape.text, seeker);
-            let is_doubtful = start > bodies.tail && seeker.tail() == 0;
-            self.begin(found, bodies, is_doubtful, machine)?;
+            let bodies = Bodies::new(&machine.tape.text, seeker);
+            let is_tentative = start > bodies.tail && seeker.tail() == 0;
+            self.begin(found, bodies, is_tentative, machine)?;
         }
         if let Stage::Inside(start) = self.stage {
             machine.run(sink)?;
-            if !machine.is_over() {
+            if !machine.is_complete() {
                 return Ok(());
             }
             self.stage = Stage::After { start, seeker: Seeker::after(machine.pos, self.depth) };
         }
         if let Stage::After { seeker, .. } = &mut self.stage {
-            self.several = self.several || seeker.seek(&machine.tape.text).is_some();
+            self.has_second = self.has_second || seeker.seek(&machine.tape.text).is_some();
         }
         Ok(())
     }
 
-    /// An object was `found`.
+    /// Starts the document at the object that was `found`.
     fn begin(
         &mut self,
         found: Found,
         bodies: Bodies,
-        is_doubtful: bool,
+        is_tentative: bool,
         machine: &mut Machine,
-    ) -> Result<(), Fault> {
-        // What shows a wider form may be the end of a string.
+    ) -> Result<(), ErrorAt> {
+        // The text that shows a wider form may be the end of a string.
         let pos = if found.is_wider { found.start } else { found.pos };
         let opens = |opening: char, body: usize, machine: &mut Machine| {
             machine.tape.text.get(body..).is_some_and(|rest| rest.starts_with(opening))
@@ -137,14 +137,14 @@ impl Reply {
             self.stage = Stage::Quoted { found, bodies };
             return Ok(());
         }
-        self.doubt = is_doubtful.then_some(found.start);
+        self.tag_search = is_tentative.then_some(found.start);
         let start = fragment::start(bodies.tail, found, machine)?;
         self.enter(start, machine);
         Ok(())
     }
 
-    /// The text is over.
-    pub(super) fn finish<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<End, Fault> {
+    /// Ends the text.
+    pub(super) fn finish<S: Sink>(&mut self, machine: &mut Machine, sink: &mut S) -> Result<End, ErrorAt> {
         loop {
             if let Some(end) = self.finish_document(machine, sink)? {
                 return Ok(end);
@@ -154,21 +154,21 @@ impl Reply {
         }
     }
 
-    /// Finishes the document that is at hand, or gives nothing if it was reasoning.
+    /// Finishes the current document, or returns nothing if it was reasoning.
     fn finish_document<S: Sink>(
         &mut self,
         machine: &mut Machine,
         sink: &mut S,
-    ) -> Result<Option<End>, Fault> {
+    ) -> Result<Option<End>, ErrorAt> {
         if let Stage::Before(seeker) = &self.stage
             && seeker.is_reasoning()
         {
             return Ok(Some(End::Truncated));
         }
         self.decide(machine)?;
-        self.doubt = None;
-        if let Stage::Lost(fault) = self.stage {
-            return Err(fault);
+        self.tag_search = None;
+        if let Stage::Unreadable(error) = self.stage {
+            return Err(error);
         }
         self.read(machine, sink)?;
         if !machine.finish(sink)? {
@@ -176,31 +176,31 @@ impl Reply {
         }
         let Stage::After { start, seeker } = &mut self.stage else { return Ok(Some(End::Complete)) };
         let start = *start;
-        self.several = self.several || seeker.seek_at_end(&machine.tape.text).is_some();
+        self.has_second = self.has_second || seeker.seek_at_end(&machine.tape.text).is_some();
         if let Some(end) = self.end_of_reasoning(machine) {
-            self.withdraw(end, machine, sink);
+            self.retract(end, machine, sink);
             return Ok(None);
         }
-        if !self.several {
+        if !self.has_second {
             fragment::check_after(start, self.is_after_tag, machine)?;
         }
         note_after(&mut machine.ledger, machine.tape.text.get(machine.pos..).unwrap_or_default());
         Ok(Some(End::Complete))
     }
 
-    /// Decides where the document starts if that is open, now that all text is known. The complete text may be a value
-    /// that shows itself only now: a scalar, an empty object, an array without objects. Otherwise it is the object that
-    /// was found, or the array or object in which the reply was truncated.
-    fn decide(&mut self, machine: &mut Machine) -> Result<(), Fault> {
+    /// Decides at the end of the text where the document starts, if that is still open. The complete text may be a
+    /// scalar, an empty object or an array without objects. Otherwise the document is the object that was found, or the
+    /// array or object in which the reply was truncated.
+    fn decide(&mut self, machine: &mut Machine) -> Result<(), ErrorAt> {
         let (bodies, cut, found) = match &mut self.stage {
             Stage::Before(seeker) => {
                 let cut = seeker.candidate();
                 let start = seeker.seek_at_end(&machine.tape.text);
                 let found = start.map(|start| Found::by(seeker, start));
-                (Bodies::of(&machine.tape.text, seeker), cut, found)
+                (Bodies::new(&machine.tape.text, seeker), cut, found)
             }
             Stage::Quoted { found, bodies } => (*bodies, None, Some(*found)),
-            Stage::Inside(_) | Stage::After { .. } | Stage::Lost(_) => return Ok(()),
+            Stage::Inside(_) | Stage::After { .. } | Stage::Unreadable(_) => return Ok(()),
         };
         let alone = bodies.each().find(|body| is_alone(*body, machine));
         let start = match (alone, found) {
@@ -225,7 +225,7 @@ impl Found {
     }
 }
 
-/// Whether there is one complete value at `body` and nothing after it but a fence.
+/// Returns whether there is one complete value at `body` and nothing after it but a fence.
 fn is_alone(body: usize, machine: &mut Machine) -> bool {
     machine.restart(body);
     let complete = machine.run(&mut Silent).and_then(|()| machine.finish(&mut Silent));
@@ -234,15 +234,15 @@ fn is_alone(body: usize, machine: &mut Machine) -> bool {
 }
 
 /// Checks that the text ends inside an array or object that begins at `start`.
-fn truncated(start: usize, machine: &mut Machine) -> Result<usize, Fault> {
+fn truncated(start: usize, machine: &mut Machine) -> Result<usize, ErrorAt> {
     machine.restart(start);
     let is_container = matches!(machine.tape.text.as_bytes().get(start), Some(b'{' | b'['));
     let read = machine.run(&mut Silent);
-    let is_over = machine.is_over();
+    let is_complete = machine.is_complete();
     machine.restart(start);
     match read {
-        Err(fault) if is_container => Err(fault),
-        Ok(()) if is_container && !is_over => Ok(start),
+        Err(error) if is_container => Err(error),
+        Ok(()) if is_container && !is_complete => Ok(start),
         _ => Err((SyntaxErrorKind::Nothing, 0)),
     }
 }

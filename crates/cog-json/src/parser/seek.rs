@@ -1,28 +1,28 @@
-//! Finding the document in a reply that says more than JSON.
+//! Finding the document in a reply that contains more than JSON.
 //!
-//! Prose has brackets too: `{name}`, `[1]`, `{"a"}`. A bracket is taken for the start of the document only when it
-//! is followed, apart from more opening brackets, by a member's key and colon, and nothing is told before. What the
-//! parser cannot read but what opens like an object is found as well ([`opening`]): it is not prose. What a
-//! false start had read is read again as prose, but never twice for the same kind of quote, so that seeking is
-//! linear: a key ends at the next quote of its kind, and a false start inside it would need that very quote.
+//! Prose has brackets too: `{name}`, `[1]`, `{"a"}`. A bracket starts the document only if a key and a colon
+//! follow it, possibly after more opening brackets. No event is emitted before. Text that opens like an object in a form
+//! that the parser does not read is found too ([`opening`]): it is not prose. The text of a false start is read again as
+//! prose, but never twice for one kind of quote, so that the search is linear: a key ends at the next quote of its kind,
+//! and a false start inside the key would need that quote.
 
 use std::ops::ControlFlow;
 
 use crate::parser::opening::{self, Look};
 use crate::scan::{self, string_run};
 
-/// Looks for the start of a document, over any number of pieces.
+/// Searches the start of a document, over any number of chunks.
 pub(super) struct Seeker {
-    /// The first byte that was not looked at.
+    /// The first byte that was not examined.
     pos: usize,
     phase: Phase,
-    /// The first bracket of the candidate at hand.
+    /// The first bracket of the current candidate.
     start: usize,
-    /// Where to go on when the candidate turns out to be prose.
+    /// Where to continue if the candidate is prose.
     retry: usize,
-    /// Opening brackets of the candidate.
+    /// The number of opening brackets of the candidate.
     depth: usize,
-    most_depth: usize,
+    max_depth: usize,
     /// Where the reply starts, after reasoning.
     body: usize,
     /// Where it starts if a closing tag in its text ends reasoning too.
@@ -35,7 +35,7 @@ pub(super) struct Seeker {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// At the start of the reply, where reasoning may stand.
+    /// At the start of the reply, where reasoning may begin.
     Start,
     /// Inside `<think>`, up to this tag.
     Reasoning(&'static str),
@@ -53,7 +53,7 @@ enum Phase {
     },
 }
 
-/// Where a comment may stand.
+/// Where a comment may appear.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Back {
     InArray,
@@ -61,11 +61,10 @@ enum Back {
     AfterKey,
 }
 
-/// Stop with the start of the document, or with nothing when the text is used up.
+/// Breaks with the start of the document, or with nothing at the end of the text.
 type Found = ControlFlow<Option<usize>>;
 
-/// Where reasoning ends whose opening tag is not a part of the reply: the end of the first closing tag from there on,
-/// else how far the text was looked at.
+/// Searches the first closing tag of reasoning after `from`. Returns its end, or otherwise the offset to search from next.
 pub(super) fn closing_tag(text: &str, from: usize) -> Result<usize, usize> {
     let mut pos = from;
     while let Some(length) = text.get(pos..).and_then(|rest| rest.find('<')) {
@@ -79,11 +78,11 @@ pub(super) fn closing_tag(text: &str, from: usize) -> Result<usize, usize> {
     Err(text.len().max(from))
 }
 
-/// What stands at a `<`.
+/// The result of reading at a `<`.
 enum Tag {
-    /// A closing tag of so many bytes.
+    /// A closing tag of this length.
     Closing(usize),
-    /// The text ends where it may become one.
+    /// The text ends where it may become a closing tag.
     Cut,
     None,
 }
@@ -101,15 +100,15 @@ fn tag_at(text: &str, pos: usize) -> Tag {
 const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
 impl Seeker {
-    /// Seeks from the start of a reply.
-    pub(super) fn new(most_depth: usize) -> Self {
+    /// Searches from the start of a reply.
+    pub(super) fn new(max_depth: usize) -> Self {
         Seeker {
             pos: 0,
             phase: Phase::Start,
             start: 0,
             retry: 0,
             depth: 0,
-            most_depth,
+            max_depth,
             body: 0,
             tail: 0,
             stops_at_tag: false,
@@ -117,17 +116,17 @@ impl Seeker {
         }
     }
 
-    /// Seeks another object after a document, up to the first closing tag.
-    pub(super) fn after(pos: usize, most_depth: usize) -> Self {
-        Seeker { pos, phase: Phase::Prose, stops_at_tag: true, ..Self::new(most_depth) }
+    /// Searches another object after a document, up to the first closing tag.
+    pub(super) fn after(pos: usize, max_depth: usize) -> Self {
+        Seeker { pos, phase: Phase::Prose, stops_at_tag: true, ..Self::new(max_depth) }
     }
 
-    /// Seeks after the closing tag of reasoning.
-    pub(super) fn after_reasoning(pos: usize, most_depth: usize) -> Self {
-        Seeker { pos, phase: Phase::Prose, body: pos, tail: pos, ..Self::new(most_depth) }
+    /// Searches after the closing tag of reasoning.
+    pub(super) fn after_reasoning(pos: usize, max_depth: usize) -> Self {
+        Seeker { pos, phase: Phase::Prose, body: pos, tail: pos, ..Self::new(max_depth) }
     }
 
-    /// The start of the document, if the text shows it.
+    /// Returns the start of the document, if the text shows it.
     pub(super) fn seek(&mut self, text: &str) -> Option<usize> {
         loop {
             if let ControlFlow::Break(found) = self.step(text) {
@@ -136,7 +135,7 @@ impl Seeker {
         }
     }
 
-    /// The text is over: the start of a document that an unfinished candidate hid.
+    /// Searches again at the end of the text, where an incomplete candidate is prose.
     pub(super) fn seek_at_end(&mut self, text: &str) -> Option<usize> {
         while self.is_candidate() {
             (self.pos, self.phase) = (self.retry, Phase::Prose);
@@ -147,12 +146,12 @@ impl Seeker {
         None
     }
 
-    /// The start of a candidate that the text was cut in.
+    /// Returns the start of an incomplete candidate.
     pub(super) fn candidate(&self) -> Option<usize> {
         self.is_candidate().then_some(self.start)
     }
 
-    /// How far the text was looked at.
+    /// Returns how far the text was examined.
     pub(super) fn pos(&self) -> usize {
         self.pos
     }
@@ -238,7 +237,7 @@ impl Seeker {
         self.enter(bytes)
     }
 
-    /// Reasoning may end whose start the reply does not show.
+    /// At a `<`, where reasoning may end without an opening tag.
     fn pass_tag(&mut self, text: &str) -> Found {
         match tag_at(text, self.pos) {
             Tag::Closing(length) => {
@@ -260,14 +259,14 @@ impl Seeker {
         self.pos += 1;
         self.retry = self.pos;
         self.depth += 1;
-        match self.depth > self.most_depth {
-            // Not prose any more: the parser will say what is wrong.
+        match self.depth > self.max_depth {
+            // Not prose: the parser reports the error.
             true => ControlFlow::Break(Some(self.start)),
             false => self.go_on(if object { Phase::InObject } else { Phase::InArray }),
         }
     }
 
-    /// Decides by the next byte that is no white space.
+    /// Decides by the next byte that is not white space.
     fn look_on(&mut self, text: &str) -> Found {
         let bytes = text.as_bytes();
         self.pos = scan::space(bytes, self.pos);
@@ -287,7 +286,7 @@ impl Seeker {
         }
     }
 
-    /// Decides by more than the next byte; prose goes on at `retry`.
+    /// Decides by more than the next byte; prose continues at `retry`.
     fn look_wider(&mut self, text: &str, look: fn(&str) -> Look, retry: usize) -> Found {
         match look(text.get(self.pos..).unwrap_or_default()) {
             Look::Yes(length) => {
@@ -348,7 +347,7 @@ impl Seeker {
             Some(length) => self.pos + length + end.len(),
             None => text.len() - usize::from(block && text.len() > self.pos && text.ends_with('*')),
         };
-        // Comments are not looked at again.
+        // Comments are not examined again.
         self.retry = self.pos;
         match (found, back) {
             (None, _) => ControlFlow::Break(None),

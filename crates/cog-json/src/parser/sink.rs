@@ -1,30 +1,30 @@
-//! Who is told.
+//! Where events go.
 
 use crate::event::Event;
 
-/// MediaCapabilities events, or, when nobody listens, makes the work for them vanish.
+/// Receives events. With [`Silent`] the compiler removes the work for them.
 pub(super) trait Sink {
     const LIVE: bool;
 
-    fn tell(&mut self, event: Event<'_>);
+    fn emit(&mut self, event: Event<'_>);
 }
 
-/// A listener.
+/// Passes events to a function.
 pub(super) struct Live<'f>(pub(super) &'f mut dyn FnMut(Event<'_>));
 
 impl Sink for Live<'_> {
     const LIVE: bool = true;
 
-    fn tell(&mut self, event: Event<'_>) {
+    fn emit(&mut self, event: Event<'_>) {
         (self.0)(event);
     }
 }
 
-/// Nobody.
+/// Drops events.
 pub(super) struct Silent;
 
 impl Sink for Silent {
     const LIVE: bool = false;
 
-    fn tell(&mut self, _: Event<'_>) {}
+    fn emit(&mut self, _: Event<'_>) {}
 }

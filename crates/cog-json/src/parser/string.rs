@@ -1,10 +1,10 @@
-//! Strings, decoded while they arrive.
+//! Decoding strings as they arrive.
 
 mod escape;
 
 use crate::error::SyntaxErrorKind;
 use crate::event::EventKind;
-use crate::parser::lenient::Place;
+use crate::parser::lenient::LedgerTarget;
 use crate::parser::machine::{Machine, Step, Token};
 use crate::parser::sink::Sink;
 use crate::parser::tolerance::Tolerance;
@@ -14,26 +14,26 @@ use crate::write::ToJson;
 
 use self::escape::Escape;
 
-/// A string that has begun and was not over at first sight.
+/// A string that is incomplete, or has escapes.
 pub(super) struct StringToken {
-    /// Its entry as far as it is known; on the tape already if it is a value.
+    /// Its entry so far; already on the tape if it is a value.
     entry: Entry,
-    /// Where on the tape; nothing for a key.
+    /// Its index on the tape; none for a key.
     index: Option<u32>,
-    /// How much of it was told.
-    told: usize,
+    /// How many bytes of it were emitted.
+    emitted: usize,
     began: bool,
     quote: u8,
-    /// Control characters that should have been escaped, and the bytes their escapes take.
+    /// The number of control characters without an escape, and the length of their escapes.
     raw: usize,
     raw_escaped: usize,
 }
 
 impl StringToken {
-    /// A string whose first byte after the quote is at `start`.
+    /// Returns a string whose first byte after the quote is at `start`.
     fn new(start: usize, quote: u8) -> Self {
         let entry = Entry::open(Tag::String, start);
-        StringToken { entry, index: None, told: 0, began: false, quote, raw: 0, raw_escaped: 0 }
+        StringToken { entry, index: None, emitted: 0, began: false, quote, raw: 0, raw_escaped: 0 }
     }
 }
 
@@ -41,9 +41,9 @@ impl Machine {
     /// At the opening quote of a value.
     #[inline(always)]
     pub(super) fn string_value<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
-        if let Some(entry) = self.whole_string(quote) {
+        if let Some(entry) = self.complete_string(quote) {
             let index = self.begin(entry, sink)?;
-            self.tell(index, EventKind::Text { delta: self.tape.string(entry), first: true }, sink);
+            self.emit(index, EventKind::Text { delta: self.tape.string(entry), first: true }, sink);
             self.complete(index, sink);
             return Ok(true);
         }
@@ -56,16 +56,16 @@ impl Machine {
     /// At the opening quote of a key.
     #[inline(always)]
     pub(super) fn string_key<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
-        if let Some(entry) = self.whole_string(quote) {
+        if let Some(entry) = self.complete_string(quote) {
             return self.add_key::<S>(entry);
         }
         self.pos += 1;
         self.go_on_string(StringToken::new(self.pos, quote), sink)
     }
 
-    /// The usual case: the string is here from quote to quote, without escapes.
+    /// The common case: the text contains the string from quote to quote, without escapes.
     #[inline]
-    fn whole_string(&mut self, quote: u8) -> Option<Entry> {
+    fn complete_string(&mut self, quote: u8) -> Option<Entry> {
         if quote != b'"' {
             return None;
         }
@@ -112,7 +112,7 @@ impl Machine {
         }
     }
 
-    /// MediaCapabilities the plain text up to `stop` into the string.
+    /// Adds the plain text up to `stop` to the string.
     fn add_run(&mut self, entry: &mut Entry, stop: usize) {
         if stop == self.pos {
             return;
@@ -149,21 +149,21 @@ impl Machine {
         self.note_string(&token, end);
         self.show_string(&mut token, sink);
         if !token.began {
-            self.tell(index, EventKind::Text { delta: "", first: true }, sink);
+            self.emit(index, EventKind::Text { delta: "", first: true }, sink);
         }
         self.complete(index, sink);
         Ok(true)
     }
 
-    /// Notes what was let pass in a string that is over, its closing quote being before `end`.
+    /// Records the deviations of a complete string whose closing quote is before `end`.
     fn note_string(&mut self, token: &StringToken, end: usize) {
         if token.quote == b'\'' {
             let before = end + 1 - token.entry.start();
             let after = self.tape.string(token.entry).to_json().len();
-            self.note(Tolerance::SingleQuotes, Place::Value, before, after);
+            self.note(Tolerance::SingleQuotes, LedgerTarget::Value, before, after);
         }
         if token.raw > 0 {
-            self.note(Tolerance::RawNewline, Place::Value, token.raw, token.raw_escaped);
+            self.note(Tolerance::RawNewline, LedgerTarget::Value, token.raw, token.raw_escaped);
         }
     }
 
@@ -173,15 +173,15 @@ impl Machine {
         Ok(false)
     }
 
-    /// Brings the draft up to date and tells what was not told.
+    /// Updates the draft and emits the new text.
     fn show_string<S: Sink>(&mut self, token: &mut StringToken, sink: &mut S) {
         let Some(index) = token.index else { return };
         self.tape.update(index, |entry| *entry = token.entry);
         if S::LIVE {
-            let delta = self.tape.string(token.entry).get(token.told..).unwrap_or_default();
+            let delta = self.tape.string(token.entry).get(token.emitted..).unwrap_or_default();
             if !delta.is_empty() {
-                self.tell(index, EventKind::Text { delta, first: !token.began }, sink);
-                token.told += delta.len();
+                self.emit(index, EventKind::Text { delta, first: !token.began }, sink);
+                token.emitted += delta.len();
                 token.began = true;
             }
         }

@@ -1,3 +1,3 @@
+mod outcome;
 mod strict;
-mod told;
 mod tolerant;

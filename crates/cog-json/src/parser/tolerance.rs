@@ -1,24 +1,24 @@
-//! What the tolerant parser lets pass, and the account of it.
+//! The deviations from JSON that the tolerant parser accepts, and their ledger.
 
 use std::fmt;
 
-/// A thing that is not JSON and was let pass (rulings R24, R26).
+/// A deviation from JSON that was accepted (rulings R24, R26).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Tolerated {
-    /// What it was.
+    /// The kind of deviation.
     pub rule: Tolerance,
-    /// Where, as ruling R44 writes paths: the value, or for a comma or comment the container it stands in.
-    /// The root for what stands around the document, for what follows the first eight of a rule (they are summed
-    /// up in one entry), and for the part of a path that is longer than 1,024 bytes.
+    /// The path of the value, in the form of ruling R44; for a comma or comment that of its container. It is the root for
+    /// text around the document, and for the entry that sums up all deviations of a rule after the first eight. Keys
+    /// after the first 1,024 bytes are left out.
     pub path: String,
-    /// Bytes that stood there.
+    /// The length of the original text, in bytes.
     pub before: usize,
-    /// Bytes that JSON has in their place; 0 when they were left out.
+    /// The length of the JSON that replaces it, in bytes; 0 if it was left out.
     pub after: usize,
 }
 
-/// The kinds of near-JSON that are let pass.
+/// The kinds of deviation that are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Tolerance {
@@ -26,8 +26,7 @@ pub enum Tolerance {
     CodeFence,
     /// `// …`, `/* … */` or `# …` between tokens.
     Comment,
-    /// A key that the object has already; the last counts. The one thing that strict parsing lets pass, since
-    /// RFC 8259 does.
+    /// A duplicate key in an object; the last one counts. Strict parsing accepts it too, as RFC 8259 does.
     DuplicateKey,
     /// `None`, `True` or `False`.
     PythonLiteral,
@@ -42,7 +41,7 @@ pub enum Tolerance {
 }
 
 impl Tolerance {
-    /// The name that repair ledgers use.
+    /// Returns the name in repair ledgers.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -64,13 +63,13 @@ impl fmt::Display for Tolerance {
     }
 }
 
-/// What was let pass so far, of bounded size.
+/// The deviations so far; its size is bounded.
 #[derive(Default)]
 pub(super) struct Ledger {
     entries: Vec<Tolerated>,
 }
 
-/// Entries of each rule that tell their place; the rest is summed up.
+/// The number of entries of each rule with a path; further ones are summed up.
 const LOCATED: usize = 8;
 
 impl Ledger {
@@ -78,7 +77,7 @@ impl Ledger {
         &self.entries
     }
 
-    /// Notes one thing; `path` is asked for only when it will be told.
+    /// Records one deviation; `path` is called only if the entry has a path.
     pub(super) fn note(
         &mut self,
         rule: Tolerance,
@@ -93,7 +92,7 @@ impl Ledger {
         }
     }
 
-    /// Notes bytes that stand around the document; before and after it make one entry.
+    /// Records bytes around the document; those before and after it share one entry.
     pub(super) fn note_around(&mut self, rule: Tolerance, bytes: usize) {
         match self.entries.iter().any(|entry| entry.rule == rule) {
             _ if bytes == 0 => {}

@@ -29,7 +29,7 @@ fn displays_paths_as_specified() {
 }
 
 #[test]
-fn refuses_text_that_is_no_path() {
+fn refuses_text_that_is_not_a_path() {
     for text in [
         ".a", "a.", "a..b", "a[", "a[-1]", "a[01]", "a[+1]", "a[x]", "a b", "a[\"x]", "a[\"x\"", "[\"\\\"]",
         "é",
@@ -39,7 +39,7 @@ fn refuses_text_that_is_no_path() {
 }
 
 #[test]
-fn goes_back_the_way_it_came() {
+fn pop_removes_the_last_step() {
     let mut path = Path::root();
     path.push_key("data");
     let data = path.clone();
@@ -56,7 +56,7 @@ fn goes_back_the_way_it_came() {
 }
 
 #[test]
-fn a_key_is_no_prefix_of_a_longer_one() {
+fn key_is_not_a_prefix_of_a_longer_key() {
     let (short, long): (Path, Path) = ("ab".parse().unwrap(), "abc.d".parse().unwrap());
     assert!(!long.starts_with(&short));
 }

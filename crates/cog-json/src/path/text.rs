@@ -6,7 +6,7 @@ use crate::path::{Path, Segment};
 use crate::value::Value;
 use crate::write::write_string;
 
-/// A text that is no path.
+/// A text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no path: expected a form like `data.objects[0].label` at byte {offset}")]
 pub struct PathError {

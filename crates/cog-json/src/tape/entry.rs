@@ -4,12 +4,12 @@ use std::ops::Range;
 
 /// A key or a value, in 16 bytes.
 ///
-/// Two words of two halves each, so that an entry travels in two registers.
+/// Two 64-bit integers of two halves each, so that an entry fits in two registers.
 ///
 /// | | `start` | `len` | `extra` | upper 24 bits of `meta` |
 /// |---|---|---|---|---|
-/// | key | offset of its text | bytes, decoded | place of the decoded text | fingerprint |
-/// | string | offset of its text | bytes, decoded | place of the decoded text | – |
+/// | key | offset of its text | bytes, decoded | offset of the decoded text | fingerprint |
+/// | string | offset of its text | bytes, decoded | offset of the decoded text | – |
 /// | number | offset | bytes | – | – |
 /// | array, object | offset | children, earlier duplicates not counted | entry after it | key table |
 /// | null, true, false | offset | – | – | – |
@@ -21,7 +21,7 @@ pub(crate) struct Entry {
     state: u64,
 }
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tag {
     Null,
@@ -44,15 +44,15 @@ const UPPER: u32 = 8;
 const HALF: u32 = 32;
 
 impl Entry {
-    /// What stands for an entry that does not exist.
+    /// Replaces an entry that does not exist.
     pub(crate) const NONE: Entry = Entry { text: 0, state: Tag::Null as u64 };
 
-    /// A value that has begun.
+    /// Creates an incomplete value.
     pub(crate) const fn open(tag: Tag, start: usize) -> Self {
         Entry { text: start as u64, state: tag as u64 }
     }
 
-    /// A value known as a whole: a literal, or a string without escapes.
+    /// Creates a complete value: a literal, or a string without escapes.
     pub(crate) const fn scalar(tag: Tag, start: usize, len: usize) -> Self {
         Entry { text: start as u64 | (len as u64) << HALF, state: tag as u64 | COMPLETE }
     }
@@ -62,7 +62,7 @@ impl Entry {
         Entry { state: entry.state | if integer { INTEGER } else { 0 }, ..entry }
     }
 
-    /// The key that a string is, with its fingerprint.
+    /// Converts a string into a key with its fingerprint.
     pub(crate) const fn with_key(self, print: u32) -> Self {
         Entry { state: self.state | Tag::Key as u64 | COMPLETE | (print as u64) << UPPER, ..self }
     }
@@ -92,17 +92,17 @@ impl Entry {
         self.state & DECODED != 0
     }
 
-    /// A later member of the same object has the same key.
+    /// Whether a later member of the object has this key.
     pub(crate) const fn is_shadowed(self) -> bool {
         self.state & SHADOWED != 0
     }
 
-    /// A number written without fraction and exponent.
+    /// Whether a number was written without fraction and exponent.
     pub(crate) const fn is_integer(self) -> bool {
         self.state & INTEGER != 0
     }
 
-    /// Whether this is a key in force that may be the one with this fingerprint and length.
+    /// Whether this is a key with this fingerprint and length that is not shadowed.
     pub(crate) const fn is_key(self, print: u32, len: usize) -> bool {
         self.upper() == print && self.count() == len && !self.is_shadowed()
     }
@@ -111,7 +111,7 @@ impl Entry {
         self.text as u32 as usize
     }
 
-    /// Children of a container, bytes of anything else.
+    /// Returns the number of children of a container, otherwise the number of bytes.
     pub(crate) const fn count(self) -> usize {
         (self.text >> HALF) as usize
     }
@@ -142,7 +142,7 @@ impl Entry {
         self.text = self.start() as u64 | (len as u64) << HALF;
     }
 
-    /// From here on the text of this string stands decoded, at `place`.
+    /// Marks the text of this string as decoded, at the offset `place`.
     pub(crate) const fn set_decoded(&mut self, place: usize) {
         self.state |= DECODED | (place as u64) << HALF;
     }

@@ -1,10 +1,10 @@
-//! Finding keys: a fingerprint in each key's entry, and a table for objects of many keys.
+//! Finding keys: a fingerprint in each key entry, and a table for objects with many keys.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::Tape;
 
-/// 24 bits of a key, from its length and its first and last eight bytes. Two different keys may have the same.
+/// 24 bits of a key, from its length and its first and last eight bytes. Two different keys may have equal fingerprints.
 #[inline]
 pub(crate) fn fingerprint(key: &[u8]) -> u32 {
     let (head, tail) = ends(key);
@@ -13,7 +13,7 @@ pub(crate) fn fingerprint(key: &[u8]) -> u32 {
     (mixed >> 40) as u32
 }
 
-/// The first and the last bytes of a key, as many as fit a word; in a short key they overlap.
+/// Returns the first and the last eight bytes of a key; in a short key they overlap.
 fn ends(key: &[u8]) -> (u64, u64) {
     if let (Some(head), Some(tail)) = (key.first_chunk(), key.last_chunk()) {
         return (u64::from_le_bytes(*head), u64::from_le_bytes(*tail));
@@ -25,7 +25,7 @@ fn ends(key: &[u8]) -> (u64, u64) {
 }
 
 /// The keys of one large object: open addressing over the indexes of their entries, at most half full. The hash
-/// has a random seed, so that nobody can choose keys that collide.
+/// has a random seed, so that an input cannot choose keys that collide.
 #[derive(Default)]
 pub(crate) struct KeyTable {
     /// Index of a key's entry; 0 is free, since the first entry of a tape is never a key.
@@ -35,8 +35,8 @@ pub(crate) struct KeyTable {
 }
 
 impl KeyTable {
-    /// A table of the keys that `object` has so far.
-    pub(crate) fn of(tape: &Tape, object: u32) -> Self {
+    /// Creates a table of the keys that `object` has so far.
+    pub(crate) fn from_object(tape: &Tape, object: u32) -> Self {
         let mut table = KeyTable { slots: vec![0; 64], used: 0, seed: RandomState::new() };
         let mut at = object + 1;
         while at < tape.len() {
@@ -52,7 +52,7 @@ impl KeyTable {
         self.slots.get(self.slot(tape, key)).copied().filter(|&index| index != 0)
     }
 
-    /// Adds the key at `index`; an equal key before it gives way.
+    /// Adds the key at `index`; it replaces an equal key.
     pub(crate) fn insert(&mut self, tape: &Tape, index: u32) {
         if self.used * 2 >= self.slots.len() {
             self.grow(tape);
@@ -64,7 +64,7 @@ impl KeyTable {
         }
     }
 
-    /// The slot that holds `key`, or the free one where it belongs.
+    /// Returns the slot that contains `key`, or the free one for it.
     fn slot(&self, tape: &Tape, key: &str) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = self.seed.hash_one(key) as usize & mask;
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fingerprints_tell_usual_keys_apart() {
+    fn fingerprints_of_common_keys_differ() {
         let keys = ["id", "name", "text", "label", "labels", "confidence", "rationale", "risk", "explain"];
         for (at, key) in keys.iter().enumerate() {
             for other in keys.iter().skip(at + 1) {

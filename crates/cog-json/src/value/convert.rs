@@ -1,4 +1,4 @@
-//! From and to `serde_json`, and out through serde.
+//! Conversions from and to `serde_json`, and serialization.
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
@@ -8,7 +8,7 @@ use crate::value::Value;
 
 impl From<&serde_json::Value> for Value {
     fn from(value: &serde_json::Value) -> Self {
-        Value::of_own_text(value.to_string())
+        Value::from_written_text(value.to_string())
     }
 }
 
@@ -56,8 +56,8 @@ pub(crate) fn to_serde(node: Node<'_>) -> serde_json::Value {
     }
 }
 
-/// An integer where one of 64 bits was written, else the nearest float, which `serde_json`'s own parser would miss
-/// by a bit now and then.
+/// Returns an integer if the literal is one of 64 bits, otherwise the nearest float, which the parser of `serde_json`
+/// sometimes misses by a bit.
 fn number(node: Node<'_>) -> serde_json::Number {
     let number = node.as_number();
     let integer = number.filter(|it| it.is_plain_integer() && it.literal() != "-0");

@@ -1,4 +1,4 @@
-//! Into a value from any serde format.
+//! Deserializing a value from any serde format.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,11 +15,11 @@ impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut text = String::new();
         deserializer.deserialize_newtype_struct(VALUE_TOKEN, Copy(&mut Writer::compact(&mut text)))?;
-        Ok(Value::of_own_text(text))
+        Ok(Value::from_written_text(text))
     }
 }
 
-/// Writes whatever comes as JSON.
+/// Writes the input of a deserializer as JSON.
 struct Copy<'w, 'o>(&'w mut Writer<'o>);
 
 impl<'de> DeserializeSeed<'de> for Copy<'_, '_> {
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for Copy<'_, '_> {
         self.scalar(value)
     }
 
-    /// What this crate's own deserializer gives, so that numbers stay as they were written.
+    /// Reads what the deserializer of this crate gives, so that numbers stay as they were written.
     fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<(), E> {
         let json = bytes.strip_prefix(VALUE_TOKEN.as_bytes());
         let value = json.and_then(|json| Value::parse_within(json, Limits::unbounded()).ok());

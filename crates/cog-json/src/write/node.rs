@@ -1,4 +1,4 @@
-//! Writing a subtree by walking along the tape, without recursion.
+//! Writing a subtree in the order of the tape, without recursion.
 
 use crate::node::Node;
 use crate::tape::{Entry, Tag, Tape};
@@ -25,7 +25,7 @@ pub(super) fn write(root: Node<'_>, w: &mut Writer<'_>) {
     close(&mut open, u32::MAX, w);
 }
 
-/// Writes what the entry alone tells; the closing bracket of a container is given back.
+/// Writes a scalar or an opening bracket; returns the closing bracket of a container.
 fn begin(tape: &Tape, entry: Entry, w: &mut Writer<'_>) -> Option<char> {
     match entry.tag() {
         Tag::Key => {

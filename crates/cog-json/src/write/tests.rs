@@ -2,7 +2,7 @@ use super::*;
 use crate::value::Value;
 
 #[test]
-fn indents_by_two_spaces_and_keeps_empty_containers_short() {
+fn indents_by_two_spaces_except_in_empty_containers() {
     let value = Value::parse(r#"{"a":[1,{"b":[]}],"c":{},"d":"x"}"#).unwrap();
     let expected =
         "{\n  \"a\": [\n    1,\n    {\n      \"b\": []\n    }\n  ],\n  \"c\": {},\n  \"d\": \"x\"\n}";
@@ -11,7 +11,7 @@ fn indents_by_two_spaces_and_keeps_empty_containers_short() {
 }
 
 #[test]
-fn escapes_what_must_be_and_nothing_else() {
+fn escapes_only_what_must_be_escaped() {
     let text: String = (0..0x80_u8).map(char::from).chain("é\u{2028}😀".chars()).collect();
     let json = text.to_json();
     assert_eq!(json, serde_json::to_string(&text).unwrap());
@@ -25,12 +25,12 @@ fn numbers_keep_their_literals() {
 }
 
 #[test]
-fn floats_that_json_lacks_become_null() {
+fn floats_that_are_not_finite_become_null() {
     assert_eq!([0.5, f64::NAN, f64::INFINITY, 3.0].as_slice().to_json(), "[0.5,null,null,3.0]");
 }
 
 #[test]
-fn absent_members_leave_no_trace() {
+fn absent_members_are_left_out() {
     let mut out = String::new();
     Writer::pretty(&mut out).object(|w| {
         w.optional("a", &None::<u32>).optional("b", &Some(1)).field("c", &None::<u32>);
@@ -39,7 +39,7 @@ fn absent_members_leave_no_trace() {
 }
 
 #[test]
-fn only_the_last_of_equal_keys_is_written() {
+fn writes_only_the_last_of_duplicate_keys() {
     let value = Value::parse(r#"{"a":{"x":1},"b":2,"a":[3]}"#).unwrap();
     assert_eq!(value.to_json(), r#"{"b":2,"a":[3]}"#);
 }

@@ -1,4 +1,4 @@
-//! What can be written as JSON.
+//! Types that can be written as JSON.
 
 use crate::node::Node;
 use crate::value::Value;
@@ -9,14 +9,14 @@ pub trait ToJson {
     /// Writes exactly one value.
     fn write_json(&self, w: &mut Writer<'_>);
 
-    /// The value as compact JSON.
+    /// Returns the value as compact JSON.
     fn to_json(&self) -> String {
         let mut out = String::new();
         self.write_json(&mut Writer::compact(&mut out));
         out
     }
 
-    /// The value with line breaks, indented by two spaces.
+    /// Returns the value as JSON with line breaks, indented by two spaces.
     fn to_json_pretty(&self) -> String {
         let mut out = String::new();
         self.write_json(&mut Writer::pretty(&mut out));

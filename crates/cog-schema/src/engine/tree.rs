@@ -109,7 +109,7 @@ impl<'a> json::Node<'a, Tree> for Node<'a> {
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
-        Some(NodeIdentity::tagged(self.tape_address(), self.id().as_u32()))
+        Some(NodeIdentity::tagged(self.tape_id(), self.id().as_u32()))
     }
 }
 

@@ -2,16 +2,16 @@
 
 use crate::error::SyntaxErrorKind;
 
-/// What stands at a backslash.
+/// The result of reading at a backslash.
 pub(super) enum Escape {
-    /// A character, and the bytes it takes in the source.
+    /// A character, and its length in the source.
     Char(char, usize),
     /// The text ends before the escape does.
     Unfinished,
     Bad(SyntaxErrorKind),
 }
 
-/// Bytes of the escape that a control character needs.
+/// Returns the length of the escape that a control character needs.
 pub(super) fn length(control: u8) -> usize {
     match control {
         b'\n' | b'\t' | b'\r' | 0x08 | 0x0c => 2,

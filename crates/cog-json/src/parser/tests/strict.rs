@@ -1,5 +1,5 @@
 use super::super::{End, Parser};
-use super::told::{Told, run, run_every_split};
+use super::outcome::{Outcome, run, run_every_split};
 use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 
@@ -7,7 +7,7 @@ fn strict() -> Parser {
     Parser::strict(Limits::default())
 }
 
-fn told(text: &str) -> Told {
+fn outcome(text: &str) -> Outcome {
     run_every_split(strict, text.as_bytes())
 }
 
@@ -17,10 +17,10 @@ fn refused(text: &[u8]) -> (SyntaxErrorKind, usize) {
 }
 
 #[test]
-fn tells_each_thing_once_and_in_order() {
-    let told = told(r#"{"a": {"b\n": [1, "x\u00e9y", []]}, "c": "", "d": null}"#);
+fn emits_each_event_once_and_in_order() {
+    let outcome = outcome(r#"{"a": {"b\n": [1, "x\u00e9y", []]}, "c": "", "d": null}"#);
     assert_eq!(
-        told.events,
+        outcome.events,
         [
             " open object",
             "a open object",
@@ -38,13 +38,13 @@ fn tells_each_thing_once_and_in_order() {
             r#" complete {"a":{"b\n":[1,"xéy",[]]},"c":"","d":null}"#,
         ]
     );
-    assert_eq!(told.end, Ok(End::Complete));
+    assert_eq!(outcome.end, Ok(End::Complete));
 }
 
 #[test]
-fn a_key_that_comes_again_replaces_what_was_told() {
-    let told = told(r#"{"a":[1],"b":2,"a":"x"}"#);
-    let tail = told.events.iter().skip(4).map(String::as_str).collect::<Vec<_>>();
+fn duplicate_key_replaces_the_earlier_value() {
+    let outcome = outcome(r#"{"a":[1],"b":2,"a":"x"}"#);
+    let tail = outcome.events.iter().skip(4).map(String::as_str).collect::<Vec<_>>();
     let root = r#" complete {"b":2,"a":"x"}"#;
     assert_eq!(tail, ["b complete 2", "a replaced", "a text x", r#"a complete "x""#, root]);
 }
@@ -69,13 +69,13 @@ fn accepts_what_the_rfc_allows() {
         "\"\u{10ffff}\"",
         r#"{"a":1,"a":1}"#,
     ] {
-        assert_eq!(told(text).end, Ok(End::Complete), "{text}");
+        assert_eq!(outcome(text).end, Ok(End::Complete), "{text}");
         assert!(serde_json::from_str::<serde_json::Value>(text).is_ok(), "{text}");
     }
 }
 
 #[test]
-fn refuses_everything_else_and_says_where() {
+fn refuses_everything_else_with_its_offset() {
     use SyntaxErrorKind as K;
     for (text, kind, offset) in [
         ("", K::UnexpectedEnd, 0),
@@ -132,7 +132,7 @@ fn refuses_integer_that_no_float_can_represent_however_it_is_written() {
         assert_eq!(refused(format!("[-{}.5]", "9".repeat(digits)).as_bytes()), refused_at_start);
     }
     let largest = format!("[{}]", "1".repeat(309));
-    assert_eq!(told(&largest).draft, Some(largest));
+    assert_eq!(outcome(&largest).draft, Some(largest));
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn refuses_what_is_not_utf_8() {
 }
 
 #[test]
-fn the_draft_shows_what_has_arrived() {
+fn draft_contains_what_has_arrived() {
     let mut parser = strict();
     let mut drafts = Vec::new();
-    for piece in [r#"{"a":"#, r#""x\"#, r#"ny"#, r#"","b":[tr"#, "ue,1", "2", r#"],"c"#, r#"":{"d":"#, "{"] {
-        parser.push(piece.as_bytes(), &mut |_| {}).unwrap();
+    for chunk in [r#"{"a":"#, r#""x\"#, r#"ny"#, r#"","b":[tr"#, "ue,1", "2", r#"],"c"#, r#"":{"d":"#, "{"] {
+        parser.push(chunk.as_bytes(), &mut |_| {}).unwrap();
         let root = parser.root().unwrap();
         assert!(!root.is_complete());
         assert_eq!(root.len(), root.members().count());
@@ -176,7 +176,7 @@ fn the_draft_shows_what_has_arrived() {
 }
 
 #[test]
-fn each_limit_is_kept() {
+fn enforces_each_limit() {
     let deep = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
     assert_eq!(run(strict(), [&deep(128)[..]]).end, Ok(End::Complete));
     let kind = |limits: Limits, text: &[u8]| {
@@ -190,7 +190,7 @@ fn each_limit_is_kept() {
 }
 
 #[test]
-fn an_error_stays() {
+fn error_is_final() {
     let mut parser = strict();
     let first = parser.push(b"[1,}", &mut |_| {}).unwrap_err();
     assert_eq!(parser.push(b"]", &mut |_| {}), Err(first));

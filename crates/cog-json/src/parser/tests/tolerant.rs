@@ -1,5 +1,5 @@
 use super::super::{End, Parser, Tolerance as T};
-use super::told::{Told, run, run_every_split};
+use super::outcome::{Outcome, run, run_every_split};
 use crate::error::SyntaxErrorKind;
 use crate::limits::Limits;
 
@@ -7,21 +7,21 @@ fn tolerant() -> Parser {
     Parser::tolerant(Limits::model_output())
 }
 
-fn told(text: &str) -> Told {
+fn outcome(text: &str) -> Outcome {
     run_every_split(tolerant, text.as_bytes())
 }
 
 /// The document, and what was let pass as rule, path, before and after.
 fn read(text: &str) -> (String, Vec<(T, String, usize, usize)>) {
-    let told = told(text);
-    assert_eq!(told.end, Ok(End::Complete), "{text}");
-    assert!(!told.several, "{text}");
-    let tolerated = told.tolerated.into_iter().map(|it| (it.rule, it.path, it.before, it.after)).collect();
-    (told.draft.unwrap(), tolerated)
+    let outcome = outcome(text);
+    assert_eq!(outcome.end, Ok(End::Complete), "{text}");
+    assert!(!outcome.several, "{text}");
+    let tolerated = outcome.tolerated.into_iter().map(|it| (it.rule, it.path, it.before, it.after)).collect();
+    (outcome.draft.unwrap(), tolerated)
 }
 
 #[test]
-fn each_thing_let_pass_is_recorded_with_its_place_and_sizes() {
+fn records_each_deviation_with_path_and_sizes() {
     for (text, json, rule, path, before, after) in [
         ("Sure: {\"a\":1} Bye.", r#"{"a":1}"#, T::SurroundingText, "", 9, 0),
         ("```json\n{\"a\":1}\n```", r#"{"a":1}"#, T::CodeFence, "", 10, 0),
@@ -44,7 +44,7 @@ fn each_thing_let_pass_is_recorded_with_its_place_and_sizes() {
 }
 
 #[test]
-fn many_things_at_once_do_not_disturb_each_other() {
+fn accepts_all_deviations_together() {
     let text = "Here you go:\n\n```json\n{ // the answer\n 'ok': True, 'data': {'t': 'it\\'s\nhere', 'n': [1, 2,],},\n}\n```\nEnjoy!";
     let (json, tolerated) = read(text);
     assert_eq!(json, r#"{"ok":true,"data":{"t":"it's\nhere","n":[1,2]}}"#);
@@ -103,19 +103,19 @@ fn array_that_contains_the_first_object_is_the_document() {
 }
 
 #[test]
-fn nothing_is_told_before_the_first_key_and_colon() {
+fn emits_nothing_before_the_first_key_and_colon() {
     let mut parser = tolerant();
-    let mut told = 0;
-    for piece in ["Well, {x} or [", "{\"a\"", " "] {
-        parser.push(piece.as_bytes(), &mut |_| told += 1).unwrap();
-        assert!(told == 0 && parser.root().is_none());
+    let mut outcome = 0;
+    for chunk in ["Well, {x} or [", "{\"a\"", " "] {
+        parser.push(chunk.as_bytes(), &mut |_| outcome += 1).unwrap();
+        assert!(outcome == 0 && parser.root().is_none());
     }
-    parser.push(b":", &mut |_| told += 1).unwrap();
-    assert_eq!((told, parser.root().unwrap().to_string().as_str()), (2, "[{}]"));
+    parser.push(b":", &mut |_| outcome += 1).unwrap();
+    assert_eq!((outcome, parser.root().unwrap().to_string().as_str()), (2, "[{}]"));
 }
 
 #[test]
-fn a_value_without_members_counts_when_it_stands_alone() {
+fn value_without_members_is_the_document_if_it_is_alone() {
     for text in [
         "{}",
         " [] ",
@@ -128,28 +128,28 @@ fn a_value_without_members_counts_when_it_stands_alone() {
         "```\n{}\n```",
         "<think>x</think>[]",
     ] {
-        assert_eq!(told(text).end, Ok(End::Complete), "{text}");
+        assert_eq!(outcome(text).end, Ok(End::Complete), "{text}");
     }
     for text in
         ["", "No.", "Use {} here", "see [1]", "42 is it", "\"Sure\", he said", "[1] and [2]", "{} {}", "\"x"]
     {
-        let told = told(text);
-        assert!(told.end.is_err(), "{text}");
-        assert_eq!((told.events.len(), told.tolerated.len()), (0, 0), "{text}");
+        let outcome = outcome(text);
+        assert!(outcome.end.is_err(), "{text}");
+        assert_eq!((outcome.events.len(), outcome.tolerated.len()), (0, 0), "{text}");
     }
 }
 
 #[test]
-fn a_reply_that_is_cut_is_never_completed() {
+fn truncated_reply_is_never_completed() {
     let text = r#"Well: {"a":["x\n",{"b":12}],"c":true} "#;
     let start = text.find('{').unwrap();
     let end = text.rfind('}').unwrap();
     for cut in start + 1..=end {
-        let told = told(&text[..cut]);
-        assert_eq!(told.end, Ok(End::Truncated), "{}", &text[..cut]);
+        let outcome = outcome(&text[..cut]);
+        assert_eq!(outcome.end, Ok(End::Truncated), "{}", &text[..cut]);
     }
-    assert_eq!(told(&text[..start + 19]).draft.as_deref(), Some(r#"{"a":["x\n",{}]}"#));
-    assert_eq!(told("<think>{\"a\":1}").end, Ok(End::Truncated));
+    assert_eq!(outcome(&text[..start + 19]).draft.as_deref(), Some(r#"{"a":["x\n",{}]}"#));
+    assert_eq!(outcome("<think>{\"a\":1}").end, Ok(End::Truncated));
     assert_eq!(run(tolerant(), [&b"{\"a\":\"\xe2\x82"[..]]).end, Ok(End::Truncated));
 }
 
@@ -182,16 +182,16 @@ fn second_object_is_reported_and_not_chosen() {
         "\nNo: {n: +5}",
     ] {
         let text = format!("{{\"a\":1}}{second}");
-        let told = told(&text);
-        assert!(told.several, "{text}");
-        assert_eq!(told.draft.as_deref(), Some(r#"{"a":1}"#));
-        assert!(super::told::run(tolerant(), [format!("So: {text}").as_bytes()]).several, "{text}");
+        let outcome = outcome(&text);
+        assert!(outcome.several, "{text}");
+        assert_eq!(outcome.draft.as_deref(), Some(r#"{"a":1}"#));
+        assert!(super::outcome::run(tolerant(), [format!("So: {text}").as_bytes()]).several, "{text}");
     }
-    assert!(!told(r#"{"a":1} where {x}, {x: string; y: number} and [1]"#).several);
+    assert!(!outcome(r#"{"a":1} where {x}, {x: string; y: number} and [1]"#).several);
 }
 
 #[test]
-fn what_the_list_does_not_name_is_refused() {
+fn refuses_deviations_that_are_not_listed() {
     use SyntaxErrorKind as K;
     for (text, kind, offset) in [
         ("{ok: true}", K::ExpectedKey, 1),
@@ -209,13 +209,13 @@ fn what_the_list_does_not_name_is_refused() {
         ("{\"a\":/1}", K::ExpectedValue, 5),
         ("{\"a\" \"b\"}", K::ExpectedColon, 5),
     ] {
-        let error = told(text).end.expect_err(text);
+        let error = outcome(text).end.expect_err(text);
         assert_eq!((error.kind(), error.offset()), (kind, offset), "{text}");
     }
 }
 
 #[test]
-fn the_account_stays_small_and_its_sums_right() {
+fn ledger_is_bounded_and_its_sums_are_right() {
     let items = vec!["'x',"; 40].concat();
     let (_, tolerated) = read(&format!("{{'a':[{items}]}}"));
     let quotes = tolerated.iter().filter(|it| it.0 == T::SingleQuotes).collect::<Vec<_>>();
@@ -271,7 +271,7 @@ fn object_inside_what_cannot_be_read_is_not_the_answer() {
         {
             for inner in [r#"{"rationale":"inner"}"#, "{ 'rationale': 'inner', }"] {
                 let text = around.replace("OUTER", &outer.replace("INNER", inner));
-                let end = told(&text).end;
+                let end = outcome(&text).end;
                 assert!(
                     matches!(&end, Err(error) if error.kind() != SyntaxErrorKind::Nothing),
                     "{text}: {end:?}"
@@ -301,7 +301,7 @@ fn comment_or_line_break_before_the_first_key_ends_does_not_hide_the_document() 
 }
 
 #[test]
-fn closing_bracket_too_many_is_read_over_after_a_complete_reply() {
+fn surplus_closing_bracket_after_a_complete_reply_is_ignored() {
     assert_eq!(read("{\"a\":1}}").0, r#"{"a":1}"#);
     assert_eq!(read("Here you go:\n```json\n{\"a\":1}]\n```").0, r#"{"a":1}"#);
 }
@@ -332,18 +332,18 @@ fn reasoning_that_shows_only_its_closing_tag_is_not_the_document() {
 }
 
 #[test]
-fn what_reasoning_told_is_withdrawn() {
-    let told = told("Say {\"a\":\"x\"} or</think>{\"a\":\"y\"}");
+fn retracts_the_events_of_reasoning() {
+    let outcome = outcome("Say {\"a\":\"x\"} or</think>{\"a\":\"y\"}");
     let expected = [
         " open object",
         "a text x",
         "a complete \"x\"",
         " complete {\"a\":\"x\"}",
-        "withdrawn",
+        "retracted",
         " open object",
     ];
-    assert_eq!(told.events[..6], expected);
-    assert_eq!(told.events[6..], ["a text y", "a complete \"y\"", " complete {\"a\":\"y\"}"]);
+    assert_eq!(outcome.events[..6], expected);
+    assert_eq!(outcome.events[6..], ["a text y", "a complete \"y\"", " complete {\"a\":\"y\"}"]);
 }
 
 #[test]
@@ -380,34 +380,34 @@ fn reasoning_with_nothing_readable_after_it_is_an_error() {
         for after in
             ["", "\n", "\nI'm sorry, I can't answer.", " and no {more}", "{ok: false}", "{\"b\" = 2}"]
         {
-            let told = told(&format!("{before}</think>{after}"));
-            assert!(told.end.is_err() && !told.several, "{before} {after}: {told:?}");
-            assert_eq!(told.draft.filter(|draft| draft.contains('a')), None, "{before} {after}");
+            let outcome = outcome(&format!("{before}</think>{after}"));
+            assert!(outcome.end.is_err() && !outcome.several, "{before} {after}: {outcome:?}");
+            assert_eq!(outcome.draft.filter(|draft| draft.contains('a')), None, "{before} {after}");
         }
     }
 }
 
 #[test]
 fn objects_that_the_reply_begins_with_stay_two_whatever_tag_follows() {
-    assert!(told("{\"a\":1}{\"b\":2}</think>{\"c\":3}").several);
+    assert!(outcome("{\"a\":1}{\"b\":2}</think>{\"c\":3}").several);
 }
 
 #[test]
-fn string_with_reasoning_in_it_does_not_become_the_answer() {
-    assert!(told("So: {\"a\":1} {'b':'</think>{\"c\":1}'}").end.is_err());
+fn object_in_a_string_with_a_closing_tag_is_not_the_answer() {
+    assert!(outcome("So: {\"a\":1} {'b':'</think>{\"c\":1}'}").end.is_err());
 }
 
 #[test]
-fn in_doubt_nothing_is_given_up() {
+fn tentative_document_reports_no_error() {
     let mut parser = tolerant();
     assert!(parser.push(b"So: {\"a\": ...} or {\"b\": 1} {\"c\": 1}", &mut |_| {}).is_ok());
-    assert!(parser.is_in_doubt() && !parser.several());
+    assert!(parser.is_tentative() && !parser.has_second_object());
     assert!(parser.finish(&mut |_| {}).is_err());
     let mut two = tolerant();
     two.push(b"So: {\"a\": 1} or {\"b\": 1}", &mut |_| {}).unwrap();
-    assert!(two.is_in_doubt() && !two.several());
+    assert!(two.is_tentative() && !two.has_second_object());
     assert_eq!(two.finish(&mut |_| {}), Ok(End::Complete));
-    assert!(!two.is_in_doubt() && two.several());
+    assert!(!two.is_tentative() && two.has_second_object());
     let mut clear = tolerant();
     assert!(clear.push(b"```json\n{\"a\": ...}", &mut |_| {}).is_err());
 }

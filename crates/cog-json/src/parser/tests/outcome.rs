@@ -4,9 +4,9 @@ use super::super::{End, Parser, Tolerated};
 use crate::error::SyntaxError;
 use crate::event::{Event, EventKind};
 
-/// Everything one run told, and what it left behind.
+/// Everything one run outcome, and what it left behind.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Told {
+pub(super) struct Outcome {
     pub(super) events: Vec<String>,
     pub(super) end: Result<End, SyntaxError>,
     pub(super) draft: Option<String>,
@@ -14,23 +14,23 @@ pub(super) struct Told {
     pub(super) several: bool,
 }
 
-/// Feeds `pieces` and writes down what happens.
-pub(super) fn run<'a>(mut parser: Parser, pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
+/// Feeds `chunks` and writes down what happens.
+pub(super) fn run<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
     let mut events = Vec::new();
     let fed =
-        pieces.into_iter().try_for_each(|piece| parser.push(piece, &mut |event| note(event, &mut events)));
+        chunks.into_iter().try_for_each(|chunk| parser.push(chunk, &mut |event| note(event, &mut events)));
     let end = fed.and_then(|()| parser.finish(&mut |event| note(event, &mut events)));
-    Told {
+    Outcome {
         events,
         end,
         draft: parser.root().map(|root| root.to_string()),
         tolerated: parser.tolerated().to_vec(),
-        several: parser.several(),
+        several: parser.has_second_object(),
     }
 }
 
-/// The same document in one piece, in every two pieces, and byte by byte.
-pub(super) fn run_every_split(parser: impl Fn() -> Parser, text: &[u8]) -> Told {
+/// The same document in one chunk, in every two chunks, and byte by byte.
+pub(super) fn run_every_split(parser: impl Fn() -> Parser, text: &[u8]) -> Outcome {
     let whole = run(parser(), [text]);
     for at in 0..=text.len() {
         let (left, right) = text.split_at(at);
@@ -53,6 +53,6 @@ fn note(event: Event<'_>, events: &mut Vec<String>) {
         EventKind::Text { delta, first: false } => events.last_mut().unwrap().push_str(delta),
         EventKind::Complete => events.push(format!("{path} complete {}", event.node)),
         EventKind::Replaced => events.push(format!("{path} replaced")),
-        EventKind::Withdrawn { .. } => events.push("withdrawn".to_owned()),
+        EventKind::Retracted { .. } => events.push("retracted".to_owned()),
     }
 }
