@@ -142,6 +142,16 @@ impl Media {
 ///
 /// # Errors
 /// The first check that fails, each with its code; [`MediaError::ReaderUnavailable`] if a tool is required but missing.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
+/// use cog_media::{Expected, MediaRules, Store, check, decode_base64};
+/// let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
+/// let stored = decode_base64(pixel, Store::with_limit(20 << 20))?;
+/// let media = check(stored, &Expected::default(), &MediaRules::default(), None).await?;
+/// assert_eq!((media.media_type(), media.facts().width), ("image/gif", Some(1)));
+/// # Ok(()) }
+/// ```
 pub async fn check(
     stored: Stored,
     expected: &Expected,

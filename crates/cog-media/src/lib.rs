@@ -1,15 +1,7 @@
 //! Opens, checks and converts media files (SPEC 4, docs/spec/media.md).
 //!
-//! A source becomes [`Stored`] bytes, limited and hashed while they are read. [`check`] runs before a provider gets them:
-//! ```
-//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), cog_media::MediaError> {
-//! use cog_media::{Expected, MediaRules, Store, check, decode_base64};
-//! let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
-//! let stored = decode_base64(pixel, Store::with_limit(20 << 20))?;
-//! let media = check(stored, &Expected::default(), &MediaRules::default(), None).await?;
-//! assert_eq!((media.media_type(), media.facts().width), ("image/gif", Some(1)));
-//! # Ok(()) }
-//! ```
+//! A source becomes [`Stored`] bytes, limited and hashed while they are read. [`check`] runs before a provider gets them.
+//!
 //! - [`UrlGuard`] judges URLs that come from inputs or models, and only [`Fetcher`] fetches them.
 //! - [`collect`] opens [`MediaSource`]s, within [`Access`]; [`prepare`] converts [`Media`] to what a provider supports.
 //! - A [`Tool`] reads documents, audio and video in a separate process, which runs [`internal_media`].
