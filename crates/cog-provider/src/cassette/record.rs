@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64_simd::STANDARD;
 use cog_json::{ToJson, Writer};
 use cog_spec::Secret;
 use futures_util::StreamExt;
@@ -108,7 +108,7 @@ impl Keeper {
         let t_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         Writer::compact(&mut line).object(|w| {
             w.field("t_ms", &t_ms);
-            w.field("b64", &STANDARD.encode(piece));
+            w.field("b64", &STANDARD.encode_to_string(piece));
         });
         line.push('\n');
         self.file.write_all(line.as_bytes())

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64_simd::STANDARD;
 use bytes::Bytes;
 use cog_json::{Node, Value};
 use futures_util::{StreamExt, stream};
@@ -90,7 +90,7 @@ fn pieces(directory: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, Provi
 
 fn piece(node: Node<'_>) -> Option<(Duration, Bytes)> {
     let time = Duration::from_millis(node.get("t_ms")?.as_u64()?);
-    Some((time, STANDARD.decode(node.get("b64")?.as_str()?).ok()?.into()))
+    Some((time, STANDARD.decode_to_vec(node.get("b64")?.as_str()?).ok()?.into()))
 }
 
 fn play(pieces: Vec<(Duration, Bytes)>, pace: Pace) -> Pieces {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use base64::{Engine as _, prelude::BASE64_STANDARD as STANDARD};
+use base64_simd::STANDARD;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -85,7 +85,7 @@ fn part_of(part: &Value) -> Result<Vec<u8>, String> {
 }
 
 fn decoded(digits: &str) -> Result<Vec<u8>, String> {
-    STANDARD.decode(digits).map_err(|error| error.to_string())
+    STANDARD.decode_to_vec(digits).map_err(|error| error.to_string())
 }
 
 /// Text as it is, anything else as JSON.
