@@ -60,8 +60,7 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         Err(violation) => return Verdict::new(kind, vec![*violation]),
     };
     let Some(kind) = kind.or_else(|| detect::kind(&document, module.is_some())) else {
-        let message =
-            "this is none of what the specification describes; say what it is meant to be with `--kind`";
+        let message = "the document is not of a known kind; name its kind with `--kind`";
         return Verdict::new(None, vec![violation("", "kind", message)]);
     };
     let mut violations = Vec::new();
@@ -69,18 +68,14 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
     match (kind, &document) {
         (Kind::Stream, document) => stream::check(&standard, document, &mut violations),
         (_, Document::Lines(_)) => {
-            violations.push(violation(
-                "",
-                "json",
-                format!("found several lines of JSON; allowed: one {kind}"),
-            ));
+            violations.push(violation("", "json", format!("found several JSON lines; allowed: one {kind}")));
         }
         (Kind::Envelope, Document::Whole(value)) => envelope::check(&standard, value.node(), &mut violations),
         (Kind::Chunk, Document::Whole(value)) => chunk::check(&standard, value.node(), &mut violations),
         (Kind::Media, Document::Whole(value)) => media::check(value.node(), &mut violations),
         (Kind::Answer, Document::Whole(value)) => standard.check_data(value.node(), &mut violations),
         (Kind::Messages | Kind::Handoff, _) => {
-            violations.push(violation("", "kind", format!("this version does not check {kind} yet")));
+            violations.push(violation("", "kind", format!("checking {kind} is not supported yet")));
         }
     }
     Verdict::new(Some(kind), violations)

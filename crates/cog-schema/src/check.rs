@@ -59,7 +59,7 @@ fn below(path: &Path, key: &str) -> Path {
 
 /// A field that an answer must have and has not.
 fn absent(path: &Path, key: &str) -> Violation {
-    Violation::new(path, "required", Code::OutputSchemaViolation, format!("`{key}` is required and absent"))
+    Violation::new(path, "required", Code::OutputSchemaViolation, format!("`{key}` is required but missing"))
 }
 
 /// A field of an answer that is of another kind than allowed.

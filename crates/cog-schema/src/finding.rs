@@ -121,9 +121,9 @@ impl<'v> Teller<'_, 'v> {
     fn absent(&self, fault: &EngineError, key: &str) -> Finding {
         let names = self.at(fault).map(|object| object.members().map(|(name, _)| name));
         let near = names.and_then(|names| self.suggestions.nearest(key, names));
-        let suggestion = near.map(|name| format!("Is {} meant to be {}?", quoted(name), quoted(key)));
+        let suggestion = near.map(|name| format!("Rename {} to {}?", quoted(name), quoted(key)));
         let at = format!("{}/{}", fault.at, token(key));
-        finding(fault, at, format!("{} is required and absent", quoted(key)), suggestion)
+        finding(fault, at, format!("{} is required but missing", quoted(key)), suggestion)
     }
 
     fn unexpected(&self, fault: &EngineError, key: &str) -> Finding {
@@ -132,7 +132,7 @@ impl<'v> Teller<'_, 'v> {
             None => format!("{} is not allowed; the schema allows no field here", quoted(key)),
             Some(names) => {
                 let allowed = either(names.keys().map(|name| quoted(name)));
-                format!("{} is not a field of the schema; allowed: {allowed}", quoted(key))
+                format!("unknown field {}; allowed: {allowed}", quoted(key))
             }
         };
         let near = names.and_then(|names| self.suggestions.nearest(key, names.keys().map(String::as_str)));
@@ -142,7 +142,7 @@ impl<'v> Teller<'_, 'v> {
 
     fn misnamed(&self, fault: &EngineError, inner: &EngineError) -> Finding {
         let (sentence, _) = self.sentence(fault, &inner.reason);
-        let message = format!("the name of a field does not fit: {sentence}");
+        let message = format!("invalid field name: {sentence}");
         finding(fault, fault.at.clone(), message, None)
     }
 
@@ -163,10 +163,12 @@ impl<'v> Teller<'_, 'v> {
             Reason::Pattern(pattern) => {
                 (format!("{found} does not match the pattern {}", quoted(pattern)), None)
             }
-            Reason::Format(format) => (format!("{found} is no valid {format}"), None),
-            Reason::ManyBranches => (format!("{found} fits several alternatives; it may fit only one"), None),
+            Reason::Format(format) => (format!("{found} is not a valid {format}"), None),
+            Reason::ManyBranches => {
+                (format!("{found} matches several alternatives; exactly one is allowed"), None)
+            }
             Reason::Other(words) => (words.clone(), None),
-            _ => (format!("{found} does not fit"), None),
+            _ => (format!("{found} is not valid"), None),
         }
     }
 
@@ -178,7 +180,7 @@ impl<'v> Teller<'_, 'v> {
             Some(branch) => self.tell_all(&fault.at, branch, into),
             None => {
                 let found = self.at(fault).map_or_else(|| "nothing".to_owned(), found);
-                let message = format!("{found} fits none of the {} alternatives", branches.len());
+                let message = format!("{found} matches none of the {} alternatives", branches.len());
                 into.push(finding(fault, fault.at.clone(), message, None));
             }
         }

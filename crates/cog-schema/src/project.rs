@@ -73,7 +73,7 @@ fn profile(dialect: Dialect) -> Option<&'static Profile> {
 }
 
 fn untold(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
-    lost.push(Loss::of_dialect(dialect, "it has no place for a schema; the prompt says what is due"));
+    lost.push(Loss::of_dialect(dialect, "it takes no schema; the prompt contains the contract"));
     Projection { dialect, schema: None, lost }
 }
 

@@ -148,10 +148,14 @@ impl<'c> Search<'c> {
             }
         }
         if links.not.is_some_and(|id| self.fits(id, node)) {
-            found.push(fault(shape, "not", Reason::Other("the value fits what `not` refuses".to_owned())));
+            found.push(fault(
+                shape,
+                "not",
+                Reason::Other("the value matches the schema in `not`".to_owned()),
+            ));
         }
         if !self.contains(shape, node) {
-            let words = "no item of the array fits the schema of `contains`";
+            let words = "no item of the array matches the schema in `contains`";
             found.push(fault(shape, "contains", Reason::Other(words.to_owned())));
         }
     }

@@ -1,21 +1,32 @@
-//! The table of error codes (SPEC 7, docs/spec/errors.md). It stands here and nowhere else.
+//! The table of error codes (SPEC 7, docs/spec/errors.md). This is its only definition.
 
 use std::{fmt, str::FromStr};
 
 use cog_json::{ToJson, Writer};
 
-/// Whether another attempt can help.
+/// Whether a retry can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recoverable {
-    /// It can.
+    /// A retry can succeed.
     Yes,
-    /// It cannot.
+    /// A retry fails again.
     No,
-    /// It depends on what went wrong; `error.recoverable` says.
+    /// It depends on the cause; see `error.recoverable`.
     Maybe,
 }
 
-/// The thousands of a code (SPEC 7.2).
+impl Recoverable {
+    /// The value of `error.recoverable`; none for [`Recoverable::Maybe`].
+    pub const fn as_bool(self) -> Option<bool> {
+        match self {
+            Recoverable::Yes => Some(true),
+            Recoverable::No => Some(false),
+            Recoverable::Maybe => None,
+        }
+    }
+}
+
+/// The category of a code: its first digit (SPEC 7.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Category {
     /// E1xxx.
@@ -29,7 +40,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// The category in a word.
+    /// The name of the category.
     pub const fn as_str(self) -> &'static str {
         match self {
             Category::Input => "input",
@@ -46,8 +57,7 @@ macro_rules! codes {
        $meaning:literal, $advice:literal;)+) => {
         /// An error code of the specification.
         ///
-        /// The variants stand in the order of their numbers; each is named as the specification
-        /// names it.
+        /// The variants are in the order of their numbers, with the names of the specification.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         pub enum Code { $(#[doc = concat!($number, " ", $name, ": ", $meaning)] $variant),+ }
@@ -66,12 +76,12 @@ macro_rules! codes {
                 match self { $(Code::$variant => $name),+ }
             }
 
-            /// Whether another attempt can help.
+            /// Whether a retry can succeed.
             pub const fn recoverable(self) -> Recoverable {
                 match self { $(Code::$variant => Recoverable::$recoverable),+ }
             }
 
-            /// The status of an HTTP response that carries the envelope.
+            /// The status of the HTTP response with the envelope.
             pub const fn http_status(self) -> u16 {
                 match self { $(Code::$variant => $http),+ }
             }
@@ -81,12 +91,12 @@ macro_rules! codes {
                 match self { $(Code::$variant => $legacy),+ }
             }
 
-            /// What the code says, in one sentence.
+            /// What the code means, in one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Code::$variant => $meaning),+ }
             }
 
-            /// What the person who meets it can do.
+            /// What the user can do about it.
             pub const fn advice(self) -> &'static str {
                 match self { $(Code::$variant => $advice),+ }
             }
@@ -96,150 +106,150 @@ macro_rules! codes {
 
 codes! {
     ParseError "E1000" "PARSE_ERROR" No 422 Some("PARSE_ERROR"),
-        "The reply, or the request, is not the JSON it should be.",
-        "Look at partial_data and the model's reply (-v); a stronger model or structured output helps.";
+        "The model's reply or the request is not the expected JSON.",
+        "Check partial_data and the raw reply (-v). A stronger model or structured output may help.";
     InvalidInput "E1001" "INVALID_INPUT" Yes 400 Some("INVALID_INPUT"),
-        "The input does not fit the module's input schema.",
-        "Compare the input with `cog info MODULE`; every violation is listed in details.violations.";
+        "The input does not match the module's input schema.",
+        "Compare the input with `cog info MODULE`. details.violations lists every violation.";
     MissingRequiredField "E1002" "MISSING_REQUIRED_FIELD" Yes 400 None,
-        "A field that the input schema requires is absent.",
-        "Add the field that the path names.";
+        "A field that the input schema requires is missing.",
+        "Add the field at the reported path.";
     TypeMismatch "E1003" "TYPE_MISMATCH" Yes 400 None,
-        "A field of the input has another type than the schema says.",
-        "Give the field the type that the message names.";
+        "A field of the input has the wrong type.",
+        "Change the field to the type that the message names.";
     UnsupportedValue "E1004" "UNSUPPORTED_VALUE" Maybe 400 Some("UNSUPPORTED_LANGUAGE"),
-        "A value of the input is none of those supported.",
-        "Choose one of the values that the message lists.";
+        "A value of the input is not supported.",
+        "Use one of the values that the message lists.";
     InputTooLarge "E1005" "INPUT_TOO_LARGE" Yes 413 None,
         "The input is larger than the module's max_input_tokens.",
-        "Shorten the input, split it, or raise runtime_requirements.max_input_tokens.";
+        "Shorten or split the input, or raise runtime_requirements.max_input_tokens.";
     InvalidReference "E1006" "INVALID_REFERENCE" Yes 400 None,
-        "Something the input refers to is missing or cannot be read.",
+        "A file, URL or name in the input does not exist or cannot be read.",
         "Check the path or name in the message.";
     UnsupportedMediaType "E1010" "UNSUPPORTED_MEDIA_TYPE" Yes 415 None,
-        "The media type is not supported by the module.",
-        "Convert the medium, or list its modality in the manifest.";
+        "The module does not support this media type.",
+        "Convert the file, or add its modality to the manifest.";
     MediaTooLarge "E1011" "MEDIA_TOO_LARGE" Yes 413 None,
-        "The medium exceeds a limit of size, length or pages.",
-        "Shrink, cut or split it.";
+        "The media file exceeds the maximum size, duration or page count.",
+        "Compress, shorten or split the file.";
     MediaFetchFailed "E1012" "MEDIA_FETCH_FAILED" Yes 422 None,
-        "The medium could not be fetched from its URL, or the URL is refused.",
-        "Check the address from another place; private addresses need the operator's allow list.";
+        "The media file could not be fetched from its URL, or the URL is not allowed.",
+        "Check that the URL is reachable. Private addresses must be on the server's allow list.";
     MediaDecodeFailed "E1013" "MEDIA_DECODE_FAILED" Yes 422 None,
-        "The base64 or the medium itself cannot be decoded.",
-        "Encode it again, with padding and without line breaks.";
+        "The base64 data or the media file cannot be decoded.",
+        "Encode the file again, with padding and without line breaks.";
     MediaTypeMismatch "E1014" "MEDIA_TYPE_MISMATCH" Yes 422 None,
-        "The declared media_type is not what the bytes are.",
-        "Correct media_type, or leave it out where that is allowed.";
+        "The declared media_type does not match the content.",
+        "Correct media_type, or omit it where it is optional.";
     MediaDimensionExceeded "E1015" "MEDIA_DIMENSION_EXCEEDED" Yes 422 None,
-        "A side of the image or frame is too long.",
-        "Scale it down.";
+        "The width or height of the image or video frame is too large.",
+        "Scale the image down.";
     MediaDimensionTooSmall "E1016" "MEDIA_DIMENSION_TOO_SMALL" Yes 422 None,
-        "A side of the image is shorter than the manifest asks.",
+        "The width or height of the image is below the manifest's minimum.",
         "Use a larger image.";
     MediaPixelLimit "E1017" "MEDIA_PIXEL_LIMIT" Yes 422 None,
         "The image has too many pixels.",
-        "Scale it down.";
+        "Scale the image down.";
     UploadExpired "E1018" "UPLOAD_EXPIRED" Yes 410 None,
-        "The upload was not used in time.",
-        "Upload it again.";
+        "The upload has expired.",
+        "Upload the file again.";
     UploadNotFound "E1019" "UPLOAD_NOT_FOUND" Yes 404 None,
-        "No upload has this upload_id.",
-        "Check the id, or upload it again.";
+        "No upload with this upload_id exists.",
+        "Check the upload_id, or upload the file again.";
     ChecksumMismatch "E1020" "CHECKSUM_MISMATCH" Yes 422 None,
-        "The bytes do not have the checksum that was given.",
-        "Transfer the medium again, or correct the checksum.";
+        "The content does not match the given checksum.",
+        "Transfer the file again, or correct the checksum.";
     LowConfidence "E2001" "LOW_CONFIDENCE" Yes 422 None,
-        "The answer is less sure than the tier demands.",
-        "The answer is in partial_data: have a person look, add context, or ask another model.";
+        "The confidence of the answer is below the tier's minimum.",
+        "Review the answer in partial_data, add context, or use another model.";
     Timeout "E2002" "TIMEOUT" Maybe 504 None,
-        "The answer did not arrive in time.",
-        "Raise --timeout, or shorten what is asked.";
+        "The request timed out.",
+        "Raise --timeout, or shorten the input.";
     TokenLimit "E2003" "TOKEN_LIMIT" Yes 422 None,
-        "The model stopped at its output limit; the answer is cut.",
-        "Raise --max-tokens, or ask for less.";
+        "The model reached its output limit; the answer is truncated.",
+        "Raise --max-tokens, or request a shorter answer.";
     NoActionPossible "E2004" "NO_ACTION_POSSIBLE" No 422 Some("NO_SIMPLIFICATION_POSSIBLE"),
-        "There is nothing to do, or the model refuses; details.reason says.",
+        "There is nothing to do, or the model refused. details.reason has the reason.",
         "Change the request.";
     SemanticConflict "E2005" "SEMANTIC_CONFLICT" Maybe 422 Some("BEHAVIOR_CHANGE_REQUIRED"),
-        "What is asked contradicts a constraint.",
+        "The request contradicts a constraint.",
         "Relax the constraint, or change the request.";
     AmbiguousInput "E2006" "AMBIGUOUS_INPUT" Yes 422 None,
-        "The input can be read in several ways.",
-        "Say more precisely what is meant.";
+        "The input is ambiguous.",
+        "Make the input more specific.";
     InsufficientContext "E2007" "INSUFFICIENT_CONTEXT" Yes 422 None,
-        "The input does not hold enough to answer.",
-        "Add what the message asks for.";
+        "The input does not contain enough information.",
+        "Add the information that the message names.";
     StreamInterrupted "E2010" "STREAM_INTERRUPTED" Maybe 502 None,
-        "The stream ended before the answer did.",
-        "Resume the session, or ask again.";
+        "The stream ended before the answer was complete.",
+        "Resume the session, or send the request again.";
     StreamTimeout "E2011" "STREAM_TIMEOUT" Yes 504 None,
-        "The stream took longer than allowed.",
-        "Raise the timeout, or ask for less.";
+        "The stream timed out.",
+        "Raise --timeout, or request a shorter answer.";
     OutputSchemaViolation "E3001" "OUTPUT_SCHEMA_VIOLATION" No 502 Some("SCHEMA_VALIDATION_FAILED"),
-        "The answer does not fit the module's schema.",
-        "details.violations lists each place; the prompt or the schema may need to be clearer.";
+        "The answer does not match the module's output schema.",
+        "details.violations lists every violation. Make the prompt or the schema clearer.";
     PartialResult "E3002" "PARTIAL_RESULT" Maybe 502 None,
-        "A part of a composition failed; what is finished is in partial_data.",
-        "Look at details for the part that failed.";
+        "A step of a composition failed; partial_data has the finished steps.",
+        "See details for the step that failed.";
     MissingRationale "E3003" "MISSING_RATIONALE" No 502 None,
-        "The answer has no rationale, or an empty one.",
-        "Have the prompt ask for it; require it in the schema.";
+        "The rationale of the answer is missing or empty.",
+        "Request a rationale in the prompt, and require it in the schema.";
     OverflowLimit "E3004" "OVERFLOW_LIMIT" No 502 None,
-        "The answer holds more insights than the module allows.",
-        "Raise overflow.max_items, or use a tier with overflow.";
+        "The answer contains more insights than the module allows.",
+        "Raise overflow.max_items, or use a tier that allows overflow.";
     InvalidEnum "E3005" "INVALID_ENUM" No 502 None,
-        "A value of the answer is none of its enum.",
-        "Add the word to the enum, or make the enum extensible.";
+        "A value of the answer is not in its enum.",
+        "Add the value to the enum, or make the enum extensible.";
     ConstraintViolation "E3006" "CONSTRAINT_VIOLATION" No 502 None,
-        "The answer breaks a constraint of the tier or the manifest.",
-        "A person should look at it; the answer is in partial_data.";
+        "The answer violates a constraint of the tier or the manifest.",
+        "Review the answer in partial_data.";
     InternalError "E4000" "INTERNAL_ERROR" No 500 Some("INTERNAL_ERROR"),
-        "The runtime itself failed.",
-        "This is a defect: please report it with the output of -v.";
+        "The runtime failed because of an internal error.",
+        "Please report this bug with the output of -v.";
     ProviderUnavailable "E4001" "PROVIDER_UNAVAILABLE" Yes 502 None,
-        "The model's provider cannot be reached or refuses the call.",
-        "`cog doctor` shows which providers answer; check the key variable that the message names.";
+        "The provider cannot be reached, or refused the request.",
+        "Run `cog doctor`, and check the API key variable that the message names.";
     RateLimited "E4002" "RATE_LIMITED" Yes 429 None,
-        "The provider or this server asks to slow down.",
-        "Wait as long as Retry-After says.";
+        "The rate limit of the provider or of this server is exceeded.",
+        "Wait for the time in Retry-After, then try again.";
     ContextOverflow "E4003" "CONTEXT_OVERFLOW" Maybe 413 None,
-        "The request is longer than the model's context.",
-        "Shorten the input, or use a model with a longer context.";
+        "The request exceeds the model's context window.",
+        "Shorten the input, or use a model with a larger context window.";
     CircularDependency "E4004" "CIRCULAR_DEPENDENCY" No 422 None,
-        "Modules call each other in a circle.",
-        "Break the circle that the message shows.";
+        "Modules depend on each other in a cycle.",
+        "Break the cycle that the message shows.";
     MaxDepthExceeded "E4005" "MAX_DEPTH_EXCEEDED" No 422 None,
-        "Modules call each other too deep.",
+        "Module calls are nested too deeply.",
         "Flatten the composition, or raise composition.max_depth.";
     ModuleNotFound "E4006" "MODULE_NOT_FOUND" Yes 404 Some("MODULE_NOT_FOUND"),
-        "No module has this name.",
-        "`cog list` shows the modules that are found, and where.";
+        "No module with this name exists.",
+        "Run `cog list` to see the modules and their directories.";
     PermissionDenied "E4007" "PERMISSION_DENIED" No 403 None,
-        "A policy, a root or a missing token forbids it.",
-        "The message names the rule; the operator can change it.";
+        "A policy, an allowed directory or a missing token denies this.",
+        "Check the rule that the message names; the operator can change it.";
     ModuleInvalid "E4008" "MODULE_INVALID" No 422 None,
-        "The module's manifest, prompt or schema does not load.",
-        "`cog validate MODULE` shows the file, line and column.";
+        "The module's manifest, prompt or schema is invalid.",
+        "Run `cog validate MODULE` to see the file, line and column.";
     StreamingNotSupported "E4010" "STREAMING_NOT_SUPPORTED" No 406 None,
-        "A stream was required and cannot be had.",
-        "Drop require_streaming, or use a module and provider that stream.";
+        "A stream was required, but streaming is not available.",
+        "Remove require_streaming, or use a module and provider that support streaming.";
     MultimodalNotSupported "E4011" "MULTIMODAL_NOT_SUPPORTED" No 415 None,
-        "The runtime, provider or model cannot take this modality.",
-        "Use a model that can; `cog doctor` shows what each takes.";
+        "The runtime, provider or model does not support this modality.",
+        "Use a model that supports it; `cog doctor` lists what each provider supports.";
     RecoveryNotSupported "E4012" "RECOVERY_NOT_SUPPORTED" No 501 None,
-        "Recovery of streams is switched off.",
-        "Ask again from the start.";
+        "Resuming streams is disabled.",
+        "Start a new run.";
     SessionExpired "E4013" "SESSION_EXPIRED" No 410 None,
-        "The session is gone.",
-        "Ask again from the start.";
+        "The session has expired.",
+        "Start a new run.";
     CheckpointInvalid "E4014" "CHECKPOINT_INVALID" Yes 409 None,
-        "The checkpoint does not fit the session.",
+        "The checkpoint does not match the session.",
         "Resume from an earlier checkpoint, or from the start.";
 }
 
 impl Code {
-    /// The thousands of the code (SPEC 7.2).
+    /// The category of the code (SPEC 7.2).
     pub fn category(self) -> Category {
         match self.as_str().as_bytes().get(1) {
             Some(b'1') => Category::Input,
@@ -249,7 +259,7 @@ impl Code {
         }
     }
 
-    /// The code for a text code of v2.2, or for the name of a code (ruling R31).
+    /// Returns the code for a text code of v2.2, or for the name of a code (ruling R31).
     pub fn from_text(text: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.legacy() == Some(text) || code.name() == text)
     }
@@ -277,7 +287,6 @@ impl ToJson for Code {
 
 /// The code in an envelope: the specification's, or one that the manifest declares (E5xxx–E9xxx).
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ErrorCode {
     /// A code of the table.
     Standard(Code),
@@ -286,7 +295,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The code as it stands in `error.code`.
+    /// The value of `error.code`.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Standard(code) => code.as_str(),
@@ -308,6 +317,16 @@ impl ErrorCode {
     }
 }
 
+impl ErrorCode {
+    /// The name of a code of the table; none of a code of the module's own.
+    pub fn name(&self) -> Option<&'static str> {
+        match self {
+            Self::Standard(code) => Some(code.name()),
+            Self::Declared(_) => None,
+        }
+    }
+}
+
 impl From<Code> for ErrorCode {
     fn from(code: Code) -> Self {
         Self::Standard(code)
@@ -325,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_stand_in_order_and_read_back() {
+    fn codes_are_in_order_and_parse_back() {
         assert!(Code::ALL.is_sorted_by_key(|code| code.as_str()));
         for code in Code::ALL {
             assert_eq!(code.as_str().parse(), Ok(*code));
@@ -362,13 +381,13 @@ mod tests {
     }
 
     #[test]
-    fn older_text_codes_are_known() {
+    fn knows_text_codes_of_v22() {
         assert_eq!(Code::from_text("BEHAVIOR_CHANGE_REQUIRED"), Some(Code::SemanticConflict));
         assert_eq!(Code::from_text("SOMETHING_ELSE"), None);
     }
 
     #[test]
-    fn only_five_to_nine_thousand_can_be_declared() {
+    fn modules_declare_e5000_to_e9999() {
         assert!(ErrorCode::is_declarable("E5000") && ErrorCode::is_declarable("E9999"));
         assert!(!ErrorCode::is_declarable("E4999") && !ErrorCode::is_declarable("E50000"));
     }

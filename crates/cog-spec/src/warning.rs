@@ -1,4 +1,4 @@
-use cog_json::{ToJson, Writer};
+use cog_json::{Node, ToJson, Writer};
 
 use crate::tier::words;
 
@@ -36,6 +36,7 @@ words! {
 
 /// One entry of `_warnings`: what a caller should know of an answer that stands all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// Which warning.
     pub code: WarningCode,
@@ -51,14 +52,27 @@ impl Warning {
         Self { code, message: message.into(), fallback_used: None }
     }
 
+    /// Adds what was done instead, a name: `sync`.
+    #[must_use]
+    pub fn with_fallback(mut self, fallback: impl Into<String>) -> Self {
+        self.fallback_used = Some(fallback.into());
+        self
+    }
+
+    /// Reads an entry of `_warnings`; none where a field is absent or the code is unknown.
+    pub fn read(node: Node<'_>) -> Option<Self> {
+        Some(Self {
+            code: node.get("code")?.as_str()?.parse().ok()?,
+            message: node.get("message")?.as_str()?.to_owned(),
+            fallback_used: node.get("fallback_used").and_then(Node::as_str).map(str::to_owned),
+        })
+    }
+
     /// A stream was asked of a module that answers in one piece (ruling R55).
     pub fn sync_instead_of_stream() -> Self {
         let message =
             "The module answers in one piece (`response.mode: sync`): one envelope instead of a stream.";
-        Self {
-            fallback_used: Some("sync".to_owned()),
-            ..Self::new(WarningCode::SyncInsteadOfStream, message)
-        }
+        Self::new(WarningCode::SyncInsteadOfStream, message).with_fallback("sync")
     }
 }
 

@@ -17,26 +17,24 @@ const META: [Field; 6] = [
     due("session_id", "a string", is_word),
     due("meta", "an object", is_object),
     may("resumed", "true", is_true),
-    may("resume_from_seq", "a whole number", is_count),
+    may("resume_from_seq", "an integer", is_count),
 ];
 
 const DELTA: [Field; 4] = [
-    due("seq", "a whole number from 1", is_seq),
+    due("seq", "an integer from 1", is_seq),
     due("field", "a path such as `data.objects[0].label`", is_field),
     due("delta", "a string", is_text),
     may("checkpoint", "an object", is_object),
 ];
 
 const SNAPSHOT: [Field; 3] = [
-    due("seq", "a whole number from 1", is_seq),
+    due("seq", "an integer from 1", is_seq),
     may("field", "a path such as `data.objects[0].label`", is_field),
     due("data", "a value", is_anything),
 ];
 
-const CHECKPOINT: [Field; 2] = [
-    due("offset", "a whole number of bytes", is_count),
-    due("hash", "six hexadecimal digits", is_short_hash),
-];
+const CHECKPOINT: [Field; 2] =
+    [due("offset", "an integer of bytes", is_count), due("hash", "six hexadecimal digits", is_short_hash)];
 
 const PROGRESS: [Field; 4] = [
     due("percent", "a number from 0 to 100", is_percent),
@@ -64,10 +62,10 @@ const ERROR: [Field; 5] = [
 ];
 
 const RECOVERY: [Field; 4] = [
-    due("last_seq", "a whole number", is_count),
+    due("last_seq", "an integer", is_count),
     may("last_checkpoint", "an object", is_object),
-    may("retry_after_ms", "a whole number", is_count),
-    may("max_retries", "a whole number", is_count),
+    may("retry_after_ms", "an integer", is_count),
+    may("max_retries", "an integer", is_count),
 ];
 
 /// What a chunk is meant to be, by the key that only it has.
@@ -122,7 +120,7 @@ pub(super) fn check(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Vi
 fn check_meta(chunk: Node<'_>, found: &mut Vec<Violation>) {
     const FIRST: [Field; 3] = [
         due("confidence", "a number from 0 to 1, or null", is_confidence_or_null),
-        due("risk", "a word or an object", |node| node.is_string() || node.is_object()),
+        due("risk", "a string or an object", |node| node.is_string() || node.is_object()),
         due("explain", "a string of at most 280 characters", is_explain),
     ];
     fields::check(chunk, "", &META, found);

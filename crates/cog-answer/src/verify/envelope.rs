@@ -35,7 +35,7 @@ pub(super) fn check(standard: &Standard<'_>, envelope: Node<'_>, found: &mut Vec
     check_warnings(envelope, found);
     let is_strange = |key: &str| !KEYS.contains(&key) && !key.starts_with('_');
     found.extend(envelope.members().filter(|(key, _)| is_strange(key)).map(|(key, _)| {
-        violation(key, "additionalProperties", "an envelope has no such key; business fields stand in `data`")
+        violation(key, "additionalProperties", "unknown key of an envelope; put business fields in `data`")
     }));
 }
 
@@ -77,7 +77,7 @@ fn check_failure(standard: &Standard<'_>, envelope: Node<'_>, found: &mut Vec<Vi
 fn refuse(envelope: Node<'_>, keys: &[&str], why: &str, found: &mut Vec<Violation>) {
     for key in keys {
         if envelope.get(key).is_some_and(|arm| !arm.is_null()) {
-            found.push(violation(key, "envelope", format!("{why}, and there is `{key}` all the same")));
+            found.push(violation(key, "envelope", format!("{why}, so `{key}` is not allowed")));
         }
     }
 }

@@ -40,9 +40,9 @@ pub(super) fn check(object: Node<'_>, path: &str, fields: &[Field], found: &mut 
     }
 }
 
-/// A member that is required and absent.
+/// A member that is required but missing.
 pub(super) fn absent(path: &str, key: &str) -> Violation {
-    violation(path, "required", format!("`{key}` is required and absent"))
+    violation(path, "required", format!("`{key}` is required but missing"))
 }
 
 /// A value that is not what may stand there.

@@ -17,9 +17,9 @@ const UPLOAD: [Field; 1] = [due("upload_id", "an id such as `upl_…`", is_word)
 
 /// What may stand beside any source, and beside a generated medium (SPEC 4.3).
 const COMMON: [Field; 6] = [
-    may("width", "a whole number of pixels", is_count),
-    may("height", "a whole number of pixels", is_count),
-    may("duration_ms", "a whole number of milliseconds", is_count),
+    may("width", "an integer of pixels", is_count),
+    may("height", "an integer of pixels", is_count),
+    may("duration_ms", "an integer of milliseconds", is_count),
     may("expires_at", "a time such as `2026-02-04T12:00:00Z`", is_time),
     may("generation_params", "an object", is_object),
     may("checksum", "an object", is_object),
@@ -32,7 +32,7 @@ const CHECKSUM: [Field; 2] = [
     due("value", "a string", is_text),
 ];
 
-const TYPES: &str = "a type such as `image/png`, of an image, sound, video or PDF";
+const TYPES: &str = "a type such as `image/png`, of an image, audio, video or PDF";
 
 /// Checks the shape of a medium, a source or a generated one (SPEC 4.2, 4.3). Its bytes are not looked at.
 pub(super) fn check(medium: Node<'_>, found: &mut Vec<Violation>) {

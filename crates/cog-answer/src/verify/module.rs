@@ -2,11 +2,11 @@
 
 use cog_json::Node;
 use cog_schema::{Contract, Rules, Violation};
-use cog_spec::{Code, ErrorCode, Format, Manifest, Tier};
+use cog_spec::{Code, ErrorCode, Format, Manifest, Meta, Tier};
 use serde_json::json;
 
 use super::runtime;
-use crate::{error::violation, error_code, judge::risk, meta};
+use crate::{error::violation, error_code, judge::risk};
 
 /// What is checked.
 pub(super) struct Standard<'a> {
@@ -61,7 +61,7 @@ impl<'a> Standard<'a> {
         let is_told = violations.iter().any(|violation| violation.path == "error.code");
         found.extend(violations);
         if let (None, Some(said), false, false) = (code, said, is_told, is_of_a_module) {
-            let message = format!("`{said}` is no code of the specification");
+            let message = format!("`{said}` is not an error code of the specification");
             found.push(violation("error.code", "error_code", message));
         }
     }
@@ -76,7 +76,7 @@ fn bare() -> Contract {
 
 /// Supplement R2, R3, R21.
 fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut Vec<Violation>) {
-    let Some(meta) = meta::read(meta) else { return };
+    let Some(meta) = Meta::read(meta) else { return };
     let confidence = meta.confidence.unwrap_or_default();
     let mut refuse = |path: &str, rule: &str, code: Code, message: String| {
         found.push(Violation { code, ..violation(path, rule, message) });
@@ -85,7 +85,7 @@ fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut V
         && let Some(least) = tier.least_confidence()
         && confidence < least
     {
-        let message = format!("found {confidence}; tier {tier} demands at least {least}");
+        let message = format!("found {confidence}; tier {tier} requires at least {least}");
         refuse("meta.confidence", "tier", Code::LowConfidence, message);
     }
     let level = meta.risk.level();

@@ -10,29 +10,29 @@ use crate::error::violation;
 
 const META: [Field; 11] = [
     may("model", "a name such as `openai/gpt-4.1`", is_word),
-    may("processing_time_ms", "a whole number of milliseconds", is_count),
-    may("latency_ms", "a whole number of milliseconds", is_count),
+    may("processing_time_ms", "an integer of milliseconds", is_count),
+    may("latency_ms", "an integer of milliseconds", is_count),
     may("usage", "an object", is_object),
-    may("attempts", "a whole number from 1", |node| node.as_u64().is_some_and(|count| count >= 1)),
+    may("attempts", "an integer from 1", |node| node.as_u64().is_some_and(|count| count >= 1)),
     may("repairs", "an array", is_list),
     may("fallbacks", "an array", is_list),
-    may("trace_id", "a string that is not empty", is_word),
+    may("trace_id", "a non-empty string", is_word),
     may("media_processed", "an array", is_list),
     may("media_validation", "an array or an object", |node| node.is_array() || node.is_object()),
     may("cost", "an object", is_object),
 ];
 
 const USAGE: [Field; 5] = [
-    due("input_tokens", "a whole number", is_count),
-    due("output_tokens", "a whole number", is_count),
-    due("total_tokens", "a whole number", is_count),
-    may("cached_input_tokens", "a whole number", is_count),
-    may("reasoning_tokens", "a whole number", is_count),
+    due("input_tokens", "an integer", is_count),
+    due("output_tokens", "an integer", is_count),
+    due("total_tokens", "an integer", is_count),
+    may("cached_input_tokens", "an integer", is_count),
+    may("reasoning_tokens", "an integer", is_count),
 ];
 
 /// A repair under `meta` tells values, any other sizes.
 const REPAIR_OF_META: [Field; 4] = [
-    due("rule", "a word such as `trim_explain`", is_word),
+    due("rule", "a name such as `trim_explain`", is_word),
     due("path", "a string", is_text),
     may("before", "a value", is_anything),
     may("after", "a value", is_anything),
@@ -45,10 +45,10 @@ const FALLBACK: [Field; 3] = [
 ];
 
 const REPAIR: [Field; 4] = [
-    due("rule", "a word such as `trailing_comma`", is_word),
+    due("rule", "a name such as `trailing_comma`", is_word),
     due("path", "a string", is_text),
-    may("before", "a whole number of bytes", is_count),
-    may("after", "a whole number of bytes", is_count),
+    may("before", "an integer of bytes", is_count),
+    may("after", "an integer of bytes", is_count),
 ];
 
 /// Checks what the runtime adds to a meta that stands at `path`.
@@ -80,7 +80,7 @@ pub(super) fn check_usage(usage: Node<'_>, path: &str, found: &mut Vec<Violation
         && input.checked_add(output) != Some(total)
     {
         let message =
-            format!("found {total}; input and output together are {}", input.saturating_add(output));
+            format!("found {total}; the sum of input and output is {}", input.saturating_add(output));
         found.push(violation(&fields::below(path, "total_tokens"), "sum", message));
     }
 }

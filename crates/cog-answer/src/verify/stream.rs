@@ -67,12 +67,12 @@ fn check_ends(items: &[Item<'_>], found: &mut Vec<Violation>) {
         found.push(violation(&last.path(""), "order", "the stream must end with `final: true` or an error"));
     }
     for item in items.iter().skip(1).filter(|item| item.part == Some(Part::Meta)) {
-        let message = "a second meta chunk; updates travel as a snapshot with `field: \"meta\"`";
+        let message = "a second meta chunk; send updates as a snapshot with `field: \"meta\"`";
         found.push(violation(&item.path(""), "order", message));
     }
     let end = items.iter().position(|item| item.part.is_some_and(Part::is_end));
     for item in end.into_iter().flat_map(|end| items.iter().skip(end + 1)) {
-        found.push(violation(&item.path(""), "order", "nothing may follow the end of a stream"));
+        found.push(violation(&item.path(""), "order", "no chunk may follow the final chunk or the error"));
     }
 }
 
@@ -97,8 +97,8 @@ fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
     for (item, seq) in sorted(items) {
         if seq != due {
             let message = match seq < due {
-                true => format!("{seq} comes twice"),
-                false => format!("found {seq}; {due} is missing"),
+                true => format!("duplicate sequence number {seq}"),
+                false => format!("found {seq}; expected {due}"),
             };
             found.push(violation(&item.path("chunk.seq"), "seq", message));
         }
@@ -120,7 +120,7 @@ fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
     for field in fields {
         let Some(of_chunks) = image.at(&field) else { continue };
         if of_end.at(&field).map(Value::from) != Some(Value::from(of_chunks)) {
-            let message = format!("the chunks of `{field}` do not give its final value");
+            let message = format!("the chunks of `{field}` do not add up to its final value");
             found.push(violation(&end.path(&field), "content", message));
         }
     }

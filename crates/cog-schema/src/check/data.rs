@@ -94,7 +94,7 @@ impl Contract {
         let is_due = self.rules.require_confidence && !asks_for_envelope;
         (is_due && data.get("confidence").is_none()).then(|| {
             let path = below(&root("data"), "confidence");
-            let message = "`constraints.require_confidence` demands a confidence, and there is none";
+            let message = "`confidence` is missing; `constraints.require_confidence` requires it";
             Violation::new(&path, "required", Code::OutputSchemaViolation, message)
         })
     }
@@ -166,11 +166,11 @@ impl DataWalk<'_> {
         if self.contract.rules.strictness == Strictness::Medium {
             return self.check.unknown.push(path.to_string());
         }
-        let message = "the schema does not name this field, and `schema_strictness: high` refuses it";
+        let message = "unknown field; `schema_strictness: high` allows only the fields of the schema";
         let violation = Violation::new(path, "additionalProperties", Code::OutputSchemaViolation, message);
         self.check
             .violations
-            .push(violation.suggest("Name it in the schema, or have the prompt leave it out."));
+            .push(violation.suggest("Add the field to the schema, or exclude it in the prompt."));
     }
 }
 

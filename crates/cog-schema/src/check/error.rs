@@ -44,7 +44,7 @@ impl Contract {
             return None;
         }
         let message = if ErrorCode::is_declarable(text) {
-            format!("`{text}` is a code of the module's own that its manifest does not declare")
+            format!("the manifest does not declare the code `{text}`")
         } else {
             format!(
                 "found {}; allowed: E1000 to E4999, or a code that the manifest declares",

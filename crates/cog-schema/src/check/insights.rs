@@ -59,11 +59,11 @@ impl Contract {
             return check;
         }
         if !self.rules.overflow.enabled {
-            let message = format!("found {}; overflow is off for this module", found(insights));
+            let message = format!("found {}; overflow is disabled for this module", found(insights));
             let violation = Violation::new(&path, "overflow", Code::OverflowLimit, message);
-            check
-                .violations
-                .push(violation.suggest("Set `overflow.enabled: true`, or have the prompt ask for none."));
+            check.violations.push(
+                violation.suggest("Set `overflow.enabled: true`, or request no insights in the prompt."),
+            );
             return check;
         }
         if !insights.is_array() {
@@ -111,7 +111,7 @@ fn missing_text(insight: Node<'_>, key: &str, path: &Path) -> Option<Violation> 
         Some(node) => match node.as_str().map(str::trim) {
             None => Some(mistyped(&path, node, "a string")),
             Some("") => {
-                let message = "found an empty string; allowed: one that says something";
+                let message = "found an empty string; allowed: a non-empty string";
                 Some(Violation::new(&path, "minLength", Code::OutputSchemaViolation, message))
             }
             Some(_) => None,

@@ -71,9 +71,9 @@ impl Contract {
 
     fn why_no_custom_risk(&self) -> &'static str {
         if self.rules.tier == Some(Tier::Exec) {
-            "found an object; tier exec allows only the words `none`, `low`, `medium` or `high`"
+            "found an object; tier exec allows only `none`, `low`, `medium` or `high`"
         } else {
-            "found an object; `enums.strategy: strict` allows only the words of the enum"
+            "found an object; `enums.strategy: strict` allows only the values of the enum"
         }
     }
 }

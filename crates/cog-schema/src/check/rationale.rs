@@ -17,7 +17,7 @@ impl Contract {
         }
         match data.get("rationale") {
             Some(rationale) => self.check_rationale_text(rationale),
-            None => Some(missing("the answer has no rationale")),
+            None => Some(missing("`rationale` is missing")),
         }
     }
 
@@ -27,7 +27,7 @@ impl Contract {
             return None;
         }
         if is_empty(rationale) {
-            return Some(missing(format!("the rationale is empty: found {}", found(rationale))));
+            return Some(missing(format!("`rationale` is empty: found {}", found(rationale))));
         }
         let must_be_text = self.rules.format.asks_for_envelope() && !self.facts.names_rationale;
         (must_be_text && !rationale.is_string()).then(|| mistyped(&place(), rationale, "a string"))

@@ -15,14 +15,14 @@ impl Contract {
     /// What an object in the place of a word has against it, and the word it carries.
     pub(super) fn check_custom(&self, object: Node<'_>, path: &Path) -> Result<String, Violation> {
         if self.rules.enums.strategy == EnumStrategy::Strict {
-            let message = "found an object; `enums.strategy: strict` allows only the words of the enum";
+            let message = "found an object; `enums.strategy: strict` allows only the values of the enum";
             return Err(Violation::new(path, "extensible_enum", Code::InvalidEnum, message));
         }
         let tag = self.rules.enums.unknown_tag.as_str();
         let word = text_of(object, tag, path)?;
         text_of(object, "reason", path)?;
         let refusal = match word.chars().count() {
-            0 => ("minLength", "found an empty string; allowed: a word".to_owned()),
+            0 => ("minLength", "found an empty string; allowed: a non-empty string".to_owned()),
             1..=MAX_LEN => return Ok(word.to_owned()),
             length => {
                 ("maxLength", format!("found {}; allowed: at most {MAX_LEN}", counted(length, "character")))

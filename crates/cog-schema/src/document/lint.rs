@@ -27,7 +27,7 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
         .map(|finding| (finding.message.ends_with(" regex"), finding))
         .map(|(is_about_regex, finding)| SchemaError {
             pointer: format!("{root}{}", finding.at),
-            message: format!("no valid JSON Schema (Draft-07): {}", finding.message),
+            message: format!("not valid JSON Schema (Draft-07): {}", finding.message),
             suggestion: finding.suggestion.or_else(|| is_about_regex.then(|| LINEAR.to_owned())),
         })
         .collect()
@@ -54,8 +54,8 @@ fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
 }
 
 /// What a pattern must do without.
-const LINEAR: &str = "Patterns are matched in linear time: check the brackets, and do without look-around, back-references and very large repeats.";
+const LINEAR: &str = "Check the brackets, and remove look-around, back-references and very large repeats. Patterns are matched in linear time.";
 
 fn unusable(pointer: String, pattern: &str) -> SchemaError {
-    SchemaError::new(pointer, format!("the pattern `{pattern}` cannot be used")).suggest(LINEAR)
+    SchemaError::new(pointer, format!("the pattern `{pattern}` is not supported")).suggest(LINEAR)
 }

@@ -88,7 +88,7 @@ fn width(next: &[String], marks: &HashMap<String, Mark>) -> u64 {
 }
 
 fn too_wide(pointer: &str) -> SchemaError {
-    let message = format!("the references fan out: one value would be checked against over {WIDEST} schemas");
+    let message = format!("the references fan out: one value needs checks against over {WIDEST} schemas");
     SchemaError::new(pointer, message).suggest("Refer to each schema once in `allOf`, `anyOf` and `oneOf`.")
 }
 
@@ -110,8 +110,8 @@ fn told<'a>(loop_: impl Iterator<Item = &'a str>, back: &str) -> SchemaError {
         names.push("…".to_owned());
     }
     names.push(format!("#{back}"));
-    let message = format!("the references go round in a circle: {}", names.join(" → "));
+    let message = format!("circular references: {}", names.join(" → "));
     SchemaError::new(back, message).suggest(
-        "Let the circle go through `properties` or `items`, so that each round goes deeper into the value.",
+        "Put `properties` or `items` between the references, so that each round goes deeper into the value.",
     )
 }

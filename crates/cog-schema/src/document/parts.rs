@@ -66,12 +66,12 @@ fn resolved(document: &Value, part: &str, pointer: &str) -> Result<String, Schem
 
 /// A problem for a pointer that leads nowhere, with the nearest name that exists.
 pub(super) fn nowhere(document: &Value, pointer: &str, who: &str) -> SchemaError {
-    let problem = SchemaError::new("", format!("{who}, where the document has nothing"));
+    let problem = SchemaError::new("", format!("{who}, which does not exist"));
     let (outer, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let siblings = document.pointer(outer).and_then(Value::as_object);
     let near = siblings.and_then(|members| nearest(name, members.keys().map(String::as_str)));
     match near {
         Some(near) => problem.suggest(format!("Did you mean `{outer}/{near}`?")),
-        None => problem.suggest("Define it there, or correct the reference."),
+        None => problem.suggest("Define the schema there, or correct the reference."),
     }
 }

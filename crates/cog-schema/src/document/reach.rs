@@ -108,7 +108,7 @@ impl Walk<'_> {
                 Err(nowhere(self.document, &pointer, &format!("`{reference}` points to `{pointer}`")))
             }
             None => {
-                let message = format!("`{reference}` is outside this file, and nothing is ever fetched");
+                let message = format!("`{reference}` points outside this file; references are never fetched");
                 let suggestion = "Copy the schema into `$defs` and refer to it as `#/$defs/NAME`.";
                 Err(SchemaError::new("", message).suggest(suggestion))
             }

@@ -24,13 +24,13 @@ fn the_branch_that_was_meant_is_told() {
         { "properties": { "kind": { "const": "square" }, "side": { "type": "number" } }, "required": ["kind", "side"] },
     ] });
     let of = |value| told(shapes.clone(), value);
-    assert_eq!(of(json!({ "kind": "square" })), ["/side required: `side` is required and absent"]);
+    assert_eq!(of(json!({ "kind": "square" })), ["/side required: `side` is required but missing"]);
     assert_eq!(
         of(json!({ "kind": "circle", "radius": "x" })),
         ["/radius type: found `x`; allowed: a number"]
     );
     assert_eq!(of(json!({ "kind": "line" })), ["/kind const: found `line`; allowed: `circle` or `square`"]);
-    assert_eq!(of(json!({ "radius": 1 })), ["/kind required: `kind` is required and absent"]);
+    assert_eq!(of(json!({ "radius": 1 })), ["/kind required: `kind` is required but missing"]);
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_nullable_object_is_told_by_its_object() {
 #[test]
 fn a_value_that_fits_too_much_is_told_so() {
     let schema = json!({ "oneOf": [{ "type": "integer" }, { "minimum": 0 }] });
-    assert_eq!(told(schema, json!(3)), [" oneOf: 3 fits several alternatives; it may fit only one"]);
+    assert_eq!(told(schema, json!(3)), [" oneOf: 3 matches several alternatives; exactly one is allowed"]);
 }
 
 #[test]
@@ -57,14 +57,14 @@ fn sizes_are_told_with_their_units() {
         told(json!({ "multipleOf": 0.5 }), json!(0.7)),
         [" multipleOf: found 0.7; allowed: a multiple of 0.5"]
     );
-    assert_eq!(told(json!({ "format": "date" }), json!("soon")), [" format: `soon` is no valid date"]);
+    assert_eq!(told(json!({ "format": "date" }), json!("soon")), [" format: `soon` is not a valid date"]);
 }
 
 #[test]
 fn a_misspelt_required_field_is_recognised() {
     let schema = json!({ "required": ["confidence"] });
     let findings = findings_of(schema, &Tree::parse(r#"{"confidense": 1}"#).unwrap());
-    assert_eq!(findings[0].suggestion.as_deref(), Some("Is `confidense` meant to be `confidence`?"));
+    assert_eq!(findings[0].suggestion.as_deref(), Some("Rename `confidense` to `confidence`?"));
 }
 
 #[test]
@@ -102,6 +102,6 @@ fn a_wrong_type_hides_other_violations_of_the_value() {
     let schema = json!({ "properties": { "a": { "minimum": 5, "type": "string", "multipleOf": 2 } }, "required": ["b"] });
     assert_eq!(
         told(schema, json!({ "a": 3 })),
-        ["/b required: `b` is required and absent", "/a type: found 3; allowed: a string"]
+        ["/b required: `b` is required but missing", "/a type: found 3; allowed: a string"]
     );
 }

@@ -140,7 +140,7 @@ fn a_spiral_of_schemas_is_checked_as_deep_as_values_go_or_refused() {
     assert_eq!(found.len(), 1);
     let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
     let told = Contract::compile(&json!({ "output": spiral(17) }), &rules).unwrap_err();
-    assert!(told[0].message.contains("apply 17 to one value"), "{told:?}");
+    assert!(told[0].message.contains("apply 17 nested schemas"), "{told:?}");
 }
 
 #[test]

@@ -77,7 +77,8 @@ impl SchemaGraph {
         match closure.len() {
             0..=MAX_AT_ONCE => Ok(closure),
             count => {
-                let message = format!("{count} schemas apply to the same value; at most {MAX_AT_ONCE} may");
+                let message =
+                    format!("{count} schemas apply to the same value; the maximum is {MAX_AT_ONCE}");
                 Err(SchemaError::new(&self.get(id).pointer, message)
                     .suggest("Shorten the chain of references."))
             }

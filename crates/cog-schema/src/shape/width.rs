@@ -83,8 +83,7 @@ impl Measure {
 }
 
 fn too_deep(levels: u32, pointer: &str) -> SchemaError {
-    let message = format!(
-        "schemas that come back to themselves apply {levels} to one value, each within the other; at most {DEEPEST} may"
-    );
+    let message =
+        format!("recursive schemas apply {levels} nested schemas to one value; the maximum is {DEEPEST}");
     SchemaError::new(pointer, message).suggest("Shorten the chain of `allOf`, `anyOf` and `oneOf`.")
 }

@@ -39,7 +39,7 @@ fn messages_say_what_was_found_what_is_allowed_and_what_was_meant() {
         contract.check_input(Tree::parse(r#"{"urgency": "hihg", "urgencyy": 1}"#).unwrap().node());
     assert_eq!(violations[0].message, "found `hihg`; allowed: `low` or `high`");
     assert_eq!(violations[0].suggestion.as_deref(), Some("Did you mean `high`?"));
-    assert_eq!(violations[1].message, "`urgencyy` is not a field of the schema; allowed: `urgency`");
+    assert_eq!(violations[1].message, "unknown field `urgencyy`; allowed: `urgency`");
     assert_eq!(violations[1].suggestion.as_deref(), Some("Did you mean `urgency`?"));
 }
 
