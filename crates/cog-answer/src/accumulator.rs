@@ -15,7 +15,7 @@ impl DataAccumulator {
             Chunk::Delta { field, delta, .. } => self.append(field, delta),
             Chunk::Snapshot { field: None, data, .. } => self.data = Some(data.to_serde()),
             Chunk::Snapshot { field: Some(field), data, .. } => self.replace(field, data.to_serde()),
-            _ => {}
+            Chunk::Meta { .. } | Chunk::Progress(_) | Chunk::Final { .. } | Chunk::Error { .. } => {}
         }
     }
 

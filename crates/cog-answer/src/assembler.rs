@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use cog_json::{ToJson, Value};
 use cog_spec::{
-    Chunk, Dialect, ErrorBody, Fallback, Meta, ModelEvent, OnViolation, Risk, RuntimeMeta, Usage, Warning,
+    Chunk, Dialect, ErrorBody, Fallback, Meta, ModelEvent, OnViolation, Repair, Risk, RuntimeMeta, Usage,
+    Warning,
 };
 
 use crate::{
@@ -79,7 +80,10 @@ impl Assembler {
             }
             ModelEvent::Usage(usage) => self.reply.usage = Some(usage),
             ModelEvent::Finished(reason) => self.reply.finish = Some(reason),
-            _ => {}
+            ModelEvent::Started { model: None, .. }
+            | ModelEvent::Reasoning(_)
+            | ModelEvent::ToolCall(_)
+            | ModelEvent::Media(_) => {}
         }
         out.extend(self.outbox.drain());
         if self.reply.is_lost() { Step::Stop } else { Step::Continue }
@@ -165,7 +169,7 @@ impl Assembler {
     pub(crate) fn succeed(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success { mut meta, data, repairs, warnings, .. } = success;
         // The final chunk tells usage beside meta; the fold moves it there (ruling R40).
-        meta.runtime = RuntimeMeta { repairs, ..self.runtime(None, now) };
+        meta.runtime = self.runtime(repairs, None, now);
         let warnings = self.all_warnings(warnings);
         self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context: None });
     }
@@ -173,7 +177,7 @@ impl Assembler {
     pub(crate) fn give_up(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
         let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
-        meta.runtime = RuntimeMeta { repairs, ..self.runtime(usage, now) };
+        meta.runtime = self.runtime(repairs, usage, now);
         self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
         let offer = self.rules.recovery.filter(|_| error::can_be_resumed(&error));
         let recovery = offer.map(|offer| self.outbox.recovery(offer));
@@ -188,19 +192,21 @@ impl Assembler {
 
     /// Those of the run before the reply, then those of the reply.
     fn all_warnings(&self, of_reply: Vec<Warning>) -> Vec<Warning> {
-        let redacted = |warning: Warning| Warning { message: self.rules.redact(&warning.message), ..warning };
+        let redacted = |mut warning: Warning| {
+            warning.message = self.rules.redact(&warning.message);
+            warning
+        };
         let of_run = self.rules.warnings.iter().chain(&self.media_warnings);
         of_run.cloned().chain(of_reply).map(redacted).collect()
     }
 
-    fn runtime(&self, usage: Option<Usage>, now: Duration) -> RuntimeMeta {
-        RuntimeMeta {
-            model: self.model.clone(),
-            processing_time_ms: Some(u64::try_from(now.as_millis()).unwrap_or(u64::MAX)),
-            usage,
-            attempts: (self.attempt > 1).then_some(self.attempt),
-            ..self.rules.runtime.clone()
-        }
+    fn runtime(&self, repairs: Vec<Repair>, usage: Option<Usage>, now: Duration) -> RuntimeMeta {
+        let mut runtime = self.rules.runtime.clone();
+        runtime.model.clone_from(&self.model);
+        runtime.processing_time_ms = Some(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+        runtime.attempts = (self.attempt > 1).then_some(self.attempt);
+        (runtime.repairs, runtime.usage) = (repairs, usage);
+        runtime
     }
 }
 

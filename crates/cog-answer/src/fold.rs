@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use cog_json::Value;
 use cog_spec::{Chunk, Code, Envelope, ErrorBody, Meta, Outcome};
 
-use crate::{accumulator::DataAccumulator, error, meta};
+use crate::{accumulator::DataAccumulator, error};
 
 /// The envelope that a sequence of chunks gives: the sync answer of the same run (ruling R40).
 ///
@@ -84,11 +84,15 @@ impl ChunkDirectory {
         match self.end.take() {
             Some(Chunk::Final { mut meta, data, usage, warnings, emitted_context }) => {
                 meta.runtime.usage = usage.or(meta.runtime.usage);
-                Envelope { meta: *meta, outcome: Outcome::Success { data }, warnings, emitted_context }
+                let mut envelope = Envelope::success(*meta, data);
+                (envelope.warnings, envelope.emitted_context) = (warnings, emitted_context);
+                envelope
             }
             Some(Chunk::Error { error, partial_data, warnings, .. }) => {
                 let error = of_sync(*error);
-                Envelope { warnings, ..self.failure(error, partial_data) }
+                let mut envelope = self.failure(error, partial_data);
+                envelope.warnings = warnings;
+                envelope
             }
             _ => {
                 for (seq, chunk) in std::mem::take(&mut self.early) {
@@ -101,10 +105,9 @@ impl ChunkDirectory {
     }
 
     fn failure(&mut self, error: ErrorBody, partial_data: Option<Value>) -> Envelope {
-        let meta = self.meta.take().and_then(|(_, meta)| meta::read(meta.node()));
+        let meta = self.meta.take().and_then(|(_, meta)| Meta::read(meta.node()));
         let meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
-        let outcome = Outcome::Failure { error, partial_data };
-        Envelope { meta, outcome, warnings: Vec::new(), emitted_context: None }
+        Envelope::new(meta, Outcome::Failure { error, partial_data })
     }
 }
 

@@ -35,7 +35,6 @@ mod fold;
 mod graft;
 mod judge;
 mod listener;
-mod meta;
 mod outbox;
 mod partial;
 mod pending;

@@ -5,15 +5,13 @@ use crate::transport::TRANSPORTS;
 
 /// Returns the capabilities of this runtime (SPEC 8.1), for the command line and for HTTP.
 pub fn capabilities() -> Capabilities {
-    Capabilities {
-        runtime: "cog".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        streaming: !TRANSPORTS.is_empty(),
-        input: Modality::ALL.to_vec(),
-        output: vec![Modality::Text, Modality::Image, Modality::Audio],
-        max_media_size_mb: max_media_mb(),
-        transports: TRANSPORTS.to_vec(),
-    }
+    let mut capabilities = Capabilities::new("cog", env!("CARGO_PKG_VERSION"));
+    capabilities.streaming = !TRANSPORTS.is_empty();
+    capabilities.input = Modality::ALL.to_vec();
+    capabilities.output = vec![Modality::Text, Modality::Image, Modality::Audio];
+    capabilities.max_media_size_mb = max_media_mb();
+    capabilities.transports = TRANSPORTS.to_vec();
+    capabilities
 }
 
 /// The maximum size of a media file of any kind, in MB of 1,048,576 bytes (ruling R60).

@@ -107,8 +107,6 @@ async fn resume(
 }
 
 fn new_session_warning() -> Warning {
-    Warning {
-        fallback_used: Some("new_stream".to_owned()),
-        ..Warning::new(WarningCode::SessionAfresh, "The session has expired; this is a new run.")
-    }
+    let message = "The session has expired; this is a new run.";
+    Warning::new(WarningCode::SessionAfresh, message).with_fallback("new_stream")
 }

@@ -77,6 +77,7 @@ impl Modality {
 
 /// The document that every runtime must be able to show (SPEC 8.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Capabilities {
     /// The runtime's name.
     pub runtime: String,
@@ -92,6 +93,21 @@ pub struct Capabilities {
     pub max_media_size_mb: u32,
     /// How it delivers streams.
     pub transports: Vec<Transport>,
+}
+
+impl Capabilities {
+    /// The capabilities of a runtime that takes and gives text alone, and does not stream.
+    pub fn new(runtime: impl Into<String>, version: impl Into<String>) -> Self {
+        Self {
+            runtime: runtime.into(),
+            version: version.into(),
+            streaming: false,
+            input: vec![Modality::Text],
+            output: vec![Modality::Text],
+            max_media_size_mb: 0,
+            transports: Vec::new(),
+        }
+    }
 }
 
 impl ToJson for Modality {

@@ -9,7 +9,6 @@ use crate::{
 
 /// One chunk of a stream.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum Chunk {
     /// The first chunk: `{ok: true, streaming: true, session_id, meta}`.
     Meta {
@@ -121,7 +120,7 @@ impl Chunk {
     pub fn seq(&self) -> Option<u64> {
         match self {
             Chunk::Delta { seq, .. } | Chunk::Snapshot { seq, .. } => Some(*seq),
-            _ => None,
+            Chunk::Meta { .. } | Chunk::Progress(_) | Chunk::Final { .. } | Chunk::Error { .. } => None,
         }
     }
 
@@ -198,7 +197,7 @@ impl ToJson for Numbered<'_> {
                 w.optional("field", field);
                 w.field("data", data);
             }
-            _ => {}
+            Chunk::Meta { .. } | Chunk::Progress(_) | Chunk::Final { .. } | Chunk::Error { .. } => {}
         });
     }
 }

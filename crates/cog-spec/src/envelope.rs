@@ -1,9 +1,10 @@
 use cog_json::{ToJson, Value, Writer};
 
-use crate::{Code, ErrorCode, Meta, Recoverable, Secret, Usage, Warning};
+use crate::{Code, ErrorCode, Meta, Secret, Usage, Warning};
 
 /// The one answer of every run: `{ok, meta, data}` or `{ok, meta, error, partial_data?}` (SPEC 3.1).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Envelope {
     /// The control plane.
     pub meta: Meta,
@@ -34,6 +35,7 @@ pub enum Outcome {
 
 /// `error`: code, message, and what helps (docs/spec/errors.md).
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct ErrorBody {
     /// The code.
     pub code: ErrorCode,
@@ -50,12 +52,16 @@ pub struct ErrorBody {
 impl ErrorBody {
     /// An error of the table; `recoverable` as the table says, left out where it says maybe.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        let recoverable = match code.recoverable() {
-            Recoverable::Yes => Some(true),
-            Recoverable::No => Some(false),
-            Recoverable::Maybe => None,
+        Self::with_code(code.into(), message)
+    }
+
+    /// An error with a code of the table or of the module's own, which says nothing of `recoverable`.
+    pub fn with_code(code: ErrorCode, message: impl Into<String>) -> Self {
+        let recoverable = match code {
+            ErrorCode::Standard(code) => code.recoverable().as_bool(),
+            ErrorCode::Declared(_) => None,
         };
-        Self { code: code.into(), message: message.into(), recoverable, suggestion: None, details: None }
+        Self { code, message: message.into(), recoverable, suggestion: None, details: None }
     }
 
     /// The same with a suggestion.
@@ -94,16 +100,20 @@ impl ErrorBody {
 }
 
 impl Envelope {
+    /// An envelope without warnings.
+    pub fn new(meta: Meta, outcome: Outcome) -> Self {
+        Self { meta, outcome, warnings: Vec::new(), emitted_context: None }
+    }
+
     /// A success without warnings.
     pub fn success(meta: Meta, data: Value) -> Self {
-        Self { meta, outcome: Outcome::Success { data }, warnings: Vec::new(), emitted_context: None }
+        Self::new(meta, Outcome::Success { data })
     }
 
     /// A failure that the runtime found, with the meta of ruling R32.
     pub fn failure(error: ErrorBody) -> Self {
         let meta = Meta::of_failure(&error.message);
-        let outcome = Outcome::Failure { error, partial_data: None };
-        Self { meta, outcome, warnings: Vec::new(), emitted_context: None }
+        Self::new(meta, Outcome::Failure { error, partial_data: None })
     }
 
     /// Whether the run succeeded.

@@ -1,10 +1,9 @@
 //! What a provider's reply becomes once its wire form is gone.
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Node, ToJson, Writer};
 
 /// What a model's reply consists of, in the order in which it arrives.
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum ModelEvent {
     /// What the provider says of itself: the model that answers, and the fingerprint of its system.
     Started {
@@ -56,7 +55,6 @@ pub struct ModelMedia {
 
 /// Why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum FinishReason {
     /// It was done.
     Stop,
@@ -86,6 +84,17 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// Reads a usage as [`Meta`](crate::Meta) and the final chunk have it; none without the two required counts.
+    pub fn read(node: Node<'_>) -> Option<Self> {
+        let count = |key: &str| node.get(key).and_then(Node::as_u64);
+        Some(Self {
+            input_tokens: count("input_tokens")?,
+            output_tokens: count("output_tokens")?,
+            cached_input_tokens: count("cached_input_tokens"),
+            reasoning_tokens: count("reasoning_tokens"),
+        })
+    }
+
     /// The sum of both.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)

@@ -21,8 +21,17 @@ pub enum DataError {
 }
 
 impl fmt::Display for ErrorBody {
+    /// `E1006 INVALID_REFERENCE: message`, and the suggestion where there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.code, self.message)
+        write!(f, "{}", self.code)?;
+        if let Some(name) = self.code.name() {
+            write!(f, " {name}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, " (help: {suggestion})"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -69,7 +78,7 @@ mod tests {
     use cog_json::Value;
 
     use super::*;
-    use crate::{Code, Meta};
+    use crate::{Code, ErrorCode, Meta};
 
     #[derive(Debug, PartialEq, Deserialize)]
     struct Review<'a> {
@@ -80,6 +89,19 @@ mod tests {
     fn success(data: &str) -> Envelope {
         let meta = Meta::of_failure("only its data matter");
         Envelope::success(meta, Value::parse(data).unwrap())
+    }
+
+    #[test]
+    fn errors_display_code_name_message_and_suggestion() {
+        let error = ErrorBody::new(Code::InvalidReference, "`a.png` does not exist");
+        assert_eq!(error.to_string(), "E1006 INVALID_REFERENCE: `a.png` does not exist");
+        let error = error.suggest("Check the path.");
+        assert_eq!(
+            error.to_string(),
+            "E1006 INVALID_REFERENCE: `a.png` does not exist (help: Check the path.)"
+        );
+        let declared = ErrorBody::with_code(ErrorCode::Declared("E5001".to_owned()), "no stock");
+        assert_eq!((declared.to_string().as_str(), declared.recoverable), ("E5001: no stock", None));
     }
 
     #[test]
@@ -101,8 +123,8 @@ mod tests {
     fn failed_run_is_an_error_with_its_code() {
         let failed = Envelope::failure(ErrorBody::new(Code::InvalidInput, "no text"));
         let error: Box<dyn std::error::Error> = Box::new(failed.clone());
-        assert_eq!(error.to_string(), "E1001: no text");
-        assert_eq!(failed.data_as::<Review<'_>>().unwrap_err().to_string(), "E1001: no text");
-        assert_eq!(failed.into_result().unwrap_err().to_string(), "E1001: no text");
+        assert_eq!(error.to_string(), "E1001 INVALID_INPUT: no text");
+        assert_eq!(failed.data_as::<Review<'_>>().unwrap_err().to_string(), "E1001 INVALID_INPUT: no text");
+        assert_eq!(failed.into_result().unwrap_err().to_string(), "E1001 INVALID_INPUT: no text");
     }
 }

@@ -1,4 +1,4 @@
-use cog_json::{ToJson, Value, Writer};
+use cog_json::{Node, ToJson, Value, Writer};
 
 use crate::{Code, Repair, Risk, RiskValue, Usage};
 
@@ -21,6 +21,7 @@ pub const RUNTIME_KEYS: &[&str] = &[
 
 /// The control plane of an answer (SPEC 6): what a caller routes by without reading `data`.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Meta {
     /// How sure the model says it is, 0 to 1; none in the first chunk of a stream.
     pub confidence: Option<f64>,
@@ -49,6 +50,24 @@ impl Meta {
         }
     }
 
+    /// Reads a meta: the required fields, the runtime's own keys (ruling R27), and the module's own fields. None
+    /// where risk or explain is absent or of another type.
+    ///
+    /// Read and written by hand, as the fields of three types are members of one object in a fixed order.
+    pub fn read(meta: Node<'_>) -> Option<Self> {
+        let is_own = |(key, _): &(&str, Node<'_>)| {
+            !RUNTIME_KEYS.contains(key) && !matches!(*key, "confidence" | "risk" | "explain")
+        };
+        let extra = meta.members().filter(is_own).map(|(key, value)| (key.to_owned(), value.to_value()));
+        Some(Self {
+            confidence: meta.get("confidence").and_then(Node::as_f64),
+            risk: RiskValue::read(meta.get("risk")?)?,
+            explain: meta.get("explain")?.as_str()?.to_owned(),
+            extra: extra.collect(),
+            runtime: RuntimeMeta::read(meta),
+        })
+    }
+
     /// The meta of an error that the runtime itself found: confidence 0, risk high (ruling R32).
     ///
     /// `message` is cut to the length of an `explain`.
@@ -73,6 +92,7 @@ impl ToJson for Meta {
 
 /// What the runtime knows of a run and adds to `meta` (ruling R27).
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub struct RuntimeMeta {
     /// The model that answered, `VENDOR/MODEL`.
     pub model: Option<String>,
@@ -117,7 +137,38 @@ impl ToJson for Fallback {
     }
 }
 
+impl Fallback {
+    fn read(node: Node<'_>) -> Option<Self> {
+        let text = |key: &str| node.get(key).and_then(Node::as_str);
+        Some(Self {
+            provider: text("provider")?.to_owned(),
+            code: text("code")?.parse().ok()?,
+            message: text("message")?.to_owned(),
+        })
+    }
+}
+
 impl RuntimeMeta {
+    /// Reads the runtime's own keys of a meta; a key with another type is left out.
+    fn read(meta: Node<'_>) -> Self {
+        let text = |key: &str| meta.get(key).and_then(Node::as_str).map(str::to_owned);
+        let value = |key: &str| meta.get(key).map(Node::to_value);
+        let list = |key: &str| meta.get(key).into_iter().flat_map(Node::elements);
+        let time = meta.get("processing_time_ms").or_else(|| meta.get("latency_ms"));
+        Self {
+            model: text("model"),
+            processing_time_ms: time.and_then(Node::as_u64),
+            usage: meta.get("usage").and_then(Usage::read),
+            attempts: meta.get("attempts").and_then(Node::as_u64).and_then(|count| count.try_into().ok()),
+            repairs: list("repairs").filter_map(Repair::read).collect(),
+            fallbacks: list("fallbacks").filter_map(Fallback::read).collect(),
+            trace_id: text("trace_id"),
+            media_processed: value("media_processed"),
+            media_validation: value("media_validation"),
+            cost: value("cost"),
+        }
+    }
+
     fn write_fields(&self, w: &mut Writer<'_>) {
         w.optional("model", &self.model);
         w.optional("processing_time_ms", &self.processing_time_ms);
@@ -133,5 +184,36 @@ impl RuntimeMeta {
         w.optional("media_processed", &self.media_processed);
         w.optional("media_validation", &self.media_validation);
         w.optional("cost", &self.cost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::RepairRule;
+
+    use super::*;
+
+    #[test]
+    fn reads_what_it_writes() {
+        let mut meta = Meta::new(Some(0.5), Risk::Low, "Done.");
+        meta.extra.push(("area".to_owned(), Value::parse("[1]").unwrap()));
+        meta.runtime.model = Some("offline/sample".to_owned());
+        meta.runtime.processing_time_ms = Some(12);
+        meta.runtime.usage = Some(Usage { input_tokens: 3, output_tokens: 4, ..Usage::default() });
+        meta.runtime.attempts = Some(2);
+        let before = Some(Value::parse("2").unwrap());
+        meta.runtime.repairs.push(Repair {
+            rule: RepairRule::Comment,
+            path: "data".to_owned(),
+            before,
+            after: None,
+        });
+        meta.runtime.fallbacks.push(Fallback {
+            provider: "openai".to_owned(),
+            code: Code::RateLimited,
+            message: "slow".to_owned(),
+        });
+        let value = Value::parse(&meta.to_json()).unwrap();
+        assert_eq!(Meta::read(value.node()), Some(meta));
     }
 }

@@ -1,4 +1,4 @@
-use cog_json::{ToJson, Value, Writer};
+use cog_json::{Node, ToJson, Value, Writer};
 
 use crate::tier::words;
 
@@ -52,6 +52,17 @@ pub struct Repair {
     pub before: Option<Value>,
     /// What stands there now, likewise.
     pub after: Option<Value>,
+}
+
+impl Repair {
+    pub(crate) fn read(node: Node<'_>) -> Option<Self> {
+        Some(Self {
+            rule: node.get("rule")?.as_str()?.parse().ok()?,
+            path: node.get("path")?.as_str()?.to_owned(),
+            before: node.get("before").map(Node::to_value),
+            after: node.get("after").map(Node::to_value),
+        })
+    }
 }
 
 impl ToJson for Repair {

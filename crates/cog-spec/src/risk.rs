@@ -43,7 +43,6 @@ impl RiskRule {
 
 /// `meta.risk` as it may stand in an envelope: a word, or an object (ruling R20).
 #[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
 pub enum RiskValue {
     /// A word of the order.
     Level(Risk),

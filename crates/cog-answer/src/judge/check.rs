@@ -5,7 +5,7 @@ use cog_schema::{DataCheck, ExcessInsights};
 use cog_spec::{Meta, RepairRule, Warning, WarningCode};
 
 use super::{Failure, open::Opened};
-use crate::{AnswerRules, error, meta, partial, place, repair::Ledger, repair::trim};
+use crate::{AnswerRules, error, partial, place, repair::Ledger, repair::trim};
 
 /// Warnings about unknown fields; who has more of them knows by then.
 const MAX_TOLD: usize = 32;
@@ -32,7 +32,7 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     violations.extend(check.violations);
     let unknown = check.unknown.iter().filter(|path| !(is_bare && is_of_meta(path)));
     let warnings = warnings(unknown, check.excess_insights);
-    let read = meta::read(meta.node());
+    let read = Meta::read(meta.node());
     if violations.is_empty() && read.is_none() {
         violations.push(error::violation(
             "meta.risk",

@@ -2,11 +2,11 @@
 
 use cog_json::{Node, Value, Writer};
 use cog_schema::Violation;
-use cog_spec::{ErrorBody, ErrorCode, Recoverable};
+use cog_spec::{ErrorBody, Meta};
 
 use super::{Failure, Reading, open};
 use crate::{
-    AnswerRules, error, error_code, meta, partial,
+    AnswerRules, error, error_code, partial,
     repair::{Ledger, said::Fill},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
     };
     let (error, meta) = match outcome {
         Some(_) if rules.strict && !ledger.entries().is_empty() => (error::repaired(ledger.entries()), None),
-        Some(error) if violations.is_empty() => (error, meta::read(meta.node())),
+        Some(error) if violations.is_empty() => (error, Meta::read(meta.node())),
         _ => (error::of_violations_with(&violations, model_error), None),
     };
     Failure { meta, partial_data, repairs: ledger.into_entries(), ..Failure::new(error) }
@@ -58,8 +58,7 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
     let Some(code) = said.and_then(|said| error_code::normalise(said, declared)) else {
         violations.extend(rules.contract.check_error(error.node()));
         if violations.is_empty() {
-            let message =
-                format!("`{}` is no code of the specification, nor one that the manifest declares", said?);
+            let message = format!("`{}` is not an error code of the specification or of the manifest", said?);
             violations.push(error::violation("error.code", "error_code", message));
         }
         return None;
@@ -67,24 +66,11 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
     violations.extend(rules.contract.check_error(error_code::with_code(error.node(), &code).node()));
     let text = |key: &str| error.get(key).and_then(Node::as_str).map(str::to_owned);
     let legacy = said.filter(|said| *said != code.as_str());
-    Some(ErrorBody {
-        message: text("message")?,
-        recoverable: error.get("recoverable").and_then(Node::as_bool).or_else(|| recoverable(&code)),
-        suggestion: text("suggestion"),
-        details: details(error.get("details"), legacy),
-        code,
-    })
-}
-
-fn recoverable(code: &ErrorCode) -> Option<bool> {
-    match code {
-        ErrorCode::Standard(code) => match code.recoverable() {
-            Recoverable::Yes => Some(true),
-            Recoverable::No => Some(false),
-            Recoverable::Maybe => None,
-        },
-        _ => None,
-    }
+    let details = details(error.get("details"), legacy);
+    let mut body = ErrorBody::with_code(code, text("message")?);
+    body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);
+    (body.suggestion, body.details) = (text("suggestion"), details);
+    Some(body)
 }
 
 fn details(details: Option<Node<'_>>, legacy: Option<&str>) -> Option<Value> {

@@ -331,6 +331,9 @@ fn length(event: &ModelEvent) -> usize {
     match event {
         ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
         ModelEvent::ToolCall(call) => call.arguments.len().max(1),
-        _ => 0,
+        ModelEvent::Started { .. }
+        | ModelEvent::Media(_)
+        | ModelEvent::Usage(_)
+        | ModelEvent::Finished(_) => 0,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cog_json::{Node, Value};
+use cog_json::Value;
 use cog_module::Module;
 use cog_spec::{Chunk, ErrorBody, Usage};
 
@@ -49,14 +49,14 @@ impl RunObserver {
                 fallbacks: &meta.runtime.fallbacks,
             }),
             Chunk::Error { error, .. } => self.tell_unanswered(RunOutcome::Failed(&error.code)),
-            _ => {}
+            Chunk::Meta { .. } | Chunk::Delta { .. } | Chunk::Snapshot { .. } | Chunk::Progress(_) => {}
         }
     }
 
     fn tell_unanswered(&mut self, outcome: RunOutcome<'_>) {
         let meta = self.meta.take();
         let meta = meta.as_ref().map(Value::node);
-        let usage = meta.and_then(|meta| meta.get("usage")).and_then(usage);
+        let usage = meta.and_then(|meta| meta.get("usage")).and_then(Usage::read);
         let attempts = meta.and_then(|meta| meta.get("attempts")?.as_u64());
         let attempts = attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(1);
         let repairs = meta.and_then(|meta| Some(meta.get("repairs")?.len())).unwrap_or(0);
@@ -75,14 +75,4 @@ impl Drop for RunObserver {
             self.tell_unanswered(RunOutcome::Dropped);
         }
     }
-}
-
-fn usage(node: Node<'_>) -> Option<Usage> {
-    let count = |key: &str| node.get(key).and_then(|count| count.as_u64());
-    Some(Usage {
-        input_tokens: count("input_tokens")?,
-        output_tokens: count("output_tokens")?,
-        cached_input_tokens: count("cached_input_tokens"),
-        reasoning_tokens: count("reasoning_tokens"),
-    })
 }

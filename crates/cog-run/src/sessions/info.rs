@@ -59,7 +59,9 @@ impl SessionState {
             Chunk::Error { error, .. } => {
                 Self::of_error(error.details.as_ref().map(|details| details.node()))
             }
-            _ => Self::Running,
+            Chunk::Meta { .. } | Chunk::Delta { .. } | Chunk::Snapshot { .. } | Chunk::Progress(_) => {
+                Self::Running
+            }
         }
     }
 

@@ -208,7 +208,7 @@ impl Event {
             Chunk::Progress(_) => Self::Progress,
             Chunk::Final { .. } => Self::Final,
             Chunk::Error { .. } => Self::Error,
-            _ => Self::Chunk,
+            Chunk::Delta { .. } | Chunk::Snapshot { .. } => Self::Chunk,
         }
     }
 

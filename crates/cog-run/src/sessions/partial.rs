@@ -34,7 +34,7 @@ fn applied(log: &Log) -> Option<Value> {
                 image.apply(&chunk);
             }
             Event::Progress => violating.extend(violation(&value)),
-            _ => {}
+            Event::Meta | Event::Final | Event::Error => {}
         }
     }
     let mut data = image.data()?.clone();

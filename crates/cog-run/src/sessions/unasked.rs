@@ -34,16 +34,8 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
         seed: node.get("seed").and_then(|it| it.as_i64()),
         stop: node.get("stop")?.elements().map(text).collect::<Option<_>>()?,
     };
-    options.warnings = node.get("warnings")?.elements().map(warning).collect::<Option<_>>()?;
+    options.warnings = node.get("warnings")?.elements().map(Warning::read).collect::<Option<_>>()?;
     Some(())
-}
-
-fn warning(node: Node<'_>) -> Option<Warning> {
-    Some(Warning {
-        code: node.get("code")?.as_str()?.parse().ok()?,
-        message: node.get("message")?.as_str()?.to_owned(),
-        fallback_used: node.get("fallback_used").and_then(|it| it.as_str()).map(str::to_owned),
-    })
 }
 
 #[cfg(test)]

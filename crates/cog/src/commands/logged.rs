@@ -101,7 +101,6 @@ impl Log {
                 info!(input_tokens = usage.input_tokens, output_tokens = usage.output_tokens, "token usage");
             }
             Ok(ModelEvent::Finished(reason)) => info!(reason = reason_name(reason), "reply finished"),
-            Ok(_) => debug!("other event"),
             Err(error) => info!(%error, "reply interrupted"),
         }
     }
@@ -116,7 +115,6 @@ fn reason_name(reason: &FinishReason) -> &str {
         FinishReason::ContentFilter => "content_filter",
         FinishReason::ToolCalls => "tool_calls",
         FinishReason::Other(name) => name,
-        _ => "other",
     }
 }
 

@@ -78,7 +78,6 @@ fn risk(risk: &RiskValue, palette: Palette) -> String {
     let word = match risk {
         RiskValue::Level(level) => level.as_str(),
         RiskValue::Custom { custom, .. } => custom,
-        _ => "unknown",
     };
     format!("risk {}", palette.risk(risk.level(), printable(word)))
 }

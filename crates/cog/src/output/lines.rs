@@ -54,7 +54,7 @@ impl Fields {
                     .as_ref()
                     .map(|found| printable(&format!("! {}: {}", found.path, found.message))),
             ),
-            _ => {}
+            Chunk::Meta { .. } | Chunk::Snapshot { .. } | Chunk::Final { .. } | Chunk::Error { .. } => {}
         }
         lines
     }

@@ -139,7 +139,7 @@ impl Content {
             Chunk::Snapshot { field: Some(field), .. } => self.grow(field),
             Chunk::Snapshot { field: None, data, .. } if data.node().is_empty() => self.reset(),
             Chunk::Progress(progress) => self.progress(progress),
-            _ => {}
+            Chunk::Meta { .. } | Chunk::Snapshot { .. } | Chunk::Final { .. } | Chunk::Error { .. } => {}
         }
         self.data.apply(chunk);
     }

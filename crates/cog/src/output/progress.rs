@@ -47,7 +47,11 @@ impl<'a> Progress<'a> {
                 field
             }
             Chunk::Snapshot { field: Some(field), .. } if field != "meta" => field,
-            _ => return,
+            Chunk::Meta { .. }
+            | Chunk::Snapshot { .. }
+            | Chunk::Progress(_)
+            | Chunk::Final { .. }
+            | Chunk::Error { .. } => return,
         };
         let field = truncate(&printable(field), MAX_PATH);
         self.what = format!("{field} · {} characters", self.characters);
