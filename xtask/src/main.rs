@@ -6,6 +6,7 @@ mod conformance;
 mod dag;
 mod fuzz;
 mod generate;
+mod library;
 mod links;
 mod mutants;
 mod project;
@@ -27,10 +28,14 @@ usage: cargo xtask COMMAND
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check the crates against the table of what may use what
+  features            compile cog-run with each set of its features
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links
   load [WORD]         put the server under load, with ratios against the raw mock
   mutants [PACKAGE [FILE]]  change the pure crates in small ways, and fail where no test notices
+  outside             compile and run a program outside the workspace that uses cog-run
+  package             package every crate that is published
+  semver              compare cog-run with the version published last
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them
   words [PATH]        check help, messages, pages and public names for retired words";
@@ -53,6 +58,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
+        ["features"] => library::features(),
         ["fuzz", seconds] => fuzz::run(seconds, None),
         ["fuzz", seconds, target] => fuzz::run(seconds, Some(target)),
         ["generate"] => generate::run(generate::Mode::Write),
@@ -62,6 +68,9 @@ fn run(arguments: &[&str]) -> Outcome {
         ["mutants"] => mutants::run(None, None),
         ["mutants", package] => mutants::run(Some(package), None),
         ["mutants", package, file] => mutants::run(Some(package), Some(file)),
+        ["outside"] => library::outside(),
+        ["package"] => library::package(),
+        ["semver"] => library::semver(),
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),

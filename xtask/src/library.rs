@@ -1,0 +1,86 @@
+//! The library as its users get it: each set of features, the packages, a program outside the workspace.
+
+use std::path::Path;
+
+use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
+
+/// The features of cog-run.
+const FEATURES: [&str; 3] = ["media", "offline", "providers"];
+
+/// What the program outside the workspace prints.
+const EXPECTED: &str = "billing\n";
+
+/// The packages that are not published.
+const UNPUBLISHED: [&str; 2] = ["cog-testkit", "xtask"];
+
+/// Compiles cog-run with each set of its features.
+pub(crate) fn features() -> Outcome {
+    for set in 0..1_u32 << FEATURES.len() {
+        let chosen: Vec<&str> = FEATURES
+            .iter()
+            .enumerate()
+            .filter_map(|(bit, feature)| (set >> bit & 1 == 1).then_some(*feature))
+            .collect();
+        let features = chosen.join(",");
+        let arguments = ["check", "--quiet", "--locked", "--package", "cog-run", "--no-default-features"];
+        execute(cargo().args(arguments).args(["--features", &features]))?;
+    }
+    say(format_args!("features: cog-run compiles with each of {} sets", 1 << FEATURES.len()));
+    Ok(())
+}
+
+/// Compiles and runs a program that uses cog-run by its path, in a directory outside the workspace.
+pub(crate) fn outside() -> Outcome {
+    let directory = std::env::temp_dir().join(format!("cog-outside-{}", std::process::id()));
+    let written = write_program(&directory).map_err(|error| format!("{}: {error}", directory.display()));
+    let printed = written.and_then(|()| run_program(&directory));
+    let _ = std::fs::remove_dir_all(&directory);
+    match printed? {
+        printed if printed == EXPECTED => {
+            say(format_args!("outside: the program printed {EXPECTED:?}"));
+            Ok(())
+        }
+        printed => Err(format!("the program outside the workspace printed {printed:?}, not {EXPECTED:?}")),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program is written to a temporary directory")]
+fn write_program(directory: &Path) -> std::io::Result<()> {
+    let source = directory.join("src");
+    std::fs::create_dir_all(&source)?;
+    let library = root().join("crates/cog-run");
+    let manifest = format!(
+        "[package]\nname = \"outside\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n[dependencies]\n\
+         cog-run = {{ path = {library:?} }}\nserde = {{ version = \"1\", features = [\"derive\"] }}\n\
+         tokio = {{ version = \"1\", features = [\"macros\", \"rt\"] }}\n"
+    );
+    std::fs::write(directory.join("Cargo.toml"), manifest)?;
+    std::fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock"))?;
+    std::fs::copy(root().join("examples/outside/main.rs"), source.join("main.rs")).map(drop)
+}
+
+fn run_program(directory: &Path) -> Outcome<String> {
+    let manifest = directory.join("Cargo.toml").display().to_string();
+    let target = target_directory()?;
+    capture(cargo().args(["run", "--quiet", "--manifest-path", &manifest, "--target-dir"]).arg(target))
+}
+
+/// Packages every crate that is published, without building the packages.
+pub(crate) fn package() -> Outcome {
+    let excluded = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
+    execute(
+        cargo().args(["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]).args(excluded),
+    )
+}
+
+/// Compares the public interface of cog-run with the version that was published last.
+pub(crate) fn semver() -> Outcome {
+    let version = |line: &str| line.strip_prefix("version = ").map(str::to_owned);
+    let version = read("Cargo.toml")?.lines().find_map(version).unwrap_or_default();
+    let found = capture(cargo().args(["info", "--quiet", "--registry", "crates-io", "cog-run"]));
+    if found.is_err() {
+        say(format_args!("semver: no version of cog-run is published yet; {version} will be the first"));
+        return Ok(());
+    }
+    execute(cargo().args(["semver-checks", "--package", "cog-run"]))
+}
