@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failure_has_the_status_of_its_code_and_says_how_long_to_wait() {
+    fn failure_has_status_and_retry_after() {
         let error = ErrorBody::new(Code::RateLimited, "slowly");
         let response = envelope(&Envelope::failure(error.clone()));
         assert_eq!(response.status(), 429);

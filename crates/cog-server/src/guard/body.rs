@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_of_just_the_size_is_read_and_one_byte_more_is_not() {
+    async fn body_over_limit_returns_413() {
         for body in [Body::from("12345678"), pieces(&["1234", "56", "78"]), pieces(&["12345678", ""])] {
             assert_eq!(read(body, 8, MAX_LEN).await.unwrap(), "12345678");
         }
@@ -95,14 +95,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_body_that_stands_still_is_given_up() {
+    async fn stalled_body_times_out() {
         let begun = stream::iter([Ok::<_, std::io::Error>("{")]).chain(stream::pending());
         let refusal = read(Body::from_stream(begun), 8, MAX_LEN).await.unwrap_err();
         assert_eq!(refusal.status(), 408);
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_is_told() {
+    async fn interrupted_body_is_refused() {
         let broken = stream::iter([Ok("{"), Err(std::io::Error::other("reset"))]);
         let refusal = read(Body::from_stream(broken), 8, MAX_LEN).await.unwrap_err();
         assert_eq!(refusal.reason(), Reason::BodySlow);

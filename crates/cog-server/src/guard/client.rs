@@ -49,19 +49,19 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_network_is_one_client() {
+    fn ipv6_network_is_one_client() {
         assert_eq!(peer("2001:db8:1:2::1"), peer("2001:db8:1:2:ffff::9"));
         assert_ne!(peer("2001:db8:1:2::1"), peer("2001:db8:1:3::1"));
     }
 
     #[test]
-    fn an_ipv4_address_is_itself_however_it_is_written() {
+    fn ipv4_address_is_canonical() {
         assert_eq!(peer("::ffff:192.0.2.7"), peer("192.0.2.7"));
         assert_ne!(peer("192.0.2.7"), peer("192.0.2.8"));
     }
 
     #[test]
-    fn tokens_and_peers_never_share_a_name() {
+    fn tokens_and_peers_have_different_owners() {
         let token = Client::Token("192.0.2.7".into());
         assert_ne!(token.owner(), peer("192.0.2.7").owner());
     }

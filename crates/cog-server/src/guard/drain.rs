@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn new_work_is_refused_once_the_end_has_begun() {
+    async fn new_work_is_refused_during_shutdown() {
         let drain = Drain::new();
         drain.check().unwrap();
         assert!(drain.begun().now_or_never().is_none());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_server_is_idle_when_everything_in_flight_is_over() {
+    async fn idle_when_all_work_has_ended() {
         let drain = Drain::new();
         drain.idle().await;
         let (first, second) = (drain.enter(), drain.enter());

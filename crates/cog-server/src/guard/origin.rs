@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn the_servers_own_pages_may_ask() {
+    fn own_pages_are_allowed() {
         assert_eq!(check("localhost:8000", "http://localhost:8000"), Some(Page::Own));
         assert_eq!(check("cog.example", "http://cog.example"), Some(Page::Own));
         assert_eq!(check("cog.example", "https://COG.example:443"), Some(Page::Own));
@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn listed_pages_may_ask() {
+    fn listed_pages_are_allowed() {
         let listed = |origin: &'static str| Some(Page::Allowed(HeaderValue::from_static(origin)));
         assert_eq!(check("localhost:8000", "https://app.example"), listed("https://app.example"));
         assert_eq!(check("localhost:8000", "http://localhost:3000"), listed("http://localhost:3000"));
     }
 
     #[test]
-    fn all_others_may_not() {
+    fn other_pages_are_refused() {
         for origin in [
             "http://localhost:8001",
             "http://localhost",
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn two_origins_are_none() {
+    fn two_origins_are_refused() {
         let mut headers = HeaderMap::new();
         for _ in 0..2 {
             headers.append(header::ORIGIN, HeaderValue::from_static("http://localhost"));
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_origin_cannot_be_listed() {
+    fn invalid_origin_cannot_be_listed() {
         for text in ["app.example", "*", "null", "https://app.example/path", "https://", "https://a b"] {
             assert!(Origins::new(&[text.to_owned()]).is_err(), "{text}");
         }

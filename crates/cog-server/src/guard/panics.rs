@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_panic_is_an_answer_that_does_not_tell_it() {
+    async fn panic_returns_500_without_its_message() {
         let key = String::from("sk-canary");
         let response = contain("r-1", async move { panic!("the key is {key}") }).await;
         assert_eq!(response.status(), 500);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_without_a_panic_is_passed_on() {
+    async fn response_without_panic_is_unchanged() {
         let response = contain("r-1", async { StatusCode::IM_A_TEAPOT.into_response() }).await;
         assert_eq!(response.status(), 418);
     }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_passes_and_one_more_does_not() {
+    fn burst_limit_is_exact() {
         let (rates, clock) = rates(1, 3);
         for _ in 0..3 {
             rates.check(&peer(1)).unwrap();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_do_not_share_an_allowance() {
+    fn clients_have_separate_limits() {
         let (rates, _) = rates(1, 1);
         rates.check(&peer(1)).unwrap();
         rates.check(&peer(2)).unwrap();
@@ -132,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn nought_is_no_limit() {
+    fn zero_is_unlimited() {
         let (rates, _) = rates(0, 1);
         assert!((0..10_000).all(|_| rates.check(&peer(1)).is_ok()));
     }
 
     #[test]
-    fn who_was_quiet_is_forgotten() {
+    fn idle_clients_are_removed() {
         let (rates, clock) = rates(1, 1);
         for number in 0..CLEAN_EVERY {
             rates.check(&peer(number)).unwrap();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_has_the_rest_share_one_allowance() {
+    fn full_table_shares_one_limit() {
         let (rates, _) = rates(1, 1);
         let most = u32::try_from(MAX_CLIENTS).unwrap() + CLEAN_EVERY;
         let refused = (0..most + 10).filter(|number| rates.check(&peer(*number)).is_err()).count();

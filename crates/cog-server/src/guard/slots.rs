@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_its_number_of_places_and_not_one_more() {
+    fn slots_per_client_are_limited() {
         let slots = Slots::new(2, 10, &Drain::new());
         let first = slots.take(&client("a")).unwrap();
         let _second = slots.take(&client("a")).unwrap();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn all_clients_together_have_a_number_of_places() {
+    fn slots_in_total_are_limited() {
         let slots = Slots::new(2, 3, &Drain::new());
         let held: Vec<_> = ["a", "a", "b"].iter().map(|name| slots.take(&client(name)).unwrap()).collect();
         let refusal = slots.take(&client("c")).err().unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_without_a_stream_leave_no_trace() {
+    fn clients_without_a_stream_are_not_stored() {
         let slots = Slots::new(1, 10_000, &Drain::new());
         for number in 0..1_000 {
             drop(slots.take(&client(&number.to_string())).unwrap());

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_nothing_is_given_up() {
+    async fn peer_that_reads_nothing_times_out() {
         let (mut server, _client, timeouts) = stalling();
         let error = server.write_all(b"12345").await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_peer_that_takes_a_little_in_time_goes_on() {
+    async fn peer_that_reads_slowly_stays_connected() {
         let (mut server, mut client, timeouts) = stalling();
         let writing = async {
             server.write_all(b"123456789012").await.unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_that_is_only_quiet_stays() {
+    async fn idle_connection_does_not_time_out() {
         let (mut server, mut client, _) = stalling();
         server.write_all(b"1234").await.unwrap();
         advance(LIMIT * 10).await;

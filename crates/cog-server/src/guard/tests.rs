@@ -71,7 +71,7 @@ async fn get_from(guard: &Guard, path: &str, headers: &[(&str, &str)]) -> Answer
 }
 
 #[tokio::test]
-async fn a_request_that_nothing_speaks_against_is_answered() {
+async fn valid_request_is_passed_on() {
     let guard = Guard::from(guards());
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let parent = format!("00-{trace}-00f067aa0ba902b7-01");
@@ -85,7 +85,7 @@ async fn a_request_that_nothing_speaks_against_is_answered() {
 }
 
 #[tokio::test]
-async fn a_foreign_host_is_refused_before_anything_else() {
+async fn foreign_host_is_refused_first() {
     let guard = Guard::from(with_tokens());
     let (status, _, body) = get_from(&guard, "/health", &[("host", "evil.example")]).await;
     assert_eq!(status, 403);
@@ -93,7 +93,7 @@ async fn a_foreign_host_is_refused_before_anything_else() {
 }
 
 #[tokio::test]
-async fn a_token_is_needed_but_for_health() {
+async fn every_path_but_health_needs_a_token() {
     let guard = Guard::from(with_tokens());
     assert_eq!(get_from(&guard, "/health", &[]).await.0, 200);
     assert_eq!(get_from(&guard, "/who", &[]).await.0, 401);
@@ -116,7 +116,7 @@ async fn guesses_of_a_token_are_counted_like_requests() {
 }
 
 #[tokio::test]
-async fn a_listed_page_may_ask_beforehand_and_read_the_answer() {
+async fn listed_page_may_send_preflight_and_read() {
     let guard = Guard::from(with_tokens());
     let origin = ("origin", "https://app.example");
     let asks = [
@@ -139,7 +139,7 @@ async fn a_listed_page_may_ask_beforehand_and_read_the_answer() {
 }
 
 #[tokio::test]
-async fn a_page_that_is_not_listed_may_neither() {
+async fn unlisted_page_is_refused() {
     let guard = Guard::from(guards());
     let origin = ("origin", "https://evil.example");
     for (method, headers) in [
@@ -154,7 +154,7 @@ async fn a_page_that_is_not_listed_may_neither() {
 }
 
 #[tokio::test]
-async fn a_panic_is_one_requests_error() {
+async fn panic_fails_one_request_only() {
     let guard = Guard::from(guards());
     let (status, headers, body) = ask(&guard, Method::POST, "/boom", &[("x-request-id", "r-8")]).await;
     assert_eq!((status, headers["x-request-id"].to_str().unwrap()), (500, "r-8"));
@@ -163,7 +163,7 @@ async fn a_panic_is_one_requests_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_takes_nothing_new() {
+async fn shutdown_refuses_new_requests() {
     let guard = Guard::from(guards());
     guard.drain.begin();
     let (status, headers, body) = get_from(&guard, "/who", &[]).await;
@@ -174,7 +174,7 @@ async fn a_server_that_ends_takes_nothing_new() {
 }
 
 #[tokio::test]
-async fn what_was_refused_is_counted_by_its_reason() {
+async fn refusals_are_counted_by_reason() {
     let guard = Guard::from(guards());
     let _held = guard.slots.take(&Client::of_peer([0, 0, 0, 0].into())).unwrap();
     assert_eq!(get_from(&guard, "/slot", &[]).await.0, 429);
@@ -196,7 +196,7 @@ async fn what_was_refused_is_counted_by_its_reason() {
 }
 
 #[tokio::test]
-async fn a_stream_is_under_way_until_its_end() {
+async fn stream_is_in_flight_until_it_ends() {
     let guard = Guard::from(guards());
     let stream =
         || async { Body::from_stream(futures_util::stream::pending::<std::io::Result<&'static str>>()) };

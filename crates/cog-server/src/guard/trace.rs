@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_trace_is_taken_over() {
+    fn trace_id_of_the_caller_is_used() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
         let found = of("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
         assert_eq!(found.trace_id.as_deref(), Some(trace));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trace_is_passed_over() {
+    fn invalid_traceparent_is_ignored() {
         let (trace, parent) = ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7");
         for value in [
             "",
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_callers_name_of_a_request_is_kept_where_it_is_plain() {
+    fn valid_request_id_of_the_caller_is_used() {
         assert_eq!(of("x-request-id", "req-1:a/b").request_id(), "req-1:a/b");
         assert_eq!(of("x-request-id", &"a".repeat(128)).request_id(), "a".repeat(128));
         for id in ["a b", "", "a\"b", &"a".repeat(129)] {

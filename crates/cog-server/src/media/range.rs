@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn one_range_is_understood_in_each_of_its_forms() {
+    fn parses_every_form_of_one_range() {
         for (text, first, last) in [
             ("bytes=0-0", 0, 0),
             ("bytes=2-5", 2, 5),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_past_the_end_is_told_and_what_is_not_understood_asks_for_all() {
+    fn range_past_the_end_fails_and_unsupported_range_is_ignored() {
         for text in ["bytes=10-", "bytes=10-12", "bytes=-0", "bytes=99999999999999999999-"] {
             assert_eq!(asked(&[("range", text)]), Range::PastEnd, "{text}");
         }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_holds_for_the_bytes_that_the_client_has_of_it() {
+    fn if_range_requires_the_same_etag() {
         let with = |tag| asked(&[("range", "bytes=0-1"), ("if-range", tag)]);
         assert_eq!(with("\"tag\""), Range::Part { first: 0, last: 1 });
         for other in ["\"other\"", "W/\"tag\"", "Wed, 04 Feb 2026 12:00:00 GMT"] {

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_read_as_they_are_written_and_nothing_else_is() {
+    fn parses_valid_content_ranges_only() {
         let part = |first, last, total| Some(Span::Part { first, last, total });
         assert_eq!(Span::read("bytes 0-99/200"), part(0, 99, Some(200)));
         assert_eq!(Span::read("bytes 7-7/*"), part(7, 7, None));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_ends_with_its_last_byte() {
+    fn upload_ends_with_its_last_byte() {
         let span = |text| Span::read(text).unwrap();
         assert!(span("bytes 5-9/10").is_last() && Span::Complete.is_last());
         assert!(!span("bytes 5-8/10").is_last() && !span("bytes 5-9/*").is_last());

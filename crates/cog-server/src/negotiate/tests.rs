@@ -28,7 +28,7 @@ const SSE: Delivery = Delivery::Stream(Wire::Sse);
 const NDJSON: Delivery = Delivery::Stream(Wire::Ndjson);
 
 #[test]
-fn the_strongest_wish_wins() {
+fn precedence_of_the_response_mode() {
     let header = ("x-cognitive-response-mode", "streaming");
     let body = r#"{"response_mode": "sync"}"#;
     assert_eq!(delivery(Both, &[header], "response_mode=sync", body), Ok(SSE));
@@ -62,7 +62,7 @@ fn accept_is_read_with_weights_and_wildcards() {
 }
 
 #[test]
-fn a_stream_of_a_sync_module_is_one_envelope_with_a_warning_or_refused() {
+fn sync_module_falls_back_or_refuses_a_stream() {
     let asked = |options| delivery(Sync, &[("accept", "text/event-stream")], "", options);
     assert_eq!(asked("{}"), Ok(Delivery::EnvelopeInstead));
     assert_eq!(asked(r#"{"require_streaming": true}"#), Err("E4010".to_owned()));
@@ -76,7 +76,7 @@ fn requiring_a_stream_is_asking_for_one() {
 }
 
 #[test]
-fn a_mode_that_is_none_is_refused() {
+fn unknown_mode_is_refused() {
     let header = ("x-cognitive-response-mode", "stream");
     assert_eq!(delivery(Both, &[header], "", "{}"), Err("E1004".to_owned()));
     assert_eq!(delivery(Both, &[], "response_mode=both", "{}"), Err("E1004".to_owned()));

@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn options_of_run_and_delivery_are_read_together() {
+    fn reads_run_and_response_options() {
         let options = read(r#"{"response_mode": "streaming", "detach": true, "strict": true}"#).unwrap();
         assert!(options.detach && options.run.strict && !options.require_streaming);
         assert_eq!(options.requested(), Some(Mode::Streaming));
     }
 
     #[test]
-    fn a_misspelt_option_is_told_with_the_nearest() {
+    fn unknown_option_suggests_the_nearest() {
         let error = read(r#"{"respons_mode": "sync"}"#).unwrap_err();
         assert_eq!(error.code, Code::InvalidInput.into());
         assert!(format!("{error:?}").contains("response_mode"), "{error:?}");

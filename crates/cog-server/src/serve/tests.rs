@@ -148,7 +148,7 @@ fn head(bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_head_may_be_as_large_as_said_and_not_larger() {
+async fn headers_up_to_the_limit_are_accepted() {
     let server = start(small()).await;
     let said = server.said_to(&head(16 * 1024 - 1)).await;
     assert!(said.starts_with("HTTP/1.1 200"), "{said}");
@@ -159,7 +159,7 @@ async fn a_head_may_be_as_large_as_said_and_not_larger() {
 }
 
 #[tokio::test]
-async fn a_head_may_have_a_hundred_lines_and_not_more() {
+async fn at_most_100_headers_are_accepted() {
     let server = start(small()).await;
     let lines = |count: usize| {
         let more: String = (2..count).map(|number| format!("X-{number}: 1\r\n")).collect();
@@ -170,7 +170,7 @@ async fn a_head_may_have_a_hundred_lines_and_not_more() {
 }
 
 #[tokio::test]
-async fn a_head_that_does_not_arrive_is_not_waited_for() {
+async fn incomplete_headers_time_out() {
     let server = start(small()).await;
     for begun in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "] {
         assert!(!server.said_to(begun).await.contains("200"), "{begun}");
@@ -178,7 +178,7 @@ async fn a_head_that_does_not_arrive_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_head_that_arrives_letter_by_letter_is_not_waited_for() {
+async fn slow_headers_time_out() {
     let server = start(small()).await;
     let (mut reading, mut writing) = server.send("GET / HTTP/1.1\r\nX: ").await.into_split();
     let drip = async {
@@ -196,7 +196,7 @@ async fn a_head_that_arrives_letter_by_letter_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_connection_that_stays_idle_is_closed() {
+async fn idle_http_connection_is_closed() {
     let server = start(small()).await;
     let mut stream = server.get("/").await;
     let said = rest(&mut stream).await;
@@ -204,7 +204,7 @@ async fn a_connection_that_stays_idle_is_closed() {
 }
 
 #[tokio::test]
-async fn a_body_may_be_as_large_as_said_and_not_larger() {
+async fn body_limit_is_exact() {
     let server = start(small()).await;
     let post = |head: String, body: &str| {
         format!("POST /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{head}\r\n\r\n{body}")
@@ -228,7 +228,7 @@ async fn a_body_may_be_as_large_as_said_and_not_larger() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_is_given_up() {
+async fn client_that_does_not_read_times_out() {
     let server = start(small()).await;
     let stream = server.get("/flood").await;
     let given_up = async {
@@ -246,7 +246,7 @@ const UPGRADE: &str = "GET /socket HTTP/1.1\r\nHost: localhost\r\nConnection: Up
                        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 #[tokio::test]
-async fn a_socket_that_does_not_read_is_given_up_and_its_place_is_free() {
+async fn websocket_that_does_not_read_times_out_and_frees_its_permit() {
     let server = start(ServerSettings { max_connections: 1, ..small() }).await;
     let mut socket = server.send(UPGRADE).await;
     let mut head = [0; 12];
@@ -259,7 +259,7 @@ async fn a_socket_that_does_not_read_is_given_up_and_its_place_is_free() {
 }
 
 #[tokio::test]
-async fn a_client_that_reads_slowly_but_reads_is_served() {
+async fn slow_reader_stays_connected() {
     let server = start(small()).await;
     let mut stream = server.get("/flood").await;
     let mut read = 0;
@@ -284,7 +284,7 @@ async fn more_connections_than_there_are_places_for_wait() {
 }
 
 #[tokio::test]
-async fn an_idle_server_ends_at_once() {
+async fn idle_server_shuts_down_at_once() {
     let mut server = start(small()).await;
     let mut idle = server.get("/").await;
     until(&mut idle, "here").await;
@@ -296,7 +296,7 @@ async fn an_idle_server_ends_at_once() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_lets_streams_go_on_and_refuses_the_rest() {
+async fn shutdown_waits_for_streams_and_refuses_new_requests() {
     let mut server = start(ServerSettings::default()).await;
     let mut open = server.get("/").await;
     until(&mut open, "here").await;

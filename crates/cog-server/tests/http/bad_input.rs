@@ -9,7 +9,7 @@ use tokio::{
 use crate::support::{ANSWER, BODY, Stage, envelope, failure};
 
 #[tokio::test]
-async fn a_body_that_is_wrong_is_told_what_is_wrong() {
+async fn invalid_body_has_a_precise_error() {
     let stage = Stage::answering().await;
     let deep = format!(r#"{{"input": {}"#, "[".repeat(200));
     for (body, status, expected) in [
@@ -37,7 +37,7 @@ async fn a_body_that_is_wrong_is_told_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_syntax_error_is_told_with_its_line() {
+async fn syntax_error_contains_its_line() {
     let stage = Stage::answering().await;
     let told = envelope(stage.execute("live", "{\n  \"input\": oops\n}").send().await.unwrap()).await;
     let message = told.pointer("/error/message").unwrap().as_str().unwrap();
@@ -45,7 +45,7 @@ async fn a_syntax_error_is_told_with_its_line() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_refused() {
+async fn bytes_that_are_not_utf8_are_refused() {
     let stage = Stage::answering().await;
     let request = stage.execute("live", "").body(b"{\"input\": \"\xff\"}".to_vec());
     assert_eq!(failure(request).await, (400, "E1000".to_owned()));
@@ -86,7 +86,7 @@ async fn raw(stage: &Stage, bytes: &[u8]) -> String {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_ended() {
+async fn invalid_http_closes_the_connection() {
     let stage = Stage::with([Reply::text(ANSWER)], |settings| {
         settings.max_header_bytes = 16 << 10;
         settings.header_timeout = Duration::from_millis(300);

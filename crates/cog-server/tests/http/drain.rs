@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use crate::support::{ANSWER, BODY, Stage, begun, code, failure, lines};
 
 #[tokio::test]
-async fn a_server_that_ends_lets_its_streams_end() {
+async fn shutdown_waits_for_running_streams() {
     let reply = Reply::text(ANSWER).pieces(20).pause(Duration::from_millis(10));
     let mut stage = Stage::start([reply]).await;
     let request = stage.execute("live", BODY).header("accept", "application/x-ndjson");
@@ -21,7 +21,7 @@ async fn a_server_that_ends_lets_its_streams_end() {
 }
 
 #[tokio::test]
-async fn what_does_not_end_is_stopped_and_can_be_resumed() {
+async fn stopped_streams_can_be_resumed() {
     let mut stage = Stage::with([begun()], |settings| {
         settings.shutdown_timeout = Duration::from_millis(200);
     })
@@ -44,7 +44,7 @@ async fn what_does_not_end_is_stopped_and_can_be_resumed() {
 }
 
 #[tokio::test]
-async fn who_waits_for_one_envelope_is_told_that_the_server_ends() {
+async fn sync_run_ends_with_e2010_at_shutdown() {
     let mut stage =
         Stage::with([begun()], |settings| settings.shutdown_timeout = Duration::from_millis(100)).await;
     let asked = tokio::spawn(failure(stage.execute("once", BODY)));

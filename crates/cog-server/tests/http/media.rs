@@ -44,7 +44,7 @@ async fn part(stage: &Stage, url: &str, range: &str, bytes: &[u8]) -> Response {
 }
 
 #[tokio::test]
-async fn an_upload_is_taken_checked_and_given_back_to_be_saved() {
+async fn upload_is_validated_and_can_be_downloaded() {
     let stage = Stage::answering().await;
     let ticket = created(&stage, r#"{"media_type": "image/gif", "size_bytes": 35}"#).await;
     assert_eq!((text(&ticket, "method"), ticket.get("max_size_bytes").unwrap().as_u64()), ("PUT", Some(35)));
@@ -67,7 +67,7 @@ async fn an_upload_is_taken_checked_and_given_back_to_be_saved() {
 }
 
 #[tokio::test]
-async fn a_medium_is_given_in_parts_too_and_by_its_head_alone() {
+async fn media_support_range_and_head() {
     let stage = Stage::answering().await;
     let (url, id) = place(&stage).await;
     assert_eq!(stage.client.put(url).body(PIXEL).send().await.unwrap().status(), 200);
@@ -96,7 +96,7 @@ async fn a_medium_is_given_in_parts_too_and_by_its_head_alone() {
 }
 
 #[tokio::test]
-async fn parts_follow_each_other_and_how_much_is_there_can_be_asked() {
+async fn parts_must_be_in_order_and_progress_can_be_queried() {
     let stage = Stage::answering().await;
     let (url, _) = place(&stage).await;
     assert_eq!(part(&stage, &url, "bytes 0-9/35", &PIXEL[..10]).await.status(), 202);
@@ -112,7 +112,7 @@ async fn parts_follow_each_other_and_how_much_is_there_can_be_asked() {
 }
 
 #[tokio::test]
-async fn what_came_before_a_cut_is_kept() {
+async fn received_bytes_are_retained_after_an_interruption() {
     let stage = Stage::answering().await;
     let (url, _) = place(&stage).await;
     let path = url.strip_prefix(&format!("http://{}", stage.address)).unwrap();
@@ -130,7 +130,7 @@ async fn what_came_before_a_cut_is_kept() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_has_its_code_and_its_status() {
+async fn invalid_uploads_have_code_and_status() {
     let stage = Stage::answering().await;
     let unknown = stage.url("/v1/media/uploads/upl_0");
     let put = |url: &str, bytes: &'static [u8]| stage.client.put(url).body(bytes);
@@ -161,14 +161,14 @@ async fn what_is_wrong_has_its_code_and_its_status() {
 }
 
 #[tokio::test]
-async fn an_upload_that_was_not_used_in_time_is_gone() {
+async fn expired_upload_is_gone() {
     let stage = Stage::with([], |settings| settings.uploads.ttl = Duration::ZERO).await;
     let (url, _) = place(&stage).await;
     assert_eq!(failure(stage.client.put(url).body(PIXEL)).await, (410, "E1018".to_owned()));
 }
 
 #[tokio::test]
-async fn a_client_has_so_many_uploads_and_no_more() {
+async fn uploads_per_client_are_limited() {
     let stage = Stage::with([], |settings| settings.uploads.per_client = 1).await;
     place(&stage).await;
     let url = stage.url("/v1/media/upload-url");
@@ -200,7 +200,7 @@ const INPUT: (&str, &[u8]) = ("input", br#"{"query": "why?"}"#);
 const FILE: (&str, &[u8]) = ("\"photo\"; filename=\"a.gif\"", PIXEL);
 
 #[tokio::test]
-async fn a_form_runs_a_module_and_its_files_are_gone_with_the_run() {
+async fn form_runs_a_module_and_its_files_are_removed() {
     let stage = Stage::with([Reply::text(ANSWER)], |settings| {
         settings.uploads.count = 1;
     });
@@ -218,7 +218,7 @@ async fn a_form_runs_a_module_and_its_files_are_gone_with_the_run() {
 }
 
 #[tokio::test]
-async fn the_files_of_a_form_are_held_together_to_a_limit_while_they_come() {
+async fn files_of_a_form_have_a_total_limit() {
     let more = ("\"page[]\"; filename=\"b.gif\"", PIXEL);
     let parts = [INPUT, FILE, more, more];
     for (form_bytes, status) in [(3 * PIXEL.len(), 200), (3 * PIXEL.len() - 1, 413)] {
@@ -267,7 +267,7 @@ async fn resumed(stage: &Stage, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_run_that_is_resumed_is_asked_again_with_its_files() {
+async fn resumed_run_uses_its_files_again() {
     let stage = Stage::start([begun(), Reply::text(ANSWER)]).await;
     let id = interrupted(&stage).await;
     let end = resumed(&stage, &id).await;
@@ -278,7 +278,7 @@ async fn a_run_that_is_resumed_is_asked_again_with_its_files() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_resumed_without_its_files_says_that_they_must_be_sent_again() {
+async fn resuming_without_files_is_an_error() {
     let set = |settings: &mut cog_server::ServerSettings| settings.uploads.per_client = 1;
     let stage = Stage::with([begun(), Reply::text(ANSWER)], set).await;
     let id = interrupted(&stage).await;
@@ -291,7 +291,7 @@ async fn a_run_that_is_resumed_without_its_files_says_that_they_must_be_sent_aga
 }
 
 #[tokio::test]
-async fn a_form_that_is_none_or_has_a_part_without_a_place_is_refused() {
+async fn invalid_form_is_refused() {
     let stage = Stage::answering().await;
     let taken = ("\"query\"; filename=\"a.gif\"", PIXEL);
     for parts in

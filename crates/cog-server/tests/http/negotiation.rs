@@ -8,7 +8,7 @@ fn kind(response: &Response) -> String {
 }
 
 #[tokio::test]
-async fn the_mode_is_chosen_by_the_strongest_wish() {
+async fn response_mode_precedence() {
     let stage = Stage::answering().await;
     let (json, sse, ndjson) = ("application/json", "text/event-stream", "application/x-ndjson");
     let body_sync = r#"{"input": {"query": "?"}, "_options": {"response_mode": "sync"}}"#;
@@ -39,7 +39,7 @@ async fn the_mode_is_chosen_by_the_strongest_wish() {
 }
 
 #[tokio::test]
-async fn a_stream_that_cannot_be_had_is_one_envelope_that_says_so_twice() {
+async fn fallback_to_envelope_has_header_and_warning() {
     let stage = Stage::answering().await;
     let response = stage.execute("once", BODY).header("accept", "text/event-stream").send().await.unwrap();
     assert_eq!(kind(&response), "application/json");
@@ -53,7 +53,7 @@ async fn a_stream_that_cannot_be_had_is_one_envelope_that_says_so_twice() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_required_and_cannot_be_had_is_refused() {
+async fn required_stream_of_a_sync_module_is_refused() {
     let stage = Stage::answering().await;
     let body = r#"{"input": {"query": "?"}, "_options": {"require_streaming": true}}"#;
     assert_eq!(failure(stage.execute("once", body)).await, (406, "E4010".to_owned()));
@@ -61,7 +61,7 @@ async fn a_stream_that_is_required_and_cannot_be_had_is_refused() {
 }
 
 #[tokio::test]
-async fn a_mode_that_is_none_is_refused() {
+async fn unknown_mode_is_refused() {
     let stage = Stage::answering().await;
     let request = stage.execute("live", BODY).header("x-cognitive-response-mode", "fast");
     assert_eq!(failure(request).await, (400, "E1004".to_owned()));

@@ -46,7 +46,7 @@ fn image_type() -> reqwest::header::HeaderValue {
 }
 
 #[tokio::test]
-async fn what_a_run_makes_has_an_address_over_every_transport() {
+async fn generated_media_have_a_url_in_every_transport() {
     let stage = drawing().await;
     let accepting = async |kind: &'static str| {
         stage.execute("draws", BODY).header("accept", kind).send().await.unwrap().text().await.unwrap()
@@ -62,7 +62,7 @@ async fn what_a_run_makes_has_an_address_over_every_transport() {
 }
 
 #[tokio::test]
-async fn a_detached_run_leaves_what_it_makes_at_the_server() {
+async fn detached_run_stores_generated_media() {
     let stage = drawing().await;
     let body = r#"{"input": {"query": "why?"}, "_options": {"detach": true}}"#;
     let accepted = envelope(stage.execute("draws", body).send().await.unwrap()).await;
@@ -72,7 +72,7 @@ async fn a_detached_run_leaves_what_it_makes_at_the_server() {
 }
 
 #[tokio::test]
-async fn who_wants_the_bytes_has_them_in_the_answer() {
+async fn base64_output_is_inside_the_answer() {
     let stage = drawing().await;
     let answer = envelope(stage.execute("draws", TO_BASE64).send().await.unwrap()).await;
     assert_eq!((image(&answer, "type"), image(&answer, "data")), (Some("base64"), Some(PNG)));
@@ -80,7 +80,7 @@ async fn who_wants_the_bytes_has_them_in_the_answer() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_room_nothing_is_lost_and_it_is_told() {
+async fn media_over_the_limit_are_returned_as_base64_with_a_warning() {
     let stage = Stage::with([drawn()], |settings| settings.uploads.per_client = 0).await;
     let answer = envelope(stage.execute("draws", BODY).send().await.unwrap()).await;
     assert_eq!((image(&answer, "type"), image(&answer, "data")), (Some("base64"), Some(PNG)));
@@ -89,7 +89,7 @@ async fn where_there_is_no_room_nothing_is_lost_and_it_is_told() {
 }
 
 #[tokio::test]
-async fn what_a_run_makes_is_for_who_asked_for_it_at_the_address_that_clients_know() {
+async fn generated_media_belong_to_the_caller_under_the_public_url() {
     let (mine, yours) = ("0123456789abcdef-mine", "0123456789abcdef-yours");
     let stage = Stage::with([drawn()], |settings| {
         settings.access.tokens = Some(Tokens::parse(&format!("me:{mine}\nyou:{yours}")).unwrap());

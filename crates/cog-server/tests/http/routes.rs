@@ -3,7 +3,7 @@ use cog_spec::Transport;
 use crate::support::{BODY, Stage, envelope, failure};
 
 #[tokio::test]
-async fn the_server_says_what_it_is() {
+async fn index_and_capabilities_describe_the_server() {
     let stage = Stage::answering().await;
     for path in ["/health", "/ready", "/v1/capabilities", "/v1/modules", "/modules", "/"] {
         let response = stage.get(path).await;
@@ -110,7 +110,7 @@ async fn modules_are_found_by_name_alone() {
 }
 
 #[tokio::test]
-async fn what_is_known_before_the_model_is_asked_has_its_status() {
+async fn errors_before_the_model_call_have_their_status() {
     let stage = Stage::answering().await;
     let sse = |body: &str| stage.execute("live", body).header("accept", "text/event-stream");
     assert_eq!(failure(sse(r#"{"input": {}}"#)).await, (400, "E1002".to_owned()));

@@ -28,7 +28,7 @@ pub(crate) async fn state(stage: &Stage, id: &str, wanted: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_detached_run_goes_on_alone_and_can_be_read_later() {
+async fn detached_run_can_be_read_later() {
     let stage = Stage::answering().await;
     let response = stage.execute("once", DETACHED).send().await.unwrap();
     assert_eq!(response.status(), 202);
@@ -63,7 +63,7 @@ async fn a_stream_is_resumed_after_the_last_event() {
 }
 
 #[tokio::test]
-async fn recovery_is_asked_for_by_headers_or_body() {
+async fn recovery_is_read_from_headers_or_body() {
     let stage = Stage::answering().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
@@ -81,7 +81,7 @@ async fn recovery_is_asked_for_by_headers_or_body() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_gone_is_begun_afresh_where_there_is_an_input() {
+async fn expired_session_with_input_starts_a_new_run() {
     let stage = Stage::answering().await;
     let gone = r#"{"input": {"query": "?"}, "_recovery": {"session_id": "sess_gone", "last_seq": 2}}"#;
     let response = stage.execute("live", gone).send().await.unwrap();
@@ -111,7 +111,7 @@ async fn a_session_of_another_module_is_not_resumed() {
 }
 
 #[tokio::test]
-async fn a_wrong_checkpoint_or_a_forged_number_gives_the_whole_stream_or_is_refused() {
+async fn invalid_checkpoint_restarts_or_is_refused() {
     let stage = Stage::answering().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
@@ -132,7 +132,7 @@ async fn a_wrong_checkpoint_or_a_forged_number_gives_the_whole_stream_or_is_refu
 }
 
 #[tokio::test]
-async fn a_cut_run_is_asked_again_in_the_same_session() {
+async fn interrupted_run_is_repeated_in_its_session() {
     let stage = Stage::start([Reply::text(ANSWER).pieces(10).cut(2000), Reply::text(ANSWER)]).await;
     let response = stage.execute("live", BODY).header("accept", "application/x-ndjson").send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();

@@ -65,7 +65,7 @@ async fn closed(socket: &mut Socket) -> u16 {
 }
 
 #[tokio::test]
-async fn one_run_follows_another() {
+async fn runs_follow_each_other_on_one_connection() {
     let stage = Stage::answering().await;
     let mut socket = open(&stage, "live").await;
     let first = frames(&mut socket, BODY).await;
@@ -76,7 +76,7 @@ async fn one_run_follows_another() {
 }
 
 #[tokio::test]
-async fn cancel_stops_the_run_and_the_next_may_follow() {
+async fn cancel_stops_the_run_and_keeps_the_connection() {
     let stage = Stage::start([begun(), Reply::text(ANSWER)]).await;
     let mut socket = open(&stage, "live").await;
     socket.send(Message::text(BODY)).await.unwrap();
@@ -91,7 +91,7 @@ async fn cancel_stops_the_run_and_the_next_may_follow() {
 }
 
 #[tokio::test]
-async fn a_fault_before_a_run_is_one_frame_and_the_next_body_may_follow() {
+async fn error_before_a_run_is_one_frame_and_keeps_the_connection() {
     let stage = Stage::answering().await;
     let mut socket = open(&stage, "live").await;
     for (body, expected) in [
@@ -112,7 +112,7 @@ async fn a_fault_before_a_run_is_one_frame_and_the_next_body_may_follow() {
 }
 
 #[tokio::test]
-async fn a_body_out_of_turn_is_refused_and_the_run_goes_on() {
+async fn second_body_during_a_run_is_refused() {
     let stage = Stage::hanging().await;
     let mut socket = open(&stage, "live").await;
     socket.send(Message::text(BODY)).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_body_out_of_turn_is_refused_and_the_run_goes_on() {
 }
 
 #[tokio::test]
-async fn a_body_in_fragments_is_one_body() {
+async fn fragmented_message_is_one_body() {
     let stage = Stage::answering().await;
     let mut socket = open(&stage, "live").await;
     let (head, tail) = BODY.split_at(9);
@@ -139,7 +139,7 @@ async fn a_body_in_fragments_is_one_body() {
 }
 
 #[tokio::test]
-async fn a_huge_message_is_refused_and_the_connection_closed() {
+async fn message_over_limit_closes_with_1009() {
     let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.max_message_bytes = 1000).await;
     let mut socket = open(&stage, "live").await;
     socket.send(Message::Text(Utf8Bytes::from("x".repeat(1001)))).await.unwrap();
@@ -148,7 +148,7 @@ async fn a_huge_message_is_refused_and_the_connection_closed() {
 }
 
 #[tokio::test]
-async fn what_breaks_the_protocol_is_told_when_the_connection_is_closed() {
+async fn protocol_error_closes_with_its_code() {
     let stage = Stage::answering().await;
     for (data, text, expected) in [(Data::Continue, &b"{}"[..], 1002), (Data::Text, b"{\xff}", 1007)] {
         let mut socket = open(&stage, "live").await;
@@ -159,7 +159,7 @@ async fn what_breaks_the_protocol_is_told_when_the_connection_is_closed() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed() {
+async fn idle_connection_closes_with_1000() {
     let idle = std::time::Duration::from_millis(30);
     let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.websocket_idle_timeout = idle).await;
     let mut socket = open(&stage, "live").await;
@@ -167,7 +167,7 @@ async fn an_idle_connection_is_closed() {
 }
 
 #[tokio::test]
-async fn a_module_that_does_not_stream_answers_in_one_frame() {
+async fn sync_module_answers_in_one_frame() {
     let stage = Stage::answering().await;
     let mut socket = open(&stage, "once").await;
     let answered = frames(&mut socket, BODY).await;
@@ -180,7 +180,7 @@ async fn a_module_that_does_not_stream_answers_in_one_frame() {
 }
 
 #[tokio::test]
-async fn the_connection_that_breaks_off_stops_its_run() {
+async fn interrupted_connection_cancels_its_run() {
     let stage = Stage::hanging().await;
     let mut socket = open(&stage, "live").await;
     socket.send(Message::text(BODY)).await.unwrap();
@@ -192,7 +192,7 @@ async fn the_connection_that_breaks_off_stops_its_run() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_no_websocket_is_told_so() {
+async fn request_without_upgrade_returns_426() {
     let stage = Stage::answering().await;
     let request = stage.client.get(stage.url("/v1/modules/live/ws"));
     assert_eq!(failure(request).await, (426, "E1001".to_owned()));

@@ -32,7 +32,7 @@ async fn every_transport_carries_the_same_chunks() {
 }
 
 #[tokio::test]
-async fn a_stream_begins_with_its_retry_time_and_one_line_of_data_for_each_event() {
+async fn server_sent_events_have_the_documented_form() {
     let stage = Stage::answering().await;
     let text = stage.execute("live", BODY).send().await.unwrap().text().await.unwrap();
     assert!(text.starts_with("retry: 1000\nevent: meta\nid: sess_"), "{text}");
@@ -49,7 +49,7 @@ async fn the_fold_of_the_stream_is_the_sync_answer() {
 }
 
 #[tokio::test]
-async fn the_first_chunk_leaves_before_the_model_has_ended() {
+async fn first_chunk_is_sent_before_the_model_ends() {
     let stage = Stage::hanging().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
     let mut body = response.bytes_stream();
@@ -66,7 +66,7 @@ async fn the_first_chunk_leaves_before_the_model_has_ended() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_a_sync_run_breaks_off_the_call() {
+async fn disconnect_of_a_sync_client_cancels_the_call() {
     let stage = Stage::hanging().await;
     let asked = tokio::spawn(stage.execute("once", BODY).send());
     while stage.mock.requests().is_empty() {
@@ -79,7 +79,7 @@ async fn a_client_that_leaves_a_sync_run_breaks_off_the_call() {
 }
 
 #[tokio::test]
-async fn silence_is_filled_with_heartbeats() {
+async fn silence_is_filled_with_keepalives() {
     let beating =
         |settings: &mut cog_server::ServerSettings| settings.keepalive_interval = Duration::from_millis(20);
     for (accept, beat) in [("text/event-stream", ":\n\n"), ("application/x-ndjson", "\n\n")] {
@@ -98,7 +98,7 @@ async fn silence_is_filled_with_heartbeats() {
 }
 
 #[tokio::test]
-async fn a_stream_that_the_provider_cuts_ends_with_one_error_chunk() {
+async fn interrupted_provider_stream_ends_with_one_error_chunk() {
     let half = Reply::text(ANSWER).pieces(10).cut(2000);
     let stage = Stage::start([half]).await;
     let response = stage.execute("live", BODY).header("accept", "application/x-ndjson").send().await.unwrap();
@@ -111,7 +111,7 @@ async fn a_stream_that_the_provider_cuts_ends_with_one_error_chunk() {
 }
 
 #[tokio::test]
-async fn snapshots_can_be_asked_for() {
+async fn snapshots_can_be_requested() {
     let stage = Stage::answering().await;
     let body = r#"{"input": {"query": "?"}, "_options": {"chunk_type": "snapshot"}}"#;
     let chunks = stage.ndjson(body).await;

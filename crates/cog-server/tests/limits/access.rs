@@ -20,7 +20,7 @@ fn guarded() -> ServerSettings {
 }
 
 #[tokio::test]
-async fn who_has_the_token_is_answered() {
+async fn valid_token_is_accepted() {
     let site = Site::start(guarded(), [answer()]).await;
     let response = site.get("/v1/modules").await;
     assert_eq!(response.headers()["www-authenticate"], "Bearer realm=\"cog\"");
@@ -53,7 +53,7 @@ async fn open(site: &Site, headers: &[(&'static str, &str)]) -> Result<String, u
 }
 
 #[tokio::test]
-async fn a_browsers_socket_brings_its_token_as_a_subprotocol() {
+async fn browser_websocket_token_is_accepted() {
     let site = Site::start(guarded(), [answer()]).await;
     let protocols = "cog, cog.token.abcdefghij0123456789%2F%2B%3D%3D";
     assert_eq!(open(&site, &[("sec-websocket-protocol", protocols)]).await, Ok("cog".to_owned()));
@@ -64,7 +64,7 @@ async fn a_browsers_socket_brings_its_token_as_a_subprotocol() {
 }
 
 #[tokio::test]
-async fn a_socket_of_another_sites_page_is_refused() {
+async fn cross_site_websocket_is_refused() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     assert_eq!(open(&site, &[("origin", "https://evil.example")]).await, Err(403));
     let own = format!("http://{}", site.address);
@@ -73,7 +73,7 @@ async fn a_socket_of_another_sites_page_is_refused() {
 }
 
 #[tokio::test]
-async fn a_listed_page_may_ask_beforehand_without_a_token() {
+async fn preflight_needs_no_token() {
     let site = Site::start(guarded(), [answer()]).await;
     let preflight = |origin: &'static str| {
         let request = site.http.request(reqwest::Method::OPTIONS, site.url("/v1/modules/m/execute"));
@@ -89,7 +89,7 @@ async fn a_listed_page_may_ask_beforehand_without_a_token() {
 }
 
 #[tokio::test]
-async fn an_address_that_others_reach_is_not_served_without_a_token() {
+async fn public_address_without_token_does_not_start() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let runtime = cog_run::Runtime::builder().build();
     let sessions = cog_run::sessions::Sessions::open(Default::default()).unwrap();

@@ -47,7 +47,7 @@ async fn sockets_that_leave_in_the_middle_cost_nothing_more() {
 }
 
 #[tokio::test]
-async fn who_waits_for_one_envelope_and_leaves_cancels_the_call() {
+async fn disconnect_during_a_sync_run_cancels_the_call() {
     let site = Site::start(ServerSettings::default(), [endless()]).await;
     let body = question().to_string();
     let head = format!(
@@ -82,7 +82,7 @@ async fn broken_off(site: &Site, count: usize) {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_stops_streams_and_says_how_to_go_on() {
+async fn shutdown_stops_streams_with_recovery() {
     let mut settings = ServerSettings::default();
     settings.shutdown_timeout = Duration::from_millis(100);
     let mut site = Site::start(settings, [endless()]).await;
@@ -99,7 +99,7 @@ async fn a_server_that_ends_stops_streams_and_says_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_lets_a_stream_come_to_its_end() {
+async fn shutdown_waits_for_streams() {
     let reply = answer().pieces(4).pause(Duration::from_millis(20));
     let mut site = Site::start(ServerSettings::default(), [reply]).await;
     let mut stream = site.stream().await;
@@ -110,7 +110,7 @@ async fn a_server_that_ends_lets_a_stream_come_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_server_that_ends_refuses_new_requests_on_open_connections() {
+async fn shutdown_refuses_requests_on_open_connections() {
     let mut site = Site::start(ServerSettings::default(), [endless()]).await;
     let mut stream = site.stream().await;
     until(&mut stream, "begun").await;

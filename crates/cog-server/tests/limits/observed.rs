@@ -12,7 +12,7 @@ use tokio_tungstenite::{
 use crate::support::{EXECUTE, KEY, Site, answer, code, question, until};
 
 #[tokio::test]
-async fn a_run_is_counted_with_its_call_and_its_tokens() {
+async fn run_counts_calls_and_tokens() {
     let site = Site::start(ServerSettings::default(), [answer().usage(11, 7)]).await;
     site.run().await;
     until(&mut site.stream().await, "\"final\":true").await;
@@ -30,7 +30,7 @@ async fn a_run_is_counted_with_its_call_and_its_tokens() {
 }
 
 #[tokio::test]
-async fn what_a_client_makes_up_is_no_label() {
+async fn clients_cannot_create_labels() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     for path in ["/v1/modules/made-up", "/made-up", "/v1/modules?made-up=1"] {
         site.get(path).await;
@@ -44,7 +44,7 @@ async fn what_a_client_makes_up_is_no_label() {
 }
 
 #[tokio::test]
-async fn an_answer_says_where_its_time_went_and_whose_trace_it_is_in() {
+async fn response_has_server_timing_and_trace_id() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let request = site.http.post(site.url(EXECUTE)).header("content-type", "application/json");
@@ -63,7 +63,7 @@ async fn an_answer_says_where_its_time_went_and_whose_trace_it_is_in() {
 }
 
 #[tokio::test]
-async fn a_provider_that_fails_again_and_again_is_seen_to_be_left_alone() {
+async fn open_circuit_is_visible_in_metrics() {
     let site = Site::start(ServerSettings::default(), [Reply::error(503, "overloaded")]).await;
     site.counts(r#"cog_provider_available{provider="openai"} 1"#).await;
     for _ in 0..6 {

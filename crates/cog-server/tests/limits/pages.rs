@@ -35,7 +35,7 @@ async fn json(site: &Site, path: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_document_names_every_route_and_the_router_has_no_other() {
+async fn document_and_router_agree() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     let document = document(&site).await;
     for route in ROUTES {
@@ -97,7 +97,7 @@ async fn pages_come_without_a_token_and_load_nothing_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn programs_are_told_where_the_routes_are() {
+async fn programs_get_the_list_of_routes() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     let information: Value = json(&site, "/").await;
     assert_eq!(information["openapi"], "/openapi.json");

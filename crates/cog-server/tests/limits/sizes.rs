@@ -17,7 +17,7 @@ fn body(bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_body_may_be_as_large_as_said_and_not_one_byte_larger() {
+async fn body_limit_is_exact() {
     let mut settings = ServerSettings::default();
     settings.max_body_bytes = 5000;
     let site = Site::start(settings, [answer()]).await;
@@ -32,7 +32,7 @@ async fn a_body_may_be_as_large_as_said_and_not_one_byte_larger() {
 }
 
 #[tokio::test]
-async fn a_message_may_be_as_large_as_said_and_not_one_byte_larger() {
+async fn message_limit_is_exact() {
     let mut settings = ServerSettings::default();
     settings.max_message_bytes = 5000;
     let site = Site::start(settings, [answer()]).await;
@@ -56,7 +56,7 @@ async fn a_message_may_be_as_large_as_said_and_not_one_byte_larger() {
 }
 
 #[tokio::test]
-async fn a_client_may_make_so_many_requests_and_not_one_more() {
+async fn rate_limit_is_exact() {
     let mut settings = ServerSettings::default();
     (settings.requests_per_second, settings.request_burst) = (1, 3);
     let site = Site::start(settings, [answer()]).await;

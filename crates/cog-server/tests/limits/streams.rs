@@ -13,7 +13,7 @@ fn settings(per_client: usize, in_all: usize) -> ServerSettings {
 }
 
 #[tokio::test]
-async fn a_client_may_have_its_streams_and_not_one_more() {
+async fn streams_per_client_are_limited() {
     let site = Site::start(settings(2, 10), [endless()]).await;
     let (mut first, mut second) = (site.stream().await, site.stream().await);
     until(&mut first, "begun").await;
@@ -26,7 +26,7 @@ async fn a_client_may_have_its_streams_and_not_one_more() {
 }
 
 #[tokio::test]
-async fn all_clients_together_may_have_so_many_and_not_one_more() {
+async fn streams_in_total_are_limited() {
     let site = Site::start(settings(10, 1), [endless()]).await;
     until(&mut site.stream().await, "begun").await;
     site.counts("cog_streams_open 0").await;
@@ -37,7 +37,7 @@ async fn all_clients_together_may_have_so_many_and_not_one_more() {
 }
 
 #[tokio::test]
-async fn the_place_of_a_client_that_left_is_free_again() {
+async fn slot_is_free_after_disconnect() {
     let site = Site::start(settings(1, 1), [endless()]).await;
     for _ in 0..3 {
         until(&mut site.stream().await, "begun").await;
@@ -47,7 +47,7 @@ async fn the_place_of_a_client_that_left_is_free_again() {
 }
 
 #[tokio::test]
-async fn the_place_of_a_stream_that_ended_is_free_again() {
+async fn slot_is_free_after_the_stream_ends() {
     let site = Site::start(settings(1, 1), [answer()]).await;
     for _ in 0..3 {
         until(&mut site.stream().await, "\"final\":true").await;
@@ -56,7 +56,7 @@ async fn the_place_of_a_stream_that_ended_is_free_again() {
 }
 
 #[tokio::test]
-async fn a_detached_run_keeps_its_place_until_its_end() {
+async fn detached_run_holds_its_slot_until_it_ends() {
     let site = Site::start(settings(1, 1), [endless()]).await;
     let mut body = question();
     body["_options"] = json!({ "detach": true });
@@ -70,14 +70,14 @@ async fn a_detached_run_keeps_its_place_until_its_end() {
 }
 
 #[tokio::test]
-async fn an_answer_in_one_piece_takes_no_place() {
+async fn single_envelope_takes_no_slot() {
     let site = Site::start(settings(0, 0), [answer()]).await;
     assert_eq!(site.run().await.status(), 200);
     assert_eq!(code(site.stream().await).await, (429, "E4002".to_owned()));
 }
 
 #[tokio::test]
-async fn who_reads_a_session_takes_a_place() {
+async fn session_reader_takes_a_slot() {
     let site = Site::start(settings(2, 10), [endless()]).await;
     let mut first = site.stream().await;
     until(&mut first, "begun").await;

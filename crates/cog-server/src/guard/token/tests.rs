@@ -14,7 +14,7 @@ fn asked(access: &Access, name: header::HeaderName, value: &str) -> Result<Clien
 }
 
 #[test]
-fn the_holder_of_a_token_is_known_by_its_name() {
+fn named_token_identifies_its_holder() {
     let access = Access::Tokens(tokens(&format!("# two\nci: {TOKEN}\n\nother:{TOKEN}x\n")));
     let client = asked(&access, header::AUTHORIZATION, &format!("Bearer {TOKEN}")).unwrap();
     assert_eq!(client, Client::Token("ci".into()));
@@ -23,7 +23,7 @@ fn the_holder_of_a_token_is_known_by_its_name() {
 }
 
 #[test]
-fn a_token_without_a_name_is_known_by_its_digest() {
+fn unnamed_token_is_identified_by_its_digest() {
     let client = tokens(TOKEN).holder(TOKEN).unwrap();
     assert!(!client.to_string().contains(TOKEN), "{client}");
     assert_eq!(client.to_string().len(), "token:".len() + 12);
@@ -48,7 +48,7 @@ fn without_a_token_and_with_a_wrong_one_the_answer_is_401() {
 }
 
 #[test]
-fn a_browsers_socket_gives_it_as_a_subprotocol() {
+fn browser_websocket_sends_the_token_as_subprotocol() {
     let access = Access::Tokens(tokens(&format!("web:{TOKEN}\nslashed:{TOKEN}/+=")));
     let protocol = |value: &str| asked(&access, header::SEC_WEBSOCKET_PROTOCOL, value);
     assert_eq!(protocol(&format!("cog, cog.token.{TOKEN}")).unwrap(), Client::Token("web".into()));
@@ -61,7 +61,7 @@ fn a_browsers_socket_gives_it_as_a_subprotocol() {
 }
 
 #[test]
-fn an_address_that_others_reach_needs_a_token_or_a_word() {
+fn public_address_requires_token_or_insecure() {
     let at = |address: &str, tokens, is_meant| Access::at(address.parse().unwrap(), tokens, is_meant);
     assert!(matches!(at("127.0.0.1:80", None, false), Ok(Access::Open)));
     assert!(matches!(at("[::1]:80", None, false), Ok(Access::Open)));
@@ -75,7 +75,7 @@ fn an_address_that_others_reach_needs_a_token_or_a_word() {
 }
 
 #[test]
-fn a_bad_line_is_told_by_its_number_and_never_by_its_text() {
+fn error_contains_line_number_and_no_token() {
     let told = |text: &str| Tokens::parse(text).err().unwrap().to_string();
     assert_eq!(told("# nothing\n\n"), "the file contains no token");
     assert_eq!(told("\nshort-token-015"), "line 2: the token is shorter than 16 characters");
@@ -94,7 +94,7 @@ fn a_bad_line_is_told_by_its_number_and_never_by_its_text() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_others_may_read_is_told() {
+fn file_that_others_can_read_is_detected() {
     use std::os::unix::fs::PermissionsExt as _;
 
     let directory = tempfile::tempdir().unwrap();

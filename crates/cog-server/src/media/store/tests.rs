@@ -39,7 +39,7 @@ fn bytes(store: &MediaStore, id: &str, owner: Option<&str>) -> Result<Vec<u8>, M
 }
 
 #[tokio::test]
-async fn an_upload_is_opened_by_who_owns_it_and_by_nobody_else() {
+async fn only_its_owner_opens_an_upload() {
     let store = store(|_| {});
     let id = created(&store, "me");
     let progress = sent(&store, &id, PIXEL).await.unwrap();
@@ -52,7 +52,7 @@ async fn an_upload_is_opened_by_who_owns_it_and_by_nobody_else() {
 }
 
 #[tokio::test]
-async fn what_was_cut_goes_on_where_it_was_and_nowhere_else() {
+async fn interrupted_upload_continues_at_its_offset() {
     let store = store(|_| {});
     let id = created(&store, "me");
     let mut upload = store.begin(&id, "me", None).unwrap();
@@ -73,7 +73,7 @@ async fn what_was_cut_goes_on_where_it_was_and_nowhere_else() {
 }
 
 #[tokio::test]
-async fn an_upload_is_held_to_what_was_said_of_it_and_can_be_sent_anew() {
+async fn upload_must_match_its_declaration_and_can_be_sent_again() {
     let store = store(|_| {});
     for (said, expected) in [
         (r#"{"media_type": "image/png"}"#, "E1014"),
@@ -111,7 +111,7 @@ async fn there_is_room_for_so_many_uploads_and_bytes_and_not_for_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_kept_is_there_to_the_end_of_its_time_and_then_its_disk_is_free() {
+async fn file_is_removed_when_it_expires() {
     let store = store(|settings| settings.ttl = Duration::from_secs(900));
     let id = created(&store, "me");
     sent(&store, &id, PIXEL).await.unwrap();
@@ -126,7 +126,7 @@ async fn what_is_kept_is_there_to_the_end_of_its_time_and_then_its_disk_is_free(
 }
 
 #[tokio::test]
-async fn a_file_of_a_run_that_may_be_asked_again_is_kept_until_its_place_is_needed() {
+async fn retained_file_is_removed_when_its_space_is_needed() {
     let store = store(|settings| settings.per_client = 2);
     let ids = [created(&store, "me"), created(&store, "me")];
     for (at, id) in ids.iter().enumerate() {
@@ -146,7 +146,7 @@ async fn a_file_of_a_run_that_may_be_asked_again_is_kept_until_its_place_is_need
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_not_used_in_time_is_told_to_its_owner_and_gone() {
+async fn expired_upload_returns_e1018_to_its_owner() {
     let store = store(|settings| settings.ttl = Duration::ZERO);
     let id = created(&store, "me");
     assert!(matches!(
@@ -159,7 +159,7 @@ async fn what_was_not_used_in_time_is_told_to_its_owner_and_gone() {
 }
 
 #[tokio::test]
-async fn what_expires_while_it_is_sent_leaves_nothing() {
+async fn upload_that_expires_during_transfer_leaves_nothing() {
     let store = store(|_| {});
     let id = created(&store, "me");
     let mut upload = store.begin(&id, "me", None).unwrap();
@@ -170,7 +170,7 @@ async fn what_expires_while_it_is_sent_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_run_has_made_can_be_fetched_until_it_expires() {
+async fn generated_file_can_be_fetched_until_it_expires() {
     let store = store(|_| {});
     let id = created(&store, "me");
     sent(&store, &id, PIXEL).await.unwrap();
