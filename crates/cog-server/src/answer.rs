@@ -54,9 +54,9 @@ pub(crate) fn status(envelope: &Envelope) -> StatusCode {
 /// The seconds that `Retry-After` reports: those of the provider, or 1 where the limit has no time.
 fn retry_after(envelope: &Envelope) -> Option<u64> {
     let error = envelope.error()?;
-    let asked = error.details.as_ref().and_then(|details| details.get("retry_after_ms")?.as_u64());
-    let asked = asked.map(|ms| ms.div_ceil(1000).max(1));
-    asked.or_else(|| (error.code == Code::RateLimited.into()).then_some(1))
+    let seconds = error.details.as_ref().and_then(|details| details.get("retry_after_ms")?.as_u64());
+    let seconds = seconds.map(|ms| ms.div_ceil(1000).max(1));
+    seconds.or_else(|| (error.code == Code::RateLimited.into()).then_some(1))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 
 pub(crate) mod body;
 
-mod account;
 mod client;
 mod cors;
 mod drain;
@@ -13,10 +12,11 @@ mod origin;
 mod panics;
 mod rate;
 mod refusal;
+mod request_log;
 mod slots;
-mod stall;
 mod token;
 mod trace;
+mod write_timeout;
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -38,12 +38,12 @@ pub(crate) use origin::{Origins, Page};
 pub(crate) use rate::Rates;
 pub(crate) use refusal::Refusal;
 pub(crate) use slots::Slots;
-pub(crate) use stall::WriteTimeout;
 pub(crate) use token::Access;
 pub(crate) use trace::trace_id;
+pub(crate) use write_timeout::WriteTimeout;
 
 use crate::{metrics::Metrics, timing};
-use account::RequestLog;
+use request_log::RequestLog;
 
 /// The checks of a server, and their metrics.
 #[derive(Clone)]
@@ -84,22 +84,22 @@ impl std::ops::Deref for Guard {
 /// The handler finds a [`Client`], a [`Host`] and a [`trace::Trace`] in the extensions of the request. It may add a
 /// [`timing::Timing`] to those of the response.
 pub(crate) async fn enter(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
-    let mut account = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
+    let mut log = RequestLog::open(&request, guard.metrics.clone(), guard.drain.enter());
     let (page, host) = guard.page(&request);
     let admitted = host.and_then(|host| Ok((host, guard.admit(&request)?)));
     let mut response = match admitted {
         Ok(_) if cors::is_preflight(request.method(), request.headers()) => cors::preflight(&page),
         Ok((host, client)) => {
-            account.is_of(client.clone());
+            log.set_client(client.clone());
             request.extensions_mut().insert(host);
             request.extensions_mut().insert(client);
-            request.extensions_mut().insert(account.trace().clone());
-            panics::contain(account.trace().request_id(), next.run(request)).await
+            request.extensions_mut().insert(log.trace().clone());
+            panics::contain(log.trace().request_id(), next.run(request)).await
         }
         Err(refusal) => refusal.into_response(),
     };
-    guard.mark(&mut response, &page, &account);
-    account.close_with(response)
+    guard.mark(&mut response, &page, &log);
+    log.close_with(response)
 }
 
 impl Guards {
@@ -135,11 +135,11 @@ impl Guards {
     }
 
     /// Adds the headers of every response.
-    fn mark(&self, response: &mut Response, page: &Page, account: &RequestLog) {
+    fn mark(&self, response: &mut Response, page: &Page, log: &RequestLog) {
         let spent = response.extensions().get().copied();
         let headers: &mut HeaderMap = response.headers_mut();
-        headers.insert(trace::REQUEST_ID, account.trace().request_id.clone());
-        headers.insert(timing::SERVER_TIMING, timing::value(account.elapsed(), spent));
+        headers.insert(trace::REQUEST_ID, log.trace().request_id.clone());
+        headers.insert(timing::SERVER_TIMING, timing::value(log.elapsed(), spent));
         headers.insert(axum::http::header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         cors::allow(page, headers);
         if self.origins.allows_others() {

@@ -74,7 +74,7 @@ mod tests {
         let mut second = Box::pin(offload.run(MIN_BYTES, || ()));
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
-        // The place stays taken though nobody waits for the work any more.
+        // The permit is held although the caller is gone.
         drop(first);
         assert!(offload.0.try_acquire().is_err());
         open.send(()).unwrap();

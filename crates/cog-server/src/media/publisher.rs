@@ -23,8 +23,8 @@ impl MediaStore {
 impl Publish for Publisher {
     fn publish(&self, owner: Option<&str>, media: &Media) -> Result<Published, ErrorBody> {
         let media = media.on_disk().map_err(|error| ErrorBody::from(&error))?;
-        let kept = self.store.publish(owner.unwrap_or_default(), media);
-        let (id, expires_at) = kept.map_err(|error| ErrorBody::from(&error))?;
+        let stored = self.store.publish(owner.unwrap_or_default(), media);
+        let (id, expires_at) = stored.map_err(|error| ErrorBody::from(&error))?;
         Ok(Published { url: format!("{}/v1/media/{id}", self.base), expires_at })
     }
 }

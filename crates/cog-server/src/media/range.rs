@@ -49,7 +49,7 @@ fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn asked(headers: &[(&'static str, &'static str)]) -> Range {
+    fn range_of(headers: &[(&'static str, &'static str)]) -> Range {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         Range::of(&Method::GET, &headers.collect(), 10, "\"tag\"")
     }
@@ -65,25 +65,25 @@ mod tests {
             ("bytes=-99", 0, 9),
             ("Bytes= 0-99999999999999999999", 0, 9),
         ] {
-            assert_eq!(asked(&[("range", text)]), Range::Part { first, last }, "{text}");
+            assert_eq!(range_of(&[("range", text)]), Range::Part { first, last }, "{text}");
         }
     }
 
     #[test]
     fn range_past_the_end_fails_and_unsupported_range_is_ignored() {
         for text in ["bytes=10-", "bytes=10-12", "bytes=-0", "bytes=99999999999999999999-"] {
-            assert_eq!(asked(&[("range", text)]), Range::PastEnd, "{text}");
+            assert_eq!(range_of(&[("range", text)]), Range::PastEnd, "{text}");
         }
         for text in
             ["", "bytes", "bytes=", "bytes=-", "bytes=5-2", "bytes=0-1,3-4", "bytes=+1-2", "items=0-1"]
         {
-            assert_eq!(asked(&[("range", text)]), Range::Complete, "{text}");
+            assert_eq!(range_of(&[("range", text)]), Range::Complete, "{text}");
         }
     }
 
     #[test]
     fn if_range_requires_the_same_etag() {
-        let with = |tag| asked(&[("range", "bytes=0-1"), ("if-range", tag)]);
+        let with = |tag| range_of(&[("range", "bytes=0-1"), ("if-range", tag)]);
         assert_eq!(with("\"tag\""), Range::Part { first: 0, last: 1 });
         for other in ["\"other\"", "W/\"tag\"", "Wed, 04 Feb 2026 12:00:00 GMT"] {
             assert_eq!(with(other), Range::Complete, "{other}");

@@ -63,9 +63,9 @@ fn accept_is_read_with_weights_and_wildcards() {
 
 #[test]
 fn sync_module_falls_back_or_refuses_a_stream() {
-    let asked = |options| delivery(Sync, &[("accept", "text/event-stream")], "", options);
-    assert_eq!(asked("{}"), Ok(Delivery::EnvelopeInstead));
-    assert_eq!(asked(r#"{"require_streaming": true}"#), Err("E4010".to_owned()));
+    let delivery_of = |options| delivery(Sync, &[("accept", "text/event-stream")], "", options);
+    assert_eq!(delivery_of("{}"), Ok(Delivery::EnvelopeInstead));
+    assert_eq!(delivery_of(r#"{"require_streaming": true}"#), Err("E4010".to_owned()));
     assert!(Delivery::EnvelopeInstead.warning().is_some() && Delivery::Envelope.warning().is_none());
 }
 

@@ -32,10 +32,10 @@ fn unescaped(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains('%') {
         return Some(Cow::Borrowed(text));
     }
-    let mut pieces = text.split('%');
-    let mut plain = String::from(pieces.next().unwrap_or_default());
-    for piece in pieces {
-        let (digits, rest) = piece.split_at_checked(2)?;
+    let mut parts = text.split('%');
+    let mut plain = String::from(parts.next().unwrap_or_default());
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
         let byte = u8::from_str_radix(digits, 16).ok().filter(u8::is_ascii)?;
         plain.push(char::from(byte));
         plain.push_str(rest);

@@ -7,7 +7,7 @@ fn tokens(text: &str) -> Tokens {
     Tokens::parse(text).unwrap()
 }
 
-fn asked(access: &Access, name: header::HeaderName, value: &str) -> Result<Client, Refusal> {
+fn client_of(access: &Access, name: header::HeaderName, value: &str) -> Result<Client, Refusal> {
     let mut headers = HeaderMap::new();
     headers.insert(name, value.parse().unwrap());
     access.client(&headers, "127.0.0.1:9".parse().unwrap())
@@ -16,9 +16,9 @@ fn asked(access: &Access, name: header::HeaderName, value: &str) -> Result<Clien
 #[test]
 fn named_token_identifies_its_holder() {
     let access = Access::Tokens(tokens(&format!("# two\nci: {TOKEN}\n\nother:{TOKEN}x\n")));
-    let client = asked(&access, header::AUTHORIZATION, &format!("Bearer {TOKEN}")).unwrap();
+    let client = client_of(&access, header::AUTHORIZATION, &format!("Bearer {TOKEN}")).unwrap();
     assert_eq!(client, Client::Token("ci".into()));
-    let client = asked(&access, header::AUTHORIZATION, &format!("bearer  {TOKEN}x")).unwrap();
+    let client = client_of(&access, header::AUTHORIZATION, &format!("bearer  {TOKEN}x")).unwrap();
     assert_eq!(client, Client::Token("other".into()));
 }
 
@@ -32,9 +32,9 @@ fn unnamed_token_is_identified_by_its_digest() {
 #[test]
 fn without_a_token_and_with_a_wrong_one_the_answer_is_401() {
     let access = Access::Tokens(tokens(TOKEN));
-    let basic = asked(&access, header::AUTHORIZATION, "Basic YWJjOmRlZg==").unwrap_err();
-    let wrong = asked(&access, header::AUTHORIZATION, "Bearer abcdefghij012345678").unwrap_err();
-    let cookie = asked(&access, header::COOKIE, &format!("token={TOKEN}")).unwrap_err();
+    let basic = client_of(&access, header::AUTHORIZATION, "Basic YWJjOmRlZg==").unwrap_err();
+    let wrong = client_of(&access, header::AUTHORIZATION, "Bearer abcdefghij012345678").unwrap_err();
+    let cookie = client_of(&access, header::COOKIE, &format!("token={TOKEN}")).unwrap_err();
     for refusal in [&basic, &wrong, &cookie] {
         assert_eq!((refusal.status().as_u16(), refusal.error().code.as_str()), (401, "E4007"));
         assert!(!refusal.error().message.contains("abc"));
@@ -50,7 +50,7 @@ fn without_a_token_and_with_a_wrong_one_the_answer_is_401() {
 #[test]
 fn browser_websocket_sends_the_token_as_subprotocol() {
     let access = Access::Tokens(tokens(&format!("web:{TOKEN}\nslashed:{TOKEN}/+=")));
-    let protocol = |value: &str| asked(&access, header::SEC_WEBSOCKET_PROTOCOL, value);
+    let protocol = |value: &str| client_of(&access, header::SEC_WEBSOCKET_PROTOCOL, value);
     assert_eq!(protocol(&format!("cog, cog.token.{TOKEN}")).unwrap(), Client::Token("web".into()));
     let escaped = format!("cog,cog.token.{TOKEN}%2F%2B%3D");
     assert_eq!(protocol(&escaped).unwrap(), Client::Token("slashed".into()));
@@ -76,18 +76,18 @@ fn public_address_requires_token_or_insecure() {
 
 #[test]
 fn error_contains_line_number_and_no_token() {
-    let told = |text: &str| Tokens::parse(text).err().unwrap().to_string();
-    assert_eq!(told("# nothing\n\n"), "the file contains no token");
-    assert_eq!(told("\nshort-token-015"), "line 2: the token is shorter than 16 characters");
-    assert_eq!(told("name: with space in it"), "line 1: a token cannot contain ` `");
-    assert_eq!(told(&format!("a:{TOKEN}\nb:{SLASHED}aaaa\n")), "line 2: a token cannot contain `=`");
+    let error_of = |text: &str| Tokens::parse(text).err().unwrap().to_string();
+    assert_eq!(error_of("# nothing\n\n"), "the file contains no token");
+    assert_eq!(error_of("\nshort-token-015"), "line 2: the token is shorter than 16 characters");
+    assert_eq!(error_of("name: with space in it"), "line 1: a token cannot contain ` `");
+    assert_eq!(error_of(&format!("a:{TOKEN}\nb:{SLASHED}aaaa\n")), "line 2: a token cannot contain `=`");
     assert_eq!(
-        told(&format!("a:{TOKEN}\na:{TOKEN}x")),
+        error_of(&format!("a:{TOKEN}\na:{TOKEN}x")),
         "line 2: the name or token is already on an earlier line"
     );
-    assert!(told(&format!("{TOKEN}\nb:{TOKEN}")).starts_with("line 2"));
+    assert!(error_of(&format!("{TOKEN}\nb:{TOKEN}")).starts_with("line 2"));
     for name in ["", "a b", "a\u{1b}"] {
-        assert!(told(&format!("{name}:{TOKEN}")).starts_with("line 1: a name"), "{name}");
+        assert!(error_of(&format!("{name}:{TOKEN}")).starts_with("line 1: a name"), "{name}");
     }
     assert!(Tokens::parse("0123456789abcdef").is_ok());
 }

@@ -86,7 +86,7 @@ async fn upload_must_match_its_declaration_and_can_be_sent_again() {
         assert_eq!(code(&sent(&store, &id, PIXEL).await.unwrap_err()), expected, "{said}");
     }
     let id = store.create("me", wanted(r#"{"media_type": "IMAGE/GIF", "size_bytes": 35}"#)).unwrap().id;
-    assert_eq!(code(&sent(&store, &id, b"no medium").await.unwrap_err()), "E1001");
+    assert_eq!(code(&sent(&store, &id, b"not media").await.unwrap_err()), "E1001");
     assert!(sent(&store, &id, PIXEL).await.is_ok());
     assert_eq!(code(&store.create("me", wanted(r#"{"media_type": "text/html"}"#)).unwrap_err()), "E1010");
     let large = r#"{"media_type": "image/png", "size_bytes": 20971521}"#;
@@ -120,7 +120,7 @@ async fn file_is_removed_when_it_expires() {
     assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
     let (made, _) = store.publish("me", media).unwrap();
     tokio::time::sleep(Duration::from_millis(2)).await;
-    assert_eq!(store.0.kept.lock().unwrap().entries.len(), 1, "nobody had to ask for anything more");
+    assert_eq!(store.0.kept.lock().unwrap().entries.len(), 1, "no request was needed");
     assert!(matches!(bytes(&store, &id, Some("me")), Err(MediaError::Upload { expired: true })));
     assert_eq!(bytes(&store, &made, Some("me")).unwrap(), PIXEL, "its own time began when it was made");
 }

@@ -59,7 +59,7 @@ impl RequestLog {
     }
 
     /// Sets the client.
-    pub(crate) fn is_of(&mut self, client: Client) {
+    pub(crate) fn set_client(&mut self, client: Client) {
         self.client = Some(client);
     }
 
@@ -75,7 +75,7 @@ impl RequestLog {
         if response.body().size_hint().exact().is_some() {
             return response;
         }
-        response.map(|body| Body::new(LoggedBody { body, _account: self }))
+        response.map(|body| Body::new(LoggedBody { body, _log: self }))
     }
 }
 
@@ -104,7 +104,7 @@ impl Drop for RequestLog {
 /// A body that keeps the record of its request open.
 struct LoggedBody {
     body: Body,
-    _account: RequestLog,
+    _log: RequestLog,
 }
 
 impl HttpBody for LoggedBody {
