@@ -1,4 +1,4 @@
-//! What nobody should give to the program, and what it does with it.
+//! Hostile input, and what the program does with it.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out files")]
 
@@ -11,7 +11,7 @@ use std::{
 
 use crate::support::{Place, json, snapshot, stderr, stdout};
 
-/// The code of the envelope that a run with this input file gives.
+/// Returns the error code of a run with this input file.
 fn code_of(place: &Place, input: impl AsRef<OsStr>) -> String {
     let output = place.cog(["run", "code-reviewer"]).arg(input).output().unwrap();
     let envelope = json(&output);

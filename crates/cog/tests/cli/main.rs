@@ -1,4 +1,4 @@
-//! Whole commands: arguments, files and stdin in; stdout, stderr and the exit code out.
+//! Tests of whole commands: arguments, files and stdin in; stdout, stderr and exit code out.
 
 #[cfg(test)]
 mod about;

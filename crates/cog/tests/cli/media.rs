@@ -1,4 +1,4 @@
-//! `cog media` on files made here.
+//! `cog media` on generated files.
 
 use crate::support::{Place, json, snapshot};
 

@@ -1,4 +1,4 @@
-//! `cog media check`: what is allowed, and that nobody is asked before it is.
+//! `cog media check`: which sources are allowed, and that refused ones are not fetched.
 
 use std::{
     io::{Read as _, Write as _},
@@ -17,7 +17,7 @@ use crate::support::{Place, snapshot, stdout, with_stdin};
 /// A GIF of one pixel.
 const PIXEL: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
 
-/// A server on loopback that gives everybody an image, and how many came.
+/// A server on loopback that returns an image and counts its requests.
 fn listen() -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -35,7 +35,7 @@ fn listen() -> (u16, Arc<AtomicUsize>) {
     (port, count)
 }
 
-/// The answers to these lines.
+/// Returns the decisions on these lines.
 fn answers(place: &Place, args: &[&str], lines: &[String]) -> Vec<Value> {
     let args = ["media", "check"].into_iter().chain(args.iter().copied());
     let output =

@@ -1,4 +1,4 @@
-//! What reads documents and containers is a process of its own that may do next to nothing, and bombs end it.
+//! Documents and containers are read by a confined process, which decompression bombs end.
 
 #![expect(clippy::disallowed_methods, reason = "what the kernel tells of a process stands in files")]
 
@@ -10,7 +10,7 @@ use std::{
 
 use crate::support::{Place, stderr};
 
-/// What each limit of the process is, as `/proc/PID/limits` has it.
+/// Returns the limits of the process from `/proc/PID/limits`.
 const LIMITS: [(&str, &str); 6] = [
     ("Max cpu time", "20"),
     ("Max address space", "1073741824"),
@@ -20,7 +20,7 @@ const LIMITS: [(&str, &str); 6] = [
     ("Max core file size", "0"),
 ];
 
-/// A PDF of one page that holds this.
+/// A PDF of one page with this content.
 fn document(content: &str) -> String {
     let objects = [
         "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
@@ -34,12 +34,12 @@ fn document(content: &str) -> String {
     format!("%PDF-1.7\n{objects}trailer\n<< /Size 6 /Root 1 0 R >>\n%%EOF\n")
 }
 
-/// Twelve megabytes that become lists, each of which takes fifty times what it is written with.
+/// Twelve megabytes of lists, which take fifty times as much memory.
 fn bomb() -> String {
     document(&format!("{} Tj", "[]".repeat(6_000_000)))
 }
 
-/// The process that a command has started, once it has confined itself.
+/// Returns the child process of a command, once it is confined.
 fn reader(command: &mut Child) -> PathBuf {
     let own = Path::new("/proc").join(command.id().to_string()).join("task");
     loop {
@@ -55,14 +55,14 @@ fn reader(command: &mut Child) -> PathBuf {
     }
 }
 
-/// A limit, and to what it may be raised.
+/// A soft limit and its hard limit.
 fn limit(process: &Path, name: &str) -> Vec<String> {
     let told = fs::read_to_string(process.join("limits")).unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.split_whitespace().take(2).map(str::to_owned).collect()
 }
 
-/// What a process has open.
+/// Returns the open files of a process.
 fn open_files(process: &Path) -> Vec<String> {
     let open = fs::read_dir(process.join("fd")).unwrap().flatten();
     let open = open.filter_map(|file| fs::read_link(file.path()).ok());
@@ -82,7 +82,7 @@ fn decompression_bomb_ends_confined_process() {
         assert_eq!(limit(&reader, name), [most, most], "{name}");
     }
     assert_eq!(fs::read(reader.join("environ")).unwrap(), b"");
-    // What whoever runs the tests left open is inherited all the way.
+    // Files that the test runner left open are inherited.
     let inherited = open_files(Path::new("/proc/self"));
     let own: Vec<_> = open_files(&reader).into_iter().filter(|file| !inherited.contains(file)).collect();
     let is_stream = |file: &String| file.starts_with("pipe:") || file.ends_with(" (deleted)");

@@ -6,7 +6,7 @@ use cog_testkit::{Mock, Reply, Wire};
 
 use crate::support::{Place, snapshot};
 
-/// A PDF of three pages, the second of which has no text.
+/// A PDF of three pages; the second has no text.
 fn document() -> String {
     let page = |content: usize| {
         format!(
@@ -74,7 +74,7 @@ fn unreadable_document_is_an_error() {
     snapshot!(place.cog(["media", "text", "a.pdf"]));
 }
 
-/// Two seconds of a test image, with a tone.
+/// A video of two seconds with a tone.
 fn film(place: &Place) {
     let inputs = "-loglevel error -f lavfi -i testsrc=d=2:s=64x48:r=10 -f lavfi -i sine=d=2 film.mp4";
     let made = Command::new("ffmpeg").args(inputs.split(' ')).current_dir(place.path()).status();

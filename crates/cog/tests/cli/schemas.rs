@@ -1,4 +1,4 @@
-//! What the program really prints validates against the schemas that `cog schema` prints.
+//! Checks the output of the program against the schemas of `cog schema`.
 
 use cog_harmony::{Message, Part, Role};
 use cog_json::ToJson;

@@ -24,7 +24,7 @@ fn streaming(place: &Place, mock: &Mock, more: &[&str]) -> Command {
     command
 }
 
-/// The beginning of the reply, as far as into its rationale; the rest never comes.
+/// The beginning of a reply, up to its rationale; the rest never arrives.
 fn unfinished() -> Reply {
     Reply::text(REPLY).cut(5_500).hang()
 }

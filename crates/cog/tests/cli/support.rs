@@ -1,4 +1,4 @@
-//! An empty directory, and `cog` in it with no environment but what a test sets.
+//! An empty directory, and `cog` in it with only the environment of a test.
 
 #![expect(clippy::disallowed_methods, reason = "tests lay out files and look at what a command wrote")]
 
@@ -10,7 +10,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// A directory that is home and working directory of the commands run in it.
+/// A directory that is the home and working directory of commands.
 pub(crate) struct Place {
     directory: TempDir,
 }
@@ -90,8 +90,8 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
     serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {}", stdout(output)))
 }
 
-/// Compares what was typed, the exit code, stdout and stderr with the snapshot of the test's name.
-/// Paths, times and addresses, which differ from run to run, are replaced.
+/// Compares the command line, exit code, stdout and stderr with the snapshot. Paths, times and URLs, which differ from
+/// run to run, are replaced.
 macro_rules! snapshot {
     ($command:expr) => {
         $crate::support::settings().bind(|| insta::assert_snapshot!($crate::support::told($command)))
@@ -114,7 +114,7 @@ pub(crate) fn settings() -> insta::Settings {
     settings
 }
 
-/// A command and everything that it told.
+/// Runs a command, and returns its command line, exit code and output.
 pub(crate) fn told(mut command: impl BorrowMut<Command>) -> String {
     let command = command.borrow_mut();
     let output = command.output().unwrap();

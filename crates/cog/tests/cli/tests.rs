@@ -2,7 +2,7 @@ use cog_testkit::{Mock, Reply, Wire};
 
 use crate::support::{Place, json, snapshot, stdout};
 
-/// A module with one golden test and what it expects.
+/// A module with one golden test and its expected file.
 fn place(expected: &str) -> Place {
     let place = Place::new();
     let new = place.cog(["new", "m"]).output().unwrap();

@@ -1,4 +1,4 @@
-//! A case as it stands in its file.
+//! A conformance case, as in its file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::scene::Scene;
 use crate::site::{Page, Site};
 use crate::step::{CommandStep, Program, ServeStep, Step};
 
-/// What cases start from: `conformance/base.json`.
+/// The base of all cases: `conformance/base.json`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Base {
@@ -23,11 +23,11 @@ pub(crate) struct Base {
     pub(crate) reply: Value,
 }
 
-/// One case: what is there, what is run, what must come out.
+/// One case: its setup, its command, and the expected outcome.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Case {
-    /// What must hold, in words joined by hyphens.
+    /// The expected behaviour, as words joined by hyphens.
     pub(crate) name: String,
     /// The lines of the checklist that it covers; read by `cargo xtask conformance`.
     #[serde(rename = "codes")]
@@ -35,7 +35,7 @@ pub(crate) struct Case {
     /// Directories of this workspace to copy: target, source.
     #[serde(default)]
     copy: BTreeMap<String, String>,
-    /// Changes to the base module, which then stands in `m`, or, for a server, in `cognitive/modules/m`.
+    /// Changes to the base module, which is written to `m`, or for a server to `cognitive/modules/m`.
     module: Option<ModuleParts>,
     /// Further modules, each with its changes to the base module, in `cognitive/modules/NAME`.
     #[serde(default)]
@@ -43,27 +43,27 @@ pub(crate) struct Case {
     /// Files to write: text as it is, bytes as base64, null removes, anything else as JSON.
     #[serde(default)]
     files: BTreeMap<String, Value>,
-    /// What the model answers to every step.
+    /// The reply of the model to every step.
     reply: Option<Reply>,
-    /// What it answers one time after the other, the last one again and again.
+    /// The replies of the model in order; the last one repeats.
     #[serde(default)]
     replies: Vec<Reply>,
-    /// The pages of a web site on this machine, by their paths.
+    /// The pages of a web site on this machine, by path.
     #[serde(default)]
     site: BTreeMap<String, Page>,
     /// Arguments of a `cog serve` that runs before the steps.
     serve: Option<Vec<String>>,
-    /// Shorthand for the command `run ./m --input-json INPUT`; a copied module stands for `m` where there is no `module`.
+    /// Shorthand for the command `run ./m --input-json INPUT`; without `module`, a copied module is used.
     input: Option<Value>,
     /// Arguments of `cog`.
     command: Option<Vec<String>>,
-    /// What `cog` reads from standard input.
+    /// The standard input of `cog`.
     #[serde(default)]
     stdin: String,
     /// Environment variables.
     #[serde(default)]
     env: BTreeMap<String, String>,
-    /// What must come out.
+    /// The expected outcome.
     #[serde(default)]
     expect: Map<String, Value>,
     /// Further commands in the same directory, in order.

@@ -1,8 +1,8 @@
-//! Streams as they arrive: lines of JSON, server-sent events, WebSocket frames; and what their chunks give.
+//! Streams as they arrive: JSON lines, server-sent events, WebSocket frames; and the result of their chunks.
 
 use serde_json::{Map, Value, json};
 
-/// What arrived of a stream.
+/// The part of a stream that arrived.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Arrived {
     /// The chunks, heartbeats left out.
@@ -13,7 +13,7 @@ pub(crate) struct Arrived {
     pub(crate) heartbeats: usize,
 }
 
-/// Reads lines of JSON, as far as they are whole. Lines that are none are passed over: stdout may hold something else.
+/// Reads complete lines of JSON. Other lines are skipped: stdout may contain other output.
 pub(crate) fn of_lines(text: &str) -> Arrived {
     let mut arrived = Arrived::default();
     for line in whole_lines(text) {
@@ -27,7 +27,7 @@ pub(crate) fn of_lines(text: &str) -> Arrived {
     arrived
 }
 
-/// Reads server-sent events, as far as they are whole.
+/// Reads complete server-sent events.
 pub(crate) fn of_events(text: &str) -> Arrived {
     let mut arrived = Arrived::default();
     let mut event = Map::new();
@@ -49,12 +49,12 @@ pub(crate) fn of_events(text: &str) -> Arrived {
     arrived
 }
 
-/// The lines that have come to their end.
+/// Returns the complete lines.
 fn whole_lines(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'))
 }
 
-/// What kind of chunk each is, in a word: `meta`, `delta`, `snapshot`, `progress`, `final`, `error`.
+/// Returns the kind of each chunk: `meta`, `delta`, `snapshot`, `progress`, `final`, `error`.
 pub(crate) fn kinds(chunks: &[Value]) -> Value {
     let kind = |chunk: &Value| {
         let words = ["progress", "final", "error", "meta"];
@@ -65,7 +65,7 @@ pub(crate) fn kinds(chunks: &[Value]) -> Value {
     chunks.iter().map(kind).collect()
 }
 
-/// The same chunks without what differs from run to run.
+/// Returns the chunks without the members that differ from run to run.
 pub(crate) fn comparable(chunks: &[Value]) -> Vec<Value> {
     let mut chunks = chunks.to_vec();
     for chunk in &mut chunks {
@@ -83,13 +83,13 @@ fn forget(value: &mut Value, key: &str) {
     }
 }
 
-/// The envelope that the chunks give (rulings R40, R43), without the time that it took.
+/// Returns the envelope of the chunks (rulings R40, R43), without its duration.
 pub(crate) fn fold(chunks: &[Value]) -> Result<Value, String> {
     let end = chunks.last().ok_or("no chunks")?;
     Ok(folded(if end.get("final").is_some() { success(end) } else { failure(end, chunks) }))
 }
 
-/// A sync answer as [`fold`] gives it.
+/// Returns a sync answer in the form of [`fold`].
 pub(crate) fn folded(mut envelope: Value) -> Value {
     envelope.pointer_mut("/meta").into_iter().for_each(|meta| forget(meta, "processing_time_ms"));
     if let Some(members) = envelope.as_object_mut() {
@@ -124,8 +124,8 @@ fn member_of(value: &Value, key: &str) -> Value {
     value.get(key).cloned().unwrap_or_default()
 }
 
-/// What stands in `data` once every numbered chunk was applied in order: deltas are appended, snapshots replace
-/// (SPEC 3.2). None where a chunk names a place that cannot be.
+/// Returns `data` after all numbered chunks were applied in order: deltas are appended, snapshots replace (SPEC 3.2).
+/// None if a chunk has an invalid path.
 pub(crate) fn applied(chunks: &[Value]) -> Option<Value> {
     let mut envelope = json!({});
     for chunk in chunks.iter().filter_map(|chunk| chunk.get("chunk")) {
@@ -139,7 +139,7 @@ pub(crate) fn applied(chunks: &[Value]) -> Option<Value> {
     Some(envelope.get("data").cloned().unwrap_or_default())
 }
 
-/// The place that a field names, `data.a[0]["b c"]`, made where it is not there yet (ruling R44).
+/// Returns the value at a path such as `data.a[0]["b c"]`, and creates it if it is missing (ruling R44).
 fn place<'a>(root: &'a mut Value, field: &str) -> Option<&'a mut Value> {
     let mut place = root;
     let mut rest = field;

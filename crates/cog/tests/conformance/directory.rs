@@ -27,7 +27,7 @@ pub(crate) struct ModuleParts {
 }
 
 impl ModuleParts {
-    /// This module with the changes made.
+    /// Applies the changes to this module.
     pub(crate) fn changed(&self, changes: &ModuleParts) -> ModuleParts {
         let mut manifest = Value::Object(self.manifest.clone());
         merge(&mut manifest, &Value::Object(changes.manifest.clone()));
@@ -43,7 +43,7 @@ impl ModuleParts {
         }
     }
 
-    /// The same module under another name.
+    /// Renames the module.
     pub(crate) fn named(mut self, name: &str) -> ModuleParts {
         self.manifest.insert("name".to_owned(), Value::from(name));
         self

@@ -1,4 +1,4 @@
-//! An HTTP client that keeps what a library would hide: every header, the body as it comes, the moment it ends.
+//! An HTTP client that shows what a library would hide: every header, the chunks of the body, and its end.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ pub(crate) struct Request {
     pub(crate) body: Vec<u8>,
 }
 
-/// A response whose body may still be on its way.
+/// A response whose body may be incomplete.
 pub(crate) struct Response {
     pub(crate) status: u16,
     /// Names in lower case.
@@ -27,7 +27,7 @@ pub(crate) struct Response {
     body: Vec<u8>,
 }
 
-/// How the end of a body is told.
+/// The framing of a body.
 #[derive(Debug, Clone, Copy)]
 enum Frame {
     Length(usize),
@@ -37,7 +37,7 @@ enum Frame {
 }
 
 impl Request {
-    /// Sends the request and reads the head of what comes back.
+    /// Sends the request and reads the response headers.
     pub(crate) fn send(&self, address: &str) -> Result<Response, String> {
         self.try_send(address).map_err(|error| format!("{} {}: {error}", self.method, self.target))
     }
@@ -59,7 +59,7 @@ impl Request {
         self.headers.iter().for_each(|(name, value)| head += &format!("{name}: {value}\r\n"));
         connection.write_all(head.as_bytes())?;
         connection.write_all(b"connection: close\r\n\r\n")?;
-        // A server may answer, and close, before it has read a body that it refuses.
+        // A server may respond and close before it has read a rejected body.
         let _ = connection.write_all(&self.body);
         Response::read(BufReader::new(connection))
     }
@@ -87,7 +87,7 @@ impl Response {
         Ok(Self { status, headers, reader, frame, body: Vec::new() })
     }
 
-    /// Reads a little more; false at the end.
+    /// Reads more bytes; returns false at the end.
     pub(crate) fn more(&mut self) -> Result<bool, String> {
         self.try_more().map_err(|error| format!("after {} bytes of body: {error}", self.body.len()))
     }
@@ -128,7 +128,7 @@ impl Response {
         Ok(())
     }
 
-    /// The body as it is so far.
+    /// Returns the body so far.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

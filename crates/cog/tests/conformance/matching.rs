@@ -1,8 +1,8 @@
-//! Comparing what came out with what a case expects.
+//! Compares the outcome with the expectation of a case.
 
 use serde_json::{Map, Value};
 
-/// Lists where `found` does not fit `expected`.
+/// Lists where `found` does not match `expected`.
 ///
 /// An object fits if each member that is expected fits; an array must have as many items, each fitting; anything else must
 /// be equal. An object whose keys begin with `$` is a list of tests: `$type`, `$matches` (a text within), `$min`, `$max`,
@@ -39,7 +39,7 @@ fn compare(path: &str, found: Option<&Value>, expected: &Value, faults: &mut Vec
     }
 }
 
-/// The tests that an object holds; none where it is no list of tests.
+/// Returns the tests in an object, unless it is a plain object.
 fn tests(expected: &Value) -> Option<&Map<String, Value>> {
     expected
         .as_object()
@@ -68,7 +68,7 @@ fn passes(found: Option<&Value>, test: &str, argument: &Value) -> bool {
     }
 }
 
-/// Whether a value fits what is expected of it.
+/// Whether a value matches an expectation.
 pub(crate) fn fits(found: &Value, expected: &Value) -> bool {
     differences(found, expected).is_empty()
 }
@@ -116,7 +116,7 @@ fn shown(found: Option<&Value>) -> String {
     found.map_or_else(|| "nothing".to_owned(), Value::to_string)
 }
 
-/// The texts that are not found.
+/// Returns the texts that are missing.
 pub(crate) fn missing<'a>(found: &str, texts: &'a [String]) -> Vec<&'a str> {
     texts.iter().map(String::as_str).filter(|text| !found.contains(text)).collect()
 }

@@ -1,4 +1,4 @@
-//! The scripted model behind a case: the testkit's server, and the words of a case for what it answers.
+//! The scripted model of a case, on top of the testkit's server.
 
 use cog_testkit::{Mock, Received, Wire};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::matching::merge;
 
-/// What the model answers.
+/// The reply of the model.
 ///
 /// `meta`, `data`, `error` change the base envelope, `json` replaces it, `protocol` names the wire form; the rest is the
 /// testkit's own script.
@@ -21,7 +21,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Starts it; none where there is nothing to reply. Replies are given in order, the last one again and again.
+    /// Starts the model, if there are replies. They are sent in order, and the last one repeats.
     pub(crate) fn start(replies: &[Reply], base: &Value) -> Result<Option<Self>, String> {
         let Some(first) = replies.first() else { return Ok(None) };
         let scripts = replies.iter().map(|reply| cog_testkit::Reply::from_json(&reply.script(base)));
@@ -30,7 +30,7 @@ impl Model {
         Ok(Some(Self { mock, wire: first.wire()? }))
     }
 
-    /// What a user sets to reach it.
+    /// The environment variables that select it.
     pub(crate) fn environment(&self) -> [(&'static str, String); 3] {
         let (key, address) = match self.wire {
             Wire::OpenAi | Wire::OpenAiImages => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
@@ -45,12 +45,12 @@ impl Model {
         ]
     }
 
-    /// How many replies were broken off by who had asked.
+    /// The number of replies that the client interrupted.
     pub(crate) fn broken_off(&self) -> usize {
         self.mock.broken_off()
     }
 
-    /// The bodies of what it was asked so far.
+    /// The bodies of the requests so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         let asked = self.mock.requests().into_iter().filter(|request| request.method == "POST");
         asked.map(|Received { body, .. }| body).collect()

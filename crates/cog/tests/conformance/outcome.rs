@@ -1,4 +1,4 @@
-//! What came of a step, and what is expected of it.
+//! The outcome of a step, and its expectation.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::scene::Scene;
 use crate::server::wait_until;
 use crate::site::Site;
 
-/// What a step left behind.
+/// The outcome of a step.
 #[derive(Default)]
 pub(crate) struct Outcome {
     pub(crate) exit: Option<i32>,
@@ -22,14 +22,14 @@ pub(crate) struct Outcome {
     pub(crate) text: String,
     pub(crate) stderr: String,
     pub(crate) arrived: Arrived,
-    /// What the model was asked.
+    /// The requests to the model.
     pub(crate) requests: Vec<Value>,
-    /// The sync answer to the same question, where it is compared.
+    /// The sync answer to the same request, if it is compared.
     pub(crate) sync: Option<Value>,
 }
 
 impl Outcome {
-    /// Everything that differs from what is expected; none where nothing does.
+    /// Returns all differences from the expectation.
     pub(crate) fn check(&self, expect: &Map<String, Value>, scene: &Scene<'_>) -> Result<(), String> {
         let expect = expect.iter().map(|(what, expected)| (what, scene.filled_in(expected)));
         let faults: Vec<String> =
@@ -95,7 +95,7 @@ impl Outcome {
         faults.into_iter().map(|fault| format!("{what}{fault}")).collect()
     }
 
-    /// `cog verify` finds the stream to be one, and where it ends well, its chunks give exactly `final.data`.
+    /// Whether the stream is valid for `cog verify`, and its chunks result in `final.data`.
     fn check_stream(&self, directory: &Path, expected: &Value) -> Vec<String> {
         let chunks = &self.arrived.chunks;
         let mut faults = differences(&verdict(directory, chunks), expected);
@@ -107,7 +107,7 @@ impl Outcome {
         faults
     }
 
-    /// The envelope of the chunks is the sync answer.
+    /// Whether the envelope of the chunks equals the sync answer.
     fn check_fold(&self) -> Vec<String> {
         let sync = self.sync.clone().map(chunks::folded).unwrap_or_default();
         match chunks::fold(&self.arrived.chunks) {
@@ -117,7 +117,7 @@ impl Outcome {
         }
     }
 
-    /// All texts of the last request, so that what a model is told can be looked for as it reads it.
+    /// Returns all texts of the last request, as the model reads them.
     fn last_request(&self) -> String {
         fn collect(value: &Value, into: &mut String) {
             match value {
@@ -136,7 +136,7 @@ impl Outcome {
     }
 }
 
-/// What `cog verify` says of the chunks as a stream.
+/// Runs `cog verify` on the chunks.
 fn verdict(directory: &Path, chunks: &[Value]) -> Value {
     let lines: String = chunks.iter().map(|chunk| format!("{chunk}\n")).collect();
     let path = directory.join("stream-of-a-step.ndjson");
@@ -153,7 +153,7 @@ fn verdict(directory: &Path, chunks: &[Value]) -> Value {
     said.unwrap_or_default()
 }
 
-/// Whoever asked may be gone a moment before the model notices.
+/// The model may notice a disconnect later.
 fn check_broken_off(scene: &Scene<'_>, expected: &Value) -> Vec<String> {
     let count = || Value::from(scene.model.as_ref().map(|model| model.broken_off()));
     let is_so = wait_until(|| differences(&count(), expected).is_empty().then_some(()));

@@ -1,4 +1,4 @@
-//! What the steps of a case share.
+//! The state that the steps of a case share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::model::{Model, Reply};
 use crate::server::Server;
 use crate::site::Site;
 
-/// The directory, the model, the server, and what earlier steps left for later ones.
+/// The directory, the model, the server, and the values that earlier steps stored.
 pub(crate) struct Scene<'a> {
     pub(crate) directory: &'a Path,
     pub(crate) replies: &'a [Reply],
@@ -21,14 +21,14 @@ pub(crate) struct Scene<'a> {
     pub(crate) site: Option<Site>,
     /// The last request of the steps so far.
     pub(crate) earlier: Option<Value>,
-    /// The chunks of the step before that had any.
+    /// The chunks of the last step that had any.
     pub(crate) chunks: Vec<Value>,
-    /// What steps keep of what arrived, by name.
+    /// The stored values, by name.
     pub(crate) kept: BTreeMap<String, Value>,
 }
 
 impl<'a> Scene<'a> {
-    /// A directory, the case's replies, and the envelope that replies change.
+    /// Creates the scene from a directory, the case's replies, and their base envelope.
     pub(crate) fn new(directory: &'a Path, replies: &'a [Reply], base: &'a Value) -> Self {
         Self {
             directory,
@@ -43,24 +43,24 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Where the server listens.
+    /// Returns the address of the server.
     pub(crate) fn address(&self) -> Result<&str, String> {
         self.server.as_ref().map(|server| &*server.address).ok_or_else(|| "no server runs".to_owned())
     }
 
-    /// Opens a site, which is then `{site}`; what an operator writes to allow it is `{site_host}`.
+    /// Starts a site as `{site}`; `{site_host}` is its form in `media.allow`.
     pub(crate) fn open(&mut self, site: Site) {
         self.kept.insert("site".to_owned(), Value::from(format!("http://{}", site.host)));
         self.kept.insert("site_host".to_owned(), Value::from(site.host.clone()));
         self.site = Some(site);
     }
 
-    /// The bodies of what the model was asked so far.
+    /// The bodies of the requests to the model so far.
     pub(crate) fn requests(&self) -> Vec<Value> {
         self.model.as_ref().map(Model::requests).unwrap_or_default()
     }
 
-    /// A text with `{directory}`, and `{name}` for what was kept under that name.
+    /// Replaces `{directory}`, and `{name}` by the stored value.
     pub(crate) fn filled(&self, text: &str) -> String {
         let text = text.replace("{directory}", &self.directory.to_string_lossy());
         self.kept.iter().fold(text, |text, (name, value)| {
@@ -69,7 +69,7 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// A value with the same in its texts; a text that is nothing else becomes what was kept.
+    /// Replaces placeholders in a value; a text that is one placeholder becomes the stored value.
     pub(crate) fn filled_in(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => {
@@ -86,7 +86,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Keeps what stands at a JSON pointer in what arrived.
+    /// Stores the value at a JSON pointer of the outcome.
     pub(crate) fn keep(&mut self, names: &BTreeMap<String, String>, arrived: &Value) -> Result<(), String> {
         for (name, pointer) in names {
             let found =
@@ -96,7 +96,7 @@ impl<'a> Scene<'a> {
         Ok(())
     }
 
-    /// The chunks are those of the step before, but for what differs from run to run.
+    /// Whether the chunks equal those of the last step, except for members that differ from run to run.
     pub(crate) fn check_same(&self, chunks: &[Value]) -> Vec<String> {
         let (now, before) = (comparable(chunks), comparable(&self.chunks));
         if now == before && !now.is_empty() {
@@ -105,7 +105,7 @@ impl<'a> Scene<'a> {
         vec![format!(": {}\n, before {}", Value::from(now), Value::from(before))]
     }
 
-    /// What was kept under these names is different each time.
+    /// Whether the values stored under these names all differ.
     pub(crate) fn check_distinct(&self, names: &[String]) -> Vec<String> {
         let values: BTreeSet<String> =
             names.iter().filter_map(|name| self.kept.get(name)).map(Value::to_string).collect();

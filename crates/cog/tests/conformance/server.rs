@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::model::Model;
 
-/// The longest that anything may take before the case fails.
+/// The maximum time before the case fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// A server on a free port of this machine, until it is dropped.
@@ -19,7 +19,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts it in a directory, and waits until it says where it listens.
+    /// Starts the server in a directory, and waits until it reports its URL.
     pub(crate) fn start(
         directory: &Path,
         arguments: &[String],
@@ -33,7 +33,7 @@ impl Server {
         let mut child = command.spawn().map_err(|error| error.to_string())?;
         let (send, receive) = mpsc::channel();
         let lines = child.stderr.take().map(BufReader::new).into_iter().flat_map(BufReader::lines);
-        // Read to its end, so that the server never waits for somebody to read what it tells.
+        // Read to the end, so that the server never blocks on stderr.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(send.send(line))));
         let mut server = Self { child, address: String::new() };
         let mut told = Vec::new();
@@ -59,7 +59,7 @@ impl Server {
         }
     }
 
-    /// Waits until it has ended, and gives its exit code.
+    /// Waits for the exit, and returns the exit code.
     pub(crate) fn ended(mut self) -> Result<Option<i32>, String> {
         wait_until(|| self.child.try_wait().ok().flatten())
             .map(|status| status.code())
@@ -74,7 +74,7 @@ impl Drop for Server {
     }
 }
 
-/// A moment after which nothing is waited for any more, although something may still arrive now and then.
+/// A deadline for all waiting.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Instant);
 
@@ -83,13 +83,13 @@ impl Deadline {
         Self(Instant::now())
     }
 
-    /// An error once the moment is there.
+    /// Returns an error after the deadline.
     pub(crate) fn check(self) -> Result<(), String> {
         if self.0.elapsed() < PATIENCE { Ok(()) } else { Err("what is waited for does not come".to_owned()) }
     }
 }
 
-/// Looks again and again, until there is something or patience ends.
+/// Polls until there is a value or the deadline passes.
 pub(crate) fn wait_until<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
     loop {

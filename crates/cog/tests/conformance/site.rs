@@ -1,4 +1,4 @@
-//! A web site on this machine, whose pages a case writes down.
+//! A web site on this machine, with pages from a case.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::directory;
 
-/// What stands at a path.
+/// A page.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
@@ -36,7 +36,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Starts it. `{site}` in its headers stands for its own address.
+    /// Starts the site. `{site}` in its headers is its own URL.
     pub(crate) fn start(pages: &BTreeMap<String, Page>) -> Result<Self, String> {
         let fault = |error: std::io::Error| error.to_string();
         let listener = TcpListener::bind("127.0.0.1:0").map_err(fault)?;
@@ -49,14 +49,14 @@ impl Site {
         let asked = Arc::clone(&site.asked);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                // Whoever hangs up early has heard enough.
+                // A client may disconnect early.
                 let _ = answer(stream, &written, &asked);
             }
         });
         Ok(site)
     }
 
-    /// The paths that were asked for, without their queries.
+    /// Returns the requested paths, without queries.
     pub(crate) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! A WebSocket client that does what a case tells it, frame by frame.
+//! A WebSocket client that follows a case frame by frame.
 
 use std::net::TcpStream;
 
@@ -15,7 +15,7 @@ use crate::chunks::Arrived;
 use crate::matching::fits;
 use crate::server::{Deadline, PATIENCE};
 
-/// One thing that is done with a socket.
+/// One action on a socket.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Act {
@@ -23,27 +23,27 @@ pub(crate) enum Act {
     Send(Value),
     /// Sends the text as a binary frame.
     SendBinary(String),
-    /// Reads until a frame fits.
+    /// Reads until a frame matches.
     Until(Value),
     /// Reads until the server closes, with this code.
     UntilClosed(u16),
     /// Closes.
     Close(u16),
-    /// Goes without a word, for this reason.
+    /// Drops the connection without a Close frame.
     Leave(String),
 }
 
-/// What came of a socket.
+/// The outcome of a socket.
 #[derive(Default)]
 pub(crate) struct Conversation {
     /// The status of the handshake.
     pub(crate) status: u16,
-    /// What was sent back in place of a socket.
+    /// The response to a failed handshake.
     pub(crate) refusal: String,
     pub(crate) arrived: Arrived,
 }
 
-/// Opens a socket and acts.
+/// Opens a socket and runs its actions.
 pub(crate) fn converse(
     address: &str,
     path: &str,

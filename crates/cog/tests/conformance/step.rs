@@ -1,4 +1,4 @@
-//! One thing that a case does.
+//! One step of a case.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -17,10 +17,10 @@ use crate::scene::Scene;
 use crate::server::{Deadline, PATIENCE, Server};
 use crate::socket::{self, Act};
 
-/// The header by which a sync answer is asked for.
+/// The header that requests a sync answer.
 const SYNC: (&str, &str) = ("x-cognitive-response-mode", "sync");
 
-/// A command, a server that starts, a request to it, a socket, a signal: told apart by the first key of each.
+/// A command, the start of a server, a request, a socket, or a signal. The first key decides which.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Map<String, Value>")]
 pub(crate) enum Step {
@@ -40,7 +40,7 @@ pub(crate) enum Program {
     Cogn,
 }
 
-/// A command, and what is expected of it.
+/// A command and its expectation.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CommandStep {
@@ -55,7 +55,7 @@ pub(crate) struct CommandStep {
     /// Environment variables; there are no others.
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
-    /// What the model answers, where it differs from the case's.
+    /// The reply of the model, if it differs from the case's.
     pub(crate) reply: Option<Reply>,
     /// What must come out: see [`Outcome`].
     #[serde(default)]
@@ -80,11 +80,11 @@ pub(crate) struct RequestStep {
     headers: BTreeMap<String, String>,
     /// Text as it is, anything else as JSON.
     body: Option<Value>,
-    /// Once a chunk fits this, `act` is done.
+    /// Runs `act` once a chunk matches.
     once: Option<Value>,
     /// `leave`, the name of a signal to the server, or another request.
     act: Option<String>,
-    /// What later steps need: a name, and where it stands in the chunks, else in the body.
+    /// Values to store: a name, and a pointer into the chunks or the body.
     #[serde(default)]
     keep: BTreeMap<String, String>,
     #[serde(default)]
@@ -106,7 +106,7 @@ pub(crate) struct SocketStep {
     expect: Map<String, Value>,
 }
 
-/// A signal to the server, which is then waited for.
+/// A signal to the server; then waits for its exit.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SignalStep {
@@ -134,7 +134,7 @@ impl TryFrom<Map<String, Value>> for Step {
 }
 
 impl Step {
-    /// Does it, and lists everything that differs.
+    /// Runs the step, and returns all differences.
     pub(crate) fn check(&self, scene: &mut Scene<'_>) -> Result<(), String> {
         match self {
             Self::Command(step) => step.check(scene),
@@ -198,7 +198,7 @@ impl CommandStep {
         let text = scene.filled(&self.stdin);
         let (send, receive) = mpsc::channel();
         std::thread::spawn(move || {
-            // A command that does not read its input closes the pipe; that is its right.
+            // A command may close the pipe without reading its input.
             let _ = input.take().map(|mut pipe| pipe.write_all(text.as_bytes()));
             let _ = send.send(child.wait_with_output());
         });
@@ -207,7 +207,7 @@ impl CommandStep {
     }
 }
 
-/// The same command for one envelope.
+/// Runs the same command for one envelope.
 fn without_stream(arguments: &[String]) -> Vec<String> {
     let mut arguments = arguments.iter();
     let mut kept = Vec::new();
@@ -245,7 +245,7 @@ impl RequestStep {
             requests: scene.requests(),
             ..Outcome::default()
         };
-        // Whoever leaves is gone before anything is looked at.
+        // Disconnects before the outcome is checked.
         drop(response);
         if self.expect.contains_key("folds") {
             outcome.sync = Some(sync_answer(scene, request.clone())?);
@@ -274,7 +274,7 @@ impl RequestStep {
         Request { method: method.to_owned(), target: scene.filled(target), headers, body }
     }
 
-    /// Reads the response to its end, or until it is left.
+    /// Reads the response to its end, or until the step disconnects.
     fn read(&self, scene: &mut Scene<'_>, response: &mut Response) -> Result<(), String> {
         let (mut waits_for, deadline) = (self.once.as_ref(), Deadline::begin());
         while response.more()? {
@@ -298,7 +298,7 @@ impl RequestStep {
     }
 }
 
-/// Sends a signal to the server, or makes another request, and goes on.
+/// Sends a signal to the server, or sends another request, and continues.
 fn perform(act: &str, scene: &Scene<'_>) -> Result<(), String> {
     let Some((method, target)) = act.split_once(' ') else {
         return scene.server.as_ref().ok_or("no server runs")?.signal(act);
@@ -314,7 +314,7 @@ fn perform(act: &str, scene: &Scene<'_>) -> Result<(), String> {
     }
 }
 
-/// The same request, answered with one envelope.
+/// Sends the same request for one envelope.
 fn sync_answer(scene: &Scene<'_>, mut request: Request) -> Result<Value, String> {
     request.headers.retain(|(name, _)| name != SYNC.0);
     request.headers.push((SYNC.0.to_owned(), SYNC.1.to_owned()));
@@ -346,7 +346,7 @@ impl SocketStep {
         checked.map_err(|faults| format!("socket {}\n{faults}", self.socket))
     }
 
-    /// The request whose answer the socket streams.
+    /// The request that the socket sends.
     fn as_request(&self, acts: &[Act]) -> Request {
         let body = acts.iter().find_map(|act| match act {
             Act::Send(body) => Some(body.to_string()),
@@ -367,7 +367,7 @@ impl SignalStep {
     }
 }
 
-/// Leaves for later steps what they compare with.
+/// Stores what later steps compare with.
 fn finish(scene: &mut Scene<'_>, outcome: Outcome) {
     scene.earlier = outcome.requests.last().cloned().or(scene.earlier.take());
     if !outcome.arrived.chunks.is_empty() {

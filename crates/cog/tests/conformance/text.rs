@@ -1,8 +1,8 @@
-//! Long texts, written short.
+//! Shorthand for long texts.
 
 use serde_json::Value;
 
-/// The same value with every `{"$repeat": [text, times]}` and `{"$join": [texts]}` in it written out.
+/// Expands every `{"$repeat": [text, times]}` and `{"$join": [texts]}` in a value.
 pub(crate) fn written_out(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(written_out).collect(),

@@ -1,4 +1,4 @@
-//! The examples of every command's help, typed as they stand.
+//! Runs the examples of every command's help.
 
 #![expect(clippy::disallowed_methods, reason = "the examples speak of files, which are laid out here")]
 
@@ -10,7 +10,7 @@ use std::{
 use cog_testkit::{Mock, Reply, Wire};
 use serde_json::{Value, json};
 
-/// What the examples speak of and no example makes: directories, files and programs of the reader's own.
+/// Creates the directories, files and programs that the examples require.
 const SCENE: &str = r#"
     echo '{"code": "x = 1"}' > input.json
     git init -q . && git add input.json && echo '{"code": "x = 2"}' > input.json
@@ -23,7 +23,7 @@ const SCENE: &str = r#"
     printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
 "#;
 
-/// A server, which runs until it is stopped: `serve` starts it and waits for its address, `stop` ends it.
+/// Shell functions: `serve` starts a server and waits for its URL, `stop` ends it.
 const SERVER: &str = r#"
     serve() {
         cog serve "$@" 2> told &
@@ -52,13 +52,13 @@ fn examples_in_help_work() {
     assert!(failed.is_empty(), "{} of {tried} fail:\n{}", failed.len(), failed.join("\n"));
 }
 
-/// What `cog media check` answers for an address that it refuses is exit code 1; everything else ends well.
+/// `cog media check` exits with 1 for a refused URL; all other examples succeed.
 fn is_as_told(example: &str, output: &Output) -> bool {
     let refuses = example.starts_with("cog media check") && example.contains("localhost");
     output.status.code() == Some(i32::from(refuses))
 }
 
-/// Every command, those that have steps with each of them, and the program itself.
+/// Returns the program, every command and every subcommand.
 fn commands() -> Vec<String> {
     let whole = listed(&[]);
     let steps = whole
@@ -67,7 +67,7 @@ fn commands() -> Vec<String> {
     whole.iter().cloned().chain(steps.collect::<Vec<_>>()).chain(["--help".to_owned()]).collect()
 }
 
-/// The commands that a help lists.
+/// Returns the commands that a help text lists.
 fn listed(command: &[&str]) -> Vec<String> {
     let overview = help(command);
     let list = overview.lines().skip_while(|line| *line != "Commands:").skip(1);
@@ -87,7 +87,7 @@ fn examples(help: &str) -> Vec<String> {
     lines.take_while(|line| line.starts_with("  ")).map(|line| line.trim().to_owned()).collect()
 }
 
-/// Types a line into bash, in a directory and a home of its own, with a model that answers well.
+/// Runs a line in bash, in its own directory and home, with a model that answers correctly.
 fn typed(example: &str) -> Output {
     let place = tempfile::tempdir().unwrap();
     let tools = tempfile::tempdir().unwrap();
@@ -98,8 +98,7 @@ fn typed(example: &str) -> Output {
     let stream = place.path().join("stream.ndjson");
     std::fs::write(&stream, STREAM).unwrap();
     std::fs::write(place.path().join("report.pdf"), DOCUMENT).unwrap();
-    // Nobody serves at the addresses of the examples: the same bytes come from a file, and what an address is worth is
-    // told by its form.
+    // No server exists at the URLs of the examples, so a file supplies the bytes, and URLs are checked by form.
     let example = example.replace("http://localhost:8000/run", &format!("file://{}", stream.display()));
     let image = format!("curl -s file://{}", place.path().join("served.png").display());
     let example = example.replace("curl -s https://example.com/a.png", &image);
@@ -133,7 +132,7 @@ fn typed(example: &str) -> Output {
     bash.env("LLM_MODEL", "m").args(["-c", &script]).current_dir(place.path()).output().unwrap()
 }
 
-/// A PDF of three pages that are one.
+/// A PDF of three identical pages.
 const DOCUMENT: &str = r"%PDF-1.7
 1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
 2 0 obj << /Type /Pages /Kids [3 0 R 3 0 R 3 0 R] /Count 3 >> endobj
@@ -154,7 +153,7 @@ const STREAM: &str = r#"
 {"final":true,"meta":{"confidence":0.9,"risk":"low","explain":"Short."},"data":{"answer":"Nine.","rationale":"r"}}
 "#;
 
-/// An answer that fits the module of which an example speaks.
+/// Returns a valid answer for the module of an example.
 fn reply(example: &str) -> Reply {
     let of_template = json!({
         "answer": "Any time between nine and six.",

@@ -1,14 +1,14 @@
-//! `cog media strip` on images with every part beside the pixels that their formats know, also those that no program
-//! writes, and with bytes behind their end: nothing of them is left, and pixels are equal.
+//! `cog media strip` on images with every kind of metadata that their formats allow, and with trailing bytes.
+//! Everything is removed, and the pixels are equal.
 
 #![expect(clippy::disallowed_methods, reason = "images that are made here")]
 
 use crate::metadata::{done, metadata_of, pixels_that_differ};
 
-/// What stands in every part.
+/// The content of every part.
 const SECRET: &[u8] = b"at home of Jo Doe";
 
-/// Its length, where that is a byte.
+/// Its length as a byte.
 const LENGTH: u8 = 17;
 
 #[test]
@@ -55,7 +55,7 @@ fn removes_every_metadata_chunk_of_a_webp() {
     let parts = [part(b"EXIF"), part(b"XMP "), part(b"MINE")].concat();
     for options in [&[][..], &["-define", "webp:lossless=true"]] {
         nothing_is_left("webp", options, |bytes| {
-            // The form that has room for more, of an image of 70 by 46.
+            // The extended format, for an image of 70 by 46 pixels.
             bytes.splice(12..12, b"VP8X\x0a\0\0\0\x0c\0\0\0\x45\0\0\x2d\0\0".iter().copied());
             bytes.extend(&parts);
             let length = u32::try_from(bytes.len() - 8).unwrap().to_le_bytes();
@@ -79,7 +79,7 @@ fn removes_every_metadata_block_of_a_gif() {
     });
 }
 
-/// Hides the secret in an image and behind its end, strips it, and looks for it.
+/// Hides the secret in an image and after its end, strips the image, and searches for the secret.
 fn nothing_is_left(ending: &str, options: &[&str], hide: impl FnOnce(&mut Vec<u8>)) {
     let directory = tempfile::tempdir().unwrap();
     let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));

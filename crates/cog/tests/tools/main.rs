@@ -1,4 +1,4 @@
-//! The program together with others that its users have: shells, jq, git, curl, man, exiftool, ImageMagick.
+//! The program together with other tools: shells, jq, git, curl, man, exiftool, ImageMagick.
 
 #[cfg(unix)]
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The example modules of the specification (section 12) on images and sound that ImageMagick and ffmpeg made,
-//! against a mock of each vendor: what arrives there, and what comes back.
+//! The example modules of the specification (section 12) on generated images and audio, against a mock of each
+//! provider.
 //!
-//! What arrives is also written down, and `cargo xtask test` has the vendors' own clients check it
+//! The requests are also written to files, which `cargo xtask test` checks with the providers' own clients
 //! (crates/cog-provider/tests/sdk/check.py).
 
 use std::{
@@ -19,7 +19,7 @@ fn made(directory: &Path, program: &str, arguments: &str) {
     assert!(output.status.success(), "{program} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A directory with images, a second of sound and two of a film, each in every form that is taken.
+/// Creates a directory with images, one second of audio and two of video, each in every accepted format.
 fn directory() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -35,7 +35,7 @@ fn directory() -> TempDir {
     directory
 }
 
-/// The answer that a module's golden test shows.
+/// Returns the answer of a module's golden test.
 fn golden(module: &str) -> String {
     let module = if module == "./own" { "image-analyzer" } else { module };
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../modules").join(module).join("tests");
@@ -45,12 +45,12 @@ fn golden(module: &str) -> String {
     expected.get("$example").unwrap_or(&expected).to_string()
 }
 
-/// Runs a module against a mock of a vendor; gives what was printed and what was asked.
+/// Runs a module against a mock of a provider; returns the output and the request.
 fn run(wire: Wire, directory: &Path, module: &str, arguments: &[&str]) -> (Output, Vec<Value>) {
     answered([Reply::text(golden(module))], wire, directory, module, arguments)
 }
 
-/// The same with other replies of the vendor.
+/// Runs a module against a mock with these replies.
 fn answered(
     replies: [Reply; 1],
     wire: Wire,
@@ -76,7 +76,7 @@ fn answered(
     (output, asked)
 }
 
-/// Leaves what was asked where `cargo xtask test` looks for it.
+/// Writes the request to the directory that `cargo xtask test` reads.
 #[expect(clippy::disallowed_methods, reason = "a file of the tests' own")]
 fn write_down(wire: Wire, module: &str, arguments: &[&str], asked: &[Value]) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("requests").join(wire.name());
@@ -94,7 +94,7 @@ fn envelope(output: &Output) -> Value {
     serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}"))
 }
 
-/// The types of the media in a request, in their order, in whatever form the vendor has for them.
+/// Returns the types of the media in a request, in order, in the format of any provider.
 fn media_in(wire: Wire, body: &Value) -> Vec<String> {
     let key = if wire == Wire::Gemini { "contents" } else { "messages" };
     let messages = body[key].as_array().unwrap();

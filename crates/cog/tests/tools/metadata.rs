@@ -1,5 +1,5 @@
-//! `cog media strip` on images that ImageMagick made and exiftool wrote metadata into: exiftool finds none of them
-//! afterwards, and ImageMagick no pixel that changed.
+//! `cog media strip` on images of ImageMagick with metadata of exiftool. Afterwards exiftool finds no metadata, and
+//! ImageMagick no changed pixel.
 
 use std::{
     path::Path,
@@ -8,7 +8,7 @@ use std::{
 
 use tempfile::TempDir;
 
-/// What exiftool tells of any image: its file, and how its pixels and their colours are coded.
+/// The groups that exiftool reports for any image: the file, and the encoding of pixels and colours.
 const OF_PIXELS: [&str; 15] = [
     "ExifTool",
     "System",
@@ -27,7 +27,7 @@ const OF_PIXELS: [&str; 15] = [
     "ICC-view",
 ];
 
-/// What cameras, editors and agencies write.
+/// Metadata of cameras, editors and agencies.
 const METADATA: [&str; 12] = [
     "-GPSLatitude=51.5007",
     "-GPSLatitudeRef=N",
@@ -55,7 +55,7 @@ pub(crate) fn done(directory: &Path, program: &str, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A directory with `whole.ENDING`, and what `cog media strip` makes of it as `clean.ENDING`.
+/// Creates a directory with `whole.ENDING`, and `clean.ENDING` from `cog media strip`.
 fn stripped(ending: &str, options: &[&str], metadata: &[&str]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let (whole, clean) = (format!("whole.{ending}"), format!("clean.{ending}"));
@@ -70,7 +70,7 @@ fn stripped(ending: &str, options: &[&str], metadata: &[&str]) -> TempDir {
     directory
 }
 
-/// What exiftool finds beside how pixels are coded, as `group:tag`.
+/// Returns the metadata that exiftool finds, as `group:tag`.
 pub(crate) fn metadata_of(directory: &Path, file: &str) -> Vec<String> {
     let told = done(directory, "exiftool", &["-j", "-G1", "-a", "-u", "-ee", file]);
     let told: serde_json::Value = serde_json::from_str(&told).unwrap();
@@ -82,7 +82,7 @@ pub(crate) fn metadata_of(directory: &Path, file: &str) -> Vec<String> {
     tags.filter(|tag| !is_of_pixels(tag)).cloned().collect()
 }
 
-/// In how many pixels two images differ.
+/// Returns the number of pixels that differ.
 pub(crate) fn pixels_that_differ(directory: &Path, one: &str, other: &str) -> String {
     let output = run(directory, "compare", &["-quiet", "-metric", "AE", one, other, "null:"]);
     String::from_utf8_lossy(&output.stderr).trim().to_owned()

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// What a shell prints that has the program on its path.
+/// Runs a script in a shell with the program on its path, and returns the output.
 fn told_by(shell: &str, script: &str) -> String {
     let cog = std::path::Path::new(env!("CARGO_BIN_EXE_cog")).parent().unwrap();
     let path = std::env::join_paths([cog, "/usr/bin".as_ref(), "/bin".as_ref()]).unwrap();
@@ -46,7 +46,7 @@ fn fish_completes() {
     assert_eq!(words, ["validate", "--provider", "ollama"]);
 }
 
-/// zsh completes only where somebody types, so a second one is given a terminal and a tab.
+/// zsh completes only on a terminal, so a second zsh gets a terminal and a tab.
 #[test]
 fn zsh_completes() {
     let script = r#"

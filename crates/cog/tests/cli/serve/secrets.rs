@@ -1,4 +1,4 @@
-//! A provider's key that the provider or its model repeats.
+//! Keys that a provider or its model repeats.
 
 use std::{io::Read as _, path::Path};
 
@@ -7,7 +7,7 @@ use cog_testkit::{Mock, Reply, Wire};
 use super::{Serving, state::REPLY};
 use crate::support::Place;
 
-/// A usual key, and one that JSON and logs write with escapes.
+/// A usual key, and one that JSON and logs escape.
 const KEYS: [&str; 2] = ["sk-proj-canary-0123456789", r#"sk-"canary\0123456789"#];
 
 fn serving(place: &Place, mock: &Mock, key: &str, format: &str) -> Serving {
@@ -17,7 +17,7 @@ fn serving(place: &Place, mock: &Mock, key: &str, format: &str) -> Serving {
     Serving::start(command)
 }
 
-/// The answer to one run: an envelope, or a stream.
+/// Returns the response to one run: an envelope or a stream.
 fn run(server: &Serving, accept: &str) -> String {
     let line = "POST /v1/modules/code-reviewer/execute HTTP/1.1\r\nConnection: close";
     let head = format!("{line}\r\nAccept: {accept}");
@@ -26,7 +26,7 @@ fn run(server: &Serving, accept: &str) -> String {
     answer
 }
 
-/// All that is logged until the server has ended.
+/// Returns the log of the server until it exits.
 fn log(mut server: Serving) -> String {
     server.signal("TERM");
     let mut log = String::new();

@@ -1,4 +1,4 @@
-//! What a server with a state directory still knows after it was killed.
+//! What a server with a state directory restores after it was killed.
 
 use std::io::Read as _;
 
@@ -11,7 +11,7 @@ use crate::support::Place;
 pub(super) const REPLY: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "Fine."},
     "data": {"verdict": "approve", "issues": [], "rationale": "Nothing stands out."}, "error": null}"#;
 
-/// What is answered to a request for a session's chunks, line by line.
+/// Returns the lines of the response to a request for a session's chunks.
 fn events(server: &Serving, id: &str, more: &str) -> Vec<String> {
     let head = format!("GET /v1/sessions/{id}/events HTTP/1.0\r\nAccept: application/x-ndjson{more}");
     let mut answer = String::new();
