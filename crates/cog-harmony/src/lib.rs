@@ -1,7 +1,7 @@
-//! Harmony messages: the only form between a prompt and a provider (appendix A).
+//! Harmony messages: the only format between a prompt and a provider (appendix A).
 //!
-//! A [`Conversation`] is a list of [`Message`]s, a message has [`Part`]s. Prompts are filled into
-//! them, providers translate them into their wire form; nothing else knows a wire form.
+//! A [`Conversation`] is a list of [`Message`]s, and a message has [`Part`]s. The pipeline creates them from a prompt;
+//! providers translate them into their wire protocol.
 //!
 //! ```
 //! use cog_harmony::{Conversation, Message};

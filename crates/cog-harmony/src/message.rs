@@ -4,12 +4,12 @@ use cog_json::{Node, ToJson, Value, Writer};
 
 use crate::{Part, Problem, ToolCall, read};
 
-/// Who speaks (appendix A.1.1).
+/// The author of a message (appendix A.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Instructions.
     System,
-    /// The person or program that asks.
+    /// The caller.
     User,
     /// The model.
     Assistant,
@@ -21,7 +21,7 @@ impl Role {
     /// Every role, in the order of the appendix.
     pub const ALL: [Role; 4] = [Role::User, Role::Assistant, Role::System, Role::Tool];
 
-    /// The word that stands in a message.
+    /// Returns the name in a message.
     pub const fn as_str(self) -> &'static str {
         match self {
             Role::System => "system",
@@ -38,29 +38,29 @@ impl fmt::Display for Role {
     }
 }
 
-/// One message: the smallest unit of data that flows (appendix A.1.1).
+/// A message: the smallest unit of a conversation (appendix A.1.1).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Message {
-    /// Unique in its conversation; for reference and rollback.
+    /// An identifier that is unique in the conversation, for references and rollback.
     pub id: Option<String>,
-    /// Who speaks.
+    /// The author of the message.
     pub role: Role,
-    /// The speaker's name; required where several agents speak.
+    /// The author's name; required in a conversation of several agents.
     pub name: Option<String>,
-    /// Unix time in seconds.
+    /// The creation time as Unix time in seconds.
     pub created_at: Option<f64>,
-    /// What is said; empty where an assistant only calls tools.
+    /// The content; empty if an assistant only calls tools.
     pub content: Vec<Part>,
-    /// The tools an assistant wants called (appendix A.2.1).
+    /// The tool calls that an assistant requests (appendix A.2.1).
     pub tool_calls: Vec<ToolCall>,
-    /// Which call a tool message answers (appendix A.2.2).
+    /// The call to which a tool message is the result (appendix A.2.2).
     pub tool_call_id: Option<String>,
-    /// Cost, latency, model, trace (appendix A.6).
+    /// Cost, latency, model and trace (appendix A.6).
     pub metadata: Option<Value>,
 }
 
 impl Message {
-    /// A message of parts, with nothing else set.
+    /// Creates a message with these parts and no other field.
     pub fn new(role: Role, content: Vec<Part>) -> Self {
         Self {
             id: None,
@@ -74,31 +74,30 @@ impl Message {
         }
     }
 
-    /// A system message of one text.
+    /// Creates a system message with one text.
     pub fn system(text: impl Into<String>) -> Self {
         Self::new(Role::System, vec![Part::text(text)])
     }
 
-    /// A user message of one text.
+    /// Creates a user message with one text.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, vec![Part::text(text)])
     }
 
-    /// An assistant message of one text.
+    /// Creates an assistant message with one text.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, vec![Part::text(text)])
     }
 
-    /// Reads a message, and checks what concerns this message alone. `path` is where it stands,
-    /// `messages[0]`.
+    /// Reads and checks a single message. `path` is its path in the document, such as `messages[0]`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, not only the first.
+    /// All problems of the message, not only the first.
     pub fn read(node: Node<'_>, path: &str) -> Result<Self, Vec<Problem>> {
         read::message(node, path)
     }
 
-    /// The text of the message: its text parts, one after the other.
+    /// Returns the text of the message: its text parts, concatenated.
     pub fn text(&self) -> String {
         self.content.iter().filter_map(Part::as_text).collect()
     }
@@ -121,7 +120,7 @@ impl ToJson for Message {
     }
 }
 
-/// `content` in the shape of the message's role (ruling R63).
+/// `content` in the form that the role of the message requires (ruling R63).
 struct Content<'a>(&'a Message);
 
 impl ToJson for Content<'_> {
@@ -135,17 +134,17 @@ impl ToJson for Content<'_> {
     }
 }
 
-/// Messages in their order.
+/// An ordered list of messages.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Conversation(pub Vec<Message>);
 
 impl Conversation {
-    /// A conversation of these messages.
+    /// Creates a conversation of these messages.
     pub fn new(messages: impl IntoIterator<Item = Message>) -> Self {
         Self(messages.into_iter().collect())
     }
 
-    /// The messages, in order.
+    /// Returns the messages, in order.
     pub fn messages(&self) -> &[Message] {
         &self.0
     }
@@ -153,7 +152,7 @@ impl Conversation {
     /// Reads an array of messages.
     ///
     /// # Errors
-    /// Everything that is wrong with any of them.
+    /// All problems of all messages.
     pub fn read(node: Node<'_>) -> Result<Self, Vec<Problem>> {
         read::conversation(node)
     }

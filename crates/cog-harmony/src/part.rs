@@ -1,6 +1,6 @@
 use cog_json::{ToJson, Writer};
 
-/// A piece of a message's content, addressable by itself (appendix A.1.2).
+/// A part of a message's content (appendix A.1.2).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Part {
@@ -10,23 +10,23 @@ pub enum Part {
     Image(ImagePart),
     /// `{type: input_audio, input_audio: {…}}`.
     Audio(AudioPart),
-    /// `{type: file, file: {…}}`: a document or a video as it is. The appendix has no such part; it is sent to
-    /// providers that take one, and never read from outside.
+    /// `{type: file, file: {…}}`: an unchanged document or video. The appendix has no such part; it is only sent to
+    /// providers that accept files, and never read from an input.
     File(FilePart),
 }
 
 impl Part {
-    /// A text.
+    /// Creates a text part.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(TextPart { text: text.into(), index: None })
     }
 
-    /// An image that is fetched by whoever reads the message.
+    /// Creates an image part that the provider fetches from a URL.
     pub fn image_at(url: impl Into<String>) -> Self {
         Self::Image(ImagePart { url: url.into(), detail: None, rotation: None, video: None })
     }
 
-    /// A medium by its type: an image, a sound, else a file. `data` is base64.
+    /// Creates an image, audio or file part, depending on the media type. `data` is base64.
     pub fn media(media_type: &str, data: String) -> Self {
         match media_type.split_once('/') {
             Some(("image", _)) => Self::image_at(format!("data:{media_type};base64,{data}")),
@@ -38,7 +38,7 @@ impl Part {
         }
     }
 
-    /// The text of a text part.
+    /// Returns the text of a text part.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(part) => Some(&part.text),
@@ -47,44 +47,44 @@ impl Part {
     }
 }
 
-/// A text.
+/// The content of a text part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextPart {
     /// The text.
     pub text: String,
-    /// Its place among the parts, where the sender numbers them.
+    /// The index among the parts, if the sender numbers them.
     pub index: Option<u64>,
 }
 
-/// An image by address; a `data:` address holds the image itself.
+/// An image by URL; a `data:` URL contains the image itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImagePart {
-    /// `https:` or `data:`.
+    /// The URL, with the scheme `https:` or `data:`.
     pub url: String,
-    /// How closely the model should look.
+    /// The level of detail at which the model reads the image.
     pub detail: Option<Detail>,
-    /// Degrees by which the image was to be turned before the model sees it.
+    /// The rotation in degrees before the model reads the image.
     pub rotation: Option<f64>,
-    /// Where the image stands in a video.
+    /// The position of the image in a video.
     pub video: Option<VideoFrame>,
 }
 
-/// How closely a model looks at an image (appendix A.1.2).
+/// The level of detail at which a model reads an image (appendix A.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// 85 tokens.
+    /// Low resolution: 85 tokens.
     Low,
-    /// Counted by tiles.
+    /// High resolution: tokens by tiles.
     High,
-    /// As the vendor likes.
+    /// The provider's default.
     Auto,
 }
 
 impl Detail {
-    /// Every word, in the order of the appendix.
+    /// Every level, in the order of the appendix.
     pub const ALL: [Detail; 3] = [Detail::Low, Detail::High, Detail::Auto];
 
-    /// The word that stands in a part.
+    /// Returns the name in a part.
     pub const fn as_str(self) -> &'static str {
         match self {
             Detail::Low => "low",
@@ -97,31 +97,31 @@ impl Detail {
 /// `video_metadata` of a frame.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct VideoFrame {
-    /// The video.
+    /// The identifier of the video.
     pub video_id: Option<String>,
-    /// Seconds from its start.
+    /// The time from the start of the video, in seconds.
     pub timestamp_sec: f64,
-    /// The number of the frame.
+    /// The index of the frame.
     pub frame_index: Option<u64>,
 }
 
-/// A sound, with the sound itself in it.
+/// Audio, with its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AudioPart {
-    /// The bytes, base64: raw PCM or a compressed format.
+    /// The bytes as base64: raw PCM or a compressed format.
     pub data: String,
-    /// `wav`, `mp3`, …
+    /// The format: `wav`, `mp3`, …
     pub format: String,
-    /// Samples a second.
+    /// The sample rate in samples per second.
     pub sample_rate: Option<u64>,
 }
 
-/// A file, with its bytes in it.
+/// A file, with its bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePart {
-    /// What it is, `application/pdf`.
+    /// The media type, such as `application/pdf`.
     pub media_type: String,
-    /// The bytes, base64.
+    /// The bytes as base64.
     pub data: String,
 }
 
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_medium_becomes_the_part_of_its_type() {
+    fn media_becomes_the_part_of_its_type() {
         for (media_type, expected) in [
             ("image/png", r#"{"type":"image_url","image_url":{"url":"data:image/png;base64,QQ=="}}"#),
             ("audio/mpeg", r#"{"type":"input_audio","input_audio":{"data":"QQ==","format":"mp3"}}"#),

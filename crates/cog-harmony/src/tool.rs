@@ -1,13 +1,13 @@
 use cog_json::{ToJson, Writer};
 
-/// A tool that the model wants called (appendix A.2.1).
+/// A tool call that the model requests (appendix A.2.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// What the result will refer to; the only link between the two.
+    /// The identifier to which the result refers.
     pub id: String,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
-    /// The arguments: a string that holds JSON, never an object.
+    /// The arguments: a string that contains JSON, never an object.
     pub arguments: String,
 }
 

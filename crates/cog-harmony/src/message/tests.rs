@@ -11,13 +11,13 @@ fn again(text: &str) -> String {
     read(text).unwrap().to_json()
 }
 
-/// The faults of the text, each as `path rule`.
-fn faults(text: &str) -> Vec<String> {
-    read(text).unwrap_err().into_iter().map(|fault| format!("{} {}", fault.path, fault.rule)).collect()
+/// The problems of the text, each as `path rule`.
+fn problems(text: &str) -> Vec<String> {
+    read(text).unwrap_err().into_iter().map(|problem| format!("{} {}", problem.path, problem.rule)).collect()
 }
 
 #[test]
-fn every_part_reads_and_writes_the_same() {
+fn every_part_round_trips() {
     let text = concat!(
         r#"{"id":"msg_1","role":"user","name":"ResearchAgent_01","created_at":1715000000,"content":["#,
         r#"{"type":"text","text":"look","index":0},"#,
@@ -31,7 +31,7 @@ fn every_part_reads_and_writes_the_same() {
 }
 
 #[test]
-fn a_plain_string_is_one_text_part() {
+fn plain_string_is_one_text_part() {
     assert_eq!(
         again(r#"{"role":"user","content":"hi"}"#),
         r#"{"role":"user","content":[{"type":"text","text":"hi"}]}"#
@@ -40,7 +40,7 @@ fn a_plain_string_is_one_text_part() {
 }
 
 #[test]
-fn an_assistant_may_only_call_tools() {
+fn assistant_may_only_call_tools() {
     let text = concat!(
         r#"{"role":"assistant","content":null,"tool_calls":["#,
         r#"{"id":"call_1","type":"function","function":{"name":"search","arguments":"{\"q\":1}"}}]}"#,
@@ -49,22 +49,22 @@ fn an_assistant_may_only_call_tools() {
 }
 
 #[test]
-fn arguments_as_an_object_are_refused() {
+fn refuses_arguments_as_an_object() {
     let text = concat!(
         r#"{"role":"assistant","content":null,"tool_calls":["#,
         r#"{"id":"call_1","type":"function","function":{"name":"search","arguments":{"q":1}}}]}"#,
     );
-    assert_eq!(faults(text), ["messages[0].tool_calls[0].function.arguments type"]);
-    let fault = read(text).unwrap_err().remove(0);
-    assert_eq!(fault.message, "found object, expected a string that holds JSON");
+    assert_eq!(problems(text), ["messages[0].tool_calls[0].function.arguments type"]);
+    let problem = read(text).unwrap_err().remove(0);
+    assert_eq!(problem.message, "found object, expected a string that contains JSON");
 }
 
 #[test]
-fn every_fault_of_a_message_is_told() {
+fn reports_every_problem_of_a_message() {
     let text = r#"{"role":"robot","content":[{"type":"text"},{"type":"video"},{"type":"image_url",
         "image_url":{"url":1,"detail":"best"}}],"created_at":"now","metadata":[]}"#;
     assert_eq!(
-        faults(text),
+        problems(text),
         [
             "messages[0].role enum",
             "messages[0].content[0].text required",
@@ -79,18 +79,18 @@ fn every_fault_of_a_message_is_told() {
 
 #[test]
 fn content_is_required_of_user_and_system() {
-    assert_eq!(faults(r#"{"role":"user"}"#), ["messages[0].content required"]);
-    assert_eq!(faults(r#"{"role":"system","content":null}"#), ["messages[0].content required"]);
+    assert_eq!(problems(r#"{"role":"user"}"#), ["messages[0].content required"]);
+    assert_eq!(problems(r#"{"role":"system","content":null}"#), ["messages[0].content required"]);
     assert_eq!(again(r#"{"role":"assistant"}"#), r#"{"role":"assistant","content":null}"#);
 }
 
 #[test]
-fn a_tool_message_names_its_call() {
-    assert_eq!(faults(r#"{"role":"tool","content":"{}"}"#), ["messages[0].tool_call_id required"]);
+fn tool_message_names_its_call() {
+    assert_eq!(problems(r#"{"role":"tool","content":"{}"}"#), ["messages[0].tool_call_id required"]);
 }
 
 #[test]
-fn a_conversation_is_an_array() {
+fn conversation_is_an_array() {
     let read = |text: &str| Conversation::read(Value::parse(text).unwrap().node());
     assert_eq!(read(r#"[{"role":"user","content":"a"}]"#).unwrap().messages().len(), 1);
     assert_eq!(read("{}").unwrap_err().remove(0).message, "found object, expected an array of messages");

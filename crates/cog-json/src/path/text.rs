@@ -8,7 +8,7 @@ use crate::write::write_string;
 
 /// A text that is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no path: expected a form like `data.objects[0].label` at byte {offset}")]
+#[error("`{text}` is not a path: expected a form like `data.objects[0].label` at byte {offset}")]
 pub struct PathError {
     text: String,
     offset: usize,
