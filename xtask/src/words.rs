@@ -183,7 +183,7 @@ fn without_placeholders(literal: &str) -> String {
     without_code(&text)
 }
 
-/// `MAX_TOLD`, `mostTold` and `MostTold` as `most told`.
+/// `MOST_TOLD`, `mostTold` and `MostTold` as `most told`.
 fn as_phrase(name: &str) -> String {
     let mut phrase = String::new();
     let mut was_lower = false;
@@ -207,7 +207,7 @@ mod tests {
         find = '\btold\b'
         write = 'reported'
         [[word]]
-        find = '\bdirectories?\b'
+        find = '\bfolders?\b'
         write = 'directory'
     ";
 
@@ -222,18 +222,18 @@ mod tests {
     #[test]
     fn finds_words_in_messages_and_names() {
         let source =
-            "pub struct MostTold;\nfn f() {\n    error(format!(\"no directory {told}\"));\n}\nfn told() {}\n";
+            "pub struct MostTold;\nfn f() {\n    error(format!(\"no folder {told}\"));\n}\nfn told() {}\n";
         assert_eq!(
             found("crates/a/src/lib.rs", source),
-            [(3, "directory".to_owned()), (1, "told".to_owned())]
+            [(3, "folder".to_owned()), (1, "told".to_owned())]
         );
     }
 
     #[test]
     fn finds_words_in_keys() {
         assert_eq!(
-            found("crates/a/src/lib.rs", "const A: &str = \"media.directory\";"),
-            [(1, "directory".to_owned())]
+            found("crates/a/src/lib.rs", "const A: &str = \"media.folder\";"),
+            [(1, "folder".to_owned())]
         );
     }
 
@@ -246,8 +246,8 @@ mod tests {
 
     #[test]
     fn pages_are_checked_outside_code() {
-        let page = "A directory.\nA `directory`.\n```json\n\"directory\"\n```\n```text\ndirectory\n```\n";
-        assert_eq!(found("docs/a.md", page), [(1, "directory".to_owned()), (7, "directory".to_owned())]);
+        let page = "A folder.\nA `folder`.\n```json\n\"folder\"\n```\n```text\nfolder\n```\n";
+        assert_eq!(found("docs/a.md", page), [(1, "folder".to_owned()), (7, "folder".to_owned())]);
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn names_become_phrases() {
         assert_eq!(
-            ["MAX_TOLD", "MostTold", "media.by_address"].map(as_phrase),
+            ["MOST_TOLD", "MostTold", "media.by_address"].map(as_phrase),
             ["most told", "most told", "media by address"]
         );
     }
