@@ -10,6 +10,7 @@ mod library;
 mod links;
 mod mutants;
 mod project;
+mod record;
 mod sizes;
 mod source;
 mod terminal;
@@ -36,6 +37,7 @@ usage: cargo xtask COMMAND
   outside             compile and run a program outside the workspace that uses cog-run
   package             package every crate that is published
   semver              compare cog-run with the version published last
+  record              write docs/terminal.svg, the recording in the README
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them
   words [PATH]        check help, messages, pages and public names for retired words";
@@ -71,6 +73,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["outside"] => library::outside(),
         ["package"] => library::package(),
         ["semver"] => library::semver(),
+        ["record"] => record::run(),
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),
         ["test", "--rust-only"] => test::run(test::Extent::RustOnly),

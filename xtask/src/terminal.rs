@@ -7,6 +7,9 @@ use crate::project::{Outcome, cargo, execute, say, target_directory};
 const COMMAND: &str =
     "run code-reviewer --args \"def f(u): return db.query('select * from t where u=' + u)\"";
 
+/// The width of the terminal.
+pub(crate) const COLUMNS: usize = 92;
+
 /// On a terminal a run is a card, in colour unless `NO_COLOR` is set; it is never JSON.
 pub(crate) fn check() -> Outcome {
     execute(cargo().args(["build", "--quiet", "--package", "cogn", "--locked"]))?;
@@ -36,10 +39,16 @@ pub(crate) fn check() -> Outcome {
 }
 
 /// What a terminal receives from the command, which has no settings but these.
-fn on_terminal(line: &str, environment: &[(&str, &str)]) -> Outcome<String> {
+pub(crate) fn on_terminal(line: &str, environment: &[(&str, &str)]) -> Outcome<String> {
     let cog = target_directory()?.join("debug/cog");
     let mut command = Command::new("script");
-    command.args(["-q", "-e", "-c", &format!("{} {line}", cog.display()), "/dev/null"]);
+    command.args([
+        "-q",
+        "-e",
+        "-c",
+        &format!("stty cols {COLUMNS} rows 60; exec {} {line}", cog.display()),
+        "/dev/null",
+    ]);
     command
         .env_clear()
         .env("PATH", "/usr/bin:/bin")

@@ -223,10 +223,7 @@ mod tests {
     fn finds_words_in_messages_and_names() {
         let source =
             "pub struct MostTold;\nfn f() {\n    error(format!(\"no folder {told}\"));\n}\nfn told() {}\n";
-        assert_eq!(
-            found("crates/a/src/lib.rs", source),
-            [(3, "folder".to_owned()), (1, "told".to_owned())]
-        );
+        assert_eq!(found("crates/a/src/lib.rs", source), [(3, "folder".to_owned()), (1, "told".to_owned())]);
     }
 
     #[test]
