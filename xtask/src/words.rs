@@ -56,7 +56,7 @@ fn verdict(list: &List, under: Option<&str>, open: &[Use], pending: &[Use]) -> O
     let clean: Vec<&str> =
         list.pending.iter().map(String::as_str).filter(|path| !used.contains(path)).collect();
     if under.is_none() && !clean.is_empty() {
-        return Err(format!("clean now, remove from `pending` in xtask/words.toml: {}", clean.join(", ")));
+        return Err(format!("clean now; remove from `pending` in xtask/words.toml: {}", clean.join(", ")));
     }
     say(format_args!("words: no retired word outside pending paths; {} in pending paths", pending.len()));
     Ok(())
