@@ -2,7 +2,7 @@ use cog_json::{Path, Segment};
 use cog_spec::Chunk;
 use serde_json::{Map, Value};
 
-/// What a reader of the chunks has of `data`: containers arise from the paths (ruling R44).
+/// The `data` that the chunks of a stream give. Paths create the containers (ruling R44).
 #[derive(Debug, Clone, Default)]
 pub struct DataAccumulator {
     data: Option<Value>,
@@ -19,23 +19,23 @@ impl DataAccumulator {
         }
     }
 
-    /// What there is; none before the first chunk of data.
+    /// Returns the data so far; none before the first chunk of data.
     pub fn data(&self) -> Option<&Value> {
         self.data.as_ref()
     }
 
-    /// The same, and nothing else.
+    /// Converts it to the data.
     pub(crate) fn into_data(self) -> Option<Value> {
         self.data
     }
 
-    /// What stands at a field.
+    /// Returns the value of a field.
     pub fn at(&self, field: &str) -> Option<&Value> {
         let path: Path = field.parse().ok()?;
         self.data.as_ref()?.pointer(path.pointer().strip_prefix("/data")?)
     }
 
-    /// More of a string.
+    /// Appends to a string.
     pub(crate) fn append(&mut self, field: &str, delta: &str) {
         match self.place(field) {
             Some(Value::String(text)) => text.push_str(delta),
@@ -44,14 +44,14 @@ impl DataAccumulator {
         }
     }
 
-    /// Another value.
+    /// Replaces a value.
     pub(crate) fn replace(&mut self, field: &str, value: Value) {
         if let Some(place) = self.place(field) {
             *place = value;
         }
     }
 
-    /// The place of a field of `data`, made where it is not there yet.
+    /// Returns the value of a field of `data`, which is created if it is absent.
     fn place(&mut self, field: &str) -> Option<&mut Value> {
         let path: Path = field.parse().ok()?;
         let mut steps = path.segments();
@@ -76,7 +76,7 @@ fn step_into<'a>(place: &'a mut Value, step: Segment<'_>) -> Option<&'a mut Valu
                 *place = Value::Array(Vec::new());
             }
             let elements = place.as_array_mut()?;
-            // Arrays grow one by one: what is further is no place.
+            // Arrays grow by one element. An index beyond that is invalid.
             if index == elements.len() {
                 elements.push(Value::Null);
             }

@@ -13,48 +13,48 @@ use crate::{
     reply::Reply,
 };
 
-/// MediaSink a model's events the chunks of one stream (SPEC 3.2).
+/// Converts a model's events to the chunks of one stream (SPEC 3.2).
 ///
-/// The order of the chunks is in the types: there is no assembler without its first chunk, and
-/// [`Assembler::finish`] and [`Assembler::fail`], which give the last, consume it. Whoever holds one must end it
-/// with one of the two, on every way out.
+/// The types enforce the order of the chunks: an assembler is created with its first chunk, and
+/// [`Assembler::finish`] and [`Assembler::fail`], which emit the last, consume it. The caller must end it with one of
+/// the two on every path.
 ///
-/// Time comes in as an argument: how long the run has taken so far.
+/// The elapsed time of the run is passed as an argument.
 #[must_use = "a stream has exactly one end: finish or fail"]
 pub struct Assembler {
     pub(crate) rules: AnswerRules,
     reply: Reply,
     attempt: u32,
-    /// Tokens of the attempts that are over.
+    /// The tokens of earlier attempts.
     pub(crate) spent: Option<Usage>,
     pub(crate) model: Option<String>,
-    /// What is to be said of the media that the model gets.
+    /// Warnings about the media that the model receives.
     media_warnings: Vec<Warning>,
     pub(crate) outbox: Outbox,
 }
 
-/// Whether the model is to go on.
+/// Whether to read more of the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// More events are wanted.
+    /// Pass the next event.
     Continue,
-    /// Nothing that may still come can help: the provider is to be stopped, and [`Assembler::finish`] called.
+    /// No further event can change the result: stop the provider and call [`Assembler::finish`].
     Stop,
 }
 
-/// What [`Assembler::finish`] leaves.
-#[must_use = "a model that is to be asked again must be"]
+/// What follows [`Assembler::finish`].
+#[must_use = "another attempt must be started"]
 pub enum Finish {
-    /// The last chunk was given.
+    /// The last chunk was emitted.
     Ended,
-    /// The answer breaks its contract, and the module asks for another attempt (ruling R49): the model is to
-    /// be asked again, in the same session, and told what is wrong.
+    /// The answer violates its contract, and the module allows another attempt (ruling R49): call the model again in
+    /// the same session, with the correction.
     Again(Box<Assembler>, Correction),
 }
 
 impl Assembler {
-    /// The assembler of one run, and the first chunk (ruling R42). Of a stream that is resumed, a snapshot that
-    /// takes back what was told is due at once: [`Assembler::tick`] gives it.
+    /// Returns the assembler of one run and the first chunk (ruling R42). A resumed stream starts with a snapshot that
+    /// retracts the earlier data; [`Assembler::tick`] emits it.
     pub fn new(rules: AnswerRules) -> (Self, Chunk) {
         let explain = format!("Running {}", rules.manifest.name);
         let meta = Box::new(Meta::new(None, Risk::Medium, explain));
@@ -66,7 +66,7 @@ impl Assembler {
         (Self { rules, reply, attempt: 1, spent: None, model, media_warnings: Vec::new(), outbox }, first)
     }
 
-    /// MediaCapabilities an event, and adds to `out` the chunks that it brings.
+    /// Processes an event and adds the resulting chunks to `out`.
     pub fn event(&mut self, event: ModelEvent, now: Duration, out: &mut impl Extend<Chunk>) -> Step {
         match event {
             ModelEvent::Text(text) => self.reply.push(&self.rules, &text, now, &mut self.outbox),
@@ -86,63 +86,62 @@ impl Assembler {
             | ModelEvent::Media(_) => {}
         }
         out.extend(self.outbox.drain());
-        if self.reply.is_lost() { Step::Stop } else { Step::Continue }
+        if self.reply.is_invalid() { Step::Stop } else { Step::Continue }
     }
 
-    /// Another provider is asked before anything was said, because `passed_over` gave no answer: from now on the
-    /// answer is `provider`'s, whose model is asked in this dialect.
-    pub fn turn_to(&mut self, provider: &str, model: &str, asked: Dialect, passed_over: Fallback) {
+    /// Switches to another provider because the one in `failed` did not answer. `dialect` is that of the new request.
+    pub fn fall_back_to(&mut self, provider: &str, model: &str, dialect: Dialect, failed: Fallback) {
         self.rules.provider = provider.to_owned();
-        self.rules.asked = asked;
-        self.rules.runtime.fallbacks.push(passed_over);
+        self.rules.dialect = dialect;
+        self.rules.runtime.fallbacks.push(failed);
         self.rules.runtime.model = Some(format!("{provider}/{model}"));
         self.model.clone_from(&self.rules.runtime.model);
         self.reply = Reply::new(&self.rules);
     }
 
-    /// The model gets media, of which this is told; a provider that is asked after another may get them in another form.
-    pub fn saw(&mut self, processed: Value, validation: Value, warnings: Vec<Warning>) {
+    /// Sets what `meta` reports about the media that the model receives. A fallback provider may receive another form.
+    pub fn set_media(&mut self, processed: Value, validation: Value, warnings: Vec<Warning>) {
         self.rules.runtime.media_processed = Some(processed);
         self.rules.runtime.media_validation = Some(validation);
         self.media_warnings = warnings;
     }
 
-    /// Gives what was held back long enough (ruling R47).
+    /// Emits buffered text that is due (ruling R47).
     pub fn tick(&mut self, now: Duration, out: &mut impl Extend<Chunk>) {
-        self.reply.settle(now, &mut self.outbox);
+        self.reply.flush_due(now, &mut self.outbox);
         out.extend(self.outbox.drain());
     }
 
-    /// When [`Assembler::tick`] is due at the latest, though no event comes; none where nothing is held back.
+    /// Returns when to call [`Assembler::tick`] if no event arrives before; none if nothing is buffered.
     pub fn due(&self) -> Option<Duration> {
         self.reply.due()
     }
 
-    /// The reply is over: checks it, and gives the last chunks.
+    /// Checks the complete reply and emits the last chunks.
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
         self.close(false).finish(now, out)
     }
 
-    /// The reply is over: reads it to its end, so that what the model `made` beside its text can be put into it.
-    pub fn close(mut self, made: bool) -> PendingReply {
+    /// Parses the rest of the reply, so that generated media can be inserted. `has_media` tells whether there are any.
+    pub fn close(mut self, has_media: bool) -> PendingReply {
         let mut reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         self.spent = self.usage(&reply);
-        let said = std::mem::take(&mut reply.said);
-        let ended = reply.finish(&self.rules, made, &mut self.outbox);
-        PendingReply::new(self, said, ended)
+        let attempt_text = std::mem::take(&mut reply.attempt_text);
+        let ended = reply.finish(&self.rules, has_media, &mut self.outbox);
+        PendingReply::new(self, attempt_text, ended)
     }
 
-    /// The run ends here: the provider failed, a deadline passed, the caller is gone. Gives the last chunks, with
-    /// what there is of the answer.
+    /// Ends the run with an error: the provider failed, a deadline passed, or the run was cancelled. Emits the last
+    /// chunks, with the partial answer.
     pub fn fail(mut self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         let usage = self.usage(&reply);
         let failure = reply.fail(&self.rules, error, &mut self.outbox);
-        self.give_up(failure.without(&self.rules.keys), usage, now);
+        self.emit_failure(failure.without(&self.rules.keys), usage, now);
         out.extend(self.outbox.drain());
     }
 
-    /// Tokens of this attempt and those before.
+    /// The tokens of this attempt and the earlier ones.
     fn usage(&self, reply: &Reply) -> Option<Usage> {
         match (self.spent, reply.usage) {
             (Some(spent), Some(usage)) => Some(spent.plus(&usage)),
@@ -150,31 +149,31 @@ impl Assembler {
         }
     }
 
-    /// Another attempt can help where the model broke its contract, and no one else is to blame.
-    pub(crate) fn may_ask_again(&self, failure: &Failure) -> bool {
+    /// Whether another attempt is allowed and can help, because the model violated its contract.
+    pub(crate) fn may_retry(&self, failure: &Failure) -> bool {
         self.rules.response.on_violation == OnViolation::Retry
             && self.attempt < self.rules.response.max_attempts
-            && failure.is_of_contract()
+            && failure.is_contract_violation()
     }
 
-    /// Begins another attempt. Of the one that failed the violations are told that nobody told yet.
+    /// Starts another attempt. Emits the violations of the failed one that were not emitted yet.
     pub(crate) fn restart(&mut self, error: &ErrorBody) {
         for violation in error::violations(error) {
             self.outbox.violation(violation);
         }
         self.attempt += 1;
-        self.outbox.take_back();
+        self.outbox.retract();
     }
 
-    pub(crate) fn succeed(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
+    pub(crate) fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success { mut meta, data, repairs, warnings, .. } = success;
-        // The final chunk tells usage beside meta; the fold moves it there (ruling R40).
+        // The final chunk has usage beside meta; the fold moves it there (ruling R40).
         meta.runtime = self.runtime(repairs, None, now);
         let warnings = self.all_warnings(warnings);
         self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context: None });
     }
 
-    pub(crate) fn give_up(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
+    pub(crate) fn emit_failure(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
         let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
         meta.runtime = self.runtime(repairs, usage, now);
@@ -190,7 +189,7 @@ impl Assembler {
         });
     }
 
-    /// Those of the run before the reply, then those of the reply.
+    /// The warnings of the run, then those of the reply.
     fn all_warnings(&self, of_reply: Vec<Warning>) -> Vec<Warning> {
         let redacted = |mut warning: Warning| {
             warning.message = self.rules.redact(&warning.message);

@@ -1,37 +1,37 @@
-//! What can be wrong with a reply, as the `error` of an envelope.
+//! The errors of a reply, as the `error` of an envelope.
 
 use cog_json::{Kind, Node, SyntaxError, SyntaxErrorKind, Value, Writer};
 use cog_schema::{MAX_VIOLATIONS, Violation};
 use cog_spec::{Code, ErrorBody, Repair, ViolationNote};
 
-/// The model was done without having said anything (E1000).
-pub(crate) fn nothing() -> ErrorBody {
+/// The model sent no text (E1000).
+pub(crate) fn empty() -> ErrorBody {
     ErrorBody::new(Code::ParseError, "The model sent no text")
-        .suggest("Try again, or ask another model.")
+        .suggest("Try again, or use another model.")
         .with_details(reason("empty"))
 }
 
-/// The reply is no JSON (E1000).
+/// The reply is not JSON (E1000).
 pub(crate) fn not_json(error: &SyntaxError) -> ErrorBody {
     let message = match error.kind() {
-        SyntaxErrorKind::Nothing => "The reply holds no JSON object".to_owned(),
+        SyntaxErrorKind::Nothing => "The reply contains no JSON object".to_owned(),
         _ => format!("The reply is not JSON: {error}"),
     };
     ErrorBody::new(Code::ParseError, message)
-        .suggest("Look at the reply with `-v`; structured output or a stronger model helps.")
+        .suggest("Inspect the reply with `-v`; structured output or a stronger model helps.")
 }
 
-/// The reply holds more than one object, and choosing is not the runtime's (E1000, ruling R25).
+/// The reply contains more than one object, and the runtime does not choose (E1000, ruling R25).
 pub(crate) fn several_objects() -> ErrorBody {
     ErrorBody::new(
         Code::ParseError,
-        "The reply holds several JSON objects; which one is meant cannot be known",
+        "The reply contains several JSON objects; it is unclear which one is the answer",
     )
-    .suggest("Have the prompt ask for exactly one object.")
+    .suggest("Request exactly one object in the prompt.")
     .with_details(reason("several_objects"))
 }
 
-/// The reply ends inside its JSON although the model says that it is done (E1000).
+/// The reply ends inside its JSON, although the model reported the end (E1000).
 pub(crate) fn truncated() -> ErrorBody {
     ErrorBody::new(Code::ParseError, "The reply ends before its JSON does")
         .suggest("Try again; structured output or a stronger model helps.")
@@ -40,43 +40,43 @@ pub(crate) fn truncated() -> ErrorBody {
 
 /// The model stopped at its limit (E2003).
 pub(crate) fn token_limit() -> ErrorBody {
-    ErrorBody::new(Code::TokenLimit, "The model stopped at its output limit, so the reply is cut")
-        .suggest("Allow more tokens (`--max-tokens`), or ask for less.")
+    ErrorBody::new(Code::TokenLimit, "The model stopped at its output limit, so the reply is truncated")
+        .suggest("Allow more tokens (`--max-tokens`), or request less.")
 }
 
-/// The reply ended without the model having finished it (E2010).
+/// The reply was interrupted (E2010).
 pub(crate) fn interrupted() -> ErrorBody {
-    ErrorBody::new(Code::StreamInterrupted, "The reply was cut off before the model had finished it")
+    ErrorBody::new(Code::StreamInterrupted, "The reply was interrupted before its end")
         .suggest("Try again.")
         .with_recoverable(true)
         .with_details(reason("connection"))
 }
 
 /// The model refuses (E2004).
-pub(crate) fn refusal(words: Option<&str>) -> ErrorBody {
-    let message = words.map_or_else(
-        || "The model refuses to answer".to_owned(),
-        |words| format!("The model refuses: {words}"),
+pub(crate) fn refusal(text: Option<&str>) -> ErrorBody {
+    let message = text.map_or_else(
+        || "The model refused to answer".to_owned(),
+        |text| format!("The model refused: {text}"),
     );
-    ErrorBody::new(Code::NoActionPossible, message).suggest(OTHERWISE).with_details(reason("refusal"))
+    ErrorBody::new(Code::NoActionPossible, message).suggest(REPHRASE).with_details(reason("refusal"))
 }
 
-/// The vendor's filter stopped the reply (E2004).
+/// The provider's filter stopped the reply (E2004).
 pub(crate) fn content_filter() -> ErrorBody {
-    ErrorBody::new(Code::NoActionPossible, "The vendor's content filter stopped the reply")
-        .suggest(OTHERWISE)
+    ErrorBody::new(Code::NoActionPossible, "The provider's content filter stopped the reply")
+        .suggest(REPHRASE)
         .with_details(reason("content_filter"))
 }
 
-/// What to do where neither repeating nor repairing helps.
-const OTHERWISE: &str = "Look at what the input asks for; put it differently, or ask another model.";
+/// The suggestion where neither a retry nor a repair helps.
+const REPHRASE: &str = "Review what the input requests; rephrase it, or use another model.";
 
-/// The answer breaks its contract: every violation, under the code they share (ruling R30).
+/// The answer violates its contract: all violations, under their common code (ruling R30).
 pub(crate) fn of_violations(violations: &[Violation]) -> ErrorBody {
     of_violations_with(violations, |_| {})
 }
 
-/// The same, with more details.
+/// As [`of_violations`], with more details.
 pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mut Writer<'_>)) -> ErrorBody {
     let code = Violation::common_code(violations, Code::OutputSchemaViolation);
     let listed = violations.get(..MAX_VIOLATIONS).unwrap_or(violations);
@@ -87,12 +87,12 @@ pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mu
     let mut body = ErrorBody::new(code, message(violations)).with_details(details);
     let meant = violations.iter().find_map(|violation| violation.suggestion.clone());
     body.suggestion = Some(meant.unwrap_or_else(|| {
-        "Look at the reply with `-v`; name in the prompt what the schema demands.".to_owned()
+        "Inspect the reply with `-v`; name in the prompt what the schema requires.".to_owned()
     }));
     body
 }
 
-/// Media that may not stand in the answer (E3001): each with its own code.
+/// The answer contains rejected media (E3001): each with its own code.
 pub(crate) fn of_media(violations: &[Violation]) -> ErrorBody {
     let details = details(|w| {
         w.key("violations").array(|w| {
@@ -100,7 +100,7 @@ pub(crate) fn of_media(violations: &[Violation]) -> ErrorBody {
         });
     });
     ErrorBody::new(Code::OutputSchemaViolation, message(violations))
-        .suggest("Ask again, or ask another model; what media may be is said in `modalities`.")
+        .suggest("Try again, or use another model; `modalities` lists the allowed media.")
         .with_details(details)
 }
 
@@ -116,22 +116,22 @@ fn write_with_code(violation: &Violation, w: &mut Writer<'_>) {
 /// The answer had to be repaired, and `--strict` allows no repair (E3001, ruling R26).
 pub(crate) fn repaired(repairs: &[Repair]) -> ErrorBody {
     let rules: Vec<&str> = repairs.iter().map(|repair| repair.rule.as_str()).collect();
-    let message = format!("The answer needed repair, which a strict run refuses: {}", rules.join(", "));
+    let message = format!("The answer needed repairs, which a strict run rejects: {}", rules.join(", "));
     ErrorBody::new(Code::OutputSchemaViolation, message)
-        .suggest("Run without `--strict`, or have the prompt ask for exactly the form.")
+        .suggest("Run without `--strict`, or request the exact form in the prompt.")
         .with_details(details(|w| {
             w.field("repairs", repairs);
         }))
 }
 
-/// Whether a stream that ended so can go on when it is resumed: it was cut or late, and nobody cancelled it.
+/// Whether a stream that ended with this error can be resumed: it was interrupted or timed out, and not cancelled.
 pub(crate) fn can_be_resumed(error: &ErrorBody) -> bool {
     let passing = [Code::StreamInterrupted, Code::StreamTimeout];
     let reason = error.details.as_ref().and_then(|details| details.get("reason")?.as_str());
     passing.iter().any(|code| error.code == (*code).into()) && reason != Some("cancelled")
 }
 
-/// What an error tells of a broken contract: `details.violations`.
+/// Returns the violations in `details.violations` of an error.
 pub(crate) fn violations(error: &ErrorBody) -> Vec<ViolationNote> {
     let listed = error.details.as_ref().and_then(|details| details.get("violations"));
     let note = |violation: Node<'_>| {
@@ -141,14 +141,14 @@ pub(crate) fn violations(error: &ErrorBody) -> Vec<ViolationNote> {
     listed.into_iter().flat_map(Node::elements).map(note).collect()
 }
 
-/// Details with the fields that `write` writes.
+/// Creates details with the fields that `write` writes.
 pub(crate) fn details(write: impl FnOnce(&mut Writer<'_>)) -> Value {
     let mut text = String::new();
     Writer::compact(&mut text).object(write);
     Value::parse(&text).unwrap_or_default()
 }
 
-/// A kind of value as a message names it.
+/// Returns the name of a kind of value in messages.
 pub(crate) const fn named(kind: Kind) -> &'static str {
     match kind {
         Kind::Null => "null",
@@ -160,7 +160,7 @@ pub(crate) const fn named(kind: Kind) -> &'static str {
     }
 }
 
-/// A violation that no schema tells of.
+/// Creates a violation that is not of a schema.
 pub(crate) fn violation(path: &str, rule: &str, message: impl Into<String>) -> Violation {
     Violation {
         path: path.to_owned(),
@@ -171,20 +171,20 @@ pub(crate) fn violation(path: &str, rule: &str, message: impl Into<String>) -> V
     }
 }
 
-fn reason(word: &str) -> Value {
+fn reason(reason: &str) -> Value {
     details(|w| {
-        w.field("reason", word);
+        w.field("reason", reason);
     })
 }
 
 fn message(violations: &[Violation]) -> String {
     let Some((first, rest)) = violations.split_first() else {
-        return "The answer breaks its contract".to_owned();
+        return "The answer violates its contract".to_owned();
     };
     let more = match rest.len() {
         0 => String::new(),
         more => format!(" (and {more} more)"),
     };
     let at = if first.path.is_empty() { String::new() } else { format!(" at {}", first.path) };
-    format!("The answer breaks its contract{at}: {}{more}", first.message)
+    format!("The answer violates its contract{at}: {}{more}", first.message)
 }

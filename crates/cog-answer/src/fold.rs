@@ -5,37 +5,37 @@ use cog_spec::{Chunk, Code, Envelope, ErrorBody, Meta, Outcome};
 
 use crate::{accumulator::DataAccumulator, error};
 
-/// The envelope that a sequence of chunks gives: the sync answer of the same run (ruling R40).
+/// Combines the chunks of a stream into the envelope: the sync answer of the same run (ruling R40).
 ///
-/// A sequence without an end was cut: E2010, with what the chunks give as `partial_data`.
+/// A stream without a final chunk was interrupted: E2010, with the data so far as `partial_data`.
 pub fn fold(chunks: impl IntoIterator<Item = Chunk>) -> Envelope {
-    let mut directory = ChunkDirectory::new();
+    let mut directory = EnvelopeBuilder::new();
     chunks.into_iter().for_each(|chunk| directory.push(chunk));
     directory.finish()
 }
 
-/// Folds chunks one by one. Deltas and snapshots may come in any order; their numbers put them right (SPEC 3.2.3), and
-/// one that comes again counts once.
+/// Combines chunks into an envelope. Deltas and snapshots may arrive in any order, because they are numbered
+/// (SPEC 3.2.3). A repeated chunk counts once.
 #[derive(Debug, Default)]
-pub struct ChunkDirectory {
-    /// What the chunks up to `applied` give.
+pub struct EnvelopeBuilder {
+    /// The data of the chunks up to `applied`.
     image: DataAccumulator,
     /// The number of the last chunk that was applied.
     applied: u64,
-    /// Chunks that came before one of a lower number.
+    /// Chunks that arrived before one with a lower number.
     early: BTreeMap<u64, Chunk>,
-    /// The last meta snapshot by its number.
+    /// The meta snapshot with the highest number.
     meta: Option<(u64, Value)>,
     end: Option<Chunk>,
 }
 
-impl ChunkDirectory {
-    /// Nothing yet.
+impl EnvelopeBuilder {
+    /// Creates a builder without chunks.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// MediaCapabilities a chunk. What comes after the end is no part of the stream (checklist I09).
+    /// Adds a chunk. Chunks after the final one are ignored (checklist I09).
     pub fn push(&mut self, chunk: Chunk) {
         if self.end.is_some() {
             return;
@@ -51,7 +51,7 @@ impl ChunkDirectory {
         }
     }
 
-    /// MediaCapabilities a numbered chunk. It is applied as soon as those before it are.
+    /// Adds a numbered chunk. It is applied once those before it are.
     fn add(&mut self, seq: u64, chunk: Chunk) {
         if let Chunk::Snapshot { field: Some(field), data, .. } = &chunk
             && field == "meta"
@@ -74,12 +74,12 @@ impl ChunkDirectory {
         self.applied = seq;
     }
 
-    /// Whether the end was there.
+    /// Whether the final chunk was added.
     pub fn is_over(&self) -> bool {
         self.end.is_some()
     }
 
-    /// The envelope.
+    /// Returns the envelope.
     pub fn finish(mut self) -> Envelope {
         match self.end.take() {
             Some(Chunk::Final { mut meta, data, usage, warnings, emitted_context }) => {
@@ -111,7 +111,7 @@ impl ChunkDirectory {
     }
 }
 
-/// A deadline of a stream is E2011, that of a sync answer E2002 (ruling R40).
+/// The timeout of a stream is E2011, that of a sync answer E2002 (ruling R40).
 fn of_sync(mut error: ErrorBody) -> ErrorBody {
     if error.code == Code::StreamTimeout.into() {
         error.code = Code::Timeout.into();

@@ -1,4 +1,4 @@
-//! A whole reply to an answer that stands, or to why there is none.
+//! Checks a complete reply: a valid answer, or why it is not one.
 
 mod check;
 mod gate;
@@ -12,42 +12,42 @@ use cog_spec::{Code, ErrorBody, Meta, Repair, Secret, Warning};
 
 use crate::{AnswerRules, error, partial, repair::Ledger, shape::Shape};
 
-/// A reply that was read to its end.
+/// A reply that was parsed to its end.
 #[derive(Debug)]
-pub(crate) struct Reading {
-    /// All of it.
+pub(crate) struct ParsedReply {
+    /// The complete JSON document.
     pub(crate) value: Value,
     pub(crate) shape: Shape,
-    /// What the parser let pass.
+    /// What the parser tolerated.
     pub(crate) ledger: Ledger,
 }
 
-/// An answer that stands.
+/// A valid answer.
 #[derive(Debug)]
 pub(crate) struct Success {
     pub(crate) meta: Meta,
     pub(crate) data: Value,
-    /// Places of the data that are not as they arrived.
+    /// Paths of the data that were changed.
     pub(crate) changed: Vec<Path>,
     pub(crate) repairs: Vec<Repair>,
     pub(crate) warnings: Vec<Warning>,
 }
 
-/// Why there is no answer.
+/// Why there is no valid answer.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: ErrorBody,
-    /// The meta of an error that the model answered; none for an error that the runtime found (ruling R32).
+    /// The meta of the model's own error; none for an error of the runtime (ruling R32).
     pub(crate) meta: Option<Meta>,
     pub(crate) partial_data: Option<Value>,
     pub(crate) repairs: Vec<Repair>,
-    /// What else was found; a caller of the sync form reads it beside the error.
+    /// Warnings, which a sync envelope contains beside the error.
     pub(crate) warnings: Vec<Warning>,
 }
 
 impl Failure {
-    /// Whether the answer broke its contract or is no JSON, so that another attempt can help.
-    pub(crate) fn is_of_contract(&self) -> bool {
+    /// Whether the answer violated its contract or is not JSON, so that another attempt can help.
+    pub(crate) fn is_contract_violation(&self) -> bool {
         let codes = [
             Code::ParseError,
             Code::OutputSchemaViolation,
@@ -58,44 +58,44 @@ impl Failure {
         self.meta.is_none() && codes.iter().any(|code| self.error.code == (*code).into())
     }
 
-    /// The same without these secrets in what the runtime says. An error with a meta is the model's own answer.
+    /// Masks these secrets in an error of the runtime. An error with a meta is the model's own.
     pub(crate) fn without(self, secrets: &[Secret]) -> Self {
         let of_model = self.meta.is_some();
         let error = secrets.iter().filter(|_| !of_model).fold(self.error, ErrorBody::without);
         Self { error, ..self }
     }
 
-    /// An error that the runtime found.
+    /// Creates the failure of an error of the runtime.
     pub(crate) fn new(error: ErrorBody) -> Self {
         Self { error, meta: None, partial_data: None, repairs: Vec::new(), warnings: Vec::new() }
     }
 }
 
-/// Reply → repaired → checked → admitted.
-pub(crate) fn judge(rules: &AnswerRules, reading: Reading) -> Result<Success, Box<Failure>> {
-    if reading.shape == (Shape::Envelope { ok: false }) {
-        return Err(Box::new(model_error::judge(rules, reading)));
+/// Repairs and checks a reply, and applies constraints and tier.
+pub(crate) fn judge(rules: &AnswerRules, parsed: ParsedReply) -> Result<Success, Box<Failure>> {
+    if parsed.shape == (Shape::Envelope { ok: false }) {
+        return Err(Box::new(model_error::judge(rules, parsed)));
     }
-    let opened = open::open(rules, reading);
+    let opened = open::open(rules, parsed);
     let checked = check::check(rules, opened)?;
     gate::admit(rules, checked)
 }
 
-/// The failure of an answer with media that may not stand in it.
-pub(crate) fn refused(rules: &AnswerRules, reading: Reading, violations: &[Violation]) -> Box<Failure> {
-    let partial_data = partial(rules, &reading);
+/// Returns the failure of an answer with rejected media.
+pub(crate) fn refused(rules: &AnswerRules, parsed: ParsedReply, violations: &[Violation]) -> Box<Failure> {
+    let partial_data = partial(rules, &parsed);
     let error = error::of_media(violations);
-    Box::new(Failure { partial_data, repairs: reading.ledger.into_entries(), ..Failure::new(error) })
+    Box::new(Failure { partial_data, repairs: parsed.ledger.into_entries(), ..Failure::new(error) })
 }
 
-/// What there is of the data of a reply that was read to its end.
-pub(crate) fn partial(rules: &AnswerRules, reading: &Reading) -> Option<Value> {
-    let value = &reading.value;
-    let data = match reading.shape {
+/// Returns the partial data of a reply that was parsed to its end.
+pub(crate) fn partial(rules: &AnswerRules, parsed: &ParsedReply) -> Option<Value> {
+    let value = &parsed.value;
+    let data = match parsed.shape {
         Shape::Envelope { ok } => value.get("data").filter(|_| ok)?,
         Shape::Bare => value.node(),
     };
-    partial::of_data(rules, value, data)
+    partial::from_data(rules, value, data)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! From a model's reply to chunks and one checked envelope.
 //!
-//! [`Assembler`] takes a model's events and gives the chunks of a stream: the text goes straight into the tolerant
-//! parser, whose draft is the one tree that is told, repaired, checked and answered with. [`fold`] makes the chunks one
-//! [`Envelope`](cog_spec::Envelope), the sync answer: there is no other way to one.
+//! [`Assembler`] takes a model's events and emits the chunks of a stream. The text goes straight into the tolerant
+//! parser, whose draft is the one tree that is emitted, repaired and checked. [`fold`] combines the chunks into one
+//! [`Envelope`](cog_spec::Envelope), the sync answer. There is no other way to an envelope.
 //!
-//! `ModelEvent*` → `Reply` (draft) → `Reading` → repaired → checked → admitted → `Chunk*` → `Envelope`
+//! `ModelEvent*` → `Reply` (draft) → `ParsedReply` → repaired → checked → admitted → `Chunk*` → `Envelope`
 //! ```
 //! # use std::{sync::Arc, time::Duration};
 //! # use cog_answer::{AnswerRules, Assembler, Finish, fold};
@@ -23,20 +23,22 @@
 //! assert_eq!(fold(chunks).meta.explain, "Hi.");
 //! ```
 //!
-//! Repaired by `repair` (rulings R24–R26), held to what stands by `judge` (R2–R4, R20–R32), told by `tell` and `watch`
-//! (R41–R49). [`PendingReply`] puts in what was made beside the text; [`verify`] checks what anybody says. No clock, no I/O.
+//! `repair` repairs a reply (rulings R24–R26), `judge` checks it (R2–R4, R20–R32), `emit` and `watch` emit chunks
+//! (R41–R49). [`PendingReply`] inserts the media that were generated beside the text. [`verify`] checks envelopes and
+//! streams from any source. No clock, no I/O.
 
 mod accumulator;
 mod assembler;
 mod correction;
+mod emit;
 mod error;
 mod error_code;
 mod fold;
-mod graft;
 mod judge;
 mod listener;
 mod outbox;
 mod partial;
+mod patch;
 mod pending;
 mod place;
 #[cfg(test)]
@@ -46,15 +48,14 @@ mod repair;
 mod reply;
 mod rules;
 mod shape;
-mod tell;
 #[cfg(test)]
 mod testing;
 pub mod verify;
 mod watch;
 
 pub use crate::assembler::{Assembler, Finish, Step};
-pub use crate::fold::{ChunkDirectory, fold};
+pub use crate::fold::{EnvelopeBuilder, fold};
 pub use crate::rules::{AnswerRules, RecoveryOffer};
 pub use crate::{
-    accumulator::DataAccumulator, correction::Correction, graft::PlacedValue, pending::PendingReply,
+    accumulator::DataAccumulator, correction::Correction, patch::PlacedValue, pending::PendingReply,
 };

@@ -5,43 +5,43 @@ use cog_spec::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 
 use crate::{AnswerRules, RecoveryOffer};
 
-/// More violations of one reply than this are not told while it arrives; the check at the end tells them all.
-const MAX_TOLD: usize = 64;
+/// The maximum number of violations that are emitted while a reply arrives. The final check reports all of them.
+const MAX_REPORTED: usize = 64;
 
-/// How far a run is while the model speaks, for a progress chunk: nobody knows, so half way.
-const UNDER_WAY: u8 = 50;
+/// The percentage of progress chunks during a reply, whose length is unknown.
+const PERCENT_DURING_REPLY: u8 = 50;
 
-/// Chunks on their way out, numbered as ruling R41 says: deltas and snapshots from 1, without gaps.
+/// Chunks that are ready to be sent. Deltas and snapshots are numbered from 1 without gaps (ruling R41).
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     last_seq: u64,
     last_checkpoint: Option<Checkpoint>,
     chunks: Vec<Chunk>,
-    /// Only what the envelope is made of leaves.
+    /// Only chunks that the envelope needs are emitted.
     is_silent: bool,
-    /// Path and rule of the violations that were told of this attempt.
-    told: HashSet<(String, String)>,
+    /// The path and rule of each violation that this attempt reported.
+    reported: HashSet<(String, String)>,
 }
 
 impl Outbox {
-    /// The outbox of a run. That of a stream which is resumed takes back what was told before.
+    /// Creates the outbox of a run. A resumed stream retracts the data that were sent before.
     pub(crate) fn new(rules: &AnswerRules) -> Self {
-        let mut outbox = Self { is_silent: !rules.watch, ..Self::default() };
+        let mut outbox = Self { is_silent: !rules.is_streamed, ..Self::default() };
         if let Some(last_seq) = rules.resume_from {
             outbox.last_seq = last_seq;
-            outbox.take_back();
+            outbox.retract();
         }
         outbox
     }
 
-    /// MediaCapabilities back all data that were told: they begin anew.
-    pub(crate) fn take_back(&mut self) {
+    /// Retracts all data that were emitted.
+    pub(crate) fn retract(&mut self) {
         self.last_checkpoint = None;
-        self.told.clear();
+        self.reported.clear();
         self.snapshot("data", Value::parse("{}").unwrap_or_default());
     }
 
-    /// Where a stream that ends here can go on.
+    /// Returns how a stream that ends now can be resumed.
     pub(crate) fn recovery(&self, offer: RecoveryOffer) -> Recovery {
         Recovery {
             last_seq: self.last_seq,
@@ -51,7 +51,7 @@ impl Outbox {
         }
     }
 
-    /// A piece of a string.
+    /// Emits a part of a string.
     pub(crate) fn delta(&mut self, field: &str, delta: String, checkpoint: Option<Checkpoint>) {
         let seq = self.next_seq();
         if checkpoint.is_some() {
@@ -60,7 +60,7 @@ impl Outbox {
         self.chunks.push(Chunk::Delta { seq, field: field.to_owned(), delta, checkpoint });
     }
 
-    /// A value that replaces what stood at `field`; `data` itself carries no field (SPEC 3.2.1).
+    /// Emits a value that replaces the one at `field`; a chunk of all `data` has no field (SPEC 3.2.1).
     pub(crate) fn snapshot(&mut self, field: &str, data: Value) {
         if self.is_silent && field != "meta" {
             return;
@@ -70,23 +70,23 @@ impl Outbox {
         self.chunks.push(Chunk::Snapshot { seq, field, data });
     }
 
-    /// A violation, once for its place and rule, and no more than [`MAX_TOLD`] of them (ruling R49).
-    /// Whether it was told.
+    /// Reports a violation once for its path and rule, at most [`MAX_REPORTED`] of them (ruling R49). Returns whether it
+    /// is new.
     pub(crate) fn violation(&mut self, violation: ViolationNote) -> bool {
-        let is_new =
-            self.told.len() < MAX_TOLD && self.told.insert((violation.path.clone(), violation.rule.clone()));
+        let is_new = self.reported.len() < MAX_REPORTED
+            && self.reported.insert((violation.path.clone(), violation.rule.clone()));
         if is_new && !self.is_silent {
             self.chunks.push(Chunk::Progress(progress(violation)));
         }
         is_new
     }
 
-    /// A chunk without a number.
+    /// Emits a chunk that has no number.
     pub(crate) fn push(&mut self, chunk: Chunk) {
         self.chunks.push(chunk);
     }
 
-    /// What is to leave.
+    /// Takes the chunks that are ready.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Chunk> + '_ {
         self.chunks.drain(..)
     }
@@ -99,5 +99,5 @@ impl Outbox {
 
 fn progress(violation: ViolationNote) -> Progress {
     let stage = Some("checking".to_owned());
-    Progress { percent: UNDER_WAY, stage, message: None, violation: Some(violation) }
+    Progress { percent: PERCENT_DURING_REPLY, stage, message: None, violation: Some(violation) }
 }

@@ -1,4 +1,4 @@
-//! `partial_data`: what there is of an answer that failed (rulings R30, R43).
+//! `partial_data`: the part of a failed answer that is usable (rulings R30, R43).
 
 use cog_json::{Node, Path, Value};
 use cog_schema::{MAX_VIOLATIONS, Violation};
@@ -8,9 +8,9 @@ use crate::{
     repair::trim::{self, Omitted},
 };
 
-/// Data without the fields that break the contract, and without containers that were only just begun; none where
-/// the manifest wants none, where nothing is there yet, or where too much is wrong to tell it all.
-pub(crate) fn of_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> Option<Value> {
+/// Returns the data without violating fields and without containers that are still empty. None if the manifest
+/// forbids it, if there are no data yet, or if there are too many violations to list them all.
+pub(crate) fn from_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> Option<Value> {
     if !rules.manifest.failure.partial_allowed || !data.is_object() {
         return None;
     }
@@ -23,13 +23,13 @@ pub(crate) fn of_data(rules: &AnswerRules, whole: &Value, data: Node<'_>) -> Opt
     has_begun.then(|| trim::without(whole, data, &omitted))
 }
 
-/// The values in which violations stand. A field that is absent stands nowhere.
+/// Returns the values that violate the contract. An absent field is not a value.
 fn violating(data: Node<'_>, violations: &[Violation]) -> Omitted {
     let paths = violations.iter().filter_map(|violation| violation.path.parse::<Path>().ok());
     trim::located(data, "data", &paths.filter(|path| path.depth() > 1).collect())
 }
 
-/// Omits containers that are still open and hold nothing that was told. Whether the node itself is kept.
+/// Omits open containers without content. Returns whether the node itself is retained.
 fn collect_begun(node: Node<'_>, omitted: &mut Omitted) -> bool {
     if node.is_complete() || !(node.is_object() || node.is_array()) {
         return true;

@@ -1,27 +1,27 @@
-//! Places in an answer, as the envelope names them.
+//! Paths in an answer, from the envelope.
 
 use cog_json::{Node, Path, Segment};
 
-/// The path of `data`.
+/// Returns the path of `data`.
 pub(crate) fn data() -> Path {
     let mut path = Path::root();
     path.push_key("data");
     path
 }
 
-/// The path from the envelope of a place in data that stand alone.
-pub(crate) fn below_data(path: &Path) -> Path {
+/// Converts a path in bare data to a path in the envelope.
+pub(crate) fn from_bare(path: &Path) -> Path {
     let mut whole = data();
     whole.extend(path.segments());
     whole
 }
 
-/// What stands at a place of the envelope, seen from the part that its first step names.
+/// Returns the value at a path of the envelope. `part` is the member that the first step names.
 pub(crate) fn resolve<'a>(part: Node<'a>, path: &Path) -> Option<Node<'a>> {
     resolve_below(part, path, 1)
 }
 
-/// What stands at a place of the envelope, seen from the value that its first `depth` steps lead to.
+/// Returns the value at a path of the envelope. `value` is the one at the first `depth` steps.
 pub(crate) fn resolve_below<'a>(value: Node<'a>, path: &Path, depth: usize) -> Option<Node<'a>> {
     path.segments().skip(depth).try_fold(value, |node, step| match step {
         Segment::Key(key) => node.get(key),
@@ -29,7 +29,7 @@ pub(crate) fn resolve_below<'a>(value: Node<'a>, path: &Path, depth: usize) -> O
     })
 }
 
-/// Does something with each member or element of a value, and the path to it.
+/// Calls `act` for each member or element of a value, with its path.
 pub(crate) fn each_inside<'a>(node: Node<'a>, path: &mut Path, act: &mut dyn FnMut(Node<'a>, &mut Path)) {
     for (key, member) in node.members() {
         path.push_key(key);

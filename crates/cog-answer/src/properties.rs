@@ -136,7 +136,7 @@ impl Setup {
         let data =
             json!({ "type": "object", "properties": { "optional": { "type": "string" }, "a": {}, "b": {} } });
         let mut rules = rules(manifest, &json!({ "data": data }));
-        rules.asked = self.asked;
+        rules.dialect = self.asked;
         rules.response.chunk_type = self.chunk_type;
         rules.response.buffer_size = self.buffer_size;
         rules
@@ -233,7 +233,7 @@ proptest! {
         rules.response.max_attempts = 2;
         let text = &text[..text.floor_char_boundary((text.len() as f64 * cut) as usize)];
         let live = envelope(fold(chunks(&rules, text, piece, reason.clone())));
-        rules.watch = false;
+        rules.is_streamed = false;
         let silent = run(&rules, text, piece, reason);
         prop_assert!(silent.len() <= 3, "the first chunk, the meta of a failure, the end: {silent:?}");
         prop_assert_eq!(envelope(fold(silent)), live);

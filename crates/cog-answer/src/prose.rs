@@ -1,23 +1,23 @@
-//! A reply of media and words: no JSON, though the module asks for it.
+//! A reply of media and text that is not JSON.
 
 use cog_json::{ToJson, Value, Writer};
 use cog_spec::RepairRule;
 
-use crate::{AnswerRules, judge::Reading, repair::Ledger, shape::Shape};
+use crate::{AnswerRules, judge::ParsedReply, repair::Ledger, shape::Shape};
 
-/// What the rationale says of a model that makes something and says nothing.
-const NO_WORDS: &str = "The model gave no words with what it made.";
+/// The rationale of a reply with media and without text.
+const NO_TEXT: &str = "The model sent no text with the media.";
 
-/// An answer whose data are yet to come: what the model said beside what it made is its rationale, where the contract has
-/// one. A model that makes images or speech may be able to say nothing at all.
-pub(crate) fn read(rules: &AnswerRules, prose: &str) -> Reading {
+/// Returns an answer whose media will be inserted. The text beside them is its rationale, if the contract has one. Models
+/// that generate images or speech may send no text.
+pub(crate) fn read(rules: &AnswerRules, prose: &str) -> ParsedReply {
     let mut ledger = Ledger::default();
-    ledger.note_whole(RepairRule::Wrap);
-    let said = prose.trim();
-    let words = if said.is_empty() { NO_WORDS } else { said };
-    let rationale = rules.contract.takes_rationale().then_some(words);
+    ledger.note_reply(RepairRule::Wrap);
+    let text = prose.trim();
+    let text = if text.is_empty() { NO_TEXT } else { text };
+    let rationale = rules.contract.takes_rationale().then_some(text);
     let value = Value::parse(&Answer { rationale }.to_json()).unwrap_or_default();
-    Reading { value, shape: Shape::Envelope { ok: true }, ledger }
+    ParsedReply { value, shape: Shape::Envelope { ok: true }, ledger }
 }
 
 struct Answer<'a> {

@@ -1,11 +1,11 @@
-//! The repair pass: form is put in order, meaning is left alone (rulings R24–R26).
+//! Repairs the form of an answer, never its meaning (rulings R24–R26).
 //!
-//! What a strict dialect made the model write is no repair: a null arm of the envelope, and a null that stands
-//! for a member left out, are dropped on reading (docs/spec/modules.md).
+//! Nulls that a strict dialect forces the model to write are dropped without a repair: a null member of the envelope,
+//! and a null for an omitted member (docs/spec/modules.md).
 
 pub(crate) mod explain;
 mod ledger;
-pub(crate) mod said;
+pub(crate) mod reply_meta;
 pub(crate) mod trim;
 
 pub(crate) use self::ledger::Ledger;

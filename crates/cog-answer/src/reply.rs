@@ -5,9 +5,9 @@ use cog_spec::{ErrorBody, FinishReason, OnViolation, Usage};
 
 use crate::{
     AnswerRules,
-    correction::Said,
+    correction::AttemptText,
     error,
-    judge::{Failure, Reading},
+    judge::{Failure, ParsedReply},
     listener::Listener,
     outbox::Outbox,
     partial, prose,
@@ -15,27 +15,27 @@ use crate::{
     shape::Shape,
 };
 
-/// One reply of a model while it arrives: its text goes straight into the parser, whose draft is the one tree.
+/// One reply of a model while it arrives. Its text goes straight into the parser, whose draft is the one tree.
 pub(crate) struct Reply {
     parser: Parser,
     listener: Listener,
     bytes: usize,
     fault: Option<SyntaxError>,
-    /// What was said as long as no document had begun; kept where media may come, of which it may speak.
+    /// The text before any JSON document. It is only recorded if the model may generate media beside it.
     prose: Option<String>,
-    /// What is shown to the model if it is asked again.
-    pub(crate) said: Said,
+    /// What the next attempt shows to the model.
+    pub(crate) attempt_text: AttemptText,
     pub(crate) usage: Option<Usage>,
     pub(crate) finish: Option<FinishReason>,
 }
 
-/// A reply that was read to its end, and what is left to tell of it.
-pub(crate) struct Whole {
-    pub(crate) reading: Reading,
+/// A reply that was parsed to its end, and what is left to emit.
+pub(crate) struct CompleteReply {
+    pub(crate) parsed: ParsedReply,
     pub(crate) listener: Listener,
-    /// All of the data was heard, and heard as data.
-    pub(crate) was_heard: bool,
-    /// Places of the data where something was put that the text does not hold.
+    /// All events of the data were processed as data.
+    pub(crate) is_complete: bool,
+    /// Paths of the data at which media were inserted.
     pub(crate) placed: Vec<Path>,
 }
 
@@ -47,59 +47,59 @@ impl Reply {
             bytes: 0,
             fault: None,
             prose: rules.makes_media().then(String::new),
-            said: Said::default(),
+            attempt_text: AttemptText::default(),
             usage: None,
             finish: None,
         }
     }
 
-    /// MediaCapabilities a piece of the text.
+    /// Parses a part of the text.
     pub(crate) fn push(&mut self, rules: &AnswerRules, text: &str, now: Duration, out: &mut Outbox) {
         let Self { parser, listener, .. } = self;
         self.bytes += text.len();
         if rules.response.on_violation == OnViolation::Retry {
-            self.said.push(text);
+            self.attempt_text.push(text);
         }
         if let Some(prose) = &mut self.prose {
             prose.push_str(text);
         }
-        let read = parser.push(text.as_bytes(), &mut |event| listener.hear(rules, &event, out));
+        let read = parser.push(text.as_bytes(), &mut |event| listener.on_event(rules, &event, out));
         self.fault = self.fault.or(read.err());
         self.prose.take_if(|_| self.parser.root().is_some());
-        self.settle(now, out);
+        self.flush_due(now, out);
     }
 
-    /// Gives what was held long enough.
-    pub(crate) fn settle(&mut self, now: Duration, out: &mut Outbox) {
-        self.listener.settle(self.parser.root(), self.bytes, now, out);
+    /// Emits buffered text that is due.
+    pub(crate) fn flush_due(&mut self, now: Duration, out: &mut Outbox) {
+        self.listener.flush_due(self.parser.root(), self.bytes, now, out);
     }
 
-    /// When [`Reply::settle`] is due at the latest, though nothing arrives.
+    /// Returns when to call [`Reply::flush_due`] if no event arrives before.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.listener.due()
     }
 
-    /// Whether it is known already that no answer will come of it.
-    pub(crate) fn is_lost(&self) -> bool {
-        let breaks = || self.parser.has_second_object() || !self.listener.reasons_to_stop().is_empty();
+    /// Whether the reply is already known to be invalid.
+    pub(crate) fn is_invalid(&self) -> bool {
+        let breaks = || self.parser.has_second_object() || !self.listener.stopping_violations().is_empty();
         self.fault.is_some() || !self.parser.is_tentative() && breaks()
     }
 
-    /// The end: the whole reply, or why it is none. What a model says beside what it `made` need not be JSON.
+    /// Ends the reply: returns it, or the reason why it is invalid. Text beside generated media need not be JSON.
     pub(crate) fn finish(
         mut self,
         rules: &AnswerRules,
-        made: bool,
+        has_media: bool,
         out: &mut Outbox,
-    ) -> Result<Whole, Box<Failure>> {
-        match self.why_none().map_or_else(|| self.read_end(rules, out), Err) {
-            Ok(()) => Ok(self.whole()),
-            Err(_) if made && self.is_prose() => {
+    ) -> Result<CompleteReply, Box<Failure>> {
+        match self.rejection().map_or_else(|| self.read_end(rules, out), Err) {
+            Ok(()) => Ok(self.complete()),
+            Err(_) if has_media && self.is_prose() => {
                 let prose = self.prose.unwrap_or_default();
-                Ok(Whole {
-                    reading: prose::read(rules, &prose),
+                Ok(CompleteReply {
+                    parsed: prose::read(rules, &prose),
                     listener: self.listener,
-                    was_heard: false,
+                    is_complete: false,
                     placed: Vec::new(),
                 })
             }
@@ -107,34 +107,38 @@ impl Reply {
         }
     }
 
-    /// Whether the reply was finished and has no document in it.
+    /// Whether the reply is complete and contains no JSON document.
     fn is_prose(&self) -> bool {
-        let was_cut = matches!(self.finish, None | Some(FinishReason::Length));
-        let ends = matches!(self.finish, Some(FinishReason::ContentFilter | FinishReason::Refusal(_)));
-        self.prose.is_some() && self.fault.is_none() && self.parser.root().is_none() && !was_cut && !ends
+        let is_truncated = matches!(self.finish, None | Some(FinishReason::Length));
+        let is_rejected = matches!(self.finish, Some(FinishReason::ContentFilter | FinishReason::Refusal(_)));
+        self.prose.is_some()
+            && self.fault.is_none()
+            && self.parser.root().is_none()
+            && !is_truncated
+            && !is_rejected
     }
 
-    /// The reply ends here for a reason of its own; what there is of the data goes along.
+    /// Ends the reply with an error and the partial data.
     pub(crate) fn fail(mut self, rules: &AnswerRules, error: ErrorBody, out: &mut Outbox) -> Box<Failure> {
         self.listener.flush(self.parser.root(), out);
-        let ledger = Ledger::of_reading(self.parser.tolerated(), self.is_bare());
+        let ledger = Ledger::new(self.parser.tolerated(), self.is_bare());
         let recognizer = self.listener.recognizer();
         let several = self.parser.has_second_object();
         // Of several objects none is chosen, not even for what there is of it.
         let value = self.parser.into_value().filter(|_| !several);
         let partial_data = value.as_ref().and_then(|value| {
             let draft = recognizer.draft(value.node())?;
-            partial::of_data(rules, value, draft)
+            partial::from_data(rules, value, draft)
         });
         Box::new(Failure { partial_data, repairs: ledger.into_entries(), ..Failure::new(error) })
     }
 
-    /// Why no answer can come of the reply, whatever it says.
-    fn why_none(&self) -> Option<ErrorBody> {
+    /// Returns why the reply is invalid, whatever its text.
+    fn rejection(&self) -> Option<ErrorBody> {
         if let Some(error) = self.fault {
             return Some(error::not_json(&error));
         }
-        let stops = self.listener.reasons_to_stop();
+        let stops = self.listener.stopping_violations();
         if !stops.is_empty() {
             return Some(error::of_violations(stops));
         }
@@ -143,16 +147,16 @@ impl Reply {
             None => Some(error::interrupted()),
             Some(FinishReason::Length) => Some(error::token_limit()),
             Some(FinishReason::ContentFilter) => Some(error::content_filter()),
-            Some(FinishReason::Refusal(words)) => Some(error::refusal(words.as_deref())),
+            Some(FinishReason::Refusal(text)) => Some(error::refusal(text.as_deref())),
             Some(_) => None,
         }
     }
 
-    /// Says to the parser that the text is over.
+    /// Ends the parser's input.
     fn read_end(&mut self, rules: &AnswerRules, out: &mut Outbox) -> Result<(), ErrorBody> {
         let Self { parser, listener, .. } = self;
-        match parser.finish(&mut |event| listener.hear(rules, &event, out)) {
-            Err(_) if self.bytes == 0 => Err(error::nothing()),
+        match parser.finish(&mut |event| listener.on_event(rules, &event, out)) {
+            Err(_) if self.bytes == 0 => Err(error::empty()),
             Err(error) => Err(error::not_json(&error)),
             Ok(_) if self.parser.has_second_object() => Err(error::several_objects()),
             Ok(End::Truncated) => Err(error::truncated()),
@@ -160,13 +164,13 @@ impl Reply {
         }
     }
 
-    fn whole(self) -> Whole {
+    fn complete(self) -> CompleteReply {
         let tolerated = self.parser.tolerated().to_vec();
         let value: Value = self.parser.into_value().unwrap_or_default();
-        let (shape, was_heard) = self.listener.recognizer().conclude(value.node());
-        let ledger = Ledger::of_reading(&tolerated, shape == Shape::Bare);
-        let reading = Reading { value, shape, ledger };
-        Whole { reading, listener: self.listener, was_heard, placed: Vec::new() }
+        let (shape, is_complete) = self.listener.recognizer().finish(value.node());
+        let ledger = Ledger::new(&tolerated, shape == Shape::Bare);
+        let parsed = ParsedReply { value, shape, ledger };
+        CompleteReply { parsed, listener: self.listener, is_complete, placed: Vec::new() }
     }
 
     fn is_bare(&self) -> bool {

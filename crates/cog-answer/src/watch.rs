@@ -4,13 +4,13 @@ use cog_spec::{OnViolation, ViolationNote};
 
 use crate::{AnswerRules, outbox::Outbox, place};
 
-/// Checks values when they are complete (ruling R48).
+/// Checks each value when it is complete (ruling R48).
 #[derive(Debug)]
 pub(crate) struct Watch {
     on_violation: OnViolation,
-    /// A null of an object may stand for a member left out.
+    /// A null in an object may stand for an omitted member.
     ignores_nulls: bool,
-    /// Media may be put into the data once the reply is over.
+    /// Media may be inserted into the data after the reply.
     awaits_media: bool,
     violations: Vec<Violation>,
 }
@@ -21,8 +21,8 @@ impl Watch {
         Self { on_violation, ignores_nulls, awaits_media: rules.makes_media(), violations: Vec::new() }
     }
 
-    /// MediaCapabilities an event of the data; `path` is where it stands in the envelope.
-    pub(crate) fn hear(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
+    /// Processes an event of the data. `path` is its path in the envelope.
+    pub(crate) fn on_event(&mut self, rules: &AnswerRules, path: &Path, event: &Event<'_>, out: &mut Outbox) {
         if event.kind != EventKind::Complete || !is_watched(path) || self.is_open(rules, path) {
             return;
         }
@@ -33,25 +33,25 @@ impl Watch {
         }
     }
 
-    /// Whether media may still be put there.
+    /// Whether media may still be inserted there.
     fn is_open(&self, rules: &AnswerRules, path: &Path) -> bool {
         self.awaits_media && rules.contract.has_media_outputs_at(path)
     }
 
-    /// Whether a violation was told.
-    pub(crate) fn has_told(&self) -> bool {
+    /// Whether a violation was reported.
+    pub(crate) fn has_emitted(&self) -> bool {
         !self.violations.is_empty()
     }
 
-    /// The violations for which the provider is to be stopped; none where it is to go on.
-    pub(crate) fn reasons_to_stop(&self) -> &[Violation] {
+    /// Returns the violations because of which to stop the provider; none if it should continue.
+    pub(crate) fn stopping_violations(&self) -> &[Violation] {
         match self.on_violation {
             OnViolation::Report => &[],
             OnViolation::Abort | OnViolation::Retry => &self.violations,
         }
     }
 
-    /// Whether the place of a violation holds a null that will be read as absent.
+    /// Whether the violating value is a null that counts as absent.
     fn is_excused(&self, violation: &Violation, path: &Path, event: &Event<'_>) -> bool {
         if !self.ignores_nulls {
             return false;
@@ -62,7 +62,7 @@ impl Watch {
     }
 }
 
-/// Data as a whole are checked at the end, with what the manifest allows beyond the schema.
+/// `data` itself and `extensions` are checked at the end, with what the manifest allows beyond the schema.
 fn is_watched(path: &Path) -> bool {
     let mut steps = path.segments().skip(1);
     steps.next().is_some_and(|step| step != Segment::Key("extensions"))

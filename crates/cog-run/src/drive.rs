@@ -67,12 +67,12 @@ impl Driver {
         Self { run, asked, media: None, state, made: Vec::new(), out, started }
     }
 
-    /// Runs to the last chunk.
+    /// Runs to the last chunk. The rare steps are boxed, so that a run that waits for its reply is small.
     pub(crate) async fn run(mut self) {
         loop {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
-                State::Collecting(assembler, opening) => self.collect(assembler, opening).await,
-                State::Preparing(assembler, media) => self.prepare(assembler, media).await,
+                State::Collecting(assembler, opening) => Box::pin(self.collect(assembler, opening)).await,
+                State::Preparing(assembler, media) => Box::pin(self.prepare(assembler, media)).await,
                 State::Calling(assembler) => self.ask(assembler).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
                 State::Ended => return,
@@ -108,7 +108,7 @@ impl Driver {
         self.media = (!self.run.others.is_empty()).then_some(media);
         match shown {
             Ok(all) => {
-                assembler.saw(media_processed(&all), media_validation(&all), media::warnings(&all));
+                assembler.set_media(media_processed(&all), media_validation(&all), media::warnings(&all));
                 State::Calling(assembler)
             }
             Err(error) => match media::untaken(&error) {
@@ -166,7 +166,7 @@ impl Driver {
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
         let dialect = request::dialect_of(&self.run.request, provider);
-        assembler.turn_to(provider.name(), model, dialect, passed_over);
+        assembler.fall_back_to(provider.name(), model, dialect, passed_over);
         match self.media.take() {
             Some(media) => State::Preparing(assembler, media),
             None => State::Calling(assembler),
@@ -185,7 +185,7 @@ impl Driver {
             }
             let due = assembler.due().map(|due| self.after(due));
             let step = match reply.next(due, stopped.as_mut()).await {
-                Arrived::Event(ModelEvent::Media(medium)) => match self.check(medium).await {
+                Arrived::Event(ModelEvent::Media(medium)) => match Box::pin(self.check(medium)).await {
                     Ok(()) => Step::Continue,
                     Err(error) => return self.fail(assembler, error),
                 },
@@ -201,7 +201,7 @@ impl Driver {
             };
             if step == Step::Stop {
                 drop(reply);
-                return self.finish(assembler).await;
+                return Box::pin(self.finish(assembler)).await;
             }
         }
     }

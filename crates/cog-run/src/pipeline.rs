@@ -118,7 +118,7 @@ fn rules(
     rules.provider = provider.name().to_owned();
     rules.runtime.model = Some(format!("{}/{}", provider.name(), request::model_of(request, provider)));
     rules.runtime.trace_id = options.trace_id.clone();
-    rules.asked = request::dialect_of(request, provider);
+    rules.dialect = request::dialect_of(request, provider);
     rules.strict = options.strict;
     if rules.makes_media() {
         rules.limits = media::limits(rules.limits, module);

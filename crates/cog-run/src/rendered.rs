@@ -35,8 +35,8 @@ impl Prepared {
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
             provider: provider.name().to_owned(),
-            dialect: self.rules.asked,
-            lost: question.lost(self.rules.asked),
+            dialect: self.rules.dialect,
+            lost: question.lost(self.rules.dialect),
             messages: request.messages,
             request: wire,
         })

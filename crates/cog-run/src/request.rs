@@ -59,9 +59,9 @@ impl RequestSpec {
 /// MediaSink the question one that asks again: after its first `own` messages stand the model's answer, and what is wrong
 /// with that (ruling R49).
 pub(crate) fn correct(question: &mut Conversation, own: usize, correction: Correction) {
-    let said = Some(correction.said).filter(|said| !said.trim().is_empty()).map(Message::assistant);
+    let said = Some(correction.answer).filter(|said| !said.trim().is_empty()).map(Message::assistant);
     question.0.truncate(own);
-    question.0.extend(said.into_iter().chain([Message::user(correction.complaint)]));
+    question.0.extend(said.into_iter().chain([Message::user(correction.feedback)]));
 }
 
 /// The model that a request asks, by name; the provider's own where it names none.

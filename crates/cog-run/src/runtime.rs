@@ -122,7 +122,7 @@ impl Runtime {
         let mut run = pipeline::prepare(&self.shared, module, input, &options);
         if let Ok(run) = &mut run {
             // No one reads the chunks before the last.
-            run.rules.watch = false;
+            run.rules.is_streamed = false;
         }
         Ok(self.begin(module, run)?.fold())
     }

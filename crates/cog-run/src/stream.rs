@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use cog_answer::ChunkDirectory;
+use cog_answer::EnvelopeBuilder;
 use cog_spec::{Chunk, Envelope};
 use futures_core::Stream;
 
@@ -59,11 +59,11 @@ impl ChunkStream {
 
     /// The envelope of the run: its chunks, folded (ruling R40).
     pub async fn fold(mut self) -> Envelope {
-        let mut directory = ChunkDirectory::new();
+        let mut envelope = EnvelopeBuilder::new();
         while let Some(chunk) = self.next().await {
-            directory.push(chunk);
+            envelope.push(chunk);
         }
-        directory.finish()
+        envelope.finish()
     }
 
     /// Waits for chunks, and adds all that are there; false after the last.

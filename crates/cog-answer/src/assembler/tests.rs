@@ -133,7 +133,7 @@ fn nulls_of_a_strict_dialect_are_members_left_out() {
     let text =
         reply(json!({ "data": { "note": null, "maybe": null, "inner": { "x": null } }, "error": null }));
     let mut strict = rules(manifest(Tier::Decision), &schema);
-    strict.asked = Dialect::OpenAiStrict;
+    strict.dialect = Dialect::OpenAiStrict;
     strict.strict = true;
     let envelope = answer(&strict, &text);
     let expected = json!({ "result": "fine", "rationale": "It was asked.", "maybe": null, "inner": {} });
@@ -238,8 +238,8 @@ fn retry_asks_again_in_the_same_stream() {
     let Finish::Again(mut assembler, correction) = assembler.finish(Duration::ZERO, &mut out) else {
         panic!("no retry")
     };
-    assert_eq!(correction.said, bad);
-    assert!(correction.complaint.contains("`data.result` (type)"), "{}", correction.complaint);
+    assert_eq!(correction.answer, bad);
+    assert!(correction.feedback.contains("`data.result` (type)"), "{}", correction.feedback);
     let good = reply(json!({})).to_string();
     let started = ModelEvent::Started { model: Some("gpt".to_owned()), id: None, fingerprint: None };
     for event in
@@ -282,7 +282,7 @@ fn another_provider_answers_by_its_own_name_and_dialect() {
     let mut out = vec![first];
     let failed =
         Fallback { provider: "openai".to_owned(), code: Code::RateLimited, message: "slow".to_owned() };
-    assembler.turn_to("anthropic", "claude", Dialect::OpenAiStrict, failed.clone());
+    assembler.fall_back_to("anthropic", "claude", Dialect::OpenAiStrict, failed.clone());
     let answer = reply(json!({ "error": null })).to_string();
     for event in [ModelEvent::Text(answer), ModelEvent::Finished(FinishReason::Stop)] {
         assembler.event(event, Duration::ZERO, &mut out);
@@ -299,12 +299,12 @@ fn another_provider_is_read_in_its_own_dialect() {
     let text = reply(json!({ "data": { "note": null } })).to_string();
     for (dialect, is_ok) in [(Dialect::OpenAiStrict, true), (Dialect::Prompt, false)] {
         let mut rules = rules(manifest(Tier::Decision), &schema);
-        rules.asked = if is_ok { Dialect::Prompt } else { Dialect::OpenAiStrict };
+        rules.dialect = if is_ok { Dialect::Prompt } else { Dialect::OpenAiStrict };
         let (mut assembler, first) = Assembler::new(rules);
         let mut out = vec![first];
         let failed =
             Fallback { provider: "a".to_owned(), code: Code::RateLimited, message: "slow".to_owned() };
-        assembler.turn_to("b", "m", dialect, failed);
+        assembler.fall_back_to("b", "m", dialect, failed);
         for event in [ModelEvent::Text(text.clone()), ModelEvent::Finished(FinishReason::Stop)] {
             assembler.event(event, Duration::ZERO, &mut out);
         }

@@ -1,4 +1,4 @@
-//! Meta and data against the contract.
+//! Checks meta and data against the contract.
 
 use cog_json::{Node, Path, Value};
 use cog_schema::{DataCheck, ExcessInsights};
@@ -7,10 +7,10 @@ use cog_spec::{Meta, RepairRule, Warning, WarningCode};
 use super::{Failure, open::Opened};
 use crate::{AnswerRules, error, partial, place, repair::Ledger, repair::trim};
 
-/// Warnings about unknown fields; who has more of them knows by then.
-const MAX_TOLD: usize = 32;
+/// The maximum number of warnings about unknown fields.
+const MAX_REPORTED: usize = 32;
 
-/// An answer that keeps its contract.
+/// An answer that conforms to its contract.
 pub(super) struct Checked {
     pub(super) meta: Meta,
     pub(super) states_risk: bool,
@@ -34,14 +34,10 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     let warnings = warnings(unknown, check.excess_insights);
     let read = Meta::read(meta.node());
     if violations.is_empty() && read.is_none() {
-        violations.push(error::violation(
-            "meta.risk",
-            "type",
-            "the risk is neither a word nor `{custom, reason}`",
-        ));
+        violations.push(error::violation("meta.risk", "type", "expected a string or `{custom, reason}`"));
     }
     let failure = |error| Failure {
-        partial_data: partial::of_data(rules, &data, data.node()),
+        partial_data: partial::from_data(rules, &data, data.node()),
         repairs: ledger.entries().to_vec(),
         warnings: warnings.clone(),
         ..Failure::new(error)
@@ -57,7 +53,7 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     Ok(Checked { meta, states_risk, data, changed, ledger, warnings })
 }
 
-/// Checks the data; insights over the limit are cut first (ruling R30).
+/// Checks the data. Insights over the limit are removed first (ruling R30).
 fn check_data(rules: &AnswerRules, data: Value, ledger: &mut Ledger) -> (Value, DataCheck) {
     let check = rules.contract.check_data(data.node());
     let Some(excess) = check.excess_insights else { return (data, check) };
@@ -79,13 +75,13 @@ fn insights_path() -> Path {
     path
 }
 
-/// Data that stand alone carry what was copied into meta (ruling R28).
+/// Bare data contain the fields that were copied to meta (ruling R28).
 fn is_of_meta(path: &str) -> bool {
     ["data.confidence", "data.risk", "data.explain"].contains(&path)
 }
 
 fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<ExcessInsights>) -> Vec<Warning> {
-    let unknown = unknown.take(MAX_TOLD).map(|path| {
+    let unknown = unknown.take(MAX_REPORTED).map(|path| {
         Warning::new(WarningCode::UnknownFieldKept, format!("`{path}` is not in the schema; it was kept."))
     });
     let cut = excess.map(|excess| {

@@ -1,4 +1,4 @@
-//! What an answer that keeps its contract may be used for: constraints and tiers.
+//! Applies constraints and tiers to an answer that conforms to its contract.
 
 use cog_json::{Node, ToJson};
 use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
@@ -6,7 +6,7 @@ use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
 use super::{Failure, Success, check::Checked, risk};
 use crate::{AnswerRules, error, partial};
 
-/// Below this an answer of tier decision succeeds with a warning (ruling R4).
+/// A confidence below this gives a warning for tier decision (ruling R4).
 const LOW_FOR_DECISION: f64 = 0.5;
 
 pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {
@@ -18,7 +18,7 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
             w.field("meta", &model_meta);
         });
         return Err(Box::new(Failure {
-            partial_data: partial::of_data(rules, &data, data.node()),
+            partial_data: partial::from_data(rules, &data, data.node()),
             repairs: ledger.into_entries(),
             warnings,
             ..Failure::new(error.with_details(details))
@@ -29,46 +29,46 @@ pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Bo
 }
 
 fn refusal(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
-    too_sure(rules, meta, data)
+    overconfident(rules, meta, data)
         .or_else(|| rules.manifest.tier.and_then(|tier| unsure(tier, meta)))
         .or_else(|| rules.manifest.tier.and_then(|tier| risky(tier, meta)))
 }
 
 /// `behavior_equivalence_false_max_confidence` of v2.1.
-fn too_sure(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
-    let most = rules.manifest.constraints.behavior_equivalence_false_max_confidence?;
+fn overconfident(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<ErrorBody> {
+    let max = rules.manifest.constraints.behavior_equivalence_false_max_confidence?;
     let differs = data.get("behavior_equivalence").and_then(Node::as_bool) == Some(false);
-    let confidence = meta.confidence.filter(|confidence| differs && *confidence > most)?;
+    let confidence = meta.confidence.filter(|confidence| differs && *confidence > max)?;
     Some(ErrorBody::new(
         Code::ConstraintViolation,
         format!(
-            "`data.behavior_equivalence` is false, so confidence may be at most {most}; it is {confidence}"
+            "`data.behavior_equivalence` is false, so confidence may be at most {max}; it is {confidence}"
         ),
     ))
 }
 
-/// Supplement R2.
+/// Ruling R2.
 fn unsure(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
-    let least = tier.least_confidence()?;
+    let min = tier.least_confidence()?;
     let confidence = meta.confidence.unwrap_or_default();
-    (confidence < least).then(|| {
-        let message = format!("Confidence is {confidence}; tier {tier} demands at least {least}");
+    (confidence < min).then(|| {
+        let message = format!("Confidence is {confidence}; tier {tier} requires at least {min}");
         ErrorBody::new(Code::LowConfidence, message)
-            .suggest("The answer is in partial_data: have a person look at it, or give more context.")
+            .suggest("The answer is in partial_data: have a person review it, or give more context.")
     })
 }
 
-/// Supplement R3.
+/// Ruling R3.
 fn risky(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
     let is_refused = tier == Tier::Exec && meta.risk.level() > Risk::Low;
     is_refused.then(|| {
         let message = format!("Risk is {}; tier {tier} allows `none` and `low`", meta.risk.to_json());
         ErrorBody::new(Code::ConstraintViolation, message)
-            .suggest("The answer is in partial_data: have a person look at it.")
+            .suggest("The answer is in partial_data: have a person review it.")
     })
 }
 
-/// Supplement R4.
+/// Ruling R4.
 fn low_confidence(rules: &AnswerRules, meta: &Meta) -> Option<Warning> {
     let confidence = meta.confidence.filter(|confidence| *confidence < LOW_FOR_DECISION)?;
     (rules.manifest.tier == Some(Tier::Decision)).then(|| {

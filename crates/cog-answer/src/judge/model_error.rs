@@ -1,18 +1,18 @@
-//! A reply that says `ok: false`: the model's own error (rulings R31, R32).
+//! A reply with `ok: false`: the model's own error (rulings R31, R32).
 
 use cog_json::{Node, Value, Writer};
 use cog_schema::Violation;
 use cog_spec::{ErrorBody, Meta};
 
-use super::{Failure, Reading, open};
+use super::{Failure, ParsedReply, open};
 use crate::{
     AnswerRules, error, error_code, partial,
-    repair::{Ledger, said::Fill},
+    repair::{Ledger, reply_meta::Fill},
 };
 
-/// The failure of a run whose model answers with an error.
-pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
-    let Reading { value, mut ledger, .. } = reading;
+/// Returns the failure of a run whose model answers with an error.
+pub(super) fn judge(rules: &AnswerRules, parsed: ParsedReply) -> Failure {
+    let ParsedReply { value, mut ledger, .. } = parsed;
     let partial_node = value.get("partial_data").filter(|data| !data.is_null());
     let meta = repaired_meta(rules, &value, partial_node, &mut ledger);
     let mut violations = rules.contract.check_meta(meta.node());
@@ -21,11 +21,11 @@ pub(super) fn judge(rules: &AnswerRules, reading: Reading) -> Failure {
     let outcome = match &error {
         Some(error) => read(rules, error, &mut violations),
         None => {
-            violations.push(error::violation("error", "required", "`ok` is false, and `error` is absent"));
+            violations.push(error::violation("error", "required", "`ok` is false, but `error` is missing"));
             None
         }
     };
-    let partial_data = partial_node.and_then(|data| partial::of_data(rules, &value, data));
+    let partial_data = partial_node.and_then(|data| partial::from_data(rules, &value, data));
     let model_error = |w: &mut Writer<'_>| {
         w.optional("model_error", &error);
     };
@@ -46,26 +46,27 @@ fn repaired_meta(
     let fill = Fill {
         rationale: partial.and_then(|data| data.get("rationale")).and_then(Node::as_str),
         responsibility: &rules.manifest.responsibility,
-        demands_confidence: rules.manifest.constraints.require_confidence,
+        requires_confidence: rules.manifest.constraints.require_confidence,
     };
-    open::said(rules, reply).map_or_else(|meta| meta, |said| said.repair(&fill, ledger))
+    open::reply_meta(rules, reply).map_or_else(|meta| meta, |reply_meta| reply_meta.repair(&fill, ledger))
 }
 
-/// The error, its code normalised; violations where it breaks the contract.
+/// Reads the error and normalises its code. Adds violations of the contract.
 fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> Option<ErrorBody> {
-    let said = error.get("code").and_then(Node::as_str);
+    let written = error.get("code").and_then(Node::as_str);
     let declared = &rules.manifest.error_codes;
-    let Some(code) = said.and_then(|said| error_code::normalise(said, declared)) else {
+    let Some(code) = written.and_then(|written| error_code::normalise(written, declared)) else {
         violations.extend(rules.contract.check_error(error.node()));
         if violations.is_empty() {
-            let message = format!("`{}` is not an error code of the specification or of the manifest", said?);
+            let message =
+                format!("`{}` is not an error code of the specification or of the manifest", written?);
             violations.push(error::violation("error.code", "error_code", message));
         }
         return None;
     };
     violations.extend(rules.contract.check_error(error_code::with_code(error.node(), &code).node()));
     let text = |key: &str| error.get(key).and_then(Node::as_str).map(str::to_owned);
-    let legacy = said.filter(|said| *said != code.as_str());
+    let legacy = written.filter(|written| *written != code.as_str());
     let details = details(error.get("details"), legacy);
     let mut body = ErrorBody::with_code(code, text("message")?);
     body.recoverable = error.get("recoverable").and_then(Node::as_bool).or(body.recoverable);

@@ -1,16 +1,16 @@
-//! Where `meta.risk` comes from (overview, risk; rulings R20, R21).
+//! Aggregates `meta.risk` (overview, risk; rulings R20, R21).
 
 use cog_json::Node;
 use cog_spec::{Meta, Risk, RiskRule, RiskValue, Warning, WarningCode};
 
-/// The greatest risk in the list that the rule names; none where no entry states one.
+/// Returns the greatest risk in the list that the rule names; none if no entry states one.
 pub(crate) fn aggregate(rule: RiskRule, data: Node<'_>) -> Option<Risk> {
     let list = data.get(rule.list()?)?;
     let risks = list.elements().filter_map(|entry| RiskValue::read(entry.get("risk")?));
     risks.map(|risk| risk.level()).max()
 }
 
-/// Puts the aggregate in the place of the model's own risk; a warning where that lowers what the model stated.
+/// Replaces the model's own risk with the aggregate. Returns a warning if that lowers it.
 pub(super) fn apply(rule: RiskRule, data: Node<'_>, states_risk: bool, meta: &mut Meta) -> Option<Warning> {
     let level = aggregate(rule, data)?;
     let own = std::mem::replace(&mut meta.risk, level.into()).level();

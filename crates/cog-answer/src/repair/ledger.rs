@@ -3,24 +3,24 @@ use cog_spec::{Repair, RepairRule};
 
 use crate::place;
 
-/// Every repair of one answer (ruling R26).
+/// All repairs of one answer (ruling R26).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ledger {
     entries: Vec<Repair>,
 }
 
 impl Ledger {
-    /// What the parser let pass. Paths of data that stand alone start at `data`.
-    pub(crate) fn of_reading(tolerated: &[Tolerated], is_bare: bool) -> Self {
+    /// Creates the ledger from what the parser tolerated. Paths of bare data start at `data`.
+    pub(crate) fn new(tolerated: &[Tolerated], is_bare: bool) -> Self {
         Self { entries: tolerated.iter().filter_map(|one| entry(one, is_bare)).collect() }
     }
 
-    /// A repair of meta, with what stood there and what stands there now.
+    /// Records a repair of meta, with the old and the new value.
     pub(crate) fn note_meta(&mut self, rule: RepairRule, key: &str, before: Option<Value>, after: Value) {
         self.entries.push(Repair { rule, path: format!("meta.{key}"), before, after: Some(after) });
     }
 
-    /// A repair elsewhere, with its sizes in bytes.
+    /// Records another repair, with the old and the new size in bytes.
     pub(crate) fn note_sizes(&mut self, rule: RepairRule, path: &str, before: usize, after: usize) {
         self.entries.push(Repair {
             rule,
@@ -30,8 +30,8 @@ impl Ledger {
         });
     }
 
-    /// A repair of the reply as a whole.
-    pub(crate) fn note_whole(&mut self, rule: RepairRule) {
+    /// Records a repair of the complete reply.
+    pub(crate) fn note_reply(&mut self, rule: RepairRule) {
         self.entries.push(Repair { rule, path: String::new(), before: None, after: None });
     }
 
@@ -44,11 +44,11 @@ impl Ledger {
     }
 }
 
-/// A rule of the parser that the ledger does not know cannot be: both lists are the specification's.
+/// Converts what the parser tolerated. Both lists of rules are the specification's, so every rule is known.
 fn entry(tolerated: &Tolerated, is_bare: bool) -> Option<Repair> {
     let rule: RepairRule = tolerated.rule.as_str().parse().ok()?;
     let path = match tolerated.path.parse::<Path>() {
-        Ok(path) if is_bare && !path.is_root() => place::below_data(&path).to_string(),
+        Ok(path) if is_bare && !path.is_root() => place::from_bare(&path).to_string(),
         _ => tolerated.path.clone(),
     };
     Some(Repair { rule, path, before: Some(size(tolerated.before)), after: Some(size(tolerated.after)) })

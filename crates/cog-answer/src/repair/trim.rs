@@ -1,4 +1,4 @@
-//! An answer without some of its parts: what it leaves out is left out, what it keeps is kept as it was written.
+//! Removes parts of an answer. The rest stays as it was written.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -7,60 +7,60 @@ use cog_schema::Contract;
 
 use crate::place;
 
-/// Parts of a tree that are left out.
+/// The nodes to remove.
 pub(crate) type Omitted = BTreeSet<NodeId>;
 
-/// A part of a value, without some of its own parts. Nothing is copied where nothing is left out.
+/// Returns a part of a value without the omitted nodes. Copies nothing if there are none.
 pub(crate) fn without(whole: &Value, part: Node<'_>, omitted: &Omitted) -> Value {
     if omitted.is_empty() {
         return whole.child(part);
     }
-    Value::parse(&Kept { node: part, omitted }.to_json()).unwrap_or_default()
+    Value::parse(&Retained { node: part, omitted }.to_json()).unwrap_or_default()
 }
 
-/// A part of an envelope (`data`, `meta`, `error`) without the nulls that stand for members left out.
+/// Returns a part of an envelope (`data`, `meta`, `error`) without the nulls for omitted members.
 pub(crate) fn without_added_nulls(whole: &Value, part: Node<'_>, name: &str, contract: &Contract) -> Value {
     let nulls = contract.added_nulls(name, part).into_iter().collect();
     without(whole, part, &located(part, name, &nulls))
 }
 
-/// What stands at these places of a part of an envelope. One walk, however many places there are.
-pub(crate) fn located(part: Node<'_>, name: &str, places: &HashSet<Path>) -> Omitted {
+/// Finds the nodes at these paths of a part of an envelope, in one walk.
+pub(crate) fn located(part: Node<'_>, name: &str, paths: &HashSet<Path>) -> Omitted {
     let mut omitted = Omitted::new();
-    if !places.is_empty() {
+    if !paths.is_empty() {
         let mut path = Path::root();
         path.push_key(name);
-        locate(part, &mut path, places, &mut omitted);
+        locate(part, &mut path, paths, &mut omitted);
     }
     omitted
 }
 
-fn locate(node: Node<'_>, path: &mut Path, places: &HashSet<Path>, omitted: &mut Omitted) {
-    if places.contains(path) {
+fn locate(node: Node<'_>, path: &mut Path, paths: &HashSet<Path>, omitted: &mut Omitted) {
+    if paths.contains(path) {
         omitted.insert(node.id());
         return;
     }
-    place::each_inside(node, path, &mut |node, path| locate(node, path, places, omitted));
+    place::each_inside(node, path, &mut |node, path| locate(node, path, paths, omitted));
 }
 
-struct Kept<'a> {
+struct Retained<'a> {
     node: Node<'a>,
     omitted: &'a Omitted,
 }
 
-impl ToJson for Kept<'_> {
+impl ToJson for Retained<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let kept = |node: Node<'_>| !self.omitted.contains(&node.id());
-        let inner = |node| Kept { node, omitted: self.omitted };
+        let is_retained = |node: Node<'_>| !self.omitted.contains(&node.id());
+        let inner = |node| Retained { node, omitted: self.omitted };
         if self.node.is_object() {
             w.object(|w| {
-                for (key, node) in self.node.members().filter(|(_, node)| kept(*node)) {
+                for (key, node) in self.node.members().filter(|(_, node)| is_retained(*node)) {
                     w.field(key, &inner(node));
                 }
             });
         } else if self.node.is_array() {
             w.array(|w| {
-                for node in self.node.elements().filter(|node| kept(*node)) {
+                for node in self.node.elements().filter(|node| is_retained(*node)) {
                     w.item(&inner(node));
                 }
             });
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_kept_as_it_was_written() {
+    fn leaves_the_rest_as_written() {
         let value = Value::parse(r#"{"a": 1.50, "b": [1, 2, 3], "c": "x"}"#).unwrap();
         let omitted = [value.get("c").unwrap().id(), value.pointer("/b/1").unwrap().id()].into();
         assert_eq!(without(&value, value.node(), &omitted).to_string(), r#"{"a":1.50,"b":[1,3]}"#);

@@ -154,7 +154,8 @@ impl Call {
     }
 
     /// The events of a reply that has begun.
-    fn stream(self, reading: ResponseReader, failed: Option<ProviderError>) -> ModelStream {
+    fn stream(mut self, reading: ResponseReader, failed: Option<ProviderError>) -> ModelStream {
+        self.setup.wire.body = Bytes::new(); // it is not sent again
         let limit = self.silence();
         Box::pin(Events { call: self, reading, failed, limit, timer: Box::pin(sleep_until(limit.at)) })
     }

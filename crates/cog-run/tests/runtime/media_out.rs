@@ -121,7 +121,7 @@ async fn words_beside_an_image_are_the_rationale() {
 #[tokio::test]
 async fn an_image_alone_is_an_answer_and_words_alone_are_none() {
     let envelope = run(&artist(&[]), &[png()]).await;
-    assert_eq!(data(&envelope)["rationale"], "The model gave no words with what it made.");
+    assert_eq!(data(&envelope)["rationale"], "The model sent no text with the media.");
     assert_eq!(code(&run(&artist(&[]), &[text("I cannot draw.")]).await), Some("E1000"));
     assert_eq!(code(&run(&artist(&[]), &[]).await), Some("E1000"));
     // What was cut is no answer, whatever was made.

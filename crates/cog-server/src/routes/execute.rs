@@ -53,5 +53,6 @@ pub(crate) async fn execute(
     let wishes =
         ResponsePreference { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = wishes.delivery(module.manifest.response.mode)?;
+    drop(parts); // and with them the memory that the request was read into
     deliver(&app, ExecuteRequest { module, name, body, client, files }, delivery).await
 }

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use cog_answer::ChunkDirectory;
+use cog_answer::EnvelopeBuilder;
 use cog_json::ToJson as _;
 use cog_module::{Module, files};
 use cog_run::{CancelReason, Cancellation, ChunkStream};
@@ -57,7 +57,7 @@ pub(super) async fn follow(
     cancellation: &Cancellation,
     mut view: View<'_>,
 ) -> Result<Envelope, CliError> {
-    let mut directory = ChunkDirectory::new();
+    let mut envelope = EnvelopeBuilder::new();
     let mut frames = interval(FRAME);
     frames.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut signals = Signals::new()?;
@@ -70,12 +70,12 @@ pub(super) async fn follow(
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { break };
                 view.push(&chunk)?;
-                directory.push(chunk);
+                envelope.push(chunk);
             }
         }
     }
     view.close();
-    Ok(directory.finish())
+    Ok(envelope.finish())
 }
 
 /// Where chunks are shown.

@@ -2,55 +2,55 @@ use std::time::Duration;
 
 use cog_json::{Event, EventKind, Kind, Node, Path, Segment, Value};
 
-use super::{buffer::Buffer, tally::Tally};
+use super::{buffer::Buffer, checkpoint::CheckpointHasher};
 use crate::{outbox::Outbox, place};
 
-/// Tells leaves: strings by deltas, other scalars and empty containers by snapshots (ruling R44).
+/// Emits leaves: strings as deltas, other scalars and empty containers as snapshots (ruling R44).
 #[derive(Debug)]
 pub(crate) struct Deltas {
     buffer: Buffer,
-    /// Nulls of objects are told at the end, since they may stand for nothing.
-    holds_nulls: bool,
-    has_held: bool,
-    /// For each open container whether anything was told that makes it arise.
+    /// Nulls in objects are emitted at the end, because they may stand for omitted members.
+    delays_nulls: bool,
+    has_delayed: bool,
+    /// For each open container whether an emitted chunk has created it.
     open: Vec<bool>,
-    /// The value that begins takes the place of one that was told.
+    /// The value that starts replaces one that was emitted.
     is_replacing: bool,
-    /// What was told can only be set right as a whole.
+    /// The emitted data can only be corrected as a whole.
     is_stale: bool,
-    has_told: bool,
+    has_emitted: bool,
 }
 
 impl Deltas {
-    pub(crate) fn new(buffer_size: u64, holds_nulls: bool) -> Self {
+    pub(crate) fn new(buffer_size: u64, delays_nulls: bool) -> Self {
         Self {
             buffer: Buffer::new(buffer_size),
-            holds_nulls,
-            has_held: false,
+            delays_nulls,
+            has_delayed: false,
             open: Vec::new(),
             is_replacing: false,
             is_stale: false,
-            has_told: false,
+            has_emitted: false,
         }
     }
 
-    /// MediaCapabilities an event of the data; `path` is where it stands in the envelope.
-    pub(crate) fn hear(&mut self, path: &Path, event: &Event<'_>, out: &mut Outbox) {
-        self.has_told = true;
+    /// Processes an event of the data. `path` is its path in the envelope.
+    pub(crate) fn on_event(&mut self, path: &Path, event: &Event<'_>, out: &mut Outbox) {
+        self.has_emitted = true;
         if self.open.is_empty() && path.depth() > 1 {
-            // Data that stand alone are recognised when they are open already.
+            // Bare data are recognised after they were opened.
             self.open.push(false);
         }
         match event.kind {
             EventKind::Replaced => self.is_replacing = true,
             EventKind::Open => {
-                let has_arisen = self.reset(path, event.node, out);
-                self.open.push(has_arisen);
+                let is_created = self.reset(path, event.node, out);
+                self.open.push(is_created);
             }
             EventKind::Text { delta, first } => {
                 if first {
                     self.reset(path, event.node, out);
-                    self.arise();
+                    self.mark_created();
                     self.buffer.open(path.to_string());
                 }
                 self.buffer.push(delta);
@@ -60,43 +60,43 @@ impl Deltas {
         }
     }
 
-    /// Whether anything was heard that may have been told.
-    pub(crate) fn has_told(&self) -> bool {
-        self.has_told
+    /// Whether anything may have been emitted.
+    pub(crate) fn has_emitted(&self) -> bool {
+        self.has_emitted
     }
 
-    /// Gives what was held long enough.
-    pub(crate) fn settle(&mut self, now: Duration, out: &mut Outbox) {
-        self.buffer.settle(now, out);
+    /// Emits buffered text that is due.
+    pub(crate) fn flush_due(&mut self, now: Duration, out: &mut Outbox) {
+        self.buffer.flush_due(now, out);
     }
 
-    /// Gives what is held, though its string is not over.
+    /// Emits the buffered text of a string that has not ended.
     pub(crate) fn flush(&mut self, out: &mut Outbox) {
         self.buffer.flush(out);
     }
 
-    /// When [`Deltas::settle`] is due at the latest.
+    /// Returns when the buffered text is due.
     pub(crate) fn due(&self) -> Option<Duration> {
         self.buffer.due()
     }
 
-    /// Tells what is left, so that all chunks together give `data`. `changed` are the places where the answer is
-    /// not what arrived (ruling R45); `was_heard` says that all of it was heard.
-    pub(crate) fn conclude(self, whole: &Value, changed: &[Path], was_heard: bool, out: &mut Outbox) {
+    /// Emits the rest, so that all chunks together give `data`. `changed` are the paths that differ from what arrived
+    /// (ruling R45). `is_complete` tells whether all events of the data were processed.
+    pub(crate) fn finish(self, whole: &Value, changed: &[Path], is_complete: bool, out: &mut Outbox) {
         let data = whole.node();
-        if self.is_stale || !was_heard {
-            if self.has_told {
+        if self.is_stale || !is_complete {
+            if self.has_emitted {
                 out.snapshot("data", empty(data.kind()));
             }
-            return tell(data, &mut place::data(), out);
+            return emit(data, &mut place::data(), out);
         }
         for path in changed {
             if let Some(node) = place::resolve(data, path) {
                 out.snapshot(&path.to_string(), whole.child(node));
             }
         }
-        if self.has_held {
-            tell_nulls(data, &mut place::data(), out);
+        if self.has_delayed {
+            emit_nulls(data, &mut place::data(), out);
         }
     }
 
@@ -108,27 +108,27 @@ impl Deltas {
                 if self.open.pop() == Some(false) {
                     out.snapshot(&path.to_string(), empty(node.kind()));
                 }
-                self.arise();
+                self.mark_created();
             }
-            Kind::Null if self.holds_nulls && matches!(path.last(), Some(Segment::Key(_))) => {
+            Kind::Null if self.delays_nulls && matches!(path.last(), Some(Segment::Key(_))) => {
                 self.is_stale |= replaces;
-                self.has_held = true;
+                self.has_delayed = true;
             }
             _ => {
                 out.snapshot(&path.to_string(), node.to_value());
-                self.arise();
+                self.mark_created();
             }
         }
     }
 
-    /// The container at hand arises from what is told in it.
-    fn arise(&mut self) {
-        if let Some(has_arisen) = self.open.last_mut() {
-            *has_arisen = true;
+    /// The current container exists once a chunk inside it was emitted.
+    fn mark_created(&mut self) {
+        if let Some(is_created) = self.open.last_mut() {
+            *is_created = true;
         }
     }
 
-    /// MediaCapabilities back what stood in the place of the value that begins. Whether something did.
+    /// Retracts the value that the new one replaces. Returns whether there was one.
     fn reset(&mut self, path: &Path, node: Node<'_>, out: &mut Outbox) -> bool {
         let replaces = std::mem::take(&mut self.is_replacing);
         if replaces {
@@ -138,27 +138,27 @@ impl Deltas {
     }
 }
 
-/// Tells the leaves of a value that is complete.
-fn tell(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
+/// Emits the leaves of a complete value.
+fn emit(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
     if let Some(text) = node.as_str() {
-        let checkpoint = Tally::default().tell(text, true);
+        let checkpoint = CheckpointHasher::default().add(text, true);
         out.delta(&path.to_string(), text.to_owned(), checkpoint);
     } else if node.is_empty() {
         out.snapshot(&path.to_string(), node.to_value());
     } else {
-        place::each_inside(node, path, &mut |node, path| tell(node, path, out));
+        place::each_inside(node, path, &mut |node, path| emit(node, path, out));
     }
 }
 
-/// Tells the nulls that stand in objects and were held back.
-fn tell_nulls(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
+/// Emits the delayed nulls of objects.
+fn emit_nulls(node: Node<'_>, path: &mut Path, out: &mut Outbox) {
     if node.is_null() && matches!(path.last(), Some(Segment::Key(_))) && path.depth() > 1 {
         out.snapshot(&path.to_string(), node.to_value());
     }
-    place::each_inside(node, path, &mut |node, path| tell_nulls(node, path, out));
+    place::each_inside(node, path, &mut |node, path| emit_nulls(node, path, out));
 }
 
-/// The empty value of a kind.
+/// Returns the empty value of a kind.
 fn empty(kind: Kind) -> Value {
     let text = match kind {
         Kind::Array => "[]",

@@ -1,4 +1,4 @@
-//! What a reply says of itself: its meta, put in order.
+//! The meta of a reply, repaired.
 
 use cog_json::{Node, ToJson, Value, Writer};
 use cog_schema::Contract;
@@ -6,50 +6,48 @@ use cog_spec::{RUNTIME_KEYS, RepairRule, Risk};
 
 use super::{Ledger, explain};
 
-/// The confidence of an answer that states none (ruling R24).
-const CONFIDENCE: f64 = 0.5;
+/// The confidence of an answer without one (ruling R24).
+const DEFAULT_CONFIDENCE: f64 = 0.5;
 
-/// The meta of a reply, field by field, whatever stands in them. A null in one of the three required fields is not
-/// kept: it counts as absent.
-pub(crate) struct Said {
+/// The meta of a reply, with values of any type. A null in one of the three required fields counts as absent.
+pub(crate) struct ReplyMeta {
     confidence: Option<Value>,
     risk: Option<Value>,
     explain: Option<Value>,
     rest: Vec<(String, Value)>,
 }
 
-/// What absent fields are filled from.
+/// The source of absent fields.
 pub(crate) struct Fill<'a> {
-    /// The rationale, where it is text.
+    /// The rationale, if it is text.
     pub(crate) rationale: Option<&'a str>,
     /// The module's responsibility.
     pub(crate) responsibility: &'a str,
-    /// An absent confidence stays absent: the module demands one.
-    pub(crate) demands_confidence: bool,
+    /// The module requires a confidence, so an absent one stays absent.
+    pub(crate) requires_confidence: bool,
 }
 
-impl Said {
-    /// The meta of an envelope, an object or absent. What it says under the runtime's own keys is not the
-    /// model's to say (ruling R27).
-    pub(crate) fn of_meta(meta: Option<Node<'_>>) -> Self {
-        let mut said = Self { confidence: None, risk: None, explain: None, rest: Vec::new() };
+impl ReplyMeta {
+    /// Reads the meta of an envelope. The runtime's own keys are ignored (ruling R27).
+    pub(crate) fn from_meta(meta: Option<Node<'_>>) -> Self {
+        let mut reply_meta = Self { confidence: None, risk: None, explain: None, rest: Vec::new() };
         for (key, node) in meta.into_iter().flat_map(Node::members) {
             let value = node.to_value();
             match key {
                 "confidence" | "risk" | "explain" if node.is_null() => {}
-                "confidence" => said.confidence = Some(value),
-                "risk" => said.risk = Some(value),
-                "explain" => said.explain = Some(value),
+                "confidence" => reply_meta.confidence = Some(value),
+                "risk" => reply_meta.risk = Some(value),
+                "explain" => reply_meta.explain = Some(value),
                 _ if RUNTIME_KEYS.contains(&key) => {}
-                _ => said.rest.push((key.to_owned(), value)),
+                _ => reply_meta.rest.push((key.to_owned(), value)),
             }
         }
-        said
+        reply_meta
     }
 
-    /// The fields that data which stand alone carry beside them (ruling R28). A field of that name but of
-    /// another kind is the module's own.
-    pub(crate) fn of_data(data: Node<'_>) -> Self {
+    /// Reads the fields of meta that bare data contain (ruling R28). A field of that name but another type belongs to
+    /// the module.
+    pub(crate) fn from_data(data: Node<'_>) -> Self {
         let copy = |key: &str, fits: fn(Node<'_>) -> bool| {
             data.get(key).filter(|node| fits(*node)).map(Node::to_value)
         };
@@ -66,17 +64,18 @@ impl Said {
         self.risk.is_some()
     }
 
-    /// Puts `explain` in order and fills what is absent.
+    /// Trims `explain` and fills absent fields.
     pub(crate) fn repair(mut self, fill: &Fill<'_>, ledger: &mut Ledger) -> Value {
         self.tidy_explain(ledger);
-        if self.confidence.is_none() && !fill.demands_confidence {
-            self.confidence = Some(filled(RepairRule::FillConfidence, "confidence", &CONFIDENCE, ledger));
+        if self.confidence.is_none() && !fill.requires_confidence {
+            self.confidence =
+                Some(filled(RepairRule::FillConfidence, "confidence", &DEFAULT_CONFIDENCE, ledger));
         }
         if self.risk.is_none() {
             self.risk = Some(filled(RepairRule::FillRisk, "risk", Risk::Medium.as_str(), ledger));
         }
         if self.explain.is_none() {
-            let text = explain::stand_in(fill.rationale, fill.responsibility);
+            let text = explain::default_explain(fill.rationale, fill.responsibility);
             self.explain = Some(filled(RepairRule::FillExplain, "explain", text, ledger));
         }
         value(&self)
@@ -97,7 +96,7 @@ impl Said {
     }
 }
 
-impl ToJson for Said {
+impl ToJson for ReplyMeta {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.optional("confidence", &self.confidence);
@@ -110,11 +109,11 @@ impl ToJson for Said {
     }
 }
 
-/// The meta of an envelope as it will be, if it fits already; nothing is filled.
+/// Returns the repaired meta of an envelope if it is valid. Absent fields are not filled.
 pub(crate) fn preview(meta: Node<'_>, contract: &Contract) -> Option<Value> {
-    let mut said = Said::of_meta(Some(meta));
-    said.tidy_explain(&mut Ledger::default());
-    let meta = value(&said);
+    let mut reply_meta = ReplyMeta::from_meta(Some(meta));
+    reply_meta.tidy_explain(&mut Ledger::default());
+    let meta = value(&reply_meta);
     contract.check_meta(meta.node()).is_empty().then_some(meta)
 }
 

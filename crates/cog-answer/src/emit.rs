@@ -1,8 +1,8 @@
-//! Telling the data of an answer while it arrives.
+//! Emits the data of an answer while it arrives.
 
 mod buffer;
+mod checkpoint;
 mod deltas;
 mod drafts;
-mod tally;
 
 pub(crate) use self::{deltas::Deltas, drafts::Drafts};
