@@ -1,7 +1,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     fmt::Write as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::SystemTime,
 };
 
@@ -24,16 +24,19 @@ pub struct MediaStore(Arc<Shared>);
 struct Shared {
     settings: UploadSettings,
     tool: Option<Arc<Tool>>,
-    kept: Mutex<Kept>,
+    stored: Mutex<StoredFiles>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct StoredFiles {
     entries: HashMap<String, Entry>,
     /// The expired ids with their owners; at most as many as there may be entries.
     expired: VecDeque<(String, String)>,
-    /// The task that removes expired files.
-    timers: JoinSet<()>,
+    /// When the next entry expires, or earlier.
+    next_expiry: Option<Instant>,
+    /// The task that removes expired files, while there are files.
+    sweeper: JoinSet<()>,
+    is_sweeping: bool,
 }
 
 /// A lease of an upload that came with a request. Dropping it removes the upload.
@@ -53,10 +56,10 @@ impl UploadLease {
 
 impl Drop for UploadLease {
     fn drop(&mut self) {
-        let mut kept = self.store.lock();
-        match kept.entries.get_mut(&self.id).filter(|_| self.is_resumable) {
+        let mut stored = self.store.lock();
+        match stored.entries.get_mut(&self.id).filter(|_| self.is_resumable) {
             Some(entry) => entry.is_retained = true,
-            None => drop(kept.entries.remove(&self.id)),
+            None => drop(stored.entries.remove(&self.id)),
         }
     }
 }
@@ -74,7 +77,7 @@ pub(super) struct Receiving {
 impl MediaStore {
     /// Creates an empty store. The tool reads audio, video and documents; without it only images are accepted.
     pub fn new(settings: UploadSettings, tool: Option<Arc<Tool>>) -> Self {
-        Self(Arc::new(Shared { settings, tool, kept: Mutex::default() }))
+        Self(Arc::new(Shared { settings, tool, stored: Mutex::default() }))
     }
 
     /// Stores a generated file for the client of the run, and returns its id and expiry. Must be called inside a Tokio runtime.
@@ -113,8 +116,8 @@ impl MediaStore {
 
     /// Continues an upload after `after` bytes; `None` starts it again.
     pub(super) fn begin(&self, id: &str, owner: &str, after: Option<u64>) -> Result<Receiving, UploadError> {
-        let mut kept = self.lock();
-        let entry = kept.of(id, owner)?;
+        let mut stored = self.lock();
+        let entry = stored.of(id, owner)?;
         match (&entry.state, after) {
             (State::Complete(_), _) => return Err(UploadError::Complete),
             (State::Receiving, _) => return Err(UploadError::Busy),
@@ -150,10 +153,10 @@ impl MediaStore {
         state: State,
     ) -> Result<(String, SystemTime), UploadError> {
         let settings = &self.0.settings;
-        let mut kept = self.lock();
-        kept.make_room(owner, |kept| {
-            kept.has_slot(owner, settings)?;
-            kept.has_room(owner, length, settings)
+        let mut stored = self.lock();
+        stored.make_room(owner, |stored| {
+            stored.has_slot(owner, settings)?;
+            stored.has_room(owner, length, settings)
         })?;
         let id = generate_id(prefix)?;
         let (until, expires_at) = (Instant::now() + settings.ttl, time::now() + settings.ttl);
@@ -166,28 +169,41 @@ impl MediaStore {
             received: length,
             state,
         };
-        kept.entries.insert(id.clone(), entry);
-        self.forget_at(until, &mut kept.timers);
+        stored.entries.insert(id.clone(), entry);
+        stored.next_expiry = Some(stored.next_expiry.map_or(until, |next| next.min(until)));
+        self.sweep_later(&mut stored);
         Ok((id, expires_at))
     }
 
-    /// Removes expired files also where no request comes.
-    fn forget_at(&self, until: Instant, timers: &mut JoinSet<()>) {
-        while timers.try_join_next().is_some() {}
-        let shared = Arc::downgrade(&self.0);
-        timers.spawn(async move {
-            tokio::time::sleep_until(until).await;
-            if let Some(shared) = shared.upgrade() {
-                drop(Self(shared).lock());
-            }
-        });
+    /// Has expired files removed also where no request comes.
+    fn sweep_later(&self, stored: &mut StoredFiles) {
+        if stored.is_sweeping {
+            return;
+        }
+        stored.is_sweeping = true;
+        while stored.sweeper.try_join_next().is_some() {}
+        stored.sweeper.spawn(sweep(Arc::downgrade(&self.0)));
     }
 
-    /// Locks the entries.
-    fn lock(&self) -> MutexGuard<'_, Kept> {
-        let mut kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.expire(Instant::now(), self.0.settings.count);
-        kept
+    /// Returns when the next file expires. Without files the sweeper ends.
+    fn next_expiry(&self) -> Option<Instant> {
+        let mut stored = self.lock();
+        stored.is_sweeping = stored.next_expiry.is_some();
+        stored.next_expiry
+    }
+
+    /// Locks the entries, without those that have expired.
+    fn lock(&self) -> MutexGuard<'_, StoredFiles> {
+        let mut stored = self.0.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.expire(Instant::now(), self.0.settings.count);
+        stored
+    }
+}
+
+/// Removes expired files until there are none left.
+async fn sweep(shared: Weak<Shared>) {
+    while let Some(next) = shared.upgrade().and_then(|shared| MediaStore(shared).next_expiry()) {
+        tokio::time::sleep_until(next).await;
     }
 }
 
@@ -201,7 +217,7 @@ impl Uploads for MediaStore {
     }
 }
 
-impl Kept {
+impl StoredFiles {
     /// Returns the entry of this owner. Another owner's entry counts as unknown.
     fn of(&mut self, id: &str, owner: &str) -> Result<&mut Entry, UploadError> {
         let expired = self.expired.iter().any(|(gone, whose)| gone == id && whose == owner);
@@ -209,11 +225,16 @@ impl Kept {
         entry.ok_or(UploadError::Media(MediaError::Upload { expired }))
     }
 
+    /// Removes expired entries. Looks at them only where one has expired.
     fn expire(&mut self, now: Instant, remembered: usize) {
+        if self.next_expiry.is_none_or(|next| next > now) {
+            return;
+        }
         let gone = self.entries.extract_if(|_, entry| entry.until <= now);
         self.expired.extend(gone.map(|(id, entry)| (id, entry.owner)));
         let past = self.expired.len().saturating_sub(remembered);
         self.expired.drain(..past);
+        self.next_expiry = self.entries.values().map(|entry| entry.until).min();
     }
 
     /// Removes retained uploads, the oldest first, until there is space.
@@ -288,11 +309,12 @@ impl Receiving {
     /// Writes bytes. Blocks on the disk.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
         let length = bytes.len() as u64;
-        let mut kept = self.store.lock();
-        kept.of(&self.id, &self.owner)?;
-        kept.make_room(&self.owner, |kept| kept.has_room(&self.owner, length, &self.store.0.settings))?;
-        kept.of(&self.id, &self.owner)?.received += length;
-        drop(kept);
+        let mut stored = self.store.lock();
+        stored.of(&self.id, &self.owner)?;
+        stored
+            .make_room(&self.owner, |stored| stored.has_room(&self.owner, length, &self.store.0.settings))?;
+        stored.of(&self.id, &self.owner)?.received += length;
+        drop(stored);
         self.received += length;
         let pushed = self.bytes.as_mut().map_or(Ok(()), |store| store.push(bytes));
         pushed.inspect_err(|_| self.start_over()).map_err(UploadError::from)
@@ -310,8 +332,8 @@ impl Receiving {
         let tool = self.store.0.tool.as_deref();
         let media = check(stored, &self.declared.expected, &MediaRules::default(), tool).await?;
         self.bytes = None;
-        let mut kept = self.store.lock();
-        let entry = kept.of(&self.id, &self.owner)?;
+        let mut stored = self.store.lock();
+        let entry = stored.of(&self.id, &self.owner)?;
         (entry.received, entry.state) = (received, State::Complete(media));
         Ok(entry.progress(&self.id))
     }

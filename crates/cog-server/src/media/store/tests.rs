@@ -120,7 +120,7 @@ async fn file_is_removed_when_it_expires() {
     assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
     let (made, _) = store.publish("me", media).unwrap();
     tokio::time::sleep(Duration::from_millis(2)).await;
-    assert_eq!(store.0.kept.lock().unwrap().entries.len(), 1, "no request was needed");
+    assert_eq!(store.0.stored.lock().unwrap().entries.len(), 1, "no request was needed");
     assert!(matches!(bytes(&store, &id, Some("me")), Err(MediaError::Upload { expired: true })));
     assert_eq!(bytes(&store, &made, Some("me")).unwrap(), PIXEL, "its own time began when it was made");
 }
@@ -163,7 +163,10 @@ async fn upload_that_expires_during_transfer_leaves_nothing() {
     let store = store(|_| {});
     let id = created(&store, "me");
     let mut upload = store.begin(&id, "me", None).unwrap();
-    store.lock().entries.get_mut(&id).unwrap().until = Instant::now();
+    let mut stored = store.lock();
+    stored.entries.get_mut(&id).unwrap().until = Instant::now();
+    stored.next_expiry = Some(Instant::now());
+    drop(stored);
     assert_eq!(code(&upload.push(PIXEL).unwrap_err()), "E1018");
     drop(upload);
     assert!(store.lock().entries.is_empty());
@@ -183,4 +186,19 @@ async fn generated_file_can_be_fetched_until_it_expires() {
     assert!(id.starts_with("med_") && published.expires_at.ends_with('Z'));
     assert_eq!(bytes(&store, id, Some("me")).unwrap(), PIXEL);
     assert!(bytes(&store, id, Some("you")).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_task_removes_all_expired_files() {
+    let store = store(|settings| settings.ttl = Duration::from_secs(900));
+    for _ in 0..20 {
+        created(&store, "me");
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert_eq!(store.0.stored.lock().unwrap().sweeper.len(), 1);
+    tokio::time::sleep(Duration::from_millis(889_500)).await;
+    assert_eq!(store.0.stored.lock().unwrap().entries.len(), 10);
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    let stored = store.0.stored.lock().unwrap();
+    assert!(stored.entries.is_empty() && !stored.is_sweeping);
 }
