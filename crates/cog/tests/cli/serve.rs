@@ -174,7 +174,7 @@ fn second_signal_exits_immediately() {
     let _stream = server.stream();
     server.signal("TERM");
     let mut line = String::new();
-    while !line.contains("ending") {
+    while !line.contains("shutting down") {
         assert_ne!(server.told.read_line(&mut line).unwrap(), 0, "{line}");
     }
     server.signal("TERM");
@@ -200,6 +200,48 @@ fn token_of_file_authenticates() {
     assert_eq!(status(""), "401");
     assert_eq!(status(&format!("\r\nAuthorization: Bearer {TOKEN}")), "200");
     server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn sighup_reads_the_tokens_again_and_ends_nothing() {
+    let (place, mock) = (Place::new(), endless());
+    place.write("tokens", TOKEN);
+    let mut server = serving(&place, &mock, &["--token-file", "tokens"]);
+    let status = |server: &Serving, token: &str| {
+        let mut answer = String::new();
+        let head = format!("GET /v1/modules HTTP/1.1\r\nConnection: close\r\nAuthorization: Bearer {token}");
+        server.send(&head, "").read_to_string(&mut answer).unwrap();
+        answer.split(' ').nth(1).unwrap().to_owned()
+    };
+    let reload = |server: &mut Serving, text: &str, note: &str| {
+        place.write("tokens", text);
+        server.signal("HUP");
+        let mut lines = String::new();
+        while !lines.contains(note) {
+            assert_ne!(server.told.read_line(&mut lines).unwrap(), 0, "{lines}");
+        }
+    };
+    assert_eq!(status(&server, TOKEN), "200");
+    let other = TOKEN.to_uppercase();
+    reload(&mut server, &other, "SIGHUP: using 1 tokens");
+    assert_eq!((status(&server, TOKEN).as_str(), status(&server, &other).as_str()), ("401", "200"));
+    reload(&mut server, "short", "SIGHUP: keeping the current tokens");
+    assert_eq!(status(&server, &other), "200");
+    server.signal("TERM");
+    assert_eq!(server.ended(), Some(0));
+}
+
+#[test]
+fn server_logs_warnings_by_default() {
+    let (place, mock) = (Place::new(), Mock::start([Reply::error(500, "down")]));
+    let mut server = serving(&place, &mock, &[]);
+    let head = "POST /v1/modules/code-reviewer/execute HTTP/1.1\r\nConnection: close";
+    server.send(head, r#"{"input": {"code": "x"}}"#).read_to_string(&mut String::new()).unwrap();
+    server.signal("TERM");
+    let mut log = String::new();
+    server.told.read_to_string(&mut log).unwrap();
+    assert!(log.contains("WARN"), "{log}");
     assert_eq!(server.ended(), Some(0));
 }
 
