@@ -75,12 +75,20 @@ pub(crate) fn package() -> Outcome {
 
 /// Compares the public interface of cog-run with the version that was published last.
 pub(crate) fn semver() -> Outcome {
-    let version = |line: &str| line.strip_prefix("version = ").map(str::to_owned);
+    let version =
+        |line: &str| line.strip_prefix("version = ").map(|version| version.trim_matches('"').to_owned());
     let version = read("Cargo.toml")?.lines().find_map(version).unwrap_or_default();
-    let found = capture(cargo().args(["info", "--quiet", "--registry", "crates-io", "cog-run"]));
-    if found.is_err() {
+    // Outside the workspace, where `cargo info` does not take the crate of that name in it.
+    let mut info = cargo();
+    info.args(["info", "--quiet", "cog-run"]).current_dir(std::env::temp_dir());
+    let found = info.output().map_err(|error| error.to_string())?;
+    let message = String::from_utf8_lossy(&found.stderr);
+    if message.contains("could not find `cog-run`") {
         say(format_args!("semver: no version of cog-run is published yet; {version} will be the first"));
         return Ok(());
+    }
+    if !found.status.success() {
+        return Err(format!("the registry cannot be read: {message}"));
     }
     execute(cargo().args(["semver-checks", "--package", "cog-run"]))
 }
