@@ -175,7 +175,7 @@ impl Assembler {
 
     pub(crate) fn emit_failure(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
-        let mut meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
+        let mut meta = meta.unwrap_or_else(|| Meta::for_failure(&error.message));
         meta.runtime = self.runtime(repairs, usage, now);
         self.outbox.snapshot("meta", Value::parse(&meta.to_json()).unwrap_or_default());
         let offer = self.rules.recovery.filter(|_| error::can_be_resumed(&error));

@@ -106,7 +106,7 @@ impl EnvelopeBuilder {
 
     fn failure(&mut self, error: ErrorBody, partial_data: Option<Value>) -> Envelope {
         let meta = self.meta.take().and_then(|(_, meta)| Meta::read(meta.node()));
-        let meta = meta.unwrap_or_else(|| Meta::of_failure(&error.message));
+        let meta = meta.unwrap_or_else(|| Meta::for_failure(&error.message));
         Envelope::new(meta, Outcome::Failure { error, partial_data })
     }
 }

@@ -70,10 +70,10 @@ pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contra
         (_, Document::Lines(_)) => {
             violations.push(violation("", "json", format!("found several JSON lines; allowed: one {kind}")));
         }
-        (Kind::Envelope, Document::Whole(value)) => envelope::check(&standard, value.node(), &mut violations),
-        (Kind::Chunk, Document::Whole(value)) => chunk::check(&standard, value.node(), &mut violations),
-        (Kind::Media, Document::Whole(value)) => media::check(value.node(), &mut violations),
-        (Kind::Answer, Document::Whole(value)) => standard.check_data(value.node(), &mut violations),
+        (Kind::Envelope, Document::One(value)) => envelope::check(&standard, value.node(), &mut violations),
+        (Kind::Chunk, Document::One(value)) => chunk::check(&standard, value.node(), &mut violations),
+        (Kind::Media, Document::One(value)) => media::check(value.node(), &mut violations),
+        (Kind::Answer, Document::One(value)) => standard.check_data(value.node(), &mut violations),
         (Kind::Messages | Kind::Handoff, _) => {
             violations.push(violation("", "kind", format!("checking {kind} is not supported yet")));
         }

@@ -21,18 +21,18 @@ use crate::violation::{Violation, rooted};
 pub use self::data::{CustomValue, DataCheck, ExcessInsights};
 
 impl Contract {
-    /// Tells the faults of a value at `base` as violations, each with the code that `code` gives it.
+    /// Tells the errors of a value at `base` as violations, each with the code that `code` gives it.
     fn violations(
         &self,
-        faults: &[EngineError],
+        errors: &[EngineError],
         (base, node): (&Path, Node<'_>),
         code: impl Fn(&Finding) -> Code,
     ) -> Vec<Violation> {
-        if faults.is_empty() {
+        if errors.is_empty() {
             return Vec::new();
         }
         let locator = Locator::new(node);
-        findings(faults, &locator, self.document())
+        findings(errors, &locator, self.document())
             .into_iter()
             .map(|finding| {
                 let code = code(&finding);
@@ -68,9 +68,9 @@ fn mistyped(path: &Path, node: Node<'_>, allowed: &str) -> Violation {
     Violation::new(path, "type", Code::OutputSchemaViolation, message)
 }
 
-/// Those of `new` whose place is not yet among `told`.
-fn untold(mut new: Vec<Violation>, told: &[Violation]) -> Vec<Violation> {
-    new.retain(|one| !told.iter().any(|other| other.path == one.path));
+/// Those of `new` whose place is not yet among `reported`.
+fn unreported(mut new: Vec<Violation>, reported: &[Violation]) -> Vec<Violation> {
+    new.retain(|one| !reported.iter().any(|other| other.path == one.path));
     new
 }
 

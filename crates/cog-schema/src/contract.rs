@@ -11,9 +11,9 @@ use crate::schema_error::SchemaError;
 use crate::search::{Search, own};
 use crate::shape::{Id, SchemaGraph};
 
-/// A module's contract, compiled once and shared: what goes in, what comes out, what a failure looks like.
+/// A module's contract, compiled once and shared: what goes in, what comes out, what a failure visited like.
 ///
-/// Checks take nodes of any tree, finished or the finished parts of a draft, and tell every violation.
+/// Checks take nodes of any tree, finished or the finished parts of a draft, and report every violation.
 #[derive(Debug)]
 pub struct Contract {
     pub(crate) rules: Rules,
@@ -85,7 +85,7 @@ impl Contract {
             places,
             own,
         };
-        contract.facts = Facts::of(&contract);
+        contract.facts = Facts::new(&contract);
         Ok(contract)
     }
 
@@ -125,16 +125,16 @@ impl Contract {
 
     /// Whether a value fits a schema of the document.
     pub(crate) fn accepts(&self, id: Id, node: Node<'_>) -> bool {
-        if self.shapes.are_wide { Search::new(self).fits(id, node) } else { self.accepts_at_once(id, node) }
+        if self.shapes.is_wide { Search::new(self).fits(id, node) } else { self.accepts_unshared(id, node) }
     }
 
     /// Whether a value fits, without remembering anything on the way: for documents that are not wide.
-    pub(crate) fn accepts_at_once(&self, id: Id, node: Node<'_>) -> bool {
+    pub(crate) fn accepts_unshared(&self, id: Id, node: Node<'_>) -> bool {
         self.shapes.fits(id, node, &|id, node| self.check_of(id).is_some_and(|check| check.accepts(node)))
     }
 
     /// Lists what of a value does not fit a schema of the document.
-    pub(crate) fn faults(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
+    pub(crate) fn errors(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
         if self.accepts(id, node) { Vec::new() } else { Search::new(self).list(id, node).to_vec() }
     }
 

@@ -1,4 +1,4 @@
-//! What each vendor's structured output can be told, one file for each dialect.
+//! What each vendor's structured output can be reported, one file for each dialect.
 
 pub(crate) mod anthropic;
 pub(crate) mod gemini;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// How a dialect differs from JSON Schema.
 #[derive(Debug)]
 pub(crate) struct Profile {
-    /// Everything is told as it is written; nothing else here counts.
+    /// Everything is reported as it is written; nothing else here counts.
     pub(crate) verbatim: bool,
     /// Every object has exactly the members it names.
     pub(crate) closes_objects: bool,

@@ -37,7 +37,7 @@ impl Document {
     /// Reads and checks a document.
     ///
     /// # Errors
-    /// Every problem that can be told at once.
+    /// Every problem that can be reported at once.
     pub(crate) fn read(original: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
         limits::check(original).map_err(|problem| vec![problem])?;
         let mut value = original.clone();

@@ -24,7 +24,7 @@ pub(crate) use self::error::{Allowed, Bound, EngineError, Reason};
 /// The name under which the document is known to the engine; it is never resolved anywhere else.
 const DOCUMENT: &str = "cog:/schema.json";
 
-/// More faults of one value than this are not told: telling each takes time that grows with its place.
+/// More errors of one value than this are not reported: telling each takes time that grows with its place.
 pub const MAX_VIOLATIONS: usize = 256;
 
 /// How much memory one compiled pattern may take, in bytes.
@@ -86,7 +86,7 @@ impl Check {
 
     /// What about a value does not fit, with paths from the value; of very many things the first
     /// [`MAX_VIOLATIONS`].
-    pub(crate) fn faults(&self, node: Node<'_>) -> Vec<EngineError> {
+    pub(crate) fn errors(&self, node: Node<'_>) -> Vec<EngineError> {
         self.validator.iter_errors(node).take(MAX_VIOLATIONS).map(|error| EngineError::read(&error)).collect()
     }
 }

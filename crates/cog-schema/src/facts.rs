@@ -24,7 +24,7 @@ impl Contract {
 }
 
 impl Facts {
-    pub(crate) fn of(contract: &Contract) -> Self {
+    pub(crate) fn new(contract: &Contract) -> Self {
         let named = |part: &Option<Part>, key: &str| -> Vec<Id> {
             let shape = part.as_ref().map(|part| part.shape);
             shape.map(|id| contract.shapes.members(id, key)).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! From a fault of the engine to a sentence: what was found, what is allowed, what was probably meant.
+//! From a error of the engine to a sentence: what was found, what is allowed, what was probably meant.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::locate::Locator;
 use crate::subschema::token;
 use crate::words::{Suggestions, either, quoted};
 
-/// One thing that is wrong with a value, ready to be told.
+/// One thing that is wrong with a value, ready to be reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// Where: a JSON pointer from the value that was checked. Of an absent member, where it should be.
@@ -25,14 +25,14 @@ pub(crate) struct Finding {
     pub(crate) schema: String,
 }
 
-/// Tells faults: the best branch of alternatives, one finding for each place and rule, at most
+/// Tells errors: the best branch of alternatives, one finding for each place and rule, at most
 /// [`MAX_VIOLATIONS`].
 ///
 /// `locator` finds places in the value that was checked, `document` holds its schema.
-pub(crate) fn findings(faults: &[EngineError], locator: &Locator<'_>, document: &Value) -> Vec<Finding> {
+pub(crate) fn findings(errors: &[EngineError], locator: &Locator<'_>, document: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let teller = Teller { locator, document, suggestions: Suggestions::default() };
-    teller.tell_all("", faults, &mut findings);
+    let reporter = Reporter { locator, document, suggestions: Suggestions::default() };
+    reporter.report_all("", errors, &mut findings);
     findings.truncate(MAX_VIOLATIONS);
     drop_repeated(findings)
 }
@@ -85,49 +85,49 @@ fn drop_repeated(findings: Vec<Finding>) -> Vec<Finding> {
     kept
 }
 
-struct Teller<'a, 'v> {
+struct Reporter<'a, 'v> {
     locator: &'a Locator<'v>,
     document: &'a Value,
     suggestions: Suggestions,
 }
 
-impl<'v> Teller<'_, 'v> {
-    /// Tells faults whose places start at `base`, until there are enough.
-    fn tell_all(&self, base: &str, faults: &[EngineError], into: &mut Vec<Finding>) {
-        for fault in faults {
+impl<'v> Reporter<'_, 'v> {
+    /// Tells errors whose places start at `base`, until there are enough.
+    fn report_all(&self, base: &str, errors: &[EngineError], into: &mut Vec<Finding>) {
+        for error in errors {
             if into.len() >= MAX_VIOLATIONS {
                 return;
             }
-            self.tell(&fault.below(base), into);
+            self.report(&error.below(base), into);
         }
     }
 
-    /// The place of the fault starts at the root.
-    fn tell(&self, fault: &EngineError, into: &mut Vec<Finding>) {
-        match &fault.reason {
-            Reason::Required(key) => into.push(self.absent(fault, key)),
+    /// The place of the error starts at the root.
+    fn report(&self, error: &EngineError, into: &mut Vec<Finding>) {
+        match &error.reason {
+            Reason::Required(key) => into.push(self.absent(error, key)),
             Reason::Unexpected(keys) => {
-                into.extend(keys.iter().take(MAX_VIOLATIONS).map(|key| self.unexpected(fault, key)));
+                into.extend(keys.iter().take(MAX_VIOLATIONS).map(|key| self.unexpected(error, key)));
             }
-            Reason::NoBranch(branches) => self.tell_branches(fault, branches, into),
-            Reason::Name(inner) => into.push(self.misnamed(fault, inner)),
+            Reason::NoBranch(branches) => self.report_branches(error, branches, into),
+            Reason::Name(inner) => into.push(self.misnamed(error, inner)),
             reason => {
-                let (message, suggestion) = self.sentence(fault, reason);
-                into.push(finding(fault, fault.at.clone(), message, suggestion));
+                let (message, suggestion) = self.sentence(error, reason);
+                into.push(finding(error, error.at.clone(), message, suggestion));
             }
         }
     }
 
-    fn absent(&self, fault: &EngineError, key: &str) -> Finding {
-        let names = self.at(fault).map(|object| object.members().map(|(name, _)| name));
+    fn absent(&self, error: &EngineError, key: &str) -> Finding {
+        let names = self.at(error).map(|object| object.members().map(|(name, _)| name));
         let near = names.and_then(|names| self.suggestions.nearest(key, names));
         let suggestion = near.map(|name| format!("Rename {} to {}?", quoted(name), quoted(key)));
-        let at = format!("{}/{}", fault.at, token(key));
-        finding(fault, at, format!("{} is required but missing", quoted(key)), suggestion)
+        let at = format!("{}/{}", error.at, token(key));
+        finding(error, at, format!("{} is required but missing", quoted(key)), suggestion)
     }
 
-    fn unexpected(&self, fault: &EngineError, key: &str) -> Finding {
-        let names = self.named_beside(fault).filter(|names| !names.is_empty());
+    fn unexpected(&self, error: &EngineError, key: &str) -> Finding {
+        let names = self.named_beside(error).filter(|names| !names.is_empty());
         let message = match names {
             None => format!("{} is not allowed; the schema allows no field here", quoted(key)),
             Some(names) => {
@@ -137,17 +137,17 @@ impl<'v> Teller<'_, 'v> {
         };
         let near = names.and_then(|names| self.suggestions.nearest(key, names.keys().map(String::as_str)));
         let suggestion = near.map(|name| format!("Did you mean {}?", quoted(name)));
-        finding(fault, format!("{}/{}", fault.at, token(key)), message, suggestion)
+        finding(error, format!("{}/{}", error.at, token(key)), message, suggestion)
     }
 
-    fn misnamed(&self, fault: &EngineError, inner: &EngineError) -> Finding {
-        let (sentence, _) = self.sentence(fault, &inner.reason);
+    fn misnamed(&self, error: &EngineError, inner: &EngineError) -> Finding {
+        let (sentence, _) = self.sentence(error, &inner.reason);
         let message = format!("invalid field name: {sentence}");
-        finding(fault, fault.at.clone(), message, None)
+        finding(error, error.at.clone(), message, None)
     }
 
-    fn sentence(&self, fault: &EngineError, reason: &Reason) -> (String, Option<String>) {
-        let node = self.at(fault);
+    fn sentence(&self, error: &EngineError, reason: &Reason) -> (String, Option<String>) {
+        let node = self.at(error);
         let found = node.map_or_else(|| "nothing".to_owned(), found);
         match reason {
             Reason::Type(types) => (
@@ -172,16 +172,16 @@ impl<'v> Teller<'_, 'v> {
         }
     }
 
-    fn tell_branches(&self, fault: &EngineError, branches: &[Arc<[EngineError]>], into: &mut Vec<Finding>) {
+    fn report_branches(&self, error: &EngineError, branches: &[Arc<[EngineError]>], into: &mut Vec<Finding>) {
         if let Some(merged) = merged(branches) {
-            return self.tell(&merged.below(&fault.at), into);
+            return self.report(&merged.below(&error.at), into);
         }
         match best(branches) {
-            Some(branch) => self.tell_all(&fault.at, branch, into),
+            Some(branch) => self.report_all(&error.at, branch, into),
             None => {
-                let found = self.at(fault).map_or_else(|| "nothing".to_owned(), found);
+                let found = self.at(error).map_or_else(|| "nothing".to_owned(), found);
                 let message = format!("{found} matches none of the {} alternatives", branches.len());
-                into.push(finding(fault, fault.at.clone(), message, None));
+                into.push(finding(error, error.at.clone(), message, None));
             }
         }
     }
@@ -191,19 +191,19 @@ impl<'v> Teller<'_, 'v> {
         Some(format!("Did you mean {}?", quoted(near)))
     }
 
-    fn at(&self, fault: &EngineError) -> Option<Node<'v>> {
-        self.locator.find(&fault.at)
+    fn at(&self, error: &EngineError) -> Option<Node<'v>> {
+        self.locator.find(&error.at)
     }
 
-    /// The fields that the schema names beside the keyword of a fault.
-    fn named_beside(&self, fault: &EngineError) -> Option<&Map<String, Value>> {
-        let (outer, _) = fault.schema.rsplit_once('/')?;
+    /// The fields that the schema names beside the keyword of a error.
+    fn named_beside(&self, error: &EngineError) -> Option<&Map<String, Value>> {
+        let (outer, _) = error.schema.rsplit_once('/')?;
         self.document.pointer(outer)?.get("properties")?.as_object()
     }
 }
 
-fn finding(fault: &EngineError, at: String, message: String, suggestion: Option<String>) -> Finding {
-    Finding { at, rule: fault.keyword.clone(), message, suggestion, schema: fault.schema.clone() }
+fn finding(error: &EngineError, at: String, message: String, suggestion: Option<String>) -> Finding {
+    Finding { at, rule: error.keyword.clone(), message, suggestion, schema: error.schema.clone() }
 }
 
 /// Alternatives that all fail in the same simple way fail as one: a field that each requires is absent, no type
@@ -233,14 +233,14 @@ fn merged(branches: &[Arc<[EngineError]>]) -> Option<EngineError> {
 
 fn absent_in_all(branches: &[Arc<[EngineError]>]) -> Option<&EngineError> {
     let (head, tail) = branches.split_first()?;
-    let is_shared = |fault: &&EngineError| {
-        let same = |other: &EngineError| other.at == fault.at && other.reason == fault.reason;
-        matches!(fault.reason, Reason::Required(_)) && tail.iter().all(|branch| branch.iter().any(same))
+    let is_shared = |error: &&EngineError| {
+        let same = |other: &EngineError| other.at == error.at && other.reason == error.reason;
+        matches!(error.reason, Reason::Required(_)) && tail.iter().all(|branch| branch.iter().any(same))
     };
     head.iter().find(is_shared)
 }
 
-/// The fault that says a branch was not the one meant: another type, or another word in a field right below.
+/// The error that says a branch was not the one meant: another type, or another word in a field right below.
 fn decisive(branch: &[EngineError]) -> Option<&EngineError> {
     let mistyped = branch.iter().find(|inner| inner.at.is_empty() && matches!(inner.reason, Reason::Type(_)));
     mistyped.or_else(|| branch.iter().find(|inner| is_discriminator(inner)))
@@ -250,7 +250,7 @@ fn is_discriminator(inner: &EngineError) -> bool {
     matches!(inner.reason, Reason::Allowed(_)) && inner.at.matches('/').count() <= 1
 }
 
-/// The branch that was most likely meant: right type, right discriminator, fewest faults.
+/// The branch that was most likely meant: right type, right discriminator, fewest errors.
 fn best(branches: &[Arc<[EngineError]>]) -> Option<&Arc<[EngineError]>> {
     let open = branches.iter().filter(|branch| decisive(branch).is_none());
     let meant = open.min_by_key(|branch| branch.len());

@@ -5,8 +5,8 @@
 //!
 //! - [`Contract::check_input`] before a model is asked, [`Contract::check_data`], [`Contract::check_meta`] and
 //!   [`Contract::check_error`] on what it answered, [`Contract::check_at`] on the completed places of an answer that
-//!   is still arriving. Each tells every [`Violation`] with its path, its code and what was probably meant.
-//! - [`Contract::project`] tells a vendor as much of the contract as its dialect can take, and accounts for the rest.
+//!   is still arriving. Each reports every [`Violation`] with its path, its code and what was probably meant.
+//! - [`Contract::project`] reports a vendor as much of the contract as its dialect can take, and accounts for the rest.
 //! - [`Contract::sample`] makes up an answer that keeps the contract.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] say where text and media go in an input,
 //!   [`Contract::place_media`] where media go in an answer.

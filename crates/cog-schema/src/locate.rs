@@ -31,7 +31,7 @@ impl<'a> Locator<'a> {
         tokens(pointer).try_fold(self.root, |here, token| self.step(here, &token).1)
     }
 
-    /// Returns the path of a pointer below `base`; the value tells the indices of arrays from keys.
+    /// Returns the path of a pointer below `base`; the value reports the indices of arrays from keys.
     pub(crate) fn path(&self, base: &Path, pointer: &str) -> Path {
         let mut path = base.clone();
         let mut here = Some(self.root);

@@ -53,13 +53,13 @@ struct MediaWalk {
 }
 
 impl Visit for MediaWalk {
-    fn interest(&self) -> WalkFilter {
+    fn filter(&self) -> WalkFilter {
         WalkFilter::MEDIA
     }
 
-    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>) {
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
         if shape.is_media && node.is_object() {
-            self.paths.push(trail.path());
+            self.paths.push(stack.path());
             self.paths.dedup();
         }
     }

@@ -1,7 +1,7 @@
 //! Where media stand in an answer (SPEC 2.3, `MediaOutput`).
 
 mod needed;
-mod unasked;
+mod omitted;
 
 use cog_json::{Node, Path, Segment, Value};
 
@@ -89,7 +89,7 @@ impl Contract {
     pub fn place_media(&self, data: Node<'_>, media: &[Placement<'_>]) -> Vec<Option<MediaSlot>> {
         let mut free = Vec::new();
         if let Some(part) = &self.data {
-            let mut seek = Seek { contract: self, free: &mut free, within: Vec::new(), looks: 0 };
+            let mut seek = SlotSearch { contract: self, free: &mut free, within: Vec::new(), visited: 0 };
             let mut path = Path::root();
             path.push_key("data");
             seek.value(&[part.shape], Some(data), &mut path);
@@ -140,7 +140,7 @@ impl Contract {
 
     /// The members that an object may have where the schemas close it.
     fn members_of(&self, schemas: &[Id]) -> Option<Vec<String>> {
-        let shut = schemas.iter().map(|id| self.shapes.get(*id)).filter(|shape| shape.is_shut());
+        let shut = schemas.iter().map(|id| self.shapes.get(*id)).filter(|shape| shape.is_closed());
         let names = shut.map(|shape| shape.properties().map(|(name, _)| name.to_owned()).collect());
         names.reduce(|kept: Vec<String>, other: Vec<String>| {
             kept.into_iter().filter(|name| other.contains(name)).collect()
@@ -164,21 +164,21 @@ impl Contract {
 }
 
 /// Looks for places that are free.
-struct Seek<'a> {
+struct SlotSearch<'a> {
     contract: &'a Contract,
     free: &'a mut Vec<Free>,
     /// The schemas of the values that the way leads through: none of them is begun anew, so that it ends.
     within: Vec<Id>,
-    looks: usize,
+    visited: usize,
 }
 
-impl Seek<'_> {
+impl SlotSearch<'_> {
     /// `node`: what stands there, none where nothing does.
     fn value(&mut self, ids: &[Id], node: Option<Node<'_>>, path: &mut Path) {
         let shapes = &self.contract.shapes;
         let schemas = shapes.all_possible(ids);
-        self.looks += 1;
-        if self.looks > MAX_LOOKS || !schemas.iter().any(|id| shapes.sees(*id, WalkFilter::OUTPUT)) {
+        self.visited += 1;
+        if self.visited > MAX_LOOKS || !schemas.iter().any(|id| shapes.sees(*id, WalkFilter::OUTPUT)) {
             return;
         }
         let node = node.filter(|node| !node.is_null());
@@ -272,13 +272,13 @@ struct OutputWalk {
 }
 
 impl Visit for OutputWalk {
-    fn interest(&self) -> WalkFilter {
+    fn filter(&self) -> WalkFilter {
         WalkFilter::OUTPUT
     }
 
-    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>) {
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
         if shape.is_output && node.is_object() && !is_stub(node) {
-            self.paths.push(trail.path());
+            self.paths.push(stack.path());
             self.paths.dedup();
         }
     }

@@ -1,6 +1,6 @@
 //! The schema that a model is asked with, in the dialect of its vendor.
 //!
-//! Vendors take subsets of JSON Schema. A projection says what a vendor can be told and accounts for the rest;
+//! Vendors take subsets of JSON Schema. A projection says what a vendor can be reported and accounts for the rest;
 //! what is checked is always the module's own contract.
 
 mod account;
@@ -20,7 +20,7 @@ use self::walk::Walk;
 
 pub use self::account::{Loss, LossKind};
 
-/// What a vendor is told of a contract.
+/// What a vendor is reported of a contract.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Projection {
@@ -28,7 +28,7 @@ pub struct Projection {
     pub dialect: Dialect,
     /// The schema, an object of its own; none where the dialect has no place for one.
     pub schema: Option<Value>,
-    /// What the vendor is not told, or told otherwise. All of it is enforced when the answer is checked.
+    /// What the vendor is not reported, or reported otherwise. All of it is enforced when the answer is checked.
     pub lost: Vec<Loss>,
 }
 
@@ -37,7 +37,7 @@ impl Contract {
     ///
     /// From v2.2 on the root is the envelope: `ok`, `meta`, `data`, `error`, in that order, all required, the
     /// last two nullable. Before, it is the data as it stands. The rationale, which is always due, and the
-    /// insights, where overflow is on, are told even if the schema does not name them.
+    /// insights, where overflow is on, are reported even if the schema does not name them.
     ///
     /// Where a contract is beyond a dialect (a map in a strict mode, a recursion, a limit), the projection is in
     /// the next weaker one, and says so in the account.
@@ -45,7 +45,7 @@ impl Contract {
         let mut lost = Vec::new();
         let mut dialect = dialect;
         loop {
-            let Some(profile) = profile(dialect) else { return untold(dialect, lost) };
+            let Some(profile) = profile(dialect) else { return unreported(dialect, lost) };
             let mut walk = Walk::new(self.document(), profile);
             match walk.root(self) {
                 Ok(schema) => {
@@ -53,7 +53,7 @@ impl Contract {
                     return Projection { dialect, schema: Some(schema), lost };
                 }
                 Err(reason) => {
-                    lost.push(Loss::of_dialect(dialect, &reason));
+                    lost.push(Loss::for_dialect(dialect, &reason));
                     dialect = profile.weaker;
                 }
             }
@@ -72,8 +72,8 @@ fn profile(dialect: Dialect) -> Option<&'static Profile> {
     }
 }
 
-fn untold(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
-    lost.push(Loss::of_dialect(dialect, "it takes no schema; the prompt contains the contract"));
+fn unreported(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
+    lost.push(Loss::for_dialect(dialect, "it takes no schema; the prompt contains the contract"));
     Projection { dialect, schema: None, lost }
 }
 

@@ -1,6 +1,6 @@
 //! What of a value does not fit a schema, place by place.
 //!
-//! Asked for that, the engine tells for alternatives what each has against the value, and for alternatives in them
+//! NamedSlots for that, the engine reports for alternatives what each has against the value, and for alternatives in them
 //! again what each has: where schemas lead to themselves (`anyOf` of the nodes of a tree) that is a list which doubles
 //! with every level of the value. Here each pair of schema and value is looked at once and its list is shared. What a
 //! schema says of a value by itself is the engine's to judge ([`own`]); what it says by means of other schemas is
@@ -44,8 +44,8 @@ impl<'c> Search<'c> {
         let key = (id, node.id());
         let is_container = node.is_object() || node.is_array();
         if !is_container {
-            let is_wide = self.contract.shapes.are_wide;
-            return if is_wide { self.judge(id, node) } else { self.contract.accepts_at_once(id, node) };
+            let is_wide = self.contract.shapes.is_wide;
+            return if is_wide { self.judge(id, node) } else { self.contract.accepts_unshared(id, node) };
         }
         if let Some(known) = self.verdicts.borrow().get(&key) {
             return *known;
@@ -72,7 +72,7 @@ impl<'c> Search<'c> {
     fn judge(&self, id: Id, node: Node<'_>) -> bool {
         let (shape, fits) = (self.contract.shapes.get(id), |id: Id| self.fits(id, node));
         let links = &shape.links;
-        // What the value itself demands may cost more than its items: `uniqueItems` looks at all of them.
+        // What the value itself demands may cost more than its items: `uniqueItems` visited at all of them.
         each_inside(shape, node, &mut |_, id, inner| self.fits(id, inner))
             && self.contract.own_check(id).is_some_and(|check| check.accepts(node))
             && links.all.iter().copied().all(fits)
@@ -87,31 +87,31 @@ impl<'c> Search<'c> {
     /// each schema in place there: none of them holds much.
     fn collect(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
         let shape = self.contract.shapes.get(id);
-        let mut found = self.faults_inside(shape, node);
+        let mut found = self.errors_inside(shape, node);
         if node.is_array() && found.len() >= MAX_VIOLATIONS {
             return first(found);
         }
         let unexpected = self.add_own(id, shape, node, &mut found);
         for id in shape.links.all.iter().copied().chain(self.conditional(shape, node)) {
-            add_untold(&mut found, &self.list(id, node));
+            add_unreported(&mut found, &self.list(id, node));
         }
         self.collect_branches(shape, node, &mut found);
         found.extend(unexpected);
         first(found)
     }
 
-    fn faults_inside(&self, shape: &SchemaNode, node: Node<'_>) -> Vec<EngineError> {
+    fn errors_inside(&self, shape: &SchemaNode, node: Node<'_>) -> Vec<EngineError> {
         let mut found = Vec::new();
         each_inside(shape, node, &mut |step, id, inner| {
             let list = self.list(id, inner);
-            found.extend(list.iter().map(|fault| fault.below(&pointer(step))));
+            found.extend(list.iter().map(|error| error.below(&pointer(step))));
             found.len() < MAX_VIOLATIONS
         });
         found
     }
 
     /// Puts what the value itself has against it before `found`; returns the members that may not be there, which are
-    /// told last.
+    /// reported last.
     fn add_own(
         &self,
         id: Id,
@@ -119,20 +119,20 @@ impl<'c> Search<'c> {
         node: Node<'_>,
         found: &mut Vec<EngineError>,
     ) -> Vec<EngineError> {
-        let own = self.own_faults(id, shape, node).into_iter();
+        let own = self.own_errors(id, shape, node).into_iter();
         let (unexpected, own): (Vec<_>, Vec<_>) =
-            own.partition(|fault| matches!(fault.reason, Reason::Unexpected(_)));
+            own.partition(|error| matches!(error.reason, Reason::Unexpected(_)));
         found.splice(..0, own);
         unexpected
     }
 
-    fn own_faults(&self, id: Id, shape: &SchemaNode, node: Node<'_>) -> Vec<EngineError> {
+    fn own_errors(&self, id: Id, shape: &SchemaNode, node: Node<'_>) -> Vec<EngineError> {
         let Some(check) = self.contract.own_check(id) else {
-            return vec![fault(shape, "", Reason::Other("the schema cannot be checked".to_owned()))];
+            return vec![error(shape, "", Reason::Other("the schema cannot be checked".to_owned()))];
         };
-        let mut faults = check.faults(node);
-        faults.iter_mut().for_each(|fault| fault.schema.insert_str(0, &shape.pointer));
-        faults
+        let mut errors = check.errors(node);
+        errors.iter_mut().for_each(|error| error.schema.insert_str(0, &shape.pointer));
+        errors
     }
 
     fn collect_branches(&self, shape: &SchemaNode, node: Node<'_>, found: &mut Vec<EngineError>) {
@@ -141,14 +141,14 @@ impl<'c> Search<'c> {
             match branches.iter().filter(|id| self.fits(**id, node)).count() {
                 0 if !branches.is_empty() => {
                     let lists = branches.iter().map(|id| self.list(*id, node)).collect();
-                    found.push(fault(shape, keyword, Reason::NoBranch(lists)));
+                    found.push(error(shape, keyword, Reason::NoBranch(lists)));
                 }
-                2.. if keyword == "oneOf" => found.push(fault(shape, keyword, Reason::ManyBranches)),
+                2.. if keyword == "oneOf" => found.push(error(shape, keyword, Reason::ManyBranches)),
                 _ => {}
             }
         }
         if links.not.is_some_and(|id| self.fits(id, node)) {
-            found.push(fault(
+            found.push(error(
                 shape,
                 "not",
                 Reason::Other("the value matches the schema in `not`".to_owned()),
@@ -156,7 +156,7 @@ impl<'c> Search<'c> {
         }
         if !self.contains(shape, node) {
             let words = "no item of the array matches the schema in `contains`";
-            found.push(fault(shape, "contains", Reason::Other(words.to_owned())));
+            found.push(error(shape, "contains", Reason::Other(words.to_owned())));
         }
     }
 
@@ -193,22 +193,22 @@ fn each_inside<'n>(shape: &SchemaNode, node: Node<'n>, act: Act<'_, 'n>) -> bool
 }
 
 /// The first [`MAX_VIOLATIONS`].
-fn first(mut faults: Vec<EngineError>) -> Vec<EngineError> {
-    faults.truncate(MAX_VIOLATIONS);
-    faults
+fn first(mut errors: Vec<EngineError>) -> Vec<EngineError> {
+    errors.truncate(MAX_VIOLATIONS);
+    errors
 }
 
-/// Adds what is not told already: two schemas of a value may lead to the same third.
-fn add_untold(found: &mut Vec<EngineError>, more: &[EngineError]) {
-    for fault in more {
-        let is_told = found.iter().any(|other| other.at == fault.at && other.schema == fault.schema);
+/// Adds what is not reported already: two schemas of a value may lead to the same third.
+fn add_unreported(found: &mut Vec<EngineError>, more: &[EngineError]) {
+    for error in more {
+        let is_told = found.iter().any(|other| other.at == error.at && other.schema == error.schema);
         if !is_told && found.len() < MAX_VIOLATIONS {
-            found.push(fault.clone());
+            found.push(error.clone());
         }
     }
 }
 
-fn fault(shape: &SchemaNode, keyword: &str, reason: Reason) -> EngineError {
+fn error(shape: &SchemaNode, keyword: &str, reason: Reason) -> EngineError {
     let schema = format!("{}/{keyword}", shape.pointer);
     EngineError { at: String::new(), keyword: keyword.to_owned(), schema, reason }
 }

@@ -5,10 +5,10 @@
 //! (R48). The graph does. A reference is no schema of its own here: whoever refers to a schema has it.
 
 mod build;
-mod glance;
+mod fast_path;
 mod links;
 mod names;
-mod trail;
+mod path_stack;
 mod walk;
 mod width;
 
@@ -18,12 +18,12 @@ use cog_json::{Key, Segment};
 
 use crate::engine::Pattern;
 
-use self::glance::Plain;
+use self::fast_path::FastPath;
 use self::links::Links;
 use self::names::Names;
 
 pub(crate) use self::build::is_output;
-pub(crate) use self::trail::PathStack;
+pub(crate) use self::path_stack::PathStack;
 pub(crate) use self::walk::Visit;
 
 /// One schema of the graph.
@@ -36,7 +36,7 @@ pub(crate) struct SchemaGraph {
     shapes: Vec<SchemaNode>,
     by_pointer: HashMap<String, Id>,
     /// There are very many ways through them.
-    pub(crate) are_wide: bool,
+    pub(crate) is_wide: bool,
 }
 
 /// What a schema says about the structure of a value.
@@ -51,8 +51,8 @@ pub(crate) struct SchemaNode {
     /// It describes a medium that an answer holds.
     pub(crate) is_output: bool,
     properties: Names,
-    /// The named members at or below which there is something of interest.
-    sought: Vec<(Key, Id)>,
+    /// The named members at or below which there is something of filter.
+    relevant: Vec<(Key, Id)>,
     patterns: Vec<(Pattern, Id)>,
     rest: Rest,
     items: Vec<Id>,
@@ -63,10 +63,10 @@ pub(crate) struct SchemaNode {
     certain: Vec<Id>,
     /// The schema itself and all that may apply.
     possible: Vec<Id>,
-    /// What it demands, where that is seen at a glance.
-    plain: Option<Plain>,
+    /// What it demands, where that is seen at a fast_path.
+    plain: Option<FastPath>,
     /// What there is to see here and below.
-    interest: WalkFilter,
+    filter: WalkFilter,
 }
 
 /// What `additionalProperties` says.
@@ -76,12 +76,12 @@ enum Rest {
     #[default]
     Unsaid,
     /// No further members.
-    Shut,
+    Closed,
     /// Members of this schema.
     Like(Id),
 }
 
-/// What a walk looks for; parts of the graph without it are passed over.
+/// What a walk visited for; parts of the graph without it are passed over.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WalkFilter(u8);
 
@@ -151,9 +151,9 @@ impl SchemaGraph {
         inside
     }
 
-    /// Whether there is anything of interest at a schema or below it.
-    pub(crate) fn sees(&self, id: Id, interest: WalkFilter) -> bool {
-        self.get(id).interest.meets(interest)
+    /// Whether there is anything of filter at a schema or below it.
+    pub(crate) fn sees(&self, id: Id, filter: WalkFilter) -> bool {
+        self.get(id).filter.meets(filter)
     }
 
     /// All schemas.
@@ -189,8 +189,8 @@ impl SchemaNode {
     }
 
     /// Whether it takes no members but those that it names.
-    pub(crate) fn is_shut(&self) -> bool {
-        self.rest == Rest::Shut && self.patterns.is_empty()
+    pub(crate) fn is_closed(&self) -> bool {
+        self.rest == Rest::Closed && self.patterns.is_empty()
     }
 
     /// Whether it names any member at all; one that does not leaves the object open.

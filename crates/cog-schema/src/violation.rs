@@ -57,7 +57,7 @@ impl ToJson for Violation {
     }
 }
 
-/// A finding, told from a part of the envelope.
+/// A finding, reported from a part of the envelope.
 pub(crate) fn rooted(finding: Finding, path: &Path, code: Code) -> Violation {
     Violation {
         path: path.to_string(),

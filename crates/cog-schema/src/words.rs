@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 /// The maximum length of a misspelt string and of a candidate for it, in characters.
 const MAX_LENGTH: usize = 64;
-/// The maximum number of candidates that one check looks at, for all of its suggestions together.
+/// The maximum number of candidates that one check visited at, for all of its suggestions together.
 const MAX_CANDIDATES: usize = 8_192;
 
 /// Returns the candidate that a misspelt word most likely means, if one is near.

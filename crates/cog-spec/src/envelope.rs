@@ -112,7 +112,7 @@ impl Envelope {
 
     /// A failure that the runtime found, with the meta of ruling R32.
     pub fn failure(error: ErrorBody) -> Self {
-        let meta = Meta::of_failure(&error.message);
+        let meta = Meta::for_failure(&error.message);
         Self::new(meta, Outcome::Failure { error, partial_data: None })
     }
 

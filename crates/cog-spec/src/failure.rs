@@ -87,7 +87,7 @@ mod tests {
     }
 
     fn success(data: &str) -> Envelope {
-        let meta = Meta::of_failure("only its data matter");
+        let meta = Meta::for_failure("only its data matter");
         Envelope::success(meta, Value::parse(data).unwrap())
     }
 

@@ -104,7 +104,7 @@ impl Manifest {
             excludes: Vec::new(),
             policies: Policies::default(),
             tools: ToolRules::default(),
-            overflow: Overflow::of(by_tier),
+            overflow: Overflow::for_tier(by_tier),
             enums: Enums { strategy: by_tier.enum_strategy(), unknown_tag: "custom".to_owned() },
             failure: Failure::default(),
             requirements: Requirements::default(),
@@ -116,7 +116,7 @@ impl Manifest {
             invocation: Invocation::default(),
             context: ContextRule::default(),
             composition: None,
-            response: Response::of(format, tier),
+            response: Response::for_format(format, tier),
             modalities: Modalities::default(),
             error_codes: Vec::new(),
             tests: Vec::new(),
@@ -165,7 +165,7 @@ pub struct Overflow {
 
 impl Overflow {
     /// The defaults of a tier.
-    pub const fn of(tier: Tier) -> Self {
+    pub const fn for_tier(tier: Tier) -> Self {
         Self {
             enabled: tier.overflow_enabled(),
             recoverable: true,
@@ -318,7 +318,7 @@ pub struct Response {
 
 impl Response {
     /// The defaults: by tier for v2.5, sync for everything else (ruling R6).
-    pub const fn of(format: Format, tier: Option<Tier>) -> Self {
+    pub const fn for_format(format: Format, tier: Option<Tier>) -> Self {
         let mode = match (format, tier) {
             (Format::V25, Some(tier)) => tier.response_mode(),
             _ => ResponseMode::Sync,
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn response_mode_follows_the_tier_only_in_v25() {
-        let mode = |format, tier| Response::of(format, tier).mode;
+        let mode = |format, tier| Response::for_format(format, tier).mode;
         assert_eq!(mode(Format::V25, Some(Tier::Exploration)), ResponseMode::Streaming);
         assert_eq!(mode(Format::V25, None), ResponseMode::Sync);
         assert_eq!(mode(Format::V22, Some(Tier::Exploration)), ResponseMode::Sync);

@@ -71,7 +71,7 @@ impl Meta {
     /// The meta of an error that the runtime itself found: confidence 0, risk high (ruling R32).
     ///
     /// `message` is cut to the length of an `explain`.
-    pub fn of_failure(message: &str) -> Self {
+    pub fn for_failure(message: &str) -> Self {
         Self::new(Some(0.0), Risk::High, message.chars().take(Self::MAX_EXPLAIN).collect::<String>())
     }
 }

@@ -68,10 +68,9 @@ impl Warning {
         })
     }
 
-    /// A stream was asked of a module that answers in one piece (ruling R55).
+    /// A stream was requested of a module that does not stream (ruling R55).
     pub fn sync_instead_of_stream() -> Self {
-        let message =
-            "The module answers in one piece (`response.mode: sync`): one envelope instead of a stream.";
+        let message = "The module does not stream (`response.mode: sync`): it returned one envelope instead.";
         Self::new(WarningCode::SyncInsteadOfStream, message).with_fallback("sync")
     }
 }

@@ -263,7 +263,7 @@ mod overflow {
         assert_eq!(envelope["partial_data"]["result"], "fine");
         let open = with(|manifest| {
             manifest.tier = Some(Tier::Exec);
-            manifest.overflow = Overflow { enabled: true, max_items: 2, ..Overflow::of(Tier::Exec) };
+            manifest.overflow = Overflow { enabled: true, max_items: 2, ..Overflow::for_tier(Tier::Exec) };
         });
         assert_eq!(code_of(&open, insights(2)), Value::Null);
         assert_eq!(code_of(&open, insights(3)), "E3004");

@@ -80,7 +80,7 @@ pub(super) enum Part {
 
 impl Part {
     /// The part of a chunk; none if it is no object, or nothing that a stream holds.
-    pub(super) fn of(chunk: Node<'_>) -> Option<Self> {
+    pub(super) fn from_chunk(chunk: Node<'_>) -> Option<Self> {
         if chunk.get("chunk").is_some() {
             Some(Self::Numbered)
         } else if chunk.get("progress").is_some() {
@@ -102,7 +102,7 @@ impl Part {
 
 /// Checks one chunk (SPEC 3.2.1, 3.2.2; rulings R41–R44).
 pub(super) fn check(standard: &Standard<'_>, chunk: Node<'_>, found: &mut Vec<Violation>) {
-    match Part::of(chunk) {
+    match Part::from_chunk(chunk) {
         Some(Part::Meta) => check_meta(chunk, found),
         Some(Part::Numbered) => check_numbered(chunk, found),
         Some(Part::Progress) => check_inner(chunk, "progress", &PROGRESS, &[("violation", &NOTE)], found),

@@ -14,7 +14,7 @@ const OF_MEDIA: [&str; 4] = ["url", "data", "path", "upload_id"];
 pub(super) fn kind(document: &Document, has_module: bool) -> Option<Kind> {
     let node = match document {
         Document::Lines(_) => return Some(Kind::Stream),
-        Document::Whole(value) => Value::node(value),
+        Document::One(value) => Value::node(value),
     };
     let has = |key: &str| node.get(key).is_some();
     if is_list_of(node, |item| item.get("role").is_some()) {

@@ -4,7 +4,7 @@ use cog_schema::Violation;
 use super::fields::{self, Field, absent, due, is_count, is_object, is_text, is_word, may, mistyped};
 
 const URL: [Field; 2] = [
-    due("url", "an address that starts with `http://` or `https://`", is_url),
+    due("url", "a URL that starts with `http://` or `https://`", is_url),
     may("media_type", TYPES, is_media_type),
 ];
 

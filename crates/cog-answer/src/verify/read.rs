@@ -9,7 +9,7 @@ use crate::error::violation;
 #[derive(Debug)]
 pub(super) enum Document {
     /// One value.
-    Whole(Value),
+    One(Value),
     /// A value a line.
     Lines(Vec<Value>),
 }
@@ -18,7 +18,7 @@ pub(super) enum Document {
 /// count for nothing. A text that is none of these is one violation.
 pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violation>> {
     let whole = match Value::parse(text) {
-        Ok(value) => return Ok(Document::Whole(value)),
+        Ok(value) => return Ok(Document::One(value)),
         Err(error) => not_json(text, &error),
     };
     if let Some(events) = events(text) {

@@ -36,13 +36,13 @@ impl Item<'_> {
 pub(super) fn check(standard: &Standard<'_>, document: &Document, found: &mut Vec<Violation>) {
     let nodes: Vec<Node<'_>> = match document {
         Document::Lines(lines) => lines.iter().map(Value::node).collect(),
-        Document::Whole(value) if value.is_array() => value.elements().collect(),
-        Document::Whole(value) => vec![value.node()],
+        Document::One(value) if value.is_array() => value.elements().collect(),
+        Document::One(value) => vec![value.node()],
     };
     let is_heartbeat = |node: &Node<'_>| node.is_object() && node.is_empty();
     let items = nodes.into_iter().enumerate().filter(|(_, node)| !is_heartbeat(node));
     let items: Vec<Item<'_>> =
-        items.map(|(index, node)| Item { index, node, part: Part::of(node) }).collect();
+        items.map(|(index, node)| Item { index, node, part: Part::from_chunk(node) }).collect();
     for item in &items {
         let mut own = Vec::new();
         chunk::check(standard, item.node, &mut own);

@@ -2,13 +2,13 @@ use cog_json::{Node, Path, Segment};
 use cog_spec::{Code, Strictness};
 
 use super::insights::{InsightsCheck, insights, without_insights};
-use super::{answer_code, below, mistyped, root, untold};
+use super::{answer_code, below, mistyped, root, unreported};
 use crate::contract::Contract;
 use crate::engine::EngineError;
 use crate::shape::{PathStack, SchemaNode, Visit, WalkFilter};
 use crate::violation::Violation;
 
-/// What a check of an answer's data tells.
+/// What a check of an answer's data reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataCheck {
@@ -53,9 +53,9 @@ impl Contract {
         let extra = insights.map_or_else(InsightsCheck::default, |insights| self.check_insights(insights));
         let mut check = self.walk_data(data, extra.violations.iter().any(|one| one.rule == "overflow"));
         check.excess_insights = extra.excess;
-        let faults = self.data_faults(data, insights.is_some());
-        if !faults.is_empty() {
-            check.add(self.violations(&faults, (&root("data"), data), answer_code));
+        let errors = self.data_errors(data, insights.is_some());
+        if !errors.is_empty() {
+            check.add(self.violations(&errors, (&root("data"), data), answer_code));
         }
         check.add(extra.violations);
         if let Some(missing) = self.check_rationale(data) {
@@ -66,19 +66,19 @@ impl Contract {
         check
     }
 
-    /// The schema's own faults, which do not speak of insights that it does not name.
-    fn data_faults(&self, data: Node<'_>, has_insights: bool) -> Vec<EngineError> {
+    /// The schema's own errors, which do not speak of insights that it does not name.
+    fn data_errors(&self, data: Node<'_>, has_insights: bool) -> Vec<EngineError> {
         let Some(part) = &self.data else { return Vec::new() };
-        let faults = self.faults(part.shape, data);
-        if faults.is_empty() || !has_insights || self.facts.names_insights {
-            return faults;
+        let errors = self.errors(part.shape, data);
+        if errors.is_empty() || !has_insights || self.facts.names_insights {
+            return errors;
         }
-        without_insights(data).map_or(faults, |rest| self.faults(part.shape, rest.node()))
+        without_insights(data).map_or(errors, |rest| self.errors(part.shape, rest.node()))
     }
 
-    fn walk_data(&self, data: Node<'_>, insights_told: bool) -> DataCheck {
-        let mut walk = DataWalk { contract: self, check: DataCheck::default(), insights_told };
-        if let Some(part) = self.data.as_ref().filter(|part| self.shapes.sees(part.shape, walk.interest())) {
+    fn walk_data(&self, data: Node<'_>, insights_reported: bool) -> DataCheck {
+        let mut walk = DataWalk { contract: self, check: DataCheck::default(), insights_reported };
+        if let Some(part) = self.data.as_ref().filter(|part| self.shapes.sees(part.shape, walk.filter())) {
             self.shapes.walk(&[part.shape], data, &PathStack::root("data"), &mut walk);
         }
         walk.check
@@ -110,59 +110,59 @@ impl Contract {
 }
 
 impl DataCheck {
-    /// Adds what is not yet told of a place.
+    /// Adds what is not yet reported of a place.
     fn add(&mut self, violations: Vec<Violation>) {
-        self.violations.extend(untold(violations, &self.violations));
+        self.violations.extend(unreported(violations, &self.violations));
     }
 }
 
 struct DataWalk<'a> {
     contract: &'a Contract,
     check: DataCheck,
-    insights_told: bool,
+    insights_reported: bool,
 }
 
 impl Visit for DataWalk<'_> {
-    fn interest(&self) -> WalkFilter {
+    fn filter(&self) -> WalkFilter {
         match self.contract.rules.strictness {
             Strictness::Low => WalkFilter::WORD,
             Strictness::High | Strictness::Medium => WalkFilter::WORD.with(WalkFilter::UNNAMED),
         }
     }
 
-    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>) {
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
         if !shape.is_word || !node.is_object() {
             return;
         }
-        let path = trail.path();
+        let path = stack.path();
         match self.contract.check_custom(node, &path) {
             Ok(word) => self.check.custom.push(CustomValue { path: path.to_string(), word }),
             Err(violation) => self.check.add(vec![violation]),
         }
     }
 
-    fn unnamed(&mut self, member: Node<'_>, trail: &PathStack<'_>) {
-        let path = trail.path();
-        let [Some("data"), Some(key), inner] = keys(&path) else { return self.tell(&path) };
-        let allows_insights = self.contract.rules.overflow.enabled || self.insights_told;
+    fn unnamed(&mut self, member: Node<'_>, stack: &PathStack<'_>) {
+        let path = stack.path();
+        let [Some("data"), Some(key), inner] = keys(&path) else { return self.report(&path) };
+        let allows_insights = self.contract.rules.overflow.enabled || self.insights_reported;
         match inner {
-            None if key == "extensions" && allows_insights => self.tell_extensions(member, &path),
+            None if key == "extensions" && allows_insights => self.report_extensions(member, &path),
             None if self.contract.is_known_in_data(key) => {}
             Some("insights") if path.segments().len() == 3 && key == "extensions" && allows_insights => {}
-            _ => self.tell(&path),
+            _ => self.report(&path),
         }
     }
 }
 
 impl DataWalk<'_> {
     /// `extensions` holds insights; anything else in it is unknown.
-    fn tell_extensions(&mut self, extensions: Node<'_>, path: &Path) {
+    fn report_extensions(&mut self, extensions: Node<'_>, path: &Path) {
         for (key, _) in extensions.members().filter(|(key, _)| *key != "insights") {
-            self.tell(&below(path, key));
+            self.report(&below(path, key));
         }
     }
 
-    fn tell(&mut self, path: &Path) {
+    fn report(&mut self, path: &Path) {
         if self.contract.rules.strictness == Strictness::Medium {
             return self.check.unknown.push(path.to_string());
         }

@@ -1,7 +1,7 @@
 use cog_json::{Node, Path};
 use cog_spec::{Code, ErrorCode};
 
-use super::{absent, below, mistyped, root, untold};
+use super::{absent, below, mistyped, root, unreported};
 use crate::contract::Contract;
 use crate::finding::found;
 use crate::violation::Violation;
@@ -28,9 +28,9 @@ impl Contract {
         .flatten()
         .collect();
         let part = self.error.as_ref().filter(|_| self.rules.enforce_error_schema);
-        let faults = part.map(|part| self.faults(part.shape, error)).unwrap_or_default();
-        let own = self.violations(&faults, (&path, error), |_| Code::OutputSchemaViolation);
-        violations.extend(untold(own, &violations));
+        let errors = part.map(|part| self.errors(part.shape, error)).unwrap_or_default();
+        let own = self.violations(&errors, (&path, error), |_| Code::OutputSchemaViolation);
+        violations.extend(unreported(own, &violations));
         violations
     }
 

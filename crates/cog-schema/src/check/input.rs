@@ -14,7 +14,7 @@ impl Contract {
     pub fn check_input(&self, input: Node<'_>) -> Vec<Violation> {
         let Some(part) = &self.input else { return Vec::new() };
         let path = root("input");
-        self.violations(&self.faults(part.shape, input), (&path, input), |finding| self.input_code(finding))
+        self.violations(&self.errors(part.shape, input), (&path, input), |finding| self.input_code(finding))
     }
 
     fn input_code(&self, finding: &Finding) -> Code {

@@ -1,7 +1,7 @@
 use cog_json::{Node, Path, ToJson, Value, Writer};
 use cog_spec::{Code, EnumStrategy, Meta, RUNTIME_KEYS, Risk, Tier};
 
-use super::{absent, answer_code, below, mistyped, root, untold};
+use super::{absent, answer_code, below, mistyped, root, unreported};
 use crate::contract::Contract;
 use crate::finding::{counted, found};
 use crate::violation::Violation;
@@ -21,7 +21,7 @@ impl Contract {
                 .flatten()
                 .collect();
         let own = self.check_own_schema(meta, &path);
-        violations.extend(untold(own, &violations));
+        violations.extend(unreported(own, &violations));
         violations
     }
 
@@ -34,7 +34,7 @@ impl Contract {
         let seen = Seen { meta, without_risk: own_risk.is_some() };
         let Ok(seen) = Value::parse(&seen.to_json()) else { return Vec::new() };
         let mut violations =
-            self.violations(&self.faults(part.shape, seen.node()), (path, seen.node()), answer_code);
+            self.violations(&self.errors(part.shape, seen.node()), (path, seen.node()), answer_code);
         if own_risk.is_some() {
             violations.retain(|one| one.path != "meta.risk");
         }

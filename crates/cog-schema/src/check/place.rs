@@ -1,6 +1,6 @@
 use cog_json::{Node, Path, Segment};
 
-use super::{answer_code, untold};
+use super::{answer_code, unreported};
 use crate::contract::{Contract, Part};
 use crate::violation::Violation;
 
@@ -9,8 +9,8 @@ impl Contract {
     /// `meta` or `error`; one that is complete itself is checked as a whole, a place inside the data by what it
     /// must be along properties, items, `allOf` and `$ref`.
     ///
-    /// Sound: whatever it tells, the check of the whole tells too. Not complete: what depends on values around
-    /// the place (`oneOf`, `required`) is told when those are complete, and the check of the whole decides.
+    /// Sound: whatever it reports, the check of the whole reports too. Not complete: what depends on values around
+    /// the place (`oneOf`, `required`) is reported when those are complete, and the check of the whole decides.
     pub fn check_at(&self, path: &Path, node: Node<'_>) -> Vec<Violation> {
         let mut steps = path.segments();
         let Some(Segment::Key(part)) = steps.next() else { return Vec::new() };
@@ -37,8 +37,8 @@ impl Contract {
         let Some(data) = &self.data else { return Vec::new() };
         let mut violations: Vec<Violation> = Vec::new();
         for place in self.shapes.follow(data.shape, steps) {
-            let told = self.violations(&self.faults(place, node), (path, node), answer_code);
-            violations.extend(untold(told, &violations));
+            let reported = self.violations(&self.errors(place, node), (path, node), answer_code);
+            violations.extend(unreported(reported, &violations));
         }
         violations
     }

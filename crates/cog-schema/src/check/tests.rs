@@ -36,6 +36,6 @@ fn check(contract: &Contract, data: Value) -> DataCheck {
 }
 
 /// `path rule code` of each violation.
-fn told(violations: &[Violation]) -> Vec<String> {
+fn reported(violations: &[Violation]) -> Vec<String> {
     violations.iter().map(|one| format!("{} {} {}", one.path, one.rule, one.code)).collect()
 }

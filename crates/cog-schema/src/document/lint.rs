@@ -16,12 +16,12 @@ pub(super) fn malformed(document: &Value, roots: &[String]) -> Vec<SchemaError> 
 
 fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
     let Some(schema) = document.pointer(root) else { return Vec::new() };
-    let faults = engine::malformed(schema);
-    if faults.is_empty() {
+    let errors = engine::malformed(schema);
+    if errors.is_empty() {
         return Vec::new();
     }
     let tree = Tree::from(schema);
-    let findings = findings(&faults, &Locator::new(tree.node()), &Value::Null);
+    let findings = findings(&errors, &Locator::new(tree.node()), &Value::Null);
     findings
         .into_iter()
         .map(|finding| (finding.message.ends_with(" regex"), finding))
@@ -33,7 +33,7 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
         .collect()
 }
 
-/// Compiles each pattern, so that what cannot be matched is told with its place.
+/// Compiles each pattern, so that what cannot be matched is reported with its place.
 pub(super) fn patterns(document: &Value, schemas: &[String]) -> Vec<SchemaError> {
     schemas
         .iter()

@@ -41,40 +41,40 @@ fn follow(
     marks: &mut HashMap<String, Mark>,
 ) -> Option<SchemaError> {
     marks.insert(start.to_owned(), Mark::Open);
-    let mut trail = vec![(start.to_owned(), next(document, reached, start))];
-    while let Some((here, rest)) = trail.last_mut() {
+    let mut stack = vec![(start.to_owned(), next(document, reached, start))];
+    while let Some((here, rest)) = stack.last_mut() {
         let Some(step) = rest.pop() else {
             let width = width(&next(document, reached, here), marks);
             marks.insert(here.clone(), Mark::Done(width.min(WIDEST)));
             if width > WIDEST {
                 let problem = too_wide(here);
-                close(&trail, marks);
+                close(&stack, marks);
                 return Some(problem);
             }
-            trail.pop();
+            stack.pop();
             continue;
         };
         match marks.get(&step) {
             Some(Mark::Done(_)) => {}
             Some(Mark::Open) => {
-                let names = trail.iter().map(|(pointer, _)| pointer.as_str());
-                let problem = told(names.skip_while(|pointer| *pointer != step), &step);
-                close(&trail, marks);
+                let names = stack.iter().map(|(pointer, _)| pointer.as_str());
+                let problem = reported(names.skip_while(|pointer| *pointer != step), &step);
+                close(&stack, marks);
                 return Some(problem);
             }
             None => {
                 marks.insert(step.clone(), Mark::Open);
                 let rest = next(document, reached, &step);
-                trail.push((step, rest));
+                stack.push((step, rest));
             }
         }
     }
     None
 }
 
-/// Lets go of a trail that has its problem: nothing on it is told again.
-fn close(trail: &[(String, Vec<String>)], marks: &mut HashMap<String, Mark>) {
-    for (pointer, _) in trail {
+/// Lets go of a stack that has its problem: nothing on it is reported again.
+fn close(stack: &[(String, Vec<String>)], marks: &mut HashMap<String, Mark>) {
+    for (pointer, _) in stack {
         marks.insert(pointer.clone(), Mark::Done(0));
     }
 }
@@ -102,7 +102,7 @@ fn next(document: &Value, reached: &Reached, pointer: &str) -> Vec<String> {
     next
 }
 
-fn told<'a>(loop_: impl Iterator<Item = &'a str>, back: &str) -> SchemaError {
+fn reported<'a>(loop_: impl Iterator<Item = &'a str>, back: &str) -> SchemaError {
     const MAX: usize = 6;
     let mut names: Vec<String> = loop_.map(|pointer| format!("#{pointer}")).collect();
     if names.len() > MAX {

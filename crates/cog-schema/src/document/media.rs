@@ -25,7 +25,7 @@ fn define_one(document: &mut Value, name: &str, definition: impl Fn() -> Value) 
     }
 }
 
-/// Puts the runtime's definition in the place of each that is found by name or by shape, and tells where.
+/// Puts the runtime's definition in the place of each that is found by name or by shape, and reports where.
 pub(super) fn replace(document: &mut Value, schemas: &[String], documents: bool) -> Vec<String> {
     let is_named =
         |pointer: &str| [format!("/$defs/{NAME}"), format!("/definitions/{NAME}")].contains(&pointer.into());

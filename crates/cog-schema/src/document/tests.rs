@@ -99,9 +99,12 @@ fn circles_of_references_are_refused_and_trees_are_not() {
         "data": { "$ref": "#/$defs/a" },
         "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/b" }] }, "b": { "not": { "$ref": "#/$defs/a" } } },
     });
-    let told = problems(circle);
-    assert_eq!(told.len(), 1);
-    assert!(told[0].0.contains("circular references: #/$defs/a → #/$defs/a/allOf/0 → #/$defs/b"), "{told:?}");
+    let reported = problems(circle);
+    assert_eq!(reported.len(), 1);
+    assert!(
+        reported[0].0.contains("circular references: #/$defs/a → #/$defs/a/allOf/0 → #/$defs/b"),
+        "{reported:?}"
+    );
     let tree =
         json!({ "data": { "properties": { "left": { "$ref": "#/data" }, "right": { "$ref": "#/data" } } } });
     assert!(Contract::compile(&tree, &rules()).is_ok());
@@ -144,8 +147,8 @@ fn a_long_chain_of_schemas_is_refused_in_bounded_time() {
         definitions.insert(format!("d{number}"), json!({ "allOf": [next] }));
     }
     definitions.insert("d2000".to_owned(), json!({}));
-    let told = problems(json!({ "data": { "$ref": "#/$defs/d0" }, "$defs": definitions }));
-    assert!(told[0].0.contains("schemas apply to the same value"), "{told:?}");
+    let reported = problems(json!({ "data": { "$ref": "#/$defs/d0" }, "$defs": definitions }));
+    assert!(reported[0].0.contains("schemas apply to the same value"), "{reported:?}");
 }
 
 #[test]
@@ -172,7 +175,7 @@ fn references_that_fan_out_are_refused() {
         parts.insert(format!("d{level}"), twice(&format!("#/$defs/d{}", level + 1)));
     }
     parts.insert("d40".to_owned(), json!({ "type": "object" }));
-    let told = problems(json!({ "$defs": parts, "data": { "$ref": "#/$defs/d0" } }));
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].0.contains("over 100000 schemas"), "{told:?}");
+    let reported = problems(json!({ "$defs": parts, "data": { "$ref": "#/$defs/d0" } }));
+    assert_eq!(reported.len(), 1, "{reported:?}");
+    assert!(reported[0].0.contains("over 100000 schemas"), "{reported:?}");
 }

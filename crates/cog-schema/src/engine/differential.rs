@@ -81,10 +81,10 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
 }
 
 /// Place and keyword of each error.
-fn told(errors: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
-    let mut told: Vec<_> = errors.collect();
-    told.sort();
-    told
+fn reported(errors: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
+    let mut reported: Vec<_> = errors.collect();
+    reported.sort();
+    reported
 }
 
 proptest! {
@@ -97,11 +97,11 @@ proptest! {
             let ours = Engine::new(Arc::new(document)).unwrap().compile("/s").unwrap();
             let theirs = configure(jsonschema::options()).build(&root).unwrap();
             prop_assert_eq!(ours.accepts(tree.node()), theirs.is_valid(&value), "{}", schema);
-            let our_errors = ours.faults(tree.node()).into_iter().map(|fault| (fault.at, fault.keyword));
+            let our_errors = ours.errors(tree.node()).into_iter().map(|error| (error.at, error.keyword));
             let their_errors = theirs.iter_errors(&value).map(|error| {
                 (error.instance_path().as_str().to_owned(), error.kind().keyword().to_owned())
             });
-            prop_assert_eq!(told(our_errors), told(their_errors), "{}", schema);
+            prop_assert_eq!(reported(our_errors), reported(their_errors), "{}", schema);
         }
     }
 }

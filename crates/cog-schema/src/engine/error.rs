@@ -29,7 +29,7 @@ pub(crate) enum Reason {
     Required(String),
     /// None of these types.
     Type(Vec<&'static str>),
-    /// None of these values; several where alternatives that fail alike are told as one.
+    /// None of these values; several where alternatives that fail alike are reported as one.
     Allowed(Vec<Allowed>),
     /// Members that may not be there; of very many the first [`MAX_VIOLATIONS`].
     Unexpected(Vec<String>),
@@ -88,7 +88,7 @@ impl EngineError {
         }
     }
 
-    /// The same fault seen from a value around the one that was checked.
+    /// The same error seen from a value around the one that was checked.
     pub(crate) fn below(&self, step: &str) -> Self {
         Self { at: format!("{step}{}", self.at), ..self.clone() }
     }
@@ -146,8 +146,8 @@ fn types(kind: &TypeKind) -> Vec<&'static str> {
 
 fn branches(context: &[Vec<ValidationError<'_>>], at: &str) -> Vec<Arc<[EngineError]>> {
     let inner = |error: &ValidationError<'_>| {
-        let fault = EngineError::read(error);
-        EngineError { at: fault.at.strip_prefix(at).unwrap_or_default().to_owned(), ..fault }
+        let error = EngineError::read(error);
+        EngineError { at: error.at.strip_prefix(at).unwrap_or_default().to_owned(), ..error }
     };
     context.iter().map(|branch| branch.iter().map(inner).collect()).collect()
 }

@@ -8,20 +8,20 @@ fn check(schema: Value) -> Check {
     Engine::new(Arc::new(json!({ "data": schema }))).unwrap().compile("/data").unwrap()
 }
 
-fn faults(schema: Value, text: &str) -> Vec<EngineError> {
+fn errors(schema: Value, text: &str) -> Vec<EngineError> {
     let check = check(schema);
     let value = Tree::parse(text).unwrap();
-    let faults = check.faults(value.node());
-    assert_eq!(faults.is_empty(), check.accepts(value.node()));
-    faults
+    let errors = check.errors(value.node());
+    assert_eq!(errors.is_empty(), check.accepts(value.node()));
+    errors
 }
 
 #[test]
 fn a_fault_knows_the_place_in_value_and_document() {
     let schema =
         json!({ "properties": { "a~/b": { "items": { "type": "string" } }, "0": { "minimum": 3 } } });
-    let faults = faults(schema, r#"{"a~/b": ["x", 1], "0": 2}"#);
-    let places: Vec<_> = faults.iter().map(|fault| (fault.at.as_str(), fault.schema.as_str())).collect();
+    let errors = errors(schema, r#"{"a~/b": ["x", 1], "0": 2}"#);
+    let places: Vec<_> = errors.iter().map(|error| (error.at.as_str(), error.schema.as_str())).collect();
     assert_eq!(
         places,
         [("/a~0~1b/1", "/data/properties/a~0~1b/items/type"), ("/0", "/data/properties/0/minimum")]
@@ -31,8 +31,8 @@ fn a_fault_knows_the_place_in_value_and_document() {
 #[test]
 fn of_duplicate_keys_the_last_counts_everywhere() {
     let schema = json!({ "maxProperties": 1, "properties": { "a": { "type": "string" } }, "additionalProperties": false });
-    assert_eq!(faults(schema.clone(), r#"{"a": 1, "a": 2, "a": "x"}"#), []);
-    let wrong = faults(schema, r#"{"a": "x", "a": 1}"#);
+    assert_eq!(errors(schema.clone(), r#"{"a": 1, "a": 2, "a": "x"}"#), []);
+    let wrong = errors(schema, r#"{"a": "x", "a": 1}"#);
     assert_eq!(wrong.len(), 1);
     assert_eq!(wrong[0].at, "/a");
 }
@@ -49,22 +49,22 @@ fn each_node_has_an_identity_of_its_own_and_keeps_it() {
 #[test]
 fn a_recursive_schema_goes_as_deep_as_the_value() {
     let schema = json!({ "type": "object", "properties": { "next": { "$ref": "#/data" } }, "additionalProperties": false });
-    assert_eq!(faults(schema.clone(), r#"{"next": {"next": {"next": {}}}}"#), []);
-    let wrong = faults(schema, r#"{"next": {"next": {"next": 7}}}"#);
+    assert_eq!(errors(schema.clone(), r#"{"next": {"next": {"next": {}}}}"#), []);
+    let wrong = errors(schema, r#"{"next": {"next": {"next": 7}}}"#);
     assert_eq!(wrong[0].at, "/next/next/next");
 }
 
 #[test]
 fn numbers_are_compared_by_value_however_written() {
     for good in ["1", "1.0", "1e0", "10e-1"] {
-        assert_eq!(faults(json!({ "const": 1 }), good), [], "{good}");
-        assert_eq!(faults(json!({ "type": "integer" }), good), [], "{good}");
+        assert_eq!(errors(json!({ "const": 1 }), good), [], "{good}");
+        assert_eq!(errors(json!({ "type": "integer" }), good), [], "{good}");
     }
     for bad in ["1.5", "true", "\"1\"", "10"] {
-        assert_ne!(faults(json!({ "enum": [1, null] }), bad), [], "{bad}");
+        assert_ne!(errors(json!({ "enum": [1, null] }), bad), [], "{bad}");
     }
-    assert_eq!(faults(json!({ "minimum": 18_446_744_073_709_551_615_u64 }), "18446744073709551616"), []);
-    assert_ne!(faults(json!({ "maximum": -0.5 }), "-0"), []);
+    assert_eq!(errors(json!({ "minimum": 18_446_744_073_709_551_615_u64 }), "18446744073709551616"), []);
+    assert_ne!(errors(json!({ "maximum": -0.5 }), "-0"), []);
 }
 
 #[test]
@@ -74,16 +74,16 @@ fn unique_items_are_found_in_short_and_long_arrays() {
         let items: Vec<String> = (0..40).map(|n| format!(r#"{{"n": {n}, "x": "é"}}"#)).collect();
         format!("[{}, {last}]", items.join(","))
     };
-    assert_eq!(faults(unique.clone(), &long(r#"{"n": 40}"#)), []);
-    assert_eq!(faults(unique.clone(), &long(r#"{"x": "é", "n": 7.0}"#)).len(), 1);
-    assert_eq!(faults(unique.clone(), "[0, -0.0]").len(), 1);
-    assert_eq!(faults(unique, r#"[1, true, "1", [1], {"1": 1}]"#), []);
+    assert_eq!(errors(unique.clone(), &long(r#"{"n": 40}"#)), []);
+    assert_eq!(errors(unique.clone(), &long(r#"{"x": "é", "n": 7.0}"#)).len(), 1);
+    assert_eq!(errors(unique.clone(), "[0, -0.0]").len(), 1);
+    assert_eq!(errors(unique, r#"[1, true, "1", [1], {"1": 1}]"#), []);
 }
 
 #[test]
 fn patterns_take_linear_time_and_foreign_ones_are_refused() {
     let evil = format!("\"{}!\"", "a".repeat(50_000));
-    assert_eq!(faults(json!({ "pattern": "^(a+)+$" }), &evil).len(), 1);
+    assert_eq!(errors(json!({ "pattern": "^(a+)+$" }), &evil).len(), 1);
     assert!(Pattern::new("(?=a)b").is_err());
     assert!(Pattern::new("(a").is_err());
     assert!(Pattern::new("((a{1000}){1000}){1000}").is_err());
@@ -91,18 +91,18 @@ fn patterns_take_linear_time_and_foreign_ones_are_refused() {
 
 #[test]
 fn base64_is_checked_and_formats_are_too() {
-    assert_eq!(faults(json!({ "contentEncoding": "base64" }), r#""QUJD""#), []);
-    assert_eq!(faults(json!({ "contentEncoding": "base64" }), r#""QUJ""#).len(), 1);
-    assert_eq!(faults(json!({ "format": "uri" }), r#""https://example.com/a""#), []);
-    assert_eq!(faults(json!({ "format": "uri" }), r#""not a uri""#).len(), 1);
-    assert_eq!(faults(json!({ "format": "no-such-format" }), r#""x""#), []);
+    assert_eq!(errors(json!({ "contentEncoding": "base64" }), r#""QUJD""#), []);
+    assert_eq!(errors(json!({ "contentEncoding": "base64" }), r#""QUJ""#).len(), 1);
+    assert_eq!(errors(json!({ "format": "uri" }), r#""https://example.com/a""#), []);
+    assert_eq!(errors(json!({ "format": "uri" }), r#""not a uri""#).len(), 1);
+    assert_eq!(errors(json!({ "format": "no-such-format" }), r#""x""#), []);
 }
 
 #[test]
 fn property_names_are_checked_without_mixing_them_up() {
     let schema = json!({ "propertyNames": { "maxLength": 3 } });
-    assert_eq!(faults(schema.clone(), r#"{"abc": 1, "de": 2}"#), []);
-    assert_eq!(faults(schema, r#"{"abc": 1, "defg": 2}"#).len(), 1);
+    assert_eq!(errors(schema.clone(), r#"{"abc": 1, "de": 2}"#), []);
+    assert_eq!(errors(schema, r#"{"abc": 1, "defg": 2}"#).len(), 1);
 }
 
 #[test]
@@ -121,10 +121,10 @@ fn the_engine_holds_its_own_representation_to_its_rules() {
 #[test]
 fn violations_of_an_enum_share_its_values() {
     let schema = json!({ "items": { "enum": ["a", "b"] }, "const": ["x"] });
-    let faults = faults(schema, r#"["c", "d"]"#);
-    let lists: Vec<&Arc<Value>> = faults
+    let errors = errors(schema, r#"["c", "d"]"#);
+    let lists: Vec<&Arc<Value>> = errors
         .iter()
-        .filter_map(|fault| match &fault.reason {
+        .filter_map(|error| match &error.reason {
             Reason::Allowed(allowed) => allowed.first(),
             _ => None,
         })
@@ -140,10 +140,10 @@ fn violations_of_an_enum_share_its_values() {
 #[test]
 fn of_very_many_unexpected_members_the_first_are_listed() {
     let members: Vec<String> = (0..1_000).map(|n| format!(r#""k{n}": 1"#)).collect();
-    let faults = faults(
+    let errors = errors(
         json!({ "properties": {}, "additionalProperties": false }),
         &format!("{{{}}}", members.join(",")),
     );
-    let Reason::Unexpected(keys) = &faults[0].reason else { panic!("{faults:?}") };
+    let Reason::Unexpected(keys) = &errors[0].reason else { panic!("{errors:?}") };
     assert_eq!((keys.len(), keys[0].as_str()), (MAX_VIOLATIONS, "k0"));
 }

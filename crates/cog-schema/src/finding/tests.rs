@@ -6,11 +6,11 @@ use crate::search::tests::contract;
 
 fn findings_of(schema: Value, tree: &Tree) -> Vec<Finding> {
     let contract = contract(schema);
-    let faults = contract.faults(contract.data.as_ref().unwrap().shape, tree.node());
-    findings(&faults, &Locator::new(tree.node()), contract.document())
+    let errors = contract.errors(contract.data.as_ref().unwrap().shape, tree.node());
+    findings(&errors, &Locator::new(tree.node()), contract.document())
 }
 
-fn told(schema: Value, value: Value) -> Vec<String> {
+fn reported(schema: Value, value: Value) -> Vec<String> {
     findings_of(schema, &Tree::from(value))
         .into_iter()
         .map(|one| format!("{} {}: {}", one.at, one.rule, one.message))
@@ -23,7 +23,7 @@ fn the_branch_that_was_meant_is_told() {
         { "properties": { "kind": { "const": "circle" }, "radius": { "type": "number" } }, "required": ["kind", "radius"] },
         { "properties": { "kind": { "const": "square" }, "side": { "type": "number" } }, "required": ["kind", "side"] },
     ] });
-    let of = |value| told(shapes.clone(), value);
+    let of = |value| reported(shapes.clone(), value);
     assert_eq!(of(json!({ "kind": "square" })), ["/side required: `side` is required but missing"]);
     assert_eq!(
         of(json!({ "kind": "circle", "radius": "x" })),
@@ -36,28 +36,34 @@ fn the_branch_that_was_meant_is_told() {
 #[test]
 fn a_nullable_object_is_told_by_its_object() {
     let schema = json!({ "anyOf": [{ "type": "object", "properties": { "a": { "minimum": 1 } } }, { "type": "null" }] });
-    assert_eq!(told(schema.clone(), json!({ "a": 0 })), ["/a minimum: found 0; allowed: at least 1"]);
-    assert_eq!(told(schema, json!(3)), [" type: found 3; allowed: an object or null"]);
+    assert_eq!(reported(schema.clone(), json!({ "a": 0 })), ["/a minimum: found 0; allowed: at least 1"]);
+    assert_eq!(reported(schema, json!(3)), [" type: found 3; allowed: an object or null"]);
 }
 
 #[test]
 fn a_value_that_fits_too_much_is_told_so() {
     let schema = json!({ "oneOf": [{ "type": "integer" }, { "minimum": 0 }] });
-    assert_eq!(told(schema, json!(3)), [" oneOf: 3 matches several alternatives; exactly one is allowed"]);
+    assert_eq!(
+        reported(schema, json!(3)),
+        [" oneOf: 3 matches several alternatives; exactly one is allowed"]
+    );
 }
 
 #[test]
 fn sizes_are_told_with_their_units() {
     assert_eq!(
-        told(json!({ "maxLength": 1 }), json!("a b")),
+        reported(json!({ "maxLength": 1 }), json!("a b")),
         [" maxLength: found 3 characters; allowed: at most 1"]
     );
-    assert_eq!(told(json!({ "minItems": 2 }), json!([1])), [" minItems: found 1 item; allowed: at least 2"]);
     assert_eq!(
-        told(json!({ "multipleOf": 0.5 }), json!(0.7)),
+        reported(json!({ "minItems": 2 }), json!([1])),
+        [" minItems: found 1 item; allowed: at least 2"]
+    );
+    assert_eq!(
+        reported(json!({ "multipleOf": 0.5 }), json!(0.7)),
         [" multipleOf: found 0.7; allowed: a multiple of 0.5"]
     );
-    assert_eq!(told(json!({ "format": "date" }), json!("soon")), [" format: `soon` is not a valid date"]);
+    assert_eq!(reported(json!({ "format": "date" }), json!("soon")), [" format: `soon` is not a valid date"]);
 }
 
 #[test]
@@ -71,8 +77,8 @@ fn a_misspelt_required_field_is_recognised() {
 fn everything_else_is_told_without_values() {
     let long = "a secret that must not be repeated";
     for schema in [json!({ "not": {} }), json!(false), json!({ "contains": { "const": 1 } })] {
-        for told in told(schema, json!([long])) {
-            assert!(!told.contains("secret"), "{told}");
+        for reported in reported(schema, json!([long])) {
+            assert!(!reported.contains("secret"), "{reported}");
         }
     }
 }
@@ -80,8 +86,8 @@ fn everything_else_is_told_without_values() {
 #[test]
 fn a_hostile_object_is_told_a_bounded_number_of_findings() {
     let members: serde_json::Map<_, _> = (0..5_000).map(|n| (format!("k{n}"), json!(1))).collect();
-    let told = told(json!({ "properties": {}, "additionalProperties": false }), json!(members));
-    assert_eq!(told.len(), MAX_VIOLATIONS);
+    let reported = reported(json!({ "properties": {}, "additionalProperties": false }), json!(members));
+    assert_eq!(reported.len(), MAX_VIOLATIONS);
 }
 
 #[test]
@@ -101,7 +107,7 @@ fn a_long_text_is_told_in_part_and_without_a_suggestion() {
 fn a_wrong_type_hides_other_violations_of_the_value() {
     let schema = json!({ "properties": { "a": { "minimum": 5, "type": "string", "multipleOf": 2 } }, "required": ["b"] });
     assert_eq!(
-        told(schema, json!({ "a": 3 })),
+        reported(schema, json!({ "a": 3 })),
         ["/b required: `b` is required but missing", "/a type: found 3; allowed: a string"]
     );
 }

@@ -26,20 +26,20 @@ impl Contract {
         if let Some(part) = &self.data {
             let mut path = Path::root();
             path.push_key("data");
-            let asked = Asked { contract: self, types, form };
+            let asked = NamedSlots { contract: self, types, form };
             asked.value(&[part.shape], true, &mut path, &mut Vec::new(), &mut found);
         }
         found
     }
 }
 
-struct Asked<'a> {
+struct NamedSlots<'a> {
     contract: &'a Contract,
     types: &'a [&'static str],
     form: &'a str,
 }
 
-impl Asked<'_> {
+impl NamedSlots<'_> {
     fn value(
         &self,
         ids: &[Id],

@@ -137,9 +137,9 @@ fn a_contract_without_such_places_has_none() {
 fn a_model_is_told_of_no_field_that_is_not_its_to_write() {
     let fields = json!({ "cover": reference(), "title": { "type": "string" },
         "more": { "type": "array", "items": reference() } });
-    let (told, left_out) = contract(fields).without_media_outputs().unwrap();
+    let (reported, left_out) = contract(fields).without_media_outputs().unwrap();
     assert_eq!(left_out, ["cover", "more"]);
-    let properties = told.data_schema().unwrap()["properties"].as_object().unwrap();
+    let properties = reported.data_schema().unwrap()["properties"].as_object().unwrap();
     assert_eq!(properties.keys().collect::<Vec<_>>(), ["title"]);
     assert!(contract(json!({ "title": {} })).without_media_outputs().is_none());
 }

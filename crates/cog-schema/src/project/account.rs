@@ -1,7 +1,7 @@
 use cog_json::{ToJson, Writer};
 use cog_spec::Dialect;
 
-/// One thing about a contract that a vendor is not told as it is written.
+/// One thing about a contract that a vendor is not reported as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
     /// The schema it is about, a JSON pointer into the module's document; empty for the whole.
@@ -9,7 +9,7 @@ pub struct Loss {
     /// The keyword; empty for the whole.
     pub keyword: String,
     /// What became of it.
-    pub fate: LossKind,
+    pub kind: LossKind,
     /// Why.
     pub reason: String,
 }
@@ -18,14 +18,14 @@ pub struct Loss {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossKind {
-    /// It is told in another form.
+    /// It is reported in another form.
     Projected,
-    /// It is not told at all; the check of the answer enforces it.
+    /// It is not reported at all; the check of the answer enforces it.
     EnforcedLocally,
 }
 
 impl LossKind {
-    /// The fate in a word.
+    /// The kind in a word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -37,11 +37,11 @@ impl LossKind {
 
 impl Loss {
     /// A whole dialect that cannot take a contract.
-    pub(super) fn of_dialect(dialect: Dialect, reason: &str) -> Self {
+    pub(super) fn for_dialect(dialect: Dialect, reason: &str) -> Self {
         Self {
             pointer: String::new(),
             keyword: String::new(),
-            fate: LossKind::EnforcedLocally,
+            kind: LossKind::EnforcedLocally,
             reason: format!("{dialect}: {reason}"),
         }
     }
@@ -52,7 +52,7 @@ impl ToJson for Loss {
         w.object(|w| {
             w.field("pointer", &self.pointer);
             w.field("keyword", &self.keyword);
-            w.field("fate", self.fate.as_str());
+            w.field("kind", self.kind.as_str());
             w.field("reason", &self.reason);
         });
     }

@@ -31,8 +31,8 @@ pub(super) fn merge(
             _ => lost.push(Loss {
                 pointer: at.to_owned(),
                 keyword: keyword.clone(),
-                fate: LossKind::EnforcedLocally,
-                reason: "it is said twice of the same value, and only the first is told".to_owned(),
+                kind: LossKind::EnforcedLocally,
+                reason: "two schemas set it for one value; only the first is sent".to_owned(),
             }),
         }
     }

@@ -9,9 +9,9 @@ impl Contract {
     /// The nulls in a part of an answer (`data`, `meta`, `error`) that stand for members left out; paths start at
     /// that part.
     ///
-    /// OpenAI's strict dialect knows no optional members; a projection tells them as nullable. A null that came
+    /// OpenAI's strict dialect knows no optional members; a projection reports them as nullable. A null that came
     /// back this way, where the module's schema neither requires the member nor allows null in it, says what
-    /// leaving it out would say, and is dropped on reading; that is no repair. Asked in any other dialect a null is
+    /// leaving it out would say, and is dropped on reading; that is no repair. NamedSlots in any other dialect a null is
     /// the model's own, and is checked as it stands.
     pub fn added_nulls(&self, part: &str, node: Node<'_>) -> Vec<Path> {
         let root = PathStack::root(part);
@@ -39,14 +39,14 @@ struct NullWalk<'a> {
 }
 
 impl Visit for NullWalk<'_> {
-    fn interest(&self) -> WalkFilter {
+    fn filter(&self) -> WalkFilter {
         WalkFilter::ALL
     }
 
-    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>) {
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
         for (key, _) in node.members().filter(|(_, member)| member.is_null()) {
             let Some(member) = shape.property(key) else { continue };
-            let path = trail.key(key).path();
+            let path = stack.key(key).path();
             let is_due = self.contract.requires_here(shape, key) || self.contract.allows_null(member);
             if !is_due && self.known.insert(path.clone()) {
                 self.paths.push(path);

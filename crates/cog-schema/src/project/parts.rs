@@ -1,4 +1,4 @@
-//! The parts of an envelope as a model is to be told of them, with what the specification adds to them.
+//! The parts of an envelope as a model is to be reported of them, with what the specification adds to them.
 
 use serde_json::{Map, Value, json};
 

@@ -24,10 +24,10 @@ fn data_of(projection: &Projection) -> &Value {
     &projection.schema.as_ref().unwrap()["properties"]["data"]["anyOf"][0]
 }
 
-/// `pointer keyword fate` of each loss.
+/// `pointer keyword kind` of each loss.
 fn lost(projection: &Projection) -> Vec<String> {
-    let told = |loss: &Loss| format!("{} {} {}", loss.pointer, loss.keyword, loss.fate.as_str());
-    projection.lost.iter().map(told).collect()
+    let reported = |loss: &Loss| format!("{} {} {}", loss.pointer, loss.keyword, loss.kind.as_str());
+    projection.lost.iter().map(reported).collect()
 }
 
 #[test]

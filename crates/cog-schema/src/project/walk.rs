@@ -16,7 +16,7 @@ mod limits;
 mod objects;
 mod verbatim;
 
-/// A schema that a dialect cannot be told, and why.
+/// A schema that a dialect cannot be reported, and why.
 pub(super) type Untold = String;
 
 /// A projection under way.
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
         let root = self.schema(&flat, &part.pointer)?;
         let is_object = root.get("type").is_some_and(|kind| kind == "object");
         if self.profile.closes_objects && !is_object {
-            return Err("the root of the schema is no object".to_owned());
+            return Err("the root of the schema is not an object".to_owned());
         }
         Ok(root)
     }
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
         }
         if members.contains_key("allOf") {
             let flat = flattened(self.document, schema, at, &mut self.lost);
-            self.lose(at, "allOf", LossKind::Projected, "its parts are told as one schema");
+            self.lose(at, "allOf", LossKind::Projected, "its parts are merged into one schema");
             return self.schema(&flat, at);
         }
         match members.get("anyOf").or_else(|| members.get("oneOf")).and_then(Value::as_array) {
@@ -132,10 +132,10 @@ impl<'a> Walk<'a> {
         let mut beside = members.clone();
         let keyword = if members.contains_key("anyOf") { "anyOf" } else { "oneOf" };
         beside.shift_remove(keyword);
-        let mut told = Map::new();
+        let mut reported = Map::new();
         for words in ["title", "description"] {
             if let Some(value) = beside.shift_remove(words) {
-                told.insert(words.to_owned(), value);
+                reported.insert(words.to_owned(), value);
             }
         }
         if keyword == "oneOf" {
@@ -143,7 +143,7 @@ impl<'a> Walk<'a> {
                 at,
                 "oneOf",
                 LossKind::Projected,
-                "told as `anyOf`: that exactly one fits is checked here",
+                "sent as `anyOf`; the runtime checks that exactly one matches",
             );
         }
         let mut schemas = Vec::new();
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
                         at,
                         keyword,
                         LossKind::EnforcedLocally,
-                        &format!("branch {index} is not told: {reason}"),
+                        &format!("branch {index} is not sent: {reason}"),
                     );
                     why = Some(reason);
                 }
@@ -165,8 +165,8 @@ impl<'a> Walk<'a> {
         if schemas.is_empty() {
             return Err(why.unwrap_or_else(|| "a choice without branches".to_owned()));
         }
-        told.insert("anyOf".to_owned(), Value::Array(schemas));
-        Ok(Value::Object(told))
+        reported.insert("anyOf".to_owned(), Value::Array(schemas));
+        Ok(Value::Object(reported))
     }
 
     fn branch(&mut self, beside: &Map<String, Value>, branch: &Value, at: &str) -> Result<Value, Untold> {
@@ -182,18 +182,18 @@ impl<'a> Walk<'a> {
 
     /// A schema of its own keywords only.
     fn plain(&mut self, members: &Map<String, Value>, at: &str) -> Result<Value, Untold> {
-        let mut told = Map::new();
+        let mut reported = Map::new();
         if let Some(kind) = self.kind(members, at) {
-            told.insert("type".to_owned(), kind);
+            reported.insert("type".to_owned(), kind);
         }
-        self.keep_taken(members, at, &mut told);
-        if has_type(&told, "object") {
-            self.members(members, at, &mut told)?;
+        self.keep_taken(members, at, &mut reported);
+        if has_type(&reported, "object") {
+            self.members(members, at, &mut reported)?;
         }
-        if has_type(&told, "array") {
-            self.items(members, at, &mut told)?;
+        if has_type(&reported, "array") {
+            self.items(members, at, &mut reported)?;
         }
-        Ok(Value::Object(told))
+        Ok(Value::Object(reported))
     }
 
     /// The type as it is written, or as the keywords imply where the dialect insists on one.
@@ -225,16 +225,16 @@ impl<'a> Walk<'a> {
     }
 
     /// Keeps the keywords that the dialect takes, and accounts for those that it does not.
-    fn keep_taken(&mut self, members: &Map<String, Value>, at: &str, told: &mut Map<String, Value>) {
+    fn keep_taken(&mut self, members: &Map<String, Value>, at: &str, reported: &mut Map<String, Value>) {
         for (keyword, value) in members {
             if is_structure(keyword) {
                 continue;
             }
             if (self.profile.takes)(keyword, value) {
-                told.insert(keyword.clone(), value.clone());
+                reported.insert(keyword.clone(), value.clone());
             } else if keyword == "const" && (self.profile.takes)("enum", &json!([value])) {
-                told.insert("enum".to_owned(), json!([value]));
-                self.lose(at, keyword, LossKind::Projected, "told as an `enum` of one value");
+                reported.insert("enum".to_owned(), json!([value]));
+                self.lose(at, keyword, LossKind::Projected, "sent as an `enum` of one value");
             } else if !is_annotation(keyword) {
                 self.lose(at, keyword, LossKind::EnforcedLocally, "the dialect does not take it");
             }
@@ -250,9 +250,9 @@ impl<'a> Walk<'a> {
         json!({ "type": scalars() })
     }
 
-    fn lose(&mut self, at: &str, keyword: &str, fate: LossKind, reason: &str) {
+    fn lose(&mut self, at: &str, keyword: &str, kind: LossKind, reason: &str) {
         let (pointer, keyword, reason) = (at.to_owned(), keyword.to_owned(), reason.to_owned());
-        self.lost.push(Loss { pointer, keyword, fate, reason });
+        self.lost.push(Loss { pointer, keyword, kind, reason });
     }
 }
 

@@ -55,7 +55,7 @@ fn a_sample_says_that_it_is_one() {
     );
     let sample = contract.sample(0).unwrap();
     assert_eq!(sample.get("title").unwrap().as_str(), Some("sample title"));
-    assert!(sample.get("rationale").unwrap().as_str().unwrap().contains("no model was asked"));
+    assert!(sample.get("rationale").unwrap().as_str().unwrap().contains("no model was called"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::pattern;
 use super::walk::size;
 
 /// The rationale of every sample.
-pub(super) const RATIONALE: &str = "Made up from the schema; no model was asked.";
+pub(super) const RATIONALE: &str = "Generated from the schema; no model was called.";
 
 /// Text of the format, pattern or length that is asked for.
 pub(super) fn text(rng: &mut Rng, members: &Map<String, Value>, name: &str) -> Option<String> {

@@ -16,8 +16,8 @@ pub(crate) fn contract(schema: Value) -> Contract {
     Contract::compile(&json!({ "output": schema, "s": schema }), &rules).unwrap()
 }
 
-fn faults(contract: &Contract, value: &Tree) -> Vec<EngineError> {
-    contract.faults(contract.data.as_ref().unwrap().shape, value.node())
+fn errors(contract: &Contract, value: &Tree) -> Vec<EngineError> {
+    contract.errors(contract.data.as_ref().unwrap().shape, value.node())
 }
 
 /// `{"a": {"a": … leaf … }}`.
@@ -56,7 +56,7 @@ fn ladder(rungs: usize) -> Value {
 fn schemas_that_fork_at_every_level_take_a_bounded_time() {
     for schema in forks() {
         let contract = contract(schema.clone());
-        let found = faults(&contract, &nested(100, "7"));
+        let found = errors(&contract, &nested(100, "7"));
         assert!(!found.is_empty() && found.len() <= MAX_VIOLATIONS, "{schema}");
         assert!(!contract.check_data(nested(100, "7").node()).violations.is_empty(), "{schema}");
     }
@@ -65,7 +65,7 @@ fn schemas_that_fork_at_every_level_take_a_bounded_time() {
 #[test]
 fn a_ladder_of_definitions_takes_a_bounded_time_whether_the_value_fits_or_not() {
     let contract = contract(ladder(60));
-    assert_eq!(faults(&contract, &nested(60, r#""leaf""#)), []);
+    assert_eq!(errors(&contract, &nested(60, r#""leaf""#)), []);
     assert_eq!(contract.check_data(nested(60, r#""leaf""#).node()).violations, []);
     let violations = contract.check_data(nested(60, "7").node()).violations;
     assert_eq!(violations.len(), 1);
@@ -84,24 +84,24 @@ fn deep_in_a_tree_the_place_that_is_wrong_is_told() {
     let start = r#"{"kind": "fork", "a": "#;
     let text = format!(r#"{}{{"kind": "leaf", "size": "big"}}{}"#, start.repeat(60), "}".repeat(60));
     let violations = contract.check_data(Tree::parse(&text).unwrap().node()).violations;
-    let told: Vec<_> = violations.iter().map(|one| (one.path.clone(), one.rule.as_str())).collect();
-    assert_eq!(told, [(format!("data{}.size", ".a".repeat(60)), "type")]);
+    let reported: Vec<_> = violations.iter().map(|one| (one.path.clone(), one.rule.as_str())).collect();
+    assert_eq!(reported, [(format!("data{}.size", ".a".repeat(60)), "type")]);
 }
 
 /// Each place and keyword, those of alternatives among them.
-fn flat(base: &str, faults: &[EngineError], into: &mut BTreeSet<(String, String)>) {
-    for fault in faults {
-        let at = format!("{base}{}", fault.at);
-        if let Reason::NoBranch(branches) = &fault.reason {
+fn flat(base: &str, errors: &[EngineError], into: &mut BTreeSet<(String, String)>) {
+    for error in errors {
+        let at = format!("{base}{}", error.at);
+        if let Reason::NoBranch(branches) = &error.reason {
             branches.iter().for_each(|branch| flat(&at, branch, into));
         }
-        into.insert((at, fault.keyword.clone()));
+        into.insert((at, error.keyword.clone()));
     }
 }
 
-fn flattened(faults: &[EngineError]) -> BTreeSet<(String, String)> {
+fn flattened(errors: &[EngineError]) -> BTreeSet<(String, String)> {
     let mut flattened = BTreeSet::new();
-    flat("", faults, &mut flattened);
+    flat("", errors, &mut flattened);
     flattened
 }
 
@@ -120,7 +120,7 @@ proptest! {
             let search = Search::new(contract);
             prop_assert_eq!(search.fits(id, tree.node()), engine.accepts(tree.node()), "{}", schema);
             let ours = flattened(&search.list(id, tree.node()));
-            let theirs = flattened(&engine.faults(tree.node()));
+            let theirs = flattened(&engine.errors(tree.node()));
             prop_assert_eq!(ours, theirs, "{}", schema);
         }
     }
@@ -136,19 +136,19 @@ fn spiral(turns: usize) -> Value {
 
 #[test]
 fn a_spiral_of_schemas_is_checked_as_deep_as_values_go_or_refused() {
-    let found = faults(&contract(spiral(16)), &nested(127, "7"));
+    let found = errors(&contract(spiral(16)), &nested(127, "7"));
     assert_eq!(found.len(), 1);
     let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
-    let told = Contract::compile(&json!({ "output": spiral(17) }), &rules).unwrap_err();
-    assert!(told[0].message.contains("apply 17 nested schemas"), "{told:?}");
+    let reported = Contract::compile(&json!({ "output": spiral(17) }), &rules).unwrap_err();
+    assert!(reported[0].message.contains("apply 17 nested schemas"), "{reported:?}");
 }
 
 #[test]
 fn items_are_checked_before_uniqueness() {
     let contract = contract(json!({ "uniqueItems": true, "items": { "enum": ["a", "b"] } }));
     let rules = |text: &str| -> BTreeSet<String> {
-        let found = faults(&contract, &Tree::parse(text).unwrap());
-        found.into_iter().map(|fault| fault.keyword).collect()
+        let found = errors(&contract, &Tree::parse(text).unwrap());
+        found.into_iter().map(|error| error.keyword).collect()
     };
     let many = format!("[{}]", vec![r#""c""#; MAX_VIOLATIONS].join(","));
     assert_eq!(rules(&many), BTreeSet::from(["enum".to_owned()]));

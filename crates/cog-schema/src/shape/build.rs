@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cog_json::Key;
 use serde_json::Value;
 
-use super::{Id, Links, Names, Plain, Rest, SchemaGraph, SchemaNode, WalkFilter};
+use super::{FastPath, Id, Links, Names, Rest, SchemaGraph, SchemaNode, WalkFilter};
 use crate::document::Document;
 use crate::engine::Pattern;
 use crate::schema_error::SchemaError;
@@ -29,10 +29,10 @@ impl SchemaGraph {
         }
         let builder = Builder { document, by_pointer, tag };
         let shapes = schemas.iter().map(|pointer| builder.shape(pointer)).collect();
-        let mut shapes = Self { shapes, by_pointer: builder.by_pointer, are_wide: false };
+        let mut shapes = Self { shapes, by_pointer: builder.by_pointer, is_wide: false };
         shapes.close()?;
-        shapes.spread_interest();
-        shapes.are_wide = shapes.measure()?;
+        shapes.spread_filters();
+        shapes.is_wide = shapes.measure()?;
         Ok(shapes)
     }
 
@@ -86,32 +86,32 @@ impl SchemaGraph {
     }
 
     /// Lets every schema know what there is to see below it, until nothing changes.
-    fn spread_interest(&mut self) {
+    fn spread_filters(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
             for number in (0..self.shapes.len()).rev() {
                 let id = Id(number as u32);
                 let below =
-                    self.below(id).fold(WalkFilter::default(), |sum, one| sum.with(self.get(one).interest));
+                    self.below(id).fold(WalkFilter::default(), |sum, one| sum.with(self.get(one).filter));
                 if let Some(shape) = self.shapes.get_mut(number) {
-                    let sum = shape.interest.with(below);
-                    changed |= sum != shape.interest;
-                    shape.interest = sum;
+                    let sum = shape.filter.with(below);
+                    changed |= sum != shape.filter;
+                    shape.filter = sum;
                 }
             }
         }
         for number in 0..self.shapes.len() {
-            let sought = self.sought(Id(number as u32));
+            let relevant = self.relevant(Id(number as u32));
             if let Some(shape) = self.shapes.get_mut(number) {
-                shape.sought = sought;
+                shape.relevant = relevant;
             }
         }
     }
 
-    fn sought(&self, id: Id) -> Vec<(Key, Id)> {
-        let is_of_interest = |id: &Id| self.get(*id).interest != WalkFilter::default();
-        let properties = self.get(id).properties().filter(|(_, id)| is_of_interest(id));
+    fn relevant(&self, id: Id) -> Vec<(Key, Id)> {
+        let is_relevant = |id: &Id| self.get(*id).filter != WalkFilter::default();
+        let properties = self.get(id).properties().filter(|(_, id)| is_relevant(id));
         properties.map(|(name, id)| (Key::new(name), id)).collect()
     }
 
@@ -119,7 +119,7 @@ impl SchemaGraph {
         let shape = self.get(id);
         let rest = match shape.rest {
             Rest::Like(id) => Some(id),
-            Rest::Unsaid | Rest::Shut => None,
+            Rest::Unsaid | Rest::Closed => None,
         };
         let members = shape.properties().map(|(_, id)| id).chain(shape.patterns.iter().map(|(_, id)| *id));
         let items = shape.items.iter().copied().chain(shape.further_items).chain(rest);
@@ -160,8 +160,8 @@ impl Builder<'_> {
         self.read_items(pointer, schema, &mut shape);
         shape.links = Links::read(schema, |child| self.id(&format!("{pointer}{child}")));
         shape.is_word = self.is_word(schema);
-        shape.interest = interest(&shape);
-        shape.plain = Plain::read(schema, &shape);
+        shape.filter = filter(&shape);
+        shape.plain = FastPath::read(schema, &shape);
         shape
     }
 
@@ -181,7 +181,7 @@ impl Builder<'_> {
         shape.patterns = patterns.filter_map(|(text, id)| Some((Pattern::new(&text).ok()?, id))).collect();
         shape.rest = match schema.get("additionalProperties") {
             None => Rest::Unsaid,
-            Some(Value::Bool(false)) => Rest::Shut,
+            Some(Value::Bool(false)) => Rest::Closed,
             Some(_) => self.id(&format!("{pointer}/additionalProperties")).map_or(Rest::Unsaid, Rest::Like),
         };
     }
@@ -192,8 +192,8 @@ impl Builder<'_> {
                 let tuple = (0..list.len()).filter_map(|index| self.id(&format!("{pointer}/items/{index}")));
                 shape.items = tuple.collect();
                 // Where there may be none, the array is what does not fit, and not its items.
-                let is_shut = schema.get("additionalItems") == Some(&Value::Bool(false));
-                shape.further_items = self.id(&format!("{pointer}/additionalItems")).filter(|_| !is_shut);
+                let is_closed = schema.get("additionalItems") == Some(&Value::Bool(false));
+                shape.further_items = self.id(&format!("{pointer}/additionalItems")).filter(|_| !is_closed);
             }
             Some(_) => shape.further_items = self.id(&format!("{pointer}/items")),
             None => {}
@@ -226,21 +226,21 @@ impl Builder<'_> {
     }
 }
 
-fn interest(shape: &SchemaNode) -> WalkFilter {
-    let mut interest = WalkFilter::default();
+fn filter(shape: &SchemaNode) -> WalkFilter {
+    let mut filter = WalkFilter::default();
     if shape.names_members() && shape.rest == Rest::Unsaid {
-        interest = interest.with(WalkFilter::UNNAMED);
+        filter = filter.with(WalkFilter::UNNAMED);
     }
     if shape.is_word {
-        interest = interest.with(WalkFilter::WORD);
+        filter = filter.with(WalkFilter::WORD);
     }
     if shape.is_media {
-        interest = interest.with(WalkFilter::MEDIA);
+        filter = filter.with(WalkFilter::MEDIA);
     }
     if shape.is_output {
-        interest = interest.with(WalkFilter::OUTPUT);
+        filter = filter.with(WalkFilter::OUTPUT);
     }
-    interest
+    filter
 }
 
 /// The definition of that name, or SPEC 2.3's shape: a `type` among the three, and a `media_type`.

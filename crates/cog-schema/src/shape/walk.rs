@@ -4,26 +4,26 @@ use cog_json::{Node, Segment};
 
 use super::{Id, PathStack, Rest, SchemaGraph, SchemaNode, WalkFilter};
 
-/// What a walk is told.
+/// What a walk is reported.
 pub(crate) trait Visit {
-    /// What it looks for; the rest of the value is passed over.
-    fn interest(&self) -> WalkFilter;
+    /// What it visited for; the rest of the value is passed over.
+    fn filter(&self) -> WalkFilter;
     /// A value to which a schema applies, or may apply.
-    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, trail: &PathStack<'_>);
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>);
     /// A member that no schema names, in an object of which some members are named.
-    fn unnamed(&mut self, member: Node<'_>, trail: &PathStack<'_>);
+    fn unnamed(&mut self, member: Node<'_>, stack: &PathStack<'_>);
 }
 
 impl SchemaGraph {
     /// Walks a value and the schemas that apply to it.
-    pub(crate) fn walk(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
+    pub(crate) fn walk(&self, ids: &[Id], node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
         match ids {
             [] => {}
-            [only] => self.walk_closed(&self.get(*only).possible, node, trail, visit),
+            [only] => self.walk_closed(&self.get(*only).possible, node, stack, visit),
             many => {
                 let mut possible: Vec<Id> = Vec::new();
                 many.iter().for_each(|id| extend(&mut possible, &self.get(*id).possible));
-                self.walk_closed(&possible, node, trail, visit);
+                self.walk_closed(&possible, node, stack, visit);
             }
         }
     }
@@ -42,44 +42,44 @@ impl SchemaGraph {
     }
 
     /// `ids` holds all that may apply.
-    fn walk_closed(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
-        if !self.meets(ids, visit.interest()) {
+    fn walk_closed(&self, ids: &[Id], node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
+        if !self.meets(ids, visit.filter()) {
             return;
         }
-        ids.iter().for_each(|id| visit.value(self.get(*id), node, trail));
+        ids.iter().for_each(|id| visit.value(self.get(*id), node, stack));
         if node.is_object() {
             match ids {
-                [only] if self.can_look_up(*only, visit.interest()) => {
-                    self.look_up(*only, node, trail, visit);
+                [only] if self.can_look_up(*only, visit.filter()) => {
+                    self.look_up(*only, node, stack, visit);
                 }
-                _ => self.walk_members(ids, node, trail, visit),
+                _ => self.walk_members(ids, node, stack, visit),
             }
         } else if node.is_array() {
-            self.walk_elements(ids, node, trail, visit);
+            self.walk_elements(ids, node, stack, visit);
         }
     }
 
-    /// Whether only named members are of interest, so that they can be looked up one by one.
-    fn can_look_up(&self, id: Id, interest: WalkFilter) -> bool {
+    /// Whether only named members are of filter, so that they can be looked up one by one.
+    fn can_look_up(&self, id: Id, filter: WalkFilter) -> bool {
         let shape = self.get(id);
         let rest_is_dull = match shape.rest {
-            Rest::Unsaid => !(interest.meets(WalkFilter::UNNAMED) && shape.names_members()),
-            Rest::Like(id) => !self.get(id).interest.meets(interest),
-            Rest::Shut => true,
+            Rest::Unsaid => !(filter.meets(WalkFilter::UNNAMED) && shape.names_members()),
+            Rest::Like(id) => !self.get(id).filter.meets(filter),
+            Rest::Closed => true,
         };
-        rest_is_dull && shape.patterns.is_empty() && interest != WalkFilter::ALL
+        rest_is_dull && shape.patterns.is_empty() && filter != WalkFilter::ALL
     }
 
-    fn look_up(&self, id: Id, node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
-        for (key, child) in &self.get(id).sought {
+    fn look_up(&self, id: Id, node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
+        for (key, child) in &self.get(id).relevant {
             if let Some(value) = node.get_key(key) {
-                self.walk(&[*child], value, &trail.key(key.as_str()), visit);
+                self.walk(&[*child], value, &stack.key(key.as_str()), visit);
             }
         }
     }
 
-    fn walk_members(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
-        let tells_unnamed = self.tells_unnamed(ids) && visit.interest().meets(WalkFilter::UNNAMED);
+    fn walk_members(&self, ids: &[Id], node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
+        let tells_unnamed = self.tells_unnamed(ids) && visit.filter().meets(WalkFilter::UNNAMED);
         let mut cursor = 0;
         let mut next = Vec::new();
         for (key, value) in node.members() {
@@ -88,26 +88,26 @@ impl SchemaGraph {
                 self.get(*id).push_member(key, &mut cursor, &mut next);
             }
             let is_unnamed = next.is_empty() && tells_unnamed;
-            if is_unnamed || self.meets(&next, visit.interest()) {
-                let trail = trail.key(key);
+            if is_unnamed || self.meets(&next, visit.filter()) {
+                let stack = stack.key(key);
                 if is_unnamed {
-                    visit.unnamed(value, &trail);
+                    visit.unnamed(value, &stack);
                 } else {
-                    self.walk(&next, value, &trail, visit);
+                    self.walk(&next, value, &stack, visit);
                 }
             }
         }
     }
 
-    fn walk_elements(&self, ids: &[Id], node: Node<'_>, trail: &PathStack<'_>, visit: &mut impl Visit) {
+    fn walk_elements(&self, ids: &[Id], node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
         let is_tuple = ids.iter().any(|id| !self.get(*id).items.is_empty());
         let mut next = self.items_at(ids, 0);
         for (index, element) in node.elements().enumerate() {
             if is_tuple {
                 next = self.items_at(ids, index);
             }
-            if self.meets(&next, visit.interest()) {
-                self.walk(&next, element, &trail.index(index), visit);
+            if self.meets(&next, visit.filter()) {
+                self.walk(&next, element, &stack.index(index), visit);
             } else if !is_tuple {
                 return;
             }
@@ -118,8 +118,8 @@ impl SchemaGraph {
         ids.iter().filter_map(|id| self.get(*id).item(index)).collect()
     }
 
-    fn meets(&self, ids: &[Id], interest: WalkFilter) -> bool {
-        ids.iter().any(|id| self.get(*id).interest.meets(interest))
+    fn meets(&self, ids: &[Id], filter: WalkFilter) -> bool {
+        ids.iter().any(|id| self.get(*id).filter.meets(filter))
     }
 
     /// Whether a member that nobody names is worth telling: some are named, and no schema speaks of the rest.

@@ -12,7 +12,7 @@ const WIDEST: u64 = 4_096;
 const DEEPEST: u32 = 16;
 
 /// What there is to know of each schema.
-struct Measure {
+struct WidthMeasure {
     /// The ways through it; 0 while it is being gone through.
     ways: Vec<Option<u64>>,
     /// Schemas for the same value, each within the other.
@@ -28,7 +28,7 @@ impl SchemaGraph {
     /// Where a check could go deeper than its stack is.
     pub(super) fn measure(&self) -> Result<bool, SchemaError> {
         let count = self.shapes.len();
-        let mut measure = Measure { ways: vec![None; count], levels: vec![0; count], comes_back: false };
+        let mut measure = WidthMeasure { ways: vec![None; count], levels: vec![0; count], comes_back: false };
         (0..count).for_each(|number| self.measure_from(Id(number as u32), &mut measure));
         let deepest = measure.levels.iter().zip(&self.shapes).max_by_key(|(levels, _)| **levels);
         match deepest.filter(|(levels, _)| measure.comes_back && **levels > DEEPEST) {
@@ -38,7 +38,7 @@ impl SchemaGraph {
     }
 
     /// Depth first, with a stack of our own. A schema is met twice: before what it leads to, and after.
-    fn measure_from(&self, start: Id, measure: &mut Measure) {
+    fn measure_from(&self, start: Id, measure: &mut WidthMeasure) {
         let mut open = vec![(start, false)];
         while let Some((id, is_done)) = open.pop() {
             if is_done {
@@ -70,7 +70,7 @@ impl SchemaGraph {
     }
 }
 
-impl Measure {
+impl WidthMeasure {
     /// Everything that a schema leads to has been gone through.
     fn close(&mut self, id: Id, inner: impl Iterator<Item = Id>, in_place: impl Iterator<Item = Id>) {
         let ways = inner.filter_map(|inner| self.ways.get(inner.index()).copied().flatten());

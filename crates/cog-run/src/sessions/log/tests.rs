@@ -3,7 +3,7 @@ use cog_spec::{Meta, Progress};
 use super::*;
 
 fn meta() -> Chunk {
-    let meta = Box::new(Meta::of_failure("e"));
+    let meta = Box::new(Meta::for_failure("e"));
     Chunk::Meta { session_id: "s".to_owned(), meta, resume_from_seq: None }
 }
 

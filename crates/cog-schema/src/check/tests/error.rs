@@ -3,7 +3,7 @@ use super::*;
 fn told_of(rules: &Rules, error: Value) -> Vec<String> {
     let document =
         json!({ "error": { "required": ["details"], "properties": { "message": { "minLength": 2 } } } });
-    told(&contract(document, rules).check_error(Tree::from(error).node()))
+    reported(&contract(document, rules).check_error(Tree::from(error).node()))
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 
 fn told_of(schema: Value, input: Value) -> Vec<String> {
     let contract = contract(json!({ "input": schema }), &rules(Tier::Decision));
-    told(&contract.check_input(Tree::from(input).node()))
+    reported(&contract.check_input(Tree::from(input).node()))
 }
 
 #[test]

@@ -16,7 +16,9 @@ fn they_are_allowed_even_where_the_schema_is_shut() {
         assert_eq!(check(&contract, data(json!([insight(true)]))), DataCheck::default());
         let check =
             check(&contract, json!({ "rationale": "r", "extensions": { "insights": [], "other": 1 } }));
-        assert!(told(&check.violations).contains(&"data.extensions additionalProperties E3001".to_owned()));
+        assert!(
+            reported(&check.violations).contains(&"data.extensions additionalProperties E3001".to_owned())
+        );
     }
 }
 
@@ -27,7 +29,7 @@ fn they_are_refused_where_overflow_is_off() {
     {
         let contract = contract(document, &rules(Tier::Exec));
         let check = check(&contract, data(json!([insight(true)])));
-        assert_eq!(told(&check.violations), ["data.extensions.insights overflow E3004"]);
+        assert_eq!(reported(&check.violations), ["data.extensions.insights overflow E3004"]);
     }
 }
 
@@ -36,7 +38,7 @@ fn a_mapping_is_due_unless_the_manifest_lets_it_be() {
     let contract = data_contract(json!({}), &rules(Tier::Decision));
     let violations = check(&contract, data(json!([insight(false), 3]))).violations;
     assert_eq!(
-        told(&violations),
+        reported(&violations),
         [
             "data.extensions.insights[0].suggested_mapping required E3001",
             "data.extensions.insights[1] type E3001"
@@ -57,5 +59,5 @@ fn too_many_are_told_apart_except_in_tier_exec() {
     let mut exec = rules(Tier::Exec);
     (exec.overflow.enabled, exec.overflow.max_items) = (true, 2);
     let exec = check(&data_contract(json!({}), &exec), many);
-    assert_eq!(told(&exec.violations), ["data.extensions.insights overflow E3004"]);
+    assert_eq!(reported(&exec.violations), ["data.extensions.insights overflow E3004"]);
 }

@@ -14,27 +14,27 @@ fn schema() -> Value {
 }
 
 fn told_of(document: Value, rules: &Rules, meta: Value) -> Vec<String> {
-    told(&contract(document, rules).check_meta(Tree::from(meta).node()))
+    reported(&contract(document, rules).check_meta(Tree::from(meta).node()))
 }
 
 #[test]
 fn the_specification_s_rules_hold_with_and_without_a_schema() {
     for document in [schema(), json!({})] {
-        let told = |meta| {
-            let mut told = told_of(document.clone(), &rules(Tier::Decision), meta);
-            told.sort();
-            told
+        let reported = |meta| {
+            let mut reported = told_of(document.clone(), &rules(Tier::Decision), meta);
+            reported.sort();
+            reported
         };
-        assert_eq!(told(json!({ "confidence": 1, "risk": "none", "explain": "é".repeat(280) })), [""; 0]);
+        assert_eq!(reported(json!({ "confidence": 1, "risk": "none", "explain": "é".repeat(280) })), [""; 0]);
         assert_eq!(
-            told(json!({ "confidence": 1.01, "risk": "hgih", "explain": "é".repeat(281) })),
+            reported(json!({ "confidence": 1.01, "risk": "hgih", "explain": "é".repeat(281) })),
             ["meta.confidence maximum E3001", "meta.explain maxLength E3001", "meta.risk enum E3005"]
         );
         assert_eq!(
-            told(json!({})),
+            reported(json!({})),
             ["meta.confidence required E3001", "meta.explain required E3001", "meta.risk required E3001"]
         );
-        assert_eq!(told(json!(1)), ["meta type E3001"]);
+        assert_eq!(reported(json!(1)), ["meta type E3001"]);
     }
 }
 

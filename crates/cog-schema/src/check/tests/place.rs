@@ -9,7 +9,7 @@ fn at(path: &str, value: Value) -> Vec<String> {
         },
     });
     let contract = contract(document, &rules(Tier::Decision));
-    told(&contract.check_at(&path.parse().unwrap(), Tree::from(value).node()))
+    reported(&contract.check_at(&path.parse().unwrap(), Tree::from(value).node()))
 }
 
 #[test]

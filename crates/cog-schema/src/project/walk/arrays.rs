@@ -10,7 +10,7 @@ impl Walk<'_> {
         &mut self,
         members: &Map<String, Value>,
         at: &str,
-        told: &mut Map<String, Value>,
+        reported: &mut Map<String, Value>,
     ) -> Result<(), Untold> {
         let items = match members.get("items") {
             Some(Value::Array(tuple)) => self.tuple(tuple, members, at)?,
@@ -18,13 +18,13 @@ impl Walk<'_> {
             None if self.profile.types_all => self.anything(at),
             None => return Ok(()),
         };
-        told.insert("items".to_owned(), items);
+        reported.insert("items".to_owned(), items);
         Ok(())
     }
 
-    /// A tuple is told as an array of any of its items.
+    /// A tuple is reported as an array of any of its items.
     fn tuple(&mut self, tuple: &[Value], members: &Map<String, Value>, at: &str) -> Result<Value, Untold> {
-        self.lose(at, "items", LossKind::Projected, "the places of the items are not told");
+        self.lose(at, "items", LossKind::Projected, "the positions of the items are not sent");
         let mut schemas = Vec::new();
         for (index, schema) in tuple.iter().enumerate() {
             schemas.push(self.schema(schema, &format!("{at}/items/{index}"))?);

@@ -10,7 +10,7 @@ impl Walk<'_> {
         &mut self,
         members: &Map<String, Value>,
         at: &str,
-        told: &mut Map<String, Value>,
+        reported: &mut Map<String, Value>,
     ) -> Result<(), Untold> {
         self.refuse_maps(members)?;
         let mut required: Vec<String> = required(members);
@@ -38,12 +38,12 @@ impl Walk<'_> {
             required = properties.keys().cloned().collect();
         }
         required.retain(|name| properties.contains_key(name));
-        told.insert("properties".to_owned(), Value::Object(properties));
-        told.insert("required".to_owned(), json!(required));
-        self.further_members(members, at, told)
+        reported.insert("properties".to_owned(), Value::Object(properties));
+        reported.insert("required".to_owned(), json!(required));
+        self.further_members(members, at, reported)
     }
 
-    /// An object of which nothing is named cannot be told where objects must be closed.
+    /// An object of which nothing is named cannot be reported where objects must be closed.
     fn refuse_maps(&self, members: &Map<String, Value>) -> Result<(), Untold> {
         let names = members.get("properties").and_then(Value::as_object);
         let is_map = names.is_none_or(Map::is_empty)
@@ -59,7 +59,7 @@ impl Walk<'_> {
         if !self.profile.requires_all || allows_null(&schema) {
             return schema;
         }
-        self.lose(&member_pointer(at, name), "required", LossKind::Projected, "optional is told as nullable");
+        self.lose(&member_pointer(at, name), "required", LossKind::Projected, "optional is sent as nullable");
         nullable(schema)
     }
 
@@ -67,7 +67,7 @@ impl Walk<'_> {
         &mut self,
         members: &Map<String, Value>,
         at: &str,
-        told: &mut Map<String, Value>,
+        reported: &mut Map<String, Value>,
     ) -> Result<(), Untold> {
         if members.contains_key("patternProperties") {
             self.lose(at, "patternProperties", LossKind::EnforcedLocally, "the dialect does not take it");
@@ -82,7 +82,7 @@ impl Walk<'_> {
                     "only the named members are asked for",
                 );
             }
-            told.insert("additionalProperties".to_owned(), Value::Bool(false));
+            reported.insert("additionalProperties".to_owned(), Value::Bool(false));
             return Ok(());
         }
         let further = match further {
@@ -92,7 +92,7 @@ impl Walk<'_> {
             Some(other) => other.clone(),
             None => return Ok(()),
         };
-        told.insert("additionalProperties".to_owned(), further);
+        reported.insert("additionalProperties".to_owned(), further);
         Ok(())
     }
 }

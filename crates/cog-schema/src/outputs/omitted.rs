@@ -1,4 +1,4 @@
-//! The contract as a model is told of it that makes media: they are not for it to write.
+//! The contract as a model is reported of it that makes media: they are not for it to write.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 use cog_json::{Path, Segment};
 
-/// The way to a value, told only when something is to be said of it: a step and the way to the value around it.
+/// The way to a value, reported only when something is to be said of it: a step and the way to the value around it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathStack<'a> {
     outer: Option<&'a PathStack<'a>>,

@@ -1,8 +1,8 @@
-//! What fits at a glance.
+//! What fits at a fast_path.
 //!
 //! Most values are right, and most schemas say simple things of them: a type, the words of an enum, which members
 //! there are. That much the graph sees in one pass over the value. Where a schema says more, the engine is asked
-//! about that place, and about the whole when anything does not fit, so that what is told comes from the engine
+//! about that place, and about the whole when anything does not fit, so that what is reported comes from the engine
 //! alone.
 
 use std::slice;
@@ -16,7 +16,7 @@ use crate::subschema::is_annotation;
 
 /// The demands of a schema that says only simple things.
 #[derive(Debug, Clone)]
-pub(super) struct Plain {
+pub(super) struct FastPath {
     kinds: Kinds,
     /// The only strings that fit, sorted.
     words: Option<Vec<Box<str>>>,
@@ -118,7 +118,7 @@ impl SchemaGraph {
     fn members_fit(
         &self,
         shape: &SchemaNode,
-        plain: &Plain,
+        plain: &FastPath,
         object: Node<'_>,
         ask: &impl Fn(Id, Node<'_>) -> bool,
     ) -> bool {
@@ -130,7 +130,7 @@ impl SchemaGraph {
             }
             None => match shape.rest {
                 Rest::Unsaid => true,
-                Rest::Shut => false,
+                Rest::Closed => false,
                 Rest::Like(id) => self.fits(id, value, ask),
             },
         });
@@ -138,8 +138,8 @@ impl SchemaGraph {
     }
 }
 
-impl Plain {
-    /// Reads a schema; none if it says more than can be seen at a glance. `shape` knows its members and items.
+impl FastPath {
+    /// Reads a schema; none if it says more than can be seen at a fast_path. `shape` knows its members and items.
     pub(super) fn read(schema: &Value, shape: &SchemaNode) -> Option<Self> {
         let mut plain = Self {
             kinds: Kinds::ALL,

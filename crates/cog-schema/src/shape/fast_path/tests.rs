@@ -8,15 +8,15 @@ use crate::Contract;
 use crate::engine::differential::{schemas, value};
 use crate::search::tests::contract;
 
-/// Whether a value fits at a glance, and whether the engine alone says that it fits.
+/// Whether a value fits at a fast_path, and whether the engine alone says that it fits.
 fn judged(contract: &Contract, value: &Value) -> (bool, bool) {
     let tree = Tree::from(value);
     let part = contract.data.as_ref().unwrap();
     let engine = |id, node| contract.check_of(id).is_some_and(|check| check.accepts(node));
-    (contract.accepts_at_once(part.shape, tree.node()), engine(part.shape, tree.node()))
+    (contract.accepts_unshared(part.shape, tree.node()), engine(part.shape, tree.node()))
 }
 
-/// Schemas that say only what can be seen at a glance.
+/// Schemas that say only what can be seen at a fast_path.
 fn plain() -> Vec<Value> {
     let item = json!({
         "type": "object",
