@@ -28,7 +28,7 @@ usage: cargo xtask COMMAND
   bench [commands]    run the benchmarks, with the peers that they are compared to
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
-  dag                 check the crates against the table of what may use what
+  dag                 check which crates and modules may use each other
   features            compile cog-run with each set of its features
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links

@@ -64,8 +64,8 @@ pub(crate) fn execute(command: &mut Command) -> Outcome {
 pub(crate) fn capture(command: &mut Command) -> Outcome<String> {
     let output = command.current_dir(root()).output().map_err(|error| missing(command, &error))?;
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{} failed: {}\n{told}", shown(command), output.status));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{} failed: {}\n{errors}", shown(command), output.status));
     }
     String::from_utf8(output.stdout).map_err(|_| format!("{} printed no UTF-8", shown(command)))
 }

@@ -32,7 +32,7 @@ pub(crate) fn check() -> Outcome {
         return Err("the card is coloured on a terminal, and not where NO_COLOR is set".to_owned());
     }
     if typed.contains('\u{1b}') || !typed.contains("data.verdict: ") {
-        return Err(format!("on a dumb terminal a stream is told line by line:\n{typed}"));
+        return Err(format!("on a dumb terminal a stream is printed line by line:\n{typed}"));
     }
     say(format_args!("terminal: a card, coloured, plain, after a stream, and on a dumb terminal"));
     Ok(())

@@ -46,7 +46,7 @@ pub(crate) fn run(under: Option<&str>) -> Outcome {
     verdict(&list, under, &open, &pending)
 }
 
-/// Fails on uses outside pending paths, and on pending paths that are clean.
+/// Fails on uses outside pending paths, and names the pending paths that are clean.
 fn verdict(list: &List, under: Option<&str>, open: &[Use], pending: &[Use]) -> Outcome {
     if !open.is_empty() || (under.is_some() && !pending.is_empty()) {
         let shown = open.len() + if under.is_some() { pending.len() } else { 0 };
@@ -56,7 +56,10 @@ fn verdict(list: &List, under: Option<&str>, open: &[Use], pending: &[Use]) -> O
     let clean: Vec<&str> =
         list.pending.iter().map(String::as_str).filter(|path| !used.contains(path)).collect();
     if under.is_none() && !clean.is_empty() {
-        return Err(format!("clean now; remove from `pending` in xtask/words.toml: {}", clean.join(", ")));
+        say(format_args!(
+            "words: clean now; remove from `pending` in xtask/words.toml: {}",
+            clean.join(", ")
+        ));
     }
     say(format_args!("words: no retired word outside pending paths; {} in pending paths", pending.len()));
     Ok(())
@@ -255,12 +258,6 @@ mod tests {
         assert!(verdict(&list, Some("crates"), &[], &old).is_err());
         let new = uses("crates/new/src/lib.rs", "pub fn told() {}");
         assert_eq!(verdict(&list, None, &new, &old).unwrap_err(), "retired words: 1");
-    }
-
-    #[test]
-    fn a_clean_path_leaves_the_pending_list() {
-        let error = verdict(&List::parse(LIST).unwrap(), None, &[], &[]).unwrap_err();
-        assert!(error.contains("crates/old"), "{error}");
     }
 
     #[test]

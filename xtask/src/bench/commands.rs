@@ -81,7 +81,7 @@ fn compare(ours: &mut Command, theirs: &mut Command, bound: &Bound<'_>) -> Outco
 
 fn report(found: f64, bound: &Bound<'_>) -> bool {
     let kept = found <= bound.at_most;
-    let verdict = if kept { "kept" } else { "MISSED" };
+    let verdict = if kept { "met" } else { "MISSED" };
     say(format_args!("{:<40} {found:>8.2}  (at most {:.1}: {verdict})", bound.what, bound.at_most));
     kept
 }
