@@ -1,4 +1,4 @@
-//! Ending a run from outside.
+//! Cancelling a run from outside.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,9 +6,10 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use tokio::sync::Notify;
 
-/// Ends a run from outside: its call to the provider is dropped at once, and its last chunk is E2010 (ruling R40).
+/// Cancels a run from outside. Its call to the provider is dropped at once, and its last chunk is E2010
+/// (ruling R40).
 ///
-/// Clones end the same run. The default ends nothing until somebody calls [`Cancellation::now`].
+/// All clones cancel the same run. The default value cancels nothing until [`Cancellation::now`] is called.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<Inner>);
 
@@ -18,40 +19,40 @@ struct Inner {
     told: Notify,
 }
 
-/// Why a run is ended from outside: `details.reason` of E2010.
+/// The reason of a cancellation: `details.reason` of E2010.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CancelReason {
-    /// Somebody asked for it: `cancelled`. The run is over.
+    /// The run was cancelled on request: `cancelled`. It cannot be resumed.
     Cancelled,
-    /// Nobody reads it any more: `client_gone`.
+    /// The last client disconnected: `client_gone`.
     ClientGone,
-    /// The program ends: `shutdown`.
+    /// The program shuts down: `shutdown`.
     Shutdown,
 }
 
 impl Cancellation {
-    /// One that ends nothing yet.
+    /// Returns a handle that is not cancelled.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the run. The first reason counts; a run that is over stays as it is.
+    /// Cancels the run. The first reason counts. A finished run is not changed.
     pub fn now(&self, reason: CancelReason) {
         if self.0.reason.set(reason).is_ok() {
             self.0.told.notify_waiters();
         }
     }
 
-    /// Why the run was ended; none as long as it was not.
+    /// Returns the reason of the cancellation; none before it.
     pub fn reason(&self) -> Option<CancelReason> {
         self.0.reason.get().copied()
     }
 
-    /// Waits until the run is to end.
+    /// Waits until the run is cancelled.
     pub(crate) async fn wait(&self) -> CancelReason {
         loop {
-            // GeneratedMedia before the look, so that nothing told in between is missed.
+            // Created before the check, so that no notification in between is missed.
             let told = self.0.told.notified();
             if let Some(reason) = self.reason() {
                 return reason;
@@ -62,7 +63,7 @@ impl Cancellation {
 }
 
 impl CancelReason {
-    /// The word that stands in `details.reason`.
+    /// Returns the value of `details.reason`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cancelled => "cancelled",
@@ -71,7 +72,7 @@ impl CancelReason {
         }
     }
 
-    /// Whether the run may go on in a stream that is resumed.
+    /// Returns whether the stream of the run may be resumed.
     pub const fn may_resume(self) -> bool {
         !matches!(self, Self::Cancelled)
     }

@@ -36,7 +36,7 @@ pub use crate::{
     runtime::{Runtime, RuntimeBuilder},
     stream::ChunkStream,
 };
-// The types of other crates in this interface: a program needs no other dependency.
+// The types of other crates in the public interface, so that a program needs no other dependency.
 pub use cog_json::{DeserializeError, Path, SerializeError, ToJson, Value};
 pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads};
 #[cfg(feature = "providers")]

@@ -1,4 +1,4 @@
-//! CallGuard an operator what runs do: how the calls to providers went, and how runs ended.
+//! Observers of calls and runs, for the operator's metrics and logs.
 
 mod call;
 mod run;
@@ -10,68 +10,69 @@ use cog_spec::{Code, ErrorCode, Fallback, Usage};
 
 pub(crate) use run::{RunObserver, refused};
 
-/// Is told what runs do, for metrics and logs. It is called on the way of the run: what it does should be short.
+/// Is notified of every call and run, for metrics and logs. Its methods run within the run, so they must
+/// return quickly.
 pub trait Observer: Send + Sync {
-    /// A call to a provider is over.
+    /// A call to a provider has ended.
     fn called(&self, call: &Call<'_>);
 
-    /// A run is over, or was refused before the provider was asked.
+    /// A run has ended, or was rejected before the provider was called.
     fn ended(&self, run: &Ended<'_>);
 }
 
-/// A call to a provider that is over: its retries included, fallbacks not.
+/// A finished call to a provider, including its retries but not its fallbacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {
     /// The provider's name.
     pub provider: &'a str,
-    /// How it went.
+    /// The outcome of the call.
     pub outcome: CallOutcome,
-    /// From the question to the first token; none where there was none.
+    /// The time from the request to the first token; none without a token.
     pub first_token: Option<Duration>,
 }
 
-/// How a call to a provider went.
+/// The outcome of a call to a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallOutcome {
-    /// The reply is there.
+    /// The reply is complete.
     Answered,
-    /// The provider, or the way to it, failed.
+    /// The provider or the connection to it failed.
     Failed(Code),
-    /// The run did not want the rest: it was cancelled, or stopped at a violation.
+    /// The run needed no more of the reply: it was cancelled, or stopped at a violation.
     Dropped,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ended<'a> {
     /// The module's name.
     pub module: &'a str,
-    /// How it ended.
+    /// The outcome of the run.
     pub outcome: RunOutcome<'a>,
-    /// The tokens of all attempts, where they are known.
+    /// The tokens of all attempts, when known.
     pub usage: Option<Usage>,
-    /// How often the model was asked.
+    /// The number of calls to the model.
     pub attempts: u32,
-    /// How many repairs the answer needed.
+    /// The number of repairs of the answer.
     pub repairs: usize,
-    /// Who was asked before and gave no answer.
+    /// The providers that failed before the one that answered.
     pub fallbacks: &'a [Fallback],
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum RunOutcome<'a> {
-    /// With an answer.
+    /// The run returned an answer.
     Answered,
-    /// With an error.
+    /// The run returned an error.
     Failed(&'a ErrorCode),
-    /// Its stream was dropped before the end: nobody waits for it.
+    /// The stream was dropped before its last chunk.
     Dropped,
 }
 
-/// The provider, with its calls told.
+/// Wraps a provider so that the observer is notified of its calls.
 pub(crate) fn provider(provider: Arc<dyn Provider>, observer: &Arc<dyn Observer>) -> Arc<dyn Provider> {
     Arc::new(call::Observed::new(provider, Arc::clone(observer)))
 }

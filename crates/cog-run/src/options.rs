@@ -1,4 +1,4 @@
-//! What one run sets differently.
+//! The options of one run.
 
 mod json;
 mod setters;
@@ -10,7 +10,7 @@ use cog_spec::{ChunkType, Generation, OnViolation, Warning};
 
 use crate::Cancellation;
 
-/// The options of one run. Each that is not set is taken from the module or the runtime.
+/// The options of one run. Options that are not set come from the module or the runtime.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,61 +23,65 @@ use crate::Cancellation;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// Who is asked, by name, `a,b` one after the other; none for the runtime's own order.
+    /// The provider by name, or several names in call order: `a,b`. None uses the runtime's order.
     pub provider: Option<String>,
-    /// The model to ask of the first provider; none for its own. The others are asked for their own.
+    /// The model of the first provider. None uses the provider's default. Fallback providers use their own
+    /// models.
     pub model: Option<String>,
-    /// Any repair is a violation (ruling R26).
+    /// Makes every repair a violation (ruling R26).
     pub strict: bool,
-    /// The longest the whole run may take (ruling R40); none for the runtime's own limit.
+    /// The maximum duration of the run (ruling R40). None uses the runtime's limit.
     pub timeout: Option<Duration>,
-    /// What replaces the manifest's `generation`, field by field.
+    /// The fields that replace those of the manifest's `generation`.
     pub generation: Generation,
-    /// What a violation does while the answer arrives (ruling R49).
+    /// The handling of violations while the answer arrives (ruling R49).
     pub on_violation: Option<OnViolation>,
-    /// How often the model is asked at most.
+    /// The maximum number of calls to the model.
     pub max_attempts: Option<u32>,
-    /// How content travels (SPEC 2.2); none for the manifest's way.
+    /// The way content is streamed (SPEC 2.2). None uses the manifest's value.
     pub chunk_type: Option<ChunkType>,
-    /// How many bytes are held back before they leave (ruling R47); none for the manifest's number.
+    /// The number of bytes that are buffered before they are streamed (ruling R47). None uses the manifest's
+    /// value.
     pub buffer_size: Option<u64>,
-    /// What this run may open of what its input names; none for what the runtime's runs may.
+    /// The media that this run may open from its input. None uses the runtime's setting.
     pub media: Option<Access>,
-    /// Whose uploads it may open, where they have owners.
+    /// The owner whose uploads the run may open, when uploads have owners.
     pub owner: Option<String>,
-    /// Where the media go that the module makes (SPEC 4.3); owned by the owner of the uploads.
+    /// The delivery of generated media (SPEC 4.3). Delivered media belong to the owner of the uploads.
     pub delivery: Delivery,
-    /// Who asks (docs/spec/modules.md, `invocation`).
+    /// The caller of the run (docs/spec/modules.md, `invocation`).
     pub caller: Caller,
-    /// Stands in `meta.trace_id`.
+    /// The value of `meta.trace_id`.
     pub trace_id: Option<String>,
-    /// Ends the run from outside.
+    /// The handle that cancels the run.
     pub stop: Cancellation,
-    /// The session the run belongs to; none for one of its own.
+    /// The id of the run's session. None creates a new one.
     pub session_id: Option<String>,
-    /// The run is asked again in a stream that is resumed (docs/spec/streaming.md): the last `seq` that was told. The
-    /// stream says so, takes back what was told by a snapshot of no data, and counts on.
+    /// The last `seq` that the client received, when a stream is resumed (docs/spec/streaming.md).
+    ///
+    /// The model is called again. The new stream names this `seq`, replaces the earlier data by an empty
+    /// snapshot, and continues the count.
     pub resume_from: Option<u64>,
-    /// What the answer warns of beside what the run itself finds.
+    /// Warnings of the answer in addition to those of the run itself.
     pub warnings: Vec<Warning>,
-    /// What an end that a resumed stream can mend says of how to go on.
+    /// The recovery offer in the final event of a stream that can be resumed.
     pub recovery: Option<RecoveryOffer>,
 }
 
 pub use cog_answer::RecoveryOffer;
 
-/// Who asks for a run.
+/// The caller of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Caller {
-    /// A person, or a program on a person's behalf: `invocation.user_invocable`.
+    /// A user, or a program on behalf of a user: `invocation.user_invocable`.
     #[default]
     User,
     /// A model: `invocation.agent_invocable`.
     Agent,
 }
 
-/// The generation of a run: the manifest's, with what the caller sets in its place.
+/// Returns the manifest's generation settings, with the fields that the run replaces.
 pub(crate) fn merge(manifest: &Generation, run: &Generation) -> Generation {
     Generation {
         temperature: run.temperature.or(manifest.temperature),

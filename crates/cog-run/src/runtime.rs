@@ -1,4 +1,4 @@
-//! What a program sets up once and runs modules with.
+//! The runtime: set up once, it loads and runs modules.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,13 +17,13 @@ use crate::{
     plan::Prepared,
 };
 
-/// Runs modules: set up once, shared, used from any task.
+/// Runs modules. A program sets it up once, shares it, and uses it from any task.
 #[derive(Clone)]
 pub struct Runtime {
     shared: Arc<Shared>,
 }
 
-/// Sets up a [`Runtime`].
+/// Builds a [`Runtime`].
 #[must_use = "a builder does nothing until `build`"]
 pub struct RuntimeBuilder {
     providers: Providers,
@@ -35,13 +35,13 @@ pub struct RuntimeBuilder {
 }
 
 impl Runtime {
-    /// How long a run may take where nobody says otherwise.
+    /// The default maximum duration of a run.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-    /// How long a module is taken as it was found where nobody says otherwise.
+    /// The default interval after which the files of a module are checked again.
     pub const DEFAULT_RECHECK: Duration = Duration::from_millis(500);
 
-    /// A runtime that is offline and knows the modules that ship, until the builder is told otherwise.
+    /// Returns a builder. By default the runtime is offline and finds only the built-in modules.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder {
             providers: Providers::offline(),
@@ -53,28 +53,30 @@ impl Runtime {
         }
     }
 
-    /// Loads a module by name or path, for the operator. It is compiled once and kept; when its files change it is
-    /// loaded again, at the latest [`RuntimeBuilder::recheck`] later.
+    /// Loads a module by name or path, for the operator.
+    ///
+    /// The module is compiled once and cached. When its files change, it is reloaded after
+    /// [`RuntimeBuilder::recheck`] at the latest.
     ///
     /// # Errors
-    /// E4006 where there is none of this name, E4007 for a name that leaves the search path, E4008
-    /// where it does not load.
+    /// E4006 when no module has this name, E4007 for a name outside the search path, E4008
+    /// when the module does not load.
     pub fn load(&self, name_or_path: &str) -> Result<Arc<Module>, ErrorBody> {
         self.shared.modules.load(ModuleKey::NameOrPath, name_or_path)
     }
 
-    /// Loads a module by its name alone, for whoever is not the operator: a path is none.
+    /// Loads a module by name only, for callers other than the operator. A path is rejected.
     ///
     /// # Errors
-    /// As [`Runtime::load`].
+    /// The errors of [`Runtime::load`].
     pub fn load_name(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
         self.shared.modules.load(ModuleKey::Name, name)
     }
 
-    /// Loads a module as [`Runtime::load_name`] does, without blocking the event loop.
+    /// Loads a module like [`Runtime::load_name`], without blocking the event loop.
     ///
     /// # Errors
-    /// As [`Runtime::load`].
+    /// The errors of [`Runtime::load`].
     pub async fn load_name_async(&self, name: &str) -> Result<Arc<Module>, ErrorBody> {
         if let Some(module) = self.cached_name(name) {
             return Ok(module);
@@ -84,23 +86,23 @@ impl Runtime {
         loading.unwrap_or_else(|error| Err(crate::error::of_task(&error)))
     }
 
-    /// Returns the module that [`Runtime::load_name`] loads, where that needs no file. A server calls this on its event
-    /// loop, and `load_name` elsewhere.
+    /// Returns the module from the cache, without reading a file. A server calls this on its event loop, and
+    /// [`Runtime::load_name`] on another thread when it returns none.
     pub fn cached_name(&self, name: &str) -> Option<Arc<Module>> {
         self.shared.modules.cached(ModuleKey::Name, name)
     }
 
-    /// Who is asked.
+    /// Returns the providers of the runtime.
     pub fn providers(&self) -> &Providers {
         &self.shared.providers
     }
 
-    /// Where modules are looked for.
+    /// Returns the finder that searches for modules.
     pub fn finder(&self) -> &Finder {
         self.shared.modules.finder()
     }
 
-    /// Runs a module and waits for the answer. Never fails otherwise than by an envelope that says so.
+    /// Runs a module and returns its envelope. A failure is an envelope with an error.
     pub async fn execute(&self, module: &Arc<Module>, input: RunInput, options: RunOptions) -> Envelope {
         match self.start(module, input, options) {
             Ok(answer) => answer.await,
@@ -108,11 +110,12 @@ impl Runtime {
         }
     }
 
-    /// Checks the input, and returns the rest of [`Runtime::execute`] as a future. The check takes time that grows with
-    /// the input; a server calls this where it may block.
+    /// Checks the input, and returns the rest of [`Runtime::execute`] as a future.
+    ///
+    /// The time of the check grows with the input. A server calls this on a thread that may block.
     ///
     /// # Errors
-    /// As [`Runtime::execute_stream`].
+    /// The errors of [`Runtime::execute_stream`].
     pub fn start(
         &self,
         module: &Arc<Module>,
@@ -121,17 +124,17 @@ impl Runtime {
     ) -> Result<impl Future<Output = Envelope> + Send + use<>, Box<Envelope>> {
         let mut run = pipeline::prepare(&self.shared, module, input, &options);
         if let Ok(run) = &mut run {
-            // No one reads the chunks before the last.
+            // Only the last chunk is used.
             run.rules.is_streamed = false;
         }
         Ok(self.begin(module, run)?.fold())
     }
 
-    /// Runs a module and gives its chunks as they come.
+    /// Runs a module and returns its chunks as a stream.
     ///
     /// # Errors
-    /// What is known before the provider is asked: the input, the caller, what the provider cannot
-    /// take (ruling R54).
+    /// Errors that are known before the provider is called: an invalid input, a caller without permission, or
+    /// content that the provider does not support (ruling R54).
     pub fn execute_stream(
         &self,
         module: &Arc<Module>,
@@ -141,10 +144,10 @@ impl Runtime {
         self.begin(module, pipeline::prepare(&self.shared, module, input, &options))
     }
 
-    /// The messages that a run would send, and the request in the vendor's form, without sending it.
+    /// Returns the messages that a run would send, and the request in the provider's format. Nothing is sent.
     ///
     /// # Errors
-    /// As [`Runtime::execute_stream`].
+    /// The errors of [`Runtime::execute_stream`].
     pub async fn render(
         &self,
         module: &Arc<Module>,
@@ -179,9 +182,10 @@ impl Runtime {
 }
 
 impl RuntimeBuilder {
-    /// Who is asked; without one the runtime is offline.
+    /// Sets the only provider. Without a provider the runtime is offline.
     ///
-    /// A provider of one's own gives events; everything behind them, the checks among it, is as with a vendor:
+    /// A custom provider returns events. The rest of the run, including the checks, is the same for every
+    /// provider:
     ///
     /// ```
     /// use std::sync::Arc;
@@ -192,7 +196,7 @@ impl RuntimeBuilder {
     /// };
     /// use cog_run::{RunInput, RunOptions, Runtime};
     ///
-    /// /// Approves whatever it is shown.
+    /// /// Approves every input.
     /// struct Yes;
     ///
     /// const ANSWER: &str = r#"{"ok": true,
@@ -226,44 +230,44 @@ impl RuntimeBuilder {
         self.providers(Providers::one(provider))
     }
 
-    /// Who is asked, in which order, and by which names.
+    /// Sets the providers: their default order and their names.
     pub fn providers(mut self, providers: Providers) -> Self {
         self.providers = providers;
         self
     }
 
-    /// Where modules are looked for.
+    /// Sets the finder that searches for modules.
     pub fn finder(mut self, finder: Finder) -> Self {
         self.finder = finder;
         self
     }
 
-    /// How long a run may take that sets no timeout of its own.
+    /// Sets the maximum duration of runs without their own timeout.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// What runs may open of what inputs name: files, addresses, uploads; nothing, until they are told otherwise.
+    /// Sets which files, URLs and uploads in an input a run may open. By default it may open none.
     pub fn media(mut self, access: Access) -> Self {
         self.media = access;
         self
     }
 
-    /// Who is told how calls and runs end.
+    /// Sets the observer, which is notified of every call and run.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// How long a module is taken as it was found, before its files are looked at again: a look costs more than all
-    /// the rest of a short run.
+    /// Sets the interval after which the files of a module are checked again. A check takes longer than the
+    /// rest of a short run.
     pub fn recheck(mut self, recheck: Duration) -> Self {
         self.recheck = recheck;
         self
     }
 
-    /// The runtime.
+    /// Builds the runtime.
     pub fn build(self) -> Runtime {
         let Self { providers, finder, timeout, recheck, media, observer } = self;
         let providers = match &observer {

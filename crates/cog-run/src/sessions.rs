@@ -1,9 +1,9 @@
-//! Sessions: streamed runs that outlive the connection that asked for them (docs/spec/streaming.md).
+//! Sessions: streamed runs that continue when a connection is lost (docs/spec/streaming.md).
 //!
-//! A streamed run belongs to its session. A task pumps its chunks into the session's log, each written as JSON once;
-//! every transport is a [`Subscriber`] of that log from some place on. The last follower that leaves stops the run,
-//! unless it is detached. A run that was interrupted is asked again when its session is
-//! [resumed](Sessions::resume).
+//! Each streamed run belongs to a session. A task writes its chunks to the session's log, each serialized
+//! once. Every transport reads that log through a [`Subscriber`]. When the last subscriber disconnects, the
+//! run is cancelled, unless it is detached. When the session of an interrupted run is
+//! [resumed](Sessions::resume), the model is called again.
 
 mod checkpoint;
 mod error;
@@ -45,35 +45,35 @@ pub use self::{
 use self::{header::Header, pump::Pump, shared::Shared, store::SessionStore};
 use crate::{CancelReason, ChunkStream, RunInput, RunOptions, Runtime, session::fresh_id};
 
-/// The sessions of a program, bounded in number, time and memory. Clones share them.
+/// The sessions of a program, limited in number, time and memory. Clones share the sessions.
 ///
-/// Dropping the last clone ends the runs.
+/// Dropping the last clone cancels the runs.
 #[derive(Clone)]
 pub struct Sessions(Arc<Owner>);
 
-/// Whose the runs are.
+/// Owns the tasks of the runs.
 struct Owner {
     shelf: Arc<SessionStore>,
     tasks: Mutex<JoinSet<()>>,
 }
 
 impl Sessions {
-    /// A store of sessions.
+    /// Opens a store of sessions.
     ///
     /// # Errors
-    /// The directory of [`SessionSettings::state_dir`] cannot be used.
+    /// The directory [`SessionSettings::state_dir`] cannot be used.
     pub fn open(settings: SessionSettings) -> Result<Self, SessionError> {
         let owner = Owner { shelf: Arc::new(SessionStore::open(settings)?), tasks: Mutex::default() };
         if Handle::try_current().is_ok() {
-            drop(owner.sweeping()); // what was found on disk leaves in time also where nothing ever begins
+            drop(owner.sweeping()); // stored sessions expire even when no run starts
         }
         Ok(Self(Arc::new(owner)))
     }
 
-    /// Begins a run in a session of its own. To be called within a tokio runtime, which then runs it.
+    /// Starts a run in a new session. Must be called within a tokio runtime, which runs it.
     ///
     /// # Errors
-    /// What is known before the provider is asked, as [`Runtime::execute_stream`] tells it.
+    /// Errors that are known before the provider is called, as in [`Runtime::execute_stream`].
     pub fn start(
         &self,
         runtime: &Runtime,
@@ -100,30 +100,30 @@ impl Sessions {
         Ok(Session::new(session))
     }
 
-    /// A session, as its owner may see it.
+    /// Returns a session of this owner.
     pub fn get(&self, id: &str, owner: &str) -> Option<SessionInfo> {
         self.0.shelf.find(id, owner).map(|session| session.info())
     }
 
-    /// Cancels a session for good: its run ends, or, where that was interrupted, cannot be resumed any more. One that is
-    /// finished stays as it is.
+    /// Cancels a session permanently: its run ends, and an interrupted run cannot be resumed. A finished
+    /// session is not changed.
     pub fn cancel(&self, id: &str, owner: &str) -> Option<SessionInfo> {
         let session = self.0.shelf.find(id, owner)?;
         self.0.shelf.cancel(&session);
         Some(session.info())
     }
 
-    /// How many sessions run.
+    /// Returns the number of running sessions.
     pub fn running(&self) -> usize {
         self.0.shelf.running()
     }
 
-    /// How many sessions are in each state, for those who watch a server.
+    /// Returns the number of sessions in each state, for monitoring.
     pub fn tally(&self) -> [(SessionState, usize); 5] {
         self.0.shelf.tally()
     }
 
-    /// Stops every run.
+    /// Cancels every run.
     pub fn stop_all(&self, reason: CancelReason) {
         self.0.shelf.stop_all(reason);
     }
@@ -142,7 +142,7 @@ impl Sessions {
 }
 
 impl Owner {
-    /// The tasks, among them the one that lets sessions go in time; it never ends by itself.
+    /// Returns the tasks. The first one removes expired sessions, and runs as long as the store.
     fn sweeping(&self) -> MutexGuard<'_, JoinSet<()>> {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if tasks.is_empty() {
@@ -152,14 +152,14 @@ impl Owner {
     }
 }
 
-/// Lets sessions go when their time is over, as long as there is a store.
+/// Removes expired sessions as long as the store exists.
 async fn sweep(shelf: Weak<SessionStore>) {
     while let Some(wait) = shelf.upgrade().map(|shelf| shelf.sweep()) {
         tokio::time::sleep(wait).await;
     }
 }
 
-/// The wall clock, which a session's beginning is told by.
+/// Returns the wall clock time, for the creation time of a session.
 #[expect(
     clippy::disallowed_methods,
     reason = "people are told when a session began; nothing is decided by it"

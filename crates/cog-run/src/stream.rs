@@ -1,4 +1,4 @@
-//! The chunks of a run, and their fold.
+//! The chunks of a run, and the envelope they fold to.
 
 use std::{
     collections::VecDeque,
@@ -13,51 +13,51 @@ use futures_core::Stream;
 
 use crate::observe::RunObserver;
 
-/// The chunks of one run, in order: a meta chunk first, `final` or an error last (SPEC 3.2).
+/// The chunks of one run in order: first a meta chunk, last `final` or an error (SPEC 3.2).
 ///
-/// Dropping it cancels the call to the provider.
+/// Dropping the stream cancels the call to the provider.
 pub struct ChunkStream {
     session_id: String,
-    /// The run; none once it is over.
+    /// The future of the run; none once it has finished.
     run: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     outlet: Outlet,
-    /// What the run gave and nobody has taken yet.
+    /// Chunks of the run that were not read yet.
     ready: VecDeque<Chunk>,
     observer: Option<RunObserver>,
 }
 
-/// Where a run puts its chunks. All that it gives before it waits is taken at once.
+/// The queue into which a run writes its chunks. All chunks written before the run waits are read at once.
 #[derive(Clone, Default)]
 pub(crate) struct Outlet(Arc<Mutex<VecDeque<Chunk>>>);
 
 impl ChunkStream {
-    /// The chunks that a run puts into this outlet.
+    /// Returns the stream of the chunks that a run writes into this outlet.
     pub(crate) fn new(
         session_id: String,
         outlet: Outlet,
         run: impl Future<Output = ()> + Send + 'static,
     ) -> Self {
         let mut ready = VecDeque::new();
-        outlet.move_to(&mut ready); // what is there already comes first, whatever becomes of the run
+        outlet.move_to(&mut ready); // chunks written before the run starts come first
         Self { session_id, run: Some(Box::pin(run)), outlet, ready, observer: None }
     }
 
-    /// The same, with its end reported.
+    /// Adds an observer, which is notified when the run ends.
     pub(crate) fn observed(self, observer: RunObserver) -> Self {
         Self { observer: Some(observer), ..self }
     }
 
-    /// The session, which every end of the stream names.
+    /// Returns the id of the session, which the last chunk names too.
     pub fn session_id(&self) -> &str {
         &self.session_id
     }
 
-    /// Waits for the next chunk; none after the last.
+    /// Waits for the next chunk. Returns none after the last.
     pub async fn next(&mut self) -> Option<Chunk> {
         futures_util::StreamExt::next(self).await
     }
 
-    /// The envelope of the run: its chunks, folded (ruling R40).
+    /// Folds the chunks into the envelope of the run (ruling R40).
     pub async fn fold(mut self) -> Envelope {
         let mut envelope = EnvelopeBuilder::new();
         while let Some(chunk) = self.next().await {
@@ -66,7 +66,7 @@ impl ChunkStream {
         envelope.finish()
     }
 
-    /// Waits for chunks, and adds all that are there; false after the last.
+    /// Waits for chunks, and adds all available ones to the queue. Returns false after the last.
     pub(crate) async fn next_batch(&mut self, batch: &mut Vec<Chunk>) -> bool {
         let Some(first) = self.next().await else { return false };
         batch.push(first);
@@ -76,7 +76,7 @@ impl ChunkStream {
         true
     }
 
-    /// The next chunk that is there.
+    /// Returns the next available chunk.
     fn take(&mut self) -> Option<Chunk> {
         let chunk = self.ready.pop_front()?;
         if let Some(observer) = &mut self.observer {
@@ -112,7 +112,7 @@ impl Outlet {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(chunk);
     }
 
-    /// Swaps memory with `ready`, which is empty.
+    /// Swaps buffers with `ready`, which is empty.
     fn move_to(&self, ready: &mut VecDeque<Chunk>) {
         std::mem::swap(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), ready);
     }
