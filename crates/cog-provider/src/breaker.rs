@@ -1,4 +1,4 @@
-//! A provider that is left alone for a while after it failed several times in a row.
+//! A circuit breaker that pauses calls to a provider after several failures in a row.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -10,17 +10,17 @@ use tokio::time::Instant;
 
 use crate::{Deadline, Formats, ModelFuture, ModelRequest, Provider, ProviderError, WireRequest};
 
-/// The longest that a vendor's own `Retry-After` keeps the circuit open.
+/// The maximum time that a vendor's own `Retry-After` keeps the circuit open.
 const MAX_PAUSE: Duration = Duration::from_secs(600);
-/// What is told to those who come while one question tries whether the provider is back.
+/// The `Retry-After` returned to other callers while one call probes the provider.
 const WHILE_PROBING: Duration = Duration::from_secs(1);
 
 /// When a circuit opens, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// After how many failures in a row (5); 0 for never.
+    /// The number of consecutive failures that opens the circuit (5); 0 disables the breaker.
     pub failures: u32,
-    /// For how long (30 s); longer where the vendor asks for more.
+    /// How long the circuit stays open (30 s); longer if the vendor requests it.
     pub pause: Duration,
 }
 
@@ -30,12 +30,13 @@ impl Default for BreakerSettings {
     }
 }
 
-/// A circuit breaker around a provider, shared by all runs that ask it.
+/// A circuit breaker around a provider, shared by all runs that call it.
 ///
-/// What counts is how a question ends before its first token, retries included: unreachable, 5xx, 429, cut, no first
-/// token in time. After so many failures in a row the circuit opens: questions are refused at once
-/// ([`ProviderError::CircuitOpen`], E4001), until after the pause a single one is let through to try. If that one
-/// gets an answer the circuit closes, else it stays open for another pause.
+/// A call counts as failed by its outcome before the first token, retries included. Failures are: unreachable, 5xx,
+/// 429, an interrupted reply, no first token in time.
+/// After the configured number of failures in a row the circuit opens and calls fail at once
+/// ([`ProviderError::CircuitOpen`], E4001). After the pause a single call is let through as a probe. If the probe
+/// succeeds the circuit closes; otherwise it stays open for another pause.
 pub struct Breaker {
     provider: Arc<dyn Provider>,
     settings: BreakerSettings,
@@ -44,21 +45,21 @@ pub struct Breaker {
 
 #[derive(Debug, Clone, Copy)]
 enum Circuit {
-    /// Questions go through; so many failed in a row.
+    /// Calls go through; `failures` counts the most recent consecutive failures.
     Closed { failures: u32 },
-    /// Nothing goes through before this instant.
+    /// No call goes through before this instant.
     Open { until: Instant },
-    /// One question tries.
+    /// One call is probing the provider.
     Probing,
 }
 
 impl Breaker {
-    /// A breaker around this provider; its circuit is closed.
+    /// Wraps a provider in a breaker whose circuit is closed.
     pub fn around(provider: Arc<dyn Provider>, settings: BreakerSettings) -> Self {
         Self { provider, settings, circuit: Mutex::new(Circuit::Closed { failures: 0 }) }
     }
 
-    /// Lets a question through, or refuses it.
+    /// Admits a call, or rejects it.
     fn admit(&self) -> Result<Attempt<'_>, ProviderError> {
         let mut circuit = self.circuit();
         match *circuit {
@@ -81,7 +82,7 @@ impl Breaker {
         let failures = match *circuit {
             Circuit::Closed { failures } => failures.saturating_add(1),
             Circuit::Probing if is_probe => self.settings.failures,
-            // A question of the time before.
+            // A call that started before the circuit opened.
             Circuit::Probing | Circuit::Open { .. } => return,
         };
         if self.settings.failures == 0 || failures < self.settings.failures {
@@ -99,7 +100,7 @@ impl Breaker {
     }
 }
 
-/// A question that was let through.
+/// A call that was admitted.
 struct Attempt<'a> {
     breaker: &'a Breaker,
     is_probe: bool,
@@ -107,19 +108,19 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Tells how the question ended.
+    /// Records the outcome of the call.
     fn ended(mut self, error: Option<&ProviderError>) {
         self.is_told = true;
         match error {
             Some(error) if counts(error) => self.breaker.failed(self.is_probe, error),
-            // Whoever refuses a question is there.
+            // A provider that rejects a request is available.
             _ => *self.breaker.circuit() = Circuit::Closed { failures: 0 },
         }
     }
 }
 
 impl Drop for Attempt<'_> {
-    /// A question that nobody waited for says nothing; the next one tries.
+    /// A dropped call has no outcome, so the next call probes.
     fn drop(&mut self) {
         if self.is_probe && !self.is_told {
             *self.breaker.circuit() = Circuit::Open { until: Instant::now() };
@@ -127,7 +128,7 @@ impl Drop for Attempt<'_> {
     }
 }
 
-/// Whether a fault says that the provider is not well.
+/// Returns whether an error counts as a failure of the provider.
 const fn counts(error: &ProviderError) -> bool {
     matches!(
         error,

@@ -1,9 +1,9 @@
-//! Cassettes: requests and the raw bytes of their replies, kept and played (docs/spec/golden-tests.md).
+//! Cassettes: recorded requests and the raw bytes of their replies (docs/spec/golden-tests.md).
 //!
-//! A cassette is a directory. `NNNN.json` holds a request and the head of its reply; `NNNN.ndjson` the body,
-//! `{"t_ms", "b64"}` for each piece as it came. A reply is found by the hash of the request's body, and by
-//! the end of its path, where Gemini names the model. Of several equal requests each gets the next of the
-//! replies, and after the last the first again.
+//! A cassette is a directory. `NNNN.json` contains a request and the status and headers of its reply. `NNNN.ndjson`
+//! contains the body as one `{"t_ms", "b64"}` object per chunk received.
+//! A reply is found by the hash of the request body and the end of the request path, where Gemini names the model.
+//! Equal requests get their replies in recorded order, and start over after the last one.
 
 mod files;
 mod mask;
@@ -20,31 +20,31 @@ use sha2::{Digest, Sha256};
 
 use crate::{ProviderError, WireRequest, transport::KEPT_HEADERS};
 
-/// How fast a recording is played.
+/// The speed at which a recording is played.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pace {
-    /// All at once.
+    /// Without pauses.
     #[default]
     AtOnce,
-    /// With the pauses it was recorded with.
+    /// With the recorded pauses.
     AsRecorded,
 }
 
-/// Whom a cassette was recorded of. A replay asks the same vendor for the same model, since both show in
-/// the requests by which it finds its replies.
+/// The provider and model that a cassette was recorded from. A replay uses the same provider and model, since both are
+/// part of the requests that identify the replies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recording {
     /// The vendor's name, `openai`.
     pub provider: String,
-    /// The model that was asked.
+    /// The name of the model.
     pub model: String,
 }
 
 impl Recording {
-    /// Reads whom the cassette in a directory was recorded of.
+    /// Reads the provider and model of the cassette in a directory.
     ///
     /// # Errors
-    /// A directory that holds no recording, or one that does not say.
+    /// Fails if the directory contains no recording, or if the recording does not name its provider and model.
     pub fn read(directory: &Path) -> Result<Self, ProviderError> {
         let numbers = files::numbers(directory).map_err(|error| unusable(directory, error))?;
         let first = numbers.first().ok_or_else(|| unusable(directory, "it holds no recording"))?;
@@ -58,7 +58,7 @@ impl Recording {
     }
 }
 
-/// `NNNN.json`.
+/// The contents of `NNNN.json`.
 struct Head<'a> {
     recording: &'a Recording,
     request: &'a WireRequest,
@@ -95,13 +95,13 @@ fn pairs<'a>(w: &mut Writer<'_>, pairs: impl Iterator<Item = &'a (&'static str, 
     });
 }
 
-/// What stands behind the host. Nothing of the address before it is kept.
+/// Returns the path and query of a URL. The scheme and host are not stored.
 fn path_of(url: &str) -> &str {
     let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
     behind.find('/').and_then(|start| behind.get(start..)).unwrap_or("/")
 }
 
-/// What a reply was recorded with.
+/// The request key, status and headers of a recorded reply.
 struct Recorded {
     key: Key,
     status: u16,
@@ -122,12 +122,12 @@ impl Recorded {
     }
 }
 
-/// What equal requests have in common.
+/// The key under which equal requests are grouped.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
-    /// The end of the path. What stands before it belongs to the address, which may differ.
+    /// The end of the path. The rest of the path belongs to the base URL, which may differ.
     endpoint: String,
-    /// SHA-256 of the body, in hexadecimal.
+    /// The SHA-256 of the body, in hexadecimal.
     hash: String,
 }
 

@@ -1,20 +1,20 @@
-//! Which provider to ask.
+//! Choosing the provider to call.
 
 use thiserror::Error;
 
 use crate::vendors::{AuthRequirement, ProviderSettings, VENDORS, Vendor};
 
-/// The provider that was chosen.
+/// The chosen provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// A vendor.
+    /// A vendor, called over HTTP.
     Vendor(&'static Vendor),
-    /// Nobody: golden answers and samples (docs/spec/golden-tests.md).
+    /// No model is called: golden answers and samples (docs/spec/golden-tests.md).
     Offline,
 }
 
 impl Choice {
-    /// Its name, `openai` or `offline`.
+    /// Returns the provider's name, `openai` or `offline`.
     pub const fn name(self) -> &'static str {
         match self {
             Choice::Vendor(vendor) => vendor.name,
@@ -23,32 +23,33 @@ impl Choice {
     }
 }
 
-/// The name of the provider that asks nobody.
+/// The name of the provider that calls no model.
 pub const OFFLINE: &str = "offline";
 
-/// Names that choose no provider.
+/// An invalid choice of providers.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProviderSelectError {
-    /// A provider of this name is not known.
+    /// No provider has this name.
     #[error("there is no provider `{name}`; known are {}", known().join(", "))]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
     },
-    /// Nobody, and somebody.
+    /// `offline` was combined with another provider.
     #[error("`{OFFLINE}` asks nobody, so that no other provider can stand beside it")]
     OfflineBesideOthers,
 }
 
-/// Chooses whom to ask, in order: those that are asked for (`--provider a,b`, else `LLM_PROVIDER`), else the first
-/// vendor whose key is set, else nobody (docs/spec/settings.md). There is always one; the others are asked where it
-/// gives no answer.
+/// Chooses the providers to call (docs/spec/settings.md).
 ///
-/// A vendor that needs no key counts as set up once its address is given.
+/// The requested names come first (`--provider a,b`, otherwise `LLM_PROVIDER`). Without them it is the first vendor
+/// whose key is set, otherwise `offline`. The result is never empty; later providers are fallbacks for the first.
+///
+/// A vendor that needs no key counts as configured if its base URL is set.
 ///
 /// # Errors
-/// A name that is not known.
+/// Fails if a name is unknown.
 pub fn choose(
     asked: Option<&str>,
     setting: impl Fn(&str) -> Option<String>,
@@ -72,7 +73,7 @@ fn named(name: &str) -> Result<Choice, ProviderSelectError> {
     vendor.map(Choice::Vendor).ok_or_else(|| ProviderSelectError::Unknown { name: name.to_owned() })
 }
 
-/// Every name that [`choose`] knows.
+/// Returns every name that [`choose`] accepts.
 pub fn known() -> Vec<&'static str> {
     VENDORS.iter().map(|vendor| vendor.name).chain([OFFLINE]).collect()
 }
@@ -89,7 +90,7 @@ fn first_set_up(setting: impl Fn(&str) -> Option<String>) -> Choice {
 mod tests {
     use super::*;
 
-    /// The choice by name, with these variables set.
+    /// Returns the name of the chosen provider when these variables are set.
     fn chosen(asked: Option<&str>, set: &[(&str, &str)]) -> &'static str {
         let setting =
             |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());

@@ -1,19 +1,19 @@
-//! What is set up so that no connection can stand.
+//! Local configuration errors that prevent a connection.
 
-/// What on this side keeps a connection from standing, in contrast to a server that does not answer.
+/// The local cause of a failed connection, as opposed to a server that does not respond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConnectErrorKind {
-    /// The server's certificate is signed by nobody who is trusted here, or there is no list of those.
+    /// The server's certificate has no trusted issuer, or the list of trusted certificates is missing.
     Certificate,
-    /// What answers does not speak TLS, or no kind of it that can be spoken here.
+    /// The server does not speak TLS, or no TLS version and cipher that this client supports.
     Tls,
-    /// The proxy refuses, fails, or is of a kind that cannot be used.
+    /// The proxy rejects the connection, fails, or is of an unsupported type.
     Proxy,
 }
 
 impl ConnectErrorKind {
-    /// What to do about it.
+    /// Returns a suggestion for fixing it.
     pub(crate) const fn suggestion(self) -> &'static str {
         match self {
             Self::Certificate => {

@@ -1,4 +1,4 @@
-//! Why a provider gave no answer, or not all of it.
+//! Errors of provider calls.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -8,149 +8,149 @@ use thiserror::Error;
 
 use crate::{ConnectErrorKind, RequestError, vendors::InvalidBaseUrl};
 
-/// Why a provider gave no answer, or not all of it.
+/// Why a call to a provider failed or was interrupted.
 ///
-/// Messages carry the vendor's own words, in one line, cut to a few hundred characters, and never a key.
+/// Messages include the vendor's own text in one line, truncated to a few hundred characters, and never a key.
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum ProviderError {
-    /// The vendor cannot take the request; nothing was sent.
+    /// The vendor does not support the request; nothing was sent.
     #[error(transparent)]
     Request(#[from] RequestError),
-    /// The address that the operator set is none; nothing was sent.
+    /// The configured base URL is invalid; nothing was sent.
     #[error("{vendor} cannot be asked: {fault}")]
     Address {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// The variable to set.
         variable: &'static str,
-        /// What is wrong with it.
+        /// The reason the URL is invalid.
         fault: InvalidBaseUrl,
     },
-    /// The vendor wants a key and there is none; nothing was sent.
+    /// The vendor requires a key and none is set; nothing was sent.
     #[error("{vendor} needs a key: {variable} is not set")]
     NoKey {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// The variable to set.
         variable: &'static str,
     },
-    /// The key holds characters that no header can carry; nothing was sent.
+    /// The key contains characters that are not allowed in a header; nothing was sent.
     #[error("{vendor} cannot be asked: {variable} holds a line break or another character that no key has")]
     BadKey {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// The variable that holds the key.
+        /// The variable that contains the key.
         variable: &'static str,
     },
-    /// The vendor refuses the key (401, 403).
+    /// The vendor rejects the key (401, 403).
     #[error("{vendor} refuses the key in {variable}: {message}")]
     KeyRefused {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// The variable that holds the key.
+        /// The variable that contains the key.
         variable: &'static str,
-        /// The vendor's words.
+        /// The error message of the vendor.
         message: String,
     },
-    /// The vendor does not know the model, or the address leads nowhere (404).
+    /// The vendor does not know the model, or the URL does not exist (404).
     #[error("{vendor} does not know the model `{model}`: {message}")]
     UnknownModel {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// The model that was asked.
+        /// The requested model.
         model: String,
-        /// The vendor's words.
+        /// The error message of the vendor.
         message: String,
     },
-    /// The vendor refuses the request as it stands (other 4xx).
+    /// The vendor rejects the request (other 4xx).
     #[error("{vendor} refuses the request ({status}): {message}")]
     Refused {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// The HTTP status.
         status: u16,
-        /// The vendor's words.
+        /// The error message of the vendor.
         message: String,
     },
     /// Too many requests, or the quota is used up (429).
     #[error("{vendor} limits the rate: {message}")]
     RateLimited {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// The vendor's words.
+        /// The error message of the vendor.
         message: String,
-        /// How long the vendor asks to wait.
+        /// The wait that the vendor requests.
         retry_after: Option<Duration>,
     },
-    /// The conversation is longer than the model can read.
+    /// The conversation exceeds the context window of the model.
     #[error("the request is longer than `{model}` can read: {message}")]
     ContextOverflow {
-        /// The model that was asked.
+        /// The requested model.
         model: String,
-        /// The vendor's words.
+        /// The error message of the vendor.
         message: String,
     },
-    /// The vendor cannot be reached, or fails (connection, 5xx).
+    /// The vendor is unreachable or fails (connection error, 5xx).
     #[error("{vendor} is unavailable: {message}")]
     Unavailable {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// What went wrong.
         message: String,
-        /// How long the vendor asks to wait.
+        /// The wait that the vendor requests.
         retry_after: Option<Duration>,
     },
-    /// No connection can stand as things are set up here: certificates, TLS, a proxy.
+    /// The local configuration prevents a connection: certificates, TLS, a proxy.
     #[error("{vendor} cannot be reached: {message}")]
     Barred {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// What is in the way.
+        /// The cause.
         obstacle: ConnectErrorKind,
         /// What went wrong.
         message: String,
     },
-    /// It failed several times in a row and is left alone for a while; nothing was sent.
+    /// The circuit is open after several failures in a row; nothing was sent.
     #[error("{provider} failed several times in a row: its circuit is open")]
     CircuitOpen {
         /// The provider's name.
         provider: String,
-        /// When it is tried again.
+        /// The time until the next attempt is allowed.
         retry_after: Duration,
     },
-    /// What answers at the address does not speak the protocol: a web page, a redirect.
+    /// The server at the URL does not speak the protocol: it sent a web page or a redirect.
     #[error("what answers at {url} is not {vendor}'s interface: {found}")]
     WrongInterface {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// The address.
+        /// The URL.
         url: String,
-        /// What came instead.
+        /// A description of the reply.
         found: String,
     },
-    /// The reply breaks the protocol.
+    /// The reply violates the protocol.
     #[error("{vendor} sent a reply that cannot be read: {message}")]
     Malformed {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// What is wrong with it.
         message: String,
     },
-    /// The reply is longer than is allowed.
+    /// The reply exceeds the size limit.
     #[error("{vendor} sent more than {limit} bytes")]
     TooLarge {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// The limit in bytes.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// The reply broke off before its end.
+    /// The reply was interrupted.
     #[error("the reply of {vendor} broke off: {message}")]
     Interrupted {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// Who broke it off.
+        /// The side that interrupted it.
         by: Interruption,
         /// What went wrong.
         message: String,
@@ -158,50 +158,50 @@ pub enum ProviderError {
     /// A deadline passed.
     #[error("{vendor} took longer than {}: {deadline}", seconds(.limit))]
     Timeout {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
-        /// Which deadline.
+        /// The deadline that passed.
         deadline: Deadline,
-        /// How long was allowed.
+        /// Its length.
         limit: Duration,
     },
-    /// No recorded reply fits the request.
+    /// No recorded reply matches the request.
     #[error("no recording in {} fits the request (body {hash})", .directory.display())]
     NoRecording {
-        /// The cassette.
+        /// The directory of the cassette.
         directory: PathBuf,
-        /// The hash that was looked for, shortened.
+        /// The hash of the request body, shortened.
         hash: String,
     },
     /// A cassette cannot be read or written.
     #[error("the cassette {} cannot be used: {message}", .directory.display())]
     Cassette {
-        /// The cassette.
+        /// The directory of the cassette.
         directory: PathBuf,
         /// What went wrong.
         message: String,
     },
-    /// A fault of a provider outside this crate.
+    /// An error of a provider outside this crate.
     #[error("{message}")]
     Other {
-        /// The code it is told with.
+        /// The error code to report.
         code: Code,
         /// What went wrong.
         message: String,
     },
 }
 
-/// Who broke off a reply: `details.reason` of E2010 (ruling R40).
+/// The side that interrupted a reply: `details.reason` of E2010 (ruling R40).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interruption {
-    /// The vendor, by closing or by an error in the middle of the reply.
+    /// The vendor closed the connection or sent an error within the reply.
     Provider,
-    /// The way there.
+    /// The network connection failed.
     Network,
 }
 
 impl Interruption {
-    /// The word that stands in `details.reason`.
+    /// Returns the value for `details.reason`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Interruption::Provider => "provider",
@@ -213,11 +213,11 @@ impl Interruption {
 /// A deadline of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
-    /// Of the whole call.
+    /// The deadline for the complete call.
     Whole,
-    /// Until the first token.
+    /// The deadline for the first token.
     FirstToken,
-    /// Between two pieces of the reply.
+    /// The maximum time between two chunks of the reply.
     Silence,
 }
 
@@ -232,7 +232,7 @@ impl std::fmt::Display for Deadline {
 }
 
 impl ProviderError {
-    /// The code of the specification (docs/spec/errors.md, ruling R40).
+    /// Returns the error code of the specification (docs/spec/errors.md, ruling R40).
     pub const fn code(&self) -> Code {
         match self {
             Self::Request(error) => error.code(),
@@ -257,7 +257,7 @@ impl ProviderError {
         }
     }
 
-    /// Whether the same call can succeed later, or after what [`ProviderError::suggestion`] says.
+    /// Returns whether the same call can succeed later, or after following [`ProviderError::suggestion`].
     pub const fn recoverable(&self) -> bool {
         match self {
             Self::RateLimited { .. }
@@ -283,8 +283,8 @@ impl ProviderError {
         }
     }
 
-    /// Whether another provider may answer where this one did not: nothing of the answer was there yet, and what
-    /// went wrong is this provider's and not the question's.
+    /// Returns whether another provider may succeed where this one failed. No part of the answer has arrived yet, and
+    /// the cause is the provider and not the request.
     pub const fn another_may_answer(&self) -> bool {
         match self {
             Self::Address { .. }
@@ -315,7 +315,7 @@ impl ProviderError {
         }
     }
 
-    /// How long the vendor asks to wait.
+    /// Returns the wait that the vendor requests.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after, .. } | Self::Unavailable { retry_after, .. } => *retry_after,
@@ -324,7 +324,7 @@ impl ProviderError {
         }
     }
 
-    /// `details.reason`, where the code wants one (ruling R40).
+    /// Returns `details.reason` for the codes that require one (ruling R40).
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),
@@ -333,7 +333,7 @@ impl ProviderError {
         }
     }
 
-    /// What to do about it.
+    /// Returns a suggestion for fixing the error.
     pub fn suggestion(&self) -> Option<String> {
         Some(match self {
             Self::Request(error) => error.suggestion(),
@@ -384,7 +384,7 @@ impl ProviderError {
     }
 }
 
-/// The `error` of an envelope: code, message, what to do, and in `details` why and how long to wait.
+/// Creates the `error` of an envelope: code, message and suggestion, with reason and wait in `details`.
 impl From<&ProviderError> for ErrorBody {
     fn from(error: &ProviderError) -> Self {
         let wait = error.retry_after().map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
@@ -401,7 +401,7 @@ impl From<&ProviderError> for ErrorBody {
     }
 }
 
-/// A duration for people: `2 s`, `1.5 s`, `250 ms`.
+/// Formats a duration for display: `2 s`, `1.5 s`, `250 ms`.
 fn seconds(duration: &Duration) -> String {
     if duration.subsec_millis() == 0 {
         format!("{} s", duration.as_secs())

@@ -1,4 +1,4 @@
-//! A vendor, asked over HTTP.
+//! The provider that calls a vendor over HTTP.
 
 mod backoff;
 mod call;
@@ -23,14 +23,14 @@ use crate::{
 
 use self::{call::Call, client::Client, redact::Redactor};
 
-/// How long a vendor may take to list its models.
+/// The time limit for listing a vendor's models.
 const LISTING: Duration = Duration::from_secs(15);
 
-/// A vendor, asked over HTTP, or from a recording of that. Needs a Tokio runtime with I/O and time.
+/// Calls a vendor over HTTP, or replays a recording. Requires a Tokio runtime with I/O and time enabled.
 ///
-/// Before the first token a call that fails for a reason that passes (429, 5xx, a connection that does
-/// not stand) is tried again, with full jitter and as the vendor's `Retry-After` says. After the first
-/// token nothing is tried again. Dropping the stream closes the connection, which cancels the call.
+/// Before the first token, a call is retried after a temporary failure: 429, 5xx, or a connection that cannot be
+/// established. Retries use full jitter and respect the vendor's `Retry-After`.
+/// After the first token nothing is retried. Dropping the stream closes the connection, which cancels the call.
 pub struct HttpProvider {
     vendor: &'static Vendor,
     base_url: String,
@@ -42,11 +42,11 @@ pub struct HttpProvider {
 }
 
 impl HttpProvider {
-    /// A provider for this vendor. Nothing is sent, and no certificate is loaded, before the first question.
+    /// Creates a provider for this vendor. Sends nothing and loads no certificates before the first call.
     ///
     /// # Errors
-    /// An address that cannot be asked. A missing key is told when the first question is asked, so that
-    /// requests can be rendered without one.
+    /// Fails if the base URL is invalid. A missing key is reported by the first call, so that requests can be rendered
+    /// without a key.
     pub fn new(vendor: &'static Vendor, settings: ProviderSettings) -> Result<Self, ProviderError> {
         let base_url = normal_base_url(vendor, settings.base_url.as_deref()).map_err(|fault| {
             let variable = vendor.base_url_vars.first().copied().unwrap_or_default();
@@ -57,10 +57,10 @@ impl HttpProvider {
         Ok(Self::over(vendor, settings, base_url, transport))
     }
 
-    /// The same, keeping every request and reply in a cassette (docs/spec/golden-tests.md).
+    /// Records every request and reply in a cassette (docs/spec/golden-tests.md).
     ///
     /// # Errors
-    /// A directory that cannot be made.
+    /// Fails if the directory cannot be created.
     pub fn record(mut self, directory: impl Into<PathBuf>) -> Result<Self, ProviderError> {
         let recording = Recording { provider: self.vendor.name.to_owned(), model: self.model.clone() };
         self.transport =
@@ -68,10 +68,10 @@ impl HttpProvider {
         Ok(self)
     }
 
-    /// A provider that answers from a cassette. It needs no key and no address.
+    /// Creates a provider that replies from a cassette. It needs no key and no base URL.
     ///
     /// # Errors
-    /// A cassette that cannot be read.
+    /// Fails if the cassette cannot be read.
     pub fn replay(
         vendor: &'static Vendor,
         settings: ProviderSettings,
@@ -95,20 +95,20 @@ impl HttpProvider {
         Self { vendor, base_url, model, key, settings, transport, replays: false }
     }
 
-    /// The vendor's row.
+    /// Returns the vendor's row.
     pub fn vendor(&self) -> &'static Vendor {
         self.vendor
     }
 
-    /// The address that is asked.
+    /// Returns the base URL of the vendor.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// Asks which models there are: whether the vendor answers, the key is right, and what to choose from.
+    /// Lists the vendor's models. This also checks that the vendor is reachable and accepts the key.
     ///
     /// # Errors
-    /// As [`Provider::ask`]. Nothing is tried again.
+    /// Fails as [`Provider::ask`] does. Nothing is retried.
     pub async fn models(&self) -> Result<Vec<String>, ProviderError> {
         self.check_key()?;
         let protocol = self.vendor.protocol.protocol();
@@ -140,7 +140,7 @@ impl HttpProvider {
         if request.model.is_empty() { &self.model } else { &request.model }
     }
 
-    /// The header of the key, for people: with the name of the variable in place of the key.
+    /// Returns the key's header for display, with the variable name in place of the key.
     fn auth(&self) -> Option<(&'static str, String)> {
         let sent = self.key.is_some() || self.vendor.key == AuthRequirement::Required;
         let variable = self.vendor.key_var().filter(|_| sent)?;

@@ -1,12 +1,12 @@
-//! ModelFuture a model: wire protocols, vendors, the HTTP client, recording and replay.
+//! Model calls: wire protocols, vendors, the HTTP client, recording and replay.
 //!
-//! * [`Provider`] is what the pipeline talks to; [`HttpProvider`] is the one for vendors.
-//! * [`protocol`] holds one pure mapping for each wire form: a [`ModelRequest`] to a [`WireRequest`],
+//! * [`Provider`] is the interface that the pipeline calls; [`HttpProvider`] implements it for vendors.
+//! * [`protocol`] contains one pure mapping per wire form: from a [`ModelRequest`] to a [`WireRequest`], and from
 //!   bytes to `ModelEvent`s.
-//! * [`vendors`] is a table, a row for each vendor; [`choose()`] picks one (docs/spec/settings.md).
-//! * [`ProviderError`] says why no answer came, with its code.
-//! * [`Breaker`] leaves a provider alone that failed several times in a row.
-//! * [`HttpProvider::record`] and [`HttpProvider::replay`] keep replies in a cassette and play them.
+//! * [`vendors`] is a table with one row per vendor; [`choose()`] selects one (docs/spec/settings.md).
+//! * [`ProviderError`] reports why a call failed, with its error code.
+//! * [`Breaker`] stops calling a provider that failed several times in a row.
+//! * [`HttpProvider::record`] stores replies in a cassette, and [`HttpProvider::replay`] plays them back.
 //!
 //! ```
 //! use cog_harmony::{Conversation, Message};
@@ -28,9 +28,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Addresses and keys come from the operator alone, through [`vendors::ProviderSettings`]; nothing here
-//! reads the environment, but for what the HTTP client does by itself: the usual proxy variables, and
-//! `SSL_CERT_FILE` and `SSL_CERT_DIR` for the certificates to trust.
+//! URLs and keys come only from the operator, through [`vendors::ProviderSettings`]. This crate does not read the
+//! environment.
+//! The HTTP client reads the usual proxy variables, and `SSL_CERT_FILE` and `SSL_CERT_DIR` for trusted certificates.
 
 mod breaker;
 #[cfg(feature = "http")]

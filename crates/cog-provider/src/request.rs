@@ -95,7 +95,7 @@ pub enum RequestError {
     /// An option of `generation` that the vendor has no parameter for.
     #[error("{vendor} takes no `{option}`")]
     Option {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// The option.
         option: &'static str,
@@ -103,7 +103,7 @@ pub enum RequestError {
     /// A kind of content.
     #[error("{vendor} takes no {modality} here")]
     Modality {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// The kind.
         modality: Modality,
@@ -111,19 +111,19 @@ pub enum RequestError {
     /// Tool calls and their results.
     #[error("messages of a tool call cannot be sent to {vendor}")]
     Tools {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
     },
     /// An image by its address, where only the image itself can be sent.
     #[error("{vendor} takes images only as data, not by address")]
     Address {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
     },
     /// More than the vendor takes in one request.
     #[error("the request has {bytes} bytes or more, and {vendor} takes {limit}")]
     TooLarge {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
         /// How many it has, at least.
         bytes: u64,
@@ -135,7 +135,7 @@ pub enum RequestError {
     /// No model is named, and the vendor's row has no default.
     #[error("no model is named, and {vendor} has none by default")]
     NoModel {
-        /// The vendor, as people call it.
+        /// The display name of the vendor.
         vendor: &'static str,
     },
     /// A model name that cannot stand in a request.

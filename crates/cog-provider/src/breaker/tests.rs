@@ -6,7 +6,7 @@ use futures_util::stream;
 
 use super::*;
 
-/// Fails as long as it is told to, after a second, and counts its questions.
+/// A provider that fails after one second while `fault` is set, and counts its calls.
 #[derive(Default)]
 struct Moody {
     fault: Mutex<Option<ProviderError>>,
@@ -66,7 +66,7 @@ fn down() -> ProviderError {
     ProviderError::Unavailable { vendor: "Moody", message: "down".to_owned(), retry_after: None }
 }
 
-/// How one question ends.
+/// Returns the error of one call, if it failed.
 async fn ask(breaker: &Breaker) -> Option<ProviderError> {
     breaker.ask(&ModelRequest::new(Conversation::default())).await.err()
 }

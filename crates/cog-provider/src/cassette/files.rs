@@ -1,4 +1,4 @@
-//! The files of a cassette.
+//! Paths and files of a cassette.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The largest file that is read.
+/// The maximum size of a file that is read, in bytes.
 const MAX_SIZE: u64 = 64 << 20;
 
-/// MediaSink the directory where it is missing.
+/// Creates the directory if it does not exist.
 pub(super) fn make_directory(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)
 }
 
-/// The numbers of the recordings in a directory, in order.
+/// Returns the numbers of the recordings in a directory, in order.
 pub(super) fn numbers(directory: &Path) -> Result<Vec<u32>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -28,22 +28,22 @@ pub(super) fn numbers(directory: &Path) -> Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// `NNNN.json`: request and head of the reply.
+/// Returns the path of `NNNN.json`, which contains the request and the reply headers.
 pub(super) fn head(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:04}.json"))
 }
 
-/// `NNNN.ndjson`: the body of the reply.
+/// Returns the path of `NNNN.ndjson`, which contains the reply body.
 pub(super) fn pieces(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:04}.ndjson"))
 }
 
-/// A new file; one that exists already is never written over.
+/// Creates a new file; never overwrites an existing one.
 pub(super) fn create(path: &Path) -> Result<File> {
     OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// The text of a file of a bounded size.
+/// Reads a text file of at most `MAX_SIZE` bytes.
 pub(super) fn read(path: &Path) -> Result<String> {
     if !fs::metadata(path)?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));

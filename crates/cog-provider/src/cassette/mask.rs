@@ -1,14 +1,15 @@
-//! A key that a server repeats is not kept.
+//! Masks the API key where a server repeats it.
 
 use cog_spec::Secret;
 
-/// Shorter keys are words such as `none`, given to servers that want no key: they hide nothing.
+/// The minimum length of a key that is masked. Shorter keys are placeholders such as `none`, for servers that need no
+/// key.
 const SHORTEST: usize = 8;
 
-/// Puts `*` in place of each byte of a key, also where it comes in several pieces.
+/// Replaces each byte of a key with `*`, also where the key spans several chunks.
 pub(super) struct Mask {
     key: Vec<u8>,
-    /// The end of what went by, which may be the beginning of the key.
+    /// The last bytes received, which may be the beginning of the key.
     held: Vec<u8>,
 }
 
@@ -18,7 +19,7 @@ impl Mask {
         Self { key: key.as_bytes().to_vec(), held: Vec::new() }
     }
 
-    /// What can be kept now that this piece is there.
+    /// Adds a chunk and returns the bytes that can be stored now.
     pub(super) fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut bytes = self.rest();
         bytes.extend_from_slice(piece);
@@ -40,12 +41,12 @@ impl Mask {
         bytes
     }
 
-    /// What was held back.
+    /// Returns the bytes that were held back.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
     }
 
-    /// A whole text.
+    /// Masks a complete text.
     pub(super) fn text(mut self, text: &str) -> String {
         let mut bytes = self.pass(text.as_bytes());
         bytes.append(&mut self.held);

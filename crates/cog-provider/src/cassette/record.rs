@@ -20,7 +20,7 @@ use crate::{
     transport::{Pieces, Sending, Transport, TransportError, WireReply},
 };
 
-/// Keeps everything that goes through another transport, but for the key.
+/// A transport that records all traffic of another transport, except the key.
 pub(crate) struct Recorder {
     directory: PathBuf,
     recording: Recording,
@@ -30,7 +30,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Adds to the recordings that are in the directory already.
+    /// Creates a recorder that appends to the recordings already in the directory.
     pub(crate) fn new(
         directory: PathBuf,
         recording: Recording,
@@ -78,8 +78,7 @@ impl Recorder {
     }
 }
 
-/// Keeps the pieces of one reply, each as soon as it is there, so that a reply that is cut is kept as far
-/// as it came.
+/// Stores the chunks of one reply as they arrive, so that an interrupted reply is stored up to that point.
 struct Keeper {
     file: File,
     directory: PathBuf,
@@ -115,7 +114,7 @@ impl Keeper {
     }
 }
 
-/// The end of a reply can be the beginning of a key, and is kept only when nothing more comes.
+/// Writes the held bytes. They could be the beginning of a key, so they are written only once the reply is over.
 impl Drop for Keeper {
     fn drop(&mut self) {
         let rest = self.mask.rest();

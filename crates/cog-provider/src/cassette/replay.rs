@@ -17,14 +17,14 @@ use crate::{
     transport::{Pieces, Sending, Transport, TransportError, WireReply},
 };
 
-/// Answers from a cassette.
+/// A transport that replies from a cassette.
 pub(crate) struct Replayer {
     directory: PathBuf,
     pace: Pace,
     replies: HashMap<Key, Replies>,
 }
 
-/// The replies to equal requests, in their order.
+/// The replies to equal requests, in recorded order.
 #[derive(Default)]
 struct Replies {
     all: Vec<(u32, Recorded)>,
@@ -79,7 +79,7 @@ fn recorded(directory: &Path, number: u32) -> Result<Recorded, ProviderError> {
         .ok_or_else(|| unusable(&path, "no recording: path, body, status or reply_headers are missing"))
 }
 
-/// The pieces of a reply with the time of each.
+/// Reads the chunks of a reply, each with its arrival time.
 fn pieces(directory: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, ProviderError> {
     let path = files::pieces(directory, number);
     let text = files::read(&path).map_err(|error| unusable(&path, error))?;

@@ -1,18 +1,18 @@
-//! When to try again.
+//! Delays before retries.
 
 use std::time::Duration;
 
 use httpdate::parse_http_date;
 
-/// The most that the first wait can be; each later one can be twice as long.
+/// The maximum first delay; the maximum doubles with each retry.
 const FIRST: Duration = Duration::from_millis(500);
-/// The most that any wait can be, unless the vendor asks for more.
+/// The maximum delay, unless the vendor requests a longer one.
 const MAX: Duration = Duration::from_secs(8);
-/// The most that a vendor may ask for; beyond it the caller is told instead.
+/// The maximum delay that a vendor may request. A longer one is reported to the caller as an error.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long to wait before trying again: full jitter, and at least as long as the vendor asks. None where
-/// that is too long to wait. `chance` is between 0 and 1.
+/// Returns the delay before the next attempt: full jitter, and at least what the vendor requests. Returns `None` if
+/// the vendor requests more than `PATIENCE`. `chance` is between 0 and 1.
 pub(super) fn wait(attempt: u32, asked: Option<Duration>, chance: f64) -> Option<Duration> {
     let most = FIRST.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX)).min(MAX);
     let jitter = most.mul_f64(chance.clamp(0.0, 1.0));
@@ -23,8 +23,8 @@ pub(super) fn wait(attempt: u32, asked: Option<Duration>, chance: f64) -> Option
     }
 }
 
-/// What `Retry-After-Ms` or `Retry-After` ask for: milliseconds, seconds, or a date, which counts from the
-/// reply's own `Date`, so that nobody's clock need be right.
+/// Parses `Retry-After-Ms` or `Retry-After`: milliseconds, seconds, or a date. A date is relative to the reply's own
+/// `Date`, so the result does not depend on the local clock.
 pub(super) fn retry_after(ms: Option<&str>, after: Option<&str>, date: Option<&str>) -> Option<Duration> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| (0.0..1e9).contains(number));
     if let Some(ms) = ms.and_then(number) {

@@ -28,14 +28,14 @@ use crate::{
     vendors::{ProviderSettings, Vendor},
 };
 
-/// The longest answer, in bytes of text; reasoning counts.
+/// The maximum size of an answer in bytes of text, reasoning included.
 const MAX_LEN: usize = 8 << 20;
-/// The most base64 of media in one answer: three images of 16 MB.
+/// The maximum size of base64 media in one answer: three images of 16 MB.
 const MAX_MEDIA: usize = 64 << 20;
-/// How much of the body of an error is read.
+/// The number of bytes that are read from the body of an error reply.
 const FAULT_BYTES: usize = 64 << 10;
 
-/// What a call is made of.
+/// The parameters of a call.
 pub(super) struct Setup {
     pub(super) vendor: &'static Vendor,
     pub(super) model: String,
@@ -57,7 +57,7 @@ impl Call {
         Self { setup, started: Instant::now() }
     }
 
-    /// Asks, again where that can help, until the first token is there.
+    /// Sends the request, with retries, and returns the stream at the first token.
     pub(super) async fn ask(self, form: ReplyForm) -> Result<ModelStream, ProviderError> {
         let mut attempt = 0;
         loop {
@@ -74,7 +74,7 @@ impl Call {
         }
     }
 
-    /// Asks once, for a body that is one JSON value.
+    /// Sends the request once and reads a body that is one JSON value.
     pub(super) async fn body(self) -> Result<Value, ProviderError> {
         let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token);
         let read = async {
@@ -98,7 +98,7 @@ impl Call {
         }
     }
 
-    /// One attempt, up to the first token; with it, perhaps, the fault that came right behind it.
+    /// Makes one attempt, up to the first token. The returned error is one that arrived right after that token.
     async fn open(&self, form: ReplyForm) -> Result<(ResponseReader, Option<ProviderError>), Failure> {
         let reply = self.send().await?;
         let mut reading = ResponseReader::new(reply.pieces, form.decoder());
@@ -131,13 +131,13 @@ impl Call {
         Err(self.context().of_status(&reply, &body))
     }
 
-    /// Reads one piece of the reply.
+    /// Reads one chunk of the reply.
     async fn read(&self, reading: &mut ResponseReader) -> Result<(), Failure> {
         let piece = self.piece(&mut reading.pieces).await?;
         self.take(reading, piece)
     }
 
-    /// Decodes one piece of the reply, or its end.
+    /// Decodes one chunk of the reply, or its end.
     fn take(&self, reading: &mut ResponseReader, piece: Option<Bytes>) -> Result<(), Failure> {
         let begun = reading.begun();
         if let Err(error) = reading.take(piece) {
@@ -153,19 +153,19 @@ impl Call {
         pieces.next().await.transpose().map_err(|error| self.context().of_transport(error))
     }
 
-    /// The events of a reply that has begun.
+    /// Returns the events of a reply that has started.
     fn stream(mut self, reading: ResponseReader, failed: Option<ProviderError>) -> ModelStream {
-        self.setup.wire.body = Bytes::new(); // it is not sent again
+        self.setup.wire.body = Bytes::new(); // the request is not sent again
         let limit = self.silence();
         Box::pin(Events { call: self, reading, failed, limit, timer: Box::pin(sleep_until(limit.at)) })
     }
 
-    /// The deadline for the next bytes of a reply that has begun.
+    /// Returns the deadline for the next bytes of a reply that has started.
     fn silence(&self) -> Limit {
         self.limit(Deadline::Silence, self.setup.settings.stall)
     }
 
-    /// How long to wait before another attempt; none where there is to be none.
+    /// Returns the delay before another attempt, or `None` if there is no other attempt.
     fn wait_for(&self, attempt: u32, failure: &Failure) -> Option<Duration> {
         if !failure.again || attempt >= self.setup.settings.retries {
             return None;
@@ -175,7 +175,7 @@ impl Call {
         left.is_none_or(|left| wait < left).then_some(wait)
     }
 
-    /// The deadline that comes first: the one of this kind, or that of the whole call.
+    /// Returns the earlier of two deadlines: this kind's deadline or that of the complete call.
     fn limit(&self, kind: Deadline, length: Duration) -> Limit {
         let near = Limit { kind, length, at: Instant::now() + length };
         let whole = |length| Limit { kind: Deadline::Whole, length, at: self.started + length };
@@ -208,17 +208,17 @@ struct Limit {
 }
 
 impl Limit {
-    /// The outcome, unless the deadline passes first.
+    /// Returns the outcome, unless the deadline passes first.
     async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, ()> {
         timeout_at(self.at, work).await.map_err(drop)
     }
 }
 
-/// The events of a reply that has begun, as they arrive. Its timer is created once, and moved when it fires.
+/// The events of a reply that has started, as they arrive. Its timer is created once, and reset when it fires.
 struct Events {
     call: Call,
     reading: ResponseReader,
-    /// Reported after all events that were there before it.
+    /// An error to report after all events that arrived before it.
     failed: Option<ProviderError>,
     /// The deadline for the next bytes.
     limit: Limit,
@@ -227,7 +227,7 @@ struct Events {
 }
 
 impl Events {
-    /// Reads what is there, and waits for bytes where nothing is.
+    /// Reads the available bytes, or waits for more.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ProviderError>> {
         match self.reading.pieces.poll_next_unpin(context) {
             Poll::Ready(piece) => {
@@ -275,18 +275,18 @@ impl Stream for Events {
     }
 }
 
-/// A reply that is being read.
+/// The state of a reply that is being read.
 struct ResponseReader {
     pieces: Pieces,
     decoder: Box<dyn Decoder>,
     ready: VecDeque<ModelEvent>,
-    /// Memory for what the decoder gives.
+    /// A reusable buffer for decoded events.
     decoded: Vec<ModelEvent>,
-    /// Bytes of text so far.
+    /// The bytes of text so far.
     length: usize,
-    /// Bytes of base64 of media so far.
+    /// The bytes of base64 media so far.
     media: usize,
-    /// Nothing more is to be read.
+    /// Whether the reply is complete.
     done: bool,
 }
 
@@ -296,18 +296,18 @@ impl ResponseReader {
         Self { pieces, decoder, ready, decoded, length: 0, media: 0, done: false }
     }
 
-    /// Whether part of the answer has been there.
+    /// Returns whether part of the answer has arrived.
     fn begun(&self) -> bool {
         self.length > 0 || self.media > 0
     }
 
-    /// The limit that it is beyond.
+    /// Returns the limit that the reply exceeds.
     fn excess(&self) -> Option<usize> {
         let text = (self.length > MAX_LEN).then_some(MAX_LEN);
         text.or_else(|| (self.media > MAX_MEDIA).then_some(MAX_MEDIA))
     }
 
-    /// MediaCapabilities a piece, or the end.
+    /// Decodes a chunk, or the end of the reply.
     fn take(&mut self, piece: Option<Bytes>) -> Result<(), DecodeError> {
         let taken = match piece {
             Some(piece) => self.decoder.push(&piece, &mut self.decoded),

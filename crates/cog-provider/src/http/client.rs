@@ -1,4 +1,4 @@
-//! The one HTTP client for addresses that the operator set.
+//! The HTTP client for URLs that the operator configured.
 
 use std::{error::Error, sync::OnceLock, time::Duration};
 
@@ -21,13 +21,13 @@ use crate::{
 
 const USER_AGENT: &str = concat!("cog/", env!("CARGO_PKG_VERSION"));
 
-/// Sends over the network, with the key.
+/// A transport that sends requests over the network, with the key.
 pub(super) struct Client {
     auth: Option<(Auth, Secret)>,
     connect: Duration,
     plain: bool,
     local: bool,
-    /// For plain HTTP to this machine.
+    /// The client for plain HTTP to this machine.
     direct: Option<Direct>,
     http: OnceLock<Result<reqwest::Client, TransportError>>,
 }
@@ -43,8 +43,8 @@ impl Client {
         Self { auth, connect, plain, local, direct, http: OnceLock::new() }
     }
 
-    /// Built at the first question: loading certificates takes longer than all the rest of a short run,
-    /// so plain addresses do without them.
+    /// Returns the client, and builds it at the first call. Loading certificates takes longer than the rest of a short
+    /// run, so a client for plain HTTP loads none.
     fn http(&self) -> Result<&reqwest::Client, TransportError> {
         let built = self.http.get_or_init(|| self.build().map_err(|error| failed(&error)));
         built.as_ref().map_err(Clone::clone)
@@ -84,7 +84,7 @@ impl Client {
         builder.build().map_err(|error| failed(&error))
     }
 
-    /// The same, for a connection of our own.
+    /// Builds the request for the direct client.
     fn direct_request(&self, request: &WireRequest) -> Result<hyper::Request<Full<Bytes>>, TransportError> {
         let unsound =
             |error: &dyn Error| TransportError::Connect { message: root_cause(error), obstacle: None };
@@ -146,7 +146,7 @@ fn failed(error: &reqwest::Error) -> TransportError {
     }
 }
 
-/// The last cause is the one that says something: `connection refused`, not `error sending request`.
+/// Returns the innermost cause, which is the informative one: `connection refused`, not `error sending request`.
 pub(super) fn root_cause(error: &dyn Error) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {
@@ -155,7 +155,7 @@ pub(super) fn root_cause(error: &dyn Error) -> String {
     cause.to_string()
 }
 
-/// Addresses of this machine are asked directly, whatever proxy is set.
+/// Returns whether a host is this machine, which is called directly even if a proxy is set.
 fn is_local(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())

@@ -1,18 +1,18 @@
-//! What is set up so that no connection can stand.
+//! Classifies connection errors by their local cause.
 
 use std::{error::Error, io};
 
 use crate::ConnectErrorKind;
 
 impl ConnectErrorKind {
-    /// Finds it among the causes of a fault; none where the fault is of another kind.
+    /// Finds the local cause in an error chain; returns `None` for any other error.
     pub(super) fn among(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(cause) = next {
             if let Some(obstacle) = Self::of(cause) {
                 return Some(obstacle);
             }
-            // An `io::Error` passes over what it wraps when it is asked for its source.
+            // The `source` of an `io::Error` skips the error that it wraps.
             let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
             next = wrapped.map(|cause| cause as _).or_else(|| cause.source());
         }
@@ -28,7 +28,7 @@ impl ConnectErrorKind {
     }
 }
 
-/// The client tells of its proxies only in words.
+/// Returns whether an error text is about a proxy. The client reports proxy errors only as text.
 fn is_of_proxy(words: &str) -> bool {
     words.starts_with("tunnel error") || words.starts_with("unsupported scheme socks")
 }

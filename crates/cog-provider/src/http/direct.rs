@@ -1,7 +1,7 @@
-//! Plain HTTP/1.1 to this machine, each connection read in the task of its call.
+//! Plain HTTP/1.1 to this machine, with each connection read in the task of its call.
 //!
-//! The client for all other addresses has a task for each connection, which hands over every chunk of a body on its own:
-//! two wakes for each event of a reply. Here nothing is handed over. Local servers need neither TLS, HTTP/2 nor a proxy.
+//! The client for all other URLs runs one task per connection, which passes on each body chunk separately. That costs
+//! two wakeups per event of a reply; this client has none. Local servers need neither TLS, HTTP/2 nor a proxy.
 
 use std::{
     collections::VecDeque,
@@ -30,14 +30,14 @@ use tokio::{
 use super::client::root_cause;
 use crate::transport::TransportError;
 
-/// How long a connection is retained that no call uses.
+/// How long an idle connection is retained.
 const MAX_IDLE_TIME: Duration = Duration::from_secs(60);
-/// How many of them are retained.
+/// The maximum number of idle connections.
 const MAX_IDLE: usize = 512;
-/// How much of a body that no one reads any more is looked at for its end, in chunks.
+/// The number of chunks read to find the end of a body that is no longer needed.
 const MAX_DRAINED: usize = 16;
 
-/// A server on this machine.
+/// A client for one server on this machine.
 pub(super) struct Direct {
     host: String,
     port: u16,
@@ -45,18 +45,19 @@ pub(super) struct Direct {
     pool: Arc<Pool>,
 }
 
-/// The connections that no call uses, the most recently used last.
+/// The idle connections, most recently used last.
 #[derive(Default)]
 struct Pool(Mutex<VecDeque<(Instant, Connection)>>);
 
-/// A connection. It does nothing unless it is polled.
+/// A connection. It makes progress only while it is polled.
 struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     driver: Pin<Box<http1::Connection<TokioIo<TcpStream>, Full<Bytes>>>>,
     is_open: bool,
 }
 
-/// The body of a reply. Its connection goes back to the pool after its end, and is closed if it is dropped before.
+/// The body of a reply. Its connection returns to the pool after the end of the body, and is closed if dropped
+/// earlier.
 pub(super) struct Body {
     body: Incoming,
     connection: Option<Connection>,
@@ -69,7 +70,7 @@ impl Direct {
         Self { host, port, connect, pool: Arc::default() }
     }
 
-    /// Sends a request, over a new connection where there is none or the server has just closed it.
+    /// Sends a request, over a new connection if none is idle or the server has just closed it.
     pub(super) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -111,7 +112,7 @@ fn no_connection(error: io::Error) -> TransportError {
 }
 
 impl Pool {
-    /// A connection that is still open.
+    /// Takes an idle connection that is still open.
     fn take(&self) -> Option<Connection> {
         let mut idle = self.lock();
         while let Some((since, mut connection)) = idle.pop_back() {
@@ -122,7 +123,7 @@ impl Pool {
         None
     }
 
-    /// MediaCapabilities a connection back.
+    /// Returns a connection to the pool.
     fn put(&self, mut connection: Connection) {
         if !connection.is_idle() {
             return;
@@ -154,12 +155,12 @@ impl Connection {
         .await
     }
 
-    /// Reads and writes what can be read and written now.
+    /// Performs the reads and writes that are possible now.
     fn drive(&mut self, context: &mut Context<'_>) {
         self.is_open = self.is_open && self.driver.as_mut().poll(context).is_pending();
     }
 
-    /// Whether it can take a request.
+    /// Returns whether the connection is ready for a request.
     fn is_idle(&mut self) -> bool {
         self.drive(&mut Context::from_waker(Waker::noop()));
         self.is_open && self.sender.is_ready()
@@ -204,7 +205,7 @@ impl Stream for Body {
 }
 
 impl Drop for Body {
-    /// A reply whose last event was read mostly lacks nothing but the end of its body, which is there already.
+    /// Drains the body. After the last event usually only its end is missing, and that has already arrived.
     fn drop(&mut self) {
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..MAX_DRAINED {

@@ -1,4 +1,4 @@
-//! From what a vendor says to what went wrong.
+//! Classifies vendor replies and transport errors as provider errors.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     vendors::Vendor,
 };
 
-/// An attempt that failed, and whether another one can help.
+/// A failed attempt, and whether a retry can help.
 pub(super) struct Failure {
     pub(super) error: ProviderError,
     pub(super) again: bool,
@@ -28,7 +28,7 @@ impl Failure {
     }
 }
 
-/// Whom a fault is told about.
+/// The vendor, model and redactor that an error message refers to.
 pub(super) struct Context<'a> {
     pub(super) vendor: &'static Vendor,
     pub(super) model: &'a str,
@@ -36,7 +36,7 @@ pub(super) struct Context<'a> {
     pub(super) redactor: &'a Redactor,
 }
 
-/// What a status and a fault amount to.
+/// The category of an error, from its status and message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Key,
@@ -49,7 +49,7 @@ enum Kind {
 }
 
 impl Context<'_> {
-    /// A reply with a status other than success; `body` is the beginning of its body.
+    /// Classifies a reply with a status other than success; `body` is the beginning of its body.
     pub(super) fn of_status(&self, reply: &WireReply, body: &[u8]) -> Failure {
         if (300..400).contains(&reply.status) {
             let target = reply.header("location").and_then(|target| target.split(['?', '#']).next());
@@ -67,7 +67,7 @@ impl Context<'_> {
         self.of_fault(Some(reply.status), &fault, wait)
     }
 
-    /// A fault before the first token.
+    /// Classifies an error that occurred before the first token.
     fn of_fault(&self, status: Option<u16>, fault: &VendorError, retry_after: Option<Duration>) -> Failure {
         let vendor = self.vendor.title;
         let message = self.redactor.clean(&fault.to_string());
@@ -94,7 +94,7 @@ impl Context<'_> {
         }
     }
 
-    /// A reply that cannot be read on. `begun` tells whether part of the answer was there already.
+    /// Classifies a reply that cannot be decoded. `begun` is true if part of the answer had arrived.
     pub(super) fn of_decode(&self, error: &DecodeError, begun: bool) -> Failure {
         let vendor = self.vendor.title;
         let message = self.redactor.clean(&error.to_string());
@@ -114,14 +114,14 @@ impl Context<'_> {
         }
     }
 
-    /// Bytes that did not get through.
+    /// Classifies a transport error.
     pub(super) fn of_transport(&self, error: TransportError) -> Failure {
         let vendor = self.vendor.title;
         match error {
             TransportError::Connect { message, obstacle } => {
                 let message = format!("no connection to {}: {}", self.url, self.redactor.clean(&message));
                 match obstacle {
-                    // A proxy may come back; a certificate does not change.
+                    // A proxy error may be temporary; a certificate error is not.
                     Some(obstacle) => Failure {
                         again: obstacle == ConnectErrorKind::Proxy,
                         error: ProviderError::Barred { vendor, obstacle, message },
@@ -149,7 +149,7 @@ impl Context<'_> {
     }
 }
 
-/// What there is to say of a body that tells of no fault: its status, and its first words, without tags.
+/// Describes a body without an error message: its status and first words, without tags.
 fn bare(status: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let pieces = text.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, behind)| behind));

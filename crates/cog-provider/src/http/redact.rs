@@ -1,12 +1,12 @@
 use cog_spec::Secret;
 
-/// The longest text of others that is repeated in a message, in characters.
+/// The maximum length of external text in a message, in characters.
 const MAX_LEN: usize = 300;
 
-/// A key's beginning this long is enough to count as the key: vendors repeat keys in part.
+/// The length of a key prefix that is redacted like the key itself: vendors repeat keys in part.
 const TELLING: usize = 8;
 
-/// MediaSink texts of others fit to be shown: one line, not too long, and without the key.
+/// Makes external text safe to display: one line, bounded, and without the key.
 pub(super) struct Redactor(Option<Secret>);
 
 impl Redactor {
@@ -27,8 +27,8 @@ impl Redactor {
     }
 }
 
-/// The text without the key, and without words that begin as the key does. A key too short to be telling
-/// counts only where it stands as a word: `none` and the like are given to servers that want no key.
+/// Removes the key, and words that begin with the same prefix as the key. A shorter key is removed only where it is a
+/// complete word: `none` and similar values are set for servers that need no key.
 fn without(key: &Secret, text: &str) -> String {
     let key = key.expose();
     let beginning = key.get(..TELLING).unwrap_or(key);

@@ -13,7 +13,7 @@ const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n";
 const OPEN: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\none\r\n";
 
-/// A server that answers each request with these bytes.
+/// A server that sends these bytes in reply to each request.
 struct Server {
     port: u16,
     connections: Arc<AtomicUsize>,
@@ -22,7 +22,7 @@ struct Server {
 }
 
 impl Server {
-    /// A server; it closes each connection after so many replies.
+    /// Starts a server that closes each connection after `replies` replies.
     async fn start(reply: &'static str, replies: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();

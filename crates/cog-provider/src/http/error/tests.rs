@@ -4,7 +4,7 @@ fn fault(code: Option<&str>, message: &str) -> VendorError {
     VendorError { code: code.map(str::to_owned), message: message.to_owned() }
 }
 
-/// What a status and a message amount to.
+/// Returns the category for a status and a message.
 fn of(status: u16, message: &str) -> Kind {
     kind(Some(status), &fault(None, message))
 }
