@@ -1,4 +1,4 @@
-//! What of a question does not depend on the input, made once for each module.
+//! The parts of a request that do not depend on the input, compiled once per module.
 
 use std::{
     collections::HashMap,
@@ -12,20 +12,21 @@ use cog_spec::Dialect;
 
 use crate::words;
 
-/// What of a question to a model does not depend on the input.
+/// The parts of a request to a model that do not depend on the input.
 pub(crate) struct Compiled {
-    /// The output contract in words.
+    /// The output contract as prompt text.
     pub(crate) words: Arc<str>,
-    /// What the model is asked for, where that is not the whole contract: media that it makes are not for it to write.
+    /// The contract without generated media, which the model does not write as JSON. None when it is the
+    /// complete contract.
     asked: Option<Contract>,
-    /// The schema of the answer in each dialect, made when it is first asked for.
+    /// The schema of the answer in each dialect, created on first use.
     told: Vec<OnceLock<Told>>,
 }
 
-/// The contract as a vendor is told of it.
+/// The contract as it is sent to a provider.
 pub(crate) struct Told {
     pub(crate) output: Arc<OutputSchema>,
-    /// What the dialect cannot say.
+    /// The constraints that the dialect cannot express.
     pub(crate) lost: Vec<Loss>,
 }
 
@@ -42,7 +43,7 @@ impl Compiled {
         Self { words: words.into(), asked, told }
     }
 
-    /// The contract in a dialect.
+    /// Returns the contract in a dialect.
     pub(crate) fn told(&self, module: &Module, dialect: Dialect) -> Option<&Told> {
         let place = Dialect::ALL.iter().position(|known| *known == dialect)?;
         Some(self.told.get(place)?.get_or_init(|| self.tell(module, dialect)))
@@ -60,17 +61,16 @@ impl Compiled {
     }
 }
 
-/// The modules that were asked with, each compiled once.
+/// The modules that were used, each compiled once.
 #[derive(Default)]
 pub(crate) struct Compilations(Mutex<HashMap<usize, Entry>>);
 
 type Entry = (Weak<Module>, Arc<Compiled>);
 
 impl Compilations {
-    /// What was compiled of this module; the first time, it is.
+    /// Returns the compiled parts of this module, and compiles them on first use.
     ///
-    /// A module is known by where it lies: as long as an entry stands, its [`Weak`] keeps that place from being given
-    /// to another.
+    /// The key is the address of the module. The [`Weak`] of an entry prevents that this address is reused.
     pub(crate) fn of(&self, module: &Arc<Module>) -> Arc<Compiled> {
         let place = Arc::as_ptr(module).addr();
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What the runs of a runtime have in common.
+//! The state that all runs of a runtime share.
 
 use std::{sync::Arc, time::Duration};
 
@@ -6,14 +6,14 @@ use cog_media::Access;
 
 use crate::{Providers, compiled::Compilations, modules::Modules, observe::Observer};
 
-/// What all runs of a runtime share.
+/// The state that all runs of a runtime share.
 pub(crate) struct Shared {
     pub(crate) providers: Providers,
     pub(crate) modules: Modules,
     pub(crate) compilations: Compilations,
-    /// How long a run may take that sets no timeout of its own.
+    /// The maximum duration of runs without their own timeout.
     pub(crate) timeout: Duration,
-    /// What runs may open of what inputs name.
+    /// The media that runs may open from their input.
     pub(crate) media: Access,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }

@@ -1,4 +1,4 @@
-//! Calling the model, and passing what it says to the assembler: the part of a run that waits.
+//! The asynchronous part of a run: calls the model and passes its events to the assembler.
 
 mod reply;
 
@@ -21,31 +21,31 @@ use crate::{
     stream::Outlet,
 };
 
-/// A run on its way.
+/// A run in progress.
 pub(crate) struct Driver {
     run: Plan,
-    /// How many messages the question has without what is said of an answer that failed.
+    /// The number of messages in the request, without those that correct a failed answer.
     asked: usize,
-    /// What another provider would be shown too, where there is one.
+    /// The media for a fallback provider, when there is one.
     media: Option<Collected>,
     state: State,
-    /// The media of the reply so far.
+    /// The generated media of the reply so far.
     made: Vec<GeneratedMedia>,
-    /// Where its chunks go.
+    /// The outlet for the chunks.
     out: Outlet,
     started: Instant,
 }
 
 enum State {
-    /// The media of the input are to be opened and checked.
+    /// Opens and checks the media of the input.
     Collecting(Box<Assembler>, Opening),
-    /// They are to be made what the provider takes.
+    /// Prepares the media for the provider.
     Preparing(Box<Assembler>, Collected),
-    /// The provider is to be asked.
+    /// Calls the provider.
     Calling(Box<Assembler>),
-    /// The reply arrives.
+    /// Reads the reply.
     Reading(Box<Assembler>, ModelStream),
-    /// The last chunk is ready, or gone.
+    /// The last chunk is in the outlet.
     Ended,
 }
 
@@ -67,7 +67,7 @@ impl Driver {
         Self { run, asked, media: None, state, made: Vec::new(), out, started }
     }
 
-    /// Runs to the last chunk. The rare steps are boxed, so that a run that waits for its reply is small.
+    /// Runs to the last chunk. Rare steps are boxed, so that the future of a waiting run is small.
     pub(crate) async fn run(mut self) {
         loop {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
@@ -83,7 +83,7 @@ impl Driver {
     async fn collect(&mut self, assembler: Box<Assembler>, mut opening: Opening) -> State {
         let done = match self.in_time(async { Ok(opening.next().await) }).await {
             Ok(Opened::Some(percent)) => {
-                // Opening them is the first twentieth of a run.
+                // Opening the media counts as 5 percent of a run.
                 self.out.push(progress("media_fetch", percent / 20));
                 return State::Collecting(assembler, opening);
             }
@@ -118,7 +118,7 @@ impl Driver {
         }
     }
 
-    /// Waits for work that may fail, unless the run is ended or late before.
+    /// Waits for work that may fail, until the run is cancelled or times out.
     async fn in_time<T>(&mut self, work: impl Future<Output = Result<T, ErrorBody>>) -> Result<T, ErrorBody> {
         tokio::select! {
             biased;
@@ -141,7 +141,7 @@ impl Driver {
         }
     }
 
-    /// Nothing of an answer came.
+    /// Handles a call that returned no reply.
     fn unanswered(&mut self, assembler: Box<Assembler>, error: &ProviderError) -> State {
         if error.another_may_answer() {
             return self.pass_over(assembler, error.code(), ErrorBody::from(error));
@@ -149,7 +149,7 @@ impl Driver {
         self.fail(assembler, ErrorBody::from(error))
     }
 
-    /// The next provider is asked, where there is one. It gets the media anew, as it takes them.
+    /// Calls the next provider, when there is one. The media are prepared again for it.
     fn pass_over(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
         let Some(next) = self.run.others.pop_front() else { return self.fail(assembler, error) };
         let passed_over =
@@ -173,7 +173,7 @@ impl Driver {
         }
     }
 
-    /// Reads the reply to its end. Whatever is there is taken before anything is waited for.
+    /// Reads the complete reply. Available events are processed before it waits.
     async fn read(&mut self, mut assembler: Box<Assembler>, reply: ModelStream) -> State {
         let stop = self.run.stop.clone();
         let mut stopped = pin!(stop.wait());
@@ -206,7 +206,7 @@ impl Driver {
         }
     }
 
-    /// MediaCapabilities a medium that the model made.
+    /// Checks a media item that the model generated.
     async fn check(&mut self, medium: ModelMedia) -> Result<(), ErrorBody> {
         let (nth, makes) = (self.made.len(), Arc::clone(&self.run.makes));
         let made = self.in_time(async { Ok(makes.check(medium, nth).await) }).await?;
@@ -246,7 +246,7 @@ impl Driver {
         ErrorBody::new(Code::StreamTimeout, message).suggest("allow more time (--timeout), or ask for less")
     }
 
-    /// How long the run may still take.
+    /// Returns the time left for the run.
     fn left(&self) -> Duration {
         self.run.timeout.saturating_sub(self.started.elapsed())
     }
@@ -255,14 +255,14 @@ impl Driver {
         self.after(self.run.timeout)
     }
 
-    /// The instant after so much of the run; far in the future where that cannot be told.
+    /// Returns the instant after this time of the run, or one far in the future when it overflows.
     fn after(&self, elapsed: Duration) -> Instant {
         const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
         self.started.checked_add(elapsed).unwrap_or_else(|| self.started + FAR)
     }
 }
 
-/// Tells what is done before anybody is asked.
+/// Returns a progress chunk for the work before the first call.
 fn progress(stage: &str, percent: u8) -> Chunk {
     Chunk::Progress(Progress { percent, stage: Some(stage.to_owned()), ..Progress::default() })
 }

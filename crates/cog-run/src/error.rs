@@ -1,4 +1,4 @@
-//! Faults of the crates below, as the `error` of an envelope.
+//! Errors of lower crates as the `error` of an envelope.
 
 use cog_json::{Path, ToJson, Value};
 use cog_media::MediaError;
@@ -22,7 +22,7 @@ pub(crate) fn of_task(error: &tokio::task::JoinError) -> ErrorBody {
     ErrorBody::new(Code::InternalError, format!("a background task failed: {error}"))
 }
 
-/// The error of a run whose media are refused.
+/// Returns the error of a run whose media were rejected.
 pub(crate) fn refused(faults: &[(Path, MediaError)]) -> ErrorBody {
     let told: Vec<String> = faults.iter().map(|(path, error)| format!("{path}: {error}")).collect();
     let mut body = match faults.first() {

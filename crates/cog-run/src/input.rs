@@ -1,4 +1,4 @@
-//! From what the caller gives to an input that fits the module's contract.
+//! Checks the caller's input against the module's contract.
 
 use cog_json::{Node, Path, SerializeError, ToJson, Value, Writer};
 use cog_media::MediaSource;
@@ -28,22 +28,22 @@ use crate::error;
 pub enum RunInput {
     /// The input as JSON.
     Json(Value),
-    /// One text, which becomes the text field of the input, as `--args` does (docs/spec/modules.md).
+    /// One text, which becomes the text field of the input, like `--args` (docs/spec/modules.md).
     Args(String),
     /// One text, and an object with the other fields of the input.
     ArgsBeside(String, Value),
 }
 
 impl RunInput {
-    /// Returns the input of a value that serde can serialize, such as a struct of one's own.
+    /// Returns the input from a value that serde can serialize, such as a struct of the program.
     ///
     /// # Errors
-    /// A value that JSON cannot hold, such as a map whose keys are not strings.
+    /// A value that JSON cannot represent, such as a map whose keys are not strings.
     pub fn json<T: Serialize + ?Sized>(value: &T) -> Result<Self, SerializeError> {
         cog_json::to_value(value).map(Self::Json)
     }
 
-    /// Returns the input of one text, which becomes the text field of the module's input.
+    /// Returns the input from one text, which becomes the text field of the module's input.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Args(text.into())
     }
@@ -55,15 +55,15 @@ impl From<Value> for RunInput {
     }
 }
 
-/// An input that fits the module's schema. Nothing else reaches a prompt.
+/// An input that matches the module's schema. A prompt contains only checked input.
 #[derive(Debug, Clone)]
 pub(crate) struct CheckedInput {
     value: Value,
-    /// The same as the prompt tells it: in the place of each medium stands its number.
+    /// The input for the prompt, with a number in place of each media item.
     told: Value,
-    /// Its media, and where they stand.
+    /// The media of the input with their paths.
     media: Vec<(Path, MediaSource)>,
-    /// What `$ARGUMENTS` stands for, and the field of the input that holds it.
+    /// The value of `$ARGUMENTS` and the field of the input that contains it.
     arguments: Option<Arguments>,
 }
 
@@ -74,11 +74,11 @@ struct Arguments {
 }
 
 impl CheckedInput {
-    /// Builds the input where it is given as text, and checks it.
+    /// Builds the input when it is given as text, and checks it.
     ///
     /// # Errors
-    /// E1001 to E1004, with every violation in `details.violations`; E1005 where the input is longer
-    /// than `runtime_requirements.max_input_tokens`.
+    /// E1001 to E1004, with every violation in `details.violations`; E1005 when the input exceeds
+    /// `runtime_requirements.max_input_tokens`.
     pub(crate) fn new(module: &Module, input: RunInput) -> Result<Self, ErrorBody> {
         let (value, arguments) = match input {
             RunInput::Json(value) => (value.clone(), arguments_of(&value)),
@@ -113,22 +113,22 @@ impl CheckedInput {
         self.value.node()
     }
 
-    /// The input as the prompt tells it.
+    /// Returns the input for the prompt.
     pub(crate) fn told(&self) -> &Value {
         &self.told
     }
 
-    /// Its media, and where they stand, from `input`.
+    /// Returns the media of the input with their paths, starting at `input`.
     pub(crate) fn media(&self) -> &[(Path, MediaSource)] {
         &self.media
     }
 
-    /// What `$ARGUMENTS` stands for; empty where the input has no such text.
+    /// Returns the value of `$ARGUMENTS`; empty when the input has no such text.
     pub(crate) fn arguments(&self) -> &str {
         self.arguments.as_ref().map_or("", |arguments| &arguments.text)
     }
 
-    /// The input as JSON without the field that `$ARGUMENTS` took up; none where nothing is left.
+    /// Returns the input as JSON without the field of `$ARGUMENTS`; none when no field is left.
     pub(crate) fn without_arguments(&self) -> Option<String> {
         let Some(Arguments { field, .. }) = &self.arguments else { return Some(self.told.to_string()) };
         let rest: Vec<_> = self.told.members().filter(|(key, _)| *key != field.as_str()).collect();
@@ -144,7 +144,7 @@ fn from_args(module: &Module, text: String, rest: &Value) -> Result<(Value, Opti
     Ok((value, Some(Arguments { text, field: field.to_owned() })))
 }
 
-/// The media that an input names, in its order.
+/// Returns the media of an input in its order.
 fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, ErrorBody> {
     let places = module.contract.media_paths(input.node()).into_iter();
     let source = |path: Path| {
@@ -157,7 +157,8 @@ fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, 
     places.map(source).collect()
 }
 
-/// The input with a number in the place of each medium, from 1, by which the parts of the question name it.
+/// Returns the input with a number in place of each media item, from 1. The message parts use the same
+/// numbers.
 fn numbered(input: &Value, media: &[(Path, MediaSource)]) -> Value {
     let mut told = input.to_serde();
     for (at, (path, _)) in media.iter().enumerate() {
@@ -168,7 +169,7 @@ fn numbered(input: &Value, media: &[(Path, MediaSource)]) -> Value {
     Value::from(told)
 }
 
-/// A pointer that begins at `input`, from the input itself.
+/// Strips the leading `input` from a pointer.
 fn pointer_in_input(pointer: &str) -> &str {
     pointer.strip_prefix("/input").unwrap_or(pointer)
 }
@@ -185,7 +186,7 @@ impl ToJson for Members<'_> {
     }
 }
 
-/// The input's own `$ARGUMENTS` or `query`.
+/// Returns the input's own `$ARGUMENTS` or `query`.
 fn arguments_of(input: &Value) -> Option<Arguments> {
     ["$ARGUMENTS", "query"].into_iter().find_map(|field| {
         let text = input.get(field)?.as_str()?.to_owned();
@@ -193,7 +194,7 @@ fn arguments_of(input: &Value) -> Option<Arguments> {
     })
 }
 
-/// About how many tokens a text has: a fourth of its bytes, which is what vendors' own rules of thumb say.
+/// Estimates the tokens of a text as a fourth of its bytes, the usual rule of thumb.
 fn estimate_tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(4)
 }
@@ -207,10 +208,10 @@ fn ambiguous(candidates: &[String]) -> ErrorBody {
         .suggest("give the input as JSON: --input-json '{…}' or a file")
 }
 
-/// How many violations a message tells; `details.violations` has all of them.
+/// The maximum number of violations in a message; `details.violations` contains all of them.
 const TOLD: usize = 20;
 
-/// The error of an input that does not fit: one code where all violations agree, else E1001.
+/// Returns the error of an invalid input. The code is that of the violations when all agree, otherwise E1001.
 fn violated(violations: &[Violation]) -> ErrorBody {
     let code = match violations {
         [first, rest @ ..] if rest.iter().all(|other| other.code == first.code) => first.code,

@@ -1,4 +1,4 @@
-//! The media of an input: collected and checked before anybody is asked, then made parts of the question (SPEC 4.4,
+//! The media of an input: opened and checked before the first call, then added to the request (SPEC 4.4,
 //! 8.3).
 
 mod generated;
@@ -25,38 +25,38 @@ pub(crate) use self::{
     parts::parts_of,
 };
 
-/// Media that are still to be opened.
+/// Media that are not opened yet.
 pub(crate) struct Sources {
     input: CheckedInput,
     rules: MediaRules,
     access: Access,
-    /// The run was begun before, and is asked again.
+    /// Whether the run continues an earlier one in a resumed stream.
     is_resumed: bool,
 }
 
-/// Media that passed every check, ready to be made what a provider takes.
+/// Media that passed every check, ready to be prepared for a provider.
 pub(crate) struct Collected {
     sources: Sources,
     media: Vec<Media>,
 }
 
-/// The opening of media, under way.
+/// The opening of media, in progress.
 pub(crate) struct Opening {
     work: Pin<Box<dyn Future<Output = Result<Collected, ErrorBody>> + Send>>,
     done: Option<Result<Collected, ErrorBody>>,
     told: UnboundedReceiver<Progress>,
 }
 
-/// What waiting for media to be opened brings.
+/// The result of waiting for media to be opened.
 pub(crate) enum Opened {
-    /// Some of them are, so many in a hundred.
+    /// The percentage of media that are open.
     Some(u8),
-    /// All of them are, or one is refused.
+    /// All media are open, or one was rejected.
     All(Box<Result<Collected, ErrorBody>>),
 }
 
 impl Opening {
-    /// Waits for the next medium. Everything before the last is told before it.
+    /// Waits for the next progress or the result. All progress is reported before the result.
     pub(crate) async fn next(&mut self) -> Opened {
         loop {
             tokio::select! {
@@ -74,10 +74,10 @@ impl Opening {
 }
 
 impl Sources {
-    /// The media that an input names; none where it names none.
+    /// Returns the media that an input names; none without media.
     ///
     /// # Errors
-    /// E1010 for what is said to be of a type that the module does not take.
+    /// E1010 when the declared type is not one that the module accepts.
     pub(crate) fn of(
         shared: &Shared,
         module: &Module,
@@ -97,20 +97,20 @@ impl Sources {
         Ok(Some(Self { input: input.clone(), rules, access, is_resumed: options.resume_from.is_some() }))
     }
 
-    /// Opens and checks all of them.
+    /// Opens and checks all media.
     ///
     /// # Errors
-    /// The code of the first that is refused; the message tells all.
+    /// The code of the first rejected media item; the message names all of them.
     pub(crate) async fn collect(self, progress: impl FnMut(Progress)) -> Result<Collected, ErrorBody> {
         let sources = self.input.media().to_vec();
         let media = collect(sources, &self.rules, &self.access, progress).await;
         Ok(Collected { media: media.map_err(|faults| self.refused(&faults))?, sources: self })
     }
 
-    /// The same, told as it goes.
+    /// Opens and checks all media, and reports progress.
     pub(crate) fn open(self) -> Opening {
         let (tell, told) = unbounded_channel();
-        // Who waits no more needs not be told.
+        // The receiver may be dropped already.
         let work = self.collect(move |progress| {
             let _ = tell.send(progress);
         });
@@ -129,15 +129,15 @@ impl Sources {
 }
 
 impl Collected {
-    /// The input that names them.
+    /// Returns the input that names the media.
     pub(crate) fn input(&self) -> &CheckedInput {
         &self.sources.input
     }
 
-    /// MediaSink of them what a provider takes.
+    /// Prepares the media for a provider.
     ///
     /// # Errors
-    /// E4011 where it takes nothing that a medium could be made.
+    /// E4011 when the provider supports no form of a media item.
     pub(crate) async fn prepare(&self, provider: &dyn Provider) -> Result<Vec<Processed>, ErrorBody> {
         let Sources { input, rules, access, .. } = &self.sources;
         let mut takes = taken_by(provider);
@@ -152,8 +152,8 @@ impl Collected {
     }
 }
 
-/// The code of an error that another provider may not have: media that passed every check, and of which this one takes
-/// nothing, or not so much.
+/// Returns the code of an error that another provider may not have. The media are valid, but this provider
+/// does not support them, or not their size.
 pub(crate) fn untaken(error: &ErrorBody) -> Option<Code> {
     match error.code {
         ErrorCode::Standard(code @ (Code::MultimodalNotSupported | Code::MediaTooLarge)) => Some(code),
@@ -161,7 +161,7 @@ pub(crate) fn untaken(error: &ErrorBody) -> Option<Code> {
     }
 }
 
-/// What a provider takes; one that asks no model takes everything.
+/// Returns the media capabilities of a provider. The offline provider accepts everything.
 fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
     let formats = provider.formats();
     let kinds = provider.modalities();
@@ -175,7 +175,7 @@ fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
     }
 }
 
-/// What is to be said of media that the model gets.
+/// Returns the warnings about prepared media.
 pub(crate) fn warnings(all: &[Processed]) -> Vec<Warning> {
     let hints = all.iter().filter_map(|one| {
         let warning = one.media.hint_warning()?;

@@ -1,4 +1,4 @@
-//! Modules, loaded once and kept while their files stay as they are.
+//! The module cache: loads each module once while its files do not change.
 
 use std::{
     collections::HashMap,
@@ -15,22 +15,22 @@ use crate::error;
 /// The modules of a runtime.
 pub(crate) struct Modules {
     finder: Finder,
-    /// How long a module is taken as it was found before its files are looked at again.
+    /// The interval after which the files of a module are checked again.
     recheck: Duration,
-    /// ModuleKey what was asked for: a name, or a path.
+    /// The last check of each requested name or path.
     found: Mutex<HashMap<Asked, Found>>,
-    /// ModuleKey directory.
+    /// The loaded module of each directory.
     loaded: Mutex<HashMap<PathBuf, (Fingerprint, Arc<Module>)>>,
-    /// Locked while files are read, so that requests for a module that has changed load it once.
+    /// Locked while files are read, so that concurrent requests load a changed module once.
     loading: Mutex<()>,
 }
 
-/// What a module is asked for by.
+/// What identifies a requested module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ModuleKey {
-    /// A name alone, by anybody.
+    /// A name only, for any caller.
     Name,
-    /// A name or a path, by the operator.
+    /// A name or a path, for the operator.
     NameOrPath,
 }
 
@@ -42,8 +42,8 @@ impl Modules {
         Self { finder, recheck, found: Mutex::default(), loaded: Mutex::default(), loading: Mutex::default() }
     }
 
-    /// The module, compiled once for each state of its files. Those are looked at again when the last look is some
-    /// time ago.
+    /// Loads a module, compiled once per state of its files. The files are checked again after the recheck
+    /// interval.
     pub(crate) fn load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
         if let Some(module) = self.cached(by, name) {
             return Ok(module);
@@ -57,7 +57,7 @@ impl Modules {
         Ok(module)
     }
 
-    /// Returns the module where its files need not be looked at again.
+    /// Returns the module when its files need no check.
     pub(crate) fn cached(&self, by: ModuleKey, name: &str) -> Option<Arc<Module>> {
         let found = lock(&self.found);
         let (at, module) = found.get(&(by, name.to_owned()))?;
@@ -90,12 +90,12 @@ impl Modules {
     }
 }
 
-/// The maps are whole between any two statements, so that a panic elsewhere spoils nothing.
+/// Locks a map. A map is consistent between any two statements, so a poisoned lock is usable.
 fn lock<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
     map.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the files of a module looked like: name, length and time of change of each.
+/// The fingerprint of a module's files: name, length and modification time of each.
 #[derive(PartialEq, Eq)]
 struct Fingerprint(Vec<(PathBuf, u64, Option<SystemTime>)>);
 

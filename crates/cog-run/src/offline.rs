@@ -1,4 +1,4 @@
-//! The provider that asks no model: golden answers, else a sample of the schema (docs/spec/golden-tests.md).
+//! The offline provider: returns golden answers, or a sample of the schema (docs/spec/golden-tests.md).
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use futures_util::stream;
 
 use crate::input::CheckedInput;
 
-/// How many bytes of a reply arrive at once, so that a stream looks like one offline too.
+/// The number of bytes per event, so that an offline reply is streamed too.
 const PIECE: usize = 48;
 
 /// Returns the provider that answers without a model, and the warning that every such answer has.
 ///
 /// # Errors
-/// E4001 where no golden answer fits the input and the schema has no sample.
+/// E4001 when no golden answer matches the input and the schema has no sample.
 pub(crate) fn provider(
     module: &Module,
     input: &CheckedInput,
@@ -29,7 +29,7 @@ pub(crate) fn provider(
     Ok((Arc::new(offline), warning))
 }
 
-/// An answer that was there before it was asked for.
+/// A provider with a fixed answer.
 struct Offline {
     /// `golden` or `sample`.
     model: &'static str,
@@ -38,8 +38,7 @@ struct Offline {
 }
 
 impl Offline {
-    /// The golden answer whose input is this one, else a sample; none where the schema admits no
-    /// sample.
+    /// Returns the golden answer for this input, otherwise a sample; none when the schema has no sample.
     fn new(module: &Module, input: &CheckedInput) -> Option<Self> {
         let cases = golden::discover(module).cases;
         let case = golden::find_case(&cases, input.node());
@@ -65,7 +64,7 @@ impl Offline {
         })
     }
 
-    /// W4001, which every offline answer carries.
+    /// Returns W4001, which every offline answer contains.
     fn warning(&self) -> Warning {
         Warning::new(WarningCode::NoModelAsked, self.warning.clone())
     }
@@ -78,7 +77,7 @@ impl Offline {
     }
 }
 
-/// A text in pieces of some [`PIECE`] bytes, never within a character.
+/// Splits a text into parts of about [`PIECE`] bytes, at character boundaries.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

@@ -1,12 +1,12 @@
-//! One run, told once: from a module and an input to chunks.
+//! The pipeline of one run: from a module and an input to chunks.
 //!
 //! ```text
 //! Module → CheckedInput → Conversation → ModelRequest → ModelEvent* → Chunk* → Envelope
 //! ```
 //!
-//! Each step is a function from one type to the next; `docs/flow.md` links each to its file. What can
-//! be known before the provider is asked is known when [`prepare`] returns (ruling R54); after
-//! that everything is a chunk, and [`ChunkStream::fold`] makes one envelope of them again.
+//! Each step is a function from one type to the next; `docs/flow.md` links each to its file. [`prepare`]
+//! returns every error that is known before the provider is called (ruling R54). Later errors are chunks, and
+//! [`ChunkStream::fold`] folds the chunks into one envelope.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -29,11 +29,11 @@ use crate::{
     stream::Outlet,
 };
 
-/// Everything up to the question.
+/// Runs every step before the call to the provider.
 ///
 /// # Errors
-/// What is known before the provider is asked: who may not run the module, an input that does not
-/// fit, what neither this runtime nor the provider can take.
+/// Errors that are known before the provider is called: a caller without permission, an invalid input, or
+/// content that the runtime or the provider does not support.
 pub(crate) fn prepare(
     shared: &Shared,
     module: &Arc<Module>,
@@ -70,7 +70,7 @@ pub(crate) fn prepare(
     Ok(Prepared { plan: Plan { provider, others, question, request, media, makes, timeout, stop }, rules })
 }
 
-/// Asks, and tells the answer as it comes.
+/// Calls the provider, and returns the chunks of the answer as they arrive.
 pub(crate) fn run(run: Prepared) -> ChunkStream {
     let session_id = run.rules.session_id.clone();
     let outlet = Outlet::default();
@@ -78,10 +78,10 @@ pub(crate) fn run(run: Prepared) -> ChunkStream {
     ChunkStream::new(session_id, outlet, driver.run())
 }
 
-/// Who answers, who does where that one cannot, and what is to be said of it.
+/// The first provider, its fallbacks, and the warnings of the choice.
 type Answering = (Arc<dyn Provider>, VecDeque<Arc<dyn Provider>>, Vec<Warning>);
 
-/// Who answers: the providers in their order, else what can be answered without one.
+/// Returns the providers in their order, or the offline provider when there are none.
 fn answering(
     asked: Vec<Arc<dyn Provider>>,
     module: &Module,
@@ -95,7 +95,7 @@ fn answering(
     Ok((offline, asked, vec![warning]))
 }
 
-/// What the answer will be held to.
+/// Returns the rules by which the answer is checked.
 fn rules(
     module: &Module,
     request: &ModelRequest,

@@ -1,4 +1,4 @@
-//! A run that is ready to be asked.
+//! The plan of a run that is ready to call the model.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -15,35 +15,35 @@ use crate::{
     request::RequestSpec,
 };
 
-/// A run that nothing stands in the way of any more, but for the model.
+/// A run that passed every check before the call.
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
-    /// What the answer is held to.
+    /// The rules by which the answer is checked.
     pub(crate) rules: AnswerRules,
 }
 
-/// Whom to ask, what, and for how long.
+/// The providers, the request and the limits of a run.
 pub(crate) struct Plan {
-    /// Who is asked first.
+    /// The provider that is called first.
     pub(crate) provider: Arc<dyn Provider>,
-    /// Who is asked where that one gives no answer, in order.
+    /// The fallback providers, in order.
     pub(crate) others: VecDeque<Arc<dyn Provider>>,
     pub(crate) question: RequestSpec,
-    /// The question, as the provider is asked it.
+    /// The request to the current provider.
     pub(crate) request: ModelRequest,
-    /// What is to be opened before anybody is asked.
+    /// The media to open before the first call.
     pub(crate) media: Option<Sources>,
-    /// What becomes of media that the model makes.
+    /// The handling of media that the model generates.
     pub(crate) makes: Arc<MediaSink>,
     pub(crate) timeout: Duration,
     pub(crate) stop: Cancellation,
 }
 
 impl Plan {
-    /// Puts the media of the input into the question.
+    /// Adds the media of the input to the request.
     ///
     /// # Errors
-    /// What the provider cannot take.
+    /// The provider does not support the media.
     pub(crate) async fn show(
         &mut self,
         input: &CheckedInput,

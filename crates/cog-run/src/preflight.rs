@@ -1,4 +1,4 @@
-//! What keeps a run from beginning: told before the provider is asked, never dropped.
+//! The checks that may reject a run before the provider is called.
 
 use cog_module::{Module, PromptPart};
 use cog_provider::Provider;
@@ -6,7 +6,7 @@ use cog_spec::{Code, Dialect, ErrorBody, Manifest, Modality, Warning, WarningCod
 
 use crate::{Caller, RunOptions, input::CheckedInput};
 
-/// Whether this caller may run the module (docs/spec/modules.md, `invocation`).
+/// Checks whether this caller may run the module (docs/spec/modules.md, `invocation`).
 pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBody> {
     let (is_allowed, key) = match caller {
         Caller::User => (manifest.invocation.user_invocable, "user_invocable"),
@@ -19,7 +19,7 @@ pub(crate) fn caller(manifest: &Manifest, caller: Caller) -> Result<(), ErrorBod
     Err(ErrorBody::new(Code::PermissionDenied, message))
 }
 
-/// Whether the prompt asks for what this runtime does.
+/// Rejects a prompt that calls or references another module.
 pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
     let call = module.prompt.parts().iter().find_map(|part| match part {
         PromptPart::Call(call) => Some(call.raw.as_str()),
@@ -37,7 +37,7 @@ pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
     }
 }
 
-/// Whether the input brings only the context that the manifest declares (docs/spec/context.md).
+/// Checks that the input contains only the context that the manifest declares (docs/spec/context.md).
 pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), ErrorBody> {
     if manifest.context.declared.is_some() || input.node().get("_context").is_none() {
         return Ok(());
@@ -47,7 +47,7 @@ pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), E
         .suggest("put what the module needs into its input, or declare it under `context.accepts`"))
 }
 
-/// Whether the provider can be told a schema where the module needs that.
+/// Checks that the provider accepts a schema when the module requires one.
 pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) -> Result<(), ErrorBody> {
     let is_told = !matches!(provider.dialect(), Dialect::JsonObject | Dialect::Prompt);
     if !manifest.requirements.structured_output || is_told || provider.name() == "offline" {
@@ -63,8 +63,8 @@ pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) ->
         .suggest("choose a provider that takes a schema; `cog doctor` shows which do"))
 }
 
-/// Whether the model can make the media that the answer must have (SPEC 4.1.2), and what is to be said of those that it
-/// need not have and cannot get. The model is empty for the provider's own.
+/// Checks that the model can generate the required media of the answer (SPEC 4.1.2). Returns warnings for
+/// optional media that it cannot generate. An empty model is the provider's default.
 pub(crate) fn media_output(
     module: &Module,
     provider: &dyn Provider,

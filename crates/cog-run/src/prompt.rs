@@ -1,7 +1,7 @@
-//! From a module and a checked input to the messages that the model gets (docs/spec/modules.md).
+//! Builds the messages to the model from a module and a checked input (docs/spec/modules.md).
 //!
-//! One pass over the parts of the prompt: what came from an input is put in place and never looked
-//! at again, so that a `$ARGUMENTS` inside an input stays what it is.
+//! The parts of the prompt are expanded in one pass. Text from the input is not expanded again, so a
+//! `$ARGUMENTS` in an input stays as it is.
 
 use std::cell::OnceCell;
 
@@ -11,19 +11,21 @@ use cog_spec::{Code, ErrorBody};
 
 use crate::{compiled::Compiled, input::CheckedInput};
 
-/// The longest prompt once its placeholders are filled: 64 MB. A large input is put in place as often as
-/// the prompt asks for it, which a module from elsewhere may do a hundred thousand times.
+/// The maximum length of the expanded prompt: 64 MB. A prompt may contain the same placeholder many thousand
+/// times, and each is replaced by the complete input.
 const MAX_LEN: usize = 64 * 1024 * 1024;
 
-/// What a user message says where nothing else is left to say.
+/// The user message when nothing else is left to send.
 const GO: &str = "Answer now, in the format given.";
 
-/// The conversation of a run: one system message, and one user message with what the prompt did not place. Media stand in
-/// the user message, the only one where vendors take them: behind it, or where the prompt has `$MEDIA_INPUTS`, between
-/// what the prompt says before that and what it says after.
+/// Returns the messages of a run: one system message, and one user message with the input that the prompt did
+/// not place.
+///
+/// Media are added to the user message, the only one where providers accept them. With `$MEDIA_INPUTS`, they
+/// are placed between the prompt's text before and after it; otherwise they come last.
 ///
 /// # Errors
-/// E1005 where the prompt would be longer than 64 MB.
+/// E1005 when the prompt would be longer than 64 MB.
 pub(crate) fn conversation(
     module: &Module,
     compiled: &Compiled,
@@ -45,8 +47,8 @@ pub(crate) fn conversation(
     Ok(Conversation::new(vec![Message::system(system), Message::new(Role::User, user)]))
 }
 
-/// The prompt with its placeholders filled, and room for what follows it, cut where its media stand; none where it is too
-/// long.
+/// Expands the placeholders of the prompt, and reserves room for the text after it. The prompt is split at
+/// its media. None when it is too long.
 fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, Option<String>)> {
     let mut before = None;
     let mut text = String::with_capacity(prompt.text().len() + room);
@@ -60,13 +62,13 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
             PromptPart::Word { index, .. } => words.get(*index).copied().unwrap_or_default(),
             PromptPart::Input => whole.get_or_init(|| input.told().to_string()),
             PromptPart::MediaInputs => {
-                // They stand in one place.
+                // All media are placed at the first placeholder.
                 if before.is_none() {
                     before = Some(std::mem::take(&mut text));
                 }
                 ""
             }
-            // Nothing stands in their place yet: calls and references belong to later stages.
+            // Calls and references are not expanded.
             other => {
                 raw = other.raw();
                 &raw
@@ -89,7 +91,7 @@ fn too_long() -> ErrorBody {
         .suggest("shorten the input, or let the prompt place it less often")
 }
 
-/// What of the input no placeholder took up, as JSON; none where nothing is left.
+/// Returns the input that no placeholder used, as JSON; none when nothing is left.
 fn unplaced(prompt: &Prompt, input: &CheckedInput) -> Option<String> {
     if prompt.parts().contains(&PromptPart::Input) {
         None

@@ -1,6 +1,6 @@
-//! What a provider is made of: the trait, the request it gets, and the events of its reply.
+//! The interface of a provider: the trait, its request, and the events of its reply.
 //!
-//! [`Provider`] is implemented by the providers of this library and by those of one's own;
+//! [`Provider`] is implemented by the built-in providers and by custom ones;
 //! [`RuntimeBuilder::provider`](crate::RuntimeBuilder::provider) shows one.
 
 use futures_util::stream;
@@ -18,7 +18,7 @@ pub use cog_spec::{
     Capabilities, Dialect, FinishReason, Modality, ModelEvent, ModelMedia, Secret, ToolCallDelta, Usage,
 };
 
-/// Returns a reply whose events are there already.
+/// Returns a reply from events that are available already.
 pub fn reply(events: impl IntoIterator<Item = ModelEvent, IntoIter: Send + 'static>) -> ModelStream {
     Box::pin(stream::iter(events.into_iter().map(Ok)))
 }

@@ -1,4 +1,4 @@
-//! Who may be asked, in which order, and by which names.
+//! The providers of a runtime, their order and their names.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use cog_spec::{Code, ErrorBody};
 
 use crate::observe::{self, Observer};
 
-/// The operator's providers. A request may choose one by its name, and nothing else of it: no address, no key.
+/// The operator's providers. A request may choose one by name, but cannot set its URL or key.
 #[derive(Clone, Default)]
 pub struct Providers {
     default: Vec<Arc<dyn Provider>>,
@@ -17,18 +17,18 @@ pub struct Providers {
 type Named = dyn Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync;
 
 impl Providers {
-    /// One provider, which is always asked.
+    /// Returns a set with one provider, which every run uses.
     pub fn one(provider: Arc<dyn Provider>) -> Self {
         Self { default: vec![provider], named: None }
     }
 
-    /// Nobody: golden answers and samples (docs/spec/golden-tests.md).
+    /// Returns an empty set: runs return golden answers and samples (docs/spec/golden-tests.md).
     pub fn offline() -> Self {
         Self::default()
     }
 
-    /// The providers that are asked where a request names none, the first that answers; nobody where there are none.
-    /// And any other by its name, for requests that do.
+    /// Returns a set from the providers for requests that name none, in order, and all providers by name.
+    /// Without any, runs are offline.
     pub fn new(
         default: Vec<Arc<dyn Provider>>,
         named: impl Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync + 'static,
@@ -36,12 +36,12 @@ impl Providers {
         Self { default, named: Some(Arc::new(named)) }
     }
 
-    /// The providers asked where a request names none, in their order; empty offline.
+    /// Returns the providers for requests that name none, in order; empty when offline.
     pub fn default_order(&self) -> &[Arc<dyn Provider>] {
         &self.default
     }
 
-    /// The same providers, their calls told to somebody.
+    /// Wraps the providers so that the observer is notified of their calls.
     pub(crate) fn observed(self, observer: &Arc<dyn Observer>) -> Self {
         let default = self.default.into_iter().map(|one| observe::provider(one, observer)).collect();
         let named = self.named.map(|named| {
@@ -52,10 +52,11 @@ impl Providers {
         Self { default, named }
     }
 
-    /// Who is to be asked, in order; nobody is asked where the list is empty. `asked` are names, separated by commas.
+    /// Returns the providers to call, in order; empty when offline. `asked` contains names separated by
+    /// commas.
     ///
     /// # Errors
-    /// A name that is not known here.
+    /// A name that is not configured.
     pub(crate) fn choose(&self, asked: Option<&str>) -> Result<Vec<Arc<dyn Provider>>, ErrorBody> {
         let Some(asked) = asked else { return Ok(self.default.clone()) };
         let names: Vec<&str> = asked.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();

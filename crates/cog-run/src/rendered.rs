@@ -6,23 +6,23 @@ use cog_spec::{Dialect, ErrorBody};
 
 use crate::plan::{Plan, Prepared};
 
-/// What a run would send, with the beginning of each medium in place of all of it.
+/// The request that a run would send. Each media item is shortened to its first bytes.
 #[derive(Debug, Clone)]
 pub struct Rendered {
-    /// Who would be asked.
+    /// The provider that would be called.
     pub provider: String,
-    /// The dialect the schema is told in.
+    /// The dialect of the schema.
     pub dialect: Dialect,
-    /// What that dialect cannot say; all of it is enforced when the answer is checked.
+    /// The constraints that the dialect cannot express. All of them are enforced when the answer is checked.
     pub lost: Vec<Loss>,
-    /// The messages, in Harmony's form.
+    /// The messages in Harmony's form.
     pub messages: Conversation,
-    /// The request in the vendor's form, without the key; none where no vendor is asked.
+    /// The request in the provider's format, without the key; none when offline.
     pub request: Option<WireRequest>,
 }
 
 impl Prepared {
-    /// What this run would send.
+    /// Renders the request that this run would send.
     pub(crate) async fn render(self) -> Result<Rendered, ErrorBody> {
         let mut plan = self.plan;
         if let Some(sources) = plan.media.take() {
@@ -43,7 +43,7 @@ impl Prepared {
     }
 }
 
-/// How much of a medium is shown, in characters of base64.
+/// The maximum characters of base64 to show per media item.
 const SHOWN: usize = 64;
 
 fn shorten(part: &mut Part) {

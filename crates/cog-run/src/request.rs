@@ -1,4 +1,4 @@
-//! What is asked, whoever is asked.
+//! The request of a run, independent of the provider.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +11,7 @@ use cog_spec::{Dialect, Generation, Modality};
 
 use crate::compiled::Compiled;
 
-/// What is asked, whoever is asked: each provider gets it as a request of its own.
+/// The request of a run, from which each provider's request is built.
 pub(crate) struct RequestSpec {
     pub(crate) module: Arc<Module>,
     pub(crate) compiled: Arc<Compiled>,
@@ -19,7 +19,7 @@ pub(crate) struct RequestSpec {
 }
 
 impl RequestSpec {
-    /// The request to a provider for the answer to `messages`; `model` is empty for the provider's own.
+    /// Builds the request to a provider from `messages`. An empty `model` is the provider's default.
     pub(crate) fn to(
         &self,
         provider: &dyn Provider,
@@ -38,38 +38,38 @@ impl RequestSpec {
         }
     }
 
-    /// The kinds of media that the module wants and the model makes.
+    /// Returns the media kinds that the module wants and the model generates.
     fn makes(&self, provider: &dyn Provider, model: &str) -> Vec<Modality> {
         let made = provider.makes(model);
         let wanted = self.module.manifest.modalities.output.iter();
         wanted.copied().filter(|kind| made.contains(kind)).collect()
     }
 
-    /// How a model is told the schema of its answer. Those that make media take none beside that.
+    /// Returns the dialect of the answer's schema. Models that generate media accept no schema.
     fn dialect(&self, provider: &dyn Provider, model: &str) -> Dialect {
         if self.makes(provider, model).is_empty() { provider.dialect() } else { Dialect::Prompt }
     }
 
-    /// What a dialect cannot say of the contract.
+    /// Returns the constraints that a dialect cannot express.
     pub(crate) fn lost(&self, dialect: Dialect) -> Vec<Loss> {
         self.compiled.told(&self.module, dialect).map(|told| told.lost.clone()).unwrap_or_default()
     }
 }
 
-/// MediaSink the question one that asks again: after its first `own` messages stand the model's answer, and what is wrong
-/// with that (ruling R49).
+/// Replaces the messages after the first `own` by the model's answer and its violations, for the next attempt
+/// (ruling R49).
 pub(crate) fn correct(question: &mut Conversation, own: usize, correction: Correction) {
     let said = Some(correction.answer).filter(|said| !said.trim().is_empty()).map(Message::assistant);
     question.0.truncate(own);
     question.0.extend(said.into_iter().chain([Message::user(correction.feedback)]));
 }
 
-/// The model that a request asks, by name; the provider's own where it names none.
+/// Returns the name of the requested model, or the provider's default.
 pub(crate) fn model_of<'a>(request: &'a ModelRequest, provider: &'a dyn Provider) -> &'a str {
     if request.model.is_empty() { provider.model() } else { &request.model }
 }
 
-/// The dialect that a request is in.
+/// Returns the dialect of a request.
 pub(crate) fn dialect_of(request: &ModelRequest, provider: &dyn Provider) -> Dialect {
     request.output.as_ref().map_or(provider.dialect(), |output| output.dialect)
 }

@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
-/// A fresh session id: `sess_` and 128 random bits in hexadecimal, so that no client can guess the
-/// session of another (SPEC 11.2).
+/// Returns a new session id: `sess_` and 128 random bits in hexadecimal. No client can guess the session of
+/// another (SPEC 11.2).
 pub(crate) fn fresh_id() -> Result<String, getrandom::Error> {
     let mut bits = [0u8; 16];
     getrandom::fill(&mut bits)?;

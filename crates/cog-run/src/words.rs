@@ -1,5 +1,5 @@
-//! The output contract in words: the last part of the system message (docs/spec/modules.md, *What
-//! the model is told*).
+//! The output contract as text: the last part of the system message (docs/spec/modules.md, *What the model is
+//! told*).
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,9 @@ use cog_module::Module;
 use cog_schema::Contract;
 use cog_spec::{Code, EnumStrategy, Manifest, Strictness, Tier};
 
-/// The section that tells the model how to answer, to stand after the module's own prompt. `asked` is what it is to
-/// write; the media that it makes are put into the fields `made` for it.
+/// Returns the prompt section about the answer format, which follows the module's prompt.
+///
+/// `asked` is the contract of the model's text. The media fields in `made` are filled in later.
 pub(crate) fn output_contract(module: &Module, asked: &Contract, made: &[String]) -> String {
     let mut text = String::from("\n\n## Answer format\n\n");
     text.push_str("Answer with one JSON object and nothing else: no text around it, no code fence.\n");
@@ -59,7 +60,7 @@ fn bare(text: &mut String, module: &Module, asked: &Contract) {
     }
 }
 
-/// What the model makes beside its text, it does not spell out in it.
+/// Adds the media fields that the model must not write in its text.
 fn media(text: &mut String, made: &[String]) {
     if !made.is_empty() {
         let fields: Vec<String> = made.iter().map(|field| format!("`{field}`")).collect();
@@ -78,7 +79,7 @@ fn schema(text: &mut String, what: &str, schema: Option<&serde_json::Value>) {
     }
 }
 
-/// What holds beyond the schema: fields and words of one's own, insights, things not to do.
+/// Adds the rules beyond the schema: custom fields and enum values, insights, and things not to do.
 fn limits(text: &mut String, manifest: &Manifest) {
     if manifest.strictness == Strictness::High {
         text.push_str("\nUse no field that the schema does not name.\n");

@@ -1,4 +1,4 @@
-//! Waiting for the events of a reply.
+//! Waits for the events of a reply.
 
 use std::{
     future::poll_fn,
@@ -13,27 +13,27 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::CancelReason;
 
-/// A reply, and the one timer of all its deadlines.
+/// A reply with one timer for all its deadlines.
 pub(super) struct Reply {
     events: ModelStream,
-    /// Fires at the nearest deadline, or before it where that has moved since.
+    /// Fires at the next deadline, or earlier when that has moved since.
     timer: Pin<Box<Sleep>>,
     fires_at: Instant,
-    /// When the run is over at the latest.
+    /// The deadline of the run.
     deadline: Instant,
 }
 
-/// What waiting for the reply brought.
+/// The result of waiting for the reply.
 pub(super) enum Arrived {
     Event(ModelEvent),
-    /// What was held back is due.
+    /// Buffered text is due.
     Due,
-    /// The reply is over.
+    /// The reply is complete.
     Over,
     Fault(ProviderError),
-    /// The run has taken too long.
+    /// The run has timed out.
     Late,
-    /// The run is to end.
+    /// The run is cancelled.
     Stopped(CancelReason),
 }
 
@@ -42,7 +42,7 @@ impl Reply {
         Self { events, timer: Box::pin(sleep_until(deadline)), fires_at: deadline, deadline }
     }
 
-    /// Waits for the next event, no longer than until `due` or the deadline of the run.
+    /// Waits for the next event, until `due` or the deadline of the run.
     pub(super) async fn next(
         &mut self,
         due: Option<Instant>,

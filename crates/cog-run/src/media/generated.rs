@@ -1,4 +1,4 @@
-//! The media that a model makes: checked as they come, delivered once the reply is over (SPEC 4.3).
+//! Generated media: checked as they arrive, delivered after the reply (SPEC 4.3).
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use cog_spec::{Code, ErrorBody, ModelMedia, Warning, WarningCode};
 use super::output::{Base64, Content, Output};
 use crate::{RunOptions, context::Shared};
 
-/// How a run treats what its model makes.
+/// The rules and the delivery of the media that a model generates.
 pub(crate) struct MediaSink {
     rules: MediaRules,
     tool: Option<Arc<Tool>>,
@@ -23,21 +23,21 @@ pub(crate) struct MediaSink {
     delivery: Delivery,
     owner: Option<String>,
     module: String,
-    /// No model was asked: what an author wrote is taken as it is where it is no medium.
+    /// Whether the answer is an offline one, in which text in place of a media item is accepted.
     pub(super) is_lenient: bool,
 }
 
-/// A medium that came beside the text of a reply.
+/// A media item that arrived beside the text of a reply.
 pub(crate) struct GeneratedMedia {
-    /// What the vendor says that it is.
+    /// The media type that the provider declares.
     said: Option<String>,
     params: Vec<(&'static str, String)>,
-    /// Persistence where it goes into the answer as it came.
+    /// The base64 text, stored when it goes into the answer unchanged.
     text: Option<Base64>,
     outcome: Result<Media, MediaError>,
 }
 
-/// A medium that stands in the answer and is yet to be delivered.
+/// A media item of the answer that is not delivered yet.
 pub(super) struct PendingDelivery {
     pub(super) place: MediaSlot,
     pub(super) media: Media,
@@ -59,7 +59,7 @@ impl MediaSink {
         }
     }
 
-    /// Checks a medium as it comes: the `nth` of its reply, from 0.
+    /// Checks a media item as it arrives: item `nth` of its reply, from 0.
     pub(crate) async fn check(&self, medium: ModelMedia, nth: usize) -> GeneratedMedia {
         let ModelMedia { media_type, data, params } = medium;
         if let Err(error) = self.takes_another(nth) {
@@ -70,7 +70,7 @@ impl MediaSink {
         GeneratedMedia { said: media_type, params, text, outcome }
     }
 
-    /// Whether a reply may bring so many media.
+    /// Checks the maximum number of media in a reply.
     pub(super) fn takes_another(&self, nth: usize) -> Result<(), MediaError> {
         let (nth, limit) = (nth as u64, u64::from(self.rules.max_items));
         let is_over = nth >= limit || self.makes_nothing();
@@ -81,7 +81,7 @@ impl MediaSink {
         }
     }
 
-    /// Decodes base64 and checks what it stands for; the text comes back.
+    /// Decodes base64 and checks the decoded bytes. Returns the text too.
     pub(super) async fn read(
         &self,
         text: Base64,
@@ -99,10 +99,10 @@ impl MediaSink {
         (Some(text), outcome)
     }
 
-    /// Puts what the model made into the answer: what came beside its text, and what it wrote itself.
+    /// Adds generated media to the answer: those beside its text, and those that the model wrote in it.
     ///
     /// # Errors
-    /// What is not the model's fault: nothing here can read it.
+    /// Errors that the model did not cause, such as a media type that the runtime cannot read.
     pub(crate) async fn settle(
         &self,
         closing: &mut PendingReply,
@@ -122,7 +122,7 @@ impl MediaSink {
         Ok(())
     }
 
-    /// What came beside the text, each with its place.
+    /// Assigns a location to each media item beside the text.
     fn placed(
         &self,
         closing: &mut PendingReply,
@@ -151,7 +151,8 @@ impl MediaSink {
         Ok(due)
     }
 
-    /// MediaCapabilities a medium to where the caller wants it. What was made is not lost for want of a place to keep it.
+    /// Delivers a media item as the caller requested. When the delivery fails, the media item is included
+    /// inline.
     async fn deliver(
         &self,
         closing: &mut PendingReply,
@@ -182,7 +183,7 @@ impl MediaSink {
         Ok(PlacedValue { path, value: Box::new(Output { place, media, content, params, own }) })
     }
 
-    /// Whether it is a medium of a kind that the module does not make at all.
+    /// Returns whether a media item is of a kind that the module does not generate.
     fn is_of_no_kind(&self, error: &MediaError, said: Option<&str>) -> bool {
         let kind = said.and_then(modality_of);
         let is_other = || kind.is_some_and(|kind| !self.rules.kinds.contains(&kind));
@@ -194,14 +195,14 @@ impl MediaSink {
     }
 }
 
-/// The limits of an answer into which the model may write a medium itself: one of the largest, as base64.
+/// Returns the limits of an answer with media in its text: the largest media item is added, as base64.
 pub(crate) fn limits(text: Limits, module: &Module) -> Limits {
     let medium = MediaRules::output_from_manifest(&module.manifest).max_bytes_of_any();
     text.with_bytes(text.bytes + medium.div_ceil(3) * 4)
 }
 
 impl GeneratedMedia {
-    /// What it is, or as what it came.
+    /// Returns the checked media type, or the declared one.
     fn media_type(&self) -> &str {
         match &self.outcome {
             Ok(media) => media.media_type(),
@@ -217,7 +218,7 @@ fn inline(media: &Media, text: Option<Base64>) -> Result<Content, MediaError> {
     }))
 }
 
-/// The medium may not stand in the answer, unless it is not the model's fault.
+/// Rejects the media item as a violation, or returns an error when the model did not cause it.
 pub(super) fn refuse(closing: &mut PendingReply, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
     match error.code() {
         Code::InternalError | Code::MultimodalNotSupported => Err(ErrorBody::from(error)),
@@ -235,7 +236,7 @@ fn unplaced(what: &str, bytes: Option<u64>) -> Warning {
     Warning::new(WarningCode::MediaUnplaced, message)
 }
 
-/// What stands at a place of the data already.
+/// Returns the current value at a location of the data.
 pub(super) fn standing_at<'a>(data: &'a Value, place: &MediaSlot) -> Option<Node<'a>> {
     data.pointer(place.path.pointer().strip_prefix("/data")?)
 }

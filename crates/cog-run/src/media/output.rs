@@ -1,4 +1,4 @@
-//! A medium as it stands in an answer (SPEC 4.3).
+//! A media item as it is written in an answer (SPEC 4.3).
 
 use std::path::PathBuf;
 
@@ -6,31 +6,31 @@ use cog_json::{Node, ToJson, Value, Writer};
 use cog_media::{Media, Published};
 use cog_schema::MediaSlot;
 
-/// A medium for its place: facts of its bytes, how it was made, and where it is.
+/// A media item for its location: facts of its bytes, generation parameters, and content.
 pub(super) struct Output {
     pub(super) place: MediaSlot,
     pub(super) media: Media,
     pub(super) content: Content,
-    /// How it was made, as the vendor tells it; the model first.
+    /// The generation parameters from the provider, the model first.
     pub(super) params: Vec<(&'static str, String)>,
-    /// What the model wrote at the place itself; what it says beside the medium is kept.
+    /// The value that the model wrote at the location. Its additional members are retained.
     pub(super) own: Option<Value>,
 }
 
-/// Where the medium is.
+/// The content of a media item: inline or a reference.
 pub(super) enum Content {
     Base64(Base64),
     File(PathBuf),
     Url(Published),
 }
 
-/// Base64, as it came or in memory that it shares with the reply.
+/// Base64 text, owned or shared with the reply.
 pub(super) enum Base64 {
     Own(String),
     Shared(Value),
 }
 
-/// What is not taken over from the model: it is told by the bytes.
+/// Members that are computed from the bytes, and not copied from the model's value.
 const TOLD: [&str; 9] =
     ["type", "media_type", "data", "path", "url", "expires_at", "width", "height", "duration_ms"];
 
@@ -56,7 +56,7 @@ impl Output {
         }
     }
 
-    /// What the vendor tells, then what the model says beside it.
+    /// Writes the provider's parameters, then the additional members of the model's value.
     fn write_params(&self, w: &mut Writer<'_>) {
         let said = self.own.iter().filter_map(|own| own.get("generation_params")).flat_map(Node::members);
         let is_new = |name: &str| self.params.iter().all(|(known, _)| *known != name);

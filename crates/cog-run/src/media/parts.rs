@@ -5,10 +5,10 @@ use std::io::Read as _;
 use cog_harmony::{Detail, Part, VideoFrame};
 use cog_media::{MediaError, Part as Piece, Prepared, Processed, encode_base64};
 
-/// The parts of all media, each medium under a line with the number by which the input names it.
+/// Returns the message parts of all media. Each follows a line with its number in the input.
 ///
 /// # Errors
-/// A disk that cannot be read.
+/// The media cannot be read from disk.
 pub(crate) fn parts_of(all: &[Processed]) -> Result<Vec<Part>, MediaError> {
     let mut parts = Vec::new();
     for (at, processed) in all.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Media that a model writes into its JSON itself (SPEC 4.3).
+//! Media that a model writes in its JSON (SPEC 4.3).
 
 use cog_answer::PendingReply;
 use cog_json::{Node, Value};
@@ -10,11 +10,11 @@ use super::{
     output::Base64,
 };
 
-/// A medium to be delivered like one that came beside the text; none where what was written is left as it is.
+/// A media item to deliver like one beside the text; none when the value is not changed.
 type Judged = Result<Option<(Media, Option<Base64>)>, MediaError>;
 
 impl MediaSink {
-    /// What the model wrote into its answer itself and is to be delivered; what may not stand there is refused.
+    /// Collects the media that the model wrote in its answer, and rejects invalid ones.
     pub(super) async fn written(
         &self,
         closing: &mut PendingReply,
@@ -34,8 +34,8 @@ impl MediaSink {
         Ok(due)
     }
 
-    /// Base64 is read as if it had come beside the text, an address is judged by its form alone, and of files a model
-    /// knows nothing.
+    /// Checks a media value. Base64 is decoded and checked, a URL is checked by its form only, and a file
+    /// path is rejected.
     async fn judge(&self, written: Node<'_>, data: &Value, nth: usize) -> Judged {
         let text = |member: &str| written.get(member).and_then(Node::as_str);
         match text("type") {

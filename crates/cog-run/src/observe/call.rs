@@ -1,4 +1,4 @@
-//! The calls to a provider.
+//! Reports the calls to a provider.
 
 use std::{
     pin::Pin,
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{Call, CallOutcome, Observer};
 
-/// A provider whose calls are told.
+/// A provider whose calls are reported.
 pub(super) struct Observed {
     provider: Arc<dyn Provider>,
     observer: Arc<dyn Observer>,
@@ -84,7 +84,7 @@ impl Provider for Observed {
     }
 }
 
-/// Tells the call when it is over, whoever drops it.
+/// Reports the call when it is dropped.
 struct CallGuard {
     provider: Arc<dyn Provider>,
     observer: Arc<dyn Observer>,
@@ -124,7 +124,7 @@ impl Drop for CallGuard {
     }
 }
 
-/// The reply, looked at as it passes.
+/// A reply whose events are observed.
 struct Reply {
     reply: ModelStream,
     telling: CallGuard,

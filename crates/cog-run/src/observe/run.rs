@@ -1,4 +1,4 @@
-//! The ends of runs.
+//! Reports the ends of runs.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) fn refused(error: &ErrorBody, module: &Module, observer: &dyn Observe
 pub(crate) struct RunObserver {
     module: Arc<Module>,
     observer: Arc<dyn Observer>,
-    /// The last that was told of the meta before the end (ruling R42): of a failure there is no other.
+    /// The last meta before the final event (ruling R42). A failure has no other.
     meta: Option<Value>,
     has_ended: bool,
 }
@@ -34,7 +34,7 @@ impl RunObserver {
         Self { module: Arc::clone(module), observer: Arc::clone(observer), meta: None, has_ended: false }
     }
 
-    /// Looks at the next chunk of the run.
+    /// Observes the next chunk of the run.
     pub(crate) fn look(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Snapshot { field: Some(field), data, .. } if field == "meta" => {

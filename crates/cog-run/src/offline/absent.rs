@@ -1,4 +1,4 @@
-//! Stands in for the offline provider in a build without the feature `offline`.
+//! Replaces the offline provider in a build without the feature `offline`.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use cog_spec::{Code, ErrorBody, Warning};
 
 use crate::input::CheckedInput;
 
-/// Refuses the run: no provider is set up, and none answers without a model.
+/// Rejects the run: no provider is configured, and this build has no offline provider.
 ///
 /// # Errors
-/// Always, with the code of a provider that is not available.
+/// Always, with the code of an unavailable provider.
 pub(crate) fn provider(
     _module: &Module,
     _input: &CheckedInput,

@@ -1,4 +1,4 @@
-//! Options as they stand in a request: `_options` (docs/spec/streaming.md).
+//! The options of a request: `_options` (docs/spec/streaming.md).
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
@@ -7,22 +7,23 @@ use cog_spec::{Code, ErrorBody};
 
 use super::RunOptions;
 
-/// The keys of `_options` that are a run's own.
+/// The keys of `_options` that belong to a run.
 const KEYS: [&str; 7] =
     ["chunk_type", "provider", "model", "strict", "timeout_ms", "on_violation", "max_attempts"];
-/// The longest that a request may let a run take: a day, in milliseconds.
+/// The maximum timeout that a request may set: one day in milliseconds.
 const MAX_MS: u64 = 24 * 3600 * 1000;
-/// How often a request may have the model asked.
+/// The maximum number of attempts that a request may set.
 const MAX_ATTEMPTS: u64 = 10;
-/// The longest name of a provider or a model, in bytes.
+/// The maximum length in bytes of the name of a provider or a model.
 const MAX_NAME: usize = 256;
 
 impl RunOptions {
-    /// Reads the options of a request, an object. Keys of `extra` are the caller's own and are passed over.
+    /// Reads the options of a request from an object. The keys in `extra` belong to the caller and are
+    /// skipped.
     ///
     /// # Errors
-    /// E1001: a key that is not known, a value of another type, a number out of its bounds; with the path, and what
-    /// is allowed.
+    /// E1001 for an unknown key, a value of another type, or a number out of range. The error has the path
+    /// and the allowed values.
     pub fn read(node: Node<'_>, extra: &[&str]) -> Result<Self, ErrorBody> {
         if !node.is_object() {
             return Err(fault("_options", "type", format!("found {}; allowed: an object", named(node))));
@@ -46,7 +47,7 @@ impl RunOptions {
     }
 }
 
-/// The keys of `_options`, those that are set. What a request cannot set is left out.
+/// Writes the keys of `_options` that are set. Options that a request cannot set are omitted.
 impl ToJson for RunOptions {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -73,7 +74,7 @@ impl Given<'_> {
         self.value.as_bool().ok_or_else(|| self.fault("type", "true or false"))
     }
 
-    /// A number from 1 to this.
+    /// Returns a number from 1 to this maximum.
     fn number(&self, most: u64) -> Result<u64, ErrorBody> {
         let allowed = format!("a whole number from 1 to {most}");
         if self.value.kind() != Kind::Number {
@@ -127,7 +128,7 @@ fn fault(path: &str, rule: &str, message: String) -> ErrorBody {
         .with_details(Value::from(serde_json::json!({ "violations": [violation] })))
 }
 
-/// A value as a message shows it: its first 64 characters.
+/// Returns the first 64 characters of a value, for a message.
 fn shortened(text: String) -> String {
     match text.char_indices().nth(64) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
