@@ -49,7 +49,7 @@ pub(crate) struct Pattern {
 }
 
 impl Engine {
-    /// MediaCapabilities a document without `$schema` and `$id` in it, and without references to other documents.
+    /// Compiles a document without `$schema` and `$id` in it, and without references to other documents.
     ///
     /// # Errors
     /// The engine's own words, when it cannot index the document.

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::subschema::{children, reference, target};
 
-/// MediaSink one document of the two schema files of a v0 module (docs/spec/modules.md): `input` and `output`, each
+/// Builds one document of the two schema files of a v0 module (docs/spec/modules.md): `input` and `output`, each
 /// with its own definitions, so that `#/definitions/X` in a file still means that file's.
 pub fn join(input: Value, output: Value) -> Value {
     json!({ "input": moved(input, "/input"), "output": moved(output, "/output") })

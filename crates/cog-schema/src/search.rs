@@ -31,7 +31,7 @@ pub(crate) struct Search<'c> {
 /// What is known already of schemas and values.
 type Known<T> = RefCell<HashMap<(Id, NodeId), T>>;
 
-/// MediaCapabilities a step into a value, the schema that applies there, and the value there; says whether to go on.
+/// Receives a step into a value, the schema that applies there, and the value there; says whether to go on.
 type Act<'a, 'n> = &'a mut dyn FnMut(Segment<'_>, Id, Node<'n>) -> bool;
 
 impl<'c> Search<'c> {

@@ -10,7 +10,7 @@ use cog_json::ToJson as _;
 pub struct Secret(String);
 
 impl Secret {
-    /// MediaCapabilities the text of a secret.
+    /// Wraps the text of a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }

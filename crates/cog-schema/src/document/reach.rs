@@ -40,7 +40,7 @@ pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<S
 /// Each reference of a chain is a step that a check goes deeper; of longer chains than this only the end counts.
 const MAX_CHAIN: usize = 2;
 
-/// MediaSink each reference a pointer inside the document, and takes out what names a schema or its dialect. The
+/// Makes each reference a pointer inside the document, and takes out what names a schema or its dialect. The
 /// references do not go round in circles.
 pub(super) fn localise(document: &mut Value, reached: &Reached) {
     for pointer in &reached.schemas {
