@@ -53,9 +53,8 @@ mod testing;
 pub mod verify;
 mod watch;
 
+pub use crate::accumulator::DataAccumulator;
 pub use crate::assembler::{Assembler, Finish, Step};
 pub use crate::fold::{EnvelopeBuilder, fold};
 pub use crate::rules::{AnswerRules, RecoveryOffer};
-pub use crate::{
-    accumulator::DataAccumulator, correction::Correction, patch::PlacedValue, pending::PendingReply,
-};
+pub use crate::{correction::Correction, patch::PlacedValue, pending::PendingReply};
