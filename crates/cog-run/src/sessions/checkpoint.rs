@@ -1,4 +1,4 @@
-//! Whether a client and a log speak of the same stream (ruling R52, docs/spec/streaming.md).
+//! Checks that a client and a log refer to the same stream (ruling R52, docs/spec/streaming.md).
 
 use cog_json::{Node, Path, ToJson as _, Value};
 use cog_spec::Checkpoint;
@@ -6,17 +6,18 @@ use sha2::{Digest as _, Sha256};
 
 use super::log::{Event, Log, Mark};
 
-/// The bytes of a text at most whose checkpoint is made anew.
+/// The maximum bytes of a text whose checkpoint is computed again.
 const MAX_TEXT: u64 = 64 * 1024;
 
-/// Whether a checkpoint is right for a client whose last chunk is this one: it is the last that was told up to there,
-/// or that of the string that the chunk belongs to, as far as it had been told.
+/// Returns whether a checkpoint is valid for a client whose last chunk is this one.
+///
+/// It must be the last checkpoint sent up to that chunk, or match the text of the chunk's string up to there.
 pub(crate) fn agrees(log: &Log, last_seq: u64, checkpoint: &Checkpoint) -> bool {
     newest(log, last_seq).as_ref() == Some(checkpoint)
         || of_text(log, last_seq, checkpoint.offset).as_ref() == Some(checkpoint)
 }
 
-/// The last checkpoint that was told up to this chunk.
+/// Returns the last checkpoint that was sent up to this chunk.
 pub(crate) fn newest(log: &Log, last_seq: u64) -> Option<Checkpoint> {
     let (_, line) = upto(log, last_seq).find(|(mark, _)| mark.has_checkpoint)?;
     let value = Value::parse(line).ok()?;
@@ -25,8 +26,10 @@ pub(crate) fn newest(log: &Log, last_seq: u64) -> Option<Checkpoint> {
     Some(Checkpoint { offset: checkpoint.get("offset")?.as_u64()?, hash })
 }
 
-/// The checkpoint of the string that this chunk is a piece of; none where it is longer than `most` bytes, or the
-/// chunk is no such piece. Long texts are not gone through: they were told checkpoints enough.
+/// Computes the checkpoint of the string that this chunk extends.
+///
+/// None when the string is longer than `most` bytes, or the chunk is not a delta. The stream of a longer text
+/// contains enough checkpoints.
 fn of_text(log: &Log, last_seq: u64, most: u64) -> Option<Checkpoint> {
     let most = most.min(MAX_TEXT);
     let last = Value::parse(chunks(log, last_seq).next()?).ok()?;
@@ -54,17 +57,17 @@ fn of_text(log: &Log, last_seq: u64, most: u64) -> Option<Checkpoint> {
     Some(Checkpoint { offset, hash: hash(pieces.iter().rev()) })
 }
 
-/// The numbered chunks up to this one, newest first.
+/// Returns the numbered chunks up to this one, newest first.
 fn chunks(log: &Log, last_seq: u64) -> impl Iterator<Item = &str> {
     upto(log, last_seq).filter(|(mark, _)| mark.event == Event::Chunk).map(|(_, line)| line)
 }
 
-/// The entries up to this number, newest first.
+/// Returns the entries up to this number, newest first.
 fn upto(log: &Log, last_seq: u64) -> impl Iterator<Item = (Mark, &str)> {
     log.entries().rev().skip_while(move |(mark, _)| mark.seq > last_seq)
 }
 
-/// Whether a snapshot replaces what stood at this path.
+/// Returns whether a snapshot replaces the value at this path.
 fn replaces(snapshot: Node<'_>, path: &Path) -> bool {
     match snapshot.get("field").and_then(|field| field.as_str()) {
         None => true,
@@ -72,7 +75,7 @@ fn replaces(snapshot: Node<'_>, path: &Path) -> bool {
     }
 }
 
-/// The first six hexadecimal digits of the SHA-256 of a text.
+/// Returns the first six hexadecimal digits of the SHA-256 of a text.
 fn hash<'a>(pieces: impl Iterator<Item = &'a String>) -> String {
     let digest = pieces.fold(Sha256::new(), |hash, piece| hash.chain_update(piece)).finalize();
     digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect()

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use cog_spec::Code;
 
-/// Why there can be no store of sessions.
+/// An error of opening a store of sessions.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
@@ -11,10 +11,10 @@ pub enum SessionError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Another program keeps its sessions there.
+    /// Another program stores its sessions in the directory.
     #[error("{}: another server keeps its sessions in this directory", path.display())]
     InUse {
         /// The directory.
@@ -23,7 +23,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// The code of the error: E4000, because no request is at fault.
+    /// Returns the code of the error: E4000, because no request caused it.
     pub fn code(&self) -> Code {
         match self {
             Self::Directory { .. } | Self::InUse { .. } => Code::InternalError,

@@ -1,4 +1,4 @@
-//! The file of a session: a first line that says what runs, then the chunks as they were told.
+//! The file of a session: a header line with the run, then one line per chunk.
 
 use std::{
     fs::OpenOptions,
@@ -18,12 +18,12 @@ use super::{
     unasked,
 };
 
-/// The format of the first line.
+/// The format version of the header line.
 const VERSION: u64 = 1;
-/// The longest file that is read: beyond an input and a log of any sensible length.
+/// The maximum length of a file that is read, larger than any usual input and log.
 const MAX_LEN: u64 = 1 << 30;
 
-/// The first line of a session's file.
+/// Returns the header line of a session's file.
 pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
     let mut line = String::new();
     Writer::compact(&mut line).object(|w| {
@@ -42,7 +42,7 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
     line
 }
 
-/// The files of sessions in a directory, what was written longest ago first. Other files are left alone.
+/// Returns the session files of a directory, the least recently written first. Other files are skipped.
 pub(crate) fn list(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(directory)? {
@@ -58,15 +58,15 @@ pub(crate) fn list(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
     Ok(files)
 }
 
-/// The id that a file is named by: `sess_` and 32 hexadecimal digits.
+/// Returns the session id in a file name: `sess_` and 32 hexadecimal digits.
 fn id_of(name: &str) -> Option<&str> {
     let id = name.strip_suffix(".ndjson")?;
     let digits = id.strip_prefix("sess_").filter(|digits| digits.len() == 32)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(id)
 }
 
-/// Reads a session, and cuts off what a program that was killed wrote in part. None where the file is that of no
-/// session, or of one that nobody was told of.
+/// Reads a session, and truncates a line that was written only in part. None when the file contains no
+/// session, or one without chunks, which no client has seen.
 pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let mut bytes = Vec::new();
@@ -91,12 +91,12 @@ pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
     Ok(log.meta().is_some().then_some(Found { header, log, state, age }))
 }
 
-/// A line that was written whole, without its break.
+/// Returns a complete line without its line break.
 fn whole(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line.strip_suffix(b"\n")?).ok()
 }
 
-/// MediaCapabilities a chunk into the log; the state after it. None where the line is no chunk that can follow.
+/// Adds a chunk to the log, and returns the state after it. None when the line is not a valid next chunk.
 fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
     let value = Value::parse(line).ok()?;
     let (event, seq, state) = if let Some(chunk) = value.get("chunk") {
@@ -118,7 +118,7 @@ fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
     if is_first != (event == Event::Meta) || !follows {
         return None;
     }
-    log.reopen(); // what follows an end is the run that was asked again
+    log.reopen(); // a chunk after a final event belongs to a resumed run
     let has_checkpoint = value.get("chunk").is_some_and(|chunk| chunk.get("checkpoint").is_some());
     log.push_line(line, event, seq, has_checkpoint);
     Some(state)

@@ -5,16 +5,16 @@ use cog_json::Value;
 use super::{info::SessionState, log::Log, spec::RunSpec, unasked};
 use crate::RunOptions;
 
-/// A session as its file tells it.
+/// A session that was read from its file.
 pub(crate) struct Found {
     pub(crate) header: Header,
     pub(crate) log: Log,
     pub(crate) state: SessionState,
-    /// How long ago the file was written last.
+    /// The time since the file was last written.
     pub(crate) age: Duration,
 }
 
-/// What stands in the first line: what a session is, before it has told anything.
+/// The header line of a session's file.
 pub(crate) struct Header {
     pub(crate) id: String,
     pub(crate) owner: String,

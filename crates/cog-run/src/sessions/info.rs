@@ -1,46 +1,46 @@
 use cog_json::{Node, ToJson, Writer};
 use cog_spec::Chunk;
 
-/// How far a session is.
+/// The state of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum SessionState {
-    /// The model is asked.
+    /// The model is called.
     Running,
-    /// The answer is there.
+    /// The answer is complete.
     Finished,
-    /// The run ended with an error that resuming does not mend.
+    /// The run ended with an error that resuming cannot fix.
     Failed,
-    /// The run was cut: resumed, it is asked again (docs/spec/streaming.md).
+    /// The run was interrupted. When it is resumed, the model is called again (docs/spec/streaming.md).
     Interrupted,
-    /// Somebody cancelled the run. It is over.
+    /// The run was cancelled on request. It cannot be resumed.
     Cancelled,
 }
 
-/// What can be told of a session to its owner.
+/// Information about a session for its owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionInfo {
-    /// Its id, which nobody can guess.
+    /// Its id, which no other client can guess.
     pub id: String,
     /// The module that runs.
     pub module: String,
-    /// How far it is.
+    /// The state of the session.
     pub state: SessionState,
-    /// Whether the run goes on when nobody reads it.
+    /// Whether the run continues without readers.
     pub detached: bool,
-    /// The number of the last numbered chunk; 0 before the first (ruling R41).
+    /// The `seq` of the last numbered chunk; 0 before the first (ruling R41).
     pub last_seq: u64,
-    /// When it began: milliseconds since 1970.
+    /// The creation time in milliseconds since 1970.
     pub created_ms: u64,
 }
 
 impl SessionState {
-    /// Every state.
+    /// All states.
     pub const ALL: [Self; 5] =
         [Self::Running, Self::Finished, Self::Failed, Self::Interrupted, Self::Cancelled];
 
-    /// The state in a word.
+    /// Returns the name of the state.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -51,7 +51,7 @@ impl SessionState {
         }
     }
 
-    /// The state after this end.
+    /// Returns the state after this final event.
     pub(crate) fn after(end: &Chunk) -> Self {
         match end {
             Chunk::Final { .. } => Self::Finished,
@@ -65,7 +65,7 @@ impl SessionState {
         }
     }
 
-    /// The state after an error that no resuming mends, with these `details`.
+    /// Returns the state after an error with these `details` that resuming cannot fix.
     pub(crate) fn of_error(details: Option<Node<'_>>) -> Self {
         let reason = details.and_then(|details| details.get("reason")?.as_str());
         if reason == Some("cancelled") { Self::Cancelled } else { Self::Failed }

@@ -1,7 +1,7 @@
-//! Sessions on disk: one file each, written by a thread of its own.
+//! The journal of sessions on disk: one file per session, written by one thread.
 //!
-//! Readers see an entry once it is in the file: what a client has, the next program knows, also when this one is
-//! killed. The files reach the disk itself at the end of each run.
+//! Readers see an entry after it is written to the file. The next program thus knows every entry that a
+//! client received, even when this one is killed. The files are synced to disk at the end of each run.
 
 use std::{
     collections::HashMap,
@@ -22,29 +22,29 @@ use super::{
     shared::{Persistence, Shared, State},
 };
 
-/// How many files are held open at most: a run writes often for a short time.
+/// The maximum number of open files. A run writes often for a short time.
 const OPEN_FILES: usize = 64;
 
-/// The writer of a directory. What waits is bounded: a session stands in the queue once, however much it has to write.
+/// The writer of a directory. Its queue is bounded: it contains each session at most once.
 pub(crate) struct Journal {
     queue: Sender<Command>,
     writer: Option<JoinHandle<()>>,
-    /// Locked as long as the directory is ours.
+    /// Locked while this program uses the directory.
     _lock: File,
 }
 
 enum Command {
-    /// There is more of a session to write.
+    /// Writes the new entries of a session.
     Write(Arc<Shared>),
-    /// A session has left.
+    /// Removes the file of a session.
     Remove(Arc<Shared>),
-    /// Tell when everything before this is done.
+    /// Reports when every earlier command is done.
     Flush(oneshot::Sender<()>),
     Quit,
 }
 
 impl Journal {
-    /// MediaCapabilities the directory for this program, and makes it where it is not there.
+    /// Locks the directory for this program, and creates it when it does not exist.
     pub(crate) fn open(directory: &Path, most: usize) -> Result<Self, SessionError> {
         let fault = |source| SessionError::Directory { path: directory.to_owned(), source };
         make_private(directory).map_err(fault)?;
@@ -72,19 +72,19 @@ impl Journal {
         Ok(Self { queue, writer: Some(writer.map_err(fault)?), _lock: lock })
     }
 
-    /// Has what is new of a session written.
+    /// Queues the new entries of a session for writing.
     pub(crate) fn write(&self, session: &Arc<Shared>) {
         if self.queue.send(Command::Write(Arc::clone(session))).is_err() {
             give_up(session);
         }
     }
 
-    /// Has the file of a session removed.
+    /// Queues the file of a session for removal.
     pub(crate) fn remove(&self, session: &Arc<Shared>) {
         let _ = self.queue.send(Command::Remove(Arc::clone(session)));
     }
 
-    /// Waits until everything so far is in the files.
+    /// Waits until every earlier command is done.
     pub(crate) async fn flush(&self) {
         let (done, wait) = oneshot::channel();
         if self.queue.send(Command::Flush(done)).is_ok() {
@@ -102,25 +102,25 @@ impl Drop for Journal {
     }
 }
 
-/// The file of a session. Its name is made of our own id alone.
+/// Returns the file of a session. Its name consists of the generated id only.
 pub(crate) fn path_of(directory: &Path, id: &str) -> PathBuf {
     directory.join(format!("{id}.ndjson"))
 }
 
 struct Writer {
     directory: PathBuf,
-    /// The bytes of one file.
+    /// The maximum bytes of one file.
     most: usize,
     files: HashMap<String, File>,
-    /// Files whose runs have ended.
+    /// The queue of files to sync, whose runs have ended.
     synced: Sender<PathBuf>,
     has_warned: bool,
 }
 
-/// What is to be written of a session.
+/// The new entries of a session.
 struct Piece {
     text: String,
-    /// The place after the last entry of it.
+    /// The position after the last of these entries.
     to: u64,
     is_end: bool,
 }
@@ -137,10 +137,11 @@ impl Writer {
         }
     }
 
-    /// Writes what is new, then shows it to readers. Where that fails, the stream goes on without its file.
+    /// Writes new entries, then shows them to readers. When writing fails, the session continues in memory
+    /// only.
     fn write(&mut self, session: &Arc<Shared>) {
         if session.lock().counted.is_none() {
-            return give_up(session); // it has left already
+            return give_up(session); // the store removed it already
         }
         let Some(piece) = take(&mut session.lock(), self.most) else {
             give_up(session);
@@ -190,14 +191,14 @@ impl Writer {
     }
 }
 
-/// MediaCapabilities what has not been written; none where the file cannot hold the session any more.
+/// Takes the entries that are not written yet; none when the file cannot store the session any more.
 fn take(state: &mut State, most: usize) -> Option<Piece> {
     let to = state.log.end();
     let is_end = state.log.is_over();
     let kept = state.kept.as_mut()?;
     kept.is_queued = false;
     let (lines, marks) = state.log.copy(kept.written, to, usize::MAX / 2).ok()?;
-    let is_whole = kept.written + marks.len() as u64 == to; // nothing has left before it was written
+    let is_whole = kept.written + marks.len() as u64 == to; // no entry was dropped before it was written
     let mut text = std::mem::take(&mut kept.header);
     text.push_str(&lines);
     kept.written = to;
@@ -205,16 +206,16 @@ fn take(state: &mut State, most: usize) -> Option<Piece> {
     (is_whole && kept.bytes <= most).then_some(Piece { text, to, is_end })
 }
 
-/// Lets a session live in memory alone, and its readers go on.
+/// Continues a session in memory only, and wakes its readers.
 fn give_up(session: &Shared) {
     session.lock().kept = None;
     session.tell();
 }
 
-/// Brings files to the disk itself.
+/// Syncs files to disk.
 fn sync(files: &Receiver<PathBuf>) {
     while let Ok(path) = files.recv() {
-        // Gone already, or as safe as it can be.
+        // An error is ignored: the file may be removed already.
         let _ = OpenOptions::new().append(true).open(path).and_then(|file| file.sync_all());
     }
 }
@@ -223,7 +224,7 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHan
     thread::Builder::new().name(name.to_owned()).spawn(work)
 }
 
-/// A file that nobody else may read.
+/// Returns options that create a file only this user may read.
 fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.create(true);
@@ -232,7 +233,7 @@ fn private() -> OpenOptions {
     options
 }
 
-/// A directory that nobody else may look into.
+/// Creates a directory that only this user may read.
 fn make_private(directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     #[cfg(unix)]
@@ -241,7 +242,7 @@ fn make_private(directory: &Path) -> io::Result<()> {
 }
 
 impl Persistence {
-    /// A session that is to be written from its beginning.
+    /// Returns the persistence of a session that is not written yet.
     pub(crate) fn new(header: String) -> Self {
         Self { header, written: 0, shown: 0, bytes: 0, is_queued: false }
     }

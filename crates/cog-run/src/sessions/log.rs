@@ -1,41 +1,41 @@
-//! What a session has told, as it told it.
+//! The log of a session: its chunks as they were sent.
 
 use cog_json::{ToJson as _, Writer};
 use cog_spec::Chunk;
 
-/// How many bytes only an entry has that holds a medium.
+/// The minimum bytes of an entry that is treated as a media item.
 const MEDIUM: usize = 1 << 20;
-/// How many entries a medium and the end that tells it again lie apart at most.
+/// The maximum number of entries between a media item and the final event that repeats it.
 const NEWEST: usize = 32;
 
-/// The chunks of one session as lines of JSON: one buffer, and a small mark at the end of each.
+/// The chunks of one session as lines of JSON: one buffer, and a small mark at the end of each line.
 ///
-/// A *place* is the number of an entry, the meta chunk being 0. Places stay what they are when the oldest entries
-/// leave; the meta chunk never leaves, because every resumed stream begins with it.
+/// The *position* of an entry is its number; the meta chunk has position 0. Positions do not change when the
+/// oldest entries are dropped. The meta chunk is never dropped, because every resumed stream begins with it.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// Every entry with its line break.
     text: String,
     marks: Vec<Mark>,
-    /// How many entries have left, from place 1 on.
+    /// The number of dropped entries, from position 1 on.
     left: u64,
-    /// The `seq` of the last that left.
+    /// The `seq` of the last dropped entry.
     floor: u64,
 }
 
-/// Where an entry ends, and what it is.
+/// The end of an entry and its type.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mark {
-    /// Of the last numbered chunk up to here; 0 on meta.
+    /// The `seq` of the last numbered chunk up to this entry; 0 on meta.
     pub(crate) seq: u64,
-    /// Where its line ends, from the beginning of the text that it marks.
+    /// The end of its line, from the beginning of the marked text.
     pub(crate) end: u32,
     pub(crate) event: Event,
-    /// It carries a checkpoint (ruling R52).
+    /// Whether the entry has a checkpoint (ruling R52).
     pub(crate) has_checkpoint: bool,
 }
 
-/// What an entry is: the name of its server-sent event (ruling R51).
+/// The type of an entry: the name of its server-sent event (ruling R51).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
     Meta,
@@ -45,19 +45,19 @@ pub(crate) enum Event {
     Error,
 }
 
-/// Entries that were asked for have left the log.
+/// The requested entries were dropped from the log.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Left;
 
 impl Log {
-    /// Writes a chunk.
+    /// Appends a chunk.
     pub(crate) fn push(&mut self, chunk: &Chunk) {
         chunk.write_json(&mut Writer::compact(&mut self.text));
         let has_checkpoint = matches!(chunk, Chunk::Delta { checkpoint: Some(_), .. });
         self.mark(Event::of(chunk), chunk.seq(), has_checkpoint);
     }
 
-    /// MediaCapabilities in a chunk that was written before: one line, without its break.
+    /// Appends a serialized chunk: one line, without its line break.
     pub(crate) fn push_line(&mut self, line: &str, event: Event, seq: Option<u64>, has_checkpoint: bool) {
         self.text.push_str(line);
         self.mark(event, seq, has_checkpoint);
@@ -69,22 +69,23 @@ impl Log {
         self.marks.push(Mark { seq: seq.unwrap_or(self.last_seq()), end, event, has_checkpoint });
     }
 
-    /// The number of the last numbered chunk; 0 before the first.
+    /// Returns the `seq` of the last numbered chunk; 0 before the first.
     pub(crate) fn last_seq(&self) -> u64 {
         self.marks.last().map_or(0, |mark| mark.seq)
     }
 
-    /// The lowest `last_seq` that can be gone on from.
+    /// Returns the lowest `last_seq` from which a client can resume.
     pub(crate) fn first_seq(&self) -> u64 {
         self.floor
     }
 
-    /// The place after the last entry.
+    /// Returns the position after the last entry.
     pub(crate) fn end(&self) -> u64 {
         self.left + self.marks.len() as u64
     }
 
-    /// The place after the chunk of this number, or after the last entry where it is still to come.
+    /// Returns the position after the chunk of this number, or after the last entry when there is no such
+    /// chunk yet.
     pub(crate) fn after(&self, seq: u64) -> Result<u64, Left> {
         if seq < self.floor {
             return Err(Left);
@@ -96,8 +97,8 @@ impl Log {
         Ok((self.left + before as u64 + 1).min(self.end()))
     }
 
-    /// The entries of places from `from` up to `to`, copied: as many as `limit` bytes hold, and one at least where
-    /// there is one.
+    /// Copies the entries from position `from` up to `to`. Returns as many as fit in `limit` bytes, but at
+    /// least one if available.
     pub(crate) fn copy(&self, from: u64, to: u64, limit: usize) -> Result<(String, Vec<Mark>), Left> {
         let first = self.index(from)?;
         let last = if from == 0 && self.left > 0 { 1 } else { self.index(to.min(self.end()))? };
@@ -123,7 +124,7 @@ impl Log {
         index.checked_sub(1).and_then(|before| self.marks.get(before)).map_or(0, |mark| mark.end as usize)
     }
 
-    /// The entries still there, each with its mark.
+    /// Returns the entries in the log, each with its mark.
     pub(crate) fn entries(&self) -> impl DoubleEndedIterator<Item = (Mark, &str)> {
         self.marks.iter().enumerate().map(|(index, mark)| {
             let line = self.text.get(self.end_before(index)..mark.end as usize).unwrap_or_default();
@@ -131,18 +132,18 @@ impl Log {
         })
     }
 
-    /// The meta chunk, as it was told.
+    /// Returns the meta chunk as it was sent.
     pub(crate) fn meta(&self) -> Option<&str> {
         let end = self.marks.first()?.end as usize;
         self.text.get(..end).map(str::trim_end)
     }
 
-    /// Whether the last entry is an end.
+    /// Returns whether the last entry is a final event.
     pub(crate) fn is_over(&self) -> bool {
         self.marks.last().is_some_and(|mark| mark.event.is_end())
     }
 
-    /// MediaCapabilities back the end, where there is one: the session goes on.
+    /// Removes the final event, if any, so that the session can continue.
     pub(crate) fn reopen(&mut self) {
         if self.is_over() {
             self.marks.pop();
@@ -150,16 +151,16 @@ impl Log {
         }
     }
 
-    /// The bytes it takes up.
+    /// Returns the bytes that the log occupies.
     pub(crate) fn bytes(&self) -> usize {
         self.text.len() + size_of_val(self.marks.as_slice())
     }
 
-    /// Lets the oldest entries leave where it is over `limit` bytes: a quarter more than needed, so that this stays
-    /// rare. The meta chunk and the newest entry stay.
+    /// Drops the oldest entries when the log exceeds `limit` bytes. It drops a quarter more than needed, so
+    /// that this is rare. The meta chunk and the newest entry are retained.
     ///
-    /// A medium in an answer is told twice within a moment, in its place and at the end. So that its readers need not be
-    /// faster than that, what is as large leaves room for as much again.
+    /// A media item in an answer is sent twice within a moment: in its field and in the final event. The
+    /// limit grows with such entries, so that readers have time for both.
     pub(crate) fn bound(&mut self, limit: usize) {
         if self.bytes() <= limit || self.marks.len() < 3 {
             return;
@@ -183,14 +184,14 @@ impl Log {
         self.floor = last.seq;
     }
 
-    /// The bytes of the largest of the newest entries, where only a medium is so large.
+    /// Returns the bytes of the largest of the newest entries, when it is as large as a media item.
     fn newest_medium(&self) -> usize {
         let newest = self.marks.len().saturating_sub(NEWEST)..self.marks.len();
         let bytes = newest.map(|index| self.end_before(index + 1) - self.end_before(index));
         bytes.max().filter(|bytes| *bytes >= MEDIUM).unwrap_or_default()
     }
 
-    /// Gives back what it took in advance.
+    /// Frees unused capacity.
     pub(crate) fn shrink(&mut self) {
         self.text.shrink_to_fit();
         self.marks.shrink_to_fit();

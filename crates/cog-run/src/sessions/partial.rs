@@ -1,4 +1,4 @@
-//! What there is of an answer when its run cannot say so itself (ruling R43).
+//! The partial answer of an interrupted run (ruling R43).
 
 use cog_answer::DataAccumulator;
 use cog_json::{Node, Path, Value};
@@ -7,8 +7,10 @@ use serde_json::Value as Json;
 
 use super::log::{Event, Log};
 
-/// The `partial_data` of a stream that its store ends: what its last end said, else what its chunks give, without
-/// the fields that were told to violate. None where there is nothing yet, and where the oldest chunks have left.
+/// Returns the `partial_data` of a stream that its store ends.
+///
+/// It is that of the last final event, otherwise the data of the chunks without the fields that were reported
+/// as violations. None without data, and when the oldest chunks were dropped.
 pub(crate) fn of(log: &Log) -> Option<Value> {
     match log.entries().next_back() {
         Some((mark, line)) if mark.event == Event::Error => {
@@ -29,7 +31,7 @@ fn applied(log: &Log) -> Option<Value> {
             Event::Chunk => {
                 let chunk = chunk(&value, value.get("chunk")?)?;
                 if matches!(chunk, Chunk::Snapshot { field: None, .. }) {
-                    violating.clear(); // all of data anew
+                    violating.clear(); // the snapshot replaces all data
                 }
                 image.apply(&chunk);
             }
@@ -38,13 +40,13 @@ fn applied(log: &Log) -> Option<Value> {
         }
     }
     let mut data = image.data()?.clone();
-    // The last first, so that elements before it keep their places.
+    // The last first, so that the indexes of earlier elements do not change.
     violating.iter().rev().for_each(|path| remove(&mut data, path));
     data.as_object().filter(|members| !members.is_empty())?;
     Some(Value::from(data))
 }
 
-/// A delta or a snapshot, as it was told.
+/// Reads a delta or a snapshot.
 fn chunk(line: &Value, chunk: Node<'_>) -> Option<Chunk> {
     let seq = chunk.get("seq")?.as_u64()?;
     let field = chunk.get("field").and_then(|field| field.as_str()).map(str::to_owned);
@@ -56,12 +58,12 @@ fn chunk(line: &Value, chunk: Node<'_>) -> Option<Chunk> {
     })
 }
 
-/// The field that a progress chunk tells to violate.
+/// Returns the field that a progress chunk reports as a violation.
 fn violation(progress: &Value) -> Option<Path> {
     progress.get("progress")?.get("violation")?.get("path")?.as_str()?.parse().ok()
 }
 
-/// MediaCapabilities a field out of the data; a field that is not there stays absent.
+/// Removes a field from the data. An absent field is skipped.
 fn remove(data: &mut Json, path: &Path) {
     let pointer = path.pointer();
     let Some((parent, key)) = pointer.strip_prefix("/data").and_then(|inner| inner.rsplit_once('/')) else {

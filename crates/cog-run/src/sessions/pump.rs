@@ -1,4 +1,4 @@
-//! From a run's chunks to its session's log.
+//! Writes a run's chunks to its session's log.
 
 use std::{any::Any, sync::Arc};
 
@@ -7,8 +7,7 @@ use cog_spec::{Chunk, Code, ErrorBody};
 use super::{shared::Shared, store::SessionStore};
 use crate::{CancelReason, ChunkStream};
 
-/// A run that belongs to a session. However it is left, it writes exactly one end: also when it panics, and when
-/// the program drops it.
+/// The run of a session. It always writes exactly one final event, even when it panics or is dropped.
 pub(crate) struct Pump {
     shelf: Arc<SessionStore>,
     session: Arc<Shared>,
@@ -22,7 +21,7 @@ impl Pump {
         Self { shelf, session, slot: Some(slot), has_ended: false }
     }
 
-    /// Writes the chunks into the log as they come; those that come together, together.
+    /// Writes the chunks to the log as they arrive. Chunks that arrive together are written together.
     pub(crate) async fn run(mut self, mut chunks: ChunkStream) {
         let mut batch = Vec::new();
         while chunks.next_batch(&mut batch).await {
@@ -32,14 +31,14 @@ impl Pump {
                 batch.clear();
             }
             if let Some(end) = end {
-                drop(chunks); // and with it what is left of the call
+                drop(chunks); // this also cancels the call to the provider
                 return self.end(&end);
             }
         }
         self.fail(defect("the run ended without an end"));
     }
 
-    /// Ends a session whose run did not.
+    /// Ends a session whose run returned no final event.
     fn fail(&mut self, error: ErrorBody) {
         let end = self.session.end(&self.session.lock().log, error);
         self.end(&end);
@@ -47,7 +46,7 @@ impl Pump {
 
     fn end(&mut self, end: &Chunk) {
         self.has_ended = true;
-        self.slot = None; // before a reader sees the end, and asks for the next run
+        self.slot = None; // free the slot before a reader sees the final event and starts the next run
         self.shelf.end(&self.session, end);
     }
 }

@@ -1,4 +1,4 @@
-//! Going on with a session after its reader was cut off (docs/spec/streaming.md).
+//! Resumes a session after its reader was disconnected (docs/spec/streaming.md).
 
 use std::{any::Any, sync::Arc};
 
@@ -7,55 +7,56 @@ use cog_spec::{Checkpoint, Code, Envelope, ErrorBody, ErrorCode};
 use super::{After, RunSpec, SessionState, Sessions, Subscriber, checkpoint, log::Log, shared::Shared};
 use crate::{Cancellation, ChunkStream, RunInput, RunOptions, Runtime};
 
-/// What a client has of a stream: `_recovery`, or the headers that say the same.
+/// The position of a client in a stream: `_recovery`, or the equivalent headers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ResumeFrom {
-    /// The number of the last chunk it has; 0 where it has none.
+    /// The `seq` of the last received chunk; 0 without one.
     pub last_seq: u64,
-    /// The last checkpoint it has; none where it does not say. It is right where it is the last that was told up to
+    /// The last received checkpoint, if the client reports one. It must be the last that was sent up to
     /// `last_seq`, or that of the field of `last_seq` up to there.
     pub last_checkpoint: Option<Checkpoint>,
 }
 
-/// Why a session cannot go on.
+/// An error of resuming a session.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResumeError {
-    /// E4012: this store resumes nothing.
+    /// E4012: this store does not resume sessions.
     #[error("recovery of streams is switched off")]
     Off,
-    /// E4013: there is no such session, or it is another's, or it has left.
+    /// E4013: the session does not exist, has expired, or belongs to another owner.
     #[error("there is no such session any more")]
     Unknown,
-    /// E4014: the client says to have what was never sent.
+    /// E4014: the client reports a `seq` that was never sent.
     #[error("last_seq is {asked}, and the last chunk of the session is {last}")]
     Ahead {
-        /// What the client says.
+        /// The `seq` that the client reported.
         asked: u64,
-        /// The number of the last chunk.
+        /// The `seq` of the last chunk.
         last: u64,
     },
-    /// E4014: what comes next has left the log.
+    /// E4014: the next chunk was dropped from the log.
     #[error("last_seq is {asked}, and the log of the session begins after {first}")]
     Left {
-        /// What the client says.
+        /// The `seq` that the client reported.
         asked: u64,
-        /// The lowest that can be gone on from.
+        /// The lowest `seq` from which the session can be resumed.
         first: u64,
     },
-    /// E4014: the checkpoint is not that of this session.
+    /// E4014: the checkpoint does not match this session.
     #[error("last_checkpoint is not what the session told up to chunk {last_seq}")]
     Checkpoint {
-        /// What the client says to have.
+        /// The `seq` that the client reported.
         last_seq: u64,
     },
-    /// The run cannot be asked again; the envelope says why.
+    /// The run cannot be started again. The envelope contains the error.
     #[error("the run cannot be asked again")]
     Refused(Box<Envelope>),
 }
 
 impl ResumeError {
-    /// The code of the error; that of the envelope where asking again was refused and its code is a standard one.
+    /// Returns the code of the error. For a rejected run it is the envelope's code, when that is a standard
+    /// one.
     pub fn code(&self) -> Code {
         match self {
             Self::Off => Code::RecoveryNotSupported,
@@ -68,7 +69,7 @@ impl ResumeError {
         }
     }
 
-    /// The answer to who wanted to resume.
+    /// Returns the envelope for the client.
     pub fn into_envelope(self) -> Box<Envelope> {
         let (code, message) = (self.code(), self.to_string());
         match self {
@@ -79,11 +80,13 @@ impl ResumeError {
 }
 
 impl Sessions {
-    /// Goes on reading a session after what the client has: first the meta chunk, which says `resumed`, then what
-    /// comes after `last_seq`. A run that was interrupted is asked again, in the same session: a snapshot of no
-    /// data, and `seq` goes on. A run that was told to stop is waited for first.
+    /// Resumes a session after the client's last chunk. The stream starts with a meta chunk with `resumed`,
+    /// then continues after `last_seq`.
     ///
-    /// `slot` is held until the run has ended where it is asked again, else as long as the follower reads.
+    /// An interrupted run starts again in the same session: it sends an empty snapshot, and `seq` continues.
+    /// A run that is being cancelled is awaited first.
+    ///
+    /// `slot` is held until a restarted run has ended, otherwise as long as the subscriber exists.
     ///
     /// # Errors
     /// See [`ResumeError`].
@@ -106,10 +109,11 @@ impl Sessions {
         Ok(follower.holding(slot))
     }
 
-    /// Reads what a session has told and will tell, without asking again.
+    /// Reads the past and future entries of a session, without starting its run again.
     ///
     /// # Errors
-    /// [`ResumeError::Unknown`], and [`ResumeError::Ahead`] and [`ResumeError::Left`] for a number out of the log.
+    /// [`ResumeError::Unknown`], and [`ResumeError::Ahead`] and [`ResumeError::Left`] for a number outside
+    /// the log.
     pub fn follow(&self, id: &str, owner: &str, after: After) -> Result<Subscriber, ResumeError> {
         let session = self.0.shelf.find(id, owner).ok_or(ResumeError::Unknown)?;
         if let After::Seq(last_seq) = after {
@@ -118,7 +122,7 @@ impl Sessions {
         Ok(Subscriber::new(session, after))
     }
 
-    /// Asks again where the run was interrupted; gives the slot back where it was not.
+    /// Starts an interrupted run again. Returns the slot when the run was not interrupted.
     async fn go_on(
         &self,
         runtime: &Runtime,
@@ -129,7 +133,7 @@ impl Sessions {
         let stop = Cancellation::new();
         let chunks = self.ask_again(runtime, session, spec, last_seq, &stop).await;
         let chunks = chunks.map_err(ResumeError::Refused)?;
-        // Another client may have been faster; then its run is read.
+        // Another client may have restarted the run already; then this one reads that run.
         if !self.0.shelf.reopen(session, stop) {
             return Ok(Some(slot));
         }
@@ -174,7 +178,7 @@ fn check(log: &Log, from: &ResumeFrom) -> Result<(), ResumeError> {
     }
 }
 
-/// What to ask again, and after which number.
+/// Returns the run to start again, and the last `seq` of its log.
 fn interrupted(session: &Shared) -> Option<(RunSpec, u64)> {
     let state = session.lock();
     let is_interrupted = state.stage == SessionState::Interrupted;

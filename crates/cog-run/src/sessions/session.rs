@@ -1,4 +1,4 @@
-//! A session as its caller sees it.
+//! The handle of a session for the caller that started it.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use super::{
     subscriber::{After, Subscriber},
 };
 
-/// A run that has begun, and its log.
+/// A started run and its log.
 ///
-/// One that is dropped before anybody [follows](Session::follow) it stops its run, unless that is detached.
+/// When it is dropped before any reader [follows](Session::follow) it, its run is cancelled, unless it is
+/// detached.
 pub struct Session(Arc<Shared>);
 
 impl Session {
@@ -17,12 +18,13 @@ impl Session {
         Self(shared)
     }
 
-    /// The session's id: `sess_` and 128 random bits in hexadecimal (SPEC 11.2).
+    /// Returns the session's id: `sess_` and 128 random bits in hexadecimal (SPEC 11.2).
     pub fn id(&self) -> &str {
         &self.0.id
     }
 
-    /// A reader of the log from this place on. The last reader that is dropped stops a run that is not detached.
+    /// Returns a reader of the log from this position. Dropping the last reader cancels the run, unless it is
+    /// detached.
     pub fn follow(&self, after: After) -> Subscriber {
         Subscriber::new(Arc::clone(&self.0), after)
     }

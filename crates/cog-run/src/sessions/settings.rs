@@ -2,22 +2,25 @@ use std::{path::PathBuf, time::Duration};
 
 use crate::RecoveryOffer;
 
-/// How much is kept, and for how long.
+/// The limits and the directory of a store of sessions.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionSettings {
-    /// How long a session is kept that runs no more: 15 minutes.
+    /// The time for which a finished session is stored: 15 minutes.
     pub keep: Duration,
-    /// How many sessions are kept that run no more: 1,000.
+    /// The maximum number of finished sessions: 1,000.
     pub finished: usize,
-    /// The bytes of all logs together: 64 MiB. Over it, sessions that run no more leave, the oldest first; after
-    /// them, the oldest entries of the logs that grow.
+    /// The maximum bytes of all logs together: 64 MiB.
+    ///
+    /// Over this limit, finished sessions are removed, the oldest first. Then the oldest entries of growing
+    /// logs are dropped.
     pub bytes: usize,
-    /// The bytes of one log: 16 MiB, 1 GiB at most. Over it, its oldest entries leave, and it has no file any more.
+    /// The maximum bytes of one log: 16 MiB by default, at most 1 GiB. Over this limit, its oldest entries
+    /// are dropped, and its file is removed.
     pub session_bytes: usize,
-    /// Where sessions are kept on disk; none to keep them in memory alone.
+    /// The directory that stores sessions; none stores them in memory only.
     pub state_dir: Option<PathBuf>,
-    /// What the end of a stream that was cut says of how to go on; none where nothing can be resumed (E4012).
+    /// The recovery offer in the final event of an interrupted stream; none disables resuming (E4012).
     pub recovery: Option<RecoveryOffer>,
 }
 

@@ -1,4 +1,4 @@
-//! What the run, the readers and the store know of one session.
+//! The state of one session, shared by its run, its readers and the store.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,18 +16,18 @@ use super::{
 };
 use crate::{CancelReason, Cancellation, RecoveryOffer};
 
-/// One session. Its run writes, its followers read, the store keeps it.
+/// One session. Its run writes to it, subscribers read it, and the store owns it.
 pub(crate) struct Shared {
     pub(crate) id: String,
     pub(crate) module: String,
     pub(crate) owner: String,
-    /// The run goes on when nobody reads it.
+    /// Whether the run continues without readers.
     pub(crate) detached: bool,
-    /// Milliseconds since 1970.
+    /// The creation time in milliseconds since 1970.
     pub(crate) created_ms: u64,
-    /// The module has its failures tell what there is of an answer (`failure.partial_allowed`).
+    /// Whether a failed run may return the partial answer (`failure.partial_allowed`).
     pub(crate) partial_allowed: bool,
-    /// Told when there is more to read, and when the session has ended.
+    /// Notified when there are new entries, and when the session has ended.
     told: Notify,
     state: Mutex<State>,
 }
@@ -36,47 +36,47 @@ pub(crate) struct State {
     pub(crate) log: Log,
     pub(crate) stage: SessionState,
     pub(crate) stop: Cancellation,
-    /// What to ask again; none where nothing can be.
+    /// The run to start again; none when the session cannot be resumed.
     pub(crate) spec: Option<RunSpec>,
-    /// The bytes that the input takes up as long as it is kept.
+    /// The bytes of the stored input.
     pub(crate) input_bytes: usize,
     followers: usize,
     has_been_followed: bool,
-    /// Where it stands among the sessions that run no more.
+    /// The key of the session among the finished ones.
     pub(crate) ticket: Option<u64>,
-    /// The bytes that the store counts for it; none once it has left the store.
+    /// The bytes that the store counts for the session; none after its removal.
     pub(crate) counted: Option<usize>,
-    /// Somebody cancelled it.
+    /// Whether the session was cancelled on request.
     pub(crate) is_cancelled: bool,
-    /// How far its file is; none for a session in memory alone.
+    /// The state of its file; none for a session in memory only.
     pub(crate) kept: Option<Persistence>,
 }
 
-/// How far the file of a session is.
+/// The state of a session's file.
 pub(crate) struct Persistence {
-    /// What stands before the chunks, until that is written.
+    /// The header line, until it is written.
     pub(crate) header: String,
-    /// The place up to which entries have been taken to be written.
+    /// The position up to which the writer has taken entries.
     pub(crate) written: u64,
-    /// The place up to which entries are in the file, and readers may see them.
+    /// The position up to which entries are in the file and visible to readers.
     pub(crate) shown: u64,
     /// The bytes of all entries in the file.
     pub(crate) bytes: usize,
-    /// The writer will come by.
+    /// Whether the session is in the writer's queue.
     pub(crate) is_queued: bool,
 }
 
-/// Who has to be told of what was written into a log.
+/// The receiver of a notification about new entries.
 pub(crate) enum Told {
     Readers,
-    /// The writer of files, who tells the readers.
+    /// The file writer, which then notifies the readers.
     Writer,
-    /// The writer, who is on the way already.
+    /// No notification: the session is already in the writer's queue.
     Nobody,
 }
 
 impl Shared {
-    /// A session whose run begins.
+    /// Returns the session of a new run.
     pub(crate) fn new(header: Header) -> Self {
         let Header { id, owner, detached, created_ms, partial_allowed, spec } = header;
         let state = State {
@@ -104,7 +104,7 @@ impl Shared {
         }
     }
 
-    /// A session as its file tells it. Where it did not end, it ends now, as one that was cut.
+    /// Restores a session from its file. An unfinished session ends now, as interrupted.
     pub(crate) fn restored(found: Found, recovery: Option<RecoveryOffer>) -> Self {
         let Found { header, log, state: stage, .. } = found;
         let session = Self::new(header);
@@ -128,7 +128,7 @@ impl Shared {
         session
     }
 
-    /// The end of a run that a program before this one did not end.
+    /// Returns the final event of a run that an earlier program did not finish.
     fn cut(&self, log: &Log, recovery: Option<RecoveryOffer>) -> Chunk {
         let last_seq = log.last_seq();
         let recovery = recovery.map(|offer| Recovery {
@@ -144,31 +144,31 @@ impl Shared {
         end
     }
 
-    /// The state is whole between any two statements, so that a panic elsewhere spoils nothing.
+    /// Locks the state. It is consistent between any two statements, so a poisoned lock is usable.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes all who wait for more.
+    /// Wakes all waiting readers.
     pub(crate) fn tell(&self) {
         self.told.notify_waiters();
     }
 
-    /// Waits until `look` finds something; it is asked again whenever more has been told.
+    /// Waits until `look` returns a value. It is called again after every notification.
     pub(crate) async fn when<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
         loop {
-            // GeneratedMedia before the look, so that nothing told in between is missed.
+            // Created before the check, so that no notification in between is missed.
             let told = self.told.notified();
             if let Some(found) = look(&mut self.lock()) {
                 return found;
             }
             told.await;
-            // Under load more is ready by now; what else can run writes it first, and one batch carries it all.
+            // Under load, other tasks write their chunks first, so that one batch contains them all.
             tokio::task::yield_now().await;
         }
     }
 
-    /// Lets readers see the entries up to this place, which are in the file.
+    /// Makes the entries up to this position visible to readers. They are in the file.
     pub(crate) fn show(&self, to: u64) {
         let mut state = self.lock();
         let end = state.log.end();
@@ -179,21 +179,21 @@ impl Shared {
         self.tell();
     }
 
-    /// Counts a reader in.
+    /// Adds a reader.
     pub(crate) fn enter(&self) {
         let mut state = self.lock();
         state.followers += 1;
         state.has_been_followed = true;
     }
 
-    /// Counts a reader out. A run that nobody reads any more is stopped, unless it is detached.
+    /// Removes a reader. After the last one, the run is cancelled unless it is detached.
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.followers = state.followers.saturating_sub(1);
         self.stop_unread(&state);
     }
 
-    /// Stops a run that nobody has come to read.
+    /// Cancels a run that never had a reader.
     pub(crate) fn leave_unread(&self) {
         let state = self.lock();
         if !state.has_been_followed {
@@ -219,7 +219,8 @@ impl Shared {
         }
     }
 
-    /// The error chunk with which the store ends this session: with what the log gives of the answer (ruling R43).
+    /// Returns the error chunk with which the store ends this session, with the partial answer from the log
+    /// (ruling R43).
     pub(crate) fn end(&self, log: &Log, error: ErrorBody) -> Chunk {
         let mut end = self.error(error);
         if let Chunk::Error { partial_data, .. } = &mut end {
@@ -228,7 +229,7 @@ impl Shared {
         end
     }
 
-    /// An error chunk of this session, without data.
+    /// Returns an error chunk of this session, without data.
     fn error(&self, error: ErrorBody) -> Chunk {
         Chunk::Error {
             session_id: self.id.clone(),
@@ -239,7 +240,7 @@ impl Shared {
         }
     }
 
-    /// The error chunk of a reader that was too slow.
+    /// Returns the error chunk for a reader that was too slow.
     pub(crate) fn left_behind(&self) -> Chunk {
         let message = "this reader fell behind: what it had still to read has left the log of the session";
         let details = serde_json::json!({ "reason": "left_behind" });
@@ -252,18 +253,18 @@ impl Shared {
 }
 
 impl State {
-    /// The place up to which readers may read.
+    /// Returns the position up to which entries are visible to readers.
     pub(crate) fn shown(&self) -> u64 {
         self.kept.as_ref().map_or(self.log.end(), |kept| kept.shown)
     }
 
-    /// Who has to be told of what is new.
+    /// Returns the receiver of the next notification.
     pub(crate) fn told(&mut self) -> Told {
         let Some(kept) = &mut self.kept else { return Told::Readers };
         if std::mem::replace(&mut kept.is_queued, true) { Told::Nobody } else { Told::Writer }
     }
 
-    /// MediaCapabilities back the end: the session goes on.
+    /// Removes the final event, so that the session can continue.
     pub(crate) fn reopen(&mut self) {
         self.log.reopen();
         let end = self.log.end();
@@ -273,12 +274,12 @@ impl State {
         }
     }
 
-    /// Whether the run goes on, and nobody has told it to stop.
+    /// Returns whether the run is being cancelled but has not ended.
     pub(crate) fn is_ending(&self) -> bool {
         self.stage == SessionState::Running && self.stop.reason().is_some()
     }
 
-    /// Notes that nothing runs any more. What only asking again needs is let go where nothing will be asked again.
+    /// Marks the run as ended. The data for a restart is freed unless the run was interrupted.
     pub(crate) fn close(&mut self, stage: SessionState) {
         self.stage = stage;
         self.log.shrink();
@@ -288,12 +289,12 @@ impl State {
         }
     }
 
-    /// The bytes of memory that the session takes up.
+    /// Returns the bytes of memory that the session occupies.
     pub(crate) fn bytes(&self) -> usize {
         self.log.bytes() + self.input_bytes
     }
 
-    /// The stage as a client is told it: a run that was cancelled is over as soon as it is told to stop.
+    /// Returns the state for clients. A cancelled run is reported as cancelled at once.
     fn told_stage(&self) -> SessionState {
         match self.stage {
             SessionState::Running if self.is_cancelled => SessionState::Cancelled,

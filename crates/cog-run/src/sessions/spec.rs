@@ -4,26 +4,26 @@ use cog_json::Value;
 
 use crate::RunOptions;
 
-/// What is to run. It is kept, so that an interrupted run can be asked again.
+/// The specification of a run. It is stored, so that an interrupted run can start again.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunSpec {
-    /// The module's name, by which [`Runtime::load_name`] finds it when it is asked again.
+    /// The module's name. [`Runtime::load_name`] loads it when the run starts again.
     pub module: String,
     /// The input.
     pub input: Value,
-    /// What this run sets differently.
+    /// The options of the run.
     pub options: RunOptions,
 }
 
-/// How a session begins.
+/// The settings of a new session.
 #[non_exhaustive]
 pub struct Start {
-    /// Who may see the session; for everybody else it does not exist.
+    /// The owner of the session. Other owners cannot access it.
     pub owner: String,
-    /// The run goes on when nobody reads it.
+    /// Whether the run continues without readers.
     pub detached: bool,
-    /// Held until the run has ended, such as a place among those that may run.
+    /// A value that is held until the run has ended, such as a semaphore permit.
     pub slot: Box<dyn Any + Send>,
 }
 

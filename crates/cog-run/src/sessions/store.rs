@@ -1,4 +1,4 @@
-//! Where sessions are kept: how many, how long, how large.
+//! The store of sessions: limits their number, lifetime and size.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,30 +25,31 @@ use super::{
 };
 use crate::{CancelReason, Cancellation};
 
-/// The bytes of a log at most: the marks count in 32 bits.
+/// The maximum bytes of a log. Its marks are 32-bit offsets.
 const MAX_LOG: usize = 1 << 30;
 
-/// All sessions of a store. What was over longest leaves first; what runs never leaves.
+/// All sessions of a store. Finished sessions are removed, the oldest first. Running sessions are never
+/// removed.
 pub(crate) struct SessionStore {
     pub(crate) settings: SessionSettings,
     table: Mutex<Table>,
     journal: Option<Journal>,
     /// The bytes of all sessions together.
     bytes: AtomicUsize,
-    /// Told when no session runs any more.
+    /// Notified when the last running session ends.
     idle: Notify,
 }
 
 #[derive(Default)]
 struct Table {
     sessions: HashMap<String, Arc<Shared>>,
-    /// Those that run no more, in the order in which they ended.
+    /// The finished sessions, in the order in which they ended.
     over: BTreeMap<u64, (Instant, Arc<Shared>)>,
     tickets: u64,
 }
 
 impl SessionStore {
-    /// The sessions of these settings, with those that a program before this one kept on disk.
+    /// Opens a store with these settings, and restores the sessions on disk.
     pub(crate) fn open(settings: SessionSettings) -> Result<Self, SessionError> {
         let settings = SessionSettings { session_bytes: settings.session_bytes.min(MAX_LOG), ..settings };
         let directory = settings.state_dir.as_ref().map(|directory| directory.join("sessions"));
@@ -77,7 +78,7 @@ impl SessionStore {
         Ok(())
     }
 
-    /// MediaCapabilities in a session that a program before this one kept.
+    /// Adds a session that an earlier program stored.
     fn take_in(&self, found: Found) {
         let age = found.age;
         let session = Arc::new(Shared::restored(found, self.settings.recovery));
@@ -95,7 +96,7 @@ impl SessionStore {
         self.make_room(&session);
     }
 
-    /// MediaCapabilities in a session that runs.
+    /// Adds a running session.
     pub(crate) fn add(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         if let (Some(_), Some(spec)) = (&self.journal, &state.spec) {
@@ -110,18 +111,18 @@ impl SessionStore {
         self.make_room(session);
     }
 
-    /// The session of this id, where it is this owner's.
+    /// Returns the session of this id, when it belongs to this owner.
     pub(crate) fn find(&self, id: &str, owner: &str) -> Option<Arc<Shared>> {
         let mut table = self.lock();
         self.expire(&mut table);
         table.sessions.get(id).filter(|session| session.owner == owner).cloned()
     }
 
-    /// Writes chunks of a run that goes on.
+    /// Appends chunks of a run.
     pub(crate) fn write(&self, session: &Arc<Shared>, chunks: &[Chunk]) {
         let mut state = session.lock();
         for chunk in chunks {
-            // The run of a resumed session begins with a meta chunk; each reader was given its own.
+            // A restarted run begins with a meta chunk, but each reader gets its own.
             if !matches!(chunk, Chunk::Meta { .. }) || state.log.end() == 0 {
                 state.log.push(chunk);
             }
@@ -134,7 +135,7 @@ impl SessionStore {
         self.make_room(session);
     }
 
-    /// Tells of what was written into a log.
+    /// Notifies the receiver of new entries.
     fn tell(&self, session: &Arc<Shared>, told: &Told) {
         match (told, &self.journal) {
             (Told::Writer, Some(journal)) => journal.write(session),
@@ -143,7 +144,7 @@ impl SessionStore {
         }
     }
 
-    /// Writes the end of a run.
+    /// Appends the final event of a run.
     pub(crate) fn end(&self, session: &Arc<Shared>, end: &Chunk) {
         let mut table = self.lock();
         let mut state = session.lock();
@@ -174,7 +175,7 @@ impl SessionStore {
         }
     }
 
-    /// Ends a session for good: the run that goes on, or the hope that an interrupted one will.
+    /// Cancels a session permanently, whether it is running or interrupted.
     pub(crate) fn cancel(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         state.is_cancelled = true;
@@ -190,7 +191,7 @@ impl SessionStore {
         }
     }
 
-    /// Has a session run again whose run was interrupted; false where that is not so any more.
+    /// Marks an interrupted session as running. Returns false when it is not interrupted any more.
     pub(crate) fn reopen(&self, session: &Shared, stop: Cancellation) -> bool {
         let mut table = self.lock();
         let mut state = session.lock();
@@ -206,14 +207,14 @@ impl SessionStore {
         true
     }
 
-    /// Stops all that run.
+    /// Cancels all running sessions.
     pub(crate) fn stop_all(&self, reason: CancelReason) {
         for session in self.lock().sessions.values() {
             session.lock().stop.now(reason);
         }
     }
 
-    /// Waits until nothing runs, and everything told is in the files.
+    /// Waits until no session is running, and all entries are written to the files.
     pub(crate) async fn idle(&self) {
         loop {
             let told = self.idle.notified();
@@ -227,12 +228,12 @@ impl SessionStore {
         }
     }
 
-    /// How many sessions run.
+    /// Returns the number of running sessions.
     pub(crate) fn running(&self) -> usize {
         self.lock().running()
     }
 
-    /// How many sessions are in each state.
+    /// Returns the number of sessions in each state.
     pub(crate) fn tally(&self) -> [(SessionState, usize); 5] {
         let table = self.lock();
         let mut tally = SessionState::ALL.map(|state| (state, 0));
@@ -245,7 +246,7 @@ impl SessionStore {
         tally
     }
 
-    /// Lets go what has been over for too long, and says when to look again.
+    /// Removes expired sessions, and returns the time until the next sweep.
     pub(crate) fn sweep(&self) -> Duration {
         let mut table = self.lock();
         self.expire(&mut table);
@@ -255,8 +256,8 @@ impl SessionStore {
         due.max(Duration::from_secs(1))
     }
 
-    /// MediaSink room where all sessions together take up too much: by letting go what is over, else by shortening the
-    /// log of this one, which grows, to its share.
+    /// Frees memory when all sessions together exceed the limit. It removes finished sessions first, then
+    /// truncates this growing log to its share.
     fn make_room(&self, session: &Shared) {
         if !self.is_full() {
             return;
@@ -274,7 +275,7 @@ impl SessionStore {
         self.bytes.load(Ordering::Relaxed) > self.settings.bytes
     }
 
-    /// Counts what a session takes up now.
+    /// Updates the counted bytes of a session.
     fn recount(&self, state: &mut State) {
         let bytes = state.bytes();
         if let Some(counted) = state.counted.as_mut() {
@@ -293,7 +294,7 @@ impl SessionStore {
         }
     }
 
-    /// Lets go of what was over longest; false where nothing is over.
+    /// Removes the oldest finished session. Returns false when there is none.
     fn drop_oldest(&self, table: &mut Table) -> bool {
         let Some((_, (_, session))) = table.over.pop_first() else { return false };
         table.sessions.remove(&session.id);
@@ -301,7 +302,7 @@ impl SessionStore {
         true
     }
 
-    /// Counts a session no more, and removes its file.
+    /// Removes a session from the byte count, and removes its file.
     fn forget(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         let counted = state.counted.take();
@@ -311,7 +312,8 @@ impl SessionStore {
         }
     }
 
-    /// Always taken before the lock of a session. The table is whole between any two statements.
+    /// Locks the table, always before the lock of a session. The table is consistent between any two
+    /// statements.
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -322,7 +324,7 @@ impl Table {
         self.sessions.len() - self.over.len()
     }
 
-    /// Puts a session that has been over for so long behind those that were over before it; its ticket.
+    /// Appends a session that ended this long ago to the finished ones. Returns its ticket.
     fn take_over(&mut self, session: &Arc<Shared>, age: Duration) -> u64 {
         self.tickets += 1;
         let now = Instant::now();

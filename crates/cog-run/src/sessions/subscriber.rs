@@ -1,4 +1,4 @@
-//! Reading a session's log, and waiting for more.
+//! Subscribers: read a session's log, and wait for new entries.
 
 use std::{any::Any, sync::Arc};
 
@@ -9,29 +9,28 @@ use super::{
     shared::{Shared, State},
 };
 
-/// How much a batch holds at most where it holds more than one entry, in bytes: what a reader that is slow keeps
-/// in memory.
+/// The maximum bytes of a batch with more than one entry, which limits the memory of a slow reader.
 const BATCH: usize = 64 * 1024;
 
-/// Where a reader begins.
+/// The start position of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
-    /// With the meta chunk.
+    /// The meta chunk.
     Start,
-    /// After the chunk of this number, which the reader has; a meta chunk that says so comes first (see
-    /// docs/spec/streaming.md).
+    /// The entry after the chunk of this number, which the client has already. A meta chunk with `resumed`
+    /// comes first (see docs/spec/streaming.md).
     Seq(u64),
 }
 
-/// A reader of one session's log. It waits without polling, and costs other readers nothing.
+/// A reader of one session's log. It waits without polling, and does not slow down other readers.
 pub struct Subscriber {
     shared: Arc<Shared>,
-    /// The place of the entry that is next.
+    /// The position of the next entry.
     next: u64,
-    /// The `seq` that the meta chunk of a resumed stream names, until that was given.
+    /// The `seq` for the meta chunk of a resumed stream, until that is sent.
     resumed: Option<u64>,
     is_over: bool,
-    /// Held as long as this reader reads.
+    /// Held as long as the subscriber exists.
     _slot: Option<Box<dyn Any + Send>>,
 }
 
@@ -47,7 +46,7 @@ pub struct Batch {
 pub struct Entry<'a> {
     /// The name of its server-sent event: `meta`, `chunk`, `progress`, `final`, `error` (ruling R51).
     pub event: &'static str,
-    /// The number of the last numbered chunk up to here; 0 on `meta`.
+    /// The `seq` of the last numbered chunk up to this entry; 0 on `meta`.
     pub seq: u64,
     /// The chunk.
     pub json: &'a str,
@@ -58,29 +57,29 @@ impl Subscriber {
         shared.enter();
         let (next, resumed) = match after {
             After::Start => (0, None),
-            // What has left is told as such when it is read.
+            // Dropped entries are reported on reading.
             After::Seq(seq) => (shared.lock().log.after(seq).unwrap_or(1), Some(seq)),
         };
         Self { shared, next, resumed, is_over: false, _slot: None }
     }
 
-    /// The same, holding something until it is dropped.
+    /// Holds a value until the subscriber is dropped.
     #[must_use]
     pub fn holding(mut self, slot: Option<Box<dyn Any + Send>>) -> Self {
         self._slot = slot;
         self
     }
 
-    /// The session that is read.
+    /// Returns the id of the session.
     pub fn session_id(&self) -> &str {
         &self.shared.id
     }
 
-    /// What there is to read, as soon as there is something: all of it, up to 64 KiB, so that one write can carry it.
-    /// None after the end.
+    /// Waits for new entries, and returns all of them up to 64 KiB, so that one write can send them. None
+    /// after the last.
     ///
-    /// A reader so slow that its next entry has left the log gets an error entry of its own, E2010 with
-    /// `details.reason: left_behind`, as its end. Nothing is lost where the future is dropped while it waits.
+    /// A reader that is too slow may find that its next entry was dropped. Its last entry is then E2010 with
+    /// `details.reason: left_behind`. Dropping the future while it waits loses no entry.
     pub async fn next(&mut self) -> Option<Batch> {
         if self.is_over {
             return None;
@@ -119,7 +118,7 @@ fn look(state: &mut State, next: u64) -> Option<Result<Batch, Left>> {
     (next < shown).then(|| state.log.copy(next, shown, BATCH).map(|(text, marks)| Batch { text, marks }))
 }
 
-/// The meta chunk of a stream that goes on after this number.
+/// Returns the meta chunk of a stream that is resumed after this number.
 fn resumed(meta: &str, seq: u64) -> String {
     match meta.split_once(r#""meta":"#) {
         Some((head, tail)) => format!(r#"{head}"resumed":true,"resume_from_seq":{seq},"meta":{tail}"#),
@@ -134,7 +133,7 @@ impl Batch {
         Self { text: line, marks: vec![Mark { seq, end, event, has_checkpoint: false }] }
     }
 
-    /// The entries, in order; at least one.
+    /// Returns the entries in order; at least one.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         let mut from = 0;
         self.marks.iter().map(move |mark| {
@@ -144,7 +143,7 @@ impl Batch {
         })
     }
 
-    /// All entries as lines of JSON, each with its line break: what NDJSON sends.
+    /// Returns all entries as lines of JSON, each with its line break, as NDJSON sends them.
     pub fn lines(&self) -> &str {
         &self.text
     }

@@ -1,11 +1,11 @@
-//! What a run was given beside the options of its request, so that it is asked again alike after a restart.
+//! Options of a run that are not part of its request, stored so that a restarted run uses them again.
 
 use cog_json::{Node, Writer};
 use cog_spec::{Generation, Warning};
 
 use crate::{Caller, RunOptions};
 
-/// Writes what is set, as an object.
+/// Writes the options that are set, as an object.
 pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
     let Generation { temperature, max_tokens, seed, stop } = &options.generation;
     w.object(|w| {
@@ -20,7 +20,7 @@ pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
     });
 }
 
-/// Reads it back into the options; none where it is nothing of ours.
+/// Reads the stored options; none when the object is invalid.
 pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
     let text = |node: Node<'_>| node.as_str().map(str::to_owned);
     options.trace_id = node.get("trace_id").and_then(text);
