@@ -1,7 +1,7 @@
 //! Wire protocols: pure functions from a request to bytes, and push decoders from bytes to events.
 //!
-//! Nothing here does any I/O. A decoder takes the reply in any split of its bytes and gives the same
-//! events. What a vendor adds to its protocol, unknown fields and unknown words, is never an error.
+//! This module performs no I/O. A decoder returns the same events however the reply's bytes are split. Fields and
+//! values that a vendor adds to its protocol are never an error.
 
 mod anthropic;
 mod decoder;
@@ -25,76 +25,77 @@ use crate::{ModelRequest, RequestError, WireRequest, vendors::Vendor};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProtocolKind {
-    /// OpenAI Chat Completions, which most vendors speak.
+    /// OpenAI Chat Completions, which most vendors implement.
     OpenAiChat,
-    /// OpenAI Images, for models that answer with images and nothing else.
+    /// OpenAI Images, for models that return only images.
     OpenAiImages,
     /// Anthropic Messages.
     Anthropic,
     /// Gemini generateContent.
     Gemini,
-    /// Ollama's own.
+    /// Ollama's own protocol.
     Ollama,
 }
 
-/// The mapping from a question to a request, and from a reply to events.
+/// Maps a model request to an HTTP request, and a reply to events.
 pub trait Protocol: Send + Sync {
-    /// Whether the vendor can take a question: what [`Protocol::request`] refuses, without making the request.
+    /// Checks whether the vendor supports a request: the checks of [`Protocol::request`], without building the
+    /// request.
     ///
     /// # Errors
-    /// What the vendor cannot take.
+    /// Fails if the vendor does not support the request.
     fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
         parts::check(ask)
     }
 
-    /// The request for a question.
+    /// Builds the HTTP request for a model request.
     ///
     /// # Errors
-    /// What the vendor cannot take.
+    /// Fails if the vendor does not support the request.
     fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError>;
 
-    /// Headers that every request of the protocol has.
+    /// Returns the headers that every request of the protocol has.
     fn headers(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    /// A decoder for one reply, of which no piece, an event, a line or a body, is longer than `limit` bytes.
+    /// Creates a decoder for one reply. Each event, line or body of the reply is limited to `limit` bytes.
     fn decoder(&self, limit: usize) -> Box<dyn Decoder>;
 
-    /// The path that lists the models, after the address.
+    /// Returns the path that lists the models, relative to the base URL.
     fn models_path(&self, base_url: &str) -> String;
 
-    /// The names of the models in the answer to that.
+    /// Returns the names of the models in the reply to [`Protocol::models_path`].
     fn models(&self, answer: Node<'_>) -> Vec<String>;
 }
 
-/// What a request is made of.
+/// The input for building a request.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestContext<'a> {
-    /// The question.
+    /// The model request.
     pub request: &'a ModelRequest,
     /// The vendor.
     pub vendor: &'a Vendor,
-    /// Its address, without a slash at the end.
+    /// The vendor's base URL, without a trailing slash.
     pub base_url: &'a str,
-    /// The model to ask.
+    /// The model to call.
     pub model: &'a str,
 }
 
 impl RequestContext<'_> {
-    /// The wire form that the vendor speaks with this model.
+    /// Returns the wire form that the vendor uses for this model.
     #[cfg(feature = "http")]
     pub(crate) fn protocol(&self) -> &'static dyn Protocol {
         self.vendor.protocol_of(self.model).protocol()
     }
 
-    /// The kinds of media that are asked for and that the model makes.
+    /// Returns the requested kinds of media that the model can generate.
     pub(crate) fn makes(&self) -> impl Iterator<Item = Modality> {
         let made = self.vendor.makes(self.model);
         self.request.makes.iter().copied().filter(move |kind| made.contains(kind))
     }
 
-    /// How the reply will be read.
+    /// Returns how to decode the reply.
     #[cfg(feature = "http")]
     pub(crate) fn reply_form(&self) -> ReplyForm {
         let limit = if self.makes().next().is_some() { MAX_MEDIA_PIECE } else { MAX_PIECE };
@@ -102,7 +103,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// How a reply is read; each attempt has a decoder of its own.
+/// The protocol and limit for decoding a reply; each attempt creates a new decoder.
 #[cfg(feature = "http")]
 #[derive(Clone, Copy)]
 pub(crate) struct ReplyForm {
@@ -117,57 +118,57 @@ impl ReplyForm {
     }
 }
 
-/// Reads one reply, bytes in, events out.
+/// Decodes the bytes of one reply into events.
 pub trait Decoder: Send {
-    /// MediaCapabilities the next bytes, in any split.
+    /// Decodes the next bytes, split at any position.
     ///
     /// # Errors
-    /// A reply that breaks the protocol, or in which the vendor tells of a fault. Nothing follows.
+    /// Fails if the reply violates the protocol or contains an error of the vendor. No event follows.
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
-    /// MediaCapabilities the end of the reply.
+    /// Decodes the end of the reply.
     ///
     /// # Errors
-    /// A reply that ends before its end.
+    /// Fails if the reply is incomplete.
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 }
 
-/// What is wrong with a reply.
+/// The reason that a reply cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The vendor tells of a fault in the middle of the reply.
+    /// The vendor sent an error within the reply.
     #[error("{0}")]
     Vendor(VendorError),
-    /// A web page instead of a reply; its first words.
+    /// A web page instead of a reply, with its first words.
     #[error("a web page: {0}")]
     WebPage(String),
-    /// Nothing at all.
+    /// An empty reply.
     #[error("an empty reply")]
     Empty,
-    /// The bytes end before the reply does.
+    /// The connection closed before the end of the reply.
     #[error("the connection closed before the end of the reply")]
     Cut,
-    /// A piece that is not JSON.
+    /// A chunk that is not JSON.
     #[error("a piece that is not JSON: {0}")]
     NotJson(String),
     /// Bytes that are not UTF-8.
     #[error("bytes that are not UTF-8")]
     NotUtf8,
-    /// A medium that stands elsewhere; such an address would be fetched unseen by the operator.
+    /// A media item given by URL. Fetching it would bypass the operator's control.
     #[error("a medium by its address, where the medium itself was asked for")]
     Linked,
-    /// A single piece longer than is allowed.
+    /// A single chunk over the size limit.
     #[error("a piece of more than {0} bytes")]
     PieceTooLarge(usize),
 }
 
-/// A fault in a vendor's own words, from a body of an error or from the middle of a reply.
+/// An error message of a vendor, from the body of an error reply or from within a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct VendorError {
-    /// The vendor's word or number for it: `rate_limit_exceeded`.
+    /// The vendor's name or number for the error: `rate_limit_exceeded`.
     pub code: Option<String>,
-    /// The vendor's sentence.
+    /// The vendor's message.
     pub message: String,
 }
 
@@ -181,7 +182,7 @@ impl std::fmt::Display for VendorError {
 }
 
 impl ProtocolKind {
-    /// The functions of the protocol.
+    /// Returns the implementation of the protocol.
     pub fn protocol(self) -> &'static dyn Protocol {
         match self {
             ProtocolKind::OpenAiChat => &openai_chat::OpenAiChat,
@@ -193,9 +194,9 @@ impl ProtocolKind {
     }
 }
 
-/// The most bytes of one piece of a reply: an event, a line, a body. An answer of the largest size
-/// (8 MiB) fits, escapes and all.
+/// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,
+/// escapes included.
 pub const MAX_PIECE: usize = 16 << 20;
 
-/// The same where media are asked for: an image of 20 MB fits, as base64.
+/// The maximum size if media are requested: an image of 20 MB fits, as base64.
 pub const MAX_MEDIA_PIECE: usize = 32 << 20;

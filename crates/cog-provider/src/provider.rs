@@ -1,4 +1,4 @@
-//! What the pipeline talks to.
+//! The interface between the pipeline and a model.
 
 use std::pin::Pin;
 
@@ -10,82 +10,85 @@ use crate::{ModelRequest, ProviderError, WireRequest};
 /// A reply as it arrives. Dropping it cancels the call.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ProviderError>> + Send>>;
 
-/// The reply to come.
+/// The future that resolves to a reply.
 pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelStream, ProviderError>> + Send + 'a>>;
 
-/// Something that answers: a vendor over HTTP, a recording, golden answers, or a type of one's own.
+/// A source of model replies: a vendor over HTTP, a recording, golden answers, or a custom type.
 ///
-/// A reply is events in the order of [`ModelEvent`], the last of them `Finished`, perhaps with
-/// `Usage` behind it. A stream that ends without `Finished` was cut.
+/// A reply is a series of events in the order of [`ModelEvent`]. The last one is `Finished`, optionally followed by
+/// `Usage`. A stream that ends without `Finished` was interrupted.
 pub trait Provider: Send + Sync {
-    /// Its name, `openai`.
+    /// Returns the provider's name, `openai`.
     fn name(&self) -> &str;
 
-    /// The model it asks where a request names none.
+    /// Returns the model to call if a request names none.
     fn model(&self) -> &str;
 
-    /// How it likes to be told the schema of an answer.
+    /// Returns the schema dialect that the provider supports for answers.
     fn dialect(&self) -> Dialect;
 
-    /// The key it is asked with, which no message and no log may repeat; none where there is none.
+    /// Returns the API key, if there is one. It must never appear in a message or log.
     fn key(&self) -> Option<&Secret> {
         None
     }
 
-    /// Whether it is asked now: not while it is left alone after failures ([`Breaker`](crate::Breaker)).
+    /// Returns whether the provider accepts calls. It does not while its circuit is open
+    /// ([`Breaker`](crate::Breaker)).
     fn is_available(&self) -> bool {
         true
     }
 
-    /// What it takes; text is always among them (ruling R12).
+    /// Returns the supported input modalities; text is always among them (ruling R12).
     fn modalities(&self) -> &[Modality];
 
-    /// How it takes the media among them.
+    /// Returns the supported media formats.
     fn formats(&self) -> Formats {
         Formats::ANY
     }
 
-    /// The kinds of media that a model of it makes beside text (SPEC 2.2); the model is empty for the provider's own.
+    /// Returns the kinds of media that a model generates besides text (SPEC 2.2). An empty name means the provider's
+    /// own model.
     fn makes(&self, model: &str) -> &[Modality] {
         let _ = model;
         &[Modality::Image, Modality::Audio, Modality::Video]
     }
 
-    /// The request as it would be sent, without sending it; none for a provider without a wire form.
+    /// Builds the request without sending it. Returns `None` for a provider without a wire form.
     ///
     /// # Errors
-    /// What the provider cannot take.
+    /// Fails if the provider does not support the request.
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError>;
 
-    /// Whether it can take a request. What [`Provider::render`] refuses, this refuses too.
+    /// Checks whether the provider supports a request. It rejects every request that [`Provider::render`] rejects.
     ///
     /// # Errors
-    /// What the provider cannot take.
+    /// Fails if the provider does not support the request.
     fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
         self.render(request).map(drop)
     }
 
-    /// Asks. Resolves when the first event is there, after the retries; the stream brings the rest.
+    /// Calls the model. Resolves at the first event, after any retries; the stream returns the remaining events.
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a>;
 }
 
-/// How a provider takes media (SPEC 8.3). A medium of another form is made one of these before it is sent.
+/// The media formats that a provider accepts (SPEC 8.3). Other media are converted to one of them before they are
+/// sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Formats {
-    /// The types. Only those of a kind that is among [`Provider::modalities`] count.
+    /// The accepted media types. Types of a kind that is not in [`Provider::modalities`] are ignored.
     pub types: &'static [&'static str],
-    /// The longest side of an image, in pixels.
+    /// The maximum width and height of an image, in pixels.
     pub longest_side: Option<u32>,
-    /// The most bytes of an image, before base64.
+    /// The maximum size of an image in bytes, before base64.
     pub image_bytes: Option<u64>,
-    /// Whether it fetches images from addresses.
+    /// Whether the provider fetches images from URLs.
     pub by_address: bool,
-    /// The most bytes of a whole request; none where the vendor tells none.
+    /// The maximum size of a complete request in bytes; `None` if the vendor documents none.
     pub request_bytes: Option<u64>,
 }
 
 impl Formats {
-    /// Every type of SPEC 4.1.1, however large.
+    /// Every type of SPEC 4.1.1, of any size.
     pub const ANY: Self = Self {
         types: &[
             "image/jpeg",

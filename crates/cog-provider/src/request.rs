@@ -1,4 +1,4 @@
-//! What is asked of a model, and the HTTP request it becomes.
+//! Model requests, and the HTTP requests they are converted to.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,26 +8,26 @@ use cog_json::{ToJson, Writer};
 use cog_spec::{Code, Dialect, Generation, Modality};
 use thiserror::Error;
 
-/// A question to a model, before any vendor's form.
+/// A request to a model, independent of any vendor's format.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// The model; empty for the one the provider was set up with.
+    /// The model; empty for the provider's configured model.
     pub model: String,
     /// The messages, in order.
     pub messages: Conversation,
-    /// The schema the answer should have, where one is asked for.
+    /// The required schema of the answer, if any.
     pub output: Option<Arc<OutputSchema>>,
-    /// The kinds of media that the answer may hold beside its text (SPEC 2.2). A provider makes those that its model can
-    /// ([`Provider::makes`](crate::Provider::makes)) and answers in text otherwise.
+    /// The kinds of media that the answer may contain besides text (SPEC 2.2). A provider generates those that its
+    /// model supports ([`Provider::makes`](crate::Provider::makes)) and otherwise replies in text.
     pub makes: Vec<Modality>,
-    /// How the model is to generate.
+    /// The generation options.
     pub generation: Generation,
-    /// How long the whole call may take, retries included.
+    /// The time limit for the complete call, retries included.
     pub timeout: Option<Duration>,
 }
 
 impl ModelRequest {
-    /// A question to the provider's own model, with nothing else asked for.
+    /// Creates a request to the provider's own model, without further options.
     pub fn new(messages: Conversation) -> Self {
         Self {
             model: String::new(),
@@ -43,33 +43,33 @@ impl ModelRequest {
 /// The schema of the answer, in a vendor's dialect (docs/spec/modules.md).
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputSchema {
-    /// The schema's name: the module's.
+    /// The schema's name, which is the module's name.
     pub name: String,
-    /// The dialect the schema was projected to.
+    /// The dialect of the projected schema.
     pub dialect: Dialect,
-    /// The projected schema; none where only "a JSON object" can be asked for.
+    /// The projected schema; `None` if the vendor can only be instructed to return "a JSON object".
     pub schema: Option<cog_json::Value>,
-    /// What the system message says of it at its end; empty where it says nothing. A model that answers in no words is
-    /// not told it.
+    /// The text about the schema at the end of the system message; empty if there is none. A model that generates no
+    /// text does not receive it.
     pub words: Arc<str>,
 }
 
-/// A request in a vendor's form, ready to send except for the key, which it never holds.
+/// A request in a vendor's format, complete except for the key, which it never contains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireRequest {
-    /// `POST`, or `GET` when asking which models there are.
+    /// `POST`, or `GET` for listing the models.
     pub method: &'static str,
-    /// The whole address.
+    /// The complete URL.
     pub url: String,
     /// Headers without the one that carries the key.
     pub headers: Vec<(&'static str, String)>,
-    /// The header that will carry the key, and what will stand in it: `Bearer $OPENAI_API_KEY`.
+    /// The header for the key, with a placeholder as its value: `Bearer $OPENAI_API_KEY`.
     pub auth: Option<(&'static str, String)>,
-    /// The body, JSON; empty for `GET`. A clone shares it.
+    /// The body, JSON; empty for `GET`. Clones share it.
     pub body: Bytes,
 }
 
-/// For people: `cog render` shows this. The key is shown as the name of its variable.
+/// The display form, used by `cog render`. The key is shown as the name of its variable.
 impl ToJson for WireRequest {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -88,7 +88,7 @@ impl ToJson for WireRequest {
     }
 }
 
-/// What a vendor cannot take. Told before the call; nothing is dropped.
+/// A request that a vendor does not support. It is reported before the call; nothing is silently dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RequestError {
@@ -100,7 +100,7 @@ pub enum RequestError {
         /// The option.
         option: &'static str,
     },
-    /// A kind of content.
+    /// An unsupported kind of content.
     #[error("{vendor} takes no {modality} here")]
     Modality {
         /// The display name of the vendor.
@@ -108,37 +108,37 @@ pub enum RequestError {
         /// The kind.
         modality: Modality,
     },
-    /// Tool calls and their results.
+    /// Tool calls and tool results.
     #[error("messages of a tool call cannot be sent to {vendor}")]
     Tools {
         /// The display name of the vendor.
         vendor: &'static str,
     },
-    /// An image by its address, where only the image itself can be sent.
+    /// An image given by URL, for a vendor that accepts only image data.
     #[error("{vendor} takes images only as data, not by address")]
     Address {
         /// The display name of the vendor.
         vendor: &'static str,
     },
-    /// More than the vendor takes in one request.
+    /// A request over the vendor's size limit.
     #[error("the request has {bytes} bytes or more, and {vendor} takes {limit}")]
     TooLarge {
         /// The display name of the vendor.
         vendor: &'static str,
-        /// How many it has, at least.
+        /// The minimum size of the request, in bytes.
         bytes: u64,
-        /// The most.
+        /// The limit, in bytes.
         limit: u64,
-        /// Whether media are in it.
+        /// Whether the request contains media.
         has_media: bool,
     },
-    /// No model is named, and the vendor's row has no default.
+    /// The request names no model, and the vendor's row has no default.
     #[error("no model is named, and {vendor} has none by default")]
     NoModel {
         /// The display name of the vendor.
         vendor: &'static str,
     },
-    /// A model name that cannot stand in a request.
+    /// An invalid model name.
     #[error("`{model}` is no name of a model")]
     BadModel {
         /// The name.
@@ -147,7 +147,7 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// The code of the specification.
+    /// Returns the error code of the specification.
     pub const fn code(&self) -> Code {
         match self {
             Self::Option { .. } | Self::Tools { .. } => Code::UnsupportedValue,
@@ -158,7 +158,7 @@ impl RequestError {
         }
     }
 
-    /// What to do about it.
+    /// Returns a suggestion for fixing the error.
     pub fn suggestion(&self) -> String {
         match self {
             Self::Option { option, .. } => {

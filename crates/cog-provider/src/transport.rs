@@ -1,4 +1,4 @@
-//! The bytes' way out and back: over HTTP, or from a recording.
+//! Transports for requests and replies: HTTP, or a recording.
 
 use std::pin::Pin;
 
@@ -7,27 +7,27 @@ use futures_core::Stream;
 
 use crate::{ConnectErrorKind, ProviderError, WireRequest};
 
-/// The body of a reply, piece by piece as it arrives.
+/// The body of a reply, as a stream of chunks.
 pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
 
-/// A reply to come.
+/// The future that resolves to a reply.
 pub(crate) type Sending<'a> = Pin<Box<dyn Future<Output = Result<WireReply, TransportError>> + Send + 'a>>;
 
 /// Sends requests.
 pub(crate) trait Transport: Send + Sync {
-    /// Sends one request. Resolves when the head of the reply is there.
+    /// Sends one request. Resolves when the reply's status and headers have arrived.
     fn send<'a>(&'a self, request: &'a WireRequest) -> Sending<'a>;
 }
 
-/// A reply: its head, and its body to come.
+/// A reply: its status and headers, and a stream of its body.
 pub(crate) struct WireReply {
     pub(crate) status: u16,
-    /// Of the headers those named in [`KEPT_HEADERS`].
+    /// The headers of the reply that are named in [`KEPT_HEADERS`].
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) pieces: Pieces,
 }
 
-/// The headers of a reply that mean something here.
+/// The reply headers that this crate uses.
 pub(crate) const KEPT_HEADERS: [&str; 5] =
     ["content-type", "retry-after", "retry-after-ms", "date", "location"];
 
@@ -37,15 +37,15 @@ impl WireReply {
     }
 }
 
-/// Why bytes did not get through.
+/// The reason that a request or reply was not transferred.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TransportError {
-    /// No connection stood, and perhaps cannot as things are set up.
+    /// No connection was established; `obstacle` is the local cause, if known.
     Connect { message: String, obstacle: Option<ConnectErrorKind> },
-    /// A connection that stood broke.
+    /// An established connection failed.
     Broken(String),
-    /// The key holds characters that no header can carry.
+    /// The key contains characters that are not allowed in a header.
     BadKey,
-    /// A recording does not serve.
+    /// A recording has no usable reply.
     Recording(Box<ProviderError>),
 }

@@ -1,6 +1,6 @@
-//! Who can be asked: one row for each vendor.
+//! The vendors that can be called, with one row for each.
 //!
-//! A row holds everything that tells one vendor from the next. What they share is the protocol.
+//! A row contains everything specific to one vendor. The protocol contains what vendors share.
 
 mod settings;
 mod table;
@@ -15,61 +15,61 @@ pub use table::VENDORS;
 /// A vendor: a row of [`VENDORS`] (docs/spec/settings.md).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Vendor {
-    /// The name to choose it by, `openai`.
+    /// The name used in settings, `openai`.
     pub name: &'static str,
-    /// As people call it, `OpenAI`.
+    /// The display name, `OpenAI`.
     pub title: &'static str,
-    /// The wire form it speaks.
+    /// The vendor's wire form.
     pub protocol: ProtocolKind,
-    /// Its address; empty where only the operator knows it.
+    /// The default base URL; empty if only the operator knows it.
     pub base_url: &'static str,
-    /// The variables that give another address, first one first.
+    /// The variables that override the base URL, in order of precedence.
     pub base_url_vars: &'static [&'static str],
-    /// The path to add to an address that has none.
+    /// The path to append to a base URL without a path.
     pub bare_path: &'static str,
-    /// The port of an address that names neither scheme nor port; only where the vendor's own tools do so.
+    /// The port for a base URL without scheme and port; set only if the vendor's own tools do so.
     pub bare_port: Option<u16>,
-    /// The variables that hold the key, first one first.
+    /// The variables that contain the key, in order of precedence.
     pub key_vars: &'static [&'static str],
-    /// Whether it can be asked without a key.
+    /// Whether calls need a key.
     pub key: AuthRequirement,
     /// The header that carries the key.
     pub auth: Auth,
-    /// The model that is asked where none is named.
+    /// The model to call if none is named.
     pub default_model: Option<&'static str>,
-    /// How it is told the schema of an answer.
+    /// The schema dialect that the vendor supports for answers.
     pub dialect: Dialect,
-    /// What its models can take.
+    /// The input modalities that its models support.
     pub input: &'static [Modality],
-    /// How it takes media.
+    /// The media formats that the vendor accepts.
     pub formats: Formats,
-    /// Which of its models make media; the first that fits a name counts.
+    /// The models that generate media; the first match for a name applies.
     pub makers: &'static [MediaModel],
-    /// Where it differs from its protocol.
+    /// The differences from its protocol.
     pub quirks: Quirks,
 }
 
-/// Models that make media.
+/// Models that generate media.
 #[derive(Debug, PartialEq, Eq)]
 pub struct MediaModel {
-    /// A part of their names; all names hold an empty one.
+    /// A substring of their names; the empty string matches every name.
     pub named: &'static str,
-    /// What they make.
+    /// The kinds of media that they generate.
     pub makes: &'static [Modality],
-    /// The wire form in which they are asked; none for that of the row.
+    /// The wire form for these models; `None` for the row's own.
     pub protocol: Option<ProtocolKind>,
 }
 
-/// Whether a vendor wants a key.
+/// Whether a vendor requires a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthRequirement {
     /// Always.
     Required,
-    /// Only if its operator says so: servers of one's own.
+    /// Only if the operator configured one: self-hosted servers.
     Optional,
 }
 
-/// How a key travels. Always in a header, so that it is in no address and no log of addresses.
+/// How a key is sent. It is always a header, so that it never appears in a URL or in a log of URLs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
     /// `Authorization: Bearer KEY`.
@@ -79,7 +79,7 @@ pub enum Auth {
 }
 
 impl Auth {
-    /// The header's name, and its value for this key.
+    /// Returns the header's name, and its value for this key.
     pub fn header(self, key: &str) -> (&'static str, String) {
         match self {
             Auth::Bearer => ("authorization", format!("Bearer {key}")),
@@ -88,25 +88,25 @@ impl Auth {
     }
 }
 
-/// Where a vendor differs from its protocol.
+/// The differences between a vendor and its protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quirks {
-    /// The parameter for the most tokens of output.
+    /// The parameter for the maximum number of output tokens.
     pub max_tokens: &'static str,
-    /// The parameter for the seed; none where there is none.
+    /// The parameter for the seed, if the vendor has one.
     pub seed: Option<&'static str>,
-    /// Whether a temperature may be given.
+    /// Whether the vendor accepts a temperature.
     pub temperature: bool,
-    /// Whether `stream_options` is understood.
+    /// Whether the vendor supports `stream_options`.
     pub stream_options: bool,
-    /// Whether an answer with a schema can be streamed.
+    /// Whether the vendor can stream an answer with a schema.
     pub streams_schema: bool,
-    /// Further fields of the body: the key, and its value as JSON.
+    /// Additional fields of the body: the key, and its value as JSON.
     pub extra: &'static [(&'static str, &'static str)],
 }
 
 impl Quirks {
-    /// No difference.
+    /// No differences.
     pub const NONE: Self = Self {
         max_tokens: "max_tokens",
         seed: Some("seed"),
@@ -118,17 +118,17 @@ impl Quirks {
 }
 
 impl Vendor {
-    /// The vendor of this name.
+    /// Returns the vendor with this name.
     pub fn named(name: &str) -> Option<&'static Vendor> {
         VENDORS.iter().find(|vendor| vendor.name == name)
     }
 
-    /// The kinds of media that a model makes beside text.
+    /// Returns the kinds of media that a model generates besides text.
     pub fn makes(&self, model: &str) -> &'static [Modality] {
         self.maker(model).map_or(&[], |maker| maker.makes)
     }
 
-    /// The wire form in which a model is asked.
+    /// Returns the wire form for a model.
     pub fn protocol_of(&self, model: &str) -> ProtocolKind {
         self.maker(model).and_then(|maker| maker.protocol).unwrap_or(self.protocol)
     }
@@ -137,7 +137,7 @@ impl Vendor {
         self.makers.iter().find(|maker| model.contains(maker.named))
     }
 
-    /// The variable to name in messages about the key.
+    /// Returns the variable to name in messages about the key.
     pub fn key_var(&self) -> Option<&'static str> {
         self.key_vars.first().copied()
     }

@@ -1,4 +1,4 @@
-//! Anthropic Messages: `POST /v1/messages`, version 2026-10-21 of the interface.
+//! Anthropic Messages: `POST /v1/messages`, API version 2026-10-21.
 
 mod decode;
 mod request;
@@ -8,10 +8,10 @@ use cog_json::Node;
 use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
-/// The protocol.
+/// The Anthropic Messages protocol.
 pub(crate) struct Anthropic;
 
-/// The version of the interface that the requests are written for.
+/// The API version of the requests.
 const VERSION: &str = "2026-10-21";
 
 impl Protocol for Anthropic {
@@ -31,14 +31,14 @@ impl Protocol for Anthropic {
         format!("{}/models?limit=1000", version_path(base_url))
     }
 
-    /// `{data: [{id}]}`.
+    /// Reads `{data: [{id}]}`.
     fn models(&self, answer: Node<'_>) -> Vec<String> {
         let list = answer.get("data").into_iter().flat_map(Node::elements);
         list.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
     }
 }
 
-/// `/v1`, unless the address ends with it.
+/// Returns `/v1`, unless the base URL ends with it.
 fn version_path(base_url: &str) -> &'static str {
     if base_url.ends_with("/v1") { "" } else { "/v1" }
 }

@@ -1,4 +1,4 @@
-//! The decoder that all protocols share: frames in, events of one reply out.
+//! The decoder that all protocols share, which converts frames to the events of one reply.
 
 use cog_json::{Limits, Reader};
 use cog_spec::ModelEvent;
@@ -10,7 +10,7 @@ use super::{
     template::Template,
 };
 
-/// What a protocol does with one frame.
+/// The function with which a protocol reads one frame.
 pub(super) type Read =
     fn(&mut Reply, &Frame<'_>, &mut Reader, &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
 
@@ -20,7 +20,7 @@ pub(super) struct FrameDecoder {
     reading: ResponseReader,
 }
 
-/// What is known of a reply between two frames.
+/// The state of a reply between two frames.
 struct ResponseReader {
     reply: Reply,
     read: Read,

@@ -1,7 +1,7 @@
-//! From bytes to the pieces of a reply, whatever form the vendor chose for it.
+//! Splits the bytes of a reply into frames, in whatever format the server uses.
 //!
-//! A reply is asked for as a stream, yet servers answer as they like: with events, with one JSON body,
-//! with a web page. The first byte that is no white space tells which.
+//! Requests specify a stream, but servers reply in various formats: events, one JSON body, or a web page. The first
+//! byte that is not white space identifies the format.
 
 use cog_json::{Node, Reader, SyntaxErrorKind, Value};
 use memchr::memchr;
@@ -11,37 +11,37 @@ use super::{
     sse::{SseEvent, SseReader},
 };
 
-/// One piece of a reply.
+/// One frame of a reply: an event, a line or a body.
 pub(crate) struct Frame<'a> {
     /// The event's name; empty for lines and bodies.
     pub(crate) event: &'a str,
-    /// The text: JSON, or a protocol's own mark such as `[DONE]`.
+    /// The text: JSON, or a marker of the protocol such as `[DONE]`.
     pub(crate) text: &'a str,
 }
 
 impl Frame<'_> {
-    /// The text as JSON, in the memory of `reader`.
+    /// Parses the text as JSON, in the memory of `reader`.
     pub(crate) fn json<'a>(&self, reader: &'a mut Reader) -> Result<Node<'a>, DecodeError> {
         reader.read(self.text).map_err(|error| DecodeError::NotJson(error.to_string()))
     }
 }
 
-/// Where pieces go.
+/// The callback that receives frames.
 pub(crate) type FrameSink<'a> = dyn FnMut(Frame<'_>) -> Result<(), DecodeError> + 'a;
 
-/// Cuts a reply into its pieces.
+/// Splits a reply into frames.
 pub(crate) struct Frames {
     form: Form,
     lines: bool,
     sse: SseReader,
-    /// A body, a page or a line that is still arriving; the first bytes of events.
+    /// The part of a body, page or line received so far, or the first bytes of events.
     held: Vec<u8>,
     frames: usize,
-    /// The most bytes of a piece.
+    /// The maximum size of a frame, in bytes.
     limit: usize,
 }
 
-/// What the reply turned out to be.
+/// The detected format of the reply.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Unknown,
@@ -51,22 +51,22 @@ enum Form {
     Page,
 }
 
-/// How much of a page, or of a text that is no reply, is kept for the message about it.
+/// The number of bytes of a page or other invalid text that are retained for the error message.
 const SHOWN: usize = 512;
 
 impl Frames {
-    /// For a protocol that streams server-sent events.
+    /// Creates a splitter for a protocol that streams server-sent events.
     pub(crate) fn events(limit: usize) -> Self {
         let sse = SseReader::new(limit);
         Self { form: Form::Unknown, lines: false, sse, held: Vec::new(), frames: 0, limit }
     }
 
-    /// For a protocol that streams a JSON object a line.
+    /// Creates a splitter for a protocol that streams one JSON object per line.
     pub(crate) fn lines(limit: usize) -> Self {
         Self { lines: true, ..Self::events(limit) }
     }
 
-    /// MediaCapabilities the next bytes, in any split.
+    /// Reads the next bytes, split at any position.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
         let bytes = if self.form == Form::Unknown { self.recognise(bytes) } else { bytes };
         match self.form {
@@ -78,7 +78,7 @@ impl Frames {
         }
     }
 
-    /// MediaCapabilities the end of the reply. A reply that is one body is told here.
+    /// Reads the end of the reply. A reply that is one body is emitted here.
     pub(crate) fn finish(&mut self, sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
         let held = std::mem::take(&mut self.held);
         match self.form {
@@ -97,7 +97,7 @@ impl Frames {
         }
     }
 
-    /// Finds the form by the first byte that says something; gives what is left to read.
+    /// Detects the format from the first significant byte, and returns the bytes that are still to be read.
     fn recognise<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let skipped = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF);
         let start = bytes.iter().take_while(|byte| skipped(byte)).count();
@@ -159,7 +159,7 @@ impl Frames {
         if self.held.len() < SHOWN { Ok(()) } else { Err(web_page(&self.held)) }
     }
 
-    /// Holds the beginning of the reply, for a message about it.
+    /// Retains the beginning of the reply for an error message.
     fn show(&mut self, bytes: &[u8]) {
         let room = SHOWN.saturating_sub(self.held.len());
         self.held.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
@@ -174,7 +174,7 @@ impl Frames {
     }
 }
 
-/// Events were expected and none came: was there a beginning of one, or another kind of text?
+/// Returns the error for a reply without events: an incomplete event, or a different kind of text.
 fn no_events(held: &[u8]) -> DecodeError {
     let known = [b":".as_slice(), b"data", b"event", b"id", b"retry"];
     match known.iter().any(|field| held.starts_with(field) || field.starts_with(held)) {
@@ -183,7 +183,7 @@ fn no_events(held: &[u8]) -> DecodeError {
     }
 }
 
-/// Names a page by its title, else by its first words.
+/// Describes a page by its title, or otherwise by its first words.
 fn web_page(held: &[u8]) -> DecodeError {
     let text = String::from_utf8_lossy(held);
     let lower = text.to_ascii_lowercase();

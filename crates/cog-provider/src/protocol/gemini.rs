@@ -8,7 +8,7 @@ use cog_json::Node;
 use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
-/// The protocol.
+/// The Gemini protocol.
 pub(crate) struct Gemini;
 
 impl Protocol for Gemini {
@@ -28,7 +28,7 @@ impl Protocol for Gemini {
         format!("{}/models?pageSize=1000", version_path(base_url))
     }
 
-    /// `{models: [{name: models/…, supportedGenerationMethods}]}`; only those that answer are listed.
+    /// Reads `{models: [{name: models/…, supportedGenerationMethods}]}`; lists only models that generate content.
     fn models(&self, answer: Node<'_>) -> Vec<String> {
         let list = answer.get("models").into_iter().flat_map(Node::elements);
         list.filter(answers)
@@ -42,12 +42,12 @@ fn answers(model: &Node<'_>) -> bool {
     methods.is_none_or(|methods| methods.elements().any(|method| method.as_str() == Some("generateContent")))
 }
 
-/// A model's name without `models/` before it.
+/// Returns a model's name without its `models/` prefix.
 fn bare_name(name: &str) -> &str {
     name.strip_prefix("models/").unwrap_or(name)
 }
 
-/// `/v1beta`, unless the address ends with a version.
+/// Returns `/v1beta`, unless the base URL ends with a version.
 fn version_path(base_url: &str) -> &'static str {
     let last = base_url.rsplit('/').next().unwrap_or_default();
     if last == "v1" || last.starts_with("v1beta") || last.starts_with("v1alpha") { "" } else { "/v1beta" }

@@ -1,4 +1,4 @@
-//! Ollama's own protocol: `POST /api/chat`, a JSON object a line.
+//! Ollama's own protocol: `POST /api/chat`, one JSON object per line.
 
 mod decode;
 mod request;
@@ -8,7 +8,7 @@ use cog_json::Node;
 use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
 use crate::{RequestError, WireRequest};
 
-/// The protocol.
+/// The Ollama protocol.
 pub(crate) struct Ollama;
 
 impl Protocol for Ollama {
@@ -28,7 +28,7 @@ impl Protocol for Ollama {
         "/api/tags".to_owned()
     }
 
-    /// `{models: [{name}]}`.
+    /// Reads `{models: [{name}]}`.
     fn models(&self, answer: Node<'_>) -> Vec<String> {
         let list = answer.get("models").into_iter().flat_map(Node::elements);
         list.filter_map(|model| Some(model.get("name")?.as_str()?.to_owned())).collect()

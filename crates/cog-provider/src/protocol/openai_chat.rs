@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: `POST /chat/completions`, which most vendors speak.
+//! OpenAI Chat Completions: `POST /chat/completions`, which most vendors implement.
 
 mod decode;
 mod request;
@@ -8,7 +8,7 @@ use cog_json::Node;
 use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
-/// The protocol.
+/// The OpenAI Chat Completions protocol.
 pub(crate) struct OpenAiChat;
 
 impl Protocol for OpenAiChat {
@@ -24,7 +24,7 @@ impl Protocol for OpenAiChat {
         "/models".to_owned()
     }
 
-    /// `{data: [{id}]}`; Together sends the array alone.
+    /// Reads `{data: [{id}]}`; Together sends only the array.
     fn models(&self, answer: Node<'_>) -> Vec<String> {
         let list = answer.get("data").unwrap_or(answer);
         list.elements().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()

@@ -1,4 +1,4 @@
-//! OpenAI Images: `POST /images/generations`, for models that answer with images and nothing else.
+//! OpenAI Images: `POST /images/generations`, for models that return only images.
 
 use cog_harmony::Role;
 use cog_json::{Node, Reader};
@@ -14,11 +14,11 @@ use super::{
 };
 use crate::{RequestError, WireRequest};
 
-/// The protocol.
+/// The OpenAI Images protocol.
 pub(crate) struct OpenAiImages;
 
 impl Protocol for OpenAiImages {
-    /// Such a model reads one text, and has none of the options of `generation`.
+    /// Checks a request. These models accept one text, and none of the `generation` options.
     fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
         check(ask)?;
         let vendor = ask.vendor.title;
@@ -34,7 +34,7 @@ impl Protocol for OpenAiImages {
         let url = format!("{}/images/generations", ask.base_url);
         Ok(post(url, false, |w| {
             w.field("model", ask.model).field("prompt", &prompt(ask));
-            // The GPT models send nothing but data, and take no word about it.
+            // GPT image models always return image data and reject a parameter for it.
             if !ask.model.contains("gpt-image") {
                 w.field("response_format", "b64_json");
             }
@@ -69,8 +69,8 @@ fn medium(ask: &RequestContext<'_>) -> Option<cog_spec::Modality> {
     parts.map(super::parts::modality).find(|kind| *kind != cog_spec::Modality::Text)
 }
 
-/// The texts of the conversation but for the words about the form of an answer: a model that writes none would draw
-/// them.
+/// Joins the texts of the conversation, without the instructions about the answer's format. A model that generates
+/// only images would draw them.
 fn prompt(ask: &RequestContext<'_>) -> String {
     let contract = ask.request.output.as_deref().map_or("", |output| &output.words);
     let asking = ask.request.messages.messages().iter().filter(|message| message.role != Role::Assistant);

@@ -1,4 +1,4 @@
-//! What the request mappings have in common.
+//! Functions that the request mappings share.
 
 use cog_harmony::{ImagePart, Message, Part, Role};
 use cog_json::Writer;
@@ -7,8 +7,8 @@ use cog_spec::{Generation, Modality};
 use super::RequestContext;
 use crate::{RequestError, WireRequest};
 
-/// A request whose body is an object of these members, written in one pass: what is large in it, a schema or an image,
-/// is copied once.
+/// Creates a request whose body is a JSON object, written in one pass. Large members, such as a schema or an image,
+/// are copied once.
 pub(crate) fn post(url: String, streams: bool, members: impl FnOnce(&mut Writer<'_>)) -> WireRequest {
     let accept = if streams { "text/event-stream" } else { "application/json" };
     let mut body = String::new();
@@ -22,13 +22,13 @@ pub(crate) fn post(url: String, streams: bool, members: impl FnOnce(&mut Writer<
     }
 }
 
-/// The words of the generation's options in a vendor's form, each left out where nothing was asked for.
+/// A vendor's parameter names for the generation options; options that are not set are omitted.
 pub(crate) struct Options {
-    /// The most tokens.
+    /// The maximum number of tokens.
     pub(crate) max_tokens: &'static str,
-    /// The seed; none where there is no parameter for it.
+    /// The seed; `None` if the vendor has no parameter for it.
     pub(crate) seed: Option<&'static str>,
-    /// The texts at which to stop.
+    /// The stop sequences.
     pub(crate) stop: &'static str,
 }
 
@@ -44,14 +44,14 @@ impl Options {
     }
 }
 
-/// A list that is left out where it is empty.
+/// Writes a list, unless it is empty.
 pub(crate) fn list(w: &mut Writer<'_>, key: &str, values: &[String]) {
     if !values.is_empty() {
         w.field(key, values);
     }
 }
 
-/// Checks that the vendor can take everything that is asked of it, before anything is mapped.
+/// Checks that the vendor supports everything in the request, before any mapping.
 pub(crate) fn check(ask: &RequestContext<'_>) -> Result<(), RequestError> {
     let vendor = ask.vendor.title;
     let generation = &ask.request.generation;
@@ -76,7 +76,7 @@ pub(crate) fn check(ask: &RequestContext<'_>) -> Result<(), RequestError> {
 }
 
 impl RequestContext<'_> {
-    /// Checks that the vendor takes so many bytes in one request.
+    /// Checks that the vendor accepts a request of this many bytes.
     pub(crate) fn check_size(&self, bytes: u64) -> Result<(), RequestError> {
         let limit = self.vendor.formats.request_bytes.filter(|limit| bytes > *limit);
         let Some(limit) = limit else { return Ok(()) };
@@ -86,7 +86,7 @@ impl RequestContext<'_> {
     }
 }
 
-/// How many bytes of a request a part takes at least.
+/// Returns the minimum number of bytes that a part adds to a request.
 fn size(part: &Part) -> u64 {
     let length = match part {
         Part::Image(image) => image.url.len(),
@@ -97,7 +97,7 @@ fn size(part: &Part) -> u64 {
     length as u64
 }
 
-/// The same for vendors that take an image only itself, not by its address.
+/// Performs the same checks for vendors that accept images only as data, not by URL.
 pub(crate) fn check_inline(ask: &RequestContext<'_>) -> Result<(), RequestError> {
     check(ask)?;
     let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
@@ -109,7 +109,7 @@ pub(crate) fn check_inline(ask: &RequestContext<'_>) -> Result<(), RequestError>
     Ok(())
 }
 
-/// The kind of a part.
+/// Returns the kind of a part.
 pub(crate) fn modality(part: &Part) -> Modality {
     match part {
         Part::Image(_) => Modality::Image,
@@ -120,8 +120,8 @@ pub(crate) fn modality(part: &Part) -> Modality {
     }
 }
 
-/// The system text and the other messages, for vendors that keep the two apart. Such vendors want at
-/// least one turn: where there is none, the system text is it.
+/// Separates the system text from the other messages, for vendors that require it. Such vendors need at least one
+/// turn; if there is none, the system text is sent as the turn.
 pub(crate) fn split_system<'a>(ask: &RequestContext<'a>) -> (Option<String>, Vec<Turn<'a>>) {
     let (system, turns): (Vec<_>, Vec<_>) =
         ask.request.messages.messages().iter().partition(|message| message.role == Role::System);
@@ -134,30 +134,30 @@ pub(crate) fn split_system<'a>(ask: &RequestContext<'a>) -> (Option<String>, Vec
 
 /// A turn of the conversation.
 pub(crate) enum Turn<'a> {
-    /// A message as it stands.
+    /// An unchanged message.
     Message(&'a Message),
     /// A user's text.
     Text(String),
 }
 
-/// Type and base64 of an image that stands in its address.
+/// Returns the type and base64 data of an image with a `data:` URL.
 pub(crate) fn inline(image: &ImagePart) -> Option<(&str, &str)> {
     data_url(&image.url)
 }
 
-/// Type and base64 of a `data:` address.
+/// Returns the type and base64 data of a `data:` URL.
 pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
 }
 
-/// `{type: text, text}`, which most vendors have.
+/// Writes `{type: text, text}`, which most vendors use.
 pub(crate) fn text_block(w: &mut Writer<'_>, text: &str) {
     w.object(|w| {
         w.field("type", "text").field("text", text);
     });
 }
 
-/// The content of a message that is one text and nothing else.
+/// Returns the content of a message that is exactly one text.
 pub(crate) fn only_text(message: &Message) -> Option<&str> {
     match message.content.as_slice() {
         [] => Some(""),

@@ -1,4 +1,4 @@
-//! What the decoders have in common: the order of the events of one reply.
+//! The order of the events of one reply, which all decoders share.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 
 use super::{DecodeError, VendorError};
 
-/// Puts the events of one reply in order: who answers, then content, then usage, then one `Finished`.
+/// Emits the events of one reply in order: the model and reply ID, then content, then usage, then one `Finished`.
 ///
-/// The reason to stop is held back until the reply ends, since vendors send more after it, and some
-/// send it more than once.
+/// The finish reason is held back until the reply ends, since vendors send more after it, and some send it more than
+/// once.
 #[derive(Default)]
 pub(crate) struct Reply {
     started: bool,
@@ -18,29 +18,29 @@ pub(crate) struct Reply {
     refusal: String,
     usage: Option<Usage>,
     finished: bool,
-    /// Calls that came whole, without an index.
+    /// The number of tool calls that arrived complete, without an index.
     calls: u32,
     frame: Brought,
 }
 
-/// What a frame brought so far.
+/// The contents of the current frame so far.
 #[derive(Default)]
 enum Brought {
     #[default]
     Nothing,
-    /// A piece of the answer that stands in the frame as it is, at this place.
+    /// Text of the answer, unescaped in the frame at this byte range.
     Text(Range<usize>),
-    /// Anything else.
+    /// Any other contents.
     More,
 }
 
 impl Reply {
-    /// Another frame is read.
+    /// Starts a new frame.
     pub(crate) fn begin_frame(&mut self) {
         self.frame = Brought::Nothing;
     }
 
-    /// The place of the text of a frame that brought nothing else, and changed nothing.
+    /// Returns the byte range of the text in a frame that contained nothing else.
     pub(crate) fn only_text(&self) -> Option<Range<usize>> {
         match &self.frame {
             Brought::Text(place) => Some(place.clone()),
@@ -48,7 +48,7 @@ impl Reply {
         }
     }
 
-    /// Who answers: told once, by the first piece that says so.
+    /// Emits the model's name and the reply's ID once, from the first chunk that contains them.
     pub(crate) fn start(&mut self, node: Node<'_>, keys: StartKeys, out: &mut Vec<ModelEvent>) {
         let text = |key: &str| {
             let text = node.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
@@ -65,7 +65,7 @@ impl Reply {
         }
     }
 
-    /// A piece of the answer.
+    /// Emits text of the answer.
     pub(crate) fn text(&mut self, node: Option<Node<'_>>, out: &mut Vec<ModelEvent>) {
         let Some(text) = node.and_then(Node::as_str).filter(|text| !text.is_empty()) else { return };
         let place = node.and_then(Node::literal_range);
@@ -76,7 +76,7 @@ impl Reply {
         self.push_text(text, out);
     }
 
-    /// The same, of a frame that brings nothing else. Pieces that come with one read become one event.
+    /// Emits text from a frame without other contents. Texts from the same read are merged into one event.
     pub(crate) fn push_text(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
         match out.last_mut() {
             Some(ModelEvent::Text(before)) => before.push_str(text),
@@ -84,7 +84,7 @@ impl Reply {
         }
     }
 
-    /// A piece of the reasoning.
+    /// Emits text of the reasoning.
     pub(crate) fn reasoning(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
         self.frame = Brought::More;
@@ -94,26 +94,26 @@ impl Reply {
         }
     }
 
-    /// A media item, complete.
+    /// Emits a complete media item.
     pub(crate) fn media(&mut self, media: ModelMedia, out: &mut Vec<ModelEvent>) {
         self.frame = Brought::More;
         out.push(ModelEvent::Media(media));
     }
 
-    /// The index of a tool call that comes whole, where the vendor gives none.
+    /// Returns the index for a complete tool call without an index of its own.
     pub(crate) fn next_call(&mut self) -> u32 {
         self.frame = Brought::More;
         self.calls += 1;
         self.calls - 1
     }
 
-    /// A piece of a tool call.
+    /// Emits part of a tool call.
     pub(crate) fn tool_call(&mut self, call: ToolCallDelta, out: &mut Vec<ModelEvent>) {
         self.frame = Brought::More;
         out.push(ModelEvent::ToolCall(call));
     }
 
-    /// A piece of the words with which the model refuses.
+    /// Adds text of the model's refusal.
     pub(crate) fn refusal(&mut self, text: Option<&str>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
             self.frame = Brought::More;
@@ -121,7 +121,7 @@ impl Reply {
         }
     }
 
-    /// Tokens so far.
+    /// Emits the token usage so far.
     pub(crate) fn usage(&mut self, usage: Option<Usage>, out: &mut Vec<ModelEvent>) {
         let Some(usage) = usage else { return };
         self.frame = Brought::More;
@@ -130,12 +130,12 @@ impl Reply {
         }
     }
 
-    /// Tokens so far, as they were told last.
+    /// Returns the most recently reported token usage.
     pub(crate) fn usage_so_far(&self) -> Usage {
         self.usage.unwrap_or_default()
     }
 
-    /// Why the model stopped; the last word counts, but `Stop` does not undo a graver one.
+    /// Sets the finish reason. The last one applies, but `Stop` does not replace a more serious one.
     pub(crate) fn stop(&mut self, reason: FinishReason) {
         self.frame = Brought::More;
         if reason != FinishReason::Stop || self.reason.is_none() {
@@ -143,7 +143,7 @@ impl Reply {
         }
     }
 
-    /// The reply ended as the protocol says it ends.
+    /// Ends the reply after the protocol's final event.
     pub(crate) fn end(&mut self, out: &mut Vec<ModelEvent>) {
         self.frame = Brought::More;
         if std::mem::replace(&mut self.finished, true) {
@@ -159,7 +159,7 @@ impl Reply {
         out.push(ModelEvent::Finished(reason));
     }
 
-    /// The connection ended. Without a reason to stop, the reply was cut.
+    /// Handles the end of the connection. Without a finish reason, the reply was interrupted.
     pub(crate) fn close(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if !self.finished && self.reason.is_none() {
             return Err(DecodeError::Cut);
@@ -169,15 +169,15 @@ impl Reply {
     }
 }
 
-/// Where a vendor says who answers.
+/// The keys under which a vendor sends the model's name and the reply's ID.
 #[derive(Clone, Copy)]
 pub(crate) struct StartKeys {
     pub(crate) model: &'static str,
     pub(crate) id: &'static str,
 }
 
-/// The fault that a body tells of, in any of the shapes vendors have for it: `{error: {message, code |
-/// type | status}}`, `{error: text}`, `{message}`, `{detail}`, an array of one of these.
+/// Returns the error in a body, in any of the formats that vendors use: `{error: {message, code | type | status}}`,
+/// `{error: text}`, `{message}`, `{detail}`, or an array of one of these.
 pub(crate) fn fault_in(body: Node<'_>) -> Option<VendorError> {
     let body = if body.is_array() { body.at(0)? } else { body };
     let told =

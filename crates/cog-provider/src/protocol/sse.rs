@@ -1,9 +1,9 @@
-//! Server-sent events, as the WHATWG's text has them, bounded.
+//! A parser for server-sent events as specified by WHATWG, with size limits.
 //!
-//! Lines end with CR, LF or CRLF, split anywhere; a byte order mark at the start, comments and unknown
-//! fields are skipped; several `data` lines are joined by LF; an event without its blank line at the
-//! end of the stream is dropped. Unlike there, bytes that are not UTF-8 are an error: a replacement
-//! character inside an answer would be a silent change of it.
+//! Lines end with CR, LF or CRLF, split at any position. A leading byte order mark, comments and unknown fields are
+//! skipped. Several `data` lines are joined by LF.
+//! An event without a blank line at the end of the stream is dropped. Unlike in the specification, bytes that are not
+//! UTF-8 are an error: a replacement character would silently change an answer.
 
 use memchr::{memchr, memchr2};
 
@@ -17,32 +17,32 @@ pub(crate) struct SseEvent<'a> {
     pub(crate) data: &'a str,
 }
 
-/// Where events go.
+/// The callback that receives events.
 pub(crate) type EventSink<'a> = dyn FnMut(SseEvent<'_>) -> Result<(), DecodeError> + 'a;
 
-/// A reader of events.
+/// An incremental parser of events.
 #[derive(Default)]
 pub(crate) struct SseReader {
-    /// The most bytes of an event.
+    /// The maximum size of an event, in bytes.
     limit: usize,
-    /// The line that is still arriving.
+    /// The part of the current line received so far.
     line: Vec<u8>,
-    /// The event that is still arriving.
+    /// The name of the current event.
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
-    /// The last byte was a CR: an LF right behind it belongs to it.
+    /// Whether the last byte was a CR; a following LF belongs to it.
     after_cr: bool,
     past_first_line: bool,
 }
 
 impl SseReader {
-    /// For events of at most `limit` bytes.
+    /// Creates a parser for events of at most `limit` bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, ..Self::default() }
     }
 
-    /// MediaCapabilities the next bytes, in any split.
+    /// Parses the next bytes, split at any position.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
         let mut rest = bytes;
         if self.after_cr && !rest.is_empty() {
@@ -63,7 +63,7 @@ impl SseReader {
         Ok(())
     }
 
-    /// What follows a line ending; remembers a CR whose LF may still come.
+    /// Skips a line ending, and remembers a CR whose LF may still arrive.
     fn after_ending<'a>(&mut self, ending: &'a [u8]) -> &'a [u8] {
         self.after_cr = ending == b"\r";
         ending.strip_prefix(b"\r\n").or_else(|| ending.get(1..)).unwrap_or_default()
@@ -76,7 +76,7 @@ impl SseReader {
         }
     }
 
-    /// Ends a line of which `end` is the last part. Returns what is left of the bytes behind it.
+    /// Ends a line of which `end` is the last part. Returns the remaining bytes.
     fn end_split_line<'a>(
         &mut self,
         end: &[u8],
@@ -91,7 +91,7 @@ impl SseReader {
         rest
     }
 
-    /// MediaCapabilities a complete line. Returns what is left of the bytes behind it.
+    /// Parses a complete line. Returns the remaining bytes.
     fn end_line<'a>(
         &mut self,
         line: &[u8],
@@ -121,7 +121,7 @@ impl SseReader {
         Ok(rest)
     }
 
-    /// MediaCapabilities a line of data. An event of one line whose end is there too is not copied.
+    /// Adds a line of data. A complete event with a single data line is not copied.
     fn add_data<'a>(
         &mut self,
         value: &[u8],
@@ -141,7 +141,7 @@ impl SseReader {
         Ok(rest)
     }
 
-    /// Ends an event: `data` is all of its data, or else what was copied of it.
+    /// Ends an event. `data` contains all of its data; otherwise the copied data is used.
     fn dispatch(&mut self, data: Option<&[u8]>, sink: &mut EventSink<'_>) -> Result<(), DecodeError> {
         let text = |bytes| std::str::from_utf8(bytes).map_err(|_| DecodeError::NotUtf8);
         let has_data = std::mem::take(&mut self.has_data);

@@ -1,28 +1,28 @@
-//! Frames that differ from an earlier one only in their piece of the answer.
+//! Reuses the structure of a frame for later frames that differ only in their text.
 
 use std::ops::Range;
 
 use super::frames::Frame;
 
-/// The longest frame that is remembered, and the longest text that is taken out of one, in bytes.
+/// The maximum size of a remembered frame, and of a text extracted from one, in bytes.
 const MAX_LENGTH: usize = 4096;
 
-/// What stands around the text of a frame that brought a piece of the answer and nothing else.
+/// The parts before and after the text in a frame that contained only text of the answer.
 ///
-/// A vendor repeats the same members around each piece. If a frame equals the remembered one except for the contents of
-/// that one string, then parsing it would find the same members, so its text is taken without parsing: a string's
-/// contents, without quotes, escapes and control characters, cannot change what stands around it.
+/// A vendor repeats the same members around each text. If a frame equals the remembered one except for that one
+/// string, parsing it would find the same members. So its text is extracted without parsing: string contents without
+/// quotes, escapes and control characters cannot change the structure around them.
 #[derive(Default)]
 pub(super) struct Template {
     event: String,
-    /// Up to the opening quote of the text; empty before the first frame.
+    /// The part up to the opening quote of the text; empty before the first frame.
     before: String,
-    /// From its closing quote on.
+    /// The part from the closing quote on.
     after: String,
 }
 
 impl Template {
-    /// Remembers a frame whose text, at `place`, was all that it brought.
+    /// Remembers a frame that contained only text, at the byte range `place`.
     pub(super) fn learn(&mut self, frame: &Frame<'_>, place: Range<usize>) {
         let (Some(before), Some(after)) = (frame.text.get(..place.start), frame.text.get(place.end..)) else {
             return;
@@ -38,7 +38,7 @@ impl Template {
         }
     }
 
-    /// The text of a frame that equals the remembered one except for its text; none for every other frame.
+    /// Returns the text of a frame that equals the remembered one except for its text, or `None`.
     pub(super) fn text_of<'a>(&self, frame: &Frame<'a>) -> Option<&'a str> {
         if self.before.is_empty() || frame.event != self.event {
             return None;
@@ -49,7 +49,7 @@ impl Template {
     }
 }
 
-/// Whether a string has contents that stand for themselves: this byte, and those before it.
+/// Returns whether a string needs no unescaping, up to and including this byte.
 fn is_plain(before: bool, byte: u8) -> bool {
     before & (byte >= b' ') & (byte != b'"') & (byte != b'\\')
 }

@@ -1,4 +1,4 @@
-//! What the operator sets for a vendor: key, address, model, limits.
+//! The operator's settings for a vendor: key, base URL, model, limits.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use url::Url;
 
 use super::Vendor;
 
-/// How a provider is to be asked. Comes from the operator; never from a request, a module or a prompt.
+/// The settings for calling a provider. They come from the operator, never from a request, a module or a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProviderSettings {
     /// The key.
     pub key: Option<Secret>,
-    /// Another address than the vendor's own.
+    /// The base URL, if it differs from the vendor's default.
     pub base_url: Option<String>,
-    /// Another model than the vendor's default.
+    /// The model, if it differs from the vendor's default.
     pub model: Option<String>,
-    /// How often to try again before the first token (2).
+    /// The maximum number of retries before the first token (2).
     pub retries: u32,
-    /// How long a connection may take to stand (10 s).
+    /// The timeout for establishing a connection (10 s).
     pub connect: Duration,
-    /// How long the first token may take (5 min: reasoning models are slow to begin).
+    /// The timeout for the first token (5 min, since reasoning models start slowly).
     pub first_token: Duration,
-    /// How long a reply may be silent once it has begun (2 min).
+    /// The maximum time between two chunks of a reply (2 min).
     pub stall: Duration,
 }
 
@@ -42,7 +42,7 @@ impl Default for ProviderSettings {
 }
 
 impl ProviderSettings {
-    /// MediaCapabilities a vendor's key and address out of the operator's settings, by the vendor's variables.
+    /// Reads a vendor's key and base URL from the operator's settings, by the vendor's variable names.
     pub fn of(vendor: &Vendor, setting: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| given(setting(name)));
         Self {
@@ -53,36 +53,36 @@ impl ProviderSettings {
     }
 }
 
-/// A setting that says something: neither absent nor blank.
+/// Returns a setting unless it is absent or blank.
 pub(super) fn given(value: Option<String>) -> Option<String> {
     value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
 }
 
-/// An address that no vendor can have.
+/// The reason that a base URL is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum InvalidBaseUrl {
-    /// None is given, and the vendor's row has none.
+    /// No URL is configured, and the vendor's row has none.
     #[error("no address is set")]
     Missing,
-    /// It does not parse, or is neither http nor https.
+    /// The URL does not parse, or is neither http nor https.
     #[error("`{0}` is no http or https address")]
     NotHttp(String),
-    /// It holds a name and password, which would end up in logs.
+    /// The URL contains a name and password, which would be written to logs.
     #[error("the address holds credentials; give the key in its own variable")]
     Credentials,
-    /// It holds a query or fragment, which the paths of the protocol cannot follow.
+    /// The URL contains a query or fragment, so the protocol's path cannot be appended.
     #[error("the address must end before `?` and `#`")]
     Query,
 }
 
-/// A vendor's address without a slash at its end: `given`, else the vendor's own.
+/// Normalizes a vendor's base URL, without a trailing slash: `given`, otherwise the vendor's default.
 ///
-/// An address without a scheme is taken as `http`, since that is how servers of one's own are named
-/// (`OLLAMA_HOST=127.0.0.1:11434`); 0.0.0.0, on which servers listen, becomes 127.0.0.1.
+/// A URL without a scheme is read as `http`, the usual notation for self-hosted servers
+/// (`OLLAMA_HOST=127.0.0.1:11434`). The host 0.0.0.0, on which servers listen, becomes 127.0.0.1.
 ///
 /// # Errors
-/// An address that cannot be asked.
+/// Fails if the URL is invalid.
 pub fn normal_base_url(vendor: &Vendor, given: Option<&str>) -> Result<String, InvalidBaseUrl> {
     let text = given.unwrap_or(vendor.base_url).trim();
     if text.is_empty() {

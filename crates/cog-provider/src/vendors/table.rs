@@ -1,6 +1,6 @@
-//! The rows. Facts about vendors stand here and nowhere else.
+//! The table of vendors, and the only location for facts about a vendor.
 //!
-//! To add a vendor that speaks a protocol already here, add a row.
+//! To add a vendor that uses a supported protocol, add a row.
 
 use cog_spec::{
     Dialect,
@@ -10,7 +10,7 @@ use cog_spec::{
 use super::{Auth, AuthRequirement, MediaModel, Quirks, Vendor};
 use crate::{Formats, protocol::ProtocolKind};
 
-/// Every vendor, in the order in which a key is looked for (docs/spec/settings.md).
+/// Every vendor, in the order in which keys are looked up (docs/spec/settings.md).
 pub static VENDORS: &[Vendor] = &[
     OPENAI, ANTHROPIC, GEMINI, OLLAMA, DEEPSEEK, MOONSHOT, QWEN, MINIMAX, OPENROUTER, GROQ, MISTRAL,
     TOGETHER, XAI, AZURE, VLLM, LLAMACPP, LMSTUDIO, CUSTOM,
@@ -19,7 +19,7 @@ pub static VENDORS: &[Vendor] = &[
 const TEXT: &[Modality] = &[Text];
 const IMAGES: &[Modality] = &[Text, Image];
 
-/// What the OpenAI protocol has words for.
+/// The media formats that the OpenAI protocol supports.
 const OPENAI_FORMATS: Formats = Formats {
     types: &[
         "image/jpeg",
@@ -36,10 +36,10 @@ const OPENAI_FORMATS: Formats = Formats {
     request_bytes: None,
 };
 
-/// The same of vendors that fetch images.
+/// The same formats, for vendors that fetch images by URL.
 const FETCHING: Formats = Formats { by_address: true, ..OPENAI_FORMATS };
 
-/// What rows of the OpenAI protocol have in common.
+/// The defaults for rows of the OpenAI protocol.
 const OPENAI_LIKE: Vendor = Vendor {
     name: "",
     title: "",
@@ -59,17 +59,17 @@ const OPENAI_LIKE: Vendor = Vendor {
     quirks: Quirks::NONE,
 };
 
-/// OpenAI's models that make images and nothing else, and those that speak.
+/// OpenAI's models that generate only images, and those that generate speech.
 const OPENAI_MAKERS: &[MediaModel] = &[
     MediaModel { named: "gpt-image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
     MediaModel { named: "dall-e", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
     MediaModel { named: "audio", makes: &[Audio], protocol: None },
 ];
 
-/// Models whose images come beside the text of a chat.
+/// Models that generate images in addition to the text of a chat.
 const IMAGE_MAKERS: &[MediaModel] = &[MediaModel { named: "image", makes: &[Image], protocol: None }];
 
-/// What servers of one's own have in common: any schema, a key only if the operator set one.
+/// The defaults for self-hosted servers: any schema, and a key only if the operator configured one.
 const LOCAL: Vendor = Vendor { key: AuthRequirement::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
 
 const OPENAI: Vendor = Vendor {
@@ -86,10 +86,10 @@ const OPENAI: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
-/// 5 MB of base64.
+/// The maximum image size: 5 MB of base64.
 const ANTHROPIC_IMAGE: u64 = (5 << 20) / 4 * 3;
 
-/// Version 2026-10-21 of the interface has no sampling parameters.
+/// Version 2026-10-21 of the API has no sampling parameters.
 const ANTHROPIC: Vendor = Vendor {
     name: "anthropic",
     title: "Anthropic",
@@ -138,7 +138,7 @@ const GEMINI: Vendor = Vendor {
         longest_side: None,
         image_bytes: Some(20 << 20),
         by_address: false,
-        // What is larger goes through an interface for files, which is not spoken here.
+        // Larger requests need the vendor's files API, which is not supported.
         request_bytes: Some(100 << 20),
     },
     makers: IMAGE_MAKERS,
@@ -184,7 +184,7 @@ const MOONSHOT: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
-/// Only some of Qwen's models take a schema; all of them take "a JSON object".
+/// Only some Qwen models support a schema; all of them support "a JSON object".
 const QWEN: Vendor = Vendor {
     name: "qwen",
     title: "Qwen",
@@ -196,7 +196,7 @@ const QWEN: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
-/// MiniMax documents no `response_format`; without `reasoning_split` its reasoning stands in the answer.
+/// MiniMax documents no `response_format`; without `reasoning_split` its reasoning is part of the answer.
 const MINIMAX: Vendor = Vendor {
     name: "minimax",
     title: "MiniMax",
@@ -215,7 +215,7 @@ const MINIMAX: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
-/// `require_parameters` keeps OpenRouter from choosing a host that would ignore the schema.
+/// `require_parameters` prevents OpenRouter from choosing a host that ignores the schema.
 const OPENROUTER: Vendor = Vendor {
     name: "openrouter",
     title: "OpenRouter",
@@ -242,7 +242,7 @@ const GROQ: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
-/// Mistral refuses fields that it does not know, `stream_options` among them, and sends usage unasked.
+/// Mistral rejects unknown fields, `stream_options` among them, and always sends usage.
 const MISTRAL: Vendor = Vendor {
     name: "mistral",
     title: "Mistral",
@@ -278,7 +278,7 @@ const XAI: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
-/// The model is the name of a deployment, which only its operator knows.
+/// The model is the name of a deployment, which only the operator knows.
 const AZURE: Vendor = Vendor {
     name: "azure",
     title: "Azure OpenAI",
@@ -300,7 +300,7 @@ const VLLM: Vendor = Vendor {
     ..LOCAL
 };
 
-/// The server has one model and takes any name for it.
+/// The server has one model and accepts any name for it.
 const LLAMACPP: Vendor = Vendor {
     name: "llamacpp",
     title: "llama.cpp",
@@ -320,7 +320,7 @@ const LMSTUDIO: Vendor = Vendor {
     ..LOCAL
 };
 
-/// Any address that speaks the OpenAI protocol.
+/// Any server that implements the OpenAI protocol.
 const CUSTOM: Vendor = Vendor {
     name: "custom",
     title: "The custom server",

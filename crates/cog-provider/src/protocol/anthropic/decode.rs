@@ -50,7 +50,7 @@ fn unnamed() -> VendorError {
     VendorError { code: None, message: "an error without a message".to_owned() }
 }
 
-/// A whole message in one body.
+/// Reads a complete message in one body.
 fn whole(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     reply.start(message, START, out);
     let blocks = message.get("content").into_iter().flat_map(Node::elements);
@@ -66,7 +66,7 @@ fn whole(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     reply.end(out);
 }
 
-/// A block or a piece of one: both say by their fields what they are.
+/// Reads a content block or a delta of one; their fields identify the kind.
 fn block(reply: &mut Reply, index: u32, node: Node<'_>, out: &mut Vec<ModelEvent>) {
     let text = |key: &str| node.get(key).and_then(Node::as_str);
     reply.reasoning(text("thinking"), out);
@@ -97,8 +97,8 @@ fn stop(reply: &mut Reply, delta: Option<Node<'_>>) {
     });
 }
 
-/// The vendor counts cached input apart; ours counts it in. Later counts are told in part: what is
-/// missing stays as it was.
+/// Reads the token counts. Anthropic counts cached input separately; this crate includes it. Later counts are partial:
+/// missing values stay unchanged.
 fn usage(reply: &Reply, node: Node<'_>) -> Option<Usage> {
     let node = node.get("usage").filter(|usage| usage.is_object())?;
     let count = |path: &str| node.pointer(path).and_then(Node::as_u64);

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// The vendor wants a limit. Reasoning counts towards it, so it is generous.
+/// The default token limit, since Anthropic requires one. Reasoning counts towards it, so it is large.
 const MAX_TOKENS: u64 = 16_384;
 
 pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::MAX_PIECE;
 
-/// The pieces of a reply that arrives one byte at a time, checked against the whole in one push.
+/// Returns the frames of a reply that arrives byte by byte, and checks that one push gives the same frames.
 fn frames(make: fn(usize) -> Frames, bytes: &[u8]) -> Result<Vec<String>, DecodeError> {
     let read = |size: usize| {
         let mut frames = make(MAX_PIECE);

@@ -7,7 +7,7 @@ use crate::protocol::{
     reply::{Reply, StartKeys, fault_in},
 };
 
-/// Reads `GenerateContentResponse` events, or a body of one of them or an array of them.
+/// Reads `GenerateContentResponse` events, or a body that is one of them or an array of them.
 pub(super) fn responses(
     reply: &mut Reply,
     frame: &Frame<'_>,
@@ -61,7 +61,7 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
     }
 }
 
-/// An image or a sound, whole. What stands in thoughts are drafts of it.
+/// Reads a complete image or audio item. Media in thoughts are only drafts.
 fn medium(part: Node<'_>) -> Option<ModelMedia> {
     let blob = part.get("inlineData").or_else(|| part.get("inline_data"))?;
     let media_type = blob.get("mimeType").or_else(|| blob.get("mime_type"));
@@ -86,7 +86,7 @@ fn finish_reason(word: &str) -> FinishReason {
     }
 }
 
-/// Reasoning counts apart from the answer here; ours counts it in.
+/// Reads the token counts. Gemini counts reasoning separately from the answer; this crate includes it.
 fn usage(node: Node<'_>) -> Option<Usage> {
     let count = |key: &str| node.get(key).and_then(Node::as_u64);
     let thoughts = count("thoughtsTokenCount");

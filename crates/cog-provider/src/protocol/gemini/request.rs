@@ -26,7 +26,7 @@ pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestEr
     Ok(post(url, true, |w| body(w, ask)))
 }
 
-/// The name stands in the path, so it may hold nothing that changes the path.
+/// Rejects a model name that would change the request path, since the name is part of it.
 fn checked_name(model: &str) -> Result<&str, RequestError> {
     let name = bare_name(model);
     let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
@@ -58,7 +58,7 @@ fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
     }
 }
 
-/// What the answer is to hold; left out where that is text alone.
+/// Writes the requested modalities of the answer; omitted for text alone.
 fn write_modalities(w: &mut Writer<'_>, makes: &[Modality]) {
     if !makes.is_empty() {
         let words = [Modality::Text].iter().chain(makes).map(|kind| kind.as_str().to_ascii_uppercase());

@@ -30,7 +30,7 @@ fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
         w.key("options").object(|w| OPTIONS.write(w, &ask.request.generation));
     }
     w.field("stream", &true);
-    // Else the server leaves out the beginning of what does not fit its window, and says nothing.
+    // By default the server silently drops the beginning of a prompt that exceeds its context window.
     w.field("truncate", &false).field("shift", &false);
 }
 

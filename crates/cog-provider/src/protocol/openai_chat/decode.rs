@@ -8,7 +8,7 @@ use crate::protocol::{
     reply::{Reply, StartKeys, fault_in},
 };
 
-/// The mark at the end of a stream.
+/// The marker at the end of a stream.
 const DONE: &str = "[DONE]";
 
 /// Reads `chat.completion.chunk` events, or one `chat.completion` body.
@@ -39,7 +39,7 @@ pub(super) fn chunk(
     Ok(())
 }
 
-/// Of several answers only the first was asked for.
+/// Returns whether a choice is the first one; only one answer is requested.
 fn is_first(choice: &Node<'_>) -> bool {
     choice.get("index").and_then(Node::as_u64).unwrap_or(0) == 0
 }
@@ -65,7 +65,7 @@ fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
     Ok(())
 }
 
-/// Speech, whole, and the words that are spoken.
+/// Reads a complete speech item and its transcript.
 fn sound(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     let Some(sound) = message.get("audio").filter(|sound| sound.is_object()) else { return };
     reply.text(sound.get("transcript"), out);
@@ -74,7 +74,7 @@ fn sound(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     }
 }
 
-/// OpenRouter's images, each whole, in the form in which images go in.
+/// Reads OpenRouter's images. Each is complete, in the same format as an input image.
 fn images(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
     for image in message.get("images").into_iter().flat_map(Node::elements) {
         let Some(url) = image.pointer("/image_url/url").and_then(Node::as_str) else { continue };
@@ -85,7 +85,7 @@ fn images(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
     Ok(())
 }
 
-/// Vendors have three places for the reasoning; one that fills two repeats itself.
+/// Reads the reasoning. Vendors use three fields for it; one that fills two of them repeats itself.
 fn reasoning(reply: &mut Reply, delta: Node<'_>, out: &mut Vec<ModelEvent>) {
     let text = |key: &str| delta.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
     match text("reasoning_content").or_else(|| text("reasoning")) {
@@ -97,7 +97,7 @@ fn reasoning(reply: &mut Reply, delta: Node<'_>, out: &mut Vec<ModelEvent>) {
     }
 }
 
-/// Mistral's reasoning models send content as blocks: `text`, and `thinking` with texts inside.
+/// Reads a content block of Mistral's reasoning models: `text`, or `thinking` with texts inside.
 fn typed_block(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
     match block.get("thinking") {
         Some(thoughts) => {

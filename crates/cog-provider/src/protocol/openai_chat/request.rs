@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
     check(ask)?;
     let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
-    // Sound is streamed only as samples without a head.
+    // Audio is streamed only as raw samples without a file header.
     let speaks = ask.makes().any(|kind| kind == Modality::Audio);
     let streams = !speaks && (output.is_none() || ask.vendor.quirks.streams_schema);
     let url = format!("{}/chat/completions", ask.base_url);
@@ -42,7 +42,8 @@ fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>, output: Option<&OutputSche
     }
 }
 
-/// What the answer is to hold; left out where that is text alone. A voice must be named, and has no place in a module.
+/// Writes the requested modalities of the answer; omitted for text alone. Audio requires a voice, which a module
+/// cannot configure.
 fn modalities(w: &mut Writer<'_>, makes: &[Modality]) {
     if !makes.is_empty() {
         let words = [Modality::Text].iter().chain(makes).map(|kind| kind.as_str());
@@ -71,7 +72,7 @@ fn response_format(w: &mut Writer<'_>, output: &OutputSchema) {
     });
 }
 
-/// Letters, digits, `_` and `-`, 64 at most: what the protocol allows.
+/// Converts a name to what the protocol allows: letters, digits, `_` and `-`, at most 64.
 fn schema_name(name: &str) -> String {
     let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     let name: String = name.chars().filter(|letter| allowed(*letter)).take(64).collect();
@@ -88,7 +89,7 @@ fn write_message(w: &mut Writer<'_>, message: &Message) {
     });
 }
 
-/// A part; only users send anything but text.
+/// Writes a part; only user messages contain anything but text.
 fn block(w: &mut Writer<'_>, part: &Part, role: Role) {
     match part {
         Part::Text(text) => text_block(w, &text.text),
@@ -112,7 +113,7 @@ fn image_block(w: &mut Writer<'_>, image: &ImagePart) {
     });
 }
 
-/// The interface wants a name, and tells the type by its ending.
+/// Writes a file. The API requires a name, and derives the type from its extension.
 fn file_block(w: &mut Writer<'_>, file: &FilePart) {
     let ending = file.media_type.rsplit('/').next().unwrap_or_default();
     w.object(|w| {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::protocol::MAX_PIECE;
 
-/// The events of the pieces, each as `name|data`.
+/// Returns the events of the chunks, each as `name|data`.
 fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, DecodeError> {
     let mut reader = SseReader::new(MAX_PIECE);
     let mut told = Vec::new();
@@ -14,7 +14,7 @@ fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>,
     Ok(told)
 }
 
-/// The same for a text in one piece, checked against every split into two and into single bytes.
+/// Returns the events of a text, and checks that every split into two parts and into single bytes gives the same.
 fn all_splits(text: &str) -> Vec<String> {
     let bytes = text.as_bytes();
     let whole = events([bytes]).unwrap();
