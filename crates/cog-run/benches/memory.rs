@@ -1,8 +1,8 @@
-//! What five thousand runs leave behind in one process.
+//! Measures the memory growth over five thousand runs in one process.
 //!
-//! `cargo bench -p cog-run` prints how much more memory the process holds after 5,000 runs than after the first 100,
-//! and fails where that is over 5 MB. The runs go through the whole pipeline, over HTTP, to a server in a thread that
-//! keeps nothing.
+//! `cargo bench -p cog-run` prints how much the memory grew between the first 100 runs and the 5,000th, and
+//! fails above 5 MB. The runs use the complete pipeline over HTTP, with a server in a thread that stores
+//! nothing.
 
 #![expect(
     clippy::print_stdout,
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     if grown <= MAX { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// How much the resident memory grew after the warm-up, in bytes.
+/// Returns the growth of the resident memory after the warm-up, in bytes.
 async fn runs() -> u64 {
     let vendor = Vendor::named("openai").unwrap();
     let module = Runtime::builder().build().load("task-prioritizer").unwrap();
@@ -60,7 +60,7 @@ async fn runs() -> u64 {
     resident().saturating_sub(after_warm_up)
 }
 
-/// The resident memory of this process, in bytes.
+/// Returns the resident memory of this process, in bytes.
 #[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

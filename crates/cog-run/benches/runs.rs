@@ -1,8 +1,8 @@
-//! What a run costs beside what it cannot do without: reading the answer and checking it.
+//! Measures the overhead of a run over parsing and checking its answer.
 //!
-//! `cargo bench -p cog-run --bench runs` prints processor time for each run, and its ratio to parsing and checking the
-//! same answer once. It fails where a run against a provider in the process takes more than [`MAX`] times as long.
-//! The runs over HTTP, which add the client, are told beside it.
+//! `cargo bench -p cog-run --bench runs` prints processor time for each run, and its ratio to parsing and
+//! checking the same answer once. It fails when a run against an in-process provider takes more than [`MAX`]
+//! times as long. The runs over HTTP, which add the client, are printed too.
 
 #![expect(
     clippy::print_stdout,
@@ -30,11 +30,11 @@ use cog_run::{RunInput, RunOptions, Runtime};
 use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
 
-/// How long each is done in a round; the best of [`ROUNDS`] counts.
+/// The duration of each measurement in a round; the best of [`ROUNDS`] counts.
 const ROUND: Duration = Duration::from_millis(300);
 const ROUNDS: u32 = 5;
-/// How many times as long as parsing and checking a run may take: it also checks the input, writes the question, tells
-/// the answer field by field and folds it.
+/// The maximum ratio of a run to parsing and checking. A run also checks the input, writes the request,
+/// streams the answer field by field and folds it.
 const MAX: f64 = 10.0;
 
 fn main() -> ExitCode {
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     if runs / reference <= MAX { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// The processor time of this thread for one call, in microseconds, at best.
+/// Returns the lowest processor time of this thread for one call, in microseconds.
 fn best(mut call: impl FnMut()) -> f64 {
     let mut least = f64::MAX;
     for _ in 0..ROUNDS {
@@ -72,7 +72,7 @@ fn best(mut call: impl FnMut()) -> f64 {
     least
 }
 
-/// The processor time of this thread so far, in nanoseconds.
+/// Returns the processor time of this thread so far, in nanoseconds.
 #[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
 fn spent() -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
@@ -109,7 +109,7 @@ fn asking(address: String) -> HttpProvider {
     HttpProvider::new(vendor, settings).unwrap()
 }
 
-/// Answers at once, in one piece.
+/// Returns the answer at once, in one event.
 struct InProcess(String);
 
 impl Provider for InProcess {

@@ -1,4 +1,4 @@
-//! Runs a module on a provider of one's own: `cargo run -p cog-run --example provider`.
+//! Runs a module on a custom provider: `cargo run -p cog-run --example provider`.
 #![expect(clippy::print_stdout, reason = "an example prints its answer")]
 
 use std::{error::Error, sync::Arc};

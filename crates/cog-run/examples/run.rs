@@ -13,7 +13,7 @@ struct Review {
 }
 
 async fn review(code: &str) -> Result<Review, Box<dyn Error>> {
-    // Without a provider a run is answered from golden tests, or by a sample of the schema.
+    // Without a provider, a run returns a golden answer or a sample of the schema.
     let runtime = Runtime::builder().build();
     let module = runtime.load("code-reviewer")?;
     let envelope = runtime.execute(&module, RunInput::text(code), RunOptions::new()).await;

@@ -1,5 +1,5 @@
-//! The output contract as text: the last part of the system message (docs/spec/modules.md, *What the model is
-//! told*).
+//! The output contract as text: the last part of the system message (docs/spec/modules.md, *What the model
+//! receives*).
 
 use std::fmt::Write as _;
 

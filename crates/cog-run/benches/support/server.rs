@@ -1,4 +1,4 @@
-//! A server in a thread that gives every question the same streamed answer and keeps nothing.
+//! A server in a thread that returns the same streamed answer to every request and stores nothing.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark stops when it cannot run")]
 
@@ -11,7 +11,7 @@ use std::{
 
 use cog_module::Module;
 
-/// An answer that keeps the module's contract, with a rationale of about this many bytes.
+/// Returns an answer that matches the module's contract, with a rationale of about this many bytes.
 pub(crate) fn answer(module: &Module, bytes: usize) -> String {
     let sentence = "Because the deadline is near. ";
     let mut data = module.contract.sample(0).unwrap().to_serde();
@@ -22,7 +22,7 @@ pub(crate) fn answer(module: &Module, bytes: usize) -> String {
     serde_json::json!({ "ok": true, "meta": meta, "data": data, "error": null }).to_string()
 }
 
-/// A server that gives every question this answer; its address.
+/// Starts a server that returns this answer to every request, and returns its URL.
 pub(crate) fn serve(answer: &str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -45,7 +45,7 @@ fn give(mut stream: TcpStream, reply: &str) {
     }
 }
 
-/// Reads the head of a request; none where the client is gone.
+/// Reads the headers of a request; none when the client has disconnected.
 fn content_length(reader: &mut BufReader<TcpStream>) -> Option<u64> {
     let mut length = 0;
     loop {
@@ -63,7 +63,7 @@ fn content_length(reader: &mut BufReader<TcpStream>) -> Option<u64> {
     }
 }
 
-/// The whole reply over HTTP, the answer in pieces of 64 characters.
+/// Returns the complete HTTP reply, with the answer in chunks of 64 characters.
 fn reply(answer: &str) -> String {
     let piece = |text: &[char]| {
         let text: String = text.iter().collect();

@@ -1,4 +1,4 @@
-//! The provider's connection breaks, at any byte.
+//! Interrupts the provider's connection at any byte.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{directory, question};
 
-/// How many places are tried.
+/// The number of tested offsets.
 const CUTS: usize = 500;
 
 fn answer() -> Value {
@@ -32,7 +32,7 @@ fn answer() -> Value {
     })
 }
 
-/// A runtime that asks the mock and tries nothing again.
+/// Returns a runtime that calls the mock without retries.
 fn asking(wire: Wire, mock: &Mock) -> Runtime {
     let settings = ProviderSettings {
         key: Some(Secret::new("k")),
@@ -45,12 +45,12 @@ fn asking(wire: Wire, mock: &Mock) -> Runtime {
     Runtime::builder().provider(Arc::new(HttpProvider::new(vendor, settings).unwrap())).build()
 }
 
-/// Places in the reply's bytes, scattered; the same at every run.
+/// Returns offsets in the reply's bytes, scattered but the same in every run.
 fn places() -> impl Iterator<Item = usize> {
     (0..CUTS).map(|turn| turn * 7919 % 4801)
 }
 
-/// Whether a value is another one of which the end is missing.
+/// Returns whether a value is a truncated form of another.
 fn begins(part: &Value, whole: &Value) -> bool {
     match (part, whole) {
         (Value::String(part), Value::String(whole)) => whole.starts_with(part.as_str()),

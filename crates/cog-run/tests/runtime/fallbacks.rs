@@ -1,4 +1,4 @@
-//! Who is asked where a provider gives no answer, and what a model is told when it is asked again.
+//! Fallbacks to other providers, and what a model receives when it is called again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ fn unavailable() -> ProviderError {
     ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None }
 }
 
-/// A runtime that asks these in their order.
+/// Returns a runtime that calls these providers in order.
 fn in_order<const N: usize>(providers: [Scripted; N]) -> ([Arc<Scripted>; N], Runtime) {
     let providers = providers.map(Arc::new);
     let order = providers.iter().map(|provider| Arc::clone(provider) as Arc<dyn Provider>).collect();
@@ -111,7 +111,7 @@ async fn a_request_chooses_among_the_operators_providers_by_name() {
     assert_eq!(offline.meta.runtime.model.as_deref(), Some("offline/sample"));
 }
 
-/// A module that looks at an image, and an input with a WebP of one pixel.
+/// Returns a module that reads an image, and an input with a WebP image of one pixel.
 fn looking() -> (TempDir, RunInput) {
     let directory =
         directory("Look at $MEDIA_INPUTS", &["modalities:", "  input: [text, image]", "  output: [text]"]);
@@ -126,7 +126,7 @@ fn looking() -> (TempDir, RunInput) {
     (directory, input(&format!(r#"{{"image": {image}}}"#)))
 }
 
-/// The beginning of the image that a provider was sent.
+/// Returns the start of the image that a provider received.
 fn sent(provider: &Scripted) -> String {
     let requests = provider.requests();
     let mut parts = requests[0].messages.messages().iter().flat_map(|message| &message.content);

@@ -1,4 +1,4 @@
-//! The life of a run: stopped from outside, resumed.
+//! The life of a run: cancelled, or resumed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 
 use crate::support::{ANSWER, Scripted, asking, directory, question};
 
-/// The last chunk, which is to be an error, as JSON.
+/// Returns the last chunk as JSON, and checks that it is an error.
 fn error(chunks: &[Chunk]) -> serde_json::Value {
     assert_eq!(chunks.iter().filter(|chunk| chunk.is_end()).count(), 1);
     let last: serde_json::Value = serde_json::from_str(&chunks.last().unwrap().to_json()).unwrap();
@@ -17,7 +17,7 @@ fn error(chunks: &[Chunk]) -> serde_json::Value {
     last
 }
 
-/// The chunks of a run that is stopped a second after its first data.
+/// Returns the chunks of a run that is cancelled one second after its first data.
 async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<Chunk>, Arc<Scripted>) {
     let directory = directory("Answer.", &[]);
     let said =

@@ -1,4 +1,4 @@
-//! The Rust API as a program uses it: a module, an input, a provider of one's own.
+//! The Rust API as a program uses it: a module, an input, a custom provider.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test says what it expects by failing")]
 

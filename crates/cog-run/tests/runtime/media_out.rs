@@ -1,4 +1,4 @@
-//! Media that a model makes, from its events to the answer.
+//! Generated media, from the model's events to the answer.
 
 use std::{
     path::Path,
@@ -18,16 +18,16 @@ use crate::support::{Scripted, asking, code, directory, question, write};
 
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
-/// 3 by 2 pixels.
+/// An image of 3 by 2 pixels.
 const JPEG: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAAMCAgICAgMCAgIDAwMDBAYEBAQEBAgGBgUGCQgKCgkICQkKDA8MCgsOCwkJDRENDg8QEBEQCgwSExIQEw8QEBD/2wBDAQMDAwQDBAgEBAgQCwkLEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBD/wAARCAACAAMDAREAAhEBAxEB/8QAFAABAAAAAAAAAAAAAAAAAAAACP/EABQQAQAAAAAAAAAAAAAAAAAAAAD/xAAVAQEBAAAAAAAAAAAAAAAAAAAHCf/EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAMAwEAAhEDEQA/ADoDFU3/2Q==";
 const GIF: &str = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
 
-/// An answer with room for an image.
+/// An answer without its image.
 pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
     "data": {"rationale": "because"}, "error": null}"#;
 
-/// A module that makes images, with these lines more in its manifest; `data` has an image, a list of two, and a
-/// rationale.
+/// Creates a module that generates images, with these additional manifest lines. Its `data` has an image, a
+/// list of two, and a rationale.
 pub(crate) fn artist(manifest: &[&str]) -> TempDir {
     let lines = [&["modalities: {output: [text, image]}", "response: {mode: both}"], manifest].concat();
     let directory = directory("Draw $query.", &lines);
@@ -60,8 +60,8 @@ fn text(text: &str) -> ModelEvent {
     ModelEvent::Text(text.to_owned())
 }
 
-/// The chunks of a run whose model says this and is done, and the envelope they fold to, after the one that `execute`
-/// gives was compared with it.
+/// Returns the chunks of a run with these events and the envelope they fold to. Checks that the chunks give
+/// the data of the final event.
 async fn chunks(directory: &TempDir, events: &[ModelEvent], options: RunOptions) -> (Vec<Chunk>, Envelope) {
     let mut events = events.to_vec();
     if !matches!(events.last(), Some(ModelEvent::Finished(_))) {
@@ -124,7 +124,7 @@ async fn an_image_alone_is_an_answer_and_words_alone_are_none() {
     assert_eq!(data(&envelope)["rationale"], "The model sent no text with the media.");
     assert_eq!(code(&run(&artist(&[]), &[text("I cannot draw.")]).await), Some("E1000"));
     assert_eq!(code(&run(&artist(&[]), &[]).await), Some("E1000"));
-    // What was cut is no answer, whatever was made.
+    // A truncated reply is not a valid answer, whatever was generated.
     let cut = [png(), text("Here"), ModelEvent::Finished(FinishReason::Length)];
     assert_eq!(code(&run(&artist(&[]), &cut).await), Some("E2003"));
 }
@@ -244,7 +244,7 @@ async fn a_directory_gets_a_file_for_each_medium() {
     }
 }
 
-/// Keeps what it is given, as long as it has room.
+/// Stores uploads as long as it has room.
 #[derive(Default)]
 struct Shop {
     kept: Mutex<Vec<(Option<String>, String)>>,
@@ -305,12 +305,12 @@ async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
     let envelope = run(&directory, &[text(ANSWER), png()]).await;
     let expected = json!({ "type": "base64", "media_type": "image/png", "data": PNG, "width": 1 });
     assert_eq!(data(&envelope)["image"], expected);
-    // It takes base64 alone, wherever the media of the run go.
+    // The field accepts only base64, whatever the delivery of the run is.
     let out = tempfile::tempdir().unwrap();
     let options = RunOptions::new().delivery(Delivery::Directory(out.path().into()));
     let (_, envelope) = chunks(&directory, &[text(ANSWER), png()], options).await;
     assert_eq!(data(&envelope)["image"], expected);
-    // An image of a type that the place does not take is left out, and told.
+    // An image of a type that the field does not accept is omitted with a warning.
     let envelope = run(&directory, &[text(ANSWER), medium(None, JPEG)]).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W3009");
@@ -363,7 +363,7 @@ async fn what_the_model_cannot_make_is_known_before_it_is_asked() {
     let message = &envelope.error().unwrap().message;
     assert_eq!(message, "scripted/one makes no image, for data.image");
     assert_eq!(provider.requests().len(), 0);
-    // What the answer need not have is a warning.
+    // A missing optional image is a warning.
     let directory = artist(&[]);
     let schema = json!({ "data": { "properties": { "image": { "$ref": "#/$defs/MediaOutput" } } } });
     write(&directory, "schema.json", &schema.to_string());

@@ -1,4 +1,4 @@
-//! What an observer is told of calls and runs.
+//! Notifications of calls and runs to an observer.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::{ANSWER, Scripted, directory, input, question};
 
-/// What was told, as text.
+/// The notifications as text.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 

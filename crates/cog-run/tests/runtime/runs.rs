@@ -1,4 +1,4 @@
-//! One run, from what goes in to what comes out.
+//! Single runs, from the input to the envelope.
 
 use std::{sync::Arc, time::Duration};
 

@@ -32,7 +32,7 @@ struct Bench {
     runtime: Runtime,
     module: Arc<Module>,
     sessions: Sessions,
-    /// Where the module `m` is found.
+    /// The directory of the module `m`.
     directory: TempDir,
 }
 
@@ -64,7 +64,7 @@ impl Bench {
         self.start_with(of("alice"))
     }
 
-    /// Begins a run and reads it to its end.
+    /// Starts a run and reads it to its final event.
     async fn finish(&self) -> String {
         let session = self.start();
         read(session.follow(After::Start)).await;
@@ -83,7 +83,7 @@ impl Bench {
         self.sessions.get(id, "alice").map(|info| info.state)
     }
 
-    /// What the log of a session holds: a stream as the specification has it.
+    /// Returns the log of a session, and checks that it is a valid stream.
     async fn log(&self, id: &str) -> Vec<Line> {
         let lines = read(self.sessions.follow(id, "alice", After::Start).unwrap()).await;
         let text: String = lines.iter().map(|(_, _, line)| format!("{line}\n")).collect();
@@ -93,7 +93,7 @@ impl Bench {
     }
 }
 
-/// An entry: event, number, chunk.
+/// An entry: event, `seq`, chunk.
 type Line = (String, u64, String);
 
 fn of(owner: &str) -> Start {
@@ -117,7 +117,7 @@ async fn read_batch(follower: &mut Subscriber, lines: &mut Vec<Line>) -> bool {
     true
 }
 
-/// Reads until something numbered came.
+/// Reads until a numbered chunk arrives.
 async fn read_some(follower: &mut Subscriber) -> Vec<Line> {
     let mut lines = Vec::new();
     while lines.last().is_none_or(|(_, seq, _)| *seq == 0) {
@@ -126,7 +126,7 @@ async fn read_some(follower: &mut Subscriber) -> Vec<Line> {
     lines
 }
 
-/// A reply in pieces of this many bytes.
+/// Returns the events of a reply in chunks of this many characters.
 fn pieces(text: &str, size: usize) -> Vec<ModelEvent> {
     let chars: Vec<char> = text.chars().collect();
     let pieces = chars.chunks(size).map(|piece| ModelEvent::Text(piece.iter().collect()));
@@ -137,7 +137,7 @@ fn answer(rationale: &str) -> String {
     ANSWER.replace("because", rationale)
 }
 
-/// The data that a stream gives when its chunks are applied in order.
+/// Applies the chunks of a stream in order, and returns the data.
 fn applied(lines: &[Line]) -> serde_json::Value {
     let mut data = serde_json::json!({});
     for (_, _, line) in lines {
@@ -171,13 +171,13 @@ fn error_of(lines: &[Line]) -> serde_json::Value {
     serde_json::from_str::<serde_json::Value>(line).unwrap()["error"].take()
 }
 
-/// What the end tells of the answer.
+/// Returns the `partial_data` of the final event.
 fn partial_of(lines: &[Line]) -> serde_json::Value {
     let (_, _, line) = lines.last().unwrap();
     serde_json::from_str::<serde_json::Value>(line).unwrap()["partial_data"].take()
 }
 
-/// A slot that counts those that are held.
+/// A slot that counts its live instances.
 struct Slot(Arc<AtomicUsize>);
 
 impl Slot {
@@ -193,7 +193,7 @@ impl Drop for Slot {
     }
 }
 
-/// Numbers that look like chance and are the same in every run.
+/// A pseudo-random generator with the same numbers in every run.
 struct Random(u64);
 
 impl Random {

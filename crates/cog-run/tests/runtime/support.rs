@@ -1,4 +1,4 @@
-//! A provider that says what it is told, and a module to run.
+//! A scripted provider, and a module to run.
 
 use std::{
     collections::VecDeque,
@@ -16,11 +16,11 @@ use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
 use tempfile::TempDir;
 
-/// An answer that fits the module of [`directory`].
+/// An answer that matches the schema of the module of [`directory`].
 pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
     "data": {"result": "fine", "rationale": "because"}, "error": null}"#;
 
-/// Says its replies in turn, the last one for ever, and keeps what it was asked.
+/// A provider that sends its replies in turn, then repeats the last one, and records its requests.
 pub(crate) struct Scripted {
     name: &'static str,
     images: &'static [&'static str],
@@ -59,37 +59,37 @@ impl Scripted {
         Self::new(texts.into_iter().map(reply))
     }
 
-    /// Says this much and then nothing more.
+    /// Sends this text and then hangs.
     pub(crate) fn hanging(text: &str) -> Self {
         Self { hangs: true, ..Self::new([vec![ModelEvent::Text(text.to_owned())]]) }
     }
 
-    /// Gives no answer, ever.
+    /// Fails every call.
     pub(crate) fn failing(fault: ProviderError) -> Self {
         Self { fault: Some(fault), ..Self::new([]) }
     }
 
-    /// The same under another name.
+    /// Sets the name of the provider.
     pub(crate) fn named(self, name: &'static str) -> Self {
         Self { name, ..self }
     }
 
-    /// The same, which takes images of these types.
+    /// Accepts images of these types.
     pub(crate) fn seeing(self, images: &'static [&'static str]) -> Self {
         Self { images, ..self }
     }
 
-    /// The same, making media of these kinds.
+    /// Generates media of these kinds.
     pub(crate) fn making(self, makes: &'static [Modality]) -> Self {
         Self { makes, ..self }
     }
 
-    /// Says what it has to say, but never the end of a reply that has none.
+    /// Sends its events, but does not close a reply without a final event.
     pub(crate) fn leaving_open(self) -> Self {
         Self { hangs: true, ..self }
     }
 
-    /// Panics when it is asked.
+    /// Panics when it is called.
     pub(crate) fn panicking() -> Self {
         Self { panics: true, ..Self::new([]) }
     }
@@ -98,7 +98,7 @@ impl Scripted {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Replies that somebody still holds.
+    /// Returns the number of replies that were not dropped yet.
     pub(crate) fn open_replies(&self) -> usize {
         self.open.load(Ordering::SeqCst)
     }
@@ -166,10 +166,10 @@ impl Provider for Scripted {
     }
 }
 
-/// Ties what is held to the closure that names it.
+/// Captures the guard in the closure that calls this.
 fn drop_later(_: &Held) {}
 
-/// A v2.2 module of tier decision in a directory of its own, with these lines more in its manifest.
+/// Creates a v2.2 module of tier decision in its own directory, with these additional manifest lines.
 pub(crate) fn directory(prompt: &str, manifest: &[&str]) -> TempDir {
     let directory = tempfile::Builder::new().prefix("module").tempdir().unwrap();
     let head =
@@ -198,12 +198,12 @@ pub(crate) fn input(text: &str) -> RunInput {
     RunInput::Json(Value::parse(text).unwrap())
 }
 
-/// An input of the module of [`directory`].
+/// Returns an input for the module of [`directory`].
 pub(crate) fn question() -> RunInput {
     input(r#"{"query": "why?"}"#)
 }
 
-/// A runtime that asks this provider, with the module of the directory loaded.
+/// Returns a runtime with this provider, and loads the module of the directory.
 pub(crate) fn asking(provider: Scripted, directory: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
     let provider = Arc::new(provider);
     let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();

@@ -1,4 +1,4 @@
-//! Sessions that a later program still knows.
+//! Sessions that a restarted program restores.
 
 use std::{
     fs::{self, File},
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::support::{ANSWER, Scripted};
 
-/// The file of a session that has told its meta chunk alone.
+/// The file of a session that has only sent its meta chunk.
 const OURS: &str = "sess_0123456789abcdef0123456789abcdef.ndjson";
 const HEADER: &str = r#"{"cog_session":1,"session_id":"sess_0123456789abcdef0123456789abcdef","owner":"alice","detached":false,"created_ms":1,"module":"m","options":{},"input":{}}"#;
 const META: &str =
@@ -25,7 +25,7 @@ fn on(directory: &Path) -> SessionSettings {
 }
 
 impl Bench {
-    /// The same after the program was ended, and begun again.
+    /// Restarts the program.
     async fn restarted(mut self, settings: SessionSettings) -> Self {
         self.sessions.idle().await;
         self.sessions = Sessions::open(SessionSettings::default()).unwrap();
@@ -52,7 +52,7 @@ fn put(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A directory as another program left it, with one file.
+/// Creates a directory of an earlier program with one file.
 fn left_behind(name: &str, bytes: &[u8]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir_all(directory.path().join("sessions")).unwrap();
@@ -91,7 +91,7 @@ async fn a_program_killed_at_any_byte_resumes_to_the_same_data() {
         let cut = preamble + random.below(whole.len() - preamble);
         let directory = left_behind(path.file_name().unwrap().to_str().unwrap(), &whole[..cut]);
         let written = whole[..cut].iter().filter(|byte| **byte == b'\n').count() - 1;
-        // What a client has is in the file, because it is shown only then.
+        // A chunk that a client has received is in the file, because it is shown only then.
         let mut joined = log[..1 + random.below(written)].to_vec();
         let bench = Bench::new(Scripted::new([reply.clone()]), on(directory.path()));
         assert_eq!(bench.state(&id), Some(SessionState::Interrupted), "cut at {cut}");

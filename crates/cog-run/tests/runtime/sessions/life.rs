@@ -1,4 +1,4 @@
-//! How sessions begin and end.
+//! The start and the end of sessions.
 
 use std::sync::{
     Arc,

@@ -1,4 +1,4 @@
-//! Going on where a reader was cut off.
+//! Resuming after a reader was disconnected.
 
 use std::sync::{
     Arc,
@@ -116,7 +116,7 @@ async fn two_hundred_cuts_and_resumes_join_to_the_log() {
                     break;
                 }
             }
-            // The connection takes some of it with it.
+            // The lost connection drops some of the lines.
             lines.truncate(1 + random.below(lines.len()));
             joined.extend(lines.into_iter().skip(usize::from(!joined.is_empty())));
             let last_seq = joined.last().unwrap().1;

@@ -1,4 +1,4 @@
-//! How much is kept, and for how long.
+//! The limits on the number, lifetime and size of stored sessions.
 
 use std::time::Duration;
 
