@@ -8,7 +8,7 @@ use crate::RunOptions;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunSpec {
-    /// The module's name. [`Runtime::load_name`] loads it when the run starts again.
+    /// The module's name. [`Runtime::load_name`](crate::Runtime::load_name) loads it when the run starts again.
     pub module: String,
     /// The input.
     pub input: Value,
