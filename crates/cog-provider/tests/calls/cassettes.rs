@@ -1,4 +1,4 @@
-//! Recording what a vendor says, and playing it (docs/spec/golden-tests.md).
+//! Tests that record a vendor's replies and play them back (docs/spec/golden-tests.md).
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn replay(wire: Wire, directory: &Path, pace: Pace) -> HttpProvider {
     .unwrap()
 }
 
-/// The question for another model, which makes it another request.
+/// Creates a request for another model, which has a different recording.
 fn other_question() -> ModelRequest {
     ModelRequest { model: "another-model".to_owned(), ..question() }
 }

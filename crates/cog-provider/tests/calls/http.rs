@@ -1,4 +1,4 @@
-//! Calls over HTTP, against a mock that answers as vendors do.
+//! Tests of calls over HTTP, against a mock that replies like the vendors.
 
 use std::time::Duration;
 

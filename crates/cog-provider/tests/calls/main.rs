@@ -1,4 +1,4 @@
-//! Whole calls, against a mock and against recordings.
+//! Tests of complete calls, against a mock and against recordings.
 
 #[cfg(test)]
 mod cassettes;

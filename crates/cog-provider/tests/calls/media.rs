@@ -1,4 +1,4 @@
-//! Replies with images: how large they may be, what a broken one is, and recording them.
+//! Tests of replies with images: size limits, invalid images, and recording.
 
 use cog_provider::{
     HttpProvider, Interruption, ModelRequest, Pace, ProviderError,
@@ -10,14 +10,14 @@ use cog_testkit::{Mock, Reply, Wire};
 
 use crate::support::{ask, provider, question, settings, until_error};
 
-/// The wire forms that bring images, each with a model that makes them.
+/// The wire forms that return images, each with a model that generates them.
 const MAKERS: [(Wire, &str, &str); 3] = [
     (Wire::Gemini, "gemini", "gemini-2.5-flash-image"),
     (Wire::OpenAi, "openrouter", "google/gemini-2.5-flash-image"),
     (Wire::OpenAiImages, "openai", "gpt-image-1"),
 ];
 
-/// An image of 20 MB, as base64.
+/// The base64 length of an image of 20 MB.
 const LARGE: usize = (20 << 20) / 3 * 4 + 4;
 
 fn asking(model: &str) -> ModelRequest {

@@ -1,6 +1,6 @@
-//! What the HTTP client takes from the environment by itself: proxies and authorities.
+//! Tests for the environment variables that the HTTP client reads itself: proxies and certificate authorities.
 //!
-//! The environment belongs to a process, so each question is asked by this test binary started anew.
+//! The environment belongs to a process, so each test runs a new process of this test binary.
 
 use std::{
     io::{Read, Write},
@@ -73,12 +73,12 @@ async fn ask_at(base_url: &str) -> Result<Vec<ModelEvent>, ProviderError> {
     ask(&provider, &question()).await
 }
 
-/// The first line that a proxy gets to see when the test of this name runs with the variable set to it.
+/// Returns the first line that a proxy receives while the named test runs with the variable set to its URL.
 fn seen_by_proxy(variable: &str, test: &str) -> String {
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = proxy.local_addr().unwrap();
     let mut child = again(test).env(variable, format!("http://{port}")).spawn().unwrap();
-    // A child that asks nobody must not leave the proxy waiting.
+    // Unblocks the proxy if the child process never connects.
     let ended = std::thread::spawn(move || {
         let ended = child.wait().unwrap();
         drop(TcpStream::connect(port));
@@ -93,7 +93,7 @@ fn seen_by_proxy(variable: &str, test: &str) -> String {
     String::from_utf8_lossy(&start[..length]).lines().next().unwrap_or_default().to_owned()
 }
 
-/// This test binary, to run one test in an environment of its own.
+/// Creates a command that runs one test of this binary in its own environment.
 fn again(test: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored"]).env_clear();

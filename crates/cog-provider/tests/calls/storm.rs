@@ -1,4 +1,4 @@
-//! Storms of 429 and 5xx: how often a provider that is not well is asked, and that it is found again.
+//! Tests of repeated 429 and 5xx replies: how often a failing provider is called, and that its recovery is detected.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 
 use crate::support::{question, settings, vendor};
 
-/// A provider without retries behind a breaker with this pause.
+/// Creates a provider without retries, behind a breaker with this pause.
 fn guarded(wire: Wire, mock: &Mock, pause: Duration) -> Breaker {
     let settings = ProviderSettings { retries: 0, ..settings(&mock.base_url(wire)) };
     let provider = HttpProvider::new(vendor(wire), settings).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests of calls have in common.
+//! Shared functions of the call tests.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use cog_spec::{FinishReason, ModelEvent, Secret};
 use cog_testkit::{Mock, Wire};
 use futures_util::StreamExt;
 
-/// A key that must not show up anywhere.
+/// A key that must not appear in any output.
 pub(crate) const KEY: &str = "sk-canary-0123456789";
 
-/// The vendor that a wire form is named after.
+/// Returns the vendor that a wire form is named after.
 pub(crate) fn vendor(wire: Wire) -> &'static Vendor {
     Vendor::named(wire.name()).unwrap()
 }
 
-/// Settings for a server at this address.
+/// Returns settings for a server at this base URL.
 pub(crate) fn settings(base_url: &str) -> ProviderSettings {
     ProviderSettings {
         key: Some(Secret::new(KEY)),
@@ -29,17 +29,17 @@ pub(crate) fn settings(base_url: &str) -> ProviderSettings {
     }
 }
 
-/// A provider that asks the mock.
+/// Creates a provider that calls the mock.
 pub(crate) fn provider(wire: Wire, mock: &Mock) -> HttpProvider {
     HttpProvider::new(vendor(wire), settings(&mock.base_url(wire))).unwrap()
 }
 
-/// A question without a schema.
+/// Creates a request without a schema.
 pub(crate) fn question() -> ModelRequest {
     ModelRequest::new(Conversation::new([Message::system("Answer in JSON."), Message::user("{}")]))
 }
 
-/// A question with a schema in the provider's dialect.
+/// Creates a request with a schema in the provider's dialect.
 pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
     let schema = Some(serde_json::json!({ "type": "object" }).into());
     let output =
@@ -47,7 +47,7 @@ pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
     ModelRequest { output: Some(Arc::new(output)), ..question() }
 }
 
-/// All events of the reply.
+/// Returns all events of the reply.
 pub(crate) async fn ask(
     provider: &HttpProvider,
     request: &ModelRequest,
@@ -56,7 +56,7 @@ pub(crate) async fn ask(
     stream.collect::<Vec<_>>().await.into_iter().collect()
 }
 
-/// The events up to the error, which there must be; nothing may follow it.
+/// Returns the events before the error; panics if there is no error or if anything follows it.
 pub(crate) async fn until_error(
     provider: &HttpProvider,
     request: &ModelRequest,
@@ -70,7 +70,7 @@ pub(crate) async fn until_error(
     (events.into_iter().map(Result::unwrap).collect(), error)
 }
 
-/// The text of the answer.
+/// Returns the text of the answer.
 pub(crate) fn answer(events: &[ModelEvent]) -> String {
     let text = |event: &ModelEvent| match event {
         ModelEvent::Text(text) => Some(text.clone()),
@@ -79,7 +79,7 @@ pub(crate) fn answer(events: &[ModelEvent]) -> String {
     events.iter().filter_map(text).collect()
 }
 
-/// Why the model stopped.
+/// Returns the finish reason.
 pub(crate) fn finish(events: &[ModelEvent]) -> FinishReason {
     match events.last() {
         Some(ModelEvent::Finished(reason)) => reason.clone(),

@@ -1,4 +1,4 @@
-//! The wire forms: requests as they leave, replies as they come. The files stand in `tests/wire`.
+//! Tests of the wire forms: requests as sent and replies as received. The files are in `tests/wire`.
 
 #[cfg(test)]
 mod replies;

@@ -1,6 +1,6 @@
-//! Replies as they come over the wire, replayed in every split of their bytes.
+//! Tests that replay recorded replies in every split of their bytes.
 //!
-//! Each file under `wire/` holds the raw bytes of one reply. Its events stand in the snapshot beside it.
+//! Each file under `wire/` contains the raw bytes of one reply. The snapshot beside it contains its events.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ fn ollama() {
     replay(Wire::Ollama, ProtocolKind::Ollama);
 }
 
-/// The mock's own replies are kept as files too, so that the vendors' clients can be shown them.
+/// The mock's own replies are also stored as files, so that the vendors' clients can validate them.
 #[test]
 fn the_mock_says_what_its_files_say() {
     let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").pieces(5);
@@ -74,7 +74,7 @@ fn replay(wire: Wire, kind: ProtocolKind) {
     }
 }
 
-/// The events of a reply, neighbouring texts joined, a line each; the error, if it ends in one.
+/// Returns the events of a reply, one per line, with adjacent texts joined, and the error if it ends in one.
 fn decode<'a>(kind: ProtocolKind, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut decoder = kind.protocol().decoder(MAX_PIECE);
     let mut events = Vec::new();
@@ -117,7 +117,8 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_default()
 }
 
-/// A file that does not hold what it should: what it should hold is left beside it.
+/// Compares a file with its expected contents. If they differ, writes the expected contents beside the file and
+/// returns the new path.
 #[expect(clippy::disallowed_methods, reason = "a test writes beside its own recordings")]
 fn stale(path: &Path, expected: &str) -> Option<String> {
     if read(path) == expected.as_bytes() {

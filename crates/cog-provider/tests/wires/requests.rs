@@ -1,4 +1,4 @@
-//! Requests in each vendor's form. `sdk/check.py` holds them against the types of the vendors' clients.
+//! Tests of requests in each vendor's format. `sdk/check.py` validates them with the types of the vendors' clients.
 
 use std::{path::Path, sync::Arc};
 
@@ -19,7 +19,7 @@ fn provider(name: &str) -> HttpProvider {
     HttpProvider::new(Vendor::named(name).unwrap(), settings).unwrap()
 }
 
-/// What a run of a module asks: system text, the input, and a schema in the vendor's dialect.
+/// Creates the request of a module run: system text, the input, and a schema in the vendor's dialect.
 fn question(dialect: Dialect) -> ModelRequest {
     let schema = json!({
         "type": "object", "additionalProperties": false, "required": ["ok"],
@@ -56,7 +56,7 @@ fn snapshot(directory: &str, name: &str, text: &str) {
     });
 }
 
-/// The directory of a vendor's wire form.
+/// Returns the directory of a vendor's wire form.
 fn directory(vendor: &Vendor) -> &'static str {
     match vendor.name {
         "anthropic" => "anthropic",
@@ -131,7 +131,7 @@ fn images_and_sound_travel_in_each_vendors_form() {
     }
 }
 
-/// What a run of a module asks that makes images and sound.
+/// Creates the request of a module run that generates images and audio.
 fn making(model: &str) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
@@ -217,7 +217,7 @@ fn what_a_vendor_cannot_take_is_told_before_the_call() {
     assert_eq!((&error, error.code()), (&ProviderError::Request(expected), Code::MultimodalNotSupported));
 }
 
-/// A provider of a vendor that takes so many bytes in one request.
+/// Creates a provider whose vendor accepts at most `limit` bytes per request.
 fn narrow(limit: u64) -> HttpProvider {
     let formats = Formats { request_bytes: Some(limit), ..Formats::ANY };
     let vendor: &Vendor = Box::leak(Box::new(Vendor { formats, ..*Vendor::named("openai").unwrap() }));

@@ -1,4 +1,4 @@
-//! Any text, in any pieces, over any packets, reads back as it was.
+//! Tests that any text, in any chunks and over any packets, is decoded unchanged.
 
 use cog_provider::protocol::{MAX_PIECE, ProtocolKind};
 use cog_spec::ModelEvent;
@@ -40,7 +40,7 @@ proptest! {
     }
 }
 
-/// The text and the reasoning of a reply.
+/// Returns the text and the reasoning of a reply.
 fn texts(events: &[ModelEvent]) -> (String, String) {
     let (mut text, mut reasoning) = (String::new(), String::new());
     for event in events {
