@@ -89,8 +89,8 @@ impl Breaker {
             *circuit = Circuit::Closed { failures };
             return;
         }
-        let asked = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
-        let pause = self.settings.pause.max(asked);
+        let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
+        let pause = self.settings.pause.max(requested);
         tracing::warn!(provider = self.provider.name(), pause_ms = pause.as_millis(), %error, "the circuit opens");
         *circuit = Circuit::Open { until: Instant::now() + pause };
     }
@@ -189,9 +189,9 @@ impl Provider for Breaker {
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             let attempt = self.admit()?;
-            let asked = self.provider.ask(request).await;
-            attempt.ended(asked.as_ref().err());
-            asked
+            let result = self.provider.ask(request).await;
+            attempt.ended(result.as_ref().err());
+            result
         })
     }
 }

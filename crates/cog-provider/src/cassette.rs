@@ -97,8 +97,8 @@ fn pairs<'a>(w: &mut Writer<'_>, pairs: impl Iterator<Item = &'a (&'static str, 
 
 /// Returns the path and query of a URL. The scheme and host are not stored.
 fn path_of(url: &str) -> &str {
-    let behind = url.split_once("://").map_or(url, |(_, behind)| behind);
-    behind.find('/').and_then(|start| behind.get(start..)).unwrap_or("/")
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').and_then(|start| rest.get(start..)).unwrap_or("/")
 }
 
 /// The request key, status and headers of a recorded reply.

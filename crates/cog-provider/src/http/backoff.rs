@@ -13,12 +13,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Returns the delay before the next attempt: full jitter, and at least what the vendor requests. Returns `None` if
 /// the vendor requests more than `PATIENCE`. `chance` is between 0 and 1.
-pub(super) fn wait(attempt: u32, asked: Option<Duration>, chance: f64) -> Option<Duration> {
-    let most = FIRST.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX)).min(MAX);
-    let jitter = most.mul_f64(chance.clamp(0.0, 1.0));
-    match asked {
-        Some(asked) if asked > PATIENCE => None,
-        Some(asked) => Some(asked.max(jitter)),
+pub(super) fn wait(attempt: u32, requested: Option<Duration>, chance: f64) -> Option<Duration> {
+    let max = FIRST.saturating_mul(1_u32.checked_shl(attempt).unwrap_or(u32::MAX)).min(MAX);
+    let jitter = max.mul_f64(chance.clamp(0.0, 1.0));
+    match requested {
+        Some(requested) if requested > PATIENCE => None,
+        Some(requested) => Some(requested.max(jitter)),
         None => Some(jitter),
     }
 }

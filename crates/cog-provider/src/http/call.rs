@@ -86,11 +86,11 @@ impl Call {
                     return Err(Failure::last(self.too_large(MAX_LEN)));
                 }
             }
-            let fault = |error: cog_json::SyntaxError| {
+            let not_json = |error: cog_json::SyntaxError| {
                 let message = format!("not JSON: {error}");
                 Failure::last(ProviderError::Malformed { vendor: self.setup.vendor.title, message })
             };
-            Value::parse_bytes(&body).map_err(fault)
+            Value::parse_bytes(&body).map_err(not_json)
         };
         match limit.hold(read).await {
             Ok(read) => read.map_err(|failure| failure.error),
@@ -178,9 +178,9 @@ impl Call {
     /// Returns the earlier of two deadlines: this kind's deadline or that of the complete call.
     fn limit(&self, kind: Deadline, length: Duration) -> Limit {
         let near = Limit { kind, length, at: Instant::now() + length };
-        let whole = |length| Limit { kind: Deadline::Whole, length, at: self.started + length };
-        match self.setup.timeout.map(whole) {
-            Some(whole) if whole.at < near.at => whole,
+        let total = |length| Limit { kind: Deadline::Whole, length, at: self.started + length };
+        match self.setup.timeout.map(total) {
+            Some(total) if total.at < near.at => total,
             _ => near,
         }
     }

@@ -44,8 +44,8 @@ impl ResponseReader {
         }
         self.reply.begin_frame();
         (self.read)(&mut self.reply, frame, &mut self.documents, out)?;
-        if let Some(place) = self.reply.only_text() {
-            self.template.learn(frame, place);
+        if let Some(range) = self.reply.only_text() {
+            self.template.learn(frame, range);
         }
         Ok(())
     }

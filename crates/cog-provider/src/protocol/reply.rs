@@ -43,7 +43,7 @@ impl Reply {
     /// Returns the byte range of the text in a frame that contained nothing else.
     pub(crate) fn only_text(&self) -> Option<Range<usize>> {
         match &self.frame {
-            Brought::Text(place) => Some(place.clone()),
+            Brought::Text(range) => Some(range.clone()),
             Brought::Nothing | Brought::More => None,
         }
     }
@@ -68,9 +68,9 @@ impl Reply {
     /// Emits text of the answer.
     pub(crate) fn text(&mut self, node: Option<Node<'_>>, out: &mut Vec<ModelEvent>) {
         let Some(text) = node.and_then(Node::as_str).filter(|text| !text.is_empty()) else { return };
-        let place = node.and_then(Node::literal_range);
-        self.frame = match (&self.frame, place) {
-            (Brought::Nothing, Some(place)) => Brought::Text(place),
+        let range = node.and_then(Node::literal_range);
+        self.frame = match (&self.frame, range) {
+            (Brought::Nothing, Some(range)) => Brought::Text(range),
             _ => Brought::More,
         };
         self.push_text(text, out);

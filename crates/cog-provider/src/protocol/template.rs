@@ -22,9 +22,9 @@ pub(super) struct Template {
 }
 
 impl Template {
-    /// Remembers a frame that contained only text, at the byte range `place`.
-    pub(super) fn learn(&mut self, frame: &Frame<'_>, place: Range<usize>) {
-        let (Some(before), Some(after)) = (frame.text.get(..place.start), frame.text.get(place.end..)) else {
+    /// Remembers a frame that contained only text, at `range`.
+    pub(super) fn learn(&mut self, frame: &Frame<'_>, range: Range<usize>) {
+        let (Some(before), Some(after)) = (frame.text.get(..range.start), frame.text.get(range.end..)) else {
             return;
         };
         if frame.event.len() + before.len() + after.len() > MAX_LENGTH {

@@ -89,8 +89,8 @@ pub fn normal_base_url(vendor: &Vendor, given: Option<&str>) -> Result<String, I
         return Err(InvalidBaseUrl::Missing);
     }
     let bare = !text.contains("://");
-    let whole = if bare { format!("http://{text}") } else { text.to_owned() };
-    let mut url = Url::parse(&whole).map_err(|_| InvalidBaseUrl::NotHttp(text.to_owned()))?;
+    let with_scheme = if bare { format!("http://{text}") } else { text.to_owned() };
+    let mut url = Url::parse(&with_scheme).map_err(|_| InvalidBaseUrl::NotHttp(text.to_owned()))?;
     check(&url, text)?;
     if bare && !names_port(text) && vendor.bare_port.is_some() {
         let _ = url.set_port(vendor.bare_port);

@@ -15,9 +15,9 @@ fn frames(make: fn(usize) -> Frames, bytes: &[u8]) -> Result<Vec<String>, Decode
         }
         frames.finish(&mut sink).map(|()| told)
     };
-    let whole = read(bytes.len());
-    assert_eq!(read(1), whole);
-    whole
+    let expected = read(bytes.len());
+    assert_eq!(read(1), expected);
+    expected
 }
 
 #[test]

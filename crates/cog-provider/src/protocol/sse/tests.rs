@@ -17,13 +17,13 @@ fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>,
 /// Returns the events of a text, and checks that every split into two parts and into single bytes gives the same.
 fn all_splits(text: &str) -> Vec<String> {
     let bytes = text.as_bytes();
-    let whole = events([bytes]).unwrap();
+    let expected = events([bytes]).unwrap();
     for at in 0..=bytes.len() {
         let (left, right) = bytes.split_at(at);
-        assert_eq!(events([left, right]).unwrap(), whole, "split at {at}");
+        assert_eq!(events([left, right]).unwrap(), expected, "split at {at}");
     }
-    assert_eq!(events(bytes.chunks(1)).unwrap(), whole);
-    whole
+    assert_eq!(events(bytes.chunks(1)).unwrap(), expected);
+    expected
 }
 
 #[test]
