@@ -19,7 +19,7 @@ const SCENE: &str = r#"
     /usr/bin/convert -size 64x48 xc:orange served.png
     ffmpeg -loglevel error -f lavfi -i testsrc=d=2:s=96x64 -f lavfi -i sine=d=2 -pix_fmt yuv420p talk.mp4
     ffmpeg -loglevel error -i talk.mp4 talk.mp3
-    printf 'https://example.com/a.png\n' > addresses.txt
+    printf 'https://example.com/a.png\n' > urls.txt
     printf '#!/bin/sh\ncat %s/answer.json\n' "$PWD" > "$TOOLS/my-runtime" && chmod +x "$TOOLS/my-runtime"
 "#;
 

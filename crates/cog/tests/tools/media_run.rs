@@ -256,13 +256,13 @@ fn media_goes_where_the_prompt_places_it() {
 fn media_without_field_is_an_error_before_the_call() {
     let directory = directory();
     for (module, arguments, said) in [
-        ("code-reviewer", ["--image", "a.jpg"], "--image: the module's input takes no media"),
+        ("code-reviewer", ["--image", "a.jpg"], "--image: the input of this module has no media fields"),
         (
             "image-analyzer",
             ["--file", "photo=a.jpg"],
-            "--file photo=…: which field is meant? These take media: images",
+            "--file photo=…: unclear which input field is meant; these accept media: images",
         ),
-        ("image-analyzer", ["--image", "gone.jpg"], "no such file"),
+        ("image-analyzer", ["--image", "gone.jpg"], "file not found"),
     ] {
         let (output, asked) = run(Wire::OpenAi, directory.path(), module, &arguments);
         let envelope = envelope(&output);

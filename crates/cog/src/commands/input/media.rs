@@ -98,8 +98,10 @@ fn no_field(flag: &str, fields: &[MediaField<'_>]) -> ErrorBody {
             format!("{flag}: the input of this module has no media fields"),
         ),
         Some(first) => {
-            let message =
-                format!("{flag} is ambiguous: several input fields accept media ({})", names.join(", "));
+            let message = format!(
+                "{flag}: unclear which input field is meant; these accept media: {}",
+                names.join(", ")
+            );
             ErrorBody::new(Code::InvalidInput, message)
                 .suggest(format!("name the field: --file {first}=FILE"))
         }
