@@ -122,7 +122,7 @@ function input() {
 }
 
 async function run(event) {
-  event.preventDedescribe();
+  event.preventDefault();
   const value = input();
   if (value === undefined || running) return;
   running = new AbortController();
@@ -216,10 +216,11 @@ async function blobAt(path) {
 }
 
 function end(answer) {
+  const isError = answer.ok === false;
+  if (!isError) showAll(answer.data);
   at("raw").hidden = false;
   at("end").textContent = format(answer);
-  if (answer.ok === false) return show(describe(answer), true);
-  showAll(answer.data);
+  if (isError) return show(describe(answer), true);
   const { confidence, risk, explain, model } = answer.meta;
   const warnings = (answer._warnings ?? []).map((warning) => ` ${warning.code}: ${warning.message}`).join("");
   const danger = typeof risk === "string" ? risk : risk.custom;

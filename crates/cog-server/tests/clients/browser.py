@@ -100,6 +100,7 @@ class Browser:
         find("input").send_keys(source)
         find("start").click()
         wait.until(lambda _: "Confidence" in find("state").text)
+        assert find("raw").is_displayed(), "the raw response is hidden"
         if image:
             self.driver.save_screenshot(image)
         return find("state").text, [field.text for field in find("fields").find_elements(By.TAG_NAME, "dt")]
