@@ -1,7 +1,7 @@
 //! Tolerant parsing: the same in any split, and a superset of strict parsing.
 #![no_main]
 
-use cog_json::{End, Limits, Parser, SyntaxError, Tolerance, Tolerated, Value};
+use cog_json::{Deviation, End, Limits, Parser, SyntaxError, Tolerance, Value};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
 struct Read {
     end: Result<End, SyntaxError>,
     draft: Option<String>,
-    tolerated: Vec<Tolerated>,
+    tolerated: Vec<Deviation>,
     several: bool,
 }
 
@@ -34,5 +34,5 @@ fn read(text: &[u8], piece: usize) -> Read {
     let fed = text.chunks(piece).try_for_each(|piece| parser.push(piece, &mut |_| {}));
     let end = fed.and_then(|()| parser.finish(&mut |_| {}));
     let draft = parser.root().map(|root| root.to_string());
-    Read { end, draft, tolerated: parser.tolerated().to_vec(), several: parser.has_second_object() }
+    Read { end, draft, tolerated: parser.deviations().to_vec(), several: parser.has_second_object() }
 }

@@ -121,7 +121,7 @@ impl Reply {
     /// Ends the reply with an error and the partial data.
     pub(crate) fn fail(mut self, rules: &AnswerRules, error: ErrorBody, out: &mut Outbox) -> Box<Failure> {
         self.listener.flush(self.parser.root(), out);
-        let ledger = Ledger::new(self.parser.tolerated(), self.is_bare());
+        let ledger = Ledger::new(self.parser.deviations(), self.is_bare());
         let recognizer = self.listener.recognizer();
         let several = self.parser.has_second_object();
         // Of several objects none is chosen, not even for what there is of it.
@@ -165,7 +165,7 @@ impl Reply {
     }
 
     fn complete(self) -> CompleteReply {
-        let tolerated = self.parser.tolerated().to_vec();
+        let tolerated = self.parser.deviations().to_vec();
         let value: Value = self.parser.into_value().unwrap_or_default();
         let (shape, is_complete) = self.listener.recognizer().finish(value.node());
         let ledger = Ledger::new(&tolerated, shape == Shape::Bare);

@@ -45,7 +45,7 @@ pub use crate::event::{Event, EventKind};
 pub use crate::limits::Limits;
 pub use crate::node::{Elements, Key, Kind, Members, Node, NodeId};
 pub use crate::number::Number;
-pub use crate::parser::{End, Parser, Reader, Tolerance, Tolerated};
+pub use crate::parser::{Deviation, End, Parser, Reader, Tolerance};
 pub use crate::path::{Path, PathError, Segment};
 pub use crate::typed::{DeserializeError, SerializeError, from_value, to_value};
 pub use crate::value::Value;

@@ -27,7 +27,7 @@ use self::reply::Reply;
 use self::sink::{Live, Silent, Sink};
 
 pub use self::reader::Reader;
-pub use self::tolerance::{Tolerance, Tolerated};
+pub use self::tolerance::{Deviation, Tolerance};
 
 /// A push parser: takes bytes in any split, emits events, and gives access to the draft at any time.
 ///
@@ -63,7 +63,7 @@ impl Parser {
 
     /// Returns a parser for what language models send (ruling R24). It also accepts text, reasoning and code fences
     /// around the document, trailing commas, single quotes, comments, control characters in strings, and Python's
-    /// `None`, `True` and `False`. [`Parser::tolerated`] lists each deviation.
+    /// `None`, `True` and `False`. [`Parser::deviations`] lists each deviation.
     ///
     /// The document is the first object with a member in the reply, or the outermost array around that object. No
     /// event is emitted before the first key and colon. Brackets that do not open like an object or array are prose;
@@ -102,7 +102,7 @@ impl Parser {
 
     /// Returns the deviations from JSON so far. [`Parser::finish`] adds the text after the document.
     #[must_use]
-    pub fn tolerated(&self) -> &[Tolerated] {
+    pub fn deviations(&self) -> &[Deviation] {
         self.machine.ledger.entries()
     }
 

@@ -109,8 +109,8 @@ fn the_ledger_does_not_grow_with_the_reply() {
     let mut parser = Parser::tolerant(Limits::model_output());
     parser.push(text.as_bytes(), &mut |_| {}).unwrap();
     parser.finish(&mut |_| {}).unwrap();
-    assert!(parser.tolerated().len() < 64);
-    assert!(parser.tolerated().iter().all(|it| it.path.len() < 2000));
+    assert!(parser.deviations().len() < 64);
+    assert!(parser.deviations().iter().all(|it| it.path.len() < 2000));
 }
 
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What holds for every document, whatever the chunks it comes in.
 
-use cog_json::{End, Event, EventKind, Limits, Parser, SyntaxError, Tolerance, Tolerated, Value};
+use cog_json::{Deviation, End, Event, EventKind, Limits, Parser, SyntaxError, Tolerance, Value};
 use proptest::prelude::*;
 use serde_json::Value as Serde;
 
@@ -207,7 +207,7 @@ struct Outcome {
     events: Vec<String>,
     end: Result<End, SyntaxError>,
     draft: Option<String>,
-    tolerated: Vec<Tolerated>,
+    tolerated: Vec<Deviation>,
     several: bool,
 }
 
@@ -221,7 +221,7 @@ fn outcome<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [u8]>) -
         events,
         end,
         draft,
-        tolerated: parser.tolerated().to_vec(),
+        tolerated: parser.deviations().to_vec(),
         several: parser.has_second_object(),
     }
 }

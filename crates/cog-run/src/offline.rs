@@ -66,7 +66,7 @@ impl Offline {
 
     /// Returns W4001, which every offline answer contains.
     fn warning(&self) -> Warning {
-        Warning::new(WarningCode::NoModelAsked, self.warning.clone())
+        Warning::new(WarningCode::NoModelCalled, self.warning.clone())
     }
 
     fn events(&self) -> Vec<Result<ModelEvent, ProviderError>> {

@@ -96,7 +96,7 @@ pub(crate) fn media_output(
                 "choose a model that makes it, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio",
             ));
         }
-        warnings.push(Warning::new(WarningCode::MediaNotMade, message));
+        warnings.push(Warning::new(WarningCode::MediaNotGenerated, message));
     }
     Ok(warnings)
 }

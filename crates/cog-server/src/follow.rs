@@ -108,5 +108,5 @@ async fn resume(
 
 fn new_session_warning() -> Warning {
     let message = "The session has expired; this is a new run.";
-    Warning::new(WarningCode::SessionAfresh, message).with_fallback("new_stream")
+    Warning::new(WarningCode::SessionNew, message).with_fallback("new_stream")
 }

@@ -11,48 +11,48 @@ words! {
         LowConfidence = "W2001",
         /// An optional part of a composition failed.
         OptionalPartFailed = "W3002",
-        /// Insights were cut to the limit.
-        InsightsCut = "W3004",
-        /// A field that the schema does not name was kept.
-        UnknownFieldKept = "W3007",
+        /// Insights beyond the limit were removed.
+        InsightsTruncated = "W3004",
+        /// The answer has a field that the schema does not name.
+        UnknownField = "W3007",
         /// Aggregation lowered the risk.
         RiskLowered = "W3008",
-        /// The model made a medium for which the answer has no place.
+        /// The model generated a media file for which the answer has no field.
         MediaUnplaced = "W3009",
-        /// No model was asked.
-        NoModelAsked = "W4001",
+        /// No model was called: the answer is a golden one or a sample.
+        NoModelCalled = "W4001",
         /// One envelope instead of a stream.
         SyncInsteadOfStream = "W4010",
-        /// The model gets a part of a medium alone, because it takes no more of it.
+        /// The model receives only a part of a media file, because it does not support the rest.
         MediaInPart = "W4011",
-        /// A medium stands in the answer itself, because it could not be kept elsewhere.
+        /// A media file is inside the answer, because it could not be stored elsewhere.
         MediaInline = "W4012",
-        /// The model makes no medium of a kind that the answer has a place for.
-        MediaNotMade = "W4014",
-        /// The session was begun afresh.
-        SessionAfresh = "W4013",
+        /// The model cannot generate media of a kind that the answer has a field for.
+        MediaNotGenerated = "W4014",
+        /// The session could not be resumed: this is a new one.
+        SessionNew = "W4013",
     }
 }
 
-/// One entry of `_warnings`: what a caller should know of an answer that stands all the same.
+/// An entry of `_warnings`: a fact that the caller should know about a valid answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Warning {
-    /// Which warning.
+    /// The code.
     pub code: WarningCode,
-    /// What it is about, in a sentence.
+    /// The description, in one sentence.
     pub message: String,
-    /// What was done instead, where something was: `sync`.
+    /// The fallback that was used, if any: `sync`.
     pub fallback_used: Option<String>,
 }
 
 impl Warning {
-    /// A warning without a fallback.
+    /// Returns a warning without a fallback.
     pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), fallback_used: None }
     }
 
-    /// Adds what was done instead, a name: `sync`.
+    /// Sets the name of the fallback: `sync`.
     #[must_use]
     pub fn with_fallback(mut self, fallback: impl Into<String>) -> Self {
         self.fallback_used = Some(fallback.into());
@@ -68,7 +68,7 @@ impl Warning {
         })
     }
 
-    /// A stream was requested of a module that does not stream (ruling R55).
+    /// Returns the warning about a stream that was requested from a module without streams (ruling R55).
     pub fn sync_instead_of_stream() -> Self {
         let message = "The module does not stream (`response.mode: sync`): it returned one envelope instead.";
         Self::new(WarningCode::SyncInsteadOfStream, message).with_fallback("sync")

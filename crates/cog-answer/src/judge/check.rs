@@ -82,11 +82,11 @@ fn is_of_meta(path: &str) -> bool {
 
 fn warnings<'a>(unknown: impl Iterator<Item = &'a String>, excess: Option<ExcessInsights>) -> Vec<Warning> {
     let unknown = unknown.take(MAX_REPORTED).map(|path| {
-        Warning::new(WarningCode::UnknownFieldKept, format!("`{path}` is not in the schema; it was kept."))
+        Warning::new(WarningCode::UnknownField, format!("`{path}` is not in the schema; it was kept."))
     });
     let cut = excess.map(|excess| {
         let message = format!("{} insights were cut to the {} allowed.", excess.found, excess.max);
-        Warning::new(WarningCode::InsightsCut, message)
+        Warning::new(WarningCode::InsightsTruncated, message)
     });
     unknown.chain(cut).collect()
 }

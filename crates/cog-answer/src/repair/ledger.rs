@@ -1,4 +1,4 @@
-use cog_json::{Path, ToJson, Tolerated, Value};
+use cog_json::{Deviation, Path, ToJson, Value};
 use cog_spec::{Repair, RepairRule};
 
 use crate::place;
@@ -11,7 +11,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     /// Creates the ledger from what the parser tolerated. Paths of bare data start at `data`.
-    pub(crate) fn new(tolerated: &[Tolerated], is_bare: bool) -> Self {
+    pub(crate) fn new(tolerated: &[Deviation], is_bare: bool) -> Self {
         Self { entries: tolerated.iter().filter_map(|one| entry(one, is_bare)).collect() }
     }
 
@@ -45,7 +45,7 @@ impl Ledger {
 }
 
 /// Converts what the parser tolerated. Both lists of rules are the specification's, so every rule is known.
-fn entry(tolerated: &Tolerated, is_bare: bool) -> Option<Repair> {
+fn entry(tolerated: &Deviation, is_bare: bool) -> Option<Repair> {
     let rule: RepairRule = tolerated.rule.as_str().parse().ok()?;
     let path = match tolerated.path.parse::<Path>() {
         Ok(path) if is_bare && !path.is_root() => place::from_bare(&path).to_string(),

@@ -5,7 +5,7 @@ use std::fmt;
 /// A deviation from JSON that was accepted (rulings R24, R26).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Tolerated {
+pub struct Deviation {
     /// The kind of deviation.
     pub rule: Tolerance,
     /// The path of the value, in the form of ruling R44; for a comma or comment that of its container. It is the root for
@@ -66,14 +66,14 @@ impl fmt::Display for Tolerance {
 /// The deviations so far; its size is bounded.
 #[derive(Default)]
 pub(super) struct Ledger {
-    entries: Vec<Tolerated>,
+    entries: Vec<Deviation>,
 }
 
 /// The number of entries of each rule with a path; further ones are summed up.
 const LOCATED: usize = 8;
 
 impl Ledger {
-    pub(super) fn entries(&self) -> &[Tolerated] {
+    pub(super) fn entries(&self) -> &[Deviation] {
         &self.entries
     }
 
@@ -86,8 +86,8 @@ impl Ledger {
         after: usize,
     ) {
         match self.entries.iter().filter(|entry| entry.rule == rule).count() {
-            known if known < LOCATED => self.entries.push(Tolerated { rule, path: path(), before, after }),
-            LOCATED => self.entries.push(Tolerated { rule, path: String::new(), before, after }),
+            known if known < LOCATED => self.entries.push(Deviation { rule, path: path(), before, after }),
+            LOCATED => self.entries.push(Deviation { rule, path: String::new(), before, after }),
             _ => self.add(rule, before, after),
         }
     }
@@ -97,7 +97,7 @@ impl Ledger {
         match self.entries.iter().any(|entry| entry.rule == rule) {
             _ if bytes == 0 => {}
             true => self.add(rule, bytes, 0),
-            false => self.entries.push(Tolerated { rule, path: String::new(), before: bytes, after: 0 }),
+            false => self.entries.push(Deviation { rule, path: String::new(), before: bytes, after: 0 }),
         }
     }
 

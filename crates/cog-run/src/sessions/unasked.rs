@@ -66,7 +66,7 @@ mod tests {
             caller: Caller::Agent,
             buffer_size: Some(64),
             generation,
-            warnings: vec![Warning::new(WarningCode::SessionAfresh, "a new run")],
+            warnings: vec![Warning::new(WarningCode::SessionNew, "a new run")],
             ..RunOptions::default()
         };
         let read_back = again(&options);

@@ -1,6 +1,6 @@
 //! Runs of the parser in a form that can be compared: all that may depend on the split is joined.
 
-use super::super::{End, Parser, Tolerated};
+use super::super::{Deviation, End, Parser};
 use crate::error::SyntaxError;
 use crate::event::{Event, EventKind};
 
@@ -10,7 +10,7 @@ pub(super) struct Outcome {
     pub(super) events: Vec<String>,
     pub(super) end: Result<End, SyntaxError>,
     pub(super) draft: Option<String>,
-    pub(super) tolerated: Vec<Tolerated>,
+    pub(super) tolerated: Vec<Deviation>,
     pub(super) several: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) fn run<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [
         events,
         end,
         draft: parser.root().map(|root| root.to_string()),
-        tolerated: parser.tolerated().to_vec(),
+        tolerated: parser.deviations().to_vec(),
         several: parser.has_second_object(),
     }
 }
