@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 /// Cancels a run from outside. Its call to the provider is dropped at once, and its last chunk is E2010
 /// (ruling R40).
 ///
-/// All clones cancel the same run. The default value cancels nothing until [`Cancellation::now`] is called.
+/// All clones cancel the same run. The default value cancels nothing until [`Cancellation::cancel`] is called.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation(Arc<Inner>);
 
@@ -38,7 +38,7 @@ impl Cancellation {
     }
 
     /// Cancels the run. The first reason counts. A finished run is not changed.
-    pub fn now(&self, reason: CancelReason) {
+    pub fn cancel(&self, reason: CancelReason) {
         if self.0.reason.set(reason).is_ok() {
             self.0.told.notify_waiters();
         }
@@ -95,15 +95,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_first_reason_counts_and_reaches_every_clone() {
-        let stop = Cancellation::new();
-        let waiting = stop.clone();
+        let cancellation = Cancellation::new();
+        let waiting = cancellation.clone();
         let waited = async move { waiting.wait().await };
         let told = async {
-            stop.now(CancelReason::Shutdown);
-            stop.now(CancelReason::Cancelled);
+            cancellation.cancel(CancelReason::Shutdown);
+            cancellation.cancel(CancelReason::Cancelled);
         };
         let (reason, ()) = tokio::join!(waited, told);
         assert_eq!(reason, CancelReason::Shutdown);
-        assert_eq!(stop.wait().await, CancelReason::Shutdown);
+        assert_eq!(cancellation.wait().await, CancelReason::Shutdown);
     }
 }

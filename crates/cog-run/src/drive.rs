@@ -122,7 +122,7 @@ impl Driver {
     async fn in_time<T>(&mut self, work: impl Future<Output = Result<T, ErrorBody>>) -> Result<T, ErrorBody> {
         tokio::select! {
             biased;
-            reason = self.run.stop.wait() => Err(reason.error()),
+            reason = self.run.cancellation.wait() => Err(reason.error()),
             done = timeout_at(self.deadline(), work) => done.unwrap_or_else(|_| Err(self.lateness())),
         }
     }
@@ -131,7 +131,7 @@ impl Driver {
         let asking = async { self.run.provider.ask(&self.run.request).await };
         let asked = tokio::select! {
             biased;
-            reason = self.run.stop.wait() => return self.fail(assembler, reason.error()),
+            reason = self.run.cancellation.wait() => return self.fail(assembler, reason.error()),
             asked = timeout_at(self.deadline(), asking) => asked,
         };
         match asked {
@@ -175,16 +175,16 @@ impl Driver {
 
     /// Reads the complete reply. Available events are processed before it waits.
     async fn read(&mut self, mut assembler: Box<Assembler>, reply: ModelStream) -> State {
-        let stop = self.run.stop.clone();
-        let mut stopped = pin!(stop.wait());
+        let cancellation = self.run.cancellation.clone();
+        let mut cancelled = pin!(cancellation.wait());
         let mut reply = Reply::new(reply, self.deadline());
         loop {
             consume_budget().await;
-            if let Some(reason) = stop.reason() {
+            if let Some(reason) = cancellation.reason() {
                 return self.fail(assembler, reason.error());
             }
             let due = assembler.due().map(|due| self.after(due));
-            let step = match reply.next(due, stopped.as_mut()).await {
+            let step = match reply.next(due, cancelled.as_mut()).await {
                 Arrived::Event(ModelEvent::Media(medium)) => match Box::pin(self.check(medium)).await {
                     Ok(()) => Step::Continue,
                     Err(error) => return self.fail(assembler, error),
@@ -197,7 +197,7 @@ impl Driver {
                 Arrived::Over => Step::Stop,
                 Arrived::Fault(error) => return self.fail(assembler, ErrorBody::from(&error)),
                 Arrived::Late => return self.too_late(assembler),
-                Arrived::Stopped(reason) => return self.fail(assembler, reason.error()),
+                Arrived::Cancelled(reason) => return self.fail(assembler, reason.error()),
             };
             if step == Step::Stop {
                 drop(reply);

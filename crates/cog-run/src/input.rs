@@ -31,7 +31,7 @@ pub enum RunInput {
     /// One text, which becomes the text field of the input, like `--args` (docs/spec/modules.md).
     Args(String),
     /// One text, and an object with the other fields of the input.
-    ArgsBeside(String, Value),
+    ArgsWith(String, Value),
 }
 
 impl RunInput {
@@ -83,7 +83,7 @@ impl CheckedInput {
         let (value, arguments) = match input {
             RunInput::Json(value) => (value.clone(), arguments_of(&value)),
             RunInput::Args(text) => from_args(module, text, &Value::default())?,
-            RunInput::ArgsBeside(text, rest) => from_args(module, text, &rest)?,
+            RunInput::ArgsWith(text, rest) => from_args(module, text, &rest)?,
         };
         let violations = module.contract.check_input(value.node());
         if !violations.is_empty() {

@@ -54,7 +54,7 @@ pub struct RunOptions {
     /// The value of `meta.trace_id`.
     pub trace_id: Option<String>,
     /// The handle that cancels the run.
-    pub stop: Cancellation,
+    pub cancellation: Cancellation,
     /// The id of the run's session. None creates a new one.
     pub session_id: Option<String>,
     /// The last `seq` that the client received, when a stream is resumed (docs/spec/streaming.md).

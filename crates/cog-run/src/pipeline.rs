@@ -66,8 +66,11 @@ pub(crate) fn prepare(
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.key().cloned()).collect();
-    let stop = options.stop.clone();
-    Ok(Prepared { plan: Plan { provider, others, question, request, media, makes, timeout, stop }, rules })
+    let cancellation = options.cancellation.clone();
+    Ok(Prepared {
+        plan: Plan { provider, others, question, request, media, makes, timeout, cancellation },
+        rules,
+    })
 }
 
 /// Calls the provider, and returns the chunks of the answer as they arrive.

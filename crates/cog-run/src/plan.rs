@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     /// The handling of media that the model generates.
     pub(crate) makes: Arc<MediaSink>,
     pub(crate) timeout: Duration,
-    pub(crate) stop: Cancellation,
+    pub(crate) cancellation: Cancellation,
 }
 
 impl Plan {

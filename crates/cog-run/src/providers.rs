@@ -18,7 +18,7 @@ type Named = dyn Fn(&str) -> Result<Arc<dyn Provider>, ErrorBody> + Send + Sync;
 
 impl Providers {
     /// Returns a set with one provider, which every run uses.
-    pub fn one(provider: Arc<dyn Provider>) -> Self {
+    pub fn single(provider: Arc<dyn Provider>) -> Self {
         Self { default: vec![provider], named: None }
     }
 

@@ -227,7 +227,7 @@ impl RuntimeBuilder {
     /// # }
     /// ```
     pub fn provider(self, provider: Arc<dyn Provider>) -> Self {
-        self.providers(Providers::one(provider))
+        self.providers(Providers::single(provider))
     }
 
     /// Sets the providers: their default order and their names.

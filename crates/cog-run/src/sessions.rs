@@ -39,7 +39,7 @@ pub use self::{
     resume::{ResumeError, ResumeFrom},
     session::Session,
     settings::SessionSettings,
-    spec::{RunSpec, Start},
+    spec::{RunSpec, SessionOptions},
     subscriber::{After, Batch, Entry, Subscriber},
 };
 use self::{header::Header, pump::Pump, shared::Shared, store::SessionStore};
@@ -79,19 +79,19 @@ impl Sessions {
         runtime: &Runtime,
         module: &Arc<Module>,
         spec: RunSpec,
-        start: Start,
+        options: SessionOptions,
     ) -> Result<Session, Box<Envelope>> {
         let id = fresh_id().map_err(|error| {
             let message = format!("the system gives no random numbers: {error}");
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
         })?;
-        let options = RunOptions {
+        let run = RunOptions {
             session_id: Some(id.clone()),
             recovery: self.0.shelf.settings.recovery,
             ..spec.options.clone()
         };
-        let chunks = runtime.execute_stream(module, RunInput::Json(spec.input.clone()), options)?;
-        let Start { owner, detached, slot } = start;
+        let chunks = runtime.execute_stream(module, RunInput::Json(spec.input.clone()), run)?;
+        let SessionOptions { owner, detached, slot } = options;
         let partial_allowed = module.manifest.failure.partial_allowed;
         let header = Header { id, owner, detached, created_ms: now_ms(), partial_allowed, spec };
         let session = Arc::new(Shared::new(header));
@@ -119,13 +119,13 @@ impl Sessions {
     }
 
     /// Returns the number of sessions in each state, for monitoring.
-    pub fn tally(&self) -> [(SessionState, usize); 5] {
-        self.0.shelf.tally()
+    pub fn count_by_state(&self) -> [(SessionState, usize); 5] {
+        self.0.shelf.count_by_state()
     }
 
     /// Cancels every run.
-    pub fn stop_all(&self, reason: CancelReason) {
-        self.0.shelf.stop_all(reason);
+    pub fn cancel_all(&self, reason: CancelReason) {
+        self.0.shelf.cancel_all(reason);
     }
 
     /// Waits until no session runs.

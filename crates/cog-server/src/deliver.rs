@@ -83,7 +83,7 @@ pub(crate) async fn run(
     options: Options,
     bytes: usize,
 ) -> Envelope {
-    let stop = options.run.stop.clone();
+    let cancellation = options.run.cancellation.clone();
     let (runtime, module) = (app.runtime.clone(), Arc::clone(module));
     let started = app.offload.run(bytes, move || runtime.start(&module, input, options.run));
     let mut answer = match started.await {
@@ -92,7 +92,7 @@ pub(crate) async fn run(
     };
     tokio::select! {
         envelope = &mut answer => return envelope,
-        () = app.guard.drain.over() => stop.now(CancelReason::Shutdown),
+        () = app.guard.drain.over() => cancellation.cancel(CancelReason::Shutdown),
     }
     answer.await
 }

@@ -1,6 +1,6 @@
 //! Subscribers of a request's session: of a new one, or of one that is resumed (docs/spec/streaming.md).
 
-use cog_run::sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, Start, Subscriber};
+use cog_run::sessions::{After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, Subscriber};
 use cog_spec::{Code, Warning, WarningCode};
 
 use crate::{
@@ -26,7 +26,7 @@ pub(crate) async fn follow(app: &App, mut request: ExecuteRequest) -> Result<Sub
         Ok(subscriber) => return Ok(Subscribed { subscriber, is_new: false }),
         Err(error) => error,
     };
-    let may_start_again = !matches!(error, ResumeError::Off | ResumeError::Refused(_));
+    let may_start_again = !matches!(error, ResumeError::Disabled | ResumeError::Refused(_));
     if request.body.input.is_none() || !may_start_again {
         return Err(error.into_envelope().into());
     }
@@ -56,7 +56,7 @@ pub(crate) async fn resubscribe(
         None => {
             let slot = app.slot(client)?;
             let subscriber = app.sessions.follow(id, &client.owner(), After::Start);
-            subscriber.map(|subscriber| subscriber.holding(Some(slot)))
+            subscriber.map(|subscriber| subscriber.with_slot(Some(slot)))
         }
     };
     Ok(subscriber.map_err(ResumeError::into_envelope)?)
@@ -75,9 +75,9 @@ pub(crate) async fn begin(app: &App, mut request: ExecuteRequest) -> Result<Sess
     let slot = Box::new((slot, request.files));
     let detached = request.body.options.detach;
     let spec = RunSpec::new(request.name, input).options(request.body.options.run);
-    let start = Start::new(request.client.owner()).detached(detached).slot(slot);
+    let options = SessionOptions::new(request.client.owner()).detached(detached).slot(slot);
     let (sessions, runtime, module) = (app.sessions.clone(), app.runtime.clone(), request.module);
-    let begun = app.offload.run(request.body.bytes, move || sessions.start(&runtime, &module, spec, start));
+    let begun = app.offload.run(request.body.bytes, move || sessions.start(&runtime, &module, spec, options));
     Ok(begun.await?)
 }
 

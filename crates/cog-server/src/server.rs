@@ -63,7 +63,7 @@ impl Server {
     ) -> Result<(), SetupError> {
         let app = self.app(listener.local_addr()?)?;
         let router = router::build(app.clone());
-        let stop = || self.sessions.stop_all(CancelReason::Shutdown);
+        let stop = || self.sessions.cancel_all(CancelReason::Shutdown);
         serve::serve(listener, router, app.guard.clone(), &self.settings, shutdown, stop).await;
         Ok(())
     }

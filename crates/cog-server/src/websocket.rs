@@ -152,8 +152,8 @@ impl Conversation {
     async fn run_to_envelope(&mut self, request: ExecuteRequest, delivery: Delivery) -> Flow {
         self.has_run = true;
         let ExecuteRequest { module, body: ExecuteBody { input, mut options, bytes, .. }, .. } = request;
-        let stop = Cancellation::new();
-        options.run.stop = stop.clone();
+        let cancellation = Cancellation::new();
+        options.run.cancellation = cancellation.clone();
         options.run.warnings.extend(delivery.warning());
         let app = self.app.clone();
         let input = RunInput::Json(input.unwrap_or_else(Value::null));
@@ -162,7 +162,7 @@ impl Conversation {
             tokio::select! {
                 envelope = &mut run => return self.send_envelope(&envelope).await,
                 message = self.socket.receive() => match parse(&self.app, message).await {
-                    Incoming::Frame(Frame::Cancel) => stop.now(CancelReason::Cancelled),
+                    Incoming::Frame(Frame::Cancel) => cancellation.cancel(CancelReason::Cancelled),
                     incoming => self.during_run(incoming).await?,
                 },
             }

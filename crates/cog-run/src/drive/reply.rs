@@ -34,7 +34,7 @@ pub(super) enum Arrived {
     /// The run has timed out.
     Late,
     /// The run is cancelled.
-    Stopped(CancelReason),
+    Cancelled(CancelReason),
 }
 
 impl Reply {
@@ -46,7 +46,7 @@ impl Reply {
     pub(super) async fn next(
         &mut self,
         due: Option<Instant>,
-        mut stopped: Pin<&mut impl Future<Output = CancelReason>>,
+        mut cancelled: Pin<&mut impl Future<Output = CancelReason>>,
     ) -> Arrived {
         poll_fn(|context| {
             if let Poll::Ready(event) = self.events.poll_next_unpin(context) {
@@ -56,8 +56,8 @@ impl Reply {
                     None => Arrived::Over,
                 });
             }
-            if let Poll::Ready(reason) = stopped.as_mut().poll(context) {
-                return Poll::Ready(Arrived::Stopped(reason));
+            if let Poll::Ready(reason) = cancelled.as_mut().poll(context) {
+                return Poll::Ready(Arrived::Cancelled(reason));
             }
             self.poll_timer(due, context)
         })

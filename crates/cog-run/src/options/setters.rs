@@ -114,8 +114,8 @@ impl RunOptions {
 
     /// Sets the handle that cancels the run.
     #[must_use]
-    pub fn stop(mut self, stop: Cancellation) -> Self {
-        self.stop = stop;
+    pub fn cancellation(mut self, cancellation: Cancellation) -> Self {
+        self.cancellation = cancellation;
         self
     }
 

@@ -22,35 +22,35 @@ pub struct ResumeFrom {
 #[non_exhaustive]
 pub enum ResumeError {
     /// E4012: this store does not resume sessions.
-    #[error("recovery of streams is switched off")]
-    Off,
+    #[error("resuming streams is disabled on this server")]
+    Disabled,
     /// E4013: the session does not exist, has expired, or belongs to another owner.
-    #[error("there is no such session any more")]
+    #[error("unknown session, or the session has expired")]
     Unknown,
     /// E4014: the client reports a `seq` that was never sent.
-    #[error("last_seq is {asked}, and the last chunk of the session is {last}")]
+    #[error("last_seq {last_seq} is not valid: the last chunk of the session is {last}")]
     Ahead {
         /// The `seq` that the client reported.
-        asked: u64,
+        last_seq: u64,
         /// The `seq` of the last chunk.
         last: u64,
     },
     /// E4014: the next chunk was dropped from the log.
-    #[error("last_seq is {asked}, and the log of the session begins after {first}")]
-    Left {
+    #[error("the chunk after last_seq {last_seq} was removed from the log, which begins after {first}")]
+    Evicted {
         /// The `seq` that the client reported.
-        asked: u64,
+        last_seq: u64,
         /// The lowest `seq` from which the session can be resumed.
         first: u64,
     },
     /// E4014: the checkpoint does not match this session.
-    #[error("last_checkpoint is not what the session told up to chunk {last_seq}")]
+    #[error("last_checkpoint does not match the session up to chunk {last_seq}")]
     Checkpoint {
         /// The `seq` that the client reported.
         last_seq: u64,
     },
     /// The run cannot be started again. The envelope contains the error.
-    #[error("the run cannot be asked again")]
+    #[error("the run cannot be repeated")]
     Refused(Box<Envelope>),
 }
 
@@ -59,9 +59,9 @@ impl ResumeError {
     /// one.
     pub fn code(&self) -> Code {
         match self {
-            Self::Off => Code::RecoveryNotSupported,
+            Self::Disabled => Code::RecoveryNotSupported,
             Self::Unknown => Code::SessionExpired,
-            Self::Ahead { .. } | Self::Left { .. } | Self::Checkpoint { .. } => Code::CheckpointInvalid,
+            Self::Ahead { .. } | Self::Evicted { .. } | Self::Checkpoint { .. } => Code::CheckpointInvalid,
             Self::Refused(envelope) => match envelope.error().map(|error| &error.code) {
                 Some(ErrorCode::Standard(code)) => *code,
                 _ => Code::InternalError,
@@ -99,20 +99,20 @@ impl Sessions {
         slot: Box<dyn Any + Send>,
     ) -> Result<Subscriber, ResumeError> {
         if self.0.shelf.settings.recovery.is_none() {
-            return Err(ResumeError::Off);
+            return Err(ResumeError::Disabled);
         }
         let session = self.0.shelf.find(id, owner).ok_or(ResumeError::Unknown)?;
         session.when(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
-        let follower = Subscriber::new(Arc::clone(&session), After::Seq(from.last_seq));
-        let slot = self.go_on(runtime, &session, slot).await?;
-        Ok(follower.holding(slot))
+        let subscriber = Subscriber::new(Arc::clone(&session), After::Seq(from.last_seq));
+        let slot = self.repeat(runtime, &session, slot).await?;
+        Ok(subscriber.with_slot(slot))
     }
 
     /// Reads the past and future entries of a session, without starting its run again.
     ///
     /// # Errors
-    /// [`ResumeError::Unknown`], and [`ResumeError::Ahead`] and [`ResumeError::Left`] for a number outside
+    /// [`ResumeError::Unknown`], and [`ResumeError::Ahead`] and [`ResumeError::Evicted`] for a number outside
     /// the log.
     pub fn follow(&self, id: &str, owner: &str, after: After) -> Result<Subscriber, ResumeError> {
         let session = self.0.shelf.find(id, owner).ok_or(ResumeError::Unknown)?;
@@ -123,36 +123,36 @@ impl Sessions {
     }
 
     /// Starts an interrupted run again. Returns the slot when the run was not interrupted.
-    async fn go_on(
+    async fn repeat(
         &self,
         runtime: &Runtime,
         session: &Arc<Shared>,
         slot: Box<dyn Any + Send>,
     ) -> Result<Option<Box<dyn Any + Send>>, ResumeError> {
         let Some((spec, last_seq)) = interrupted(session) else { return Ok(Some(slot)) };
-        let stop = Cancellation::new();
-        let chunks = self.ask_again(runtime, session, spec, last_seq, &stop).await;
+        let cancellation = Cancellation::new();
+        let chunks = self.start_again(runtime, session, spec, last_seq, &cancellation).await;
         let chunks = chunks.map_err(ResumeError::Refused)?;
         // Another client may have restarted the run already; then this one reads that run.
-        if !self.0.shelf.reopen(session, stop) {
+        if !self.0.shelf.reopen(session, cancellation) {
             return Ok(Some(slot));
         }
         self.pump(session, chunks, slot);
         Ok(None)
     }
 
-    async fn ask_again(
+    async fn start_again(
         &self,
         runtime: &Runtime,
         session: &Shared,
         spec: RunSpec,
         last_seq: u64,
-        stop: &Cancellation,
+        cancellation: &Cancellation,
     ) -> Result<ChunkStream, Box<Envelope>> {
         let module = runtime.load_name_async(&spec.module).await;
         let module = module.map_err(|error| Box::new(Envelope::failure(error)))?;
         let options = RunOptions {
-            stop: stop.clone(),
+            cancellation: cancellation.clone(),
             session_id: Some(session.id.clone()),
             resume_from: Some(last_seq),
             recovery: self.0.shelf.settings.recovery,
@@ -163,16 +163,16 @@ impl Sessions {
 }
 
 fn check(log: &Log, from: &ResumeFrom) -> Result<(), ResumeError> {
-    let (asked, first, last) = (from.last_seq, log.first_seq(), log.last_seq());
-    if asked > last {
-        return Err(ResumeError::Ahead { asked, last });
+    let (last_seq, first, last) = (from.last_seq, log.first_seq(), log.last_seq());
+    if last_seq > last {
+        return Err(ResumeError::Ahead { last_seq, last });
     }
-    if asked < first {
-        return Err(ResumeError::Left { asked, first });
+    if last_seq < first {
+        return Err(ResumeError::Evicted { last_seq, first });
     }
     match &from.last_checkpoint {
-        Some(checkpoint) if !checkpoint::agrees(log, asked, checkpoint) => {
-            Err(ResumeError::Checkpoint { last_seq: asked })
+        Some(checkpoint) if !checkpoint::agrees(log, last_seq, checkpoint) => {
+            Err(ResumeError::Checkpoint { last_seq })
         }
         _ => Ok(()),
     }

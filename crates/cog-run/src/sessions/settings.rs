@@ -6,18 +6,18 @@ use crate::RecoveryOffer;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionSettings {
-    /// The time for which a finished session is stored: 15 minutes.
-    pub keep: Duration,
-    /// The maximum number of finished sessions: 1,000.
-    pub finished: usize,
-    /// The maximum bytes of all logs together: 64 MiB.
+    /// The time for which a finished session is stored: 15 minutes by default.
+    pub ttl: Duration,
+    /// The maximum number of finished sessions: 1,000 by default.
+    pub max_sessions: usize,
+    /// The maximum bytes of all logs together: 64 MiB by default.
     ///
     /// Over this limit, finished sessions are removed, the oldest first. Then the oldest entries of growing
     /// logs are dropped.
-    pub bytes: usize,
+    pub max_total_bytes: usize,
     /// The maximum bytes of one log: 16 MiB by default, at most 1 GiB. Over this limit, its oldest entries
     /// are dropped, and its file is removed.
-    pub session_bytes: usize,
+    pub max_session_bytes: usize,
     /// The directory that stores sessions; none stores them in memory only.
     pub state_dir: Option<PathBuf>,
     /// The recovery offer in the final event of an interrupted stream; none disables resuming (E4012).
@@ -27,10 +27,10 @@ pub struct SessionSettings {
 impl Default for SessionSettings {
     fn default() -> Self {
         Self {
-            keep: Duration::from_secs(15 * 60),
-            finished: 1000,
-            bytes: 64 << 20,
-            session_bytes: 16 << 20,
+            ttl: Duration::from_secs(15 * 60),
+            max_sessions: 1000,
+            max_total_bytes: 64 << 20,
+            max_session_bytes: 16 << 20,
             state_dir: None,
             recovery: Some(RecoveryOffer { retry_after_ms: 1000, max_retries: 3 }),
         }
@@ -43,42 +43,42 @@ impl SessionSettings {
         Self::default()
     }
 
-    /// Sets how long a finished session is stored.
+    /// Sets the time for which a finished session is stored.
     #[must_use]
-    pub fn keep(mut self, keep: Duration) -> Self {
-        self.keep = keep;
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
         self
     }
 
-    /// Sets how many finished sessions are stored.
+    /// Sets the maximum number of finished sessions.
     #[must_use]
-    pub fn finished(mut self, finished: usize) -> Self {
-        self.finished = finished;
+    pub fn max_sessions(mut self, max_sessions: usize) -> Self {
+        self.max_sessions = max_sessions;
         self
     }
 
     /// Sets the maximum bytes of all logs together.
     #[must_use]
-    pub fn bytes(mut self, bytes: usize) -> Self {
-        self.bytes = bytes;
+    pub fn max_total_bytes(mut self, max_total_bytes: usize) -> Self {
+        self.max_total_bytes = max_total_bytes;
         self
     }
 
     /// Sets the maximum bytes of one log.
     #[must_use]
-    pub fn session_bytes(mut self, session_bytes: usize) -> Self {
-        self.session_bytes = session_bytes;
+    pub fn max_session_bytes(mut self, max_session_bytes: usize) -> Self {
+        self.max_session_bytes = max_session_bytes;
         self
     }
 
-    /// Stores sessions in a directory too.
+    /// Sets the directory that stores sessions.
     #[must_use]
     pub fn state_dir(mut self, state_dir: impl Into<PathBuf>) -> Self {
         self.state_dir = Some(state_dir.into());
         self
     }
 
-    /// Sets what an interrupted stream offers; none disables resuming.
+    /// Sets the recovery offer of an interrupted stream; none disables resuming.
     #[must_use]
     pub fn recovery(mut self, recovery: Option<RecoveryOffer>) -> Self {
         self.recovery = recovery;

@@ -35,7 +35,7 @@ pub(crate) struct Shared {
 pub(crate) struct State {
     pub(crate) log: Log,
     pub(crate) stage: SessionState,
-    pub(crate) stop: Cancellation,
+    pub(crate) cancellation: Cancellation,
     /// The run to start again; none when the session cannot be resumed.
     pub(crate) spec: Option<RunSpec>,
     /// The bytes of the stored input.
@@ -82,7 +82,7 @@ impl Shared {
         let state = State {
             log: Log::default(),
             stage: SessionState::Running,
-            stop: spec.options.stop.clone(),
+            cancellation: spec.options.cancellation.clone(),
             input_bytes: spec.input.to_string().len(),
             spec: Some(spec.clone()),
             followers: 0,
@@ -190,20 +190,20 @@ impl Shared {
     pub(crate) fn leave(&self) {
         let mut state = self.lock();
         state.followers = state.followers.saturating_sub(1);
-        self.stop_unread(&state);
+        self.cancel_unread(&state);
     }
 
     /// Cancels a run that never had a reader.
     pub(crate) fn leave_unread(&self) {
         let state = self.lock();
         if !state.has_been_followed {
-            self.stop_unread(&state);
+            self.cancel_unread(&state);
         }
     }
 
-    fn stop_unread(&self, state: &State) {
+    fn cancel_unread(&self, state: &State) {
         if state.followers == 0 && !self.detached && state.stage == SessionState::Running {
-            state.stop.now(CancelReason::ClientGone);
+            state.cancellation.cancel(CancelReason::ClientGone);
         }
     }
 
@@ -276,7 +276,7 @@ impl State {
 
     /// Returns whether the run is being cancelled but has not ended.
     pub(crate) fn is_ending(&self) -> bool {
-        self.stage == SessionState::Running && self.stop.reason().is_some()
+        self.stage == SessionState::Running && self.cancellation.reason().is_some()
     }
 
     /// Marks the run as ended. The data for a restart is freed unless the run was interrupted.

@@ -16,9 +16,9 @@ pub struct RunSpec {
     pub options: RunOptions,
 }
 
-/// The settings of a new session.
+/// The options of a new session.
 #[non_exhaustive]
-pub struct Start {
+pub struct SessionOptions {
     /// The owner of the session. Other owners cannot access it.
     pub owner: String,
     /// Whether the run continues without readers.
@@ -41,8 +41,8 @@ impl RunSpec {
     }
 }
 
-impl Start {
-    /// Starts a session of this owner, whose run is cancelled when its last reader disconnects.
+impl SessionOptions {
+    /// Returns the options of a session of this owner, whose run is cancelled when its last reader disconnects.
     pub fn new(owner: impl Into<String>) -> Self {
         Self { owner: owner.into(), detached: false, slot: Box::new(()) }
     }
@@ -54,7 +54,7 @@ impl Start {
         self
     }
 
-    /// Sets a value that is dropped when the run has finished, such as a permit of a semaphore.
+    /// Sets a value that is held until the run has ended, such as a permit of a semaphore.
     #[must_use]
     pub fn slot(mut self, slot: Box<dyn Any + Send>) -> Self {
         self.slot = slot;

@@ -51,11 +51,12 @@ struct Table {
 impl SessionStore {
     /// Opens a store with these settings, and restores the sessions on disk.
     pub(crate) fn open(settings: SessionSettings) -> Result<Self, SessionError> {
-        let settings = SessionSettings { session_bytes: settings.session_bytes.min(MAX_LOG), ..settings };
+        let settings =
+            SessionSettings { max_session_bytes: settings.max_session_bytes.min(MAX_LOG), ..settings };
         let directory = settings.state_dir.as_ref().map(|directory| directory.join("sessions"));
         let journal = directory
             .as_ref()
-            .map(|directory| Journal::open(directory, settings.session_bytes))
+            .map(|directory| Journal::open(directory, settings.max_session_bytes))
             .transpose()?;
         let (bytes, idle) = (AtomicUsize::new(0), Notify::new());
         let shelf = Self { settings, table: Mutex::default(), journal, bytes, idle };
@@ -70,7 +71,7 @@ impl SessionStore {
     fn restore(&self, directory: &Path) -> io::Result<()> {
         for (path, age) in file::list(directory)? {
             match file::read(&path, age) {
-                Ok(Some(found)) if age <= self.settings.keep => self.take_in(found),
+                Ok(Some(found)) if age <= self.settings.ttl => self.take_in(found),
                 Ok(_) => drop(std::fs::remove_file(&path)),
                 Err(error) => tracing::warn!("{} cannot be read, and is left alone: {error}", path.display()),
             }
@@ -84,7 +85,7 @@ impl SessionStore {
         let session = Arc::new(Shared::restored(found, self.settings.recovery));
         let mut table = self.lock();
         let mut state = session.lock();
-        state.log.bound(self.settings.session_bytes);
+        state.log.bound(self.settings.max_session_bytes);
         state.ticket = Some(table.take_over(&session, age));
         self.recount(&mut state);
         let told = state.told();
@@ -127,7 +128,7 @@ impl SessionStore {
                 state.log.push(chunk);
             }
         }
-        state.log.bound(self.settings.session_bytes);
+        state.log.bound(self.settings.max_session_bytes);
         self.recount(&mut state);
         let told = state.told();
         drop(state);
@@ -160,7 +161,7 @@ impl SessionStore {
             state.log.push(end);
             state.close(stage);
         }
-        state.log.bound(self.settings.session_bytes);
+        state.log.bound(self.settings.max_session_bytes);
         state.ticket = state.counted.map(|_| table.take_over(session, Duration::ZERO));
         self.recount(&mut state);
         let told = state.told();
@@ -179,7 +180,7 @@ impl SessionStore {
     pub(crate) fn cancel(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         state.is_cancelled = true;
-        state.stop.now(CancelReason::Cancelled);
+        state.cancellation.cancel(CancelReason::Cancelled);
         if state.stage == SessionState::Interrupted {
             let end = session.end(&state.log, CancelReason::Cancelled.error());
             state.reopen();
@@ -192,7 +193,7 @@ impl SessionStore {
     }
 
     /// Marks an interrupted session as running. Returns false when it is not interrupted any more.
-    pub(crate) fn reopen(&self, session: &Shared, stop: Cancellation) -> bool {
+    pub(crate) fn reopen(&self, session: &Shared, cancellation: Cancellation) -> bool {
         let mut table = self.lock();
         let mut state = session.lock();
         if state.stage != SessionState::Interrupted || state.counted.is_none() {
@@ -200,7 +201,7 @@ impl SessionStore {
         }
         state.reopen();
         state.stage = SessionState::Running;
-        state.stop = stop;
+        state.cancellation = cancellation;
         if let Some(ticket) = state.ticket.take() {
             table.over.remove(&ticket);
         }
@@ -208,9 +209,9 @@ impl SessionStore {
     }
 
     /// Cancels all running sessions.
-    pub(crate) fn stop_all(&self, reason: CancelReason) {
+    pub(crate) fn cancel_all(&self, reason: CancelReason) {
         for session in self.lock().sessions.values() {
-            session.lock().stop.now(reason);
+            session.lock().cancellation.cancel(reason);
         }
     }
 
@@ -234,7 +235,7 @@ impl SessionStore {
     }
 
     /// Returns the number of sessions in each state.
-    pub(crate) fn tally(&self) -> [(SessionState, usize); 5] {
+    pub(crate) fn count_by_state(&self) -> [(SessionState, usize); 5] {
         let table = self.lock();
         let mut tally = SessionState::ALL.map(|state| (state, 0));
         for session in table.sessions.values() {
@@ -251,8 +252,7 @@ impl SessionStore {
         let mut table = self.lock();
         self.expire(&mut table);
         let oldest = table.over.values().next().map(|(ended, _)| *ended);
-        let due =
-            oldest.map_or(self.settings.keep, |ended| self.settings.keep.saturating_sub(ended.elapsed()));
+        let due = oldest.map_or(self.settings.ttl, |ended| self.settings.ttl.saturating_sub(ended.elapsed()));
         due.max(Duration::from_secs(1))
     }
 
@@ -266,13 +266,13 @@ impl SessionStore {
         while self.is_full() && self.drop_oldest(&mut table) {}
         if self.is_full() {
             let mut state = session.lock();
-            state.log.bound(self.settings.bytes / table.running().max(1));
+            state.log.bound(self.settings.max_total_bytes / table.running().max(1));
             self.recount(&mut state);
         }
     }
 
     fn is_full(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) > self.settings.bytes
+        self.bytes.load(Ordering::Relaxed) > self.settings.max_total_bytes
     }
 
     /// Updates the counted bytes of a session.
@@ -286,9 +286,9 @@ impl SessionStore {
     }
 
     fn expire(&self, table: &mut Table) {
-        let SessionSettings { keep, finished, .. } = self.settings;
-        while table.over.len() > finished
-            || table.over.values().next().is_some_and(|(ended, _)| ended.elapsed() > keep)
+        let SessionSettings { ttl, max_sessions, .. } = self.settings;
+        while table.over.len() > max_sessions
+            || table.over.values().next().is_some_and(|(ended, _)| ended.elapsed() > ttl)
         {
             self.drop_oldest(table);
         }

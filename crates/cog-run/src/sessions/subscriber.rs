@@ -65,7 +65,7 @@ impl Subscriber {
 
     /// Holds a value until the subscriber is dropped.
     #[must_use]
-    pub fn holding(mut self, slot: Option<Box<dyn Any + Send>>) -> Self {
+    pub fn with_slot(mut self, slot: Option<Box<dyn Any + Send>>) -> Self {
         self._slot = slot;
         self
     }

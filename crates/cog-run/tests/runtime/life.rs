@@ -23,13 +23,13 @@ async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<
     let said =
         r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
     let (provider, runtime, module) = asking(Scripted::hanging(said), &directory);
-    let stop = Cancellation::new();
-    let mut options = RunOptions::new().stop(stop.clone());
+    let cancellation = Cancellation::new();
+    let mut options = RunOptions::new().cancellation(cancellation.clone());
     options.recovery = recovery;
     let chunks = runtime.execute_stream(&module, question(), options).unwrap().collect::<Vec<_>>();
     let later = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        stop.now(reason);
+        cancellation.cancel(reason);
     };
     (tokio::join!(chunks, later).0, provider)
 }
@@ -63,9 +63,9 @@ async fn an_end_that_can_be_mended_says_how_to_go_on() {
 async fn a_run_that_was_stopped_before_it_began_asks_nobody() {
     let directory = directory("Answer.", &[]);
     let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
-    let stop = Cancellation::new();
-    stop.now(CancelReason::Cancelled);
-    let options = RunOptions::new().stop(stop);
+    let cancellation = Cancellation::new();
+    cancellation.cancel(CancelReason::Cancelled);
+    let options = RunOptions::new().cancellation(cancellation);
     let envelope = runtime.execute(&module, question(), options).await;
     assert_eq!(envelope.error().unwrap().code.as_str(), "E2010");
     assert_eq!(provider.requests(), []);

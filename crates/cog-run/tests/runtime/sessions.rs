@@ -17,8 +17,8 @@ use cog_provider::Provider;
 use cog_run::{
     Runtime,
     sessions::{
-        After, ResumeError, ResumeFrom, RunSpec, Session, SessionSettings, SessionState, Sessions, Start,
-        Subscriber,
+        After, ResumeError, ResumeFrom, RunSpec, Session, SessionOptions, SessionSettings, SessionState,
+        Sessions, Subscriber,
     },
 };
 use cog_spec::{FinishReason, ModelEvent};
@@ -56,8 +56,8 @@ impl Bench {
         RunSpec::new("m", Value::parse(r#"{"query": "why?"}"#).unwrap())
     }
 
-    fn start_with(&self, start: Start) -> Session {
-        self.sessions.start(&self.runtime, &self.module, self.spec(), start).unwrap()
+    fn start_with(&self, options: SessionOptions) -> Session {
+        self.sessions.start(&self.runtime, &self.module, self.spec(), options).unwrap()
     }
 
     fn start(&self) -> Session {
@@ -96,11 +96,11 @@ impl Bench {
 /// An entry: event, `seq`, chunk.
 type Line = (String, u64, String);
 
-fn of(owner: &str) -> Start {
-    Start::new(owner)
+fn of(owner: &str) -> SessionOptions {
+    SessionOptions::new(owner)
 }
 
-fn detached() -> Start {
+fn detached() -> SessionOptions {
     of("alice").detached(true)
 }
 

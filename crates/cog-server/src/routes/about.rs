@@ -82,7 +82,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
     let live = Live {
         streams: app.guard.slots.taken(),
         providers: providers.map(|one| (one.name().to_owned(), one.is_available())).collect(),
-        sessions: app.sessions.tally(),
+        sessions: app.sessions.count_by_state(),
     };
     let mut response = answer::written(StatusCode::OK, app.guard.metrics.text(&live));
     let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);

@@ -141,7 +141,7 @@ fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> R
         provider.and_then(|provider| provider.record(directory)).map_err(|error| ErrorBody::from(&error))?;
     let note =
         format!("calling {} ({}){}", with_model(&provider), reason(settings, vendor), proxy_note(settings));
-    Ok(Selected { providers: Providers::one(wrap(settings, provider)), note })
+    Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
 }
 
 /// Returns the note about a proxy that is ignored.
@@ -164,7 +164,7 @@ fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody
         ProviderSettings { model: Some(model), ..provider_settings(settings, vendor, Rank::First) };
     let provider = HttpProvider::replay(vendor, replay_settings, directory, Pace::AtOnce)
         .map_err(|error| ErrorBody::from(&error))?;
-    Ok(Selected { providers: Providers::one(wrap(settings, provider)), note })
+    Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
 }
 
 fn offline(settings: &Settings) -> Selected {

@@ -138,7 +138,7 @@ impl Run<'_> {
             .strict(self.settings.strict.value)
             .timeout(self.settings.timeout.value)
             .generation(self.args.request.generation.generation())
-            .stop(cancellation);
+            .cancellation(cancellation);
         options.on_violation = check.on_violation;
         options.max_attempts = check.max_attempts;
         options.chunk_type = stream.chunk_type;

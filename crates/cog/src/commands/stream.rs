@@ -65,7 +65,7 @@ pub(super) async fn follow(
         tokio::select! {
             // In this order, so that signals are handled before the first chunk is shown.
             biased;
-            () = signals.next() => cancellation.now(CancelReason::Cancelled),
+            () = signals.next() => cancellation.cancel(CancelReason::Cancelled),
             _ = frames.tick(), if view.is_redrawn() => view.draw()?,
             chunk = chunks.next() => {
                 let Some(chunk) = chunk else { break };

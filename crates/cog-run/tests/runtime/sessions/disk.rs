@@ -230,7 +230,7 @@ async fn nobody_else_may_read_the_files() {
 #[tokio::test]
 async fn files_leave_with_their_sessions() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = on(directory.path()).finished(2);
+    let settings = on(directory.path()).max_sessions(2);
     let bench = Bench::new(Scripted::saying(ANSWER), settings.clone());
     let mut ids = Vec::new();
     for _ in 0..4 {
@@ -242,7 +242,7 @@ async fn files_leave_with_their_sessions() {
         ids.iter().map(|id| bench.state(id).is_some()).collect::<Vec<_>>(),
         [false, false, true, true]
     );
-    let bench = bench.restarted(on(directory.path()).finished(1)).await;
+    let bench = bench.restarted(on(directory.path()).max_sessions(1)).await;
     bench.sessions.idle().await;
     assert_eq!(files(directory.path()).len(), 1);
     let old = File::options().append(true).open(&files(directory.path())[0]).unwrap();
@@ -255,7 +255,7 @@ async fn files_leave_with_their_sessions() {
 #[tokio::test]
 async fn a_file_over_the_limit_of_a_log_is_given_up() {
     let directory = tempfile::tempdir().unwrap();
-    let settings = on(directory.path()).session_bytes(10_000);
+    let settings = on(directory.path()).max_session_bytes(10_000);
     let bench = Bench::new(Scripted::new([pieces(&answer(&"word ".repeat(1_000)), 10)]), settings);
     let session = bench.start_with(detached());
     bench.sessions.idle().await;
@@ -268,7 +268,7 @@ async fn files_leave_in_time_also_where_nobody_asks() {
     let directory = left_behind(OURS, format!("{HEADER}\n{META}\n").as_bytes());
     let sessions = Sessions::open(on(directory.path())).unwrap();
     assert_eq!(files(directory.path()).len(), 1);
-    tokio::time::sleep(SessionSettings::default().keep * 2).await;
+    tokio::time::sleep(SessionSettings::default().ttl * 2).await;
     sessions.idle().await;
     assert_eq!(files(directory.path()).len(), 0);
 }

@@ -145,7 +145,7 @@ async fn at_shutdown_every_run_ends_and_may_be_resumed() {
     let sessions: Vec<Session> = (0..20).map(|_| bench.start_with(detached())).collect();
     let mut follower = sessions[0].follow(After::Start);
     read_some(&mut follower).await;
-    bench.sessions.stop_all(CancelReason::Shutdown);
+    bench.sessions.cancel_all(CancelReason::Shutdown);
     bench.sessions.idle().await;
     assert_eq!(error_of(&read(follower).await)["details"]["reason"], "shutdown");
     assert!(sessions.iter().all(|session| bench.state(session.id()) == Some(SessionState::Interrupted)));
@@ -193,7 +193,8 @@ async fn sessions_are_counted_by_their_state() {
     bench.finish().await;
     bench.finish().await;
     let running = bench.start();
-    let counted: Vec<_> = bench.sessions.tally().into_iter().filter(|(_, count)| *count > 0).collect();
+    let counted: Vec<_> =
+        bench.sessions.count_by_state().into_iter().filter(|(_, count)| *count > 0).collect();
     assert_eq!(counted, [(SessionState::Running, 1), (SessionState::Finished, 2)]);
     drop(running);
 }

@@ -9,7 +9,7 @@ use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
 async fn finished_sessions_leave_by_number_oldest_first_and_running_ones_never() {
-    let settings = SessionSettings::new().finished(3);
+    let settings = SessionSettings::new().max_sessions(3);
     let bench = Bench::new(Scripted::saying(ANSWER), settings);
     let mut ids = Vec::new();
     for _ in 0..3 {
@@ -23,10 +23,10 @@ async fn finished_sessions_leave_by_number_oldest_first_and_running_ones_never()
 
 #[tokio::test(start_paused = true)]
 async fn finished_sessions_leave_when_their_time_is_over() {
-    let keep = Duration::from_secs(60);
-    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::new().keep(keep));
+    let ttl = Duration::from_secs(60);
+    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::new().ttl(ttl));
     let id = bench.finish().await;
-    tokio::time::advance(keep).await;
+    tokio::time::advance(ttl).await;
     assert!(bench.state(&id).is_some());
     tokio::time::advance(Duration::from_millis(1)).await;
     assert!(bench.state(&id).is_none());
@@ -36,7 +36,7 @@ async fn finished_sessions_leave_when_their_time_is_over() {
 #[tokio::test]
 async fn finished_sessions_leave_when_all_together_are_too_large() {
     let story = answer(&"x".repeat(10_000));
-    let settings = SessionSettings::new().bytes(100_000);
+    let settings = SessionSettings::new().max_total_bytes(100_000);
     let bench = Bench::new(Scripted::saying(&story), settings);
     let running = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     let held = running.start_with(detached());
@@ -53,7 +53,7 @@ async fn finished_sessions_leave_when_all_together_are_too_large() {
 #[tokio::test]
 async fn a_log_over_its_limit_loses_its_oldest_entries_and_says_so() {
     let story = answer(&"word ".repeat(2_000));
-    let settings = SessionSettings::new().session_bytes(20_000);
+    let settings = SessionSettings::new().max_session_bytes(20_000);
     let bench = Bench::new(Scripted::new([pieces(&story, 10)]), settings);
     let session = bench.start_with(detached());
     let mut slow = session.follow(After::Start);
@@ -63,7 +63,7 @@ async fn a_log_over_its_limit_loses_its_oldest_entries_and_says_so() {
     let end = error_of(&read(slow).await);
     assert_eq!((&end["code"], &end["details"]["reason"]), (&"E2010".into(), &"left_behind".into()));
     let left = bench.resume(session.id(), lines.last().unwrap().1).await.err().unwrap();
-    let ResumeError::Left { first, .. } = left else { panic!("{left:?}") };
+    let ResumeError::Evicted { first, .. } = left else { panic!("{left:?}") };
     assert_eq!(left.code().as_str(), "E4014");
     let rest = read(bench.resume(session.id(), first).await.unwrap()).await;
     assert_eq!(rest[1].1, first + 1);
@@ -72,7 +72,7 @@ async fn a_log_over_its_limit_loses_its_oldest_entries_and_says_so() {
 
 #[tokio::test]
 async fn a_store_that_keeps_nothing_still_tells_all_to_who_reads() {
-    let settings = SessionSettings::new().finished(0);
+    let settings = SessionSettings::new().max_sessions(0);
     let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), settings);
     let session = bench.start();
     let lines = read(session.follow(After::Start)).await;

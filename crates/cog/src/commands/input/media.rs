@@ -47,7 +47,7 @@ pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Resul
     }
     let value = Value::from(serde_json::Value::Object(object));
     Ok(match text {
-        Some(text) => RunInput::ArgsBeside(text, value),
+        Some(text) => RunInput::ArgsWith(text, value),
         None => RunInput::Json(value),
     })
 }

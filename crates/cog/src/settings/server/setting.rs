@@ -106,13 +106,13 @@ server_settings! {
         "Time before an upload expires";
     "resume" Switch |it| &mut it.resume,
         "Let clients resume interrupted streams";
-    "session-ttl" Time |it| &mut it.sessions.keep,
+    "session-ttl" Time |it| &mut it.sessions.ttl,
         "Time before a finished session expires";
-    "max-sessions" Count |it| &mut it.sessions.finished,
+    "max-sessions" Count |it| &mut it.sessions.max_sessions,
         "Maximum stored finished sessions";
-    "max-session-bytes-total" Bytes |it| &mut it.sessions.bytes,
+    "max-session-bytes-total" Bytes |it| &mut it.sessions.max_total_bytes,
         "Maximum memory for all sessions";
-    "max-session-bytes" Bytes |it| &mut it.sessions.session_bytes,
+    "max-session-bytes" Bytes |it| &mut it.sessions.max_session_bytes,
         "Maximum memory for one session";
 }
 
