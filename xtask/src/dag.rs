@@ -60,11 +60,11 @@ const PURE: &[&str] = &["cog-json", "cog-spec", "cog-schema", "cog-harmony", "co
 /// What a pure crate may not depend on, however far down.
 const IMPURE_CRATES: &[&str] = &["tokio", "mio", "socket2", "hyper", "reqwest", "async-std", "smol"];
 
-/// What asks other machines. Two crates may: one for the operator's addresses, one for those of inputs and models.
+/// Clients of other machines. Two crates may use them: one for the operator's URLs, one for those of inputs and models.
 const CLIENTS: &[&str] =
     &["reqwest", "ureq", "isahc", "curl", "attohttpc", "awc", "surf", "hickory-resolver"];
 
-/// The crates that ask other machines.
+/// The crates that call other machines.
 const ASKING: &[&str] = &["cog-provider", "cog-media"];
 
 /// What the source of a pure crate may not name.
@@ -109,7 +109,7 @@ fn edge_faults(metadata: &Value) -> Vec<String> {
             let target = text(dependency, "name");
             let development = text(dependency, "kind") == "dev";
             let known = table.contains_key(target);
-            // A test may set up what stands below the crates that its own is made of.
+            // A test may use every crate below its own.
             let below =
                 allowed.iter().filter_map(|lower| table.get(lower)).any(|lower| lower.contains(&target));
             let fine = allowed.contains(&target) || (development && (below || target == "cog-testkit"));

@@ -40,7 +40,7 @@ usage: cargo xtask COMMAND
   record              write docs/terminal.svg, the recording in the README
   sizes               check the lengths of files and functions
   test [--rust-only]  install what the tests need and run all of them
-  words [PATH]        check help, messages, pages and public names for retired words";
+  words [PATH]        check help, messages, pages, public names and comments for retired words";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

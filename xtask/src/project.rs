@@ -15,7 +15,7 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map_or_else(PathBuf::new, Path::to_path_buf)
 }
 
-/// Prints a line. A reader who has gone away is no error of a chore's.
+/// Prints a line. A closed stdout is not an error.
 pub(crate) fn say(line: Arguments<'_>) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -69,8 +69,8 @@ fn share(sorted: &[Item], part: usize, of: usize) -> usize {
     sorted.get(index).map_or(0, |item| item.lines)
 }
 
-/// The functions of a file that `rustfmt` has formatted: a body ends with the first brace that stands as far in
-/// as its signature.
+/// Returns the functions of a file that `rustfmt` has formatted: a body ends with the first brace that is indented
+/// like its signature.
 fn functions_in(path: &str, text: &str) -> Vec<Item> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();

@@ -1,5 +1,7 @@
 //! Rust source as the checks see it: production items only, each name and text with its line.
 
+use std::ops::Range;
+
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
@@ -29,6 +31,37 @@ pub(crate) fn texts(file: &syn::File) -> Texts {
     let mut texts = Texts::default();
     texts.visit_file(file);
     texts
+}
+
+/// Returns the comments of a file with their lines, those of tests too.
+///
+/// A comment is the rest of a line after `//` outside a literal.
+pub(crate) fn comments(text: &str) -> Vec<(usize, String)> {
+    let mut literals = Vec::new();
+    if let Ok(tokens) = text.parse() {
+        find_literals(tokens, &mut literals);
+    }
+    let mut comments = Vec::new();
+    let mut start = 0;
+    for (index, line) in text.split_inclusive('\n').enumerate() {
+        let is_code = |at: usize| literals.iter().any(|literal| literal.contains(&(start + at)));
+        if let Some((at, _)) = line.match_indices("//").find(|(at, _)| !is_code(*at)) {
+            comments.push((index + 1, line.get(at..).unwrap_or_default().trim_end().to_owned()));
+        }
+        start += line.len();
+    }
+    comments
+}
+
+/// Adds the byte ranges of the literals, without doc comments.
+fn find_literals(tokens: TokenStream, found: &mut Vec<Range<usize>>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) if !is_doc_comment(&group) => find_literals(group.stream(), found),
+            TokenTree::Literal(literal) => found.push(literal.span().byte_range()),
+            _ => {}
+        }
+    }
 }
 
 /// Returns the files that a file declares as modules for tests only.
@@ -228,6 +261,14 @@ mod tests {
     #[test]
     fn doc_comments_in_macro_calls_are_not_literals() {
         assert!(texts_of("codes! {\n    /// One.\n    A\n}\n").literals.is_empty());
+    }
+
+    #[test]
+    fn comments_are_found_outside_literals() {
+        let source = "//! é\n/// Doc.\nfn f() {\n    g(\"é http://a\"); // after\n    r#\"\n// in\n\"#;\n}\n";
+        let found = comments(source);
+        let expected = [(1, "//! é"), (2, "/// Doc."), (4, "// after")];
+        assert_eq!(found, expected.map(|(line, text)| (line, text.to_owned())));
     }
 
     #[test]

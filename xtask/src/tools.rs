@@ -25,7 +25,7 @@ const TOOLS: &[(&str, &str)] = &[
     ("zsh", "zsh"),
 ];
 
-/// Installs what is missing, where the system has `apt-get` and lets us; else says what to install.
+/// Installs missing packages with `apt-get` if that is possible; otherwise lists them.
 pub(crate) fn install() -> Outcome {
     let missing: Vec<_> = TOOLS.iter().filter(|(program, _)| is_missing(program)).collect();
     if missing.is_empty() {
@@ -47,7 +47,7 @@ fn is_missing(program: &str) -> bool {
     tried.is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }
 
-/// Runs a command as root: as it is, else by `sudo` where that asks for no password.
+/// Runs a command as root: directly, or with `sudo` if it needs no password.
 fn as_root(command: &[&str]) -> Outcome {
     let (program, arguments) = command.split_first().ok_or("no command")?;
     execute(Command::new(program).args(arguments))

@@ -1,4 +1,4 @@
-//! `cargo xtask words [PATH]`: no retired word in help, messages, pages and public names.
+//! `cargo xtask words [PATH]`: no retired word in help, messages, pages, public names and comments.
 //!
 //! `xtask/words.toml` lists the words, what to write in their stead, and the paths that are not clean yet. With a path, every
 //! use under it is printed, those of pending paths too.
@@ -16,6 +16,7 @@ use crate::source;
 struct Use {
     path: String,
     line: usize,
+    place: Place,
     found: String,
     write: String,
 }
@@ -35,9 +36,9 @@ pub(crate) fn run(under: Option<&str>) -> Outcome {
             test_files.extend(page.test_files);
         }
     }
-    uses.retain(|found: &Use| !test_files.contains(&found.path));
+    uses.retain(|found: &Use| found.place == Place::Comment || !test_files.contains(&found.path));
     let (pending, open): (Vec<_>, Vec<_>) =
-        uses.into_iter().partition(|found| list.pending(&found.path).is_some());
+        uses.into_iter().partition(|found| list.pending(found.place, &found.path).is_some());
     let shown =
         if under.is_some() { open.iter().chain(&pending).collect::<Vec<_>>() } else { open.iter().collect() };
     for found in shown {
@@ -46,42 +47,47 @@ pub(crate) fn run(under: Option<&str>) -> Outcome {
     verdict(&list, under, &open, &pending)
 }
 
-/// Fails on uses outside pending paths, and names the pending paths that are clean.
+/// Fails on uses outside pending paths, and on pending paths that are clean.
 fn verdict(list: &List, under: Option<&str>, open: &[Use], pending: &[Use]) -> Outcome {
-    if !open.is_empty() || (under.is_some() && !pending.is_empty()) {
-        let shown = open.len() + if under.is_some() { pending.len() } else { 0 };
+    let shown = open.len() + if under.is_some() { pending.len() } else { 0 };
+    if shown > 0 {
         return Err(format!("retired words: {shown}"));
     }
-    let used: BTreeSet<&str> = pending.iter().filter_map(|found| list.pending(&found.path)).collect();
-    let clean: Vec<&str> =
-        list.pending.iter().map(String::as_str).filter(|path| !used.contains(path)).collect();
-    if under.is_none() && !clean.is_empty() {
-        say(format_args!(
-            "words: clean now; remove from `pending` in xtask/words.toml: {}",
-            clean.join(", ")
-        ));
+    let clean = if under.is_none() { clean(list, pending) } else { Vec::new() };
+    if !clean.is_empty() {
+        return Err(format!("clean now; remove from xtask/words.toml: {}", clean.join(", ")));
     }
     say(format_args!("words: no retired word outside pending paths; {} in pending paths", pending.len()));
     Ok(())
 }
 
-/// The files that people read the words of.
+/// The pending entries that cover no use.
+fn clean(list: &List, pending: &[Use]) -> Vec<String> {
+    let covered = |comments: bool| -> BTreeSet<&String> {
+        let uses = pending.iter().filter(|found| (found.place == Place::Comment) == comments);
+        uses.filter_map(|found| list.pending(found.place, &found.path)).collect()
+    };
+    let (texts, comments) = (covered(false), covered(true));
+    let texts = list.pending.iter().filter(|path| !texts.contains(path)).cloned();
+    let comments = list.pending_comments.iter().filter(|path| !comments.contains(path));
+    texts.chain(comments.map(|path| format!("{path} (comments)"))).collect()
+}
+
+/// The files whose text people read, and all Rust code for its comments.
 fn paths() -> Outcome<Vec<String>> {
     let mut paths = tracked("docs", ".md")?;
     paths.retain(|path| path != crate::conformance::PAGE);
     paths.extend(["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/openapi.json"].map(str::to_owned));
     paths.extend(tracked("crates/cog-server/pages", "")?);
-    for path in tracked("crates", ".rs")? {
-        let is_test = path.ends_with("/tests.rs")
-            || path.ends_with("/testing.rs")
-            || path.contains("/tests/")
-            || path.contains("/benches/");
-        if !is_test && path.contains("/src/") && !path.starts_with("crates/cog-testkit/") {
-            paths.push(path);
-        }
-    }
-    paths.extend(tracked("xtask", ".rs")?);
+    paths.extend(tracked(".", ".rs")?);
     Ok(paths)
+}
+
+/// Returns whether only the comments of a file are checked: tests, mocks, benchmarks and examples.
+fn has_comments_only(path: &str) -> bool {
+    let is_code = path.starts_with("xtask/") || (path.starts_with("crates/") && path.contains("/src/"));
+    let is_test = path.ends_with("/tests.rs") || path.ends_with("/testing.rs") || path.contains("/tests/");
+    !is_code || is_test || path.starts_with("crates/cog-testkit/")
 }
 
 /// The lines of a file that are checked.
@@ -100,8 +106,13 @@ impl Page {
         let lines = match path.rsplit('.').next() {
             Some("rs") => {
                 let file = source::parse(path, text)?;
-                let test_files = source::test_files(path, &file);
-                return Ok(Self { lines: rust_lines(path, &file), test_files });
+                let comments = source::comments(text).into_iter();
+                let mut lines: Vec<Line> =
+                    comments.map(|(line, text)| (Place::Comment, line, without_code(&text))).collect();
+                if !has_comments_only(path) {
+                    lines.extend(rust_lines(path, &file));
+                }
+                return Ok(Self { lines, test_files: source::test_files(path, &file) });
             }
             Some("md") => markdown_lines(text),
             _ => text
@@ -120,7 +131,7 @@ fn uses_in(list: &List, path: &str, lines: Vec<Line>) -> Vec<Use> {
         for word in &list.words {
             if let Some(found) = word.find(place, path, &text) {
                 let (path, found, write) = (path.to_owned(), found.to_owned(), word.write.clone());
-                uses.push(Use { path, line, found, write });
+                uses.push(Use { path, line, place, found, write });
             }
         }
     }
@@ -171,7 +182,7 @@ fn without_code(line: &str) -> String {
         .join("``")
 }
 
-/// Blanks out what stands in braces: names of variables in a format string.
+/// Blanks out the text in braces: names of variables in a format string.
 fn without_placeholders(literal: &str) -> String {
     let mut text = String::new();
     let mut depth = 0usize;
@@ -206,6 +217,7 @@ mod tests {
 
     const LIST: &str = r"
         pending = ['crates/old']
+        pending_comments = ['crates/noted']
         [[word]]
         find = '\btold\b'
         write = 'reported'
@@ -238,10 +250,33 @@ mod tests {
     }
 
     #[test]
-    fn checks_doc_comments_of_the_command_line_only() {
+    fn doc_comments_of_the_command_line_are_prose() {
         let source = "/// What is told.\nfn f() {}\n";
-        assert_eq!(found("crates/cog/src/args/run.rs", source).len(), 1);
-        assert!(found("crates/cog/src/main.rs", source).is_empty());
+        let places = |path| uses(path, source).into_iter().map(|found| found.place).collect::<Vec<_>>();
+        assert_eq!(places("crates/cog/src/args/run.rs"), [Place::Comment, Place::Prose]);
+        assert_eq!(places("crates/cog/src/main.rs"), [Place::Comment]);
+    }
+
+    #[test]
+    fn a_retired_word_in_a_comment_fails() {
+        let list = List::parse(LIST).unwrap();
+        let source =
+            "//! Told.\n/// A `folder`.\nfn f() {} // a folder\nconst URL: &str = \"a://folder b\";\n";
+        let doc = uses("crates/a/tests/a.rs", source);
+        assert_eq!(doc.iter().map(|found| found.line).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(verdict(&list, None, &doc, &[]).unwrap_err(), "retired words: 2");
+    }
+
+    #[test]
+    fn a_pending_path_that_is_clean_fails() {
+        let list = List::parse(LIST).unwrap();
+        let text = uses("crates/old/src/lib.rs", "pub fn told() {}");
+        let comment = uses("crates/noted/src/lib.rs", "// told");
+        let both = [text.clone(), comment.clone()].concat();
+        assert!(verdict(&list, None, &[], &both).is_ok());
+        let error = |pending: &[Use]| verdict(&list, None, &[], pending).unwrap_err();
+        assert_eq!(error(&text), "clean now; remove from xtask/words.toml: crates/noted (comments)");
+        assert_eq!(error(&comment), "clean now; remove from xtask/words.toml: crates/old");
     }
 
     #[test]
@@ -254,7 +289,6 @@ mod tests {
     fn fails_when_a_word_is_put_back() {
         let list = List::parse(LIST).unwrap();
         let old = uses("crates/old/src/lib.rs", "pub fn told() {}");
-        assert!(verdict(&list, None, &[], &old).is_ok());
         assert!(verdict(&list, Some("crates"), &[], &old).is_err());
         let new = uses("crates/new/src/lib.rs", "pub fn told() {}");
         assert_eq!(verdict(&list, None, &new, &old).unwrap_err(), "retired words: 1");

@@ -8,7 +8,7 @@ use crate::project::{Outcome, read};
 const FILE: &str = "xtask/words.toml";
 
 /// Where a word may not be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     /// String literals: errors, warnings, and the text of help.
     Message,
@@ -16,6 +16,8 @@ pub(crate) enum Place {
     Prose,
     /// Names of items, and keys without a space.
     Name,
+    /// Comments in Rust code.
+    Comment,
 }
 
 /// One retired word.
@@ -35,6 +37,8 @@ pub(crate) struct List {
     pub(crate) words: Vec<Retired>,
     /// Paths that are not clean yet.
     pub(crate) pending: Vec<String>,
+    /// Paths whose comments are not clean yet.
+    pub(crate) pending_comments: Vec<String>,
 }
 
 impl List {
@@ -48,12 +52,14 @@ impl List {
         Ok(Self {
             words: words.iter().map(Retired::parse).collect::<Outcome<_>>()?,
             pending: strings(&table, "pending")?,
+            pending_comments: strings(&table, "pending_comments")?,
         })
     }
 
-    /// The pending entry that covers a path.
-    pub(crate) fn pending(&self, path: &str) -> Option<&str> {
-        self.pending.iter().map(String::as_str).find(|prefix| is_under(path, prefix))
+    /// The pending entry that covers a use in a path.
+    pub(crate) fn pending(&self, place: Place, path: &str) -> Option<&String> {
+        let entries = if place == Place::Comment { &self.pending_comments } else { &self.pending };
+        entries.iter().find(|prefix| is_under(path, prefix))
     }
 }
 
@@ -101,7 +107,8 @@ fn place_named(name: &str) -> Outcome<Place> {
         "messages" => Ok(Place::Message),
         "prose" => Ok(Place::Prose),
         "names" => Ok(Place::Name),
-        _ => Err(format!("unknown place `{name}` under `in`; use messages, prose or names")),
+        "comments" => Ok(Place::Comment),
+        _ => Err(format!("unknown place `{name}` under `in`; use messages, prose, names or comments")),
     }
 }
 
@@ -135,6 +142,7 @@ mod tests {
 
     const LIST: &str = r#"
         pending = ["docs/old.md", "crates/a"]
+        pending_comments = ["crates/b"]
         [[word]]
         find = '\bis no\b'
         write = "is not a"
@@ -157,9 +165,19 @@ mod tests {
     #[test]
     fn a_pending_path_covers_what_is_under_it() {
         let list = List::parse(LIST).unwrap();
-        assert_eq!(list.pending("crates/a/src/lib.rs"), Some("crates/a"));
-        assert_eq!(list.pending("crates/ab/src/lib.rs"), None);
-        assert_eq!(list.pending("docs/old.md"), Some("docs/old.md"));
+        let pending = |path| list.pending(Place::Name, path).map(String::as_str);
+        assert_eq!(pending("crates/a/src/lib.rs"), Some("crates/a"));
+        assert_eq!(pending("crates/ab/src/lib.rs"), None);
+        assert_eq!(pending("docs/old.md"), Some("docs/old.md"));
+    }
+
+    #[test]
+    fn comments_have_their_own_pending_paths() {
+        let list = List::parse(LIST).unwrap();
+        let comment = |path| list.pending(Place::Comment, path).map(String::as_str);
+        assert_eq!(comment("crates/b/src/lib.rs"), Some("crates/b"));
+        assert_eq!(comment("crates/a/src/lib.rs"), None);
+        assert_eq!(list.pending(Place::Name, "crates/b/src/lib.rs"), None);
     }
 
     #[test]

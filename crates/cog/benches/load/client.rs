@@ -10,7 +10,7 @@ use tokio::task::LocalSet;
 
 use crate::{http::Connection, report::percentile};
 
-/// What clients ask, over and over.
+/// The requests that clients repeat.
 #[derive(Clone)]
 pub(crate) struct Load {
     pub(crate) address: SocketAddr,
@@ -19,7 +19,7 @@ pub(crate) struct Load {
     pub(crate) is_right: fn(&[u8]) -> bool,
 }
 
-/// When each client asks again.
+/// When each client sends its next request.
 #[derive(Clone, Copy)]
 pub(crate) enum Pace {
     /// As soon as it has its answer.

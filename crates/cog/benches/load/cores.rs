@@ -7,7 +7,7 @@ use rustix::{
     thread::{CpuSet, sched_setaffinity},
 };
 
-/// The core of what is measured.
+/// The core that the measured program runs on.
 pub(crate) const MEASURED: usize = 0;
 /// The core of everything else.
 pub(crate) const REST: usize = 1;

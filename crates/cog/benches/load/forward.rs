@@ -19,7 +19,7 @@ impl Forwarder {
     }
 }
 
-/// Serves until it is killed; tells its address on stderr as `cog serve` does.
+/// Serves until it is killed; prints its URL to stderr as `cog serve` does.
 #[expect(clippy::disallowed_methods, reason = "a client of the benchmark")]
 pub(crate) fn serve(to: &str) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -47,7 +47,7 @@ impl Connection {
         Ok(Self { stream, buffer: Vec::with_capacity(8192), read: 0, body: Body::Over })
     }
 
-    /// Asks, and reads the whole body into `into`. The status.
+    /// Sends the request and reads the complete body into `into`. Returns the status.
     pub(crate) async fn ask(&mut self, request: &[u8], into: &mut Vec<u8>) -> Result<u16> {
         let status = self.begin(request).await?;
         into.clear();
@@ -55,12 +55,12 @@ impl Connection {
         Ok(status)
     }
 
-    /// Asks, and reads nothing.
+    /// Sends the request and reads nothing.
     pub(crate) async fn send(&mut self, request: &[u8]) -> Result<()> {
         self.stream.write_all(request).await
     }
 
-    /// Asks, and reads the head of the response. The status.
+    /// Sends the request and reads the headers of the response. Returns the status.
     pub(crate) async fn begin(&mut self, request: &[u8]) -> Result<u16> {
         self.send(request).await?;
         let end = loop {
@@ -149,7 +149,7 @@ impl Connection {
     }
 }
 
-/// Where these bytes stand first.
+/// Returns the index of the first occurrence of these bytes.
 pub(crate) fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     memchr::memmem::find(text, wanted)
 }

@@ -1,9 +1,9 @@
 //! What the server costs: `cargo xtask load`.
 //!
 //! Everything runs on loopback: a mock vendor and a load client in this process, `cog serve` beside it on a core of its
-//! own. Each figure stands beside that of the raw mock, or of a forwarder made of the same axum and reqwest, asked by
-//! the same client in the same run. Every request has to be completed, every body is checked, and the mock has to have
-//! been asked exactly as often as the client asked; a bound that is missed fails the run.
+//! own. Each figure is compared with that of the raw mock, or of a forwarder that uses the same axum and reqwest, called
+//! by the same client in the same run. Every request must complete, and every body is checked. The mock must receive as
+//! many requests as the client sent. A bound that is missed fails the run.
 
 #![expect(
     clippy::print_stdout,

@@ -67,7 +67,7 @@ impl Mock {
         told.recv().map_err(Error::other)
     }
 
-    /// How often it was asked.
+    /// The number of requests so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(Ordering::SeqCst)
     }

@@ -52,7 +52,7 @@ pub(crate) async fn first_chunk(world: &World, report: &mut Report) {
     report.note("the same, p99", added, "ms");
 }
 
-/// 500 streams at once, ten deltas a second each: how long they take, and how much memory.
+/// 500 concurrent streams with ten deltas per second: their duration and memory.
 pub(crate) async fn slow(world: &World, report: &mut Report) {
     crowd(world, Side::Ours, ONE, 32, Duration::ZERO).await;
     let before = world.server.resident();
@@ -87,7 +87,7 @@ struct Taken {
     total: f64,
 }
 
-/// So many streams, opened one after the other within `ramp`.
+/// Opens this many streams, spread evenly over `ramp`.
 async fn crowd(world: &World, side: Side, script: Script, streams: u32, ramp: Duration) -> Vec<Taken> {
     let (address, request) = world.request(side, &script.name(), true);
     let request: Arc<[u8]> = Arc::from(request);
@@ -132,8 +132,8 @@ async fn stream(world: &World, address: SocketAddr, request: &[u8]) -> Taken {
     Taken { deltas, total: started.elapsed().as_secs_f64() * 1000.0 }
 }
 
-/// The next time that a delta carries, behind this place in the body, and where it ends. A delta is told by what is
-/// before its digits: `"delta":"` of a chunk, `"content":"` of the mock; the final chunk repeats the digits without.
+/// Returns the next time that a delta contains after this index of the body, and the index of its end. Digits belong to
+/// a delta if they follow `"delta":"` in a chunk or `"content":"` of the mock; in the final chunk they follow neither.
 fn stamp_after(body: &[u8], from: usize) -> Option<(f64, usize)> {
     let rest = body.get(from..)?;
     let (at, key) = [br#""delta":""#.as_slice(), br#""content":""#.as_slice()]

@@ -1,4 +1,4 @@
-//! Uploads: what stands in memory of one.
+//! Uploads: the memory that one needs.
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

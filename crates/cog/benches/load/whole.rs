@@ -66,7 +66,7 @@ async fn raw(mock: &Mock, clients: u32, pace: Pace) -> Measured {
     hammer(&load, clients, pace, LENGTH).await
 }
 
-/// Asks the server, and compares how often the mock was asked for that.
+/// Sends requests to the server, and compares their number with that of the mock.
 async fn ours(world: &World, clients: u32, pace: Pace, length: Duration) -> Measured {
     let (address, request) = world.request(Side::Ours, "whole", false);
     let load = Load { address, request: Arc::from(request), is_right: is_envelope };

@@ -1,4 +1,4 @@
-//! What the scenarios share: the mock, the server that asks it, and requests to both.
+//! What the scenarios share: the mock, the server that calls it, and requests to both.
 
 use std::net::SocketAddr;
 
@@ -26,12 +26,12 @@ pub(crate) struct World {
     _directory: tempfile::TempDir,
 }
 
-/// Who is asked.
+/// The program that receives the requests.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The mock itself.
     Raw,
-    /// The server, which asks the mock.
+    /// The server, which calls the mock.
     Ours,
 }
 
@@ -84,7 +84,7 @@ impl World {
     }
 }
 
-/// What the mock is asked directly.
+/// The request that the mock receives directly.
 pub(crate) fn raw_request(script: &str) -> Vec<u8> {
     let body = format!(
         r#"{{"model":"{script}","stream":true,"messages":[{{"role":"user","content":"two words"}}]}}"#

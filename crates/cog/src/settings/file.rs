@@ -75,7 +75,7 @@ impl TryFrom<String> for Span {
 /// The owner of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The author of the working directory, who is not trusted.
+    /// The author of the working directory. Not trusted.
     Project,
     /// The operator.
     Operator,
