@@ -3,7 +3,7 @@
 use std::{error::Error, sync::Arc};
 
 use cog_run::provider::{
-    Dialect, FinishReason, Modality, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError,
+    FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
     WireRequest, reply,
 };
 use cog_run::{Module, RunInput, RunOptions, Runtime};
@@ -22,29 +22,21 @@ struct Route {
     queue: String,
 }
 
-struct Keyword(&'static str);
+struct Keyword(ProviderInfo);
 
 impl Provider for Keyword {
-    fn name(&self) -> &str {
-        "keyword"
-    }
-    fn model(&self) -> &str {
-        self.0
-    }
-    fn dialect(&self) -> Dialect {
-        Dialect::Prompt
-    }
-    fn modalities(&self) -> &[Modality] {
-        &[Modality::Text]
+    fn info(&self) -> &ProviderInfo {
+        &self.0
     }
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
         Ok(None)
     }
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
-        let found = request.messages.messages().iter().any(|message| message.text().contains(self.0));
+        let keyword = &*self.0.model;
+        let found = request.messages.messages().iter().any(|message| message.text().contains(keyword));
         let queue = if found { "billing" } else { "other" };
         let meta = r#"{"confidence": 1, "risk": "none", "explain": "By keyword."}"#;
-        let data = format!(r#"{{"queue": "{queue}", "rationale": "The keyword is {}."}}"#, self.0);
+        let data = format!(r#"{{"queue": "{queue}", "rationale": "The keyword is {keyword}."}}"#);
         let text = format!(r#"{{"ok": true, "meta": {meta}, "data": {data}}}"#);
         Box::pin(async { Ok(reply([ModelEvent::Text(text), ModelEvent::Finished(FinishReason::Stop)])) })
     }
@@ -52,7 +44,7 @@ impl Provider for Keyword {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let runtime = Runtime::builder().provider(Arc::new(Keyword("refund"))).build();
+    let runtime = Runtime::builder().provider(Arc::new(Keyword(ProviderInfo::new("keyword", "refund")))).build();
     let module = Arc::new(Module::from_parts(MANIFEST, "Choose a queue for: $INPUT", SCHEMA)?);
     let input = RunInput::json(&Ticket { text: "I want a refund." })?;
     let route: Route = runtime.execute(&module, input, RunOptions::new()).await.data_as()?;

@@ -5,10 +5,9 @@ use std::{
     time::Duration,
 };
 
-use cog_spec::{Dialect, Modality, Secret};
 use tokio::time::Instant;
 
-use crate::{Deadline, Formats, ModelFuture, ModelRequest, Provider, ProviderError, WireRequest};
+use crate::{Deadline, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, WireRequest};
 
 /// The maximum time that a vendor's own `Retry-After` keeps the circuit open.
 const MAX_PAUSE: Duration = Duration::from_secs(600);
@@ -74,7 +73,7 @@ impl Breaker {
     }
 
     fn refused(&self, retry_after: Duration) -> ProviderError {
-        ProviderError::CircuitOpen { provider: self.provider.name().to_owned(), retry_after }
+        ProviderError::CircuitOpen { provider: self.provider.info().name.clone().into_owned(), retry_after }
     }
 
     fn failed(&self, is_probe: bool, error: &ProviderError) {
@@ -91,7 +90,7 @@ impl Breaker {
         }
         let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
         let pause = self.settings.pause.max(requested);
-        tracing::warn!(provider = self.provider.name(), pause_ms = pause.as_millis(), %error, "the circuit opens");
+        tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), %error, "the circuit opens");
         *circuit = Circuit::Open { until: Instant::now() + pause };
     }
 
@@ -141,16 +140,8 @@ const fn counts(error: &ProviderError) -> bool {
 }
 
 impl Provider for Breaker {
-    fn name(&self) -> &str {
-        self.provider.name()
-    }
-
-    fn model(&self) -> &str {
-        self.provider.model()
-    }
-
-    fn dialect(&self) -> Dialect {
-        self.provider.dialect()
+    fn info(&self) -> &ProviderInfo {
+        self.provider.info()
     }
 
     fn is_available(&self) -> bool {
@@ -160,22 +151,6 @@ impl Provider for Breaker {
             Circuit::Probing => false,
         };
         is_closed && self.provider.is_available()
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        self.provider.modalities()
-    }
-
-    fn formats(&self) -> Formats {
-        self.provider.formats()
-    }
-
-    fn makes(&self, model: &str) -> &[Modality] {
-        self.provider.makes(model)
-    }
-
-    fn key(&self) -> Option<&Secret> {
-        self.provider.key()
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

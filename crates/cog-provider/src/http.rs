@@ -8,13 +8,12 @@ mod direct;
 mod error;
 mod redact;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use cog_spec::{Dialect, Modality, Secret};
 
 use crate::{
-    Formats, ModelFuture, ModelRequest, Pace, Provider, ProviderError, RequestError, WireRequest,
+    ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
     cassette::{Recorder, Recording, Replayer},
     protocol::RequestContext,
     transport::Transport,
@@ -34,8 +33,7 @@ const LISTING: Duration = Duration::from_secs(15);
 pub struct HttpProvider {
     vendor: &'static Vendor,
     base_url: String,
-    model: String,
-    key: Option<Secret>,
+    info: ProviderInfo,
     settings: ProviderSettings,
     transport: Arc<dyn Transport>,
     replays: bool,
@@ -62,9 +60,9 @@ impl HttpProvider {
     /// # Errors
     /// Fails if the directory cannot be created.
     pub fn record(mut self, directory: impl Into<PathBuf>) -> Result<Self, ProviderError> {
-        let recording = Recording { provider: self.vendor.name.to_owned(), model: self.model.clone() };
+        let recording = Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
         self.transport =
-            Arc::new(Recorder::new(directory.into(), recording, self.key.clone(), self.transport)?);
+            Arc::new(Recorder::new(directory.into(), recording, self.info.key.clone(), self.transport)?);
         Ok(self)
     }
 
@@ -90,9 +88,14 @@ impl HttpProvider {
         base_url: String,
         transport: Arc<dyn Transport>,
     ) -> Self {
-        let model = settings.model.clone().or(vendor.default_model.map(str::to_owned)).unwrap_or_default();
-        let key = settings.key.clone();
-        Self { vendor, base_url, model, key, settings, transport, replays: false }
+        let mut info = ProviderInfo::new(vendor.name, vendor.default_model.unwrap_or_default());
+        info.model = settings.model.clone().map_or(info.model, Cow::Owned);
+        info.dialect = vendor.dialect;
+        info.input = vendor.input;
+        info.formats = vendor.formats;
+        info.media_models = vendor.media_models.into();
+        info.key.clone_from(&settings.key);
+        Self { vendor, base_url, info, settings, transport, replays: false }
     }
 
     /// Returns the vendor's row.
@@ -129,26 +132,22 @@ impl HttpProvider {
     }
 
     fn question<'a>(&'a self, request: &'a ModelRequest) -> Result<RequestContext<'a>, RequestError> {
-        let model = self.model_of(request);
+        let model = self.info.model_or_default(&request.model);
         if model.is_empty() {
             return Err(RequestError::NoModel { vendor: self.vendor.title });
         }
         Ok(RequestContext { request, vendor: self.vendor, base_url: &self.base_url, model })
     }
 
-    fn model_of<'a>(&'a self, request: &'a ModelRequest) -> &'a str {
-        if request.model.is_empty() { &self.model } else { &request.model }
-    }
-
     /// Returns the key's header for display, with the variable name in place of the key.
     fn auth(&self) -> Option<(&'static str, String)> {
-        let sent = self.key.is_some() || self.vendor.key == AuthRequirement::Required;
+        let sent = self.info.key.is_some() || self.vendor.key == AuthRequirement::Required;
         let variable = self.vendor.key_var().filter(|_| sent)?;
         Some(self.vendor.auth.header(&format!("${variable}")))
     }
 
     fn check_key(&self) -> Result<(), ProviderError> {
-        if self.replays || self.key.is_some() || self.vendor.key == AuthRequirement::Optional {
+        if self.replays || self.info.key.is_some() || self.vendor.key == AuthRequirement::Optional {
             return Ok(());
         }
         let variable = self.vendor.key_var().unwrap_or_default();
@@ -161,7 +160,7 @@ impl HttpProvider {
             model,
             wire,
             transport: Arc::clone(&self.transport),
-            redactor: Redactor::new(self.key.clone()),
+            redactor: Redactor::new(self.info.key.clone()),
             settings: self.settings.clone(),
             timeout,
         })
@@ -169,32 +168,8 @@ impl HttpProvider {
 }
 
 impl Provider for HttpProvider {
-    fn name(&self) -> &str {
-        self.vendor.name
-    }
-
-    fn model(&self) -> &str {
-        &self.model
-    }
-
-    fn dialect(&self) -> Dialect {
-        self.vendor.dialect
-    }
-
-    fn key(&self) -> Option<&Secret> {
-        self.key.as_ref()
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        self.vendor.input
-    }
-
-    fn formats(&self) -> Formats {
-        self.vendor.formats
-    }
-
-    fn makes(&self, model: &str) -> &[Modality] {
-        self.vendor.makes(if model.is_empty() { &self.model } else { model })
+    fn info(&self) -> &ProviderInfo {
+        &self.info
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

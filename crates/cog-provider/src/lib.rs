@@ -38,6 +38,7 @@ mod cassette;
 mod choose;
 mod connect_error;
 mod error;
+mod formats;
 #[cfg(feature = "http")]
 mod http;
 pub mod protocol;
@@ -53,7 +54,8 @@ pub use cassette::{Pace, Recording};
 pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, known};
 pub use connect_error::ConnectErrorKind;
 pub use error::{Deadline, Interruption, ProviderError};
+pub use formats::Formats;
 #[cfg(feature = "http")]
 pub use http::HttpProvider;
-pub use provider::{Formats, ModelFuture, ModelStream, Provider};
+pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};

@@ -90,15 +90,15 @@ impl RequestContext<'_> {
     }
 
     /// Returns the requested kinds of media that the model can generate.
-    pub(crate) fn makes(&self) -> impl Iterator<Item = Modality> {
-        let made = self.vendor.makes(self.model);
-        self.request.makes.iter().copied().filter(move |kind| made.contains(kind))
+    pub(crate) fn output_media(&self) -> impl Iterator<Item = Modality> {
+        let supported = self.vendor.output_media(self.model);
+        self.request.output_media.iter().copied().filter(move |kind| supported.contains(kind))
     }
 
     /// Returns how to decode the reply.
     #[cfg(feature = "http")]
     pub(crate) fn reply_form(&self) -> ReplyForm {
-        let limit = if self.makes().next().is_some() { MAX_MEDIA_PIECE } else { MAX_PIECE };
+        let limit = if self.output_media().next().is_some() { MAX_MEDIA_PIECE } else { MAX_PIECE };
         ReplyForm { protocol: self.protocol(), limit }
     }
 }

@@ -1,11 +1,11 @@
 //! The interface between the pipeline and a model.
 
-use std::pin::Pin;
+use std::{borrow::Cow, pin::Pin};
 
 use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_core::Stream;
 
-use crate::{ModelRequest, ProviderError, WireRequest};
+use crate::{Formats, ModelRequest, ProviderError, WireRequest, vendors::MediaModel};
 
 /// A reply as it arrives. Dropping it cancels the call.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ProviderError>> + Send>>;
@@ -18,39 +18,13 @@ pub type ModelFuture<'a> = Pin<Box<dyn Future<Output = Result<ModelStream, Provi
 /// A reply is a series of events in the order of [`ModelEvent`]. The last one is `Finished`, optionally followed by
 /// `Usage`. A stream that ends without `Finished` was interrupted.
 pub trait Provider: Send + Sync {
-    /// Returns the provider's name, `openai`.
-    fn name(&self) -> &str;
-
-    /// Returns the model to call if a request names none.
-    fn model(&self) -> &str;
-
-    /// Returns the schema dialect that the provider supports for answers.
-    fn dialect(&self) -> Dialect;
-
-    /// Returns the API key, if there is one. It must never appear in a message or log.
-    fn key(&self) -> Option<&Secret> {
-        None
-    }
+    /// Returns the provider's name, model and capabilities.
+    fn info(&self) -> &ProviderInfo;
 
     /// Returns whether the provider accepts calls. It does not while its circuit is open
     /// ([`Breaker`](crate::Breaker)).
     fn is_available(&self) -> bool {
         true
-    }
-
-    /// Returns the supported input modalities; text is always among them (ruling R12).
-    fn modalities(&self) -> &[Modality];
-
-    /// Returns the supported media formats.
-    fn formats(&self) -> Formats {
-        Formats::ANY
-    }
-
-    /// Returns the kinds of media that a model generates besides text (SPEC 2.2). An empty name means the provider's
-    /// own model.
-    fn makes(&self, model: &str) -> &[Modality] {
-        let _ = model;
-        &[Modality::Image, Modality::Audio, Modality::Video]
     }
 
     /// Builds the request without sending it. Returns `None` for a provider without a wire form.
@@ -71,42 +45,48 @@ pub trait Provider: Send + Sync {
     fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a>;
 }
 
-/// The media formats that a provider accepts (SPEC 8.3). Other media are converted to one of them before they are
-/// sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Formats {
-    /// The accepted media types. Types of a kind that is not in [`Provider::modalities`] are ignored.
-    pub types: &'static [&'static str],
-    /// The maximum width and height of an image, in pixels.
-    pub longest_side: Option<u32>,
-    /// The maximum size of an image in bytes, before base64.
-    pub image_bytes: Option<u64>,
-    /// Whether the provider fetches images from URLs.
-    pub by_address: bool,
-    /// The maximum size of a complete request in bytes; `None` if the vendor documents none.
-    pub request_bytes: Option<u64>,
+/// The name, model and capabilities of a provider. They never change while the provider is in use.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ProviderInfo {
+    /// The provider's name, `openai`.
+    pub name: Cow<'static, str>,
+    /// The model to call if a request names none.
+    pub model: Cow<'static, str>,
+    /// The schema dialect that the provider supports for answers.
+    pub dialect: Dialect,
+    /// The supported input modalities; text is always among them (ruling R12).
+    pub input: &'static [Modality],
+    /// The supported media formats.
+    pub formats: Formats,
+    /// The models that generate media; the first match for a name applies.
+    pub media_models: Cow<'static, [MediaModel]>,
+    /// The API key, if there is one. It must never appear in a message or log.
+    pub key: Option<Secret>,
 }
 
-impl Formats {
-    /// Every type of SPEC 4.1.1, of any size.
-    pub const ANY: Self = Self {
-        types: &[
-            "image/jpeg",
-            "image/png",
-            "image/webp",
-            "image/gif",
-            "audio/mpeg",
-            "audio/wav",
-            "audio/ogg",
-            "audio/webm",
-            "video/mp4",
-            "video/webm",
-            "video/quicktime",
-            "application/pdf",
-        ],
-        longest_side: None,
-        image_bytes: None,
-        by_address: false,
-        request_bytes: None,
-    };
+impl ProviderInfo {
+    /// Describes a provider that reads text, accepts no schema, and may generate any media.
+    pub const fn new(name: &'static str, model: &'static str) -> Self {
+        Self {
+            name: Cow::Borrowed(name),
+            model: Cow::Borrowed(model),
+            dialect: Dialect::Prompt,
+            input: &[Modality::Text],
+            formats: Formats::ANY,
+            media_models: Cow::Borrowed(&[MediaModel::ANY]),
+            key: None,
+        }
+    }
+
+    /// Returns the model that a request calls: the named one, otherwise the provider's own.
+    pub fn model_or_default<'a>(&'a self, requested: &'a str) -> &'a str {
+        if requested.is_empty() { &self.model } else { requested }
+    }
+
+    /// Returns the kinds of media that a model generates besides text (SPEC 2.2). An empty name means the provider's
+    /// own model.
+    pub fn output_media(&self, model: &str) -> &'static [Modality] {
+        MediaModel::find(&self.media_models, self.model_or_default(model)).map_or(&[], |found| found.output)
+    }
 }

@@ -18,8 +18,8 @@ pub struct ModelRequest {
     /// The required schema of the answer, if any.
     pub output: Option<Arc<OutputSchema>>,
     /// The kinds of media that the answer may contain besides text (SPEC 2.2). A provider generates those that its
-    /// model supports ([`Provider::makes`](crate::Provider::makes)) and otherwise replies in text.
-    pub makes: Vec<Modality>,
+    /// model supports ([`ProviderInfo::output_media`](crate::ProviderInfo::output_media)) and otherwise replies in text.
+    pub output_media: Vec<Modality>,
     /// The generation options.
     pub generation: Generation,
     /// The time limit for the complete call, retries included.
@@ -33,7 +33,7 @@ impl ModelRequest {
             model: String::new(),
             messages,
             output: None,
-            makes: Vec::new(),
+            output_media: Vec::new(),
             generation: Generation::default(),
             timeout: None,
         }

@@ -44,20 +44,34 @@ pub struct Vendor {
     /// The media formats that the vendor accepts.
     pub formats: Formats,
     /// The models that generate media; the first match for a name applies.
-    pub makers: &'static [MediaModel],
+    pub media_models: &'static [MediaModel],
     /// The differences from its protocol.
     pub quirks: Quirks,
 }
 
 /// Models that generate media.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaModel {
     /// A substring of their names; the empty string matches every name.
-    pub named: &'static str,
+    pub name_contains: &'static str,
     /// The kinds of media that they generate.
-    pub makes: &'static [Modality],
+    pub output: &'static [Modality],
     /// The wire form for these models; `None` for the row's own.
     pub protocol: Option<ProtocolKind>,
+}
+
+impl MediaModel {
+    /// Any model, which may generate any media.
+    pub const ANY: Self = Self {
+        name_contains: "",
+        output: &[Modality::Image, Modality::Audio, Modality::Video],
+        protocol: None,
+    };
+
+    /// Returns the first entry that matches the model's name.
+    pub(crate) fn find<'a>(entries: &'a [Self], model: &str) -> Option<&'a Self> {
+        entries.iter().find(|entry| model.contains(entry.name_contains))
+    }
 }
 
 /// Whether a vendor requires a key.
@@ -124,17 +138,13 @@ impl Vendor {
     }
 
     /// Returns the kinds of media that a model generates besides text.
-    pub fn makes(&self, model: &str) -> &'static [Modality] {
-        self.maker(model).map_or(&[], |maker| maker.makes)
+    pub fn output_media(&self, model: &str) -> &'static [Modality] {
+        MediaModel::find(self.media_models, model).map_or(&[], |found| found.output)
     }
 
     /// Returns the wire form for a model.
     pub fn protocol_of(&self, model: &str) -> ProtocolKind {
-        self.maker(model).and_then(|maker| maker.protocol).unwrap_or(self.protocol)
-    }
-
-    fn maker(&self, model: &str) -> Option<&'static MediaModel> {
-        self.makers.iter().find(|maker| model.contains(maker.named))
+        MediaModel::find(self.media_models, model).and_then(|found| found.protocol).unwrap_or(self.protocol)
     }
 
     /// Returns the variable to name in messages about the key.

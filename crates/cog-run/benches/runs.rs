@@ -23,11 +23,11 @@ use std::{
 use cog_json::{Limits, Parser, Value};
 use cog_module::Module;
 use cog_provider::{
-    HttpProvider, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest,
+    HttpProvider, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_run::{RunInput, RunOptions, Runtime};
-use cog_spec::{Dialect, FinishReason, Modality, ModelEvent};
+use cog_spec::{Dialect, FinishReason, ModelEvent};
 use futures_util::{StreamExt as _, stream};
 
 /// The duration of each measurement in a round; the best of [`ROUNDS`] counts.
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     let answer = server::answer(&module, 2_000);
     let input = RunInput::Json(module.contract.sample_input(1).unwrap());
     let reference = best(|| read_and_check(&module, &answer));
-    let runtime = Runtime::builder().provider(Arc::new(InProcess(answer.clone()))).build();
+    let runtime = Runtime::builder().provider(Arc::new(InProcess::new(answer.clone()))).build();
     let runs = best(|| events.block_on(run(&runtime, &module, &input)));
     let streams = best(|| events.block_on(stream(&runtime, &module, &input)));
     let over_http = Runtime::builder().provider(Arc::new(asking(server::serve(&answer)))).build();
@@ -110,23 +110,22 @@ fn asking(address: String) -> HttpProvider {
 }
 
 /// Returns the answer at once, in one event.
-struct InProcess(String);
+struct InProcess {
+    info: ProviderInfo,
+    answer: String,
+}
+
+impl InProcess {
+    fn new(answer: String) -> Self {
+        let mut info = ProviderInfo::new("in-process", "m");
+        info.dialect = Dialect::OpenAiStrict;
+        Self { info, answer }
+    }
+}
 
 impl Provider for InProcess {
-    fn name(&self) -> &str {
-        "in-process"
-    }
-
-    fn model(&self) -> &str {
-        "m"
-    }
-
-    fn dialect(&self) -> Dialect {
-        Dialect::OpenAiStrict
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        &[Modality::Text]
+    fn info(&self) -> &ProviderInfo {
+        &self.info
     }
 
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
@@ -134,7 +133,7 @@ impl Provider for InProcess {
     }
 
     fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
-        let events = [ModelEvent::Text(self.0.clone()), ModelEvent::Finished(FinishReason::Stop)];
+        let events = [ModelEvent::Text(self.answer.clone()), ModelEvent::Finished(FinishReason::Stop)];
         let reply: ModelStream = Box::pin(stream::iter(events.map(Ok)));
         Box::pin(std::future::ready(Ok(reply)))
     }

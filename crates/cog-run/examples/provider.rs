@@ -4,30 +4,21 @@
 use std::{error::Error, sync::Arc};
 
 use cog_run::provider::{
-    Dialect, FinishReason, Modality, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError,
-    WireRequest, reply,
+    FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo, WireRequest,
+    reply,
 };
 use cog_run::{Envelope, RunInput, RunOptions, Runtime};
 
 /// Approves every input.
-struct Approver;
+struct Approver(ProviderInfo);
 
 const ANSWER: &str = r#"{"ok": true,
     "meta": {"confidence": 0.95, "risk": "none", "explain": "It is fine."},
     "data": {"verdict": "approve", "issues": [], "rationale": "Nothing to change."}}"#;
 
 impl Provider for Approver {
-    fn name(&self) -> &str {
-        "approver"
-    }
-    fn model(&self) -> &str {
-        "approver-1"
-    }
-    fn dialect(&self) -> Dialect {
-        Dialect::Prompt
-    }
-    fn modalities(&self) -> &[Modality] {
-        &[Modality::Text]
+    fn info(&self) -> &ProviderInfo {
+        &self.0
     }
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
         Ok(None)
@@ -40,7 +31,8 @@ impl Provider for Approver {
 }
 
 async fn review() -> Result<Envelope, Box<dyn Error>> {
-    let runtime = Runtime::builder().provider(Arc::new(Approver)).build();
+    let approver = Approver(ProviderInfo::new("approver", "approver-1"));
+    let runtime = Runtime::builder().provider(Arc::new(approver)).build();
     let module = runtime.load("code-reviewer")?;
     Ok(runtime.execute(&module, RunInput::text("fn main() {}"), RunOptions::new()).await.into_result()?)
 }

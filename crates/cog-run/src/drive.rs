@@ -153,7 +153,7 @@ impl Driver {
     fn pass_over(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
         let Some(next) = self.run.others.pop_front() else { return self.fail(assembler, error) };
         let passed_over =
-            Fallback { provider: self.run.provider.name().to_owned(), code, message: error.message };
+            Fallback { provider: self.run.provider.info().name.clone().into_owned(), code, message: error.message };
         tracing::warn!(
             provider = passed_over.provider,
             error = passed_over.message,
@@ -166,7 +166,7 @@ impl Driver {
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
         let dialect = request::dialect_of(&self.run.request, provider);
-        assembler.fall_back_to(provider.name(), model, dialect, passed_over);
+        assembler.fall_back_to(&provider.info().name, model, dialect, passed_over);
         match self.media.take() {
             Some(media) => State::Preparing(assembler, media),
             None => State::Calling(assembler),

@@ -163,8 +163,8 @@ pub(crate) fn untaken(error: &ErrorBody) -> Option<Code> {
 
 /// Returns the media capabilities of a provider. The offline provider accepts everything.
 fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
-    let formats = provider.formats();
-    let kinds = provider.modalities();
+    let formats = provider.info().formats;
+    let kinds = provider.info().input;
     let is_taken = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
     MediaCapabilities {
         media_types: formats.types.iter().copied().filter(is_taken).collect(),

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use cog_module::{Module, golden};
-use cog_provider::{ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Code, Dialect, ErrorBody, FinishReason, Modality, ModelEvent, Warning, WarningCode};
+use cog_provider::{
+    ModelFuture, ModelRequest, ModelStream, OFFLINE, Provider, ProviderError, ProviderInfo, WireRequest,
+};
+use cog_spec::{Code, ErrorBody, FinishReason, Modality, ModelEvent, Warning, WarningCode};
 use futures_util::stream;
 
 use crate::input::CheckedInput;
@@ -31,8 +33,8 @@ pub(crate) fn provider(
 
 /// A provider with a fixed answer.
 struct Offline {
-    /// `golden` or `sample`.
-    model: &'static str,
+    /// Its model is `golden` or `sample`.
+    info: ProviderInfo,
     text: String,
     warning: String,
 }
@@ -44,7 +46,7 @@ impl Offline {
         let case = golden::find_case(&cases, input.node());
         match case.and_then(|case| Some((case, case.expected.answer()?))) {
             Some((case, answer)) => Some(Self {
-                model: "golden",
+                info: info("golden"),
                 text: answer.to_string(),
                 warning: format!("No model was asked: this is the golden answer `{}`.", case.name),
             }),
@@ -57,7 +59,7 @@ impl Offline {
         let meta =
             r#"{"confidence":0.0,"risk":"medium","explain":"A sample made from the schema, not an answer."}"#;
         Some(Self {
-            model: "sample",
+            info: info("sample"),
             text: format!(r#"{{"ok":true,"meta":{meta},"data":{data},"error":null}}"#),
             warning: "No model was asked: the values are made up from the schema and mean nothing."
                 .to_owned(),
@@ -70,11 +72,22 @@ impl Offline {
     }
 
     fn events(&self) -> Vec<Result<ModelEvent, ProviderError>> {
-        let started = ModelEvent::Started { model: Some(self.model.to_owned()), id: None, fingerprint: None };
+        let started = ModelEvent::Started {
+            model: Some(self.info.model.clone().into_owned()),
+            id: None,
+            fingerprint: None,
+        };
         let texts = pieces(&self.text).map(|piece| ModelEvent::Text(piece.to_owned()));
         let finished = ModelEvent::Finished(FinishReason::Stop);
         std::iter::once(started).chain(texts).chain([finished]).map(Ok).collect()
     }
+}
+
+/// Describes the offline provider, which accepts every modality.
+fn info(model: &'static str) -> ProviderInfo {
+    let mut info = ProviderInfo::new(OFFLINE, model);
+    info.input = Modality::ALL;
+    info
 }
 
 /// Splits a text into parts of about [`PIECE`] bytes, at character boundaries.
@@ -91,20 +104,8 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Provider for Offline {
-    fn name(&self) -> &str {
-        "offline"
-    }
-
-    fn model(&self) -> &str {
-        self.model
-    }
-
-    fn dialect(&self) -> Dialect {
-        Dialect::Prompt
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        Modality::ALL
+    fn info(&self) -> &ProviderInfo {
+        &self.info
     }
 
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

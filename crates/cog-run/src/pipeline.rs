@@ -65,7 +65,7 @@ pub(crate) fn prepare(
     let request = question.to(provider.as_ref(), model, messages, timeout);
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
-    rules.keys = others.iter().chain([&provider]).filter_map(|one| one.key().cloned()).collect();
+    rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     let cancellation = options.cancellation.clone();
     Ok(Prepared {
         plan: Plan { provider, others, question, request, media, makes, timeout, cancellation },
@@ -118,8 +118,8 @@ fn rules(
         buffer_size: options.buffer_size.unwrap_or(own.buffer_size),
         ..own
     };
-    rules.provider = provider.name().to_owned();
-    rules.runtime.model = Some(format!("{}/{}", provider.name(), request::model_of(request, provider)));
+    rules.provider = provider.info().name.clone().into_owned();
+    rules.runtime.model = Some(format!("{}/{}", provider.info().name, request::model_of(request, provider)));
     rules.runtime.trace_id = options.trace_id.clone();
     rules.dialect = request::dialect_of(request, provider);
     rules.strict = options.strict;

@@ -49,14 +49,14 @@ pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), E
 
 /// Checks that the provider accepts a schema when the module requires one.
 pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) -> Result<(), ErrorBody> {
-    let is_told = !matches!(provider.dialect(), Dialect::JsonObject | Dialect::Prompt);
-    if !manifest.requirements.structured_output || is_told || provider.name() == "offline" {
+    let is_told = !matches!(provider.info().dialect, Dialect::JsonObject | Dialect::Prompt);
+    if !manifest.requirements.structured_output || is_told || provider.info().name == "offline" {
         return Ok(());
     }
     let message = format!(
         "{} needs structured output (`runtime_requirements.structured_output`), and {} takes no schema",
         manifest.name,
-        provider.name()
+        provider.info().name
     );
     Err(ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)
@@ -73,10 +73,10 @@ pub(crate) fn media_output(
 ) -> Result<Vec<Warning>, ErrorBody> {
     let wanted = &module.manifest.modalities.output;
     let types: Vec<&str> = wanted.iter().flat_map(|kind| kind.output_types()).copied().collect();
-    if types.is_empty() || provider.name() == "offline" {
+    if types.is_empty() || provider.info().name == "offline" {
         return Ok(Vec::new());
     }
-    let made = provider.makes(model);
+    let made = provider.info().output_media(model);
     let kinds_of = |types: &[&str]| -> Vec<Modality> {
         let takes = |kind: &&Modality| kind.output_types().iter().any(|one| types.contains(one));
         wanted.iter().filter(takes).copied().collect()
@@ -87,10 +87,10 @@ pub(crate) fn media_output(
         if kinds.is_empty() || kinds.iter().any(|kind| made.contains(kind)) {
             continue;
         }
-        let model = if model.is_empty() { provider.model() } else { model };
+        let model = provider.info().model_or_default(model);
         let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
         let message =
-            format!("{}/{model} makes no {}, for {}", provider.name(), names.join(" or "), place.path);
+            format!("{}/{model} makes no {}, for {}", provider.info().name, names.join(" or "), place.path);
         if place.is_required {
             return Err(ErrorBody::new(Code::MultimodalNotSupported, message).suggest(
                 "choose a model that makes it, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio",

@@ -8,8 +8,9 @@ use futures_util::stream;
 pub use cog_harmony::{AudioPart, Conversation, FilePart, ImagePart, Message, Part, Role, TextPart};
 pub use cog_provider::{
     Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, Interruption, ModelFuture, ModelRequest,
-    ModelStream, OutputSchema, Provider, ProviderError, RequestError, WireRequest,
+    ModelStream, OutputSchema, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
 };
+pub use cog_provider::vendors::MediaModel;
 #[cfg(feature = "providers")]
 pub use cog_provider::{
     Choice, HttpProvider, OFFLINE, Pace, ProviderSelectError, Recording, choose, known, protocol, vendors,

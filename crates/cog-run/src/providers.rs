@@ -68,7 +68,7 @@ impl Providers {
     }
 
     fn named(&self, name: &str) -> Result<Arc<dyn Provider>, ErrorBody> {
-        if let Some(provider) = self.default.iter().find(|provider| provider.name() == name) {
+        if let Some(provider) = self.default.iter().find(|provider| provider.info().name == name) {
             return Ok(Arc::clone(provider));
         }
         match &self.named {
@@ -82,7 +82,7 @@ impl Providers {
             let message = "`offline` asks nobody, so that no other provider can stand beside it";
             return ErrorBody::new(Code::UnsupportedValue, message).suggest("name it alone, or leave it out");
         }
-        let known: Vec<&str> = self.default.iter().map(|provider| provider.name()).chain([OFFLINE]).collect();
+        let known: Vec<&str> = self.default.iter().map(|provider| &*provider.info().name).chain([OFFLINE]).collect();
         let message = format!("there is no provider `{name}` here; allowed: {}", known.join(", "));
         ErrorBody::new(Code::UnsupportedValue, message)
     }

@@ -34,7 +34,7 @@ impl Prepared {
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
-            provider: provider.name().to_owned(),
+            provider: provider.info().name.clone().into_owned(),
             dialect: self.rules.dialect,
             lost: question.lost(self.rules.dialect),
             messages: request.messages,

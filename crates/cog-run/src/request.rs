@@ -32,7 +32,7 @@ impl RequestSpec {
             model: model.to_owned(),
             messages,
             output: told.map(|told| Arc::clone(&told.output)),
-            makes: self.makes(provider, model),
+            output_media: self.makes(provider, model),
             generation: self.generation.clone(),
             timeout: Some(timeout),
         }
@@ -40,14 +40,14 @@ impl RequestSpec {
 
     /// Returns the media kinds that the module wants and the model generates.
     fn makes(&self, provider: &dyn Provider, model: &str) -> Vec<Modality> {
-        let made = provider.makes(model);
+        let made = provider.info().output_media(model);
         let wanted = self.module.manifest.modalities.output.iter();
         wanted.copied().filter(|kind| made.contains(kind)).collect()
     }
 
     /// Returns the dialect of the answer's schema. Models that generate media accept no schema.
     fn dialect(&self, provider: &dyn Provider, model: &str) -> Dialect {
-        if self.makes(provider, model).is_empty() { provider.dialect() } else { Dialect::Prompt }
+        if self.makes(provider, model).is_empty() { provider.info().dialect } else { Dialect::Prompt }
     }
 
     /// Returns the constraints that a dialect cannot express.
@@ -66,10 +66,10 @@ pub(crate) fn correct(question: &mut Conversation, own: usize, correction: Corre
 
 /// Returns the name of the requested model, or the provider's default.
 pub(crate) fn model_of<'a>(request: &'a ModelRequest, provider: &'a dyn Provider) -> &'a str {
-    if request.model.is_empty() { provider.model() } else { &request.model }
+    provider.info().model_or_default(&request.model)
 }
 
 /// Returns the dialect of a request.
 pub(crate) fn dialect_of(request: &ModelRequest, provider: &dyn Provider) -> Dialect {
-    request.output.as_ref().map_or(provider.dialect(), |output| output.dialect)
+    request.output.as_ref().map_or(provider.info().dialect, |output| output.dialect)
 }

@@ -191,23 +191,20 @@ impl RuntimeBuilder {
     /// use std::sync::Arc;
     ///
     /// use cog_run::provider::{
-    ///     Dialect, FinishReason, Modality, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError,
+    ///     FinishReason, ModelEvent, ModelFuture, ModelRequest, Provider, ProviderError, ProviderInfo,
     ///     WireRequest, reply,
     /// };
     /// use cog_run::{RunInput, RunOptions, Runtime};
     ///
     /// /// Approves every input.
-    /// struct Yes;
+    /// struct Yes(ProviderInfo);
     ///
     /// const ANSWER: &str = r#"{"ok": true,
     ///     "meta": {"confidence": 0.95, "risk": "none", "explain": "It is fine."},
     ///     "data": {"verdict": "approve", "issues": [], "rationale": "I like it."}}"#;
     ///
     /// impl Provider for Yes {
-    ///     fn name(&self) -> &str { "yes" }
-    ///     fn model(&self) -> &str { "yes-1" }
-    ///     fn dialect(&self) -> Dialect { Dialect::Prompt }
-    ///     fn modalities(&self) -> &[Modality] { &[Modality::Text] }
+    ///     fn info(&self) -> &ProviderInfo { &self.0 }
     ///     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> { Ok(None) }
     ///     fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
     ///         let events = [ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop)];
@@ -217,7 +214,7 @@ impl RuntimeBuilder {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let runtime = Runtime::builder().provider(Arc::new(Yes)).build();
+    /// let runtime = Runtime::builder().provider(Arc::new(Yes(ProviderInfo::new("yes", "yes-1")))).build();
     /// let module = runtime.load("code-reviewer")?;
     /// let input = RunInput::text("fn main() {}");
     /// let envelope = runtime.execute(&module, input, RunOptions::default()).await;

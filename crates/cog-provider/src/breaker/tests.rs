@@ -30,20 +30,8 @@ impl Moody {
 }
 
 impl Provider for Moody {
-    fn name(&self) -> &str {
-        "moody"
-    }
-
-    fn model(&self) -> &str {
-        "m"
-    }
-
-    fn dialect(&self) -> Dialect {
-        Dialect::Prompt
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        &[Modality::Text]
+    fn info(&self) -> &ProviderInfo {
+        const { &ProviderInfo::new("moody", "m") }
     }
 
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

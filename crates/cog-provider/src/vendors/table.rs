@@ -55,19 +55,19 @@ const OPENAI_LIKE: Vendor = Vendor {
     dialect: Dialect::OpenAiStrict,
     input: IMAGES,
     formats: OPENAI_FORMATS,
-    makers: &[],
+    media_models: &[],
     quirks: Quirks::NONE,
 };
 
 /// OpenAI's models that generate only images, and those that generate speech.
-const OPENAI_MAKERS: &[MediaModel] = &[
-    MediaModel { named: "gpt-image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
-    MediaModel { named: "dall-e", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
-    MediaModel { named: "audio", makes: &[Audio], protocol: None },
+const OPENAI_MEDIA_MODELS: &[MediaModel] = &[
+    MediaModel { name_contains: "gpt-image", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
+    MediaModel { name_contains: "dall-e", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
+    MediaModel { name_contains: "audio", output: &[Audio], protocol: None },
 ];
 
 /// Models that generate images in addition to the text of a chat.
-const IMAGE_MAKERS: &[MediaModel] = &[MediaModel { named: "image", makes: &[Image], protocol: None }];
+const IMAGE_MODELS: &[MediaModel] = &[MediaModel { name_contains: "image", output: &[Image], protocol: None }];
 
 /// The defaults for self-hosted servers: any schema, and a key only if the operator configured one.
 const LOCAL: Vendor = Vendor { key: AuthRequirement::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
@@ -81,7 +81,7 @@ const OPENAI: Vendor = Vendor {
     default_model: Some("gpt-6-luna"),
     input: &[Text, Image, Audio, Document],
     formats: FETCHING,
-    makers: OPENAI_MAKERS,
+    media_models: OPENAI_MEDIA_MODELS,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -141,7 +141,7 @@ const GEMINI: Vendor = Vendor {
         // Larger requests need the vendor's files API, which is not supported.
         request_bytes: Some(100 << 20),
     },
-    makers: IMAGE_MAKERS,
+    media_models: IMAGE_MODELS,
     ..OPENAI_LIKE
 };
 
@@ -224,7 +224,7 @@ const OPENROUTER: Vendor = Vendor {
     key_vars: &["OPENROUTER_API_KEY"],
     default_model: Some("openai/gpt-6-luna"),
     formats: FETCHING,
-    makers: IMAGE_MAKERS,
+    media_models: IMAGE_MODELS,
     quirks: Quirks { extra: &[("provider", r#"{"require_parameters":true}"#)], ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -273,7 +273,7 @@ const XAI: Vendor = Vendor {
     key_vars: &["XAI_API_KEY"],
     default_model: Some("grok-4.3"),
     formats: Formats { types: &["image/jpeg", "image/png"], ..FETCHING },
-    makers: &[MediaModel { named: "image", makes: &[Image], protocol: Some(ProtocolKind::OpenAiImages) }],
+    media_models: &[MediaModel { name_contains: "image", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) }],
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -286,7 +286,7 @@ const AZURE: Vendor = Vendor {
     bare_path: "/openai/v1",
     key_vars: &["AZURE_OPENAI_API_KEY"],
     auth: Auth::Header("api-key"),
-    makers: OPENAI_MAKERS,
+    media_models: OPENAI_MEDIA_MODELS,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -326,6 +326,6 @@ const CUSTOM: Vendor = Vendor {
     title: "The custom server",
     base_url_vars: &["CUSTOM_BASE_URL"],
     key_vars: &["CUSTOM_API_KEY"],
-    makers: OPENAI_MAKERS,
+    media_models: OPENAI_MEDIA_MODELS,
     ..LOCAL
 };

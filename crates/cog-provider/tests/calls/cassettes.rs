@@ -66,7 +66,7 @@ async fn a_cassette_says_whom_it_is_of() {
     assert!(Recording::read(directory.path()).is_err(), "nothing is recorded yet");
     ask(&recorder, &question()).await.unwrap();
     let recording = Recording::read(directory.path()).unwrap();
-    assert_eq!((recording.provider.as_str(), recording.model.as_str()), ("anthropic", recorder.model()));
+    assert_eq!((recording.provider.as_str(), recording.model.as_str()), ("anthropic", &*recorder.info().model));
 }
 
 #[tokio::test]

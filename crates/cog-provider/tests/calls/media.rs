@@ -21,7 +21,7 @@ const MAKERS: [(Wire, &str, &str); 3] = [
 const LARGE: usize = (20 << 20) / 3 * 4 + 4;
 
 fn asking(model: &str) -> ModelRequest {
-    ModelRequest { model: model.to_owned(), makes: vec![Modality::Image], ..question() }
+    ModelRequest { model: model.to_owned(), output_media: vec![Modality::Image], ..question() }
 }
 
 fn maker(name: &str, base_url: &str) -> HttpProvider {

@@ -43,7 +43,7 @@ pub(crate) fn question() -> ModelRequest {
 pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
     let schema = Some(serde_json::json!({ "type": "object" }).into());
     let output =
-        OutputSchema { name: "answer".to_owned(), dialect: provider.dialect(), schema, words: "".into() };
+        OutputSchema { name: "answer".to_owned(), dialect: provider.info().dialect, schema, words: "".into() };
     ModelRequest { output: Some(Arc::new(output)), ..question() }
 }
 

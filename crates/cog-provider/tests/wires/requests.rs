@@ -38,7 +38,7 @@ fn question(dialect: Dialect) -> ModelRequest {
             schema: with_schema.then(|| schema.into()),
             words: "Answer in JSON.".into(),
         })),
-        makes: Vec::new(),
+        output_media: Vec::new(),
         generation: Generation::default(),
         timeout: None,
     }
@@ -135,7 +135,7 @@ fn images_and_sound_travel_in_each_vendors_form() {
 fn making(model: &str) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
-        makes: vec![Modality::Image, Modality::Audio],
+        output_media: vec![Modality::Image, Modality::Audio],
         ..question(Dialect::Prompt)
     }
 }
@@ -168,7 +168,7 @@ fn a_model_of_images_alone_is_told_neither_options_nor_media() {
 
 #[test]
 fn a_model_that_makes_no_media_is_asked_for_text() {
-    for vendor in VENDORS.iter().filter(|vendor| vendor.makes("a-model").is_empty()) {
+    for vendor in VENDORS.iter().filter(|vendor| vendor.output_media("a-model").is_empty()) {
         let plain = rendered(vendor.name, &question(Dialect::Prompt)).unwrap();
         assert_eq!(
             rendered(vendor.name, &ModelRequest { model: "a-model".to_owned(), ..making("") }).unwrap(),

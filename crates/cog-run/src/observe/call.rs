@@ -7,8 +7,10 @@ use std::{
     time::Duration,
 };
 
-use cog_provider::{Formats, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Dialect, Modality, ModelEvent, Secret};
+use cog_provider::{
+    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
+};
+use cog_spec::ModelEvent;
 use futures_core::Stream;
 use tokio::time::Instant;
 
@@ -27,36 +29,12 @@ impl Observed {
 }
 
 impl Provider for Observed {
-    fn name(&self) -> &str {
-        self.provider.name()
-    }
-
-    fn model(&self) -> &str {
-        self.provider.model()
-    }
-
-    fn dialect(&self) -> Dialect {
-        self.provider.dialect()
+    fn info(&self) -> &ProviderInfo {
+        self.provider.info()
     }
 
     fn is_available(&self) -> bool {
         self.provider.is_available()
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        self.provider.modalities()
-    }
-
-    fn formats(&self) -> Formats {
-        self.provider.formats()
-    }
-
-    fn makes(&self, model: &str) -> &[Modality] {
-        self.provider.makes(model)
-    }
-
-    fn key(&self) -> Option<&Secret> {
-        self.provider.key()
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
@@ -120,7 +98,7 @@ impl CallGuard {
 impl Drop for CallGuard {
     fn drop(&mut self) {
         let (outcome, first_token) = (self.outcome, self.first_token);
-        self.observer.called(&Call { provider: self.provider.name(), outcome, first_token });
+        self.observer.called(&Call { provider: &self.provider.info().name, outcome, first_token });
     }
 }
 

@@ -10,7 +10,10 @@ use std::{
 
 use cog_json::Value;
 use cog_module::Module;
-use cog_provider::{Formats, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
+use cog_provider::{
+    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
+    vendors::MediaModel,
+};
 use cog_run::{RunInput, Runtime};
 use cog_spec::{Dialect, Envelope, FinishReason, Modality, ModelEvent};
 use futures_util::{StreamExt as _, stream};
@@ -22,11 +25,9 @@ pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "ris
 
 /// A provider that sends its replies in turn, then repeats the last one, and records its requests.
 pub(crate) struct Scripted {
-    name: &'static str,
-    images: &'static [&'static str],
+    info: ProviderInfo,
     fault: Option<ProviderError>,
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
-    makes: &'static [Modality],
     hangs: bool,
     panics: bool,
     requests: Mutex<Vec<ModelRequest>>,
@@ -36,12 +37,13 @@ pub(crate) struct Scripted {
 impl Scripted {
     pub(crate) fn new(replies: impl IntoIterator<Item = Vec<ModelEvent>>) -> Self {
         let replies = Mutex::new(replies.into_iter().collect());
+        let mut info = ProviderInfo::new("scripted", "one");
+        info.dialect = Dialect::JsonSchema;
+        info.media_models = vec![MediaModel { output: &[Modality::Image], ..MediaModel::ANY }].into();
         Self {
-            name: "scripted",
-            images: &[],
+            info,
             fault: None,
             replies,
-            makes: &[Modality::Image],
             hangs: false,
             panics: false,
             requests: Mutex::default(),
@@ -70,18 +72,22 @@ impl Scripted {
     }
 
     /// Sets the name of the provider.
-    pub(crate) fn named(self, name: &'static str) -> Self {
-        Self { name, ..self }
+    pub(crate) fn named(mut self, name: &'static str) -> Self {
+        self.info.name = name.into();
+        self
     }
 
     /// Accepts images of these types.
-    pub(crate) fn seeing(self, images: &'static [&'static str]) -> Self {
-        Self { images, ..self }
+    pub(crate) fn seeing(mut self, images: &'static [&'static str]) -> Self {
+        self.info.input = &[Modality::Text, Modality::Image];
+        self.info.formats.types = images;
+        self
     }
 
     /// Generates media of these kinds.
-    pub(crate) fn making(self, makes: &'static [Modality]) -> Self {
-        Self { makes, ..self }
+    pub(crate) fn making(mut self, output: &'static [Modality]) -> Self {
+        self.info.media_models = vec![MediaModel { output, ..MediaModel::ANY }].into();
+        self
     }
 
     /// Sends its events, but does not close a reply without a final event.
@@ -113,28 +119,8 @@ impl Drop for Held {
 }
 
 impl Provider for Scripted {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn model(&self) -> &str {
-        "one"
-    }
-
-    fn dialect(&self) -> Dialect {
-        Dialect::JsonSchema
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        if self.images.is_empty() { &[Modality::Text] } else { &[Modality::Text, Modality::Image] }
-    }
-
-    fn formats(&self) -> Formats {
-        Formats { types: self.images, ..Formats::ANY }
-    }
-
-    fn makes(&self, _: &str) -> &[Modality] {
-        self.makes
+    fn info(&self) -> &ProviderInfo {
+        &self.info
     }
 
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

@@ -81,7 +81,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
     let providers = app.runtime.providers().default_order().iter();
     let live = Live {
         streams: app.guard.slots.taken(),
-        providers: providers.map(|one| (one.name().to_owned(), one.is_available())).collect(),
+        providers: providers.map(|one| (one.info().name.clone().into_owned(), one.is_available())).collect(),
         sessions: app.sessions.count_by_state(),
     };
     let mut response = answer::written(StatusCode::OK, app.guard.metrics.text(&live));

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use cog_provider::{Formats, ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, WireRequest};
-use cog_spec::{Dialect, FinishReason, Modality, ModelEvent, Secret};
+use cog_provider::{
+    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
+};
+use cog_spec::{FinishReason, ModelEvent};
 use futures_util::StreamExt as _;
 use tracing::{Level, debug, enabled, info};
 
@@ -18,36 +20,12 @@ impl Logged {
 }
 
 impl Provider for Logged {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn model(&self) -> &str {
-        self.0.model()
-    }
-
-    fn dialect(&self) -> Dialect {
-        self.0.dialect()
-    }
-
-    fn key(&self) -> Option<&Secret> {
-        self.0.key()
+    fn info(&self) -> &ProviderInfo {
+        self.0.info()
     }
 
     fn is_available(&self) -> bool {
         self.0.is_available()
-    }
-
-    fn modalities(&self) -> &[Modality] {
-        self.0.modalities()
-    }
-
-    fn formats(&self) -> Formats {
-        self.0.formats()
-    }
-
-    fn makes(&self, model: &str) -> &[Modality] {
-        self.0.makes(model)
     }
 
     fn render(&self, request: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {

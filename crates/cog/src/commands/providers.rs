@@ -118,7 +118,7 @@ fn by_name(
     let open = |vendor| HttpProvider::new(vendor, provider_settings(settings, vendor, Rank::Other)).ok();
     let vendors: Vec<_> = VENDORS.iter().filter_map(open).map(|provider| wrap(settings, provider)).collect();
     move |name| {
-        let known = vendors.iter().find(|provider| provider.name() == name);
+        let known = vendors.iter().find(|provider| provider.info().name == name);
         known.cloned().ok_or_else(|| {
             let unknown = ProviderSelectError::Unknown { name: name.to_owned() };
             ErrorBody::new(Code::UnsupportedValue, unknown.to_string())
@@ -191,7 +191,7 @@ fn unknown_recording(directory: &Path, provider: &str) -> ErrorBody {
 }
 
 fn with_model(provider: &HttpProvider) -> String {
-    format!("{}, model {}", provider.name(), model_name(provider.model()))
+    format!("{}, model {}", provider.info().name, model_name(&provider.info().model))
 }
 
 fn model_name(model: &str) -> &str {

@@ -46,23 +46,23 @@ fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
     w.key("contents").array(|w| turns.iter().for_each(|turn| content(w, turn)));
     let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let generation = &ask.request.generation;
-    let makes: Vec<Modality> = ask.makes().collect();
-    if output.is_some() || !makes.is_empty() || *generation != Generation::default() {
+    let media: Vec<Modality> = ask.output_media().collect();
+    if output.is_some() || !media.is_empty() || *generation != Generation::default() {
         w.key("generationConfig").object(|w| {
             if let Some(output) = output {
                 write_output(w, output);
             }
-            write_modalities(w, &makes);
+            write_modalities(w, &media);
             OPTIONS.write(w, generation);
         });
     }
 }
 
 /// Writes the requested modalities of the answer; omitted for text alone.
-fn write_modalities(w: &mut Writer<'_>, makes: &[Modality]) {
-    if !makes.is_empty() {
-        let words = [Modality::Text].iter().chain(makes).map(|kind| kind.as_str().to_ascii_uppercase());
-        w.field("responseModalities", &words.collect::<Vec<_>>());
+fn write_modalities(w: &mut Writer<'_>, media: &[Modality]) {
+    if !media.is_empty() {
+        let names = [Modality::Text].iter().chain(media).map(|kind| kind.as_str().to_ascii_uppercase());
+        w.field("responseModalities", &names.collect::<Vec<_>>());
     }
 }
 

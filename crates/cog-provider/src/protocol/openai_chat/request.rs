@@ -14,7 +14,7 @@ pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestEr
     check(ask)?;
     let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     // Audio is streamed only as raw samples without a file header.
-    let speaks = ask.makes().any(|kind| kind == Modality::Audio);
+    let speaks = ask.output_media().any(|kind| kind == Modality::Audio);
     let streams = !speaks && (output.is_none() || ask.vendor.quirks.streams_schema);
     let url = format!("{}/chat/completions", ask.base_url);
     Ok(post(url, streams, |w| body(w, ask, output, streams)))
@@ -28,7 +28,7 @@ fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>, output: Option<&OutputSche
     if let Some(output) = output {
         response_format(w.key("response_format"), output);
     }
-    modalities(w, &ask.makes().collect::<Vec<_>>());
+    modalities(w, &ask.output_media().collect::<Vec<_>>());
     let options = Options { max_tokens: quirks.max_tokens, seed: quirks.seed, stop: "stop" };
     options.write(w, &ask.request.generation);
     w.field("stream", &streams);
@@ -44,12 +44,12 @@ fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>, output: Option<&OutputSche
 
 /// Writes the requested modalities of the answer; omitted for text alone. Audio requires a voice, which a module
 /// cannot configure.
-fn modalities(w: &mut Writer<'_>, makes: &[Modality]) {
-    if !makes.is_empty() {
-        let words = [Modality::Text].iter().chain(makes).map(|kind| kind.as_str());
-        w.field("modalities", &words.collect::<Vec<_>>());
+fn modalities(w: &mut Writer<'_>, media: &[Modality]) {
+    if !media.is_empty() {
+        let names = [Modality::Text].iter().chain(media).map(|kind| kind.as_str());
+        w.field("modalities", &names.collect::<Vec<_>>());
     }
-    if makes.contains(&Modality::Audio) {
+    if media.contains(&Modality::Audio) {
         w.key("audio").object(|w| {
             w.field("voice", "alloy").field("format", "mp3");
         });

@@ -1,0 +1,41 @@
+//! The media formats that a provider accepts.
+
+/// The media formats that a provider accepts (SPEC 8.3). Other media are converted to one of them before they are
+/// sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Formats {
+    /// The accepted media types. Types of a kind that the provider does not support are ignored.
+    pub types: &'static [&'static str],
+    /// The maximum width and height of an image, in pixels.
+    pub longest_side: Option<u32>,
+    /// The maximum size of an image in bytes, before base64.
+    pub image_bytes: Option<u64>,
+    /// Whether the provider fetches images from URLs.
+    pub by_address: bool,
+    /// The maximum size of a complete request in bytes; `None` if the vendor documents none.
+    pub request_bytes: Option<u64>,
+}
+
+impl Formats {
+    /// Every type of SPEC 4.1.1, of any size.
+    pub const ANY: Self = Self {
+        types: &[
+            "image/jpeg",
+            "image/png",
+            "image/webp",
+            "image/gif",
+            "audio/mpeg",
+            "audio/wav",
+            "audio/ogg",
+            "audio/webm",
+            "video/mp4",
+            "video/webm",
+            "video/quicktime",
+            "application/pdf",
+        ],
+        longest_side: None,
+        image_bytes: None,
+        by_address: false,
+        request_bytes: None,
+    };
+}
