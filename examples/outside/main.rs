@@ -31,7 +31,7 @@ impl Provider for Keyword {
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
         Ok(None)
     }
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         let keyword = &*self.0.model;
         let found = request.messages.messages().iter().any(|message| message.text().contains(keyword));
         let queue = if found { "billing" } else { "other" };

@@ -2,7 +2,7 @@
 #![no_main]
 
 use cog_fuzz::{chunks, joined};
-use cog_provider::protocol::{MAX_PIECE, ProtocolKind};
+use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use libfuzzer_sys::fuzz_target;
 
 const KINDS: [ProtocolKind; 5] = [
@@ -22,7 +22,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn decode(kind: ProtocolKind, text: &[u8], size: usize) -> String {
-    let mut decoder = kind.protocol().decoder(MAX_PIECE);
+    let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
     let mut events = Vec::new();
     let read = chunks(text, size).try_for_each(|chunk| decoder.push(chunk, &mut events));
     let end = read.and_then(|()| decoder.finish(&mut events));

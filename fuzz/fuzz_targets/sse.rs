@@ -2,7 +2,7 @@
 #![no_main]
 
 use cog_fuzz::{chunks, joined};
-use cog_provider::protocol::{MAX_PIECE, ProtocolKind};
+use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -19,7 +19,7 @@ fuzz_target!(|data: &[u8]| {
 
 /// What the decoder gives of a stream. A position in an error depends on the bytes before it, so it is left out.
 fn decode(text: &str, size: usize) -> String {
-    let mut decoder = ProtocolKind::OpenAiChat.protocol().decoder(MAX_PIECE);
+    let mut decoder = ProtocolKind::OpenAiChat.protocol().decoder(MAX_FRAME_BYTES);
     let mut events = Vec::new();
     let read = chunks(text.as_bytes(), size).try_for_each(|chunk| decoder.push(chunk, &mut events));
     let end = read.and_then(|()| decoder.finish(&mut events));

@@ -20,12 +20,12 @@ pub struct BreakerSettings {
     /// The number of consecutive failures that opens the circuit (5); 0 disables the breaker.
     pub failures: u32,
     /// How long the circuit stays open (30 s); longer if the vendor requests it.
-    pub pause: Duration,
+    pub reset_timeout: Duration,
 }
 
 impl Default for BreakerSettings {
     fn default() -> Self {
-        Self { failures: 5, pause: Duration::from_secs(30) }
+        Self { failures: 5, reset_timeout: Duration::from_secs(30) }
     }
 }
 
@@ -54,7 +54,7 @@ enum Circuit {
 
 impl Breaker {
     /// Wraps a provider in a breaker whose circuit is closed.
-    pub fn around(provider: Arc<dyn Provider>, settings: BreakerSettings) -> Self {
+    pub fn new(provider: Arc<dyn Provider>, settings: BreakerSettings) -> Self {
         Self { provider, settings, circuit: Mutex::new(Circuit::Closed { failures: 0 }) }
     }
 
@@ -89,7 +89,7 @@ impl Breaker {
             return;
         }
         let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
-        let pause = self.settings.pause.max(requested);
+        let pause = self.settings.reset_timeout.max(requested);
         tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), %error, "the circuit opens");
         *circuit = Circuit::Open { until: Instant::now() + pause };
     }
@@ -132,7 +132,7 @@ const fn counts(error: &ProviderError) -> bool {
     matches!(
         error,
         ProviderError::Unavailable { .. }
-            | ProviderError::Barred { .. }
+            | ProviderError::Connect { .. }
             | ProviderError::RateLimited { .. }
             | ProviderError::Interrupted { .. }
             | ProviderError::Timeout { deadline: Deadline::FirstToken, .. }
@@ -161,10 +161,10 @@ impl Provider for Breaker {
         self.provider.check(request)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             let attempt = self.admit()?;
-            let result = self.provider.ask(request).await;
+            let result = self.provider.call(request).await;
             attempt.ended(result.as_ref().err());
             result
         })

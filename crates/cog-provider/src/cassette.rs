@@ -25,7 +25,7 @@ use crate::{ProviderError, WireRequest, transport::KEPT_HEADERS};
 pub enum Pace {
     /// Without pauses.
     #[default]
-    AtOnce,
+    Immediate,
     /// With the recorded pauses.
     AsRecorded,
 }

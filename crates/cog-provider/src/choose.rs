@@ -31,14 +31,14 @@ pub const OFFLINE: &str = "offline";
 #[non_exhaustive]
 pub enum ProviderSelectError {
     /// No provider has this name.
-    #[error("there is no provider `{name}`; known are {}", known().join(", "))]
+    #[error("there is no provider `{name}`; known are {}", provider_names().join(", "))]
     Unknown {
         /// The requested name.
         name: String,
     },
     /// `offline` was combined with another provider.
     #[error("`{OFFLINE}` asks nobody, so that no other provider can stand beside it")]
-    OfflineBesideOthers,
+    OfflineWithOthers,
 }
 
 /// Chooses the providers to call (docs/spec/settings.md).
@@ -59,7 +59,7 @@ pub fn choose(
     let (first, others) = (named(first)?, names.map(named).collect::<Result<Vec<_>, _>>()?);
     let asks_nobody = first == Choice::Offline || others.contains(&Choice::Offline);
     if asks_nobody && !others.is_empty() {
-        Err(ProviderSelectError::OfflineBesideOthers)
+        Err(ProviderSelectError::OfflineWithOthers)
     } else {
         Ok((first, others))
     }
@@ -69,18 +69,18 @@ fn named(name: &str) -> Result<Choice, ProviderSelectError> {
     if name == OFFLINE {
         return Ok(Choice::Offline);
     }
-    let vendor = Vendor::named(&name.to_ascii_lowercase());
+    let vendor = Vendor::by_name(&name.to_ascii_lowercase());
     vendor.map(Choice::Vendor).ok_or_else(|| ProviderSelectError::Unknown { name: name.to_owned() })
 }
 
 /// Returns every name that [`choose`] accepts.
-pub fn known() -> Vec<&'static str> {
+pub fn provider_names() -> Vec<&'static str> {
     VENDORS.iter().map(|vendor| vendor.name).chain([OFFLINE]).collect()
 }
 
 fn first_set_up(setting: impl Fn(&str) -> Option<String>) -> Choice {
     let set_up = |vendor: &&Vendor| {
-        let settings = ProviderSettings::of(vendor, &setting);
+        let settings = ProviderSettings::from_variables(vendor, &setting);
         settings.key.is_some() || (vendor.key == AuthRequirement::Optional && settings.base_url.is_some())
     };
     VENDORS.iter().find(set_up).map_or(Choice::Offline, Choice::Vendor)
@@ -126,7 +126,7 @@ mod tests {
     fn several_are_asked_in_their_order() {
         let (first, others) = choose(Some("openai, Anthropic,"), |_| None).unwrap();
         assert_eq!((first.name(), others.len(), others[0].name()), ("openai", 1, "anthropic"));
-        assert_eq!(choose(Some("openai,offline"), |_| None), Err(ProviderSelectError::OfflineBesideOthers));
+        assert_eq!(choose(Some("openai,offline"), |_| None), Err(ProviderSelectError::OfflineWithOthers));
         assert!(choose(Some("openai,nobody"), |_| None).is_err());
     }
 

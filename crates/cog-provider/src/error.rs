@@ -18,14 +18,14 @@ pub enum ProviderError {
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The configured base URL is invalid; nothing was sent.
-    #[error("{vendor} cannot be asked: {fault}")]
-    Address {
+    #[error("{vendor} cannot be asked: {reason}")]
+    BaseUrl {
         /// The display name of the vendor.
         vendor: &'static str,
         /// The variable to set.
         variable: &'static str,
         /// The reason the URL is invalid.
-        fault: InvalidBaseUrl,
+        reason: InvalidBaseUrl,
     },
     /// The vendor requires a key and none is set; nothing was sent.
     #[error("{vendor} needs a key: {variable} is not set")]
@@ -45,7 +45,7 @@ pub enum ProviderError {
     },
     /// The vendor rejects the key (401, 403).
     #[error("{vendor} refuses the key in {variable}: {message}")]
-    KeyRefused {
+    KeyRejected {
         /// The display name of the vendor.
         vendor: &'static str,
         /// The variable that contains the key.
@@ -65,7 +65,7 @@ pub enum ProviderError {
     },
     /// The vendor rejects the request (other 4xx).
     #[error("{vendor} refuses the request ({status}): {message}")]
-    Refused {
+    Rejected {
         /// The display name of the vendor.
         vendor: &'static str,
         /// The HTTP status.
@@ -103,11 +103,11 @@ pub enum ProviderError {
     },
     /// The local configuration prevents a connection: certificates, TLS, a proxy.
     #[error("{vendor} cannot be reached: {message}")]
-    Barred {
+    Connect {
         /// The display name of the vendor.
         vendor: &'static str,
         /// The cause.
-        obstacle: ConnectErrorKind,
+        kind: ConnectErrorKind,
         /// What went wrong.
         message: String,
     },
@@ -214,19 +214,19 @@ impl Interruption {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deadline {
     /// The deadline for the complete call.
-    Whole,
+    Total,
     /// The deadline for the first token.
     FirstToken,
     /// The maximum time between two chunks of the reply.
-    Silence,
+    Idle,
 }
 
 impl std::fmt::Display for Deadline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Deadline::Whole => "the call has a time limit",
+            Deadline::Total => "the call has a time limit",
             Deadline::FirstToken => "the first token did not come",
-            Deadline::Silence => "the reply fell silent",
+            Deadline::Idle => "the reply fell silent",
         })
     }
 }
@@ -242,14 +242,14 @@ impl ProviderError {
             Self::Interrupted { .. } => Code::StreamInterrupted,
             Self::Timeout { .. } => Code::StreamTimeout,
             Self::Other { code, .. } => *code,
-            Self::Address { .. }
+            Self::BaseUrl { .. }
             | Self::NoKey { .. }
             | Self::BadKey { .. }
-            | Self::KeyRefused { .. }
+            | Self::KeyRejected { .. }
             | Self::UnknownModel { .. }
-            | Self::Refused { .. }
+            | Self::Rejected { .. }
             | Self::Unavailable { .. }
-            | Self::Barred { .. }
+            | Self::Connect { .. }
             | Self::CircuitOpen { .. }
             | Self::WrongInterface { .. }
             | Self::NoRecording { .. }
@@ -268,12 +268,12 @@ impl ProviderError {
             | Self::Timeout { .. }
             | Self::UnknownModel { .. } => true,
             Self::Request(_)
-            | Self::Address { .. }
+            | Self::BaseUrl { .. }
             | Self::NoKey { .. }
             | Self::BadKey { .. }
-            | Self::KeyRefused { .. }
-            | Self::Refused { .. }
-            | Self::Barred { .. }
+            | Self::KeyRejected { .. }
+            | Self::Rejected { .. }
+            | Self::Connect { .. }
             | Self::WrongInterface { .. }
             | Self::Malformed { .. }
             | Self::TooLarge { .. }
@@ -285,25 +285,25 @@ impl ProviderError {
 
     /// Returns whether another provider may succeed where this one failed. No part of the answer has arrived yet, and
     /// the cause is the provider and not the request.
-    pub const fn another_may_answer(&self) -> bool {
+    pub const fn allows_fallback(&self) -> bool {
         match self {
-            Self::Address { .. }
+            Self::BaseUrl { .. }
             | Self::NoKey { .. }
             | Self::BadKey { .. }
-            | Self::KeyRefused { .. }
+            | Self::KeyRejected { .. }
             | Self::UnknownModel { .. }
             | Self::RateLimited { .. }
             | Self::Unavailable { .. }
-            | Self::Barred { .. }
+            | Self::Connect { .. }
             | Self::CircuitOpen { .. }
             | Self::WrongInterface { .. }
             | Self::Malformed { .. }
             | Self::Interrupted { .. }
             | Self::Request(RequestError::TooLarge { .. })
-            | Self::Refused { status: 402, .. }
+            | Self::Rejected { status: 402, .. }
             | Self::Timeout { deadline: Deadline::FirstToken, .. } => true,
             Self::Request(_)
-            | Self::Refused { .. }
+            | Self::Rejected { .. }
             | Self::ContextOverflow { .. }
             | Self::TooLarge { .. }
             | Self::Timeout { .. }
@@ -337,10 +337,10 @@ impl ProviderError {
     pub fn suggestion(&self) -> Option<String> {
         Some(match self {
             Self::Request(error) => error.suggestion(),
-            Self::Address { variable, .. } => format!("Set {variable} to the address of the server."),
+            Self::BaseUrl { variable, .. } => format!("Set {variable} to the address of the server."),
             Self::NoKey { variable, .. } => format!("Set {variable}, or use --provider offline."),
             Self::BadKey { variable, .. } => format!("Copy the key into {variable} anew."),
-            Self::KeyRefused { variable, .. } => {
+            Self::KeyRejected { variable, .. } => {
                 format!("Check the key in {variable}: its account, its rights, its region.")
             }
             Self::UnknownModel { .. } => {
@@ -357,21 +357,21 @@ impl ProviderError {
             Self::Unavailable { .. } => {
                 "Try again later; `cog doctor` tells who answers, and at which address.".to_owned()
             }
-            Self::Barred { obstacle, .. } => obstacle.suggestion().to_owned(),
+            Self::Connect { kind, .. } => kind.suggestion().to_owned(),
             Self::Interrupted { .. } => "Try again; if it stays so, look at it with -vv.".to_owned(),
-            Self::Refused { .. } => "Look at what is sent with `cog render`.".to_owned(),
+            Self::Rejected { .. } => "Look at what is sent with `cog render`.".to_owned(),
             Self::Malformed { .. } => "Check the address, and look at the reply with --record.".to_owned(),
             Self::TooLarge { .. } => "RequestContext for less, or lower --max-tokens.".to_owned(),
             Self::WrongInterface { .. } => {
                 "Check the address: is a path such as /v1 missing, or a proxy in between?".to_owned()
             }
-            Self::Timeout { deadline: Deadline::Whole, .. } => {
+            Self::Timeout { deadline: Deadline::Total, .. } => {
                 "Allow more time (--timeout), or ask for less.".to_owned()
             }
             Self::Timeout { deadline: Deadline::FirstToken, .. } => {
                 "Allow more time (COG_FIRST_TOKEN), or choose a model that begins sooner.".to_owned()
             }
-            Self::Timeout { deadline: Deadline::Silence, .. } => {
+            Self::Timeout { deadline: Deadline::Idle, .. } => {
                 "Allow more time (COG_STALL), or try again.".to_owned()
             }
             Self::Cassette { .. } => {

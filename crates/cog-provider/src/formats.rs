@@ -7,13 +7,13 @@ pub struct Formats {
     /// The accepted media types. Types of a kind that the provider does not support are ignored.
     pub types: &'static [&'static str],
     /// The maximum width and height of an image, in pixels.
-    pub longest_side: Option<u32>,
+    pub max_side: Option<u32>,
     /// The maximum size of an image in bytes, before base64.
-    pub image_bytes: Option<u64>,
+    pub max_image_bytes: Option<u64>,
     /// Whether the provider fetches images from URLs.
-    pub by_address: bool,
+    pub by_url: bool,
     /// The maximum size of a complete request in bytes; `None` if the vendor documents none.
-    pub request_bytes: Option<u64>,
+    pub max_request_bytes: Option<u64>,
 }
 
 impl Formats {
@@ -33,9 +33,9 @@ impl Formats {
             "video/quicktime",
             "application/pdf",
         ],
-        longest_side: None,
-        image_bytes: None,
-        by_address: false,
-        request_bytes: None,
+        max_side: None,
+        max_image_bytes: None,
+        by_url: false,
+        max_request_bytes: None,
     };
 }

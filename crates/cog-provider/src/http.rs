@@ -46,12 +46,12 @@ impl HttpProvider {
     /// Fails if the base URL is invalid. A missing key is reported by the first call, so that requests can be rendered
     /// without a key.
     pub fn new(vendor: &'static Vendor, settings: ProviderSettings) -> Result<Self, ProviderError> {
-        let base_url = normal_base_url(vendor, settings.base_url.as_deref()).map_err(|fault| {
+        let base_url = normal_base_url(vendor, settings.base_url.as_deref()).map_err(|reason| {
             let variable = vendor.base_url_vars.first().copied().unwrap_or_default();
-            ProviderError::Address { vendor: vendor.title, variable, fault }
+            ProviderError::BaseUrl { vendor: vendor.title, variable, reason }
         })?;
         let auth = settings.key.clone().map(|key| (vendor.auth, key));
-        let transport = Arc::new(Client::new(&base_url, auth, settings.connect));
+        let transport = Arc::new(Client::new(&base_url, auth, settings.connect_timeout));
         Ok(Self::over(vendor, settings, base_url, transport))
     }
 
@@ -60,7 +60,8 @@ impl HttpProvider {
     /// # Errors
     /// Fails if the directory cannot be created.
     pub fn record(mut self, directory: impl Into<PathBuf>) -> Result<Self, ProviderError> {
-        let recording = Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
+        let recording =
+            Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
         self.transport =
             Arc::new(Recorder::new(directory.into(), recording, self.info.key.clone(), self.transport)?);
         Ok(self)
@@ -111,7 +112,7 @@ impl HttpProvider {
     /// Lists the vendor's models. This also checks that the vendor is reachable and accepts the key.
     ///
     /// # Errors
-    /// Fails as [`Provider::ask`] does. Nothing is retried.
+    /// Fails as [`Provider::call`] does. Nothing is retried.
     pub async fn models(&self) -> Result<Vec<String>, ProviderError> {
         self.check_key()?;
         let protocol = self.vendor.protocol.protocol();
@@ -119,7 +120,7 @@ impl HttpProvider {
         headers.extend(protocol.headers());
         let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
         let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: Bytes::new() };
-        let body = self.call(wire, String::new(), Some(LISTING)).body().await?;
+        let body = self.new_call(wire, String::new(), Some(LISTING)).body().await?;
         Ok(protocol.models(body.node()))
     }
 
@@ -154,7 +155,7 @@ impl HttpProvider {
         Err(ProviderError::NoKey { vendor: self.vendor.title, variable })
     }
 
-    fn call(&self, wire: WireRequest, model: String, timeout: Option<Duration>) -> Call {
+    fn new_call(&self, wire: WireRequest, model: String, timeout: Option<Duration>) -> Call {
         Call::new(call::Setup {
             vendor: self.vendor,
             model,
@@ -181,13 +182,13 @@ impl Provider for HttpProvider {
         Ok(question.protocol().check(&question)?)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             self.check_key()?;
             let wire = self.wire(request)?;
             let question = self.question(request)?;
             let reply = question.reply_form();
-            self.call(wire, question.model.to_owned(), request.timeout).ask(reply).await
+            self.new_call(wire, question.model.to_owned(), request.timeout).start(reply).await
         })
     }
 }

@@ -17,11 +17,11 @@
 //! # let address = Some(mock.base_url(cog_testkit::Wire::Ollama));
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-//! let vendor = Vendor::named("ollama").ok_or("no such vendor")?;
+//! let vendor = Vendor::by_name("ollama").ok_or("no such vendor")?;
 //! let settings = ProviderSettings { base_url: address, ..ProviderSettings::default() };
 //! let provider = HttpProvider::new(vendor, settings)?;
 //! let request = ModelRequest::new(Conversation::new([Message::user("Answer with {}.")]));
-//! let events: Vec<ModelEvent> = provider.ask(&request).await?.try_collect().await?;
+//! let events: Vec<ModelEvent> = provider.call(&request).await?.try_collect().await?;
 //! assert!(events.contains(&ModelEvent::Text("{}".to_owned())));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
@@ -51,7 +51,7 @@ pub mod vendors;
 pub use breaker::{Breaker, BreakerSettings};
 #[cfg(feature = "http")]
 pub use cassette::{Pace, Recording};
-pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, known};
+pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, provider_names};
 pub use connect_error::ConnectErrorKind;
 pub use error::{Deadline, Interruption, ProviderError};
 pub use formats::Formats;

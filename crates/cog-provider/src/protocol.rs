@@ -98,7 +98,8 @@ impl RequestContext<'_> {
     /// Returns how to decode the reply.
     #[cfg(feature = "http")]
     pub(crate) fn reply_form(&self) -> ReplyForm {
-        let limit = if self.output_media().next().is_some() { MAX_MEDIA_PIECE } else { MAX_PIECE };
+        let limit =
+            if self.output_media().next().is_some() { MAX_MEDIA_FRAME_BYTES } else { MAX_FRAME_BYTES };
         ReplyForm { protocol: self.protocol(), limit }
     }
 }
@@ -148,7 +149,7 @@ pub enum DecodeError {
     Empty,
     /// The connection closed before the end of the reply.
     #[error("the connection closed before the end of the reply")]
-    Cut,
+    Incomplete,
     /// A chunk that is not JSON.
     #[error("a piece that is not JSON: {0}")]
     NotJson(String),
@@ -157,10 +158,10 @@ pub enum DecodeError {
     NotUtf8,
     /// A media item given by URL. Fetching it would bypass the operator's control.
     #[error("a medium by its address, where the medium itself was asked for")]
-    Linked,
+    MediaUrl,
     /// A single chunk over the size limit.
     #[error("a piece of more than {0} bytes")]
-    PieceTooLarge(usize),
+    FrameTooLarge(usize),
 }
 
 /// An error message of a vendor, from the body of an error reply or from within a stream.
@@ -196,7 +197,7 @@ impl ProtocolKind {
 
 /// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,
 /// escapes included.
-pub const MAX_PIECE: usize = 16 << 20;
+pub const MAX_FRAME_BYTES: usize = 16 << 20;
 
 /// The maximum size if media are requested: an image of 20 MB fits, as base64.
-pub const MAX_MEDIA_PIECE: usize = 32 << 20;
+pub const MAX_MEDIA_FRAME_BYTES: usize = 32 << 20;

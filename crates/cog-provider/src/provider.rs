@@ -42,7 +42,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// Calls the model. Resolves at the first event, after any retries; the stream returns the remaining events.
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a>;
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a>;
 }
 
 /// The name, model and capabilities of a provider. They never change while the provider is in use.

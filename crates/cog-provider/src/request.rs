@@ -51,7 +51,7 @@ pub struct OutputSchema {
     pub schema: Option<cog_json::Value>,
     /// The text about the schema at the end of the system message; empty if there is none. A model that generates no
     /// text does not receive it.
-    pub words: Arc<str>,
+    pub instructions: Arc<str>,
 }
 
 /// A request in a vendor's format, complete except for the key, which it never contains.
@@ -116,7 +116,7 @@ pub enum RequestError {
     },
     /// An image given by URL, for a vendor that accepts only image data.
     #[error("{vendor} takes images only as data, not by address")]
-    Address {
+    ImageUrl {
         /// The display name of the vendor.
         vendor: &'static str,
     },
@@ -151,7 +151,7 @@ impl RequestError {
     pub const fn code(&self) -> Code {
         match self {
             Self::Option { .. } | Self::Tools { .. } => Code::UnsupportedValue,
-            Self::Modality { .. } | Self::Address { .. } => Code::MultimodalNotSupported,
+            Self::Modality { .. } | Self::ImageUrl { .. } => Code::MultimodalNotSupported,
             Self::TooLarge { has_media: true, .. } => Code::MediaTooLarge,
             Self::TooLarge { .. } => Code::InputTooLarge,
             Self::NoModel { .. } | Self::BadModel { .. } => Code::ProviderUnavailable,
@@ -168,7 +168,7 @@ impl RequestError {
                 )
             }
             Self::Modality { modality, .. } => format!("Choose a provider and model that take {modality}."),
-            Self::Address { .. } => "Give the image as a file or as base64.".to_owned(),
+            Self::ImageUrl { .. } => "Give the image as a file or as base64.".to_owned(),
             Self::TooLarge { .. } => {
                 "Send fewer or smaller media, or less text, or choose another provider.".to_owned()
             }

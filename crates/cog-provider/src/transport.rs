@@ -40,8 +40,8 @@ impl WireReply {
 /// The reason that a request or reply was not transferred.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TransportError {
-    /// No connection was established; `obstacle` is the local cause, if known.
-    Connect { message: String, obstacle: Option<ConnectErrorKind> },
+    /// No connection was established; `kind` is the local cause, if known.
+    Connect { message: String, kind: Option<ConnectErrorKind> },
     /// An established connection failed.
     Broken(String),
     /// The key contains characters that are not allowed in a header.

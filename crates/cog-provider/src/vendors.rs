@@ -26,9 +26,9 @@ pub struct Vendor {
     /// The variables that override the base URL, in order of precedence.
     pub base_url_vars: &'static [&'static str],
     /// The path to append to a base URL without a path.
-    pub bare_path: &'static str,
+    pub default_path: &'static str,
     /// The port for a base URL without scheme and port; set only if the vendor's own tools do so.
-    pub bare_port: Option<u16>,
+    pub default_port: Option<u16>,
     /// The variables that contain the key, in order of precedence.
     pub key_vars: &'static [&'static str],
     /// Whether calls need a key.
@@ -133,7 +133,7 @@ impl Quirks {
 
 impl Vendor {
     /// Returns the vendor with this name.
-    pub fn named(name: &str) -> Option<&'static Vendor> {
+    pub fn by_name(name: &str) -> Option<&'static Vendor> {
         VENDORS.iter().find(|vendor| vendor.name == name)
     }
 

@@ -38,10 +38,10 @@ fn main() -> ExitCode {
 
 /// Returns the growth of the resident memory after the warm-up, in bytes.
 async fn runs() -> u64 {
-    let vendor = Vendor::named("openai").unwrap();
+    let vendor = Vendor::by_name("openai").unwrap();
     let module = Runtime::builder().build().load("task-prioritizer").unwrap();
     let address = server::serve(&server::answer(&module, 9_000));
-    let settings = ProviderSettings::of(vendor, |name| match name {
+    let settings = ProviderSettings::from_variables(vendor, |name| match name {
         "OPENAI_API_KEY" => Some("none".to_owned()),
         "OPENAI_BASE_URL" => Some(address.clone()),
         _ => None,

@@ -100,8 +100,8 @@ async fn stream(runtime: &Runtime, module: &Arc<Module>, input: &RunInput) {
 }
 
 fn asking(address: String) -> HttpProvider {
-    let vendor = Vendor::named("openai").unwrap();
-    let settings = ProviderSettings::of(vendor, |name| match name {
+    let vendor = Vendor::by_name("openai").unwrap();
+    let settings = ProviderSettings::from_variables(vendor, |name| match name {
         "OPENAI_API_KEY" => Some("none".to_owned()),
         "OPENAI_BASE_URL" => Some(address.clone()),
         _ => None,
@@ -132,7 +132,7 @@ impl Provider for InProcess {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         let events = [ModelEvent::Text(self.answer.clone()), ModelEvent::Finished(FinishReason::Stop)];
         let reply: ModelStream = Box::pin(stream::iter(events.map(Ok)));
         Box::pin(std::future::ready(Ok(reply)))

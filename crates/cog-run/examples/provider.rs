@@ -23,7 +23,7 @@ impl Provider for Approver {
     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> {
         Ok(None)
     }
-    fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async {
             Ok(reply([ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop)]))
         })

@@ -55,7 +55,7 @@ impl Compiled {
             name: module.manifest.name.clone(),
             dialect: projection.dialect,
             schema: projection.schema.map(cog_json::Value::from),
-            words: Arc::clone(&self.words),
+            instructions: Arc::clone(&self.words),
         };
         Told { output: Arc::new(output), lost: projection.lost }
     }

@@ -128,7 +128,7 @@ impl Driver {
     }
 
     async fn ask(&mut self, assembler: Box<Assembler>) -> State {
-        let asking = async { self.run.provider.ask(&self.run.request).await };
+        let asking = async { self.run.provider.call(&self.run.request).await };
         let asked = tokio::select! {
             biased;
             reason = self.run.cancellation.wait() => return self.fail(assembler, reason.error()),
@@ -143,7 +143,7 @@ impl Driver {
 
     /// Handles a call that returned no reply.
     fn unanswered(&mut self, assembler: Box<Assembler>, error: &ProviderError) -> State {
-        if error.another_may_answer() {
+        if error.allows_fallback() {
             return self.pass_over(assembler, error.code(), ErrorBody::from(error));
         }
         self.fail(assembler, ErrorBody::from(error))
@@ -152,12 +152,15 @@ impl Driver {
     /// Calls the next provider, when there is one. The media are prepared again for it.
     fn pass_over(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
         let Some(next) = self.run.others.pop_front() else { return self.fail(assembler, error) };
-        let passed_over =
-            Fallback { provider: self.run.provider.info().name.clone().into_owned(), code, message: error.message };
+        let passed_over = Fallback {
+            provider: self.run.provider.info().name.clone().into_owned(),
+            code,
+            message: error.message,
+        };
         tracing::warn!(
             provider = passed_over.provider,
             error = passed_over.message,
-            next = next.name(),
+            next = %next.info().name,
             "asking the next provider"
         );
         let messages = std::mem::take(&mut self.run.request.messages);

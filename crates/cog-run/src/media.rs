@@ -168,9 +168,9 @@ fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
     let is_taken = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
     MediaCapabilities {
         media_types: formats.types.iter().copied().filter(is_taken).collect(),
-        max_dimension: formats.longest_side,
-        max_bytes: formats.image_bytes,
-        by_url: formats.by_address,
+        max_dimension: formats.max_side,
+        max_bytes: formats.max_image_bytes,
+        by_url: formats.by_url,
         ..MediaCapabilities::default()
     }
 }

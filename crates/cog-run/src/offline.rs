@@ -112,7 +112,7 @@ impl Provider for Offline {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         let reply: ModelStream = Box::pin(stream::iter(self.events()));
         Box::pin(std::future::ready(Ok(reply)))
     }

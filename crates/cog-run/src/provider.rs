@@ -6,14 +6,15 @@
 use futures_util::stream;
 
 pub use cog_harmony::{AudioPart, Conversation, FilePart, ImagePart, Message, Part, Role, TextPart};
+pub use cog_provider::vendors::MediaModel;
 pub use cog_provider::{
     Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, Interruption, ModelFuture, ModelRequest,
     ModelStream, OutputSchema, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
 };
-pub use cog_provider::vendors::MediaModel;
 #[cfg(feature = "providers")]
 pub use cog_provider::{
-    Choice, HttpProvider, OFFLINE, Pace, ProviderSelectError, Recording, choose, known, protocol, vendors,
+    Choice, HttpProvider, OFFLINE, Pace, ProviderSelectError, Recording, choose, protocol, provider_names,
+    vendors,
 };
 pub use cog_spec::{
     Capabilities, Dialect, FinishReason, Modality, ModelEvent, ModelMedia, Secret, ToolCallDelta, Usage,

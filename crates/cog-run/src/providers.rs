@@ -82,7 +82,8 @@ impl Providers {
             let message = "`offline` asks nobody, so that no other provider can stand beside it";
             return ErrorBody::new(Code::UnsupportedValue, message).suggest("name it alone, or leave it out");
         }
-        let known: Vec<&str> = self.default.iter().map(|provider| &*provider.info().name).chain([OFFLINE]).collect();
+        let known: Vec<&str> =
+            self.default.iter().map(|provider| &*provider.info().name).chain([OFFLINE]).collect();
         let message = format!("there is no provider `{name}` here; allowed: {}", known.join(", "));
         ErrorBody::new(Code::UnsupportedValue, message)
     }

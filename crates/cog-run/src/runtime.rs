@@ -206,7 +206,7 @@ impl RuntimeBuilder {
     /// impl Provider for Yes {
     ///     fn info(&self) -> &ProviderInfo { &self.0 }
     ///     fn render(&self, _: &ModelRequest) -> Result<Option<WireRequest>, ProviderError> { Ok(None) }
-    ///     fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+    ///     fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
     ///         let events = [ModelEvent::Text(ANSWER.to_owned()), ModelEvent::Finished(FinishReason::Stop)];
     ///         Box::pin(async { Ok(reply(events)) })
     ///     }

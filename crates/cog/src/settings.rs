@@ -141,11 +141,11 @@ impl Settings {
             provider: provider.map_or_else(|| Setting::default(None), Setting::some),
             model: model.map_or_else(|| Setting::default(None), Setting::some),
             timeout: timeout.unwrap_or_else(|| Setting::default(DEFAULT_TIMEOUT)),
-            first_token_timeout: first_token.unwrap_or_else(|| Setting::default(call.first_token)),
-            idle_timeout: idle.unwrap_or_else(|| Setting::default(call.stall)),
+            first_token_timeout: first_token.unwrap_or_else(|| Setting::default(call.first_token_timeout)),
+            idle_timeout: idle.unwrap_or_else(|| Setting::default(call.idle_timeout)),
             retries: retries.unwrap_or_else(|| Setting::default(call.retries)),
             breaker_failures: failures.unwrap_or_else(|| Setting::default(breaker.failures)),
-            breaker_reset_timeout: reset.unwrap_or_else(|| Setting::default(breaker.pause)),
+            breaker_reset_timeout: reset.unwrap_or_else(|| Setting::default(breaker.reset_timeout)),
             strict: strict.unwrap_or_else(|| Setting::default(false)),
             modules,
             media,
@@ -196,7 +196,7 @@ impl Settings {
     fn in_operator_file(&self, name: &str) -> Option<&str> {
         let providers = &self.operator.as_ref()?.content.providers;
         providers.iter().find_map(|(vendor, content)| {
-            let vendor = Vendor::named(vendor)?;
+            let vendor = Vendor::by_name(vendor)?;
             let replaces = |variables: &[&'static str]| {
                 variables.first() == Some(&name)
                     && variables.iter().all(|name| self.environment.get(name).is_none())

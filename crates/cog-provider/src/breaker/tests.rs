@@ -16,7 +16,7 @@ struct Moody {
 impl Moody {
     fn failing(fault: ProviderError) -> (Arc<Self>, Breaker) {
         let moody = Arc::new(Self { fault: Mutex::new(Some(fault)), ..Self::default() });
-        let breaker = Breaker::around(Arc::clone(&moody) as Arc<dyn Provider>, BreakerSettings::default());
+        let breaker = Breaker::new(Arc::clone(&moody) as Arc<dyn Provider>, BreakerSettings::default());
         (moody, breaker)
     }
 
@@ -38,7 +38,7 @@ impl Provider for Moody {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, _: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async {
             self.asked.fetch_add(1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -56,7 +56,7 @@ fn down() -> ProviderError {
 
 /// Returns the error of one call, if it failed.
 async fn ask(breaker: &Breaker) -> Option<ProviderError> {
-    breaker.ask(&ModelRequest::new(Conversation::default())).await.err()
+    breaker.call(&ModelRequest::new(Conversation::default())).await.err()
 }
 
 async fn ask_times(breaker: &Breaker, times: usize) -> Option<ProviderError> {
@@ -132,7 +132,7 @@ async fn a_probe_that_nobody_waits_for_leaves_the_next_one_to_try() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_not_the_providers_illness_does_not_count() {
-    let refused = ProviderError::Refused { vendor: "Moody", status: 400, message: "bad".to_owned() };
+    let refused = ProviderError::Rejected { vendor: "Moody", status: 400, message: "bad".to_owned() };
     let (moody, breaker) = Moody::failing(refused.clone());
     assert_eq!(ask_times(&breaker, 20).await, Some(refused));
     assert_eq!(moody.asked(), 20);

@@ -58,10 +58,10 @@ impl Call {
     }
 
     /// Sends the request, with retries, and returns the stream at the first token.
-    pub(super) async fn ask(self, form: ReplyForm) -> Result<ModelStream, ProviderError> {
+    pub(super) async fn start(self, form: ReplyForm) -> Result<ModelStream, ProviderError> {
         let mut attempt = 0;
         loop {
-            let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token);
+            let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
             let failure = match limit.hold(self.open(form)).await {
                 Ok(Ok((reading, failed))) => return Ok(self.stream(reading, failed)),
                 Ok(Err(failure)) => failure,
@@ -76,7 +76,7 @@ impl Call {
 
     /// Sends the request once and reads a body that is one JSON value.
     pub(super) async fn body(self) -> Result<Value, ProviderError> {
-        let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token);
+        let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
         let read = async {
             let mut reply = self.send().await?;
             let mut body = Vec::new();
@@ -162,7 +162,7 @@ impl Call {
 
     /// Returns the deadline for the next bytes of a reply that has started.
     fn silence(&self) -> Limit {
-        self.limit(Deadline::Silence, self.setup.settings.stall)
+        self.limit(Deadline::Idle, self.setup.settings.idle_timeout)
     }
 
     /// Returns the delay before another attempt, or `None` if there is no other attempt.
@@ -178,7 +178,7 @@ impl Call {
     /// Returns the earlier of two deadlines: this kind's deadline or that of the complete call.
     fn limit(&self, kind: Deadline, length: Duration) -> Limit {
         let near = Limit { kind, length, at: Instant::now() + length };
-        let total = |length| Limit { kind: Deadline::Whole, length, at: self.started + length };
+        let total = |length| Limit { kind: Deadline::Total, length, at: self.started + length };
         match self.setup.timeout.map(total) {
             Some(total) if total.at < near.at => total,
             _ => near,

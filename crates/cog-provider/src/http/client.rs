@@ -86,8 +86,7 @@ impl Client {
 
     /// Builds the request for the direct client.
     fn direct_request(&self, request: &WireRequest) -> Result<hyper::Request<Full<Bytes>>, TransportError> {
-        let unsound =
-            |error: &dyn Error| TransportError::Connect { message: root_cause(error), obstacle: None };
+        let unsound = |error: &dyn Error| TransportError::Connect { message: root_cause(error), kind: None };
         let url = Url::parse(&request.url).map_err(|error| unsound(&error))?;
         let host = url.host_str().unwrap_or_default();
         let mut builder = hyper::Request::builder()
@@ -140,7 +139,7 @@ impl Transport for Client {
 fn failed(error: &reqwest::Error) -> TransportError {
     let message = root_cause(error);
     if error.is_connect() || error.is_builder() {
-        TransportError::Connect { message, obstacle: ConnectErrorKind::among(error) }
+        TransportError::Connect { message, kind: ConnectErrorKind::among(error) }
     } else {
         TransportError::Broken(message)
     }

@@ -9,8 +9,8 @@ impl ConnectErrorKind {
     pub(super) fn among(error: &(dyn Error + 'static)) -> Option<Self> {
         let mut next = Some(error);
         while let Some(cause) = next {
-            if let Some(obstacle) = Self::of(cause) {
-                return Some(obstacle);
+            if let Some(kind) = Self::of(cause) {
+                return Some(kind);
             }
             // The `source` of an `io::Error` skips the error that it wraps.
             let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

@@ -108,7 +108,7 @@ impl Direct {
 }
 
 fn no_connection(error: io::Error) -> TransportError {
-    TransportError::Connect { message: error.to_string(), obstacle: None }
+    TransportError::Connect { message: error.to_string(), kind: None }
 }
 
 impl Pool {

@@ -44,7 +44,7 @@ enum Kind {
     Context,
     Rate,
     Quota,
-    Refused,
+    Rejected,
     Down,
 }
 
@@ -75,14 +75,14 @@ impl Context<'_> {
         match kind(status, fault) {
             Kind::Key => {
                 let variable = self.vendor.key_var().unwrap_or_default();
-                Failure::last(ProviderError::KeyRefused { vendor, variable, message })
+                Failure::last(ProviderError::KeyRejected { vendor, variable, message })
             }
             Kind::Model => Failure::last(ProviderError::UnknownModel { vendor, model, message }),
             Kind::Context => Failure::last(ProviderError::ContextOverflow { model, message }),
             Kind::Quota => Failure::last(ProviderError::RateLimited { vendor, message, retry_after }),
             Kind::Rate => Failure::passing(ProviderError::RateLimited { vendor, message, retry_after }),
-            Kind::Refused => {
-                Failure::last(ProviderError::Refused { vendor, status: status.unwrap_or(400), message })
+            Kind::Rejected => {
+                Failure::last(ProviderError::Rejected { vendor, status: status.unwrap_or(400), message })
             }
             Kind::Down => {
                 let message = match status {
@@ -101,14 +101,14 @@ impl Context<'_> {
         match error {
             DecodeError::Vendor(fault) if !begun => self.of_fault(None, fault, None),
             DecodeError::WebPage(_) => Failure::last(self.wrong_interface(&message)),
-            DecodeError::Vendor(_) | DecodeError::Empty | DecodeError::Cut => {
+            DecodeError::Vendor(_) | DecodeError::Empty | DecodeError::Incomplete => {
                 let by = Interruption::Provider;
                 Failure { again: !begun, error: ProviderError::Interrupted { vendor, by, message } }
             }
-            DecodeError::PieceTooLarge(limit) => {
+            DecodeError::FrameTooLarge(limit) => {
                 Failure::last(ProviderError::TooLarge { vendor, limit: *limit })
             }
-            DecodeError::NotJson(_) | DecodeError::NotUtf8 | DecodeError::Linked => {
+            DecodeError::NotJson(_) | DecodeError::NotUtf8 | DecodeError::MediaUrl => {
                 Failure::last(ProviderError::Malformed { vendor, message })
             }
         }
@@ -118,13 +118,13 @@ impl Context<'_> {
     pub(super) fn of_transport(&self, error: TransportError) -> Failure {
         let vendor = self.vendor.title;
         match error {
-            TransportError::Connect { message, obstacle } => {
+            TransportError::Connect { message, kind } => {
                 let message = format!("no connection to {}: {}", self.url, self.redactor.clean(&message));
-                match obstacle {
+                match kind {
                     // A proxy error may be temporary; a certificate error is not.
-                    Some(obstacle) => Failure {
-                        again: obstacle == ConnectErrorKind::Proxy,
-                        error: ProviderError::Barred { vendor, obstacle, message },
+                    Some(kind) => Failure {
+                        again: kind == ConnectErrorKind::Proxy,
+                        error: ProviderError::Connect { vendor, kind, message },
                     },
                     None => {
                         Failure::passing(ProviderError::Unavailable { vendor, message, retry_after: None })
@@ -162,7 +162,7 @@ fn kind(status: Option<u16>, fault: &VendorError) -> Kind {
     match status {
         Some(401 | 403) => Kind::Key,
         Some(404) => Kind::Model,
-        Some(402) => Kind::Refused,
+        Some(402) => Kind::Rejected,
         Some(413) => Kind::Context,
         Some(429) if mentions(fault, QUOTA) => Kind::Quota,
         Some(429) => Kind::Rate,
@@ -170,7 +170,7 @@ fn kind(status: Option<u16>, fault: &VendorError) -> Kind {
         Some(408 | 409 | 425 | 500..) => Kind::Down,
         _ if mentions(fault, KEY) => Kind::Key,
         _ if mentions(fault, MODEL) => Kind::Model,
-        Some(_) => Kind::Refused,
+        Some(_) => Kind::Rejected,
         None if mentions(fault, QUOTA) => Kind::Quota,
         None if mentions(fault, RATE) => Kind::Rate,
         None => Kind::Down,

@@ -90,7 +90,9 @@ impl Frames {
             Form::Lines | Form::Body => {
                 let text = std::str::from_utf8(&held).map_err(|_| DecodeError::NotUtf8)?;
                 match Value::parse(text) {
-                    Err(error) if error.kind() == SyntaxErrorKind::UnexpectedEnd => Err(DecodeError::Cut),
+                    Err(error) if error.kind() == SyntaxErrorKind::UnexpectedEnd => {
+                        Err(DecodeError::Incomplete)
+                    }
                     _ => sink(Frame { event: "", text }),
                 }
             }
@@ -144,7 +146,7 @@ impl Frames {
 
     fn line(&mut self, line: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
         if line.len() > self.limit {
-            return Err(DecodeError::PieceTooLarge(self.limit));
+            return Err(DecodeError::FrameTooLarge(self.limit));
         }
         let text = std::str::from_utf8(line).map_err(|_| DecodeError::NotUtf8)?.trim();
         if text.is_empty() {
@@ -167,7 +169,7 @@ impl Frames {
 
     fn hold(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         if self.held.len() + bytes.len() > self.limit {
-            return Err(DecodeError::PieceTooLarge(self.limit));
+            return Err(DecodeError::FrameTooLarge(self.limit));
         }
         self.held.extend_from_slice(bytes);
         Ok(())
@@ -178,7 +180,7 @@ impl Frames {
 fn no_events(held: &[u8]) -> DecodeError {
     let known = [b":".as_slice(), b"data", b"event", b"id", b"retry"];
     match known.iter().any(|field| held.starts_with(field) || field.starts_with(held)) {
-        true => DecodeError::Cut,
+        true => DecodeError::Incomplete,
         false => DecodeError::NotJson(format!("it begins with `{}`", first_words(held))),
     }
 }

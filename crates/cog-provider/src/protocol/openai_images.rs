@@ -72,7 +72,7 @@ fn medium(ask: &RequestContext<'_>) -> Option<cog_spec::Modality> {
 /// Joins the texts of the conversation, without the instructions about the answer's format. A model that generates
 /// only images would draw them.
 fn prompt(ask: &RequestContext<'_>) -> String {
-    let contract = ask.request.output.as_deref().map_or("", |output| &output.words);
+    let contract = ask.request.output.as_deref().map_or("", |output| &output.instructions);
     let asking = ask.request.messages.messages().iter().filter(|message| message.role != Role::Assistant);
     let texts: Vec<String> = asking
         .map(|message| only_text(message).map_or_else(|| message.text().to_string(), str::to_owned))
@@ -107,7 +107,7 @@ fn images(
 fn image_of(image: Node<'_>, reply: Node<'_>) -> Result<Option<ModelMedia>, DecodeError> {
     let text = |node: Node<'_>, key: &str| Some(node.get(key)?.as_str()?.to_owned());
     let Some(data) = text(image, "b64_json") else {
-        return if text(image, "url").is_some() { Err(DecodeError::Linked) } else { Ok(None) };
+        return if text(image, "url").is_some() { Err(DecodeError::MediaUrl) } else { Ok(None) };
     };
     Ok(Some(ModelMedia {
         media_type: text(reply, "output_format").map(|format| format!("image/{format}")),

@@ -78,7 +78,7 @@ pub(crate) fn check(ask: &RequestContext<'_>) -> Result<(), RequestError> {
 impl RequestContext<'_> {
     /// Checks that the vendor accepts a request of this many bytes.
     pub(crate) fn check_size(&self, bytes: u64) -> Result<(), RequestError> {
-        let limit = self.vendor.formats.request_bytes.filter(|limit| bytes > *limit);
+        let limit = self.vendor.formats.max_request_bytes.filter(|limit| bytes > *limit);
         let Some(limit) = limit else { return Ok(()) };
         let mut parts = self.request.messages.messages().iter().flat_map(|message| &message.content);
         let has_media = parts.any(|part| modality(part) != Modality::Text);
@@ -103,7 +103,7 @@ pub(crate) fn check_inline(ask: &RequestContext<'_>) -> Result<(), RequestError>
     let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
     for part in parts {
         if matches!(part, Part::Image(image) if inline(image).is_none()) {
-            return Err(RequestError::Address { vendor: ask.vendor.title });
+            return Err(RequestError::ImageUrl { vendor: ask.vendor.title });
         }
     }
     Ok(())

@@ -162,7 +162,7 @@ impl Reply {
     /// Handles the end of the connection. Without a finish reason, the reply was interrupted.
     pub(crate) fn close(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if !self.finished && self.reason.is_none() {
-            return Err(DecodeError::Cut);
+            return Err(DecodeError::Incomplete);
         }
         self.end(out);
         Ok(())

@@ -71,7 +71,7 @@ impl SseReader {
 
     fn check_size(&self, more: &[u8]) -> Result<(), DecodeError> {
         match self.line.len() + self.data.len() + more.len() > self.limit {
-            true => Err(DecodeError::PieceTooLarge(self.limit)),
+            true => Err(DecodeError::FrameTooLarge(self.limit)),
             false => Ok(()),
         }
     }

@@ -20,11 +20,11 @@ pub struct ProviderSettings {
     /// The maximum number of retries before the first token (2).
     pub retries: u32,
     /// The timeout for establishing a connection (10 s).
-    pub connect: Duration,
+    pub connect_timeout: Duration,
     /// The timeout for the first token (5 min, since reasoning models start slowly).
-    pub first_token: Duration,
+    pub first_token_timeout: Duration,
     /// The maximum time between two chunks of a reply (2 min).
-    pub stall: Duration,
+    pub idle_timeout: Duration,
 }
 
 impl Default for ProviderSettings {
@@ -34,16 +34,16 @@ impl Default for ProviderSettings {
             base_url: None,
             model: None,
             retries: 2,
-            connect: Duration::from_secs(10),
-            first_token: Duration::from_secs(300),
-            stall: Duration::from_secs(120),
+            connect_timeout: Duration::from_secs(10),
+            first_token_timeout: Duration::from_secs(300),
+            idle_timeout: Duration::from_secs(120),
         }
     }
 }
 
 impl ProviderSettings {
     /// Reads a vendor's key and base URL from the operator's settings, by the vendor's variable names.
-    pub fn of(vendor: &Vendor, setting: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn from_variables(vendor: &Vendor, setting: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| given(setting(name)));
         Self {
             key: first(vendor.key_vars).map(Secret::new),
@@ -92,14 +92,14 @@ pub fn normal_base_url(vendor: &Vendor, given: Option<&str>) -> Result<String, I
     let with_scheme = if bare { format!("http://{text}") } else { text.to_owned() };
     let mut url = Url::parse(&with_scheme).map_err(|_| InvalidBaseUrl::NotHttp(text.to_owned()))?;
     check(&url, text)?;
-    if bare && !names_port(text) && vendor.bare_port.is_some() {
-        let _ = url.set_port(vendor.bare_port);
+    if bare && !names_port(text) && vendor.default_port.is_some() {
+        let _ = url.set_port(vendor.default_port);
     }
     if url.host_str() == Some("0.0.0.0") {
         let _ = url.set_host(Some("127.0.0.1"));
     }
     if matches!(url.path(), "" | "/") {
-        url.set_path(vendor.bare_path);
+        url.set_path(vendor.default_path);
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }

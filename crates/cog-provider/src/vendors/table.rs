@@ -30,14 +30,14 @@ const OPENAI_FORMATS: Formats = Formats {
         "audio/mpeg",
         "application/pdf",
     ],
-    longest_side: None,
-    image_bytes: Some(20 << 20),
-    by_address: false,
-    request_bytes: None,
+    max_side: None,
+    max_image_bytes: Some(20 << 20),
+    by_url: false,
+    max_request_bytes: None,
 };
 
 /// The same formats, for vendors that fetch images by URL.
-const FETCHING: Formats = Formats { by_address: true, ..OPENAI_FORMATS };
+const FETCHING: Formats = Formats { by_url: true, ..OPENAI_FORMATS };
 
 /// The defaults for rows of the OpenAI protocol.
 const OPENAI_LIKE: Vendor = Vendor {
@@ -46,8 +46,8 @@ const OPENAI_LIKE: Vendor = Vendor {
     protocol: ProtocolKind::OpenAiChat,
     base_url: "",
     base_url_vars: &[],
-    bare_path: "",
-    bare_port: None,
+    default_path: "",
+    default_port: None,
     key_vars: &[],
     key: AuthRequirement::Required,
     auth: Auth::Bearer,
@@ -67,7 +67,8 @@ const OPENAI_MEDIA_MODELS: &[MediaModel] = &[
 ];
 
 /// Models that generate images in addition to the text of a chat.
-const IMAGE_MODELS: &[MediaModel] = &[MediaModel { name_contains: "image", output: &[Image], protocol: None }];
+const IMAGE_MODELS: &[MediaModel] =
+    &[MediaModel { name_contains: "image", output: &[Image], protocol: None }];
 
 /// The defaults for self-hosted servers: any schema, and a key only if the operator configured one.
 const LOCAL: Vendor = Vendor { key: AuthRequirement::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
@@ -102,9 +103,9 @@ const ANTHROPIC: Vendor = Vendor {
     dialect: Dialect::Anthropic,
     input: &[Text, Image, Document],
     formats: Formats {
-        longest_side: Some(8000),
-        image_bytes: Some(ANTHROPIC_IMAGE),
-        request_bytes: Some(32 << 20),
+        max_side: Some(8000),
+        max_image_bytes: Some(ANTHROPIC_IMAGE),
+        max_request_bytes: Some(32 << 20),
         ..FETCHING
     },
     quirks: Quirks { temperature: false, seed: None, ..Quirks::NONE },
@@ -135,11 +136,11 @@ const GEMINI: Vendor = Vendor {
             "video/quicktime",
             "application/pdf",
         ],
-        longest_side: None,
-        image_bytes: Some(20 << 20),
-        by_address: false,
+        max_side: None,
+        max_image_bytes: Some(20 << 20),
+        by_url: false,
         // Larger requests need the vendor's files API, which is not supported.
-        request_bytes: Some(100 << 20),
+        max_request_bytes: Some(100 << 20),
     },
     media_models: IMAGE_MODELS,
     ..OPENAI_LIKE
@@ -151,7 +152,7 @@ const OLLAMA: Vendor = Vendor {
     protocol: ProtocolKind::Ollama,
     base_url: "http://localhost:11434",
     base_url_vars: &["OLLAMA_BASE_URL", "OLLAMA_HOST"],
-    bare_port: Some(11434),
+    default_port: Some(11434),
     key_vars: &["OLLAMA_API_KEY"],
     default_model: Some("qwen3"),
     dialect: Dialect::Ollama,
@@ -273,7 +274,11 @@ const XAI: Vendor = Vendor {
     key_vars: &["XAI_API_KEY"],
     default_model: Some("grok-4.3"),
     formats: Formats { types: &["image/jpeg", "image/png"], ..FETCHING },
-    media_models: &[MediaModel { name_contains: "image", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) }],
+    media_models: &[MediaModel {
+        name_contains: "image",
+        output: &[Image],
+        protocol: Some(ProtocolKind::OpenAiImages),
+    }],
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -283,7 +288,7 @@ const AZURE: Vendor = Vendor {
     name: "azure",
     title: "Azure OpenAI",
     base_url_vars: &["AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"],
-    bare_path: "/openai/v1",
+    default_path: "/openai/v1",
     key_vars: &["AZURE_OPENAI_API_KEY"],
     auth: Auth::Header("api-key"),
     media_models: OPENAI_MEDIA_MODELS,

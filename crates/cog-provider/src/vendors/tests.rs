@@ -1,7 +1,7 @@
 use super::*;
 
 fn base_url(name: &str, given: Option<&str>) -> Result<String, InvalidBaseUrl> {
-    normal_base_url(Vendor::named(name).unwrap(), given)
+    normal_base_url(Vendor::by_name(name).unwrap(), given)
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn settings_come_from_the_vendors_variables() {
         "DASHSCOPE_BASE_URL" => Some("https://dashscope.aliyuncs.com/compatible-mode/v1".to_owned()),
         _ => None,
     };
-    let settings = ProviderSettings::of(Vendor::named("qwen").unwrap(), setting);
+    let settings = ProviderSettings::from_variables(Vendor::by_name("qwen").unwrap(), setting);
     assert_eq!(settings.key.unwrap().expose(), "k");
     assert_eq!(settings.base_url.as_deref(), Some("https://dashscope.aliyuncs.com/compatible-mode/v1"));
 }

@@ -35,7 +35,7 @@ async fn what_was_recorded_is_played_without_key_and_network() {
         let first = ask(&recording, &question()).await.unwrap();
         let second = ask(&recording, &other_question()).await.unwrap();
         drop(mock);
-        for pace in [Pace::AtOnce, Pace::AsRecorded] {
+        for pace in [Pace::Immediate, Pace::AsRecorded] {
             let replaying = replay(wire, directory.path(), pace);
             assert_eq!(ask(&replaying, &other_question()).await.unwrap(), second, "{}", wire.name());
             assert_eq!(ask(&replaying, &question()).await.unwrap(), first, "{}", wire.name());
@@ -66,7 +66,10 @@ async fn a_cassette_says_whom_it_is_of() {
     assert!(Recording::read(directory.path()).is_err(), "nothing is recorded yet");
     ask(&recorder, &question()).await.unwrap();
     let recording = Recording::read(directory.path()).unwrap();
-    assert_eq!((recording.provider.as_str(), recording.model.as_str()), ("anthropic", &*recorder.info().model));
+    assert_eq!(
+        (recording.provider.as_str(), recording.model.as_str()),
+        ("anthropic", &*recorder.info().model)
+    );
 }
 
 #[tokio::test]
@@ -77,7 +80,7 @@ async fn equal_requests_get_the_replies_in_turn() {
     for _ in 0..2 {
         ask(&recording, &question()).await.unwrap();
     }
-    let replaying = replay(Wire::OpenAi, directory.path(), Pace::AtOnce);
+    let replaying = replay(Wire::OpenAi, directory.path(), Pace::Immediate);
     for expected in ["1", "2", "1"] {
         assert_eq!(answer(&ask(&replaying, &question()).await.unwrap()), expected);
     }
@@ -91,7 +94,7 @@ async fn attempts_are_recorded_and_played_too() {
     ask(&provider(Wire::Gemini, &mock).record(directory.path()).unwrap(), &question()).await.unwrap();
     assert!(directory.path().join("0002.json").exists());
     assert_eq!(
-        answer(&ask(&replay(Wire::Gemini, directory.path(), Pace::AtOnce), &question()).await.unwrap()),
+        answer(&ask(&replay(Wire::Gemini, directory.path(), Pace::Immediate), &question()).await.unwrap()),
         "{}"
     );
 }
@@ -103,7 +106,7 @@ async fn a_later_recording_is_added() {
     for request in [question(), other_question()] {
         ask(&provider(Wire::Ollama, &mock).record(directory.path()).unwrap(), &request).await.unwrap();
     }
-    let replaying = replay(Wire::Ollama, directory.path(), Pace::AtOnce);
+    let replaying = replay(Wire::Ollama, directory.path(), Pace::Immediate);
     for request in [question(), other_question()] {
         assert_eq!(answer(&ask(&replaying, &request).await.unwrap()), "{}");
     }
@@ -116,14 +119,14 @@ async fn a_reply_that_was_cut_is_played_as_far_as_it_came() {
     let mock = Mock::start([Reply::text("{\"a\": \"long enough to be cut\"}").cut(900).pause(pause)]);
     let live =
         until_error(&provider(Wire::OpenAi, &mock).record(directory.path()).unwrap(), &question()).await;
-    let played = until_error(&replay(Wire::OpenAi, directory.path(), Pace::AtOnce), &question()).await;
+    let played = until_error(&replay(Wire::OpenAi, directory.path(), Pace::Immediate), &question()).await;
     assert_eq!((live.0, live.1.code()), (played.0, played.1.code()));
 }
 
 #[tokio::test]
 async fn a_request_that_was_not_recorded_is_e4001() {
     let directory = tempfile::tempdir().unwrap();
-    let error = ask(&replay(Wire::OpenAi, directory.path(), Pace::AtOnce), &question()).await.unwrap_err();
+    let error = ask(&replay(Wire::OpenAi, directory.path(), Pace::Immediate), &question()).await.unwrap_err();
     assert_eq!((error.code(), error.recoverable()), (Code::ProviderUnavailable, false));
     assert!(matches!(error, ProviderError::NoRecording { .. }), "{error}");
     assert!(error.suggestion().unwrap().contains("--record"));
@@ -133,7 +136,7 @@ async fn a_request_that_was_not_recorded_is_e4001() {
 fn a_cassette_that_cannot_be_used_is_told() {
     let missing = Path::new("/nowhere/at/all");
     let open = |directory: &Path| {
-        HttpProvider::replay(vendor(Wire::OpenAi), ProviderSettings::default(), directory, Pace::AtOnce)
+        HttpProvider::replay(vendor(Wire::OpenAi), ProviderSettings::default(), directory, Pace::Immediate)
     };
     assert!(matches!(open(missing).err(), Some(ProviderError::Cassette { .. })));
     let directory = tempfile::tempdir().unwrap();

@@ -235,12 +235,12 @@ async fn each_deadline_is_kept() {
     let short = Duration::from_millis(60);
     let cases = [
         (Reply::text(ANSWER).delay(Duration::from_secs(60)), Deadline::FirstToken),
-        (Reply::text(ANSWER).pause(Duration::from_secs(60)).pieces(4), Deadline::Silence),
+        (Reply::text(ANSWER).pause(Duration::from_secs(60)).pieces(4), Deadline::Idle),
     ];
     for (reply, deadline) in cases {
         let mock = Mock::start([reply]);
         let mut settings = settings(&mock.base_url(Wire::Ollama));
-        (settings.first_token, settings.stall) = (short, short);
+        (settings.first_token_timeout, settings.idle_timeout) = (short, short);
         let provider = HttpProvider::new(vendor(Wire::Ollama), settings).unwrap();
         let (_, error) = until_error(&provider, &question()).await;
         assert!(
@@ -261,7 +261,7 @@ async fn dropping_the_stream_closes_the_connection() {
     let mock = Mock::start([Reply::text(ANSWER).hang()]);
     let provider = provider(Wire::Anthropic, &mock);
     let request = question();
-    let mut stream = provider.ask(&request).await.unwrap();
+    let mut stream = provider.call(&request).await.unwrap();
     assert!(stream.next().await.unwrap().is_ok());
     assert_eq!(mock.broken_off(), 0);
     drop(stream);
@@ -284,7 +284,7 @@ async fn an_answer_over_eight_megabytes_is_refused() {
 async fn a_vendor_that_does_not_stream_schemas_is_asked_for_a_body() {
     let mock = Mock::start([Reply::text(ANSWER)]);
     let settings = settings(&mock.base_url(Wire::OpenAi));
-    let groq = Vendor::named("groq").unwrap();
+    let groq = Vendor::by_name("groq").unwrap();
     let provider = HttpProvider::new(groq, settings).unwrap();
     assert_eq!(answer(&ask(&provider, &with_schema(&provider)).await.unwrap()), ANSWER);
     assert_eq!(mock.requests()[0].body["stream"], false);

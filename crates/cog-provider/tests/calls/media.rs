@@ -2,7 +2,7 @@
 
 use cog_provider::{
     HttpProvider, Interruption, ModelRequest, Pace, ProviderError,
-    protocol::{MAX_MEDIA_PIECE, MAX_PIECE},
+    protocol::{MAX_FRAME_BYTES, MAX_MEDIA_FRAME_BYTES},
     vendors::Vendor,
 };
 use cog_spec::{Code, Modality, ModelEvent, ModelMedia};
@@ -25,7 +25,7 @@ fn asking(model: &str) -> ModelRequest {
 }
 
 fn maker(name: &str, base_url: &str) -> HttpProvider {
-    let vendor = Vendor::named(name).unwrap();
+    let vendor = Vendor::by_name(name).unwrap();
     HttpProvider::new(vendor, settings(base_url)).unwrap()
 }
 
@@ -46,8 +46,10 @@ async fn an_image_of_20_mb_arrives_where_images_were_asked_for() {
 
 #[tokio::test]
 async fn a_larger_one_is_refused_and_sooner_where_none_was_asked_for() {
-    let mock = Mock::start([Reply::text("").media("image/png", "A".repeat(MAX_MEDIA_PIECE))]);
-    for (request, limit) in [(asking("gemini-2.5-flash-image"), MAX_MEDIA_PIECE), (question(), MAX_PIECE)] {
+    let mock = Mock::start([Reply::text("").media("image/png", "A".repeat(MAX_MEDIA_FRAME_BYTES))]);
+    for (request, limit) in
+        [(asking("gemini-2.5-flash-image"), MAX_MEDIA_FRAME_BYTES), (question(), MAX_FRAME_BYTES)]
+    {
         let error = until_error(&provider(Wire::Gemini, &mock), &request).await.1;
         assert!(matches!(error, ProviderError::TooLarge { limit: told, .. } if told == limit), "{error}");
     }
@@ -76,8 +78,9 @@ async fn images_are_recorded_and_played() {
         let recording = maker(name, &mock.base_url(wire)).record(directory.path()).unwrap();
         let told = ask(&recording, &asking(model)).await.unwrap();
         drop(mock);
-        let row = Vendor::named(name).unwrap();
-        let playing = HttpProvider::replay(row, settings("http://localhost"), directory.path(), Pace::AtOnce);
+        let row = Vendor::by_name(name).unwrap();
+        let playing =
+            HttpProvider::replay(row, settings("http://localhost"), directory.path(), Pace::Immediate);
         assert_eq!(ask(&playing.unwrap(), &asking(model)).await.unwrap(), told, "{name}");
         assert_eq!(media(&told).len(), 1);
     }

@@ -30,7 +30,7 @@ fn http_proxy_is_used_for_http() {
 #[ignore = "started by https_proxy_is_used_for_https"]
 async fn asks_over_https() {
     let refused = ask_at("https://vendor.invalid/v1").await.unwrap_err();
-    assert!(matches!(refused, ProviderError::Barred { obstacle: ConnectErrorKind::Proxy, .. }), "{refused}");
+    assert!(matches!(refused, ProviderError::Connect { kind: ConnectErrorKind::Proxy, .. }), "{refused}");
     assert!(refused.suggestion().unwrap().contains("HTTPS_PROXY"));
 }
 
@@ -50,10 +50,7 @@ fn a_list_of_authorities_that_is_not_there_is_told() {
 #[ignore = "started by a_list_of_authorities_that_is_not_there_is_told"]
 async fn asks_without_authorities() {
     let barred = ask_at("https://vendor.invalid/v1").await.unwrap_err();
-    assert!(
-        matches!(barred, ProviderError::Barred { obstacle: ConnectErrorKind::Certificate, .. }),
-        "{barred}"
-    );
+    assert!(matches!(barred, ProviderError::Connect { kind: ConnectErrorKind::Certificate, .. }), "{barred}");
     assert!(barred.suggestion().unwrap().contains("SSL_CERT_FILE"));
 }
 
@@ -63,7 +60,7 @@ async fn a_server_without_tls_is_told_apart_and_asked_once() {
     let address = mock.base_url(Wire::OpenAi).replace("http:", "https:");
     let provider = HttpProvider::new(vendor(Wire::OpenAi), settings(&address)).unwrap();
     let barred = ask(&provider, &question()).await.unwrap_err();
-    assert!(matches!(barred, ProviderError::Barred { obstacle: ConnectErrorKind::Tls, .. }), "{barred}");
+    assert!(matches!(barred, ProviderError::Connect { kind: ConnectErrorKind::Tls, .. }), "{barred}");
     assert!(!barred.recoverable());
 }
 

@@ -14,11 +14,11 @@ use crate::support::{question, settings, vendor};
 fn guarded(wire: Wire, mock: &Mock, pause: Duration) -> Breaker {
     let settings = ProviderSettings { retries: 0, ..settings(&mock.base_url(wire)) };
     let provider = HttpProvider::new(vendor(wire), settings).unwrap();
-    Breaker::around(Arc::new(provider), BreakerSettings { pause, ..BreakerSettings::default() })
+    Breaker::new(Arc::new(provider), BreakerSettings { reset_timeout: pause, ..BreakerSettings::default() })
 }
 
 async fn ask(provider: &Breaker) -> Option<ProviderError> {
-    provider.ask(&question()).await.err()
+    provider.call(&question()).await.err()
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ pub(crate) const KEY: &str = "sk-canary-0123456789";
 
 /// Returns the vendor that a wire form is named after.
 pub(crate) fn vendor(wire: Wire) -> &'static Vendor {
-    Vendor::named(wire.name()).unwrap()
+    Vendor::by_name(wire.name()).unwrap()
 }
 
 /// Returns settings for a server at this base URL.
@@ -42,8 +42,12 @@ pub(crate) fn question() -> ModelRequest {
 /// Creates a request with a schema in the provider's dialect.
 pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
     let schema = Some(serde_json::json!({ "type": "object" }).into());
-    let output =
-        OutputSchema { name: "answer".to_owned(), dialect: provider.info().dialect, schema, words: "".into() };
+    let output = OutputSchema {
+        name: "answer".to_owned(),
+        dialect: provider.info().dialect,
+        schema,
+        instructions: "".into(),
+    };
     ModelRequest { output: Some(Arc::new(output)), ..question() }
 }
 
@@ -52,7 +56,7 @@ pub(crate) async fn ask(
     provider: &HttpProvider,
     request: &ModelRequest,
 ) -> Result<Vec<ModelEvent>, ProviderError> {
-    let stream = provider.ask(request).await?;
+    let stream = provider.call(request).await?;
     stream.collect::<Vec<_>>().await.into_iter().collect()
 }
 
@@ -61,7 +65,7 @@ pub(crate) async fn until_error(
     provider: &HttpProvider,
     request: &ModelRequest,
 ) -> (Vec<ModelEvent>, ProviderError) {
-    let stream = match provider.ask(request).await {
+    let stream = match provider.call(request).await {
         Ok(stream) => stream,
         Err(error) => return (Vec::new(), error),
     };

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cog_provider::protocol::{MAX_PIECE, ProtocolKind};
+use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use cog_spec::ModelEvent;
 use cog_testkit::{Reply, Wire, pieces_of, splits};
 
@@ -76,7 +76,7 @@ fn replay(wire: Wire, kind: ProtocolKind) {
 
 /// Returns the events of a reply, one per line, with adjacent texts joined, and the error if it ends in one.
 fn decode<'a>(kind: ProtocolKind, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
-    let mut decoder = kind.protocol().decoder(MAX_PIECE);
+    let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
     let mut events = Vec::new();
     let pushed = pieces.into_iter().try_for_each(|piece| decoder.push(piece, &mut events));
     let ended = pushed.and_then(|()| decoder.finish(&mut events));

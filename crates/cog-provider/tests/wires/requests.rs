@@ -16,7 +16,7 @@ fn provider(name: &str) -> HttpProvider {
     let model = Some("a-model".to_owned());
     let key = Some(Secret::new("sk-canary"));
     let settings = ProviderSettings { base_url, model, key, ..ProviderSettings::default() };
-    HttpProvider::new(Vendor::named(name).unwrap(), settings).unwrap()
+    HttpProvider::new(Vendor::by_name(name).unwrap(), settings).unwrap()
 }
 
 /// Creates the request of a module run: system text, the input, and a schema in the vendor's dialect.
@@ -36,7 +36,7 @@ fn question(dialect: Dialect) -> ModelRequest {
             name: "code-reviewer".to_owned(),
             dialect,
             schema: with_schema.then(|| schema.into()),
-            words: "Answer in JSON.".into(),
+            instructions: "Answer in JSON.".into(),
         })),
         output_media: Vec::new(),
         generation: Generation::default(),
@@ -77,7 +77,7 @@ fn every_vendor_is_asked_in_its_own_form() {
 #[test]
 fn generation_options_have_each_vendors_names() {
     for name in ["openai", "deepseek", "mistral", "gemini", "ollama"] {
-        let vendor = Vendor::named(name).unwrap();
+        let vendor = Vendor::by_name(name).unwrap();
         let mut request = question(Dialect::Prompt);
         let seed = vendor.quirks.seed.map(|_| 7);
         request.generation =
@@ -127,7 +127,7 @@ fn images_and_sound_travel_in_each_vendors_form() {
     }
     for vendor in ["gemini", "ollama"] {
         let error = rendered(vendor, &ask(vec![linked.clone()])).unwrap_err();
-        assert!(matches!(error, ProviderError::Request(RequestError::Address { .. })), "{error}");
+        assert!(matches!(error, ProviderError::Request(RequestError::ImageUrl { .. })), "{error}");
     }
 }
 
@@ -219,8 +219,8 @@ fn what_a_vendor_cannot_take_is_told_before_the_call() {
 
 /// Creates a provider whose vendor accepts at most `limit` bytes per request.
 fn narrow(limit: u64) -> HttpProvider {
-    let formats = Formats { request_bytes: Some(limit), ..Formats::ANY };
-    let vendor: &Vendor = Box::leak(Box::new(Vendor { formats, ..*Vendor::named("openai").unwrap() }));
+    let formats = Formats { max_request_bytes: Some(limit), ..Formats::ANY };
+    let vendor: &Vendor = Box::leak(Box::new(Vendor { formats, ..*Vendor::by_name("openai").unwrap() }));
     HttpProvider::new(vendor, ProviderSettings::default()).unwrap()
 }
 
@@ -238,7 +238,7 @@ fn a_request_of_exactly_the_vendors_limit_passes_and_one_byte_more_does_not() {
         assert!(narrow(exact).render(&request).is_ok());
         let error = narrow(exact - 1).render(&request).unwrap_err();
         assert_eq!((error.code(), error.reason()), (code, Some("request_size")));
-        assert!(error.another_may_answer());
+        assert!(error.allows_fallback());
     }
     let large = request(vec![Part::media("application/pdf", "A".repeat((32 << 20) + 1))]);
     let error = provider("anthropic").check(&large).unwrap_err();
@@ -248,7 +248,7 @@ fn a_request_of_exactly_the_vendors_limit_passes_and_one_byte_more_does_not() {
 #[test]
 fn a_model_must_be_named_and_must_be_a_name() {
     let bare =
-        |name: &str| HttpProvider::new(Vendor::named(name).unwrap(), ProviderSettings::default()).unwrap();
+        |name: &str| HttpProvider::new(Vendor::by_name(name).unwrap(), ProviderSettings::default()).unwrap();
     let error = bare("vllm").render(&question(Dialect::Prompt)).unwrap_err();
     assert_eq!(error.to_string(), "no model is named, and vLLM has none by default");
     for model in ["../secrets", "a/b", "a?key=1", ""] {
@@ -260,17 +260,18 @@ fn a_model_must_be_named_and_must_be_a_name() {
 
 #[test]
 fn a_request_can_be_rendered_without_a_key() {
-    let provider = HttpProvider::new(Vendor::named("openai").unwrap(), ProviderSettings::default()).unwrap();
+    let provider =
+        HttpProvider::new(Vendor::by_name("openai").unwrap(), ProviderSettings::default()).unwrap();
     let wire = provider.render(&question(Dialect::OpenAiStrict)).unwrap().unwrap();
     assert_eq!(wire.auth, Some(("authorization", "Bearer $OPENAI_API_KEY".to_owned())));
-    let local = HttpProvider::new(Vendor::named("llamacpp").unwrap(), ProviderSettings::default()).unwrap();
+    let local = HttpProvider::new(Vendor::by_name("llamacpp").unwrap(), ProviderSettings::default()).unwrap();
     assert_eq!(local.render(&question(Dialect::JsonSchema)).unwrap().unwrap().auth, None);
 }
 
 #[test]
 fn an_address_that_is_missing_or_bad_names_its_variable() {
     let error =
-        HttpProvider::new(Vendor::named("azure").unwrap(), ProviderSettings::default()).err().unwrap();
+        HttpProvider::new(Vendor::by_name("azure").unwrap(), ProviderSettings::default()).err().unwrap();
     assert_eq!(error.to_string(), "Azure OpenAI cannot be asked: no address is set");
     assert_eq!(error.suggestion().unwrap(), "Set AZURE_OPENAI_BASE_URL to the address of the server.");
 }

@@ -1,6 +1,6 @@
 //! Tests that any text, in any chunks and over any packets, is decoded unchanged.
 
-use cog_provider::protocol::{MAX_PIECE, ProtocolKind};
+use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use cog_spec::ModelEvent;
 use cog_testkit::{Reply, Wire, pieces_of};
 use proptest::prelude::*;
@@ -18,7 +18,7 @@ proptest! {
         let reply = Reply::text(&text).reasoning(&thoughts).pieces(piece);
         for (wire, kind) in KINDS {
             let bytes = wire.stream(&reply).concat().into_bytes();
-            let mut decoder = kind.protocol().decoder(MAX_PIECE);
+            let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
             let mut events = Vec::new();
             for packet in pieces_of(&bytes, packet) {
                 decoder.push(packet, &mut events).unwrap();
@@ -31,7 +31,7 @@ proptest! {
     #[test]
     fn any_bytes_are_an_error_or_events_but_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for (_, kind) in KINDS {
-            let mut decoder = kind.protocol().decoder(MAX_PIECE);
+            let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
             let mut events = Vec::new();
             if decoder.push(&bytes, &mut events).is_ok() {
                 prop_assert!(decoder.finish(&mut events).is_err());

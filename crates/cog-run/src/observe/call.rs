@@ -45,10 +45,10 @@ impl Provider for Observed {
         self.provider.check(request)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         let mut telling = CallGuard::new(self);
         Box::pin(async move {
-            match self.provider.ask(request).await {
+            match self.provider.call(request).await {
                 Ok(reply) => {
                     telling.answer_begins();
                     Ok(Box::pin(Reply { reply, telling }) as ModelStream)

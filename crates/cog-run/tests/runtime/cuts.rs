@@ -41,7 +41,7 @@ fn asking(wire: Wire, mock: &Mock) -> Runtime {
         retries: 0,
         ..ProviderSettings::default()
     };
-    let vendor = Vendor::named(wire.name()).unwrap();
+    let vendor = Vendor::by_name(wire.name()).unwrap();
     Runtime::builder().provider(Arc::new(HttpProvider::new(vendor, settings).unwrap())).build()
 }
 

@@ -49,7 +49,7 @@ async fn only_what_another_provider_can_mend_is_passed_on() {
     let cases = [
         (unavailable(), true),
         (ProviderError::RateLimited { vendor: "One", message: "slow".to_owned(), retry_after: None }, true),
-        (ProviderError::KeyRefused { vendor: "One", variable: "K", message: "no".to_owned() }, true),
+        (ProviderError::KeyRejected { vendor: "One", variable: "K", message: "no".to_owned() }, true),
         (
             ProviderError::Interrupted {
                 vendor: "One",
@@ -59,8 +59,8 @@ async fn only_what_another_provider_can_mend_is_passed_on() {
             true,
         ),
         (late(Deadline::FirstToken), true),
-        (late(Deadline::Whole), false),
-        (ProviderError::Refused { vendor: "One", status: 400, message: "bad".to_owned() }, false),
+        (late(Deadline::Total), false),
+        (ProviderError::Rejected { vendor: "One", status: 400, message: "bad".to_owned() }, false),
         (ProviderError::ContextOverflow { model: "m".to_owned(), message: "long".to_owned() }, false),
     ];
     let directory = directory("Answer.", &[]);

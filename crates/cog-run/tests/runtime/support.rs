@@ -127,7 +127,7 @@ impl Provider for Scripted {
         Ok(None)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         self.requests.lock().unwrap().push(request.clone());
         if let Some(fault) = &self.fault {
             return Box::pin(std::future::ready(Err(fault.clone())));

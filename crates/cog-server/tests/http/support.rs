@@ -112,9 +112,9 @@ pub(crate) fn begun() -> Reply {
 }
 
 fn runtime(mock: &Mock, directory: &TempDir, media: &MediaStore) -> Runtime {
-    let vendor = Vendor::named("openai").unwrap();
+    let vendor = Vendor::by_name("openai").unwrap();
     let base = mock.base_url(Wire::OpenAi);
-    let settings = ProviderSettings::of(vendor, |name| match name {
+    let settings = ProviderSettings::from_variables(vendor, |name| match name {
         "OPENAI_BASE_URL" => Some(base.clone()),
         "OPENAI_API_KEY" => Some("sk-test".to_owned()),
         _ => None,

@@ -45,7 +45,7 @@ impl Site {
     pub(crate) async fn start(settings: ServerSettings, replies: impl IntoIterator<Item = Reply>) -> Self {
         let (mock, directory, metrics) = (Mock::start(replies), module(), Metrics::new());
         let runtime = Runtime::builder()
-            .provider(Arc::new(Breaker::around(Arc::new(provider(&mock)), BreakerSettings::default())))
+            .provider(Arc::new(Breaker::new(Arc::new(provider(&mock)), BreakerSettings::default())))
             .finder(Finder::new(directory.path(), vec![directory.path().to_owned()], None))
             .observer(Arc::new(metrics.clone()))
             .build();
@@ -159,7 +159,7 @@ fn provider(mock: &Mock) -> impl Provider + use<> {
         retries: 0,
         ..ProviderSettings::default()
     };
-    HttpProvider::new(Vendor::named("openai").unwrap(), settings).unwrap()
+    HttpProvider::new(Vendor::by_name("openai").unwrap(), settings).unwrap()
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test makes its own files")]

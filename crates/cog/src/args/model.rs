@@ -47,7 +47,7 @@ impl ModelArgs {
 }
 
 fn providers() -> PossibleValuesParser {
-    PossibleValuesParser::new(cog_provider::known())
+    PossibleValuesParser::new(cog_provider::provider_names())
 }
 
 /// Generation parameters; the manifest sets those that are not given.

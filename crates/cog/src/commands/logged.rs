@@ -36,12 +36,12 @@ impl Provider for Logged {
         self.0.check(request)
     }
 
-    fn ask<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+    fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             if let Ok(Some(wire)) = self.0.render(request) {
                 info!(method = wire.method, url = wire.url, bytes = wire.body.len(), "calling the provider");
             }
-            let reply = self.0.ask(request).await.inspect_err(|error| info!(%error, "the call failed"))?;
+            let reply = self.0.call(request).await.inspect_err(|error| info!(%error, "the call failed"))?;
             let mut log = Log::default();
             let logged: ModelStream = Box::pin(reply.inspect(move |event| log.event(event)));
             Ok(logged)

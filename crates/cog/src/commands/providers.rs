@@ -73,9 +73,9 @@ pub(super) fn provider_settings(settings: &Settings, vendor: &Vendor, rank: Rank
     ProviderSettings {
         model: model.or_else(|| settings.model_for(vendor).map(|model| model.value)),
         retries: settings.retries.value,
-        first_token: settings.first_token_timeout.value,
-        stall: settings.idle_timeout.value,
-        ..ProviderSettings::of(vendor, |name| settings.variable(name))
+        first_token_timeout: settings.first_token_timeout.value,
+        idle_timeout: settings.idle_timeout.value,
+        ..ProviderSettings::from_variables(vendor, |name| settings.variable(name))
     }
 }
 
@@ -130,9 +130,9 @@ fn by_name(
 fn wrap(settings: &Settings, provider: HttpProvider) -> Arc<dyn Provider> {
     let breaker = BreakerSettings {
         failures: settings.breaker_failures.value,
-        pause: settings.breaker_reset_timeout.value,
+        reset_timeout: settings.breaker_reset_timeout.value,
     };
-    Arc::new(Breaker::around(Logged::wrap(Arc::new(provider)), breaker))
+    Arc::new(Breaker::new(Logged::wrap(Arc::new(provider)), breaker))
 }
 
 fn recorded(settings: &Settings, vendor: &'static Vendor, directory: &Path) -> Result<Selected, ErrorBody> {
@@ -155,14 +155,14 @@ fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody
     let recorded = Recording::read(directory).map_err(|error| ErrorBody::from(&error))?;
     let vendor = match selection(settings)? {
         (Choice::Vendor(vendor), _) if settings.provider.value.is_some() => vendor,
-        _ => Vendor::named(&recorded.provider)
+        _ => Vendor::by_name(&recorded.provider)
             .ok_or_else(|| unknown_recording(directory, &recorded.provider))?,
     };
     let model = settings.model.value.clone().unwrap_or(recorded.model);
     let note = format!("replaying {} ({}, model {})", directory.display(), vendor.name, model_name(&model));
     let replay_settings =
         ProviderSettings { model: Some(model), ..provider_settings(settings, vendor, Rank::First) };
-    let provider = HttpProvider::replay(vendor, replay_settings, directory, Pace::AtOnce)
+    let provider = HttpProvider::replay(vendor, replay_settings, directory, Pace::Immediate)
         .map_err(|error| ErrorBody::from(&error))?;
     Ok(Selected { providers: Providers::single(wrap(settings, provider)), note })
 }

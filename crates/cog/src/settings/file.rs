@@ -134,7 +134,7 @@ impl SettingsFile {
     }
 
     fn reject_unknown_providers(&self) -> Result<(), SettingsError> {
-        match self.content.providers.keys().find(|name| Vendor::named(name).is_none()) {
+        match self.content.providers.keys().find(|name| Vendor::by_name(name).is_none()) {
             Some(name) => Err(SettingsError::UnknownProvider { path: self.path.clone(), name: name.clone() }),
             None => Ok(()),
         }

@@ -56,7 +56,7 @@ fn a_quota_that_is_used_up_is_not_tried_again() {
         Kind::Quota
     );
     assert_eq!(kind(Some(429), &fault(Some("insufficient_quota"), "x")), Kind::Quota);
-    assert_eq!(of(402, "Insufficient Balance"), Kind::Refused);
+    assert_eq!(of(402, "Insufficient Balance"), Kind::Rejected);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn what_passes_is_told_from_what_stays() {
     }
     assert_eq!(of(413, "x"), Kind::Context);
     for status in [400, 405, 415, 422] {
-        assert_eq!(of(status, "x"), Kind::Refused, "{status}");
+        assert_eq!(of(status, "x"), Kind::Rejected, "{status}");
     }
 }
 

@@ -1,10 +1,10 @@
 use super::*;
-use crate::protocol::MAX_PIECE;
+use crate::protocol::MAX_FRAME_BYTES;
 
 /// Returns the frames of a reply that arrives byte by byte, and checks that one push gives the same frames.
 fn frames(make: fn(usize) -> Frames, bytes: &[u8]) -> Result<Vec<String>, DecodeError> {
     let read = |size: usize| {
-        let mut frames = make(MAX_PIECE);
+        let mut frames = make(MAX_FRAME_BYTES);
         let mut told = Vec::new();
         let mut sink = |frame: Frame<'_>| {
             told.push(frame.text.to_owned());
@@ -50,9 +50,9 @@ fn another_text_is_told_by_its_first_words() {
 #[test]
 fn a_reply_that_stops_short_was_cut() {
     for text in ["data: {\"a\"", "dat", ": ping\n\n", "{\"a\": [1,"] {
-        assert_eq!(frames(Frames::events, text.as_bytes()), Err(DecodeError::Cut), "{text}");
+        assert_eq!(frames(Frames::events, text.as_bytes()), Err(DecodeError::Incomplete), "{text}");
     }
-    assert_eq!(frames(Frames::lines, b"{\"a\":1}\n{\"a\""), Err(DecodeError::Cut));
+    assert_eq!(frames(Frames::lines, b"{\"a\":1}\n{\"a\""), Err(DecodeError::Incomplete));
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn sound(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
 fn images(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
     for image in message.get("images").into_iter().flat_map(Node::elements) {
         let Some(url) = image.pointer("/image_url/url").and_then(Node::as_str) else { continue };
-        let (media_type, data) = data_url(url).ok_or(DecodeError::Linked)?;
+        let (media_type, data) = data_url(url).ok_or(DecodeError::MediaUrl)?;
         let (media_type, data) = (Some(media_type.to_owned()), data.to_owned());
         reply.media(ModelMedia { media_type, data, params: Vec::new() }, out);
     }

@@ -1,9 +1,9 @@
 use super::*;
-use crate::protocol::MAX_PIECE;
+use crate::protocol::MAX_FRAME_BYTES;
 
 /// Returns the events of the chunks, each as `name|data`.
 fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, DecodeError> {
-    let mut reader = SseReader::new(MAX_PIECE);
+    let mut reader = SseReader::new(MAX_FRAME_BYTES);
     let mut told = Vec::new();
     for piece in pieces {
         reader.push(piece, &mut |event| {
@@ -75,9 +75,9 @@ fn half_a_character_is_an_error() {
 #[test]
 fn an_event_may_be_as_long_as_the_limit_and_no_longer() {
     let event = |length: usize| [b"data:".as_slice(), &vec![b'x'; length], b"\n\n"].concat();
-    assert_eq!(events([event(MAX_PIECE - 5).as_slice()]).unwrap().len(), 1);
-    let long = events([event(MAX_PIECE - 4).as_slice()]);
-    assert_eq!(long, Err(DecodeError::PieceTooLarge(MAX_PIECE)));
-    let endless = std::iter::repeat_n([b'x'; 4096].as_slice(), MAX_PIECE / 4096 + 1);
-    assert_eq!(events(endless), Err(DecodeError::PieceTooLarge(MAX_PIECE)));
+    assert_eq!(events([event(MAX_FRAME_BYTES - 5).as_slice()]).unwrap().len(), 1);
+    let long = events([event(MAX_FRAME_BYTES - 4).as_slice()]);
+    assert_eq!(long, Err(DecodeError::FrameTooLarge(MAX_FRAME_BYTES)));
+    let endless = std::iter::repeat_n([b'x'; 4096].as_slice(), MAX_FRAME_BYTES / 4096 + 1);
+    assert_eq!(events(endless), Err(DecodeError::FrameTooLarge(MAX_FRAME_BYTES)));
 }
