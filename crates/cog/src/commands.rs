@@ -21,6 +21,7 @@ mod run;
 mod runtime;
 mod schema;
 mod serve;
+mod settings;
 mod signals;
 mod stream;
 mod targets;
@@ -57,14 +58,5 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Validate(args) => validate::validate(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),
         Command::Migrate(args) => migrate::migrate(&args, environment, console),
-    }
-}
-
-/// Returns the name of the program as called: `cog` or `cogn` (ruling R1).
-fn program() -> &'static str {
-    let path = std::env::args_os().next().map(std::path::PathBuf::from);
-    match path.as_deref().and_then(std::path::Path::file_stem) {
-        Some(stem) if stem == "cogn" => "cogn",
-        _ => "cog",
     }
 }

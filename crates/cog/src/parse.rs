@@ -1,6 +1,10 @@
 //! The command-line arguments of the process.
 
-use std::{ffi::OsString, io};
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgMatches, Command, CommandFactory as _, FromArgMatches as _, error::ErrorKind};
 
@@ -10,6 +14,15 @@ use crate::{args::Cli, exit::Exit, settings::Deprecated};
 pub(crate) fn internal_media() -> Option<Vec<OsString>> {
     let mut arguments = std::env::args_os().skip(1);
     arguments.next().is_some_and(|command| command == "internal-media").then(|| arguments.collect())
+}
+
+/// Returns the name of the program as called: `cog` or `cogn` (ruling R1).
+pub(crate) fn program() -> &'static str {
+    let path = std::env::args_os().next().map(PathBuf::from);
+    match path.as_deref().and_then(Path::file_stem) {
+        Some(stem) if stem == "cogn" => "cogn",
+        _ => "cog",
+    }
 }
 
 /// Parses the arguments, and returns the deprecated flags among them. Prints help, version and errors.

@@ -1,5 +1,6 @@
 //! Settings: read once from flags, environment and files, then passed as data (docs/spec/settings.md).
 
+mod amount;
 mod duration;
 mod environment;
 mod error;
@@ -8,6 +9,7 @@ mod layers;
 mod media;
 mod redactor;
 mod renamed;
+mod row;
 mod server;
 mod shown;
 mod source;
@@ -26,8 +28,6 @@ use self::{
     layers::{Layers, Names},
 };
 
-use crate::output::Console;
-
 pub(crate) use self::{
     duration::{parse as parse_duration, show as show_duration},
     environment::Environment,
@@ -35,10 +35,10 @@ pub(crate) use self::{
     media::MediaSettings,
     redactor::Redactor,
     renamed::{Deprecated, old_server_flag},
+    row::Row,
     server::{SERVER_SETTINGS, ServeSettings, ServerSetting},
     shown::Shown,
     source::{Setting, Source},
-    table::Row,
 };
 
 /// The default maximum run time.
@@ -92,20 +92,6 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads the settings and warns about deprecated names.
-    ///
-    /// # Errors
-    /// As [`Settings::read`].
-    pub(crate) fn load(
-        flags: Flags,
-        environment: Environment,
-        console: &Console,
-    ) -> Result<Self, SettingsError> {
-        let settings = Self::read(flags, environment)?;
-        settings.deprecated.iter().for_each(|name| console.deprecated(name));
-        Ok(settings)
-    }
-
     /// Reads flags, environment and files.
     ///
     /// # Errors
@@ -126,11 +112,11 @@ impl Settings {
         let first_token = layers
             .pick(FIRST_TOKEN_TIMEOUT, None, duration::parse, |file| Some(file.first_token_timeout?.0))?;
         let idle = layers.pick(IDLE_TIMEOUT, None, duration::parse, |file| Some(file.idle_timeout?.0))?;
-        let retries = layers.pick(RETRIES, None, count, |file| file.retries)?;
-        let failures = layers.pick(BREAKER_FAILURES, None, count, |file| file.breaker_failures)?;
+        let retries = layers.pick(RETRIES, None, amount::count, |file| file.retries)?;
+        let failures = layers.pick(BREAKER_FAILURES, None, amount::count, |file| file.breaker_failures)?;
         let reset = layers
             .pick(BREAKER_RESET_TIMEOUT, None, duration::parse, |file| Some(file.breaker_reset_timeout?.0))?;
-        let strict = layers.pick(STRICT, flags.strict, yes_or_no, |file| file.strict)?;
+        let strict = layers.pick(STRICT, flags.strict, amount::switch, |file| file.strict)?;
         let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
         let media = MediaSettings::read(&layers, home.as_deref())?;
         let Layers { project, operator, .. } = layers;
@@ -219,18 +205,6 @@ const BREAKER_RESET_TIMEOUT: Names = Names { flag: "", variable: "COG_BREAKER_RE
 const RETRIES: Names = Names { flag: "", variable: "COG_RETRIES" };
 const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
 const MODULES: &str = "COGNITIVE_MODULES_PATH";
-
-fn count(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a whole number"))
-}
-
-fn yes_or_no(text: &str) -> Result<bool, String> {
-    match text {
-        "1" | "true" | "yes" | "on" => Ok(true),
-        "0" | "false" | "no" | "off" => Ok(false),
-        _ => Err(format!("`{text}` is neither `true` nor `false`")),
-    }
-}
 
 /// Whether a text is `[scheme://][name[:password]@]host[:port][/]`.
 fn is_proxy_url(text: &str) -> bool {

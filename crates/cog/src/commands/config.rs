@@ -4,10 +4,11 @@ use cog_json::{ToJson, Writer};
 
 use crate::{
     args::ConfigArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Table},
-    settings::{Environment, Flags, Row, ServeSettings, Settings},
+    settings::{Environment, Flags, Row, ServeSettings},
 };
 
 /// Prints every setting. A key is shown as `***`.
@@ -16,7 +17,7 @@ pub(crate) fn config(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = Settings::load(Flags::default(), environment, console)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
     let (_, of_server) = ServeSettings::read(&settings, |_| None)?;
     let mut rows = settings.rows();
     rows.extend(of_server);

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     args::DoctorArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Progress, Table, wrap},
@@ -34,7 +35,7 @@ pub(crate) fn doctor(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = Settings::load(Flags::default(), environment, console)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
     let chosen = providers::names(&settings).map_err(|error| CliError::Body(Box::new(error)))?;
     let progress = Progress::begin(console, "calling the providers");
     let probes = selected_vendors(args, &settings).into_iter().map(|vendor| probe(vendor, args, &settings));

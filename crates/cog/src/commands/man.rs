@@ -7,11 +7,12 @@ use crate::{
     error::CliError,
     exit::Exit,
     output::Console,
+    parse::program,
 };
 
 /// Prints the overview, or the page of one command, as roff.
 pub(crate) fn man(args: &ManArgs, console: &Console) -> Result<Exit, CliError> {
-    let mut cog = Cli::command().name(super::program());
+    let mut cog = Cli::command().name(program());
     cog.build();
     let mut page = &cog;
     for wanted in &args.command {

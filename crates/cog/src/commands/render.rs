@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     args::RenderArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, wrap},
@@ -24,7 +25,7 @@ pub(crate) fn render(
     console: &Console,
 ) -> Result<Exit, CliError> {
     emit::check(args.request.output.output.as_deref())?;
-    let settings = Settings::load(args.request.model.flags(), environment, console)?;
+    let settings = load_settings(args.request.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;
     if console.out().is_terminal && !args.request.output.pretty && args.request.output.output.is_none() {
         let layout = Layout { palette: console.out().palette, width: console.width() };

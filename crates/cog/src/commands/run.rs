@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     args::{OutputArgs, RunArgs},
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Layout, card},
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -
         return Err(fault);
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
-    let settings = Settings::load(flags, environment, console)?;
+    let settings = load_settings(flags, environment, console)?;
     let mut run = Run { args, settings, console, module: None };
     let result = match run.prepare() {
         Ok(ready) if args.stream.stream => run.stream(ready)?,

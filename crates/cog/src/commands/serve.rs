@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     args::ServeArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::Console,
@@ -22,7 +23,7 @@ use crate::{
 
 /// Serves until Ctrl-C or SIGTERM. A second one ends the server at once; SIGHUP reads the tokens again.
 pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = Settings::load(args.model.flags(), environment, console)?;
+    let settings = load_settings(args.model.flags(), environment, console)?;
     let (mut serving, _) = ServeSettings::read(&settings, |flag| args.settings.get(flag))?;
     serving.server.access.tokens = tokens(serving.token_file.as_deref(), console)?;
     serving.server.access.check(serving.socket_addr()).map_err(|error| cannot_serve(&error))?;

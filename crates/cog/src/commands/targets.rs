@@ -3,6 +3,7 @@
 use cog_module::{Finder, Origin};
 
 use crate::{
+    commands::settings::load_settings,
     error::CliError,
     output::Console,
     settings::{Environment, Flags, Settings},
@@ -18,7 +19,7 @@ pub(super) fn finder(settings: &Settings) -> Finder {
 
 /// Creates the module finder for a command without flags for settings.
 pub(super) fn default_finder(environment: Environment, console: &Console) -> Result<Finder, CliError> {
-    Ok(finder(&Settings::load(Flags::default(), environment, console)?))
+    Ok(finder(&load_settings(Flags::default(), environment, console)?))
 }
 
 /// Returns the given modules, or all of them sorted by name.

@@ -15,6 +15,7 @@ use self::report::{CaseReport, Report, Suite, Verdict};
 use super::{emit, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Progress},
@@ -27,7 +28,7 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
         return Err(CliError::usage("--record requires a provider: `offline` calls no model"));
     }
     emit::check(args.output.as_deref())?;
-    let settings = Settings::load(args.model.flags(), environment, console)?;
+    let settings = load_settings(args.model.flags(), environment, console)?;
     let finder = targets::finder(&settings);
     let targets = targets::targets(&finder, &args.modules, args.all)?;
     let bench = Bench {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
 /// The maximum duration, one day.
 const MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -36,6 +38,19 @@ pub(crate) fn show(length: Duration) -> String {
         0 => format!("{}s", length.as_secs()),
         _ if length.as_secs() == 0 => format!("{}ms", length.as_millis()),
         _ => format!("{:.1}s", length.as_secs_f64()),
+    }
+}
+
+/// A duration, written `30s`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Span(pub(super) Duration);
+
+impl TryFrom<String> for Span {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        parse(&text).map(Span)
     }
 }
 

@@ -1,18 +1,19 @@
 //! The settings files: `./cog.toml`, and the operator's `~/.config/cog/config.toml`.
 
+mod media;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use cog_module::files::{self, FileError};
 use cog_provider::vendors::Vendor;
 use serde::Deserialize;
 
-use super::{
-    Deprecated, SERVER_SETTINGS, SettingsError, duration, media::MediaContent, renamed::rename_keys,
-};
+use super::{Deprecated, SERVER_SETTINGS, SettingsError, duration::Span, renamed::rename_keys};
+
+pub(super) use self::media::{MediaContent, Rule};
 
 /// The maximum size of a settings file.
 const LIMIT: u64 = 256 * 1024;
@@ -57,19 +58,6 @@ pub(super) struct VendorContent {
     pub(super) key: Option<String>,
     pub(super) base_url: Option<String>,
     pub(super) model: Option<String>,
-}
-
-/// A duration, written `30s`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(super) struct Span(pub(super) Duration);
-
-impl TryFrom<String> for Span {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        duration::parse(&text).map(Span)
-    }
 }
 
 /// The owner of a settings file.

@@ -7,15 +7,11 @@ use std::{
 };
 
 use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, RuleError, Tool, UrlGuard};
-use serde::Deserialize;
 
 use super::{
-    Row, Setting, SettingsError, Shown, Source, count, duration,
-    file::Span,
+    Row, Setting, SettingsError, Shown, Source, amount, duration,
+    file::Rule,
     layers::{Layers, Names, expand_home},
-    server::{bytes, show_bytes},
-    table::row,
-    yes_or_no,
 };
 
 const FETCH: Names = Names { flag: "", variable: "COG_MEDIA_FETCH" };
@@ -56,81 +52,20 @@ pub(crate) struct MediaSettings {
     path: Vec<PathBuf>,
 }
 
-/// `[media]` of a settings file.
-#[derive(Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MediaContent {
-    fetch: Option<bool>,
-    by_url: Option<bool>,
-    strip_metadata: Option<bool>,
-    allow: Option<Vec<Rule>>,
-    proxy: Option<Way>,
-    timeout: Option<Span>,
-    redirects: Option<u32>,
-    cache: Option<Amount>,
-    roots: Option<Vec<PathBuf>>,
-    ffmpeg: Option<PathBuf>,
-}
-
-/// A rule, as a string.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-struct Rule(AllowRule);
-
-impl TryFrom<String> for Rule {
-    type Error = RuleError;
-
-    fn try_from(text: String) -> Result<Self, RuleError> {
-        text.parse().map(Rule)
-    }
-}
-
-/// A proxy, as a string.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-struct Way(Proxy);
-
-impl TryFrom<String> for Way {
-    type Error = ProxyError;
-
-    fn try_from(text: String) -> Result<Self, ProxyError> {
-        text.parse().map(Way)
-    }
-}
-
-/// A size, written `256MiB`.
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-struct Amount(usize);
-
-impl TryFrom<String> for Amount {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        bytes(&text).map(Amount)
-    }
-}
-
-impl MediaContent {
-    fn roots(&self) -> Option<&Vec<PathBuf>> {
-        self.roots.as_ref()
-    }
-}
-
 impl MediaSettings {
     pub(super) fn read(layers: &Layers<'_>, home: Option<&Path>) -> Result<Self, SettingsError> {
         let limits = FetchLimits::default();
-        let fetch = layers.pick(FETCH, None, yes_or_no, |file| file.media.fetch)?;
-        let by_url = layers.pick(BY_URL, None, yes_or_no, |file| file.media.by_url)?;
+        let fetch = layers.pick(FETCH, None, amount::switch, |file| file.media.fetch)?;
+        let by_url = layers.pick(BY_URL, None, amount::switch, |file| file.media.by_url)?;
         let strip_metadata =
-            layers.pick(STRIP_METADATA, None, yes_or_no, |file| file.media.strip_metadata)?;
-        let unwrap = |rules: &Vec<Rule>| rules.iter().map(|rule| rule.0.clone()).collect();
+            layers.pick(STRIP_METADATA, None, amount::switch, |file| file.media.strip_metadata)?;
+        let unwrap = |rules: &Vec<_>| rules.iter().map(|Rule(rule)| rule.clone()).collect();
         let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(unwrap))?;
         let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
         let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;
         let timeout = layers.pick(TIMEOUT, None, duration::parse, |file| Some(file.media.timeout?.0))?;
-        let redirects = layers.pick(REDIRECTS, None, count, |file| file.media.redirects)?;
-        let cache = layers.pick(CACHE, None, bytes, |file| Some(file.media.cache?.0))?;
+        let redirects = layers.pick(REDIRECTS, None, amount::count, |file| file.media.redirects)?;
+        let cache = layers.pick(CACHE, None, amount::bytes, |file| Some(file.media.cache?.0))?;
         Ok(Self {
             fetch: fetch.unwrap_or_else(|| Setting::default(true)),
             by_url: by_url.unwrap_or_else(|| Setting::default(false)),
@@ -140,7 +75,7 @@ impl MediaSettings {
             timeout: timeout.unwrap_or_else(|| Setting::default(limits.timeout)),
             redirects: redirects.unwrap_or_else(|| Setting::default(limits.redirects)),
             cache: cache.unwrap_or_else(|| Setting::default(limits.cache)),
-            roots: layers.directories(ROOTS, home, |file| file.media.roots()),
+            roots: layers.directories(ROOTS, home, |file| file.media.roots.as_ref()),
             ffmpeg: ffmpeg(layers, home).unwrap_or_else(|| Setting::default(None)),
             path: layers.environment.paths("PATH").unwrap_or_default(),
         })
@@ -179,18 +114,20 @@ impl MediaSettings {
     /// Returns every setting as `cog config` shows it.
     pub(super) fn rows(&self) -> Vec<Row> {
         vec![
-            row("media.fetch", &self.fetch, |is_on| Shown::Switch(*is_on)),
-            row("media.by_url", &self.by_url, |is_on| Shown::Switch(*is_on)),
-            row("media.strip_metadata", &self.strip_metadata, |strip| {
+            Row::new("media.fetch", &self.fetch, |is_on| Shown::Switch(*is_on)),
+            Row::new("media.by_url", &self.by_url, |is_on| Shown::Switch(*is_on)),
+            Row::new("media.strip_metadata", &self.strip_metadata, |strip| {
                 strip.map_or(Shown::Nothing, Shown::Switch)
             }),
-            row("media.allow", &self.allow, |rules| Shown::list(rules)),
-            row("media.proxy", &self.proxy, |proxy| Shown::maybe(proxy.as_ref())),
-            row("media.timeout", &self.timeout, |length| Shown::Text(duration::show(*length))),
-            row("media.redirects", &self.redirects, |count| Shown::Count(u64::from(*count))),
-            row("media.cache", &self.cache, |size| Shown::Text(show_bytes(*size))),
-            row("media.roots", &self.roots, |roots| Shown::list(roots.iter().map(|root| root.display()))),
-            row("media.ffmpeg", &self.ffmpeg, |path| Shown::path(path.as_ref())),
+            Row::new("media.allow", &self.allow, |rules| Shown::list(rules)),
+            Row::new("media.proxy", &self.proxy, |proxy| Shown::maybe(proxy.as_ref())),
+            Row::new("media.timeout", &self.timeout, |length| Shown::Text(duration::show(*length))),
+            Row::new("media.redirects", &self.redirects, |count| Shown::Count(u64::from(*count))),
+            Row::new("media.cache", &self.cache, |size| Shown::Text(amount::show_bytes(*size))),
+            Row::new("media.roots", &self.roots, |roots| {
+                Shown::list(roots.iter().map(|root| root.display()))
+            }),
+            Row::new("media.ffmpeg", &self.ffmpeg, |path| Shown::path(path.as_ref())),
         ]
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of `cog serve`, from flags, `COG_SERVE_…`, `[server]` of a settings file, and defaults.
 
-mod amount;
+mod read;
 mod setting;
 
 use std::{
@@ -11,9 +11,6 @@ use std::{
 use cog_run::sessions::SessionSettings;
 use cog_server::ServerSettings;
 
-use super::{Row, Setting, Settings, SettingsError, SettingsFile, Source};
-
-pub(super) use self::amount::{bytes, show_bytes};
 pub(crate) use self::setting::{SERVER_SETTINGS, ServerSetting};
 
 /// The settings of `cog serve`.
@@ -53,86 +50,10 @@ impl Default for ServeSettings {
 }
 
 impl ServeSettings {
-    /// Reads each setting from its strongest source; `flag` returns the value of a flag.
-    ///
-    /// # Errors
-    /// An invalid value, or an unknown key in a settings file.
-    pub(crate) fn read(
-        settings: &Settings,
-        flag: impl Fn(&str) -> Option<String>,
-    ) -> Result<(Self, Vec<Row>), SettingsError> {
-        settings.reject_unknown_server_keys()?;
-        let mut serve = Self::default();
-        let mut rows = Vec::new();
-        for setting in SERVER_SETTINGS {
-            let Setting { value, source } = settings.strongest(setting, flag(setting.flag));
-            if let Some(text) = value {
-                setting.set(&mut serve, &text).map_err(|message| invalid(&source, setting, message))?;
-            }
-            let name = format!("server.{}", setting.key());
-            rows.push(Row { name, value: setting.show(&mut serve), source });
-        }
-        Ok((serve, rows))
-    }
-
     /// Returns the socket address to listen on.
     pub(crate) fn socket_addr(&self) -> SocketAddr {
         SocketAddr::new(self.listen, self.port)
     }
-}
-
-impl Settings {
-    fn strongest(&self, setting: &ServerSetting, flag: Option<String>) -> Setting<Option<String>> {
-        if let Some(value) = flag {
-            return Setting { value: Some(value), source: Source::flag(format!("--{}", setting.flag)) };
-        }
-        let variable = setting.variable();
-        if let Some(value) = self.environment.get(&variable) {
-            return Setting { value: Some(value), source: Source::variable(variable) };
-        }
-        for file in [self.project.as_ref(), self.operator.as_ref()].into_iter().flatten() {
-            if let Some(value) = file.content.server.get(&setting.key()) {
-                return Setting::from_file(Some(text(value)), &file.path);
-            }
-        }
-        Setting::default(None)
-    }
-
-    fn reject_unknown_server_keys(&self) -> Result<(), SettingsError> {
-        let files = [self.project.as_ref(), self.operator.as_ref()].into_iter().flatten();
-        files.into_iter().try_for_each(known_keys)
-    }
-}
-
-fn known_keys(file: &SettingsFile) -> Result<(), SettingsError> {
-    let known: Vec<_> = SERVER_SETTINGS.iter().map(ServerSetting::key).collect();
-    match file.content.server.keys().find(|key| !known.contains(key)) {
-        None => Ok(()),
-        Some(key) => {
-            let message = format!("unknown key `server.{key}`; known keys: {}", known.join(", "));
-            Err(SettingsError::Server { file: Some(file.path.display().to_string()), message })
-        }
-    }
-}
-
-/// Converts a value of a file to the form of a flag.
-fn text(value: &toml::Value) -> String {
-    match value {
-        toml::Value::String(text) => text.clone(),
-        toml::Value::Integer(number) => number.to_string(),
-        toml::Value::Boolean(is_on) => is_on.to_string(),
-        toml::Value::Array(items) => items.iter().map(text).collect::<Vec<_>>().join(","),
-        // No setting accepts other types, and each reports it.
-        other => other.type_str().to_owned(),
-    }
-}
-
-fn invalid(source: &Source, setting: &ServerSetting, message: String) -> SettingsError {
-    let (message, file) = match source {
-        Source::Flag(name) | Source::Variable(name) => (format!("{name}: {message}"), None),
-        _ => (format!("server.{}: {message}", setting.key()), Some(source.to_string())),
-    };
-    SettingsError::Server { file, message }
 }
 
 #[cfg(test)]

@@ -2,31 +2,9 @@
 
 use std::time::Duration;
 
-use cog_json::{ToJson, Writer};
 use cog_provider::vendors::{VENDORS, Vendor};
 
-use super::{Setting, Settings, Shown, Source, duration};
-
-/// One setting as `cog config` shows it, with keys hidden.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Row {
-    /// Its name: `model`, `OPENAI_API_KEY`.
-    pub(crate) name: String,
-    /// Its value; `***` for a key.
-    pub(crate) value: Shown,
-    /// Its source.
-    pub(crate) source: Source,
-}
-
-impl ToJson for Row {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("name", &self.name);
-            w.field("value", &self.value);
-            w.field("source", &self.source.to_string());
-        });
-    }
-}
+use super::{Row, Settings, Shown, Source, duration};
 
 impl Settings {
     /// Returns every setting; of the providers, only the settings that are set.
@@ -34,16 +12,16 @@ impl Settings {
         let time = |length: &Duration| Shown::Text(duration::show(*length));
         let count = |count: &u32| Shown::Count(u64::from(*count));
         let mut rows = vec![
-            row("provider", &self.provider, |name| Shown::maybe(name.as_ref())),
-            row("model", &self.model, |name| Shown::maybe(name.as_ref())),
-            row("timeout", &self.timeout, time),
-            row("first_token_timeout", &self.first_token_timeout, time),
-            row("idle_timeout", &self.idle_timeout, time),
-            row("retries", &self.retries, count),
-            row("breaker_failures", &self.breaker_failures, count),
-            row("breaker_reset_timeout", &self.breaker_reset_timeout, time),
-            row("strict", &self.strict, |is_on| Shown::Switch(*is_on)),
-            row("modules", &self.modules, |directories| {
+            Row::new("provider", &self.provider, |name| Shown::maybe(name.as_ref())),
+            Row::new("model", &self.model, |name| Shown::maybe(name.as_ref())),
+            Row::new("timeout", &self.timeout, time),
+            Row::new("first_token_timeout", &self.first_token_timeout, time),
+            Row::new("idle_timeout", &self.idle_timeout, time),
+            Row::new("retries", &self.retries, count),
+            Row::new("breaker_failures", &self.breaker_failures, count),
+            Row::new("breaker_reset_timeout", &self.breaker_reset_timeout, time),
+            Row::new("strict", &self.strict, |is_on| Shown::Switch(*is_on)),
+            Row::new("modules", &self.modules, |directories| {
                 Shown::list(directories.iter().map(|directory| directory.display()))
             }),
         ];
@@ -65,7 +43,7 @@ impl Settings {
             .collect();
         let model = self.model_for(vendor);
         rows.extend(model.map(|model| {
-            row(&format!("providers.{}.model", vendor.name), &model, |model| Shown::Text(model.clone()))
+            Row::new(&format!("providers.{}.model", vendor.name), &model, |model| Shown::Text(model.clone()))
         }));
         rows
     }
@@ -77,10 +55,6 @@ impl Settings {
             _ => Source::variable(variable),
         }
     }
-}
-
-pub(super) fn row<T>(name: &str, setting: &Setting<T>, show: impl Fn(&T) -> Shown) -> Row {
-    Row { name: name.to_owned(), value: show(&setting.value), source: setting.source.clone() }
 }
 
 /// Removes user name, password and query from a URL.

@@ -11,10 +11,11 @@ use cog_media::{Access, MediaError, MediaLocation, MediaRules, MediaSource, UrlG
 use super::{super::runtime, sources::classify};
 use crate::{
     args::CheckArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Palette},
-    settings::{Environment, Flags, MediaSettings, Settings},
+    settings::{Environment, Flags, MediaSettings},
 };
 
 /// The maximum length of a line of stdin, in bytes; no URL and no path is longer.
@@ -22,7 +23,7 @@ const MAX_LEN: u64 = 64 * 1024;
 
 /// Prints the decision on each source as soon as it is known.
 pub(crate) fn check(args: &CheckArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = Settings::load(Flags::default(), environment, console)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
     let checker = Checker::new(&settings.media, args.no_fetch);
     let is_json = console.prints_json(args.format);
     runtime::block_on(async {

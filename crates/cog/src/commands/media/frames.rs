@@ -13,10 +13,11 @@ use super::{
 };
 use crate::{
     args::FramesArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::{Environment, Flags, MediaSettings, Settings},
+    settings::{Environment, Flags, MediaSettings},
 };
 
 /// Writes the frames to a directory, and prints the file and the time of each.
@@ -25,7 +26,7 @@ pub(crate) fn frames(
     environment: Environment,
     console: &Console,
 ) -> Result<Exit, CliError> {
-    let settings = Settings::load(Flags::default(), environment, console)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
     let Some(extracted) = runtime::wait(extract(args, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };

@@ -6,15 +6,16 @@ use cog_media::{Facts, Media, MediaError, MediaRules};
 use super::{super::runtime, sources};
 use crate::{
     args::ProbeArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::{Console, Table},
-    settings::{Environment, Flags, Settings},
+    settings::{Environment, Flags},
 };
 
 /// Prints the properties of each source, or why it is rejected.
 pub(crate) fn probe(args: &ProbeArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = Settings::load(Flags::default(), environment, console)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
     let rules = MediaRules::default();
     let is_json = console.prints_json(args.format);
     let mut found = Vec::new();

@@ -11,10 +11,11 @@ use cog_spec::{ErrorBody, Modality};
 use super::{super::emit, super::runtime, sources};
 use crate::{
     args::StripArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::{Environment, Flags, Settings},
+    settings::{Environment, Flags},
 };
 
 /// Writes the image to the file of the arguments or to stdout.
@@ -27,7 +28,7 @@ pub(crate) fn strip(args: &StripArgs, environment: Environment, console: &Consol
         });
     }
     emit::check(file)?;
-    let settings = Settings::load(Flags::default(), environment, console)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
     let rules = MediaRules { kinds: vec![Modality::Image], ..MediaRules::default() };
     let Some(opened) = runtime::wait(sources::open(&args.source, &rules, &settings.media))? else {
         return Ok(Exit::Interrupted);

@@ -7,15 +7,16 @@ use cog_spec::{ErrorBody, Modality};
 use super::{super::runtime, sources};
 use crate::{
     args::TextArgs,
+    commands::settings::load_settings,
     error::CliError,
     exit::Exit,
     output::Console,
-    settings::{Environment, Flags, MediaSettings, Settings},
+    settings::{Environment, Flags, MediaSettings},
 };
 
 /// Prints the text of each page.
 pub(crate) fn text(args: &TextArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    let settings = Settings::load(Flags::default(), environment, console)?;
+    let settings = load_settings(Flags::default(), environment, console)?;
     let Some(read) = runtime::wait(read(&args.source, &settings.media))? else {
         return Ok(Exit::Interrupted);
     };

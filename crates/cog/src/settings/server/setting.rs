@@ -1,7 +1,9 @@
+//! The table of the settings of `cog serve`.
+
 use std::{net::IpAddr, path::PathBuf, time::Duration};
 
-use super::{ServeSettings, amount};
-use crate::settings::{Shown, parse_duration, show_duration};
+use super::ServeSettings;
+use crate::settings::{Shown, amount, parse_duration, show_duration};
 
 /// A setting of the server. The names of its key and variable follow from the flag.
 pub(crate) struct ServerSetting {

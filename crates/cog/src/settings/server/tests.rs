@@ -1,5 +1,5 @@
 use super::*;
-use crate::settings::{Environment, Flags, Shown};
+use crate::settings::{Environment, Flags, Row, Settings, SettingsError, Shown};
 
 fn read(
     variables: &[(&str, &str)],

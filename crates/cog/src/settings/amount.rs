@@ -14,7 +14,7 @@ pub(super) fn count<T: FromStr>(text: &str) -> Result<T, String> {
 }
 
 /// Parses a size: bytes, or with KiB, MiB, GiB.
-pub(in crate::settings) fn bytes(text: &str) -> Result<usize, String> {
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
     let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
@@ -36,15 +36,19 @@ pub(in crate::settings) fn bytes(text: &str) -> Result<usize, String> {
 }
 
 /// Formats a size so that [`bytes`] parses it.
-pub(in crate::settings) fn show_bytes(size: usize) -> String {
+pub(super) fn show_bytes(size: usize) -> String {
     let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
     let unit = units.into_iter().find(|(shift, _)| size > 0 && size.is_multiple_of(1 << shift));
     unit.map_or_else(|| size.to_string(), |(shift, unit)| format!("{}{unit}", size >> shift))
 }
 
-/// Parses `true` or `false`.
+/// Parses `true` or `false`, and the usual other words for them.
 pub(super) fn switch(text: &str) -> Result<bool, String> {
-    text.parse().map_err(|_| format!("`{text}` is neither `true` nor `false`"))
+    match text {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(format!("`{text}` is neither `true` nor `false`")),
+    }
 }
 
 /// Parses comma-separated names.
