@@ -65,7 +65,7 @@ pub(crate) async fn run_to_response(
     app: &App,
     module: &Arc<Module>,
     input: RunInput,
-    options: Options,
+    options: Box<Options>,
     bytes: usize,
 ) -> Response {
     let (envelope, waited) = timing::measure_waiting(run(app, module, input, options, bytes)).await;
@@ -80,7 +80,7 @@ pub(crate) async fn run(
     app: &App,
     module: &Arc<Module>,
     input: RunInput,
-    options: Options,
+    options: Box<Options>,
     bytes: usize,
 ) -> Envelope {
     let cancellation = options.run.cancellation.clone();

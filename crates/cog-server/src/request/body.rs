@@ -19,8 +19,8 @@ use crate::{ServerSettings, error::ApiError, fields::allow_only, guard};
 pub(crate) struct ExecuteBody {
     /// `input`; optional for a resumed stream.
     pub(crate) input: Option<Value>,
-    /// `_options`.
-    pub(crate) options: Options,
+    /// `_options`. Boxed, because every future that passes them on contains a copy.
+    pub(crate) options: Box<Options>,
     /// `_recovery`.
     pub(crate) recovery: Option<Recovery>,
     /// The size of the JSON text.
@@ -35,7 +35,7 @@ pub(crate) struct RunBody {
     /// `input` or `args`.
     pub(crate) input: RunInput,
     /// `provider` and `model`.
-    pub(crate) options: Options,
+    pub(crate) options: Box<Options>,
     /// The size of the JSON text.
     pub(crate) bytes: usize,
 }
@@ -76,7 +76,7 @@ impl ExecuteBody {
         if input.is_none() && recovery.is_none() {
             return Err(missing("input", r#"send {"input": {…}}"#));
         }
-        let options = value.get("_options").map(Options::read).transpose()?.unwrap_or_default();
+        let options = value.get("_options").map(Options::read).transpose()?.map(Box::new).unwrap_or_default();
         Ok(Self { input, options, recovery, bytes })
     }
 }
@@ -98,7 +98,7 @@ impl RunBody {
             (None, Some(args)) => RunInput::Args(args),
             (None, None) => return Err(missing("input", "send `input`, an object, or `args`, a string")),
         };
-        let mut options = Options::default();
+        let mut options = Box::<Options>::default();
         options.run.provider = text(&value, "provider")?;
         options.run.model = text(&value, "model")?;
         Ok(Self { module, input, options, bytes })

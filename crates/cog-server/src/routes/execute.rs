@@ -42,7 +42,9 @@ pub(crate) async fn execute(
     let client = caller.client.clone();
     let recovery = request::of_headers(&parts.headers)?;
     let (mut body, files) = if request::is_form(&parts.headers) {
-        let form = request::read_form(&app, &client.owner(), &parts.headers, body, recovery).await?;
+        // Boxed: the future of every run would be as large as that of a form.
+        let form =
+            Box::pin(request::read_form(&app, &client.owner(), &parts.headers, body, recovery)).await?;
         (form.body, form.files)
     } else {
         let body = request::read(&parts.headers, body, &app.settings).await?;
