@@ -92,7 +92,7 @@ pub(crate) async fn run(
     };
     tokio::select! {
         envelope = &mut answer => return envelope,
-        () = app.guard.drain.over() => cancellation.cancel(CancelReason::Shutdown),
+        () = app.guard.drain.over.cancelled() => cancellation.cancel(CancelReason::Shutdown),
     }
     answer.await
 }

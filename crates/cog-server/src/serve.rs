@@ -7,10 +7,11 @@ use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
     time::{sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 use crate::{
@@ -46,9 +47,9 @@ pub(crate) async fn serve(
         () = shutdown => {}
     }
     drop(listener);
-    guard.drain.begin();
+    guard.drain.begun.cancel();
     let _ = timeout(settings.shutdown_timeout, guard.drain.idle()).await;
-    guard.drain.stop();
+    guard.drain.over.cancel();
     stop();
     let _ = timeout(FLUSH_TIMEOUT, guard.drain.idle()).await;
     connections.close().await;
@@ -61,8 +62,8 @@ struct Connections {
     http: http1::Builder,
     write_timeout: Duration,
     permits: Arc<Semaphore>,
-    /// Becomes true when connections must not take another request.
-    closing: watch::Sender<bool>,
+    /// Cancelled when connections must not take another request.
+    closing: CancellationToken,
     open: JoinSet<()>,
 }
 
@@ -78,7 +79,7 @@ impl Connections {
             http,
             write_timeout: settings.write_timeout,
             permits: Arc::new(Semaphore::new(settings.max_connections.clamp(1, Semaphore::MAX_PERMITS))),
-            closing: watch::Sender::new(false),
+            closing: CancellationToken::new(),
             open: JoinSet::new(),
         }
     }
@@ -106,12 +107,12 @@ impl Connections {
         let stream = WriteTimeout::new(stream, self.write_timeout, move || metrics.http.write_timeout())
             .with_permit(permit);
         let (http, router) = (self.http.clone(), self.router.clone());
-        self.open.spawn(connection(http, stream, router, peer, self.closing.subscribe()));
+        self.open.spawn(connection(http, stream, router, peer, self.closing.clone()));
     }
 
     /// Closes idle connections, waits for pending responses, and then closes the rest.
     async fn close(mut self) {
-        self.closing.send_replace(true);
+        self.closing.cancel();
         let all = async { while self.open.join_next().await.is_some() {} };
         let _ = timeout(FLUSH_TIMEOUT, all).await;
         self.open.shutdown().await;
@@ -132,7 +133,7 @@ async fn connection(
     stream: WriteTimeout<TcpStream>,
     router: Router,
     peer: SocketAddr,
-    mut closing: watch::Receiver<bool>,
+    closing: CancellationToken,
 ) {
     let service = service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
@@ -142,7 +143,7 @@ async fn connection(
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
-        () = is_closing(&mut closing) => {
+        () = closing.cancelled() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -150,11 +151,6 @@ async fn connection(
     if let Err(error) = ended {
         tracing::debug!(%peer, error = &error as &dyn Error, "connection interrupted");
     }
-}
-
-async fn is_closing(closing: &mut watch::Receiver<bool>) {
-    // The sender is dropped only with the server.
-    let _ = closing.wait_for(|is_closing| *is_closing).await;
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl Server {
     fn app(&self, address: SocketAddr) -> Result<App, SetupError> {
         let settings = &self.settings;
         let (access, origins) = settings.access.guards(address)?;
-        let drain = Drain::new();
+        let drain = Drain::default();
         let guard = Guard::from(Guards {
             hosts: Hosts::new(address.ip(), &settings.access.hosts),
             origins,

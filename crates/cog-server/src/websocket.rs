@@ -65,7 +65,7 @@ impl Conversation {
         loop {
             let message = tokio::select! {
                 message = timeout_at(deadline, self.socket.receive()) => message,
-                () = self.app.guard.drain.begun() => return self.close(close_code::AWAY, "shutting down").await,
+                () = self.app.guard.drain.begun.cancelled() => return self.close(close_code::AWAY, "shutting down").await,
             };
             let Ok(message) = message else {
                 return self.close(close_code::NORMAL, "idle").await;

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn slots_per_client_are_limited() {
-        let slots = Slots::new(2, 10, &Drain::new());
+        let slots = Slots::new(2, 10, &Drain::default());
         let first = slots.take(&client("a")).unwrap();
         let _second = slots.take(&client("a")).unwrap();
         let refusal = slots.take(&client("a")).err().unwrap();
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn slots_in_total_are_limited() {
-        let slots = Slots::new(2, 3, &Drain::new());
+        let slots = Slots::new(2, 3, &Drain::default());
         let held: Vec<_> = ["a", "a", "b"].iter().map(|name| slots.take(&client(name)).unwrap()).collect();
         let refusal = slots.take(&client("c")).err().unwrap();
         assert_eq!(refusal.reason(), Reason::AllStreams);
@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn clients_without_a_stream_are_not_stored() {
-        let slots = Slots::new(1, 10_000, &Drain::new());
+        let slots = Slots::new(1, 10_000, &Drain::default());
         for number in 0..1_000 {
             drop(slots.take(&client(&number.to_string())).unwrap());
         }
-        let none = Slots::new(0, 10, &Drain::new());
+        let none = Slots::new(0, 10, &Drain::default());
         assert!(none.take(&client("a")).is_err());
         assert!(lock(&slots.taken).by_client.is_empty() && lock(&none.taken).by_client.is_empty());
     }

@@ -16,7 +16,7 @@ use crate::metrics::Live;
 const TOKEN: &str = "abcdefghij0123456789";
 
 fn guards() -> Guards {
-    let drain = Drain::new();
+    let drain = Drain::default();
     Guards {
         hosts: Hosts::new([127, 0, 0, 1].into(), &[]),
         origins: Origins::new(&["https://app.example".to_owned()]).unwrap(),
@@ -165,7 +165,7 @@ async fn panic_fails_one_request_only() {
 #[tokio::test]
 async fn shutdown_refuses_new_requests() {
     let guard = Guard::from(guards());
-    guard.drain.begin();
+    guard.drain.begun.cancel();
     let (status, headers, body) = get_from(&guard, "/who", &[]).await;
     assert_eq!((status, headers[header::CONNECTION].to_str().unwrap()), (503, "close"));
     assert!(body.contains("E4001") && headers.contains_key(header::RETRY_AFTER));

@@ -45,7 +45,7 @@ fn small() -> ServerSettings {
 }
 
 fn guard() -> Guard {
-    let drain = Drain::new();
+    let drain = Drain::default();
     Guard::from(Guards {
         hosts: Hosts::new(Ipv4Addr::LOCALHOST.into(), &[]),
         origins: Origins::new(&[]).unwrap(),
@@ -303,7 +303,7 @@ async fn shutdown_waits_for_streams_and_refuses_new_requests() {
     let mut stream = server.get("/hang").await;
     until(&mut stream, "\r\n\r\n").await;
     server.shutdown.send(()).unwrap();
-    server.guard.drain.begun().await;
+    server.guard.drain.begun.cancelled().await;
     open.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
     let said = rest(&mut open).await;
     assert!(said.starts_with("HTTP/1.1 503") && said.contains("E4001"), "{said}");
