@@ -80,8 +80,8 @@ impl CancelReason {
     pub(crate) fn error(self) -> ErrorBody {
         let message = match self {
             Self::Cancelled => "The run was cancelled",
-            Self::ClientGone => "The run was stopped because nobody reads it any more",
-            Self::Shutdown => "The run was stopped because the program ends",
+            Self::ClientGone => "The run was cancelled because its last client disconnected",
+            Self::Shutdown => "The run was stopped because the program is shutting down",
         };
         ErrorBody::new(Code::StreamInterrupted, message)
             .with_recoverable(self.may_resume())

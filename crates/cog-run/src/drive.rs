@@ -161,7 +161,7 @@ impl Driver {
             provider = passed_over.provider,
             error = passed_over.message,
             next = %next.info().name,
-            "asking the next provider"
+            "calling the next provider"
         );
         let messages = std::mem::take(&mut self.run.request.messages);
         self.run.request = self.run.question.to(next.as_ref(), "", messages, self.left());
@@ -246,7 +246,7 @@ impl Driver {
 
     fn lateness(&self) -> ErrorBody {
         let message = format!("the run took longer than {:?}", self.run.timeout);
-        ErrorBody::new(Code::StreamTimeout, message).suggest("allow more time (--timeout), or ask for less")
+        ErrorBody::new(Code::StreamTimeout, message).suggest("raise --timeout, or request a shorter answer")
     }
 
     /// Returns the time left for the run.

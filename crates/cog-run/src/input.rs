@@ -102,7 +102,9 @@ impl CheckedInput {
         if tokens <= limit {
             return Ok(());
         }
-        let message = format!("the input has about {tokens} tokens (estimated), the module takes {limit}");
+        let message = format!(
+            "the input has about {tokens} tokens (estimated), and the module accepts at most {limit}"
+        );
         let details = serde_json::json!({ "estimated_tokens": tokens, "max_input_tokens": limit });
         Err(ErrorBody::new(Code::InputTooLarge, message)
             .suggest("shorten or split the input, or raise runtime_requirements.max_input_tokens")
@@ -201,11 +203,11 @@ fn estimate_tokens(text: &str) -> u64 {
 
 fn ambiguous(candidates: &[String]) -> ErrorBody {
     let message = match candidates {
-        [] => "--args needs a text field, and the input schema has none".to_owned(),
-        _ => format!("--args could mean any of these fields: {}", candidates.join(", ")),
+        [] => "--args needs a text field, but the input schema has none".to_owned(),
+        _ => format!("--args is ambiguous: it could set any of the fields {}", candidates.join(", ")),
     };
     ErrorBody::new(Code::InvalidInput, message)
-        .suggest("give the input as JSON: --input-json '{…}' or a file")
+        .suggest("pass the input as JSON: --input-json '{…}' or a file")
 }
 
 /// The maximum number of violations in a message; `details.violations` contains all of them.
@@ -223,7 +225,7 @@ fn violated(violations: &[Violation]) -> ErrorBody {
             let list: Vec<_> =
                 many.iter().take(TOLD).map(|found| format!("{}: {}", found.path, found.message)).collect();
             let more = if many.len() > TOLD { "; …" } else { "" };
-            format!("the input does not fit its schema in {} places: {}{more}", many.len(), list.join("; "))
+            format!("the input violates its schema in {} locations: {}{more}", many.len(), list.join("; "))
         }
     };
     let mut error = ErrorBody::new(code, message).with_details(Value::from(

@@ -121,7 +121,7 @@ impl Sources {
         let error = refused(faults);
         match faults.first() {
             Some((_, MediaError::Upload { .. })) if self.is_resumed => error.suggest(
-                "the run is asked again, and what it was begun with is no longer kept: begin a new one, and send its files with it",
+                "the run is repeated, but its files are no longer stored: start a new run and send the files with it",
             ),
             _ => error,
         }

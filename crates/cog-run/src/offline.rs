@@ -23,7 +23,8 @@ pub(crate) fn provider(
     input: &CheckedInput,
 ) -> Result<(Arc<dyn Provider>, Warning), ErrorBody> {
     let offline = Offline::new(module, input).ok_or_else(|| {
-        let message = "no model was asked: no golden answer fits the input, and the schema admits no sample";
+        let message =
+            "no provider is configured, no golden answer matches the input, and the schema has no sample";
         ErrorBody::new(Code::ProviderUnavailable, message)
             .suggest("set a provider's key; `cog doctor` lists them")
     })?;
@@ -48,7 +49,7 @@ impl Offline {
             Some((case, answer)) => Some(Self {
                 info: info("golden"),
                 text: answer.to_string(),
-                warning: format!("No model was asked: this is the golden answer `{}`.", case.name),
+                warning: format!("No model was called: this is the golden answer `{}`.", case.name),
             }),
             None => Self::sample(module),
         }
@@ -56,12 +57,11 @@ impl Offline {
 
     fn sample(module: &Module) -> Option<Self> {
         let data = module.contract.sample(0)?;
-        let meta =
-            r#"{"confidence":0.0,"risk":"medium","explain":"A sample made from the schema, not an answer."}"#;
+        let meta = r#"{"confidence":0.0,"risk":"medium","explain":"A sample of the schema, not an answer."}"#;
         Some(Self {
             info: info("sample"),
             text: format!(r#"{{"ok":true,"meta":{meta},"data":{data},"error":null}}"#),
-            warning: "No model was asked: the values are made up from the schema and mean nothing."
+            warning: "No model was called: this is a sample of the schema, and its values mean nothing."
                 .to_owned(),
         })
     }

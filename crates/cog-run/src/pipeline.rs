@@ -107,7 +107,7 @@ fn rules(
     warnings: Vec<Warning>,
 ) -> Result<AnswerRules, ErrorBody> {
     let session_id = options.session_id.clone().map_or_else(session::fresh_id, Ok).map_err(|error| {
-        ErrorBody::new(Code::InternalError, format!("the system gives no random numbers: {error}"))
+        ErrorBody::new(Code::InternalError, format!("cannot generate random numbers: {error}"))
     })?;
     let own = module.manifest.response;
     let mut rules = AnswerRules::new(session_id, Arc::clone(&module.manifest), Arc::clone(&module.contract));

@@ -30,9 +30,8 @@ pub(crate) fn prompt(module: &Module) -> Result<(), ErrorBody> {
         None => Ok(()),
         Some(raw) => {
             let message = format!("the prompt of {} calls another module ({raw})", module.manifest.name);
-            Err(ErrorBody::new(Code::ModuleInvalid, message).suggest(
-                "this version of the runtime does not compose modules yet; run them one after another",
-            ))
+            Err(ErrorBody::new(Code::ModuleInvalid, message)
+                .suggest("composition is not supported yet; run the modules separately"))
         }
     }
 }
@@ -43,8 +42,9 @@ pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), E
         return Ok(());
     }
     let message = format!("input._context: {} declares no context", manifest.name);
-    Err(ErrorBody::new(Code::InvalidInput, message)
-        .suggest("put what the module needs into its input, or declare it under `context.accepts`"))
+    Err(ErrorBody::new(Code::InvalidInput, message).suggest(
+        "move the data to other fields of the input, or declare it under `context.accepts` in the manifest",
+    ))
 }
 
 /// Checks that the provider accepts a schema when the module requires one.
@@ -54,13 +54,13 @@ pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) ->
         return Ok(());
     }
     let message = format!(
-        "{} needs structured output (`runtime_requirements.structured_output`), and {} takes no schema",
+        "{} requires structured output (`runtime_requirements.structured_output`), but {} accepts no schema",
         manifest.name,
         provider.info().name
     );
     Err(ErrorBody::new(Code::ProviderUnavailable, message)
         .with_recoverable(false)
-        .suggest("choose a provider that takes a schema; `cog doctor` shows which do"))
+        .suggest("choose a provider that accepts a schema; `cog doctor` shows which do"))
 }
 
 /// Checks that the model can generate the required media of the answer (SPEC 4.1.2). Returns warnings for
@@ -89,11 +89,11 @@ pub(crate) fn media_output(
         }
         let model = provider.info().model_or_default(model);
         let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
-        let message =
-            format!("{}/{model} makes no {}, for {}", provider.info().name, names.join(" or "), place.path);
+        let (provider, kinds) = (&provider.info().name, names.join(" or "));
+        let message = format!("{provider}/{model} cannot generate {kinds} for {}", place.path);
         if place.is_required {
             return Err(ErrorBody::new(Code::MultimodalNotSupported, message).suggest(
-                "choose a model that makes it, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio",
+                "choose a model that can, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio",
             ));
         }
         warnings.push(Warning::new(WarningCode::MediaNotGenerated, message));

@@ -86,9 +86,9 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
 }
 
 fn too_long() -> ErrorBody {
-    let message = format!("the prompt with the input in its places is longer than {MAX_LEN} bytes");
+    let message = format!("the prompt with the inserted input exceeds {MAX_LEN} bytes");
     ErrorBody::new(Code::InputTooLarge, message)
-        .suggest("shorten the input, or let the prompt place it less often")
+        .suggest("shorten the input, or use fewer placeholders in the prompt")
 }
 
 /// Returns the input that no placeholder used, as JSON; none when nothing is left.

@@ -79,12 +79,13 @@ impl Providers {
 
     fn unknown(&self, name: &str) -> ErrorBody {
         if name == OFFLINE {
-            let message = "`offline` asks nobody, so that no other provider can stand beside it";
-            return ErrorBody::new(Code::UnsupportedValue, message).suggest("name it alone, or leave it out");
+            let message = "`offline` cannot be combined with other providers";
+            return ErrorBody::new(Code::UnsupportedValue, message)
+                .suggest("use only `offline`, or remove it");
         }
         let known: Vec<&str> =
             self.default.iter().map(|provider| &*provider.info().name).chain([OFFLINE]).collect();
-        let message = format!("there is no provider `{name}` here; allowed: {}", known.join(", "));
+        let message = format!("provider `{name}` is not configured; allowed: {}", known.join(", "));
         ErrorBody::new(Code::UnsupportedValue, message)
     }
 }

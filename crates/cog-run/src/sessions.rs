@@ -82,7 +82,7 @@ impl Sessions {
         options: SessionOptions,
     ) -> Result<Session, Box<Envelope>> {
         let id = fresh_id().map_err(|error| {
-            let message = format!("the system gives no random numbers: {error}");
+            let message = format!("cannot generate random numbers: {error}");
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
         })?;
         let run = RunOptions {
@@ -160,10 +160,7 @@ async fn sweep(shelf: Weak<SessionStore>) {
 }
 
 /// Returns the wall clock time, for the creation time of a session.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "people are told when a session began; nothing is decided by it"
-)]
+#[expect(clippy::disallowed_methods, reason = "clients see the creation time; no decision depends on it")]
 fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)

@@ -143,7 +143,7 @@ impl MediaSink {
                 }
                 (Ok(media), None) => closing.warn(unplaced(media.media_type(), Some(media.bytes().len()))),
                 (Err(error), _) if self.is_of_no_kind(&error, one.said.as_deref()) => {
-                    closing.warn(unplaced(one.said.as_deref().unwrap_or("a medium"), None));
+                    closing.warn(unplaced(one.said.as_deref().unwrap_or("a media file"), None));
                 }
                 (Err(error), _) => refuse(closing, &path, &error)?,
             }
@@ -174,7 +174,8 @@ impl MediaSink {
         let (content, fault) =
             done.map_err(|error| ErrorBody::from(&MediaError::from(std::io::Error::other(error))))?;
         if let Some(error) = fault {
-            let message = format!("{}: it stands in the answer as base64: {}", place.path, error.message);
+            let message =
+                format!("{}: the media file is in the answer as base64: {}", place.path, error.message);
             closing.warn(Warning::new(WarningCode::MediaInline, message));
         }
         let content = content.map_err(|error| ErrorBody::from(&error))?;
@@ -232,7 +233,7 @@ pub(super) fn refuse(closing: &mut PendingReply, path: &str, error: &MediaError)
 fn unplaced(what: &str, bytes: Option<u64>) -> Warning {
     let size = bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default();
     let message =
-        format!("The model made {what}{size}, for which the answer has no free place; it was left out.");
+        format!("The model generated {what}{size}, but the answer has no free field for it; it was omitted.");
     Warning::new(WarningCode::MediaUnplaced, message)
 }
 

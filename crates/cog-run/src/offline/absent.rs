@@ -16,6 +16,6 @@ pub(crate) fn provider(
     _module: &Module,
     _input: &CheckedInput,
 ) -> Result<(Arc<dyn Provider>, Warning), ErrorBody> {
-    Err(ErrorBody::new(Code::ProviderUnavailable, "no provider is set up")
-        .suggest("give the runtime a provider, or enable the feature `offline` of cog-run"))
+    Err(ErrorBody::new(Code::ProviderUnavailable, "no provider is configured")
+        .suggest("configure a provider, or enable the feature `offline` of cog-run"))
 }

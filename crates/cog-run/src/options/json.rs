@@ -91,7 +91,7 @@ impl Given<'_> {
     }
 
     fn word<T: FromStr<Err = cog_spec::ParseEnumError>>(&self) -> Result<T, ErrorBody> {
-        let Some(word) = self.value.as_str() else { return Err(self.fault("type", "a word")) };
+        let Some(word) = self.value.as_str() else { return Err(self.fault("type", "a string")) };
         word.parse().map_err(|error: cog_spec::ParseEnumError| {
             let fault = self.fault("enum", error.allowed.join(", "));
             match cog_schema::nearest(word, error.allowed.iter().copied()) {
@@ -115,7 +115,7 @@ fn unknown(key: &str, extra: &[&str]) -> ErrorBody {
     let near = cog_schema::nearest(key, known.iter().copied());
     known.sort_unstable();
     let path = format!("_options.{}", shortened(key.to_owned()));
-    let fault = fault(&path, "unknown", format!("there is no such option; allowed: {}", known.join(", ")));
+    let fault = fault(&path, "unknown", format!("unknown option; allowed: {}", known.join(", ")));
     match near {
         Some(near) => fault.suggest(format!("Did you mean `{near}`?")),
         None => fault,

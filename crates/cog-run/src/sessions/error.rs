@@ -15,7 +15,7 @@ pub enum SessionError {
         source: std::io::Error,
     },
     /// Another program stores its sessions in the directory.
-    #[error("{}: another server keeps its sessions in this directory", path.display())]
+    #[error("{}: another server stores its sessions in this directory", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,

@@ -186,7 +186,7 @@ impl Writer {
     fn warn(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.has_warned, true) {
             let directory = self.directory.display();
-            tracing::warn!("sessions cannot be written to {directory}, and live in memory alone: {error}");
+            tracing::warn!("cannot write sessions to {directory}; they are stored in memory only: {error}");
         }
     }
 }

@@ -35,7 +35,7 @@ impl Pump {
                 return self.end(&end);
             }
         }
-        self.fail(defect("the run ended without an end"));
+        self.fail(defect("the run ended without a final event"));
     }
 
     /// Ends a session whose run returned no final event.
@@ -55,7 +55,7 @@ impl Drop for Pump {
     fn drop(&mut self) {
         if !self.has_ended {
             let error = if std::thread::panicking() {
-                defect("the run failed in a way that it should not")
+                defect("the run panicked")
             } else {
                 CancelReason::Shutdown.error()
             };

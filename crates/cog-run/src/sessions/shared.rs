@@ -242,11 +242,11 @@ impl Shared {
 
     /// Returns the error chunk for a reader that was too slow.
     pub(crate) fn left_behind(&self) -> Chunk {
-        let message = "this reader fell behind: what it had still to read has left the log of the session";
+        let message = "the reader is too slow: its next chunk was removed from the session's log";
         let details = serde_json::json!({ "reason": "left_behind" });
         let error = ErrorBody::new(Code::StreamInterrupted, message)
             .with_recoverable(false)
-            .suggest("read faster, or keep longer logs of sessions")
+            .suggest("read faster; the operator can raise --max-session-bytes")
             .with_details(Value::from(details));
         self.error(error)
     }

@@ -73,7 +73,9 @@ impl SessionStore {
             match file::read(&path, age) {
                 Ok(Some(found)) if age <= self.settings.ttl => self.take_in(found),
                 Ok(_) => drop(std::fs::remove_file(&path)),
-                Err(error) => tracing::warn!("{} cannot be read, and is left alone: {error}", path.display()),
+                Err(error) => {
+                    tracing::warn!("cannot read {}; the session is skipped: {error}", path.display());
+                }
             }
         }
         Ok(())

@@ -361,7 +361,7 @@ async fn what_the_model_cannot_make_is_known_before_it_is_asked() {
     let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4011"));
     let message = &envelope.error().unwrap().message;
-    assert_eq!(message, "scripted/one makes no image, for data.image");
+    assert_eq!(message, "scripted/one cannot generate image for data.image");
     assert_eq!(provider.requests().len(), 0);
     // A missing optional image is a warning.
     let directory = artist(&[]);

@@ -358,7 +358,8 @@ impl Drop for Receiving {
 /// Generates an id that cannot be guessed: 128 random bits in hexadecimal.
 fn generate_id(prefix: &str) -> Result<String, MediaError> {
     let mut bits = [0_u8; 16];
-    getrandom::fill(&mut bits).map_err(|_| std::io::Error::other("the system has no random numbers"))?;
+    getrandom::fill(&mut bits)
+        .map_err(|error| std::io::Error::other(format!("cannot generate random numbers: {error}")))?;
     let mut id = prefix.to_owned();
     for byte in bits {
         let _ = write!(id, "{byte:02x}");

@@ -286,7 +286,7 @@ async fn resuming_without_files_is_an_error() {
     let end = resumed(&stage, &id).await;
     assert_eq!(code(&end), "E1018", "{end}");
     let suggestion = end.pointer("/error/suggestion").unwrap().to_string();
-    assert!(suggestion.contains("send its files"), "{suggestion}");
+    assert!(suggestion.contains("send the files"), "{suggestion}");
     assert_eq!(stage.mock.requests().len(), 1);
 }
 
