@@ -62,21 +62,21 @@ impl Breaker {
     fn admit(&self) -> Result<Attempt<'_>, ProviderError> {
         let mut circuit = self.circuit();
         match *circuit {
-            Circuit::Closed { .. } => Ok(Attempt { breaker: self, is_probe: false, is_told: false }),
+            Circuit::Closed { .. } => Ok(Attempt { breaker: self, is_probe: false, is_recorded: false }),
             Circuit::Open { until } if until <= Instant::now() => {
                 *circuit = Circuit::Probing;
-                Ok(Attempt { breaker: self, is_probe: true, is_told: false })
+                Ok(Attempt { breaker: self, is_probe: true, is_recorded: false })
             }
-            Circuit::Open { until } => Err(self.refused(until - Instant::now())),
-            Circuit::Probing => Err(self.refused(WHILE_PROBING)),
+            Circuit::Open { until } => Err(self.rejection(until - Instant::now())),
+            Circuit::Probing => Err(self.rejection(WHILE_PROBING)),
         }
     }
 
-    fn refused(&self, retry_after: Duration) -> ProviderError {
+    fn rejection(&self, retry_after: Duration) -> ProviderError {
         ProviderError::CircuitOpen { provider: self.provider.info().name.clone().into_owned(), retry_after }
     }
 
-    fn failed(&self, is_probe: bool, error: &ProviderError) {
+    fn record_failure(&self, is_probe: bool, error: &ProviderError) {
         let mut circuit = self.circuit();
         let failures = match *circuit {
             Circuit::Closed { failures } => failures.saturating_add(1),
@@ -90,7 +90,7 @@ impl Breaker {
         }
         let requested = error.retry_after().unwrap_or_default().min(MAX_PAUSE);
         let pause = self.settings.reset_timeout.max(requested);
-        tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), %error, "the circuit opens");
+        tracing::warn!(provider = %self.provider.info().name, pause_ms = pause.as_millis(), %error, "circuit opened");
         *circuit = Circuit::Open { until: Instant::now() + pause };
     }
 
@@ -103,15 +103,15 @@ impl Breaker {
 struct Attempt<'a> {
     breaker: &'a Breaker,
     is_probe: bool,
-    is_told: bool,
+    is_recorded: bool,
 }
 
 impl Attempt<'_> {
     /// Records the outcome of the call.
-    fn ended(mut self, error: Option<&ProviderError>) {
-        self.is_told = true;
+    fn record(mut self, error: Option<&ProviderError>) {
+        self.is_recorded = true;
         match error {
-            Some(error) if counts(error) => self.breaker.failed(self.is_probe, error),
+            Some(error) if is_failure(error) => self.breaker.record_failure(self.is_probe, error),
             // A provider that rejects a request is available.
             _ => *self.breaker.circuit() = Circuit::Closed { failures: 0 },
         }
@@ -121,14 +121,14 @@ impl Attempt<'_> {
 impl Drop for Attempt<'_> {
     /// A dropped call has no outcome, so the next call probes.
     fn drop(&mut self) {
-        if self.is_probe && !self.is_told {
+        if self.is_probe && !self.is_recorded {
             *self.breaker.circuit() = Circuit::Open { until: Instant::now() };
         }
     }
 }
 
 /// Returns whether an error counts as a failure of the provider.
-const fn counts(error: &ProviderError) -> bool {
+const fn is_failure(error: &ProviderError) -> bool {
     matches!(
         error,
         ProviderError::Unavailable { .. }
@@ -165,7 +165,7 @@ impl Provider for Breaker {
         Box::pin(async move {
             let attempt = self.admit()?;
             let result = self.provider.call(request).await;
-            attempt.ended(result.as_ref().err());
+            attempt.record(result.as_ref().err());
             result
         })
     }

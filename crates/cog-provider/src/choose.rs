@@ -31,13 +31,13 @@ pub const OFFLINE: &str = "offline";
 #[non_exhaustive]
 pub enum ProviderSelectError {
     /// No provider has this name.
-    #[error("there is no provider `{name}`; known are {}", provider_names().join(", "))]
+    #[error("unknown provider `{name}`; known providers: {}", provider_names().join(", "))]
     Unknown {
         /// The requested name.
         name: String,
     },
     /// `offline` was combined with another provider.
-    #[error("`{OFFLINE}` asks nobody, so that no other provider can stand beside it")]
+    #[error("`{OFFLINE}` cannot be combined with other providers")]
     OfflineWithOthers,
 }
 
@@ -51,21 +51,21 @@ pub enum ProviderSelectError {
 /// # Errors
 /// Fails if a name is unknown.
 pub fn choose(
-    asked: Option<&str>,
+    requested: Option<&str>,
     setting: impl Fn(&str) -> Option<String>,
 ) -> Result<(Choice, Vec<Choice>), ProviderSelectError> {
-    let mut names = asked.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
-    let Some(first) = names.next() else { return Ok((first_set_up(setting), Vec::new())) };
-    let (first, others) = (named(first)?, names.map(named).collect::<Result<Vec<_>, _>>()?);
-    let asks_nobody = first == Choice::Offline || others.contains(&Choice::Offline);
-    if asks_nobody && !others.is_empty() {
+    let mut names = requested.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
+    let Some(first) = names.next() else { return Ok((first_configured(setting), Vec::new())) };
+    let (first, others) = (by_name(first)?, names.map(by_name).collect::<Result<Vec<_>, _>>()?);
+    let has_offline = first == Choice::Offline || others.contains(&Choice::Offline);
+    if has_offline && !others.is_empty() {
         Err(ProviderSelectError::OfflineWithOthers)
     } else {
         Ok((first, others))
     }
 }
 
-fn named(name: &str) -> Result<Choice, ProviderSelectError> {
+fn by_name(name: &str) -> Result<Choice, ProviderSelectError> {
     if name == OFFLINE {
         return Ok(Choice::Offline);
     }
@@ -78,12 +78,12 @@ pub fn provider_names() -> Vec<&'static str> {
     VENDORS.iter().map(|vendor| vendor.name).chain([OFFLINE]).collect()
 }
 
-fn first_set_up(setting: impl Fn(&str) -> Option<String>) -> Choice {
-    let set_up = |vendor: &&Vendor| {
+fn first_configured(setting: impl Fn(&str) -> Option<String>) -> Choice {
+    let is_configured = |vendor: &&Vendor| {
         let settings = ProviderSettings::from_variables(vendor, &setting);
         settings.key.is_some() || (vendor.key == AuthRequirement::Optional && settings.base_url.is_some())
     };
-    VENDORS.iter().find(set_up).map_or(Choice::Offline, Choice::Vendor)
+    VENDORS.iter().find(is_configured).map_or(Choice::Offline, Choice::Vendor)
 }
 
 #[cfg(test)]
@@ -91,50 +91,50 @@ mod tests {
     use super::*;
 
     /// Returns the name of the chosen provider when these variables are set.
-    fn chosen(asked: Option<&str>, set: &[(&str, &str)]) -> &'static str {
+    fn chosen(requested: Option<&str>, set: &[(&str, &str)]) -> &'static str {
         let setting =
             |name: &str| set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        choose(asked, setting).unwrap().0.name()
+        choose(requested, setting).unwrap().0.name()
     }
 
     #[test]
-    fn the_one_asked_for_wins() {
+    fn requested_provider_is_chosen() {
         assert_eq!(chosen(Some("gemini"), &[("OPENAI_API_KEY", "k")]), "gemini");
         assert_eq!(chosen(Some("offline"), &[("OPENAI_API_KEY", "k")]), "offline");
         assert_eq!(chosen(Some(" OpenAI "), &[]), "openai");
     }
 
     #[test]
-    fn else_the_first_row_with_a_key() {
+    fn first_provider_with_a_key_is_chosen() {
         assert_eq!(chosen(None, &[("GROQ_API_KEY", "k"), ("ANTHROPIC_API_KEY", "k")]), "anthropic");
         assert_eq!(chosen(None, &[("OPENAI_API_KEY", " "), ("XAI_API_KEY", "k")]), "xai");
         assert_eq!(chosen(Some(""), &[("XAI_API_KEY", "k")]), "xai");
     }
 
     #[test]
-    fn a_server_of_ones_own_counts_by_its_address() {
+    fn self_hosted_server_is_configured_by_its_base_url() {
         assert_eq!(chosen(None, &[("OLLAMA_HOST", "127.0.0.1")]), "ollama");
         assert_eq!(chosen(None, &[("OPENAI_BASE_URL", "http://localhost:1")]), "offline");
     }
 
     #[test]
-    fn else_nobody() {
+    fn default_is_offline() {
         assert_eq!(chosen(None, &[]), "offline");
     }
 
     #[test]
-    fn several_are_asked_in_their_order() {
+    fn several_providers_stay_in_order() {
         let (first, others) = choose(Some("openai, Anthropic,"), |_| None).unwrap();
         assert_eq!((first.name(), others.len(), others[0].name()), ("openai", 1, "anthropic"));
         assert_eq!(choose(Some("openai,offline"), |_| None), Err(ProviderSelectError::OfflineWithOthers));
-        assert!(choose(Some("openai,nobody"), |_| None).is_err());
+        assert!(choose(Some("openai,unknown"), |_| None).is_err());
     }
 
     #[test]
-    fn an_unknown_name_lists_the_known_ones() {
+    fn unknown_name_lists_known_providers() {
         let error = choose(Some("opneai"), |_| None).unwrap_err().to_string();
         assert!(
-            error.starts_with("there is no provider `opneai`; known are openai, anthropic, gemini"),
+            error.starts_with("unknown provider `opneai`; known providers: openai, anthropic, gemini"),
             "{error}"
         );
         assert!(error.ends_with("custom, offline"), "{error}");

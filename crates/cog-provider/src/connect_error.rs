@@ -6,7 +6,7 @@
 pub enum ConnectErrorKind {
     /// The server's certificate has no trusted issuer, or the list of trusted certificates is missing.
     Certificate,
-    /// The server does not speak TLS, or no TLS version and cipher that this client supports.
+    /// The server does not support TLS, or none of the TLS versions and ciphers of this client.
     Tls,
     /// The proxy rejects the connection, fails, or is of an unsupported type.
     Proxy,
@@ -17,11 +17,11 @@ impl ConnectErrorKind {
     pub(crate) const fn suggestion(self) -> &'static str {
         match self {
             Self::Certificate => {
-                "Name the file of the authorities to trust in SSL_CERT_FILE, where a company or a test has its own."
+                "Set SSL_CERT_FILE to a file with the certificate authorities to trust, if your network uses its own."
             }
-            Self::Tls => "Check the address: does that port speak http, and not https?",
+            Self::Tls => "Check the base URL: the port may require http instead of https.",
             Self::Proxy => {
-                "Check HTTPS_PROXY (http:// or https://, with its password); NO_PROXY names hosts to ask without it."
+                "Check HTTPS_PROXY: an http:// or https:// URL, with its password. NO_PROXY lists hosts to call without a proxy."
             }
         }
     }

@@ -18,7 +18,7 @@ pub enum ProviderError {
     #[error(transparent)]
     Request(#[from] RequestError),
     /// The configured base URL is invalid; nothing was sent.
-    #[error("{vendor} cannot be asked: {reason}")]
+    #[error("{vendor} cannot be called: {reason}")]
     BaseUrl {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -28,7 +28,7 @@ pub enum ProviderError {
         reason: InvalidBaseUrl,
     },
     /// The vendor requires a key and none is set; nothing was sent.
-    #[error("{vendor} needs a key: {variable} is not set")]
+    #[error("{vendor} requires an API key, but {variable} is not set")]
     NoKey {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -36,7 +36,7 @@ pub enum ProviderError {
         variable: &'static str,
     },
     /// The key contains characters that are not allowed in a header; nothing was sent.
-    #[error("{vendor} cannot be asked: {variable} holds a line break or another character that no key has")]
+    #[error("the API key in {variable} contains a line break or another invalid character")]
     BadKey {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -44,7 +44,7 @@ pub enum ProviderError {
         variable: &'static str,
     },
     /// The vendor rejects the key (401, 403).
-    #[error("{vendor} refuses the key in {variable}: {message}")]
+    #[error("{vendor} rejected the API key in {variable}: {message}")]
     KeyRejected {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -64,7 +64,7 @@ pub enum ProviderError {
         message: String,
     },
     /// The vendor rejects the request (other 4xx).
-    #[error("{vendor} refuses the request ({status}): {message}")]
+    #[error("{vendor} rejected the request ({status}): {message}")]
     Rejected {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -74,7 +74,7 @@ pub enum ProviderError {
         message: String,
     },
     /// Too many requests, or the quota is used up (429).
-    #[error("{vendor} limits the rate: {message}")]
+    #[error("rate limit of {vendor} exceeded: {message}")]
     RateLimited {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -84,7 +84,7 @@ pub enum ProviderError {
         retry_after: Option<Duration>,
     },
     /// The conversation exceeds the context window of the model.
-    #[error("the request is longer than `{model}` can read: {message}")]
+    #[error("the request exceeds the context window of `{model}`: {message}")]
     ContextOverflow {
         /// The requested model.
         model: String,
@@ -102,25 +102,25 @@ pub enum ProviderError {
         retry_after: Option<Duration>,
     },
     /// The local configuration prevents a connection: certificates, TLS, a proxy.
-    #[error("{vendor} cannot be reached: {message}")]
+    #[error("cannot connect to {vendor}: {message}")]
     Connect {
         /// The display name of the vendor.
         vendor: &'static str,
-        /// The cause.
+        /// The local cause.
         kind: ConnectErrorKind,
         /// What went wrong.
         message: String,
     },
     /// The circuit is open after several failures in a row; nothing was sent.
-    #[error("{provider} failed several times in a row: its circuit is open")]
+    #[error("{provider} failed several times in a row, so its circuit is open")]
     CircuitOpen {
         /// The provider's name.
         provider: String,
         /// The time until the next attempt is allowed.
         retry_after: Duration,
     },
-    /// The server at the URL does not speak the protocol: it sent a web page or a redirect.
-    #[error("what answers at {url} is not {vendor}'s interface: {found}")]
+    /// The server at the URL does not implement the protocol: it sent a web page or a redirect.
+    #[error("{url} is not an API of {vendor}: it returned {found}")]
     WrongInterface {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -130,7 +130,7 @@ pub enum ProviderError {
         found: String,
     },
     /// The reply violates the protocol.
-    #[error("{vendor} sent a reply that cannot be read: {message}")]
+    #[error("{vendor} sent an invalid reply: {message}")]
     Malformed {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -138,7 +138,7 @@ pub enum ProviderError {
         message: String,
     },
     /// The reply exceeds the size limit.
-    #[error("{vendor} sent more than {limit} bytes")]
+    #[error("the reply of {vendor} has more than {limit} bytes")]
     TooLarge {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -146,7 +146,7 @@ pub enum ProviderError {
         limit: usize,
     },
     /// The reply was interrupted.
-    #[error("the reply of {vendor} broke off: {message}")]
+    #[error("the reply of {vendor} was interrupted: {message}")]
     Interrupted {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -156,7 +156,7 @@ pub enum ProviderError {
         message: String,
     },
     /// A deadline passed.
-    #[error("{vendor} took longer than {}: {deadline}", seconds(.limit))]
+    #[error("{}", .deadline.message(vendor, *.limit))]
     Timeout {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -166,7 +166,7 @@ pub enum ProviderError {
         limit: Duration,
     },
     /// No recorded reply matches the request.
-    #[error("no recording in {} fits the request (body {hash})", .directory.display())]
+    #[error("no recording in {} matches the request (body {hash})", .directory.display())]
     NoRecording {
         /// The directory of the cassette.
         directory: PathBuf,
@@ -174,10 +174,10 @@ pub enum ProviderError {
         hash: String,
     },
     /// A cassette cannot be read or written.
-    #[error("the cassette {} cannot be used: {message}", .directory.display())]
+    #[error("cannot use the cassette {}: {message}", .path.display())]
     Cassette {
-        /// The directory of the cassette.
-        directory: PathBuf,
+        /// The cassette, or one of its files.
+        path: PathBuf,
         /// What went wrong.
         message: String,
     },
@@ -221,13 +221,14 @@ pub enum Deadline {
     Idle,
 }
 
-impl std::fmt::Display for Deadline {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Deadline::Total => "the call has a time limit",
-            Deadline::FirstToken => "the first token did not come",
-            Deadline::Idle => "the reply fell silent",
-        })
+impl Deadline {
+    fn message(self, vendor: &str, limit: Duration) -> String {
+        let limit = seconds(&limit);
+        match self {
+            Deadline::Total => format!("the call to {vendor} took longer than {limit}"),
+            Deadline::FirstToken => format!("{vendor} sent no token within {limit}"),
+            Deadline::Idle => format!("{vendor} sent no data for {limit}"),
+        }
     }
 }
 
@@ -337,48 +338,49 @@ impl ProviderError {
     pub fn suggestion(&self) -> Option<String> {
         Some(match self {
             Self::Request(error) => error.suggestion(),
-            Self::BaseUrl { variable, .. } => format!("Set {variable} to the address of the server."),
+            Self::BaseUrl { variable, .. } => format!("Set {variable} to the base URL of the server."),
             Self::NoKey { variable, .. } => format!("Set {variable}, or use --provider offline."),
-            Self::BadKey { variable, .. } => format!("Copy the key into {variable} anew."),
+            Self::BadKey { variable, .. } => format!("Set {variable} to the key again, without line breaks."),
             Self::KeyRejected { variable, .. } => {
-                format!("Check the key in {variable}: its account, its rights, its region.")
+                format!("Check the key in {variable}, its permissions and its region.")
             }
             Self::UnknownModel { .. } => {
-                "Choose a model that `cog doctor` lists (--model), or check the address of the server."
-                    .to_owned()
+                "Choose a model that `cog doctor` lists with --model, or check the base URL.".to_owned()
             }
             Self::ContextOverflow { .. } => {
-                "Shorten the input, or choose a model that reads more.".to_owned()
+                "Shorten the input, or choose a model with a larger context window.".to_owned()
             }
             Self::RateLimited { retry_after: Some(wait), .. }
             | Self::Unavailable { retry_after: Some(wait), .. }
             | Self::CircuitOpen { retry_after: wait, .. } => format!("Try again in {}.", seconds(wait)),
-            Self::RateLimited { .. } => "Try again later, or look at the account's quota.".to_owned(),
+            Self::RateLimited { .. } => "Try again later, or check the quota of the account.".to_owned(),
             Self::Unavailable { .. } => {
-                "Try again later; `cog doctor` tells who answers, and at which address.".to_owned()
+                "Try again later. `cog doctor` checks each provider and shows its URL.".to_owned()
             }
             Self::Connect { kind, .. } => kind.suggestion().to_owned(),
-            Self::Interrupted { .. } => "Try again; if it stays so, look at it with -vv.".to_owned(),
-            Self::Rejected { .. } => "Look at what is sent with `cog render`.".to_owned(),
-            Self::Malformed { .. } => "Check the address, and look at the reply with --record.".to_owned(),
-            Self::TooLarge { .. } => "RequestContext for less, or lower --max-tokens.".to_owned(),
+            Self::Interrupted { .. } => {
+                "Try again. If it fails again, run with -vv to see the reply.".to_owned()
+            }
+            Self::Rejected { .. } => "Show the request with `cog render`.".to_owned(),
+            Self::Malformed { .. } => "Check the base URL, and record the reply with --record.".to_owned(),
+            Self::TooLarge { .. } => "Request a shorter answer, or lower --max-tokens.".to_owned(),
             Self::WrongInterface { .. } => {
-                "Check the address: is a path such as /v1 missing, or a proxy in between?".to_owned()
-            }
-            Self::Timeout { deadline: Deadline::Total, .. } => {
-                "Allow more time (--timeout), or ask for less.".to_owned()
-            }
-            Self::Timeout { deadline: Deadline::FirstToken, .. } => {
-                "Allow more time (COG_FIRST_TOKEN), or choose a model that begins sooner.".to_owned()
-            }
-            Self::Timeout { deadline: Deadline::Idle, .. } => {
-                "Allow more time (COG_STALL), or try again.".to_owned()
-            }
-            Self::Cassette { .. } => {
-                "Name a directory that --record has written, or one that may be written; or record it anew."
+                "Check the base URL: a path such as /v1 may be missing, or a proxy may have replied."
                     .to_owned()
             }
-            Self::NoRecording { .. } => "Record it anew with --record, or run without --replay.".to_owned(),
+            Self::Timeout { deadline: Deadline::Total, .. } => {
+                "Allow more time with --timeout, or request a shorter answer.".to_owned()
+            }
+            Self::Timeout { deadline: Deadline::FirstToken, .. } => {
+                "Allow more time with COG_FIRST_TOKEN_TIMEOUT, or choose a faster model.".to_owned()
+            }
+            Self::Timeout { deadline: Deadline::Idle, .. } => {
+                "Allow more time with COG_IDLE_TIMEOUT, or try again.".to_owned()
+            }
+            Self::Cassette { .. } => {
+                "Use a directory that --record wrote, or record into a new directory.".to_owned()
+            }
+            Self::NoRecording { .. } => "Record the run with --record, or run without --replay.".to_owned(),
             _ => return None,
         })
     }

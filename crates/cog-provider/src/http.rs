@@ -2,8 +2,8 @@
 
 mod backoff;
 mod call;
+mod cause;
 mod client;
-mod connect_error;
 mod direct;
 mod error;
 mod redact;
@@ -17,13 +17,13 @@ use crate::{
     cassette::{Recorder, Recording, Replayer},
     protocol::RequestContext,
     transport::Transport,
-    vendors::{AuthRequirement, ProviderSettings, Vendor, normal_base_url},
+    vendors::{AuthRequirement, ProviderSettings, Vendor, normalize_base_url},
 };
 
 use self::{call::Call, client::Client, redact::Redactor};
 
 /// The time limit for listing a vendor's models.
-const LISTING: Duration = Duration::from_secs(15);
+const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Calls a vendor over HTTP, or replays a recording. Requires a Tokio runtime with I/O and time enabled.
 ///
@@ -46,7 +46,7 @@ impl HttpProvider {
     /// Fails if the base URL is invalid. A missing key is reported by the first call, so that requests can be rendered
     /// without a key.
     pub fn new(vendor: &'static Vendor, settings: ProviderSettings) -> Result<Self, ProviderError> {
-        let base_url = normal_base_url(vendor, settings.base_url.as_deref()).map_err(|reason| {
+        let base_url = normalize_base_url(vendor, settings.base_url.as_deref()).map_err(|reason| {
             let variable = vendor.base_url_vars.first().copied().unwrap_or_default();
             ProviderError::BaseUrl { vendor: vendor.title, variable, reason }
         })?;
@@ -77,7 +77,7 @@ impl HttpProvider {
         directory: impl Into<PathBuf>,
         pace: Pace,
     ) -> Result<Self, ProviderError> {
-        let base_url = normal_base_url(vendor, settings.base_url.as_deref());
+        let base_url = normalize_base_url(vendor, settings.base_url.as_deref());
         let base_url = base_url.unwrap_or_else(|_| "http://localhost".to_owned());
         let transport = Arc::new(Replayer::open(directory.into(), pace)?);
         Ok(Self { replays: true, ..Self::over(vendor, settings, base_url, transport) })
@@ -120,19 +120,19 @@ impl HttpProvider {
         headers.extend(protocol.headers());
         let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
         let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: Bytes::new() };
-        let body = self.new_call(wire, String::new(), Some(LISTING)).body().await?;
+        let body = self.new_call(wire, String::new(), Some(LIST_TIMEOUT)).body().await?;
         Ok(protocol.models(body.node()))
     }
 
     fn wire(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {
-        let question = self.question(request)?;
-        let mut wire = question.protocol().request(&question)?;
-        question.check_size(wire.body.len() as u64)?;
+        let context = self.context(request)?;
+        let mut wire = context.protocol().request(&context)?;
+        context.check_size(wire.body.len() as u64)?;
         wire.auth = self.auth();
         Ok(wire)
     }
 
-    fn question<'a>(&'a self, request: &'a ModelRequest) -> Result<RequestContext<'a>, RequestError> {
+    fn context<'a>(&'a self, request: &'a ModelRequest) -> Result<RequestContext<'a>, RequestError> {
         let model = self.info.model_or_default(&request.model);
         if model.is_empty() {
             return Err(RequestError::NoModel { vendor: self.vendor.title });
@@ -142,8 +142,8 @@ impl HttpProvider {
 
     /// Returns the key's header for display, with the variable name in place of the key.
     fn auth(&self) -> Option<(&'static str, String)> {
-        let sent = self.info.key.is_some() || self.vendor.key == AuthRequirement::Required;
-        let variable = self.vendor.key_var().filter(|_| sent)?;
+        let is_sent = self.info.key.is_some() || self.vendor.key == AuthRequirement::Required;
+        let variable = self.vendor.key_var().filter(|_| is_sent)?;
         Some(self.vendor.auth.header(&format!("${variable}")))
     }
 
@@ -178,17 +178,17 @@ impl Provider for HttpProvider {
     }
 
     fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
-        let question = self.question(request)?;
-        Ok(question.protocol().check(&question)?)
+        let context = self.context(request)?;
+        Ok(context.protocol().check(&context)?)
     }
 
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         Box::pin(async move {
             self.check_key()?;
             let wire = self.wire(request)?;
-            let question = self.question(request)?;
-            let reply = question.reply_form();
-            self.new_call(wire, question.model.to_owned(), request.timeout).start(reply).await
+            let context = self.context(request)?;
+            let format = context.reply_format();
+            self.new_call(wire, context.model.to_owned(), request.timeout).start(format).await
         })
     }
 }

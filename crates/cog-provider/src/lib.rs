@@ -14,11 +14,11 @@
 //! use cog_spec::ModelEvent;
 //! use futures_util::TryStreamExt;
 //! # let mock = cog_testkit::Mock::start([cog_testkit::Reply::text("{}")]);
-//! # let address = Some(mock.base_url(cog_testkit::Wire::Ollama));
+//! # let base_url = Some(mock.base_url(cog_testkit::Wire::Ollama));
 //!
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! let vendor = Vendor::by_name("ollama").ok_or("no such vendor")?;
-//! let settings = ProviderSettings { base_url: address, ..ProviderSettings::default() };
+//! let settings = ProviderSettings { base_url, ..ProviderSettings::default() };
 //! let provider = HttpProvider::new(vendor, settings)?;
 //! let request = ModelRequest::new(Conversation::new([Message::user("Answer with {}.")]));
 //! let events: Vec<ModelEvent> = provider.call(&request).await?.try_collect().await?;
@@ -28,9 +28,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! URLs and keys come only from the operator, through [`vendors::ProviderSettings`]. This crate does not read the
-//! environment.
-//! The HTTP client reads the usual proxy variables, and `SSL_CERT_FILE` and `SSL_CERT_DIR` for trusted certificates.
+//! URLs and keys come only from the operator, through [`vendors::ProviderSettings`]. From the environment, only the HTTP
+//! client reads variables: those of proxies, and `SSL_CERT_FILE` and `SSL_CERT_DIR` for trusted certificates.
 
 mod breaker;
 #[cfg(feature = "http")]

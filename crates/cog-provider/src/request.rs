@@ -93,7 +93,7 @@ impl ToJson for WireRequest {
 #[non_exhaustive]
 pub enum RequestError {
     /// An option of `generation` that the vendor has no parameter for.
-    #[error("{vendor} takes no `{option}`")]
+    #[error("{vendor} does not support `{option}`")]
     Option {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -101,7 +101,7 @@ pub enum RequestError {
         option: &'static str,
     },
     /// An unsupported kind of content.
-    #[error("{vendor} takes no {modality} here")]
+    #[error("{vendor} does not support {modality} input")]
     Modality {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -109,19 +109,19 @@ pub enum RequestError {
         modality: Modality,
     },
     /// Tool calls and tool results.
-    #[error("messages of a tool call cannot be sent to {vendor}")]
+    #[error("tool calls cannot be sent to {vendor}")]
     Tools {
         /// The display name of the vendor.
         vendor: &'static str,
     },
     /// An image given by URL, for a vendor that accepts only image data.
-    #[error("{vendor} takes images only as data, not by address")]
+    #[error("{vendor} accepts images only as data, not by URL")]
     ImageUrl {
         /// The display name of the vendor.
         vendor: &'static str,
     },
     /// A request over the vendor's size limit.
-    #[error("the request has {bytes} bytes or more, and {vendor} takes {limit}")]
+    #[error("the request has at least {bytes} bytes, but {vendor} accepts at most {limit}")]
     TooLarge {
         /// The display name of the vendor.
         vendor: &'static str,
@@ -133,13 +133,13 @@ pub enum RequestError {
         has_media: bool,
     },
     /// The request names no model, and the vendor's row has no default.
-    #[error("no model is named, and {vendor} has none by default")]
+    #[error("no model is set, and {vendor} has no default model")]
     NoModel {
         /// The display name of the vendor.
         vendor: &'static str,
     },
     /// An invalid model name.
-    #[error("`{model}` is no name of a model")]
+    #[error("`{model}` is not a valid model name")]
     BadModel {
         /// The name.
         model: String,
@@ -163,18 +163,20 @@ impl RequestError {
         match self {
             Self::Option { option, .. } => {
                 format!(
-                    "Leave out `generation.{option}` (--{}), or choose another provider.",
+                    "Remove `generation.{option}` (--{}), or choose another provider.",
                     option.replace('_', "-")
                 )
             }
-            Self::Modality { modality, .. } => format!("Choose a provider and model that take {modality}."),
-            Self::ImageUrl { .. } => "Give the image as a file or as base64.".to_owned(),
+            Self::Modality { modality, .. } => {
+                format!("Choose a provider and model that support {modality}.")
+            }
+            Self::ImageUrl { .. } => "Pass the image as a file or as base64.".to_owned(),
             Self::TooLarge { .. } => {
-                "Send fewer or smaller media, or less text, or choose another provider.".to_owned()
+                "Send fewer or smaller media or less text, or choose another provider.".to_owned()
             }
             Self::Tools { .. } => "Choose another provider.".to_owned(),
             Self::NoModel { .. } | Self::BadModel { .. } => {
-                "Name a model with --model or LLM_MODEL; `cog doctor` lists those that a provider offers."
+                "Set a model with --model or LLM_MODEL. `cog doctor` lists the models of a provider."
                     .to_owned()
             }
         }

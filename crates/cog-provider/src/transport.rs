@@ -8,27 +8,27 @@ use futures_core::Stream;
 use crate::{ConnectErrorKind, ProviderError, WireRequest};
 
 /// The body of a reply, as a stream of chunks.
-pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
+pub(crate) type BodyStream = Pin<Box<dyn Stream<Item = Result<Bytes, TransportError>> + Send>>;
 
 /// The future that resolves to a reply.
-pub(crate) type Sending<'a> = Pin<Box<dyn Future<Output = Result<WireReply, TransportError>> + Send + 'a>>;
+pub(crate) type SendFuture<'a> = Pin<Box<dyn Future<Output = Result<WireReply, TransportError>> + Send + 'a>>;
 
 /// Sends requests.
 pub(crate) trait Transport: Send + Sync {
     /// Sends one request. Resolves when the reply's status and headers have arrived.
-    fn send<'a>(&'a self, request: &'a WireRequest) -> Sending<'a>;
+    fn send<'a>(&'a self, request: &'a WireRequest) -> SendFuture<'a>;
 }
 
 /// A reply: its status and headers, and a stream of its body.
 pub(crate) struct WireReply {
     pub(crate) status: u16,
-    /// The headers of the reply that are named in [`KEPT_HEADERS`].
+    /// The headers of the reply that are named in [`REPLY_HEADERS`].
     pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) pieces: Pieces,
+    pub(crate) body: BodyStream,
 }
 
 /// The reply headers that this crate uses.
-pub(crate) const KEPT_HEADERS: [&str; 5] =
+pub(crate) const REPLY_HEADERS: [&str; 5] =
     ["content-type", "retry-after", "retry-after-ms", "date", "location"];
 
 impl WireReply {

@@ -2,6 +2,7 @@
 //!
 //! A row contains everything specific to one vendor. The protocol contains what vendors share.
 
+mod base_url;
 mod settings;
 mod table;
 
@@ -9,7 +10,8 @@ use cog_spec::{Dialect, Modality};
 
 use crate::{Formats, protocol::ProtocolKind};
 
-pub use settings::{InvalidBaseUrl, ProviderSettings, normal_base_url};
+pub use base_url::{InvalidBaseUrl, normalize_base_url};
+pub use settings::ProviderSettings;
 pub use table::VENDORS;
 
 /// A vendor: a row of [`VENDORS`] (docs/spec/settings.md).
@@ -132,11 +134,6 @@ impl Quirks {
 }
 
 impl Vendor {
-    /// Returns the vendor with this name.
-    pub fn by_name(name: &str) -> Option<&'static Vendor> {
-        VENDORS.iter().find(|vendor| vendor.name == name)
-    }
-
     /// Returns the kinds of media that a model generates besides text.
     pub fn output_media(&self, model: &str) -> &'static [Modality] {
         MediaModel::find(self.media_models, model).map_or(&[], |found| found.output)

@@ -4,52 +4,52 @@ use cog_spec::Secret;
 
 /// The minimum length of a key that is masked. Shorter keys are placeholders such as `none`, for servers that need no
 /// key.
-const SHORTEST: usize = 8;
+const MIN_LENGTH: usize = 8;
 
 /// Replaces each byte of a key with `*`, also where the key spans several chunks.
 pub(super) struct Mask {
     key: Vec<u8>,
     /// The last bytes received, which may be the beginning of the key.
-    held: Vec<u8>,
+    retained: Vec<u8>,
 }
 
 impl Mask {
     pub(super) fn new(key: Option<&Secret>) -> Self {
-        let key = key.map(Secret::expose).filter(|key| key.len() >= SHORTEST).unwrap_or_default();
-        Self { key: key.as_bytes().to_vec(), held: Vec::new() }
+        let key = key.map(Secret::expose).filter(|key| key.len() >= MIN_LENGTH).unwrap_or_default();
+        Self { key: key.as_bytes().to_vec(), retained: Vec::new() }
     }
 
     /// Adds a chunk and returns the bytes that can be stored now.
-    pub(super) fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
-        let mut bytes = self.rest();
-        bytes.extend_from_slice(piece);
+    pub(super) fn mask(&mut self, chunk: &[u8]) -> Vec<u8> {
+        let mut bytes = self.take_rest();
+        bytes.extend_from_slice(chunk);
         if self.key.is_empty() {
             return bytes;
         }
         let mut from = 0;
         while let Some(found) = bytes.get(from..).and_then(|rest| find(rest, &self.key)) {
             let end = from + found + self.key.len();
-            if let Some(shown) = bytes.get_mut(from + found..end) {
-                shown.fill(b'*');
+            if let Some(found_key) = bytes.get_mut(from + found..end) {
+                found_key.fill(b'*');
             }
             from = end;
         }
-        let begun = (1..self.key.len())
+        let partial = (1..self.key.len())
             .rev()
             .find(|length| bytes.ends_with(self.key.get(..*length).unwrap_or_default()));
-        self.held = bytes.split_off(bytes.len() - begun.unwrap_or(0));
+        self.retained = bytes.split_off(bytes.len() - partial.unwrap_or(0));
         bytes
     }
 
-    /// Returns the bytes that were held back.
-    pub(super) fn rest(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+    /// Returns the bytes that were retained.
+    pub(super) fn take_rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.retained)
     }
 
     /// Masks a complete text.
     pub(super) fn text(mut self, text: &str) -> String {
-        let mut bytes = self.pass(text.as_bytes());
-        bytes.append(&mut self.held);
+        let mut bytes = self.mask(text.as_bytes());
+        bytes.append(&mut self.retained);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
@@ -65,19 +65,19 @@ mod tests {
     const TEXT: &str = r#"{"a": "sk-sk-canary", "b": "sk-can", "c": "sk-canary"}"#;
 
     #[test]
-    fn a_key_does_not_stay_wherever_the_pieces_end() {
+    fn masks_key_however_the_text_is_split() {
         let key = Secret::new("sk-canary");
         for at in 0..=TEXT.len() {
-            let (head, tail) = TEXT.as_bytes().split_at(at);
+            let (first, second) = TEXT.as_bytes().split_at(at);
             let mut mask = Mask::new(Some(&key));
-            let kept = [mask.pass(head), mask.pass(tail), mask.rest()].concat();
-            assert_eq!(String::from_utf8(kept).unwrap(), TEXT.replace("sk-canary", "*********"), "{at}");
+            let masked = [mask.mask(first), mask.mask(second), mask.take_rest()].concat();
+            assert_eq!(String::from_utf8(masked).unwrap(), TEXT.replace("sk-canary", "*********"), "{at}");
         }
         assert_eq!(Mask::new(Some(&key)).text("?key=sk-canary sk-"), "?key=********* sk-");
     }
 
     #[test]
-    fn without_a_key_that_tells_something_all_is_kept() {
+    fn short_key_is_not_masked() {
         for key in [None, Some(Secret::new("none"))] {
             assert_eq!(Mask::new(key.as_ref()).text("none of these"), "none of these");
         }

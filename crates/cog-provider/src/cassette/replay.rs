@@ -11,11 +11,24 @@ use cog_json::{Node, Value};
 use futures_util::{StreamExt, stream};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Key, Pace, Recorded, files, unusable};
+use super::{
+    exchange::{Key, Recorded},
+    files::{self, cassette_error},
+};
 use crate::{
     ProviderError, WireRequest,
-    transport::{Pieces, Sending, Transport, TransportError, WireReply},
+    transport::{BodyStream, SendFuture, Transport, TransportError, WireReply},
 };
+
+/// The speed at which a recording is played.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pace {
+    /// Without pauses.
+    #[default]
+    Immediate,
+    /// With the recorded pauses.
+    AsRecorded,
+}
 
 /// A transport that replies from a cassette.
 pub(crate) struct Replayer {
@@ -41,7 +54,7 @@ impl Replies {
 impl Replayer {
     pub(crate) fn open(directory: PathBuf, pace: Pace) -> Result<Self, ProviderError> {
         let mut replies: HashMap<Key, Replies> = HashMap::new();
-        for number in files::numbers(&directory).map_err(|error| unusable(&directory, error))? {
+        for number in files::numbers(&directory).map_err(|error| cassette_error(&directory, error))? {
             let recorded = recorded(&directory, number)?;
             replies.entry(recorded.key.clone()).or_default().all.push((number, recorded));
         }
@@ -54,17 +67,17 @@ impl Replayer {
             let hash = key.hash.chars().take(12).collect();
             return Err(ProviderError::NoRecording { directory: self.directory.clone(), hash });
         };
-        let pieces = pieces(&self.directory, *number)?;
+        let chunks = chunks(&self.directory, *number)?;
         Ok(WireReply {
             status: recorded.status,
             headers: recorded.headers.clone(),
-            pieces: play(pieces, self.pace),
+            body: play(chunks, self.pace),
         })
     }
 }
 
 impl Transport for Replayer {
-    fn send<'a>(&'a self, request: &'a WireRequest) -> Sending<'a> {
+    fn send<'a>(&'a self, request: &'a WireRequest) -> SendFuture<'a> {
         Box::pin(
             async move { self.find(request).map_err(|error| TransportError::Recording(Box::new(error))) },
         )
@@ -72,35 +85,40 @@ impl Transport for Replayer {
 }
 
 fn recorded(directory: &Path, number: u32) -> Result<Recorded, ProviderError> {
-    let path = files::head(directory, number);
-    let text = files::read(&path).map_err(|error| unusable(&path, error))?;
-    let value = Value::parse(&text).map_err(|error| unusable(&path, error))?;
-    Recorded::read(value.node())
-        .ok_or_else(|| unusable(&path, "no recording: path, body, status or reply_headers are missing"))
+    let path = files::exchange(directory, number);
+    let text = files::read(&path).map_err(|error| cassette_error(&path, error))?;
+    let value = Value::parse(&text).map_err(|error| cassette_error(&path, error))?;
+    Recorded::read(value.node()).ok_or_else(|| {
+        cassette_error(&path, "not a valid recording: `path`, `body`, `status` or `reply_headers` is missing")
+    })
 }
 
 /// Reads the chunks of a reply, each with its arrival time.
-fn pieces(directory: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, ProviderError> {
-    let path = files::pieces(directory, number);
-    let text = files::read(&path).map_err(|error| unusable(&path, error))?;
+fn chunks(directory: &Path, number: u32) -> Result<Vec<(Duration, Bytes)>, ProviderError> {
+    let path = files::chunks(directory, number);
+    let text = files::read(&path).map_err(|error| cassette_error(&path, error))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty());
-    let read = |line: &str| piece(Value::parse(line).ok()?.node());
-    lines.map(|line| read(line).ok_or_else(|| unusable(&path, "a line is not {t_ms, b64}"))).collect()
+    let read = |line: &str| chunk(Value::parse(line).ok()?.node());
+    lines
+        .map(|line| {
+            read(line).ok_or_else(|| cassette_error(&path, "a line is not an object with `t_ms` and `b64`"))
+        })
+        .collect()
 }
 
-fn piece(node: Node<'_>) -> Option<(Duration, Bytes)> {
+fn chunk(node: Node<'_>) -> Option<(Duration, Bytes)> {
     let time = Duration::from_millis(node.get("t_ms")?.as_u64()?);
     Some((time, STANDARD.decode_to_vec(node.get("b64")?.as_str()?).ok()?.into()))
 }
 
-fn play(pieces: Vec<(Duration, Bytes)>, pace: Pace) -> Pieces {
+fn play(chunks: Vec<(Duration, Bytes)>, pace: Pace) -> BodyStream {
     let started = Instant::now();
-    stream::iter(pieces)
-        .then(move |(time, piece)| async move {
+    stream::iter(chunks)
+        .then(move |(time, chunk)| async move {
             if pace == Pace::AsRecorded {
                 sleep_until(started + time).await;
             }
-            Ok(piece)
+            Ok(chunk)
         })
         .boxed()
 }

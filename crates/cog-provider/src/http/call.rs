@@ -1,4 +1,4 @@
-//! One call: attempts until the first token, then the rest of the reply.
+//! One call: attempts until the first token, then the remaining reply.
 
 use std::{
     collections::VecDeque,
@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     Deadline, ModelStream, ProviderError, WireRequest,
-    protocol::{DecodeError, Decoder, ReplyForm},
-    transport::{Pieces, Transport, WireReply},
+    protocol::{DecodeError, Decoder, ReplyFormat},
+    transport::{BodyStream, Transport, WireReply},
     vendors::{ProviderSettings, Vendor},
 };
 
@@ -33,7 +33,7 @@ const MAX_LEN: usize = 8 << 20;
 /// The maximum size of base64 media in one answer: three images of 16 MB.
 const MAX_MEDIA: usize = 64 << 20;
 /// The number of bytes that are read from the body of an error reply.
-const FAULT_BYTES: usize = 64 << 10;
+const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// The parameters of a call.
 pub(super) struct Setup {
@@ -58,18 +58,18 @@ impl Call {
     }
 
     /// Sends the request, with retries, and returns the stream at the first token.
-    pub(super) async fn start(self, form: ReplyForm) -> Result<ModelStream, ProviderError> {
+    pub(super) async fn start(self, format: ReplyFormat) -> Result<ModelStream, ProviderError> {
         let mut attempt = 0;
         loop {
             let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
-            let failure = match limit.hold(self.open(form)).await {
-                Ok(Ok((reading, failed))) => return Ok(self.stream(reading, failed)),
+            let failure = match limit.apply(self.open(format)).await {
+                Ok(Ok((reader, failed))) => return Ok(self.stream(reader, failed)),
                 Ok(Err(failure)) => failure,
-                Err(()) => Failure::last(self.late(limit)),
+                Err(()) => Failure::permanent(self.timeout_error(limit)),
             };
-            let Some(wait) = self.wait_for(attempt, &failure) else { return Err(failure.error) };
-            tracing::warn!(vendor = self.setup.vendor.name, wait_ms = wait.as_millis(), error = %failure.error, "asking again");
-            sleep(wait).await;
+            let Some(delay) = self.retry_delay(attempt, &failure) else { return Err(failure.error) };
+            tracing::warn!(vendor = self.setup.vendor.name, delay_ms = delay.as_millis(), error = %failure.error, "retrying the call");
+            sleep(delay).await;
             attempt += 1;
         }
     }
@@ -80,116 +80,116 @@ impl Call {
         let read = async {
             let mut reply = self.send().await?;
             let mut body = Vec::new();
-            while let Some(piece) = self.piece(&mut reply.pieces).await? {
-                body.extend_from_slice(&piece);
+            while let Some(chunk) = self.chunk(&mut reply.body).await? {
+                body.extend_from_slice(&chunk);
                 if body.len() > MAX_LEN {
-                    return Err(Failure::last(self.too_large(MAX_LEN)));
+                    return Err(Failure::permanent(self.too_large_error(MAX_LEN)));
                 }
             }
             let not_json = |error: cog_json::SyntaxError| {
                 let message = format!("not JSON: {error}");
-                Failure::last(ProviderError::Malformed { vendor: self.setup.vendor.title, message })
+                Failure::permanent(ProviderError::Malformed { vendor: self.setup.vendor.title, message })
             };
             Value::parse_bytes(&body).map_err(not_json)
         };
-        match limit.hold(read).await {
+        match limit.apply(read).await {
             Ok(read) => read.map_err(|failure| failure.error),
-            Err(()) => Err(self.late(limit)),
+            Err(()) => Err(self.timeout_error(limit)),
         }
     }
 
-    /// Makes one attempt, up to the first token. The returned error is one that arrived right after that token.
-    async fn open(&self, form: ReplyForm) -> Result<(ResponseReader, Option<ProviderError>), Failure> {
+    /// Sends the request once, and reads up to the first token. The returned error arrived right after that token.
+    async fn open(&self, format: ReplyFormat) -> Result<(ResponseReader, Option<ProviderError>), Failure> {
         let reply = self.send().await?;
-        let mut reading = ResponseReader::new(reply.pieces, form.decoder());
-        while !reading.begun() && !reading.done {
-            match self.read(&mut reading).await {
-                Err(failure) if reading.begun() => {
-                    reading.done = true;
-                    return Ok((reading, Some(failure.error)));
+        let mut reader = ResponseReader::new(reply.body, format.decoder());
+        while !reader.has_started() && !reader.is_complete {
+            match self.read(&mut reader).await {
+                Err(failure) if reader.has_started() => {
+                    reader.is_complete = true;
+                    return Ok((reader, Some(failure.error)));
                 }
                 read => read?,
             }
         }
-        Ok((reading, None))
+        Ok((reader, None))
     }
 
-    /// Sends the request; a status other than success is a failure.
+    /// Sends the request. A status other than success is an error.
     async fn send(&self) -> Result<WireReply, Failure> {
         let sent = self.setup.transport.send(&self.setup.wire).await;
-        let mut reply = sent.map_err(|error| self.context().of_transport(error))?;
+        let mut reply = sent.map_err(|error| self.context().transport_error(error))?;
         if (200..300).contains(&reply.status) {
             return Ok(reply);
         }
         let mut body = Vec::new();
-        while body.len() < FAULT_BYTES
-            && let Ok(Some(piece)) = self.piece(&mut reply.pieces).await
+        while body.len() < MAX_ERROR_BYTES
+            && let Ok(Some(chunk)) = self.chunk(&mut reply.body).await
         {
-            body.extend_from_slice(&piece);
+            body.extend_from_slice(&chunk);
         }
-        body.truncate(FAULT_BYTES);
-        Err(self.context().of_status(&reply, &body))
+        body.truncate(MAX_ERROR_BYTES);
+        Err(self.context().status_error(&reply, &body))
     }
 
     /// Reads one chunk of the reply.
-    async fn read(&self, reading: &mut ResponseReader) -> Result<(), Failure> {
-        let piece = self.piece(&mut reading.pieces).await?;
-        self.take(reading, piece)
+    async fn read(&self, reader: &mut ResponseReader) -> Result<(), Failure> {
+        let chunk = self.chunk(&mut reader.body).await?;
+        self.decode(reader, chunk)
     }
 
     /// Decodes one chunk of the reply, or its end.
-    fn take(&self, reading: &mut ResponseReader, piece: Option<Bytes>) -> Result<(), Failure> {
-        let begun = reading.begun();
-        if let Err(error) = reading.take(piece) {
-            return Err(self.context().of_decode(&error, begun || reading.begun()));
+    fn decode(&self, reader: &mut ResponseReader, chunk: Option<Bytes>) -> Result<(), Failure> {
+        let had_started = reader.has_started();
+        if let Err(error) = reader.decode(chunk) {
+            return Err(self.context().decode_error(&error, had_started || reader.has_started()));
         }
-        match reading.excess() {
-            Some(limit) => Err(Failure::last(self.too_large(limit))),
+        match reader.exceeded_limit() {
+            Some(limit) => Err(Failure::permanent(self.too_large_error(limit))),
             None => Ok(()),
         }
     }
 
-    async fn piece(&self, pieces: &mut Pieces) -> Result<Option<Bytes>, Failure> {
-        pieces.next().await.transpose().map_err(|error| self.context().of_transport(error))
+    async fn chunk(&self, body: &mut BodyStream) -> Result<Option<Bytes>, Failure> {
+        body.next().await.transpose().map_err(|error| self.context().transport_error(error))
     }
 
     /// Returns the events of a reply that has started.
-    fn stream(mut self, reading: ResponseReader, failed: Option<ProviderError>) -> ModelStream {
+    fn stream(mut self, reader: ResponseReader, failed: Option<ProviderError>) -> ModelStream {
         self.setup.wire.body = Bytes::new(); // the request is not sent again
-        let limit = self.silence();
-        Box::pin(Events { call: self, reading, failed, limit, timer: Box::pin(sleep_until(limit.at)) })
+        let limit = self.idle_limit();
+        Box::pin(Events { call: self, reader, failed, limit, timer: Box::pin(sleep_until(limit.at)) })
     }
 
     /// Returns the deadline for the next bytes of a reply that has started.
-    fn silence(&self) -> Limit {
+    fn idle_limit(&self) -> Limit {
         self.limit(Deadline::Idle, self.setup.settings.idle_timeout)
     }
 
     /// Returns the delay before another attempt, or `None` if there is no other attempt.
-    fn wait_for(&self, attempt: u32, failure: &Failure) -> Option<Duration> {
-        if !failure.again || attempt >= self.setup.settings.retries {
+    fn retry_delay(&self, attempt: u32, failure: &Failure) -> Option<Duration> {
+        if !failure.is_retryable || attempt >= self.setup.settings.retries {
             return None;
         }
-        let wait = backoff::wait(attempt, failure.error.retry_after(), fastrand::f64())?;
-        let left = self.setup.timeout.map(|whole| whole.saturating_sub(self.started.elapsed()));
-        left.is_none_or(|left| wait < left).then_some(wait)
+        let delay = backoff::delay(attempt, failure.error.retry_after(), fastrand::f64())?;
+        let left = self.setup.timeout.map(|timeout| timeout.saturating_sub(self.started.elapsed()));
+        left.is_none_or(|left| delay < left).then_some(delay)
     }
 
     /// Returns the earlier of two deadlines: this kind's deadline or that of the complete call.
     fn limit(&self, kind: Deadline, length: Duration) -> Limit {
-        let near = Limit { kind, length, at: Instant::now() + length };
+        let own = Limit { kind, length, at: Instant::now() + length };
         let total = |length| Limit { kind: Deadline::Total, length, at: self.started + length };
         match self.setup.timeout.map(total) {
-            Some(total) if total.at < near.at => total,
-            _ => near,
+            Some(total) if total.at < own.at => total,
+            _ => own,
         }
     }
 
-    fn late(&self, limit: Limit) -> ProviderError {
+    fn timeout_error(&self, limit: Limit) -> ProviderError {
         ProviderError::Timeout { vendor: self.setup.vendor.title, deadline: limit.kind, limit: limit.length }
     }
 
-    fn too_large(&self, limit: usize) -> ProviderError {
+    fn too_large_error(&self, limit: usize) -> ProviderError {
         ProviderError::TooLarge { vendor: self.setup.vendor.title, limit }
     }
 
@@ -208,8 +208,8 @@ struct Limit {
 }
 
 impl Limit {
-    /// Returns the outcome, unless the deadline passes first.
-    async fn hold<T>(self, work: impl Future<Output = T>) -> Result<T, ()> {
+    /// Returns the result of the work, unless the deadline passes first.
+    async fn apply<T>(self, work: impl Future<Output = T>) -> Result<T, ()> {
         timeout_at(self.at, work).await.map_err(drop)
     }
 }
@@ -217,7 +217,7 @@ impl Limit {
 /// The events of a reply that has started, as they arrive. Its timer is created once, and reset when it fires.
 struct Events {
     call: Call,
-    reading: ResponseReader,
+    reader: ResponseReader,
     /// An error to report after all events that arrived before it.
     failed: Option<ProviderError>,
     /// The deadline for the next bytes.
@@ -229,16 +229,16 @@ struct Events {
 impl Events {
     /// Reads the available bytes, or waits for more.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ProviderError>> {
-        match self.reading.pieces.poll_next_unpin(context) {
-            Poll::Ready(piece) => {
-                self.limit = self.call.silence();
-                let piece = piece.transpose().map_err(|error| self.call.context().of_transport(error));
-                let taken = piece.and_then(|piece| self.call.take(&mut self.reading, piece));
-                Poll::Ready(taken.map_err(|failure| failure.error))
+        match self.reader.body.poll_next_unpin(context) {
+            Poll::Ready(chunk) => {
+                self.limit = self.call.idle_limit();
+                let chunk = chunk.transpose().map_err(|error| self.call.context().transport_error(error));
+                let decoded = chunk.and_then(|chunk| self.call.decode(&mut self.reader, chunk));
+                Poll::Ready(decoded.map_err(|failure| failure.error))
             }
             Poll::Pending => {
                 ready!(self.poll_deadline(context));
-                Poll::Ready(Err(self.call.late(self.limit)))
+                Poll::Ready(Err(self.call.timeout_error(self.limit)))
             }
         }
     }
@@ -260,24 +260,24 @@ impl Stream for Events {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let events = &mut *self;
         loop {
-            if let Some(event) = events.reading.ready.pop_front() {
+            if let Some(event) = events.reader.ready.pop_front() {
                 return Poll::Ready(Some(Ok(event)));
             }
             if let Some(error) = events.failed.take() {
                 return Poll::Ready(Some(Err(error)));
             }
-            if events.reading.done {
+            if events.reader.is_complete {
                 return Poll::Ready(None);
             }
             events.failed = ready!(events.poll_read(context)).err();
-            events.reading.done |= events.failed.is_some();
+            events.reader.is_complete |= events.failed.is_some();
         }
     }
 }
 
 /// The state of a reply that is being read.
 struct ResponseReader {
-    pieces: Pieces,
+    body: BodyStream,
     decoder: Box<dyn Decoder>,
     ready: VecDeque<ModelEvent>,
     /// A reusable buffer for decoded events.
@@ -287,32 +287,32 @@ struct ResponseReader {
     /// The bytes of base64 media so far.
     media: usize,
     /// Whether the reply is complete.
-    done: bool,
+    is_complete: bool,
 }
 
 impl ResponseReader {
-    fn new(pieces: Pieces, decoder: Box<dyn Decoder>) -> Self {
+    fn new(body: BodyStream, decoder: Box<dyn Decoder>) -> Self {
         let (ready, decoded) = (VecDeque::new(), Vec::new());
-        Self { pieces, decoder, ready, decoded, length: 0, media: 0, done: false }
+        Self { body, decoder, ready, decoded, length: 0, media: 0, is_complete: false }
     }
 
     /// Returns whether part of the answer has arrived.
-    fn begun(&self) -> bool {
+    fn has_started(&self) -> bool {
         self.length > 0 || self.media > 0
     }
 
     /// Returns the limit that the reply exceeds.
-    fn excess(&self) -> Option<usize> {
+    fn exceeded_limit(&self) -> Option<usize> {
         let text = (self.length > MAX_LEN).then_some(MAX_LEN);
         text.or_else(|| (self.media > MAX_MEDIA).then_some(MAX_MEDIA))
     }
 
     /// Decodes a chunk, or the end of the reply.
-    fn take(&mut self, piece: Option<Bytes>) -> Result<(), DecodeError> {
-        let taken = match piece {
-            Some(piece) => self.decoder.push(&piece, &mut self.decoded),
+    fn decode(&mut self, chunk: Option<Bytes>) -> Result<(), DecodeError> {
+        let result = match chunk {
+            Some(chunk) => self.decoder.push(&chunk, &mut self.decoded),
             None => {
-                self.done = true;
+                self.is_complete = true;
                 self.decoder.finish(&mut self.decoded)
             }
         };
@@ -321,10 +321,10 @@ impl ResponseReader {
                 ModelEvent::Media(media) => self.media += media.data.len().max(1),
                 event => self.length += length(event),
             }
-            self.done |= matches!(event, ModelEvent::Finished(_));
+            self.is_complete |= matches!(event, ModelEvent::Finished(_));
             self.ready.push_back(event);
         }
-        taken
+        result
     }
 }
 

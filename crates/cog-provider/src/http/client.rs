@@ -12,10 +12,10 @@ use reqwest::{
     redirect,
 };
 
-use super::direct::Direct;
+use super::{cause::root_cause, direct::Direct};
 use crate::{
     ConnectErrorKind, WireRequest,
-    transport::{KEPT_HEADERS, Pieces, Sending, Transport, TransportError, WireReply},
+    transport::{BodyStream, REPLY_HEADERS, SendFuture, Transport, TransportError, WireReply},
     vendors::Auth,
 };
 
@@ -24,43 +24,45 @@ const USER_AGENT: &str = concat!("cog/", env!("CARGO_PKG_VERSION"));
 /// A transport that sends requests over the network, with the key.
 pub(super) struct Client {
     auth: Option<(Auth, Secret)>,
-    connect: Duration,
-    plain: bool,
-    local: bool,
+    connect_timeout: Duration,
+    /// Whether the URL is plain HTTP.
+    is_plain: bool,
+    /// Whether the server is on this machine.
+    is_local: bool,
     /// The client for plain HTTP to this machine.
     direct: Option<Direct>,
     http: OnceLock<Result<reqwest::Client, TransportError>>,
 }
 
 impl Client {
-    pub(super) fn new(base_url: &str, auth: Option<(Auth, Secret)>, connect: Duration) -> Self {
+    pub(super) fn new(base_url: &str, auth: Option<(Auth, Secret)>, connect_timeout: Duration) -> Self {
         let url = Url::parse(base_url).ok();
-        let plain = url.as_ref().is_some_and(|url| url.scheme() == "http");
-        let local = url.as_ref().and_then(Url::host_str).is_some_and(is_local);
-        let direct = url
-            .filter(|_| plain && local)
-            .and_then(|url| Some(Direct::new(url.host_str()?, url.port_or_known_default()?, connect)));
-        Self { auth, connect, plain, local, direct, http: OnceLock::new() }
+        let is_plain = url.as_ref().is_some_and(|url| url.scheme() == "http");
+        let is_local = url.as_ref().and_then(Url::host_str).is_some_and(is_local_host);
+        let direct = url.filter(|_| is_plain && is_local).and_then(|url| {
+            Some(Direct::new(url.host_str()?, url.port_or_known_default()?, connect_timeout))
+        });
+        Self { auth, connect_timeout, is_plain, is_local, direct, http: OnceLock::new() }
     }
 
     /// Returns the client, and builds it at the first call. Loading certificates takes longer than the rest of a short
     /// run, so a client for plain HTTP loads none.
     fn http(&self) -> Result<&reqwest::Client, TransportError> {
-        let built = self.http.get_or_init(|| self.build().map_err(|error| failed(&error)));
-        built.as_ref().map_err(Clone::clone)
+        let client = self.http.get_or_init(|| self.build().map_err(|error| transport_error(&error)));
+        client.as_ref().map_err(Clone::clone)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the one client for addresses of the operator")]
+    #[expect(clippy::disallowed_methods, reason = "this is the only client for URLs of the operator")]
     fn build(&self) -> reqwest::Result<reqwest::Client> {
         let mut builder = reqwest::Client::builder()
             .user_agent(USER_AGENT)
-            .connect_timeout(self.connect)
+            .connect_timeout(self.connect_timeout)
             .redirect(redirect::Policy::none())
             .retry(reqwest::retry::never());
-        if self.plain {
+        if self.is_plain {
             builder = builder.tls_certs_only([]);
         }
-        if self.local {
+        if self.is_local {
             builder = builder.no_proxy();
         }
         builder.build()
@@ -81,13 +83,13 @@ impl Client {
         if let Some((name, value)) = self.key_header()? {
             builder = builder.header(name, value);
         }
-        builder.build().map_err(|error| failed(&error))
+        builder.build().map_err(|error| transport_error(&error))
     }
 
     /// Builds the request for the direct client.
     fn direct_request(&self, request: &WireRequest) -> Result<hyper::Request<Full<Bytes>>, TransportError> {
-        let unsound = |error: &dyn Error| TransportError::Connect { message: root_cause(error), kind: None };
-        let url = Url::parse(&request.url).map_err(|error| unsound(&error))?;
+        let invalid = |error: &dyn Error| TransportError::Connect { message: root_cause(error), kind: None };
+        let url = Url::parse(&request.url).map_err(|error| invalid(&error))?;
         let host = url.host_str().unwrap_or_default();
         let mut builder = hyper::Request::builder()
             .method(request.method)
@@ -102,7 +104,7 @@ impl Client {
             builder = builder.header(name, value);
         }
         let body = if request.method == "GET" { Bytes::new() } else { request.body.clone() };
-        builder.body(Full::new(body)).map_err(|error| unsound(&error))
+        builder.body(Full::new(body)).map_err(|error| invalid(&error))
     }
 
     fn key_header(&self) -> Result<Option<(&'static str, HeaderValue)>, TransportError> {
@@ -114,50 +116,42 @@ impl Client {
     }
 }
 
-fn wire_reply(status: StatusCode, headers: &HeaderMap, pieces: Pieces) -> WireReply {
+fn wire_reply(status: StatusCode, headers: &HeaderMap, body: BodyStream) -> WireReply {
     let header = |name: &'static str| Some((name, headers.get(name)?.to_str().ok()?.to_owned()));
-    let headers = KEPT_HEADERS.into_iter().filter_map(header).collect();
-    WireReply { status: status.as_u16(), headers, pieces }
+    let headers = REPLY_HEADERS.into_iter().filter_map(header).collect();
+    WireReply { status: status.as_u16(), headers, body }
 }
 
 impl Transport for Client {
-    fn send<'a>(&'a self, request: &'a WireRequest) -> Sending<'a> {
+    fn send<'a>(&'a self, request: &'a WireRequest) -> SendFuture<'a> {
         Box::pin(async move {
             if let Some(direct) = &self.direct {
-                let (head, body) = direct.send(self.direct_request(request)?).await?.into_parts();
-                return Ok(wire_reply(head.status, &head.headers, Box::pin(body)));
+                let (parts, body) = direct.send(self.direct_request(request)?).await?.into_parts();
+                return Ok(wire_reply(parts.status, &parts.headers, Box::pin(body)));
             }
             let http = self.http()?;
-            let reply = http.execute(self.request(http, request)?).await.map_err(|error| failed(&error))?;
+            let reply =
+                http.execute(self.request(http, request)?).await.map_err(|error| transport_error(&error))?;
             let (status, headers) = (reply.status(), reply.headers().clone());
-            let pieces = reply.bytes_stream().map_err(|error| TransportError::Broken(root_cause(&error)));
-            Ok(wire_reply(status, &headers, Box::pin(pieces)))
+            let body = reply.bytes_stream().map_err(|error| TransportError::Broken(root_cause(&error)));
+            Ok(wire_reply(status, &headers, Box::pin(body)))
         })
     }
 }
 
-fn failed(error: &reqwest::Error) -> TransportError {
+fn transport_error(error: &reqwest::Error) -> TransportError {
     let message = root_cause(error);
     if error.is_connect() || error.is_builder() {
-        TransportError::Connect { message, kind: ConnectErrorKind::among(error) }
+        TransportError::Connect { message, kind: ConnectErrorKind::find(error) }
     } else {
         TransportError::Broken(message)
     }
 }
 
-/// Returns the innermost cause, which is the informative one: `connection refused`, not `error sending request`.
-pub(super) fn root_cause(error: &dyn Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
-}
-
 /// Returns whether a host is this machine, which is called directly even if a proxy is set.
-fn is_local(host: &str) -> bool {
-    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
-    host == "localhost" || host.ends_with(".localhost") || address.is_ok_and(|address| address.is_loopback())
+fn is_local_host(host: &str) -> bool {
+    let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    host == "localhost" || host.ends_with(".localhost") || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -165,12 +159,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_is_known_by_its_names() {
+    fn recognizes_names_of_this_machine() {
         for host in ["localhost", "a.localhost", "127.0.0.1", "127.9.9.9", "[::1]"] {
-            assert!(is_local(host), "{host}");
+            assert!(is_local_host(host), "{host}");
         }
         for host in ["localhost.evil.org", "10.0.0.1", "example.org", "[::2]"] {
-            assert!(!is_local(host), "{host}");
+            assert!(!is_local_host(host), "{host}");
         }
     }
 }

@@ -27,7 +27,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::client::root_cause;
+use super::cause::root_cause;
 use crate::transport::TransportError;
 
 /// How long an idle connection is retained.
@@ -41,7 +41,7 @@ const MAX_DRAINED: usize = 16;
 pub(super) struct Direct {
     host: String,
     port: u16,
-    connect: Duration,
+    connect_timeout: Duration,
     pool: Arc<Pool>,
 }
 
@@ -65,9 +65,9 @@ pub(super) struct Body {
 }
 
 impl Direct {
-    pub(super) fn new(host: &str, port: u16, connect: Duration) -> Self {
+    pub(super) fn new(host: &str, port: u16, connect_timeout: Duration) -> Self {
         let host = host.trim_matches(['[', ']']).to_owned();
-        Self { host, port, connect, pool: Arc::default() }
+        Self { host, port, connect_timeout, pool: Arc::default() }
     }
 
     /// Sends a request, over a new connection if none is idle or the server has just closed it.
@@ -96,10 +96,11 @@ impl Direct {
     }
 
     async fn open(&self) -> Result<Connection, TransportError> {
-        let connected = timeout(self.connect, TcpStream::connect((self.host.as_str(), self.port))).await;
+        let connected =
+            timeout(self.connect_timeout, TcpStream::connect((self.host.as_str(), self.port))).await;
         let stream =
-            connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(no_connection)?;
-        stream.set_nodelay(true).map_err(no_connection)?;
+            connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map_err(connect_error)?;
+        stream.set_nodelay(true).map_err(connect_error)?;
         let (sender, driver) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| TransportError::Broken(root_cause(&error)))?;
@@ -107,7 +108,7 @@ impl Direct {
     }
 }
 
-fn no_connection(error: io::Error) -> TransportError {
+fn connect_error(error: io::Error) -> TransportError {
     TransportError::Connect { message: error.to_string(), kind: None }
 }
 
@@ -205,7 +206,7 @@ impl Stream for Body {
 }
 
 impl Drop for Body {
-    /// Drains the body. After the last event usually only its end is missing, and that has already arrived.
+    /// Drains the body. After the last event usually only the end of the body is missing, and it has already arrived.
     fn drop(&mut self) {
         let mut context = Context::from_waker(Waker::noop());
         for _ in 0..MAX_DRAINED {

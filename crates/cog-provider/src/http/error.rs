@@ -7,7 +7,7 @@ use cog_json::Value;
 use super::{backoff::retry_after, redact::Redactor};
 use crate::{
     ConnectErrorKind, Interruption, ProviderError,
-    protocol::{DecodeError, VendorError, reply::fault_in},
+    protocol::{DecodeError, VendorError, reply::vendor_error},
     transport::{TransportError, WireReply},
     vendors::Vendor,
 };
@@ -15,16 +15,16 @@ use crate::{
 /// A failed attempt, and whether a retry can help.
 pub(super) struct Failure {
     pub(super) error: ProviderError,
-    pub(super) again: bool,
+    pub(super) is_retryable: bool,
 }
 
 impl Failure {
-    pub(super) fn last(error: ProviderError) -> Self {
-        Self { error, again: false }
+    pub(super) fn permanent(error: ProviderError) -> Self {
+        Self { error, is_retryable: false }
     }
 
-    fn passing(error: ProviderError) -> Self {
-        Self { error, again: true }
+    fn temporary(error: ProviderError) -> Self {
+        Self { error, is_retryable: true }
     }
 }
 
@@ -50,72 +50,81 @@ enum Kind {
 
 impl Context<'_> {
     /// Classifies a reply with a status other than success; `body` is the beginning of its body.
-    pub(super) fn of_status(&self, reply: &WireReply, body: &[u8]) -> Failure {
+    pub(super) fn status_error(&self, reply: &WireReply, body: &[u8]) -> Failure {
         if (300..400).contains(&reply.status) {
             let target = reply.header("location").and_then(|target| target.split(['?', '#']).next());
-            let target = target.unwrap_or("another address");
-            return Failure::last(self.wrong_interface(&format!("a redirect to {target}")));
+            let target = target.unwrap_or("another URL");
+            return Failure::permanent(self.wrong_interface(&format!("a redirect to {target}")));
         }
-        let fault = Value::parse_bytes(body).ok().and_then(|body| fault_in(body.node()));
-        let told = fault.is_some();
-        let fault = fault.unwrap_or_else(|| VendorError { code: None, message: bare(reply.status, body) });
-        if reply.status == 404 && !(told && mentions(&fault, &["model"])) {
-            return Failure::last(self.wrong_interface(&format!("404, {fault}")));
+        let found = Value::parse_bytes(body).ok().and_then(|body| vendor_error(body.node()));
+        let is_vendor_error = found.is_some();
+        let error =
+            found.unwrap_or_else(|| VendorError { code: None, message: describe(reply.status, body) });
+        if reply.status == 404 && !(is_vendor_error && mentions(&error, &["model"])) {
+            return Failure::permanent(self.wrong_interface(&format!("404, {error}")));
         }
         let wait =
             retry_after(reply.header("retry-after-ms"), reply.header("retry-after"), reply.header("date"));
-        self.of_fault(Some(reply.status), &fault, wait)
+        self.vendor_error(Some(reply.status), &error, wait)
     }
 
     /// Classifies an error that occurred before the first token.
-    fn of_fault(&self, status: Option<u16>, fault: &VendorError, retry_after: Option<Duration>) -> Failure {
+    fn vendor_error(
+        &self,
+        status: Option<u16>,
+        error: &VendorError,
+        retry_after: Option<Duration>,
+    ) -> Failure {
         let vendor = self.vendor.title;
-        let message = self.redactor.clean(&fault.to_string());
+        let message = self.redactor.clean(&error.to_string());
         let model = self.model.to_owned();
-        match kind(status, fault) {
+        match kind(status, error) {
             Kind::Key => {
                 let variable = self.vendor.key_var().unwrap_or_default();
-                Failure::last(ProviderError::KeyRejected { vendor, variable, message })
+                Failure::permanent(ProviderError::KeyRejected { vendor, variable, message })
             }
-            Kind::Model => Failure::last(ProviderError::UnknownModel { vendor, model, message }),
-            Kind::Context => Failure::last(ProviderError::ContextOverflow { model, message }),
-            Kind::Quota => Failure::last(ProviderError::RateLimited { vendor, message, retry_after }),
-            Kind::Rate => Failure::passing(ProviderError::RateLimited { vendor, message, retry_after }),
+            Kind::Model => Failure::permanent(ProviderError::UnknownModel { vendor, model, message }),
+            Kind::Context => Failure::permanent(ProviderError::ContextOverflow { model, message }),
+            Kind::Quota => Failure::permanent(ProviderError::RateLimited { vendor, message, retry_after }),
+            Kind::Rate => Failure::temporary(ProviderError::RateLimited { vendor, message, retry_after }),
             Kind::Rejected => {
-                Failure::last(ProviderError::Rejected { vendor, status: status.unwrap_or(400), message })
+                Failure::permanent(ProviderError::Rejected { vendor, status: status.unwrap_or(400), message })
             }
             Kind::Down => {
                 let message = match status {
                     Some(status) if !message.contains(&status.to_string()) => format!("{message} ({status})"),
                     _ => message,
                 };
-                Failure::passing(ProviderError::Unavailable { vendor, message, retry_after })
+                Failure::temporary(ProviderError::Unavailable { vendor, message, retry_after })
             }
         }
     }
 
-    /// Classifies a reply that cannot be decoded. `begun` is true if part of the answer had arrived.
-    pub(super) fn of_decode(&self, error: &DecodeError, begun: bool) -> Failure {
+    /// Classifies a reply that cannot be decoded. `has_started` is true if part of the answer had arrived.
+    pub(super) fn decode_error(&self, error: &DecodeError, has_started: bool) -> Failure {
         let vendor = self.vendor.title;
         let message = self.redactor.clean(&error.to_string());
         match error {
-            DecodeError::Vendor(fault) if !begun => self.of_fault(None, fault, None),
-            DecodeError::WebPage(_) => Failure::last(self.wrong_interface(&message)),
+            DecodeError::Vendor(error) if !has_started => self.vendor_error(None, error, None),
+            DecodeError::WebPage(_) => Failure::permanent(self.wrong_interface(&message)),
             DecodeError::Vendor(_) | DecodeError::Empty | DecodeError::Incomplete => {
                 let by = Interruption::Provider;
-                Failure { again: !begun, error: ProviderError::Interrupted { vendor, by, message } }
+                Failure {
+                    is_retryable: !has_started,
+                    error: ProviderError::Interrupted { vendor, by, message },
+                }
             }
             DecodeError::FrameTooLarge(limit) => {
-                Failure::last(ProviderError::TooLarge { vendor, limit: *limit })
+                Failure::permanent(ProviderError::TooLarge { vendor, limit: *limit })
             }
             DecodeError::NotJson(_) | DecodeError::NotUtf8 | DecodeError::MediaUrl => {
-                Failure::last(ProviderError::Malformed { vendor, message })
+                Failure::permanent(ProviderError::Malformed { vendor, message })
             }
         }
     }
 
     /// Classifies a transport error.
-    pub(super) fn of_transport(&self, error: TransportError) -> Failure {
+    pub(super) fn transport_error(&self, error: TransportError) -> Failure {
         let vendor = self.vendor.title;
         match error {
             TransportError::Connect { message, kind } => {
@@ -123,23 +132,23 @@ impl Context<'_> {
                 match kind {
                     // A proxy error may be temporary; a certificate error is not.
                     Some(kind) => Failure {
-                        again: kind == ConnectErrorKind::Proxy,
+                        is_retryable: kind == ConnectErrorKind::Proxy,
                         error: ProviderError::Connect { vendor, kind, message },
                     },
                     None => {
-                        Failure::passing(ProviderError::Unavailable { vendor, message, retry_after: None })
+                        Failure::temporary(ProviderError::Unavailable { vendor, message, retry_after: None })
                     }
                 }
             }
             TransportError::Broken(message) => {
                 let message = self.redactor.clean(&message);
-                Failure::passing(ProviderError::Interrupted { vendor, by: Interruption::Network, message })
+                Failure::temporary(ProviderError::Interrupted { vendor, by: Interruption::Network, message })
             }
             TransportError::BadKey => {
                 let variable = self.vendor.key_var().unwrap_or_default();
-                Failure::last(ProviderError::BadKey { vendor, variable })
+                Failure::permanent(ProviderError::BadKey { vendor, variable })
             }
-            TransportError::Recording(error) => Failure::last(*error),
+            TransportError::Recording(error) => Failure::permanent(*error),
         }
     }
 
@@ -150,29 +159,29 @@ impl Context<'_> {
 }
 
 /// Describes a body without an error message: its status and first words, without tags.
-fn bare(status: u16, body: &[u8]) -> String {
+fn describe(status: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let pieces = text.split('<').map(|piece| piece.split_once('>').map_or(piece, |(_, behind)| behind));
-    let words: Vec<&str> = pieces.flat_map(str::split_whitespace).take(12).collect();
+    let texts = text.split('<').map(|part| part.split_once('>').map_or(part, |(_, after)| after));
+    let words: Vec<&str> = texts.flat_map(str::split_whitespace).take(12).collect();
     let words: String = words.join(" ").chars().take(120).collect();
     if words.is_empty() { format!("status {status}") } else { words }
 }
 
-fn kind(status: Option<u16>, fault: &VendorError) -> Kind {
+fn kind(status: Option<u16>, error: &VendorError) -> Kind {
     match status {
         Some(401 | 403) => Kind::Key,
         Some(404) => Kind::Model,
         Some(402) => Kind::Rejected,
         Some(413) => Kind::Context,
-        Some(429) if mentions(fault, QUOTA) => Kind::Quota,
+        Some(429) if mentions(error, QUOTA) => Kind::Quota,
         Some(429) => Kind::Rate,
-        _ if mentions(fault, CONTEXT) => Kind::Context,
+        _ if mentions(error, CONTEXT) => Kind::Context,
         Some(408 | 409 | 425 | 500..) => Kind::Down,
-        _ if mentions(fault, KEY) => Kind::Key,
-        _ if mentions(fault, MODEL) => Kind::Model,
+        _ if mentions(error, KEY) => Kind::Key,
+        _ if mentions(error, MODEL) => Kind::Model,
         Some(_) => Kind::Rejected,
-        None if mentions(fault, QUOTA) => Kind::Quota,
-        None if mentions(fault, RATE) => Kind::Rate,
+        None if mentions(error, QUOTA) => Kind::Quota,
+        None if mentions(error, RATE) => Kind::Rate,
         None => Kind::Down,
     }
 }
@@ -197,10 +206,10 @@ const MODEL: &[&str] =
 const QUOTA: &[&str] = &["insufficient_quota", "exceeded your current quota", "billing"];
 const RATE: &[&str] = &["rate limit", "rate_limit", "429", "too many requests"];
 
-fn mentions(fault: &VendorError, words: &[&str]) -> bool {
+fn mentions(error: &VendorError, phrases: &[&str]) -> bool {
     let text =
-        format!("{} {}", fault.code.as_deref().unwrap_or_default(), fault.message).to_ascii_lowercase();
-    words.iter().any(|word| text.contains(word))
+        format!("{} {}", error.code.as_deref().unwrap_or_default(), error.message).to_ascii_lowercase();
+    phrases.iter().any(|phrase| text.contains(phrase))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
+use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
 use crate::{RequestError, WireRequest};
 
 /// The Anthropic Messages protocol.
@@ -15,8 +15,12 @@ pub(crate) struct Anthropic;
 const VERSION: &str = "2026-10-21";
 
 impl Protocol for Anthropic {
-    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request::request(ask)
+    fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
+        parts::check(context)
+    }
+
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+        request::request(context)
     }
 
     fn headers(&self) -> Vec<(&'static str, String)> {
@@ -32,8 +36,8 @@ impl Protocol for Anthropic {
     }
 
     /// Reads `{data: [{id}]}`.
-    fn models(&self, answer: Node<'_>) -> Vec<String> {
-        let list = answer.get("data").into_iter().flat_map(Node::elements);
+    fn models(&self, body: Node<'_>) -> Vec<String> {
+        let list = body.get("data").into_iter().flat_map(Node::elements);
         list.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
     }
 }

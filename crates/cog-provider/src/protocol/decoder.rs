@@ -17,33 +17,33 @@ pub(super) type Read =
 /// Splits the bytes into frames and reads each of them.
 pub(super) struct FrameDecoder {
     frames: Frames,
-    reading: ResponseReader,
+    reader: FrameReader,
 }
 
 /// The state of a reply between two frames.
-struct ResponseReader {
+struct FrameReader {
     reply: Reply,
     read: Read,
-    documents: Reader,
+    json: Reader,
     template: Template,
 }
 
 impl FrameDecoder {
     pub(super) fn new(frames: Frames, read: Read) -> Self {
-        let documents = Reader::new(Limits::default());
-        let template = Template::default();
-        Self { frames, reading: ResponseReader { reply: Reply::default(), read, documents, template } }
+        let (reply, template) = (Reply::default(), Template::default());
+        let json = Reader::new(Limits::default());
+        Self { frames, reader: FrameReader { reply, read, json, template } }
     }
 }
 
-impl ResponseReader {
-    fn frame(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
+impl FrameReader {
+    fn read(&mut self, frame: &Frame<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
         if let Some(text) = self.template.text_of(frame) {
             self.reply.push_text(text, out);
             return Ok(());
         }
         self.reply.begin_frame();
-        (self.read)(&mut self.reply, frame, &mut self.documents, out)?;
+        (self.read)(&mut self.reply, frame, &mut self.json, out)?;
         if let Some(range) = self.reply.only_text() {
             self.template.learn(frame, range);
         }
@@ -53,13 +53,13 @@ impl ResponseReader {
 
 impl Decoder for FrameDecoder {
     fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reading } = self;
-        frames.push(bytes, &mut |frame| reading.frame(&frame, out))
+        let Self { frames, reader } = self;
+        frames.push(bytes, &mut |frame| reader.read(&frame, out))
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-        let Self { frames, reading } = self;
-        frames.finish(&mut |frame| reading.frame(&frame, out))?;
-        reading.reply.close(out)
+        let Self { frames, reader } = self;
+        frames.finish(&mut |frame| reader.read(&frame, out))?;
+        reader.reply.close(out)
     }
 }

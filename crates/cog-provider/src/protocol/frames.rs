@@ -8,6 +8,7 @@ use memchr::memchr;
 
 use super::{
     DecodeError,
+    lines::LineBuffer,
     sse::{SseEvent, SseReader},
 };
 
@@ -31,19 +32,19 @@ pub(crate) type FrameSink<'a> = dyn FnMut(Frame<'_>) -> Result<(), DecodeError> 
 
 /// Splits a reply into frames.
 pub(crate) struct Frames {
-    form: Form,
-    lines: bool,
+    format: Format,
+    streams_lines: bool,
     sse: SseReader,
-    /// The part of a body, page or line received so far, or the first bytes of events.
-    held: Vec<u8>,
-    frames: usize,
-    /// The maximum size of a frame, in bytes.
-    limit: usize,
+    has_events: bool,
+    /// The body or line received so far.
+    buffer: LineBuffer,
+    /// The beginning of a page or of events, for an error message.
+    excerpt: Vec<u8>,
 }
 
 /// The detected format of the reply.
 #[derive(Clone, Copy, PartialEq)]
-enum Form {
+enum Format {
     Unknown,
     Events,
     Lines,
@@ -52,75 +53,78 @@ enum Form {
 }
 
 /// The number of bytes of a page or other invalid text that are retained for the error message.
-const SHOWN: usize = 512;
+const MAX_EXCERPT: usize = 512;
 
 impl Frames {
-    /// Creates a splitter for a protocol that streams server-sent events.
+    /// Creates a splitter for a protocol that streams server-sent events. No frame may exceed `limit` bytes.
     pub(crate) fn events(limit: usize) -> Self {
-        let sse = SseReader::new(limit);
-        Self { form: Form::Unknown, lines: false, sse, held: Vec::new(), frames: 0, limit }
+        Self {
+            format: Format::Unknown,
+            streams_lines: false,
+            sse: SseReader::new(limit),
+            has_events: false,
+            buffer: LineBuffer::new(limit),
+            excerpt: Vec::new(),
+        }
     }
 
     /// Creates a splitter for a protocol that streams one JSON object per line.
     pub(crate) fn lines(limit: usize) -> Self {
-        Self { lines: true, ..Self::events(limit) }
+        Self { streams_lines: true, ..Self::events(limit) }
     }
 
     /// Reads the next bytes, split at any position.
     pub(crate) fn push(&mut self, bytes: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
-        let bytes = if self.form == Form::Unknown { self.recognise(bytes) } else { bytes };
-        match self.form {
-            Form::Unknown => Ok(()),
-            Form::Events => self.push_events(bytes, sink),
-            Form::Lines => self.push_lines(bytes, sink),
-            Form::Body => self.hold(bytes),
-            Form::Page => self.push_page(bytes),
+        let bytes = if self.format == Format::Unknown { self.detect(bytes) } else { bytes };
+        match self.format {
+            Format::Unknown => Ok(()),
+            Format::Events => self.push_events(bytes, sink),
+            Format::Lines => self.push_lines(bytes, sink),
+            Format::Body => self.buffer.append(bytes),
+            Format::Page => self.push_page(bytes),
         }
     }
 
     /// Reads the end of the reply. A reply that is one body is emitted here.
     pub(crate) fn finish(&mut self, sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
-        let held = std::mem::take(&mut self.held);
-        match self.form {
-            Form::Unknown => Err(DecodeError::Empty),
-            Form::Page => Err(web_page(&held)),
-            Form::Events if self.frames == 0 => Err(no_events(&held)),
-            Form::Events => Ok(()),
-            Form::Lines if held.trim_ascii().is_empty() => Ok(()),
-            Form::Lines | Form::Body => {
-                let text = std::str::from_utf8(&held).map_err(|_| DecodeError::NotUtf8)?;
+        match self.format {
+            Format::Unknown => Err(DecodeError::Empty),
+            Format::Page => Err(web_page(&self.excerpt)),
+            Format::Events if self.has_events => Ok(()),
+            Format::Events => Err(no_events(&self.excerpt)),
+            Format::Lines | Format::Body => {
+                let text = trimmed(self.buffer.bytes())?;
                 match Value::parse(text) {
-                    Err(error) if error.kind() == SyntaxErrorKind::UnexpectedEnd => {
+                    Err(error) if !text.is_empty() && error.kind() == SyntaxErrorKind::UnexpectedEnd => {
                         Err(DecodeError::Incomplete)
                     }
-                    _ => sink(Frame { event: "", text }),
+                    _ => emit(text, sink),
                 }
             }
         }
     }
 
-    /// Detects the format from the first significant byte, and returns the bytes that are still to be read.
-    fn recognise<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
-        let skipped = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF);
-        let start = bytes.iter().take_while(|byte| skipped(byte)).count();
+    /// Detects the format from the first byte after white space and a byte order mark. Returns the bytes from there on.
+    fn detect<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+        let is_skipped = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, 0xEF | 0xBB | 0xBF);
+        let start = bytes.iter().take_while(|byte| is_skipped(byte)).count();
         let rest = bytes.get(start..).unwrap_or_default();
-        self.form = match rest.first() {
-            None => Form::Unknown,
-            Some(b'<') => Form::Page,
-            Some(b'{' | b'[') if self.lines => Form::Lines,
-            Some(b'{' | b'[') => Form::Body,
-            Some(_) => Form::Events,
+        self.format = match rest.first() {
+            None => Format::Unknown,
+            Some(b'<') => Format::Page,
+            Some(b'{' | b'[') if self.streams_lines => Format::Lines,
+            Some(b'{' | b'[') => Format::Body,
+            Some(_) => Format::Events,
         };
         rest
     }
 
     fn push_events(&mut self, bytes: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
-        if self.frames == 0 {
-            self.show(bytes);
+        if !self.has_events {
+            self.retain_excerpt(bytes);
         }
-        let frames = &mut self.frames;
         self.sse.push(bytes, &mut |SseEvent { name, data }| {
-            *frames += 1;
+            self.has_events = true;
             sink(Frame { event: name, text: data })
         })
     }
@@ -129,65 +133,45 @@ impl Frames {
         let mut rest = bytes;
         while let Some(end) = memchr(b'\n', rest) {
             let (line, ending) = rest.split_at(end);
-            match self.held.is_empty() {
-                true => self.line(line, sink)?,
-                false => {
-                    self.hold(line)?;
-                    let mut line = std::mem::take(&mut self.held);
-                    self.line(&line, sink)?;
-                    line.clear();
-                    self.held = line;
-                }
-            }
+            self.buffer.complete(line, |line| emit(trimmed(line)?, sink))?;
             rest = ending.get(1..).unwrap_or_default();
         }
-        self.hold(rest)
-    }
-
-    fn line(&mut self, line: &[u8], sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
-        if line.len() > self.limit {
-            return Err(DecodeError::FrameTooLarge(self.limit));
-        }
-        let text = std::str::from_utf8(line).map_err(|_| DecodeError::NotUtf8)?.trim();
-        if text.is_empty() {
-            return Ok(());
-        }
-        self.frames += 1;
-        sink(Frame { event: "", text })
+        self.buffer.append(rest)
     }
 
     fn push_page(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        self.show(bytes);
-        if self.held.len() < SHOWN { Ok(()) } else { Err(web_page(&self.held)) }
+        self.retain_excerpt(bytes);
+        if self.excerpt.len() < MAX_EXCERPT { Ok(()) } else { Err(web_page(&self.excerpt)) }
     }
 
-    /// Retains the beginning of the reply for an error message.
-    fn show(&mut self, bytes: &[u8]) {
-        let room = SHOWN.saturating_sub(self.held.len());
-        self.held.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-    }
-
-    fn hold(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
-        if self.held.len() + bytes.len() > self.limit {
-            return Err(DecodeError::FrameTooLarge(self.limit));
-        }
-        self.held.extend_from_slice(bytes);
-        Ok(())
+    fn retain_excerpt(&mut self, bytes: &[u8]) {
+        let room = MAX_EXCERPT - self.excerpt.len();
+        self.excerpt.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
     }
 }
 
+/// Returns the text of a line or body, without the white space around it.
+fn trimmed(bytes: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes).map(str::trim).map_err(|_| DecodeError::NotUtf8)
+}
+
+/// Emits a line or body, unless it is blank.
+fn emit(text: &str, sink: &mut FrameSink<'_>) -> Result<(), DecodeError> {
+    if text.is_empty() { Ok(()) } else { sink(Frame { event: "", text }) }
+}
+
 /// Returns the error for a reply without events: an incomplete event, or a different kind of text.
-fn no_events(held: &[u8]) -> DecodeError {
+fn no_events(excerpt: &[u8]) -> DecodeError {
     let known = [b":".as_slice(), b"data", b"event", b"id", b"retry"];
-    match known.iter().any(|field| held.starts_with(field) || field.starts_with(held)) {
+    match known.iter().any(|field| excerpt.starts_with(field) || field.starts_with(excerpt)) {
         true => DecodeError::Incomplete,
-        false => DecodeError::NotJson(format!("it begins with `{}`", first_words(held))),
+        false => DecodeError::NotJson(format!("it begins with `{}`", first_words(excerpt))),
     }
 }
 
 /// Describes a page by its title, or otherwise by its first words.
-fn web_page(held: &[u8]) -> DecodeError {
-    let text = String::from_utf8_lossy(held);
+fn web_page(excerpt: &[u8]) -> DecodeError {
+    let text = String::from_utf8_lossy(excerpt);
     let lower = text.to_ascii_lowercase();
     let title = lower.find("<title>").and_then(|start| {
         let title = text.get(start + "<title>".len()..)?;
@@ -196,8 +180,14 @@ fn web_page(held: &[u8]) -> DecodeError {
     DecodeError::WebPage(first_words(title.unwrap_or(&text).as_bytes()))
 }
 
-fn first_words(held: &[u8]) -> String {
-    String::from_utf8_lossy(held).split_whitespace().collect::<Vec<_>>().join(" ").chars().take(80).collect()
+fn first_words(excerpt: &[u8]) -> String {
+    String::from_utf8_lossy(excerpt)
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(80)
+        .collect()
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ use crate::{RequestError, WireRequest};
 pub(crate) struct Gemini;
 
 impl Protocol for Gemini {
-    fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
-        request::check(ask)
+    fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
+        request::check(context)
     }
 
-    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request::request(ask)
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+        request::request(context)
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
@@ -29,15 +29,15 @@ impl Protocol for Gemini {
     }
 
     /// Reads `{models: [{name: models/…, supportedGenerationMethods}]}`; lists only models that generate content.
-    fn models(&self, answer: Node<'_>) -> Vec<String> {
-        let list = answer.get("models").into_iter().flat_map(Node::elements);
-        list.filter(answers)
+    fn models(&self, body: Node<'_>) -> Vec<String> {
+        let list = body.get("models").into_iter().flat_map(Node::elements);
+        list.filter(generates_content)
             .filter_map(|model| Some(bare_name(model.get("name")?.as_str()?).to_owned()))
             .collect()
     }
 }
 
-fn answers(model: &Node<'_>) -> bool {
+fn generates_content(model: &Node<'_>) -> bool {
     let methods = model.get("supportedGenerationMethods");
     methods.is_none_or(|methods| methods.elements().any(|method| method.as_str() == Some("generateContent")))
 }

@@ -12,12 +12,12 @@ use crate::{RequestError, WireRequest};
 pub(crate) struct Ollama;
 
 impl Protocol for Ollama {
-    fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
-        parts::check_inline(ask)
+    fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
+        parts::check_inline(context)
     }
 
-    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request::request(ask)
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+        request::request(context)
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
@@ -29,8 +29,8 @@ impl Protocol for Ollama {
     }
 
     /// Reads `{models: [{name}]}`.
-    fn models(&self, answer: Node<'_>) -> Vec<String> {
-        let list = answer.get("models").into_iter().flat_map(Node::elements);
+    fn models(&self, body: Node<'_>) -> Vec<String> {
+        let list = body.get("models").into_iter().flat_map(Node::elements);
         list.filter_map(|model| Some(model.get("name")?.as_str()?.to_owned())).collect()
     }
 }

@@ -5,15 +5,19 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
+use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
 use crate::{RequestError, WireRequest};
 
 /// The OpenAI Chat Completions protocol.
 pub(crate) struct OpenAiChat;
 
 impl Protocol for OpenAiChat {
-    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        request::request(ask)
+    fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
+        parts::check(context)
+    }
+
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+        request::request(context)
     }
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
@@ -25,8 +29,8 @@ impl Protocol for OpenAiChat {
     }
 
     /// Reads `{data: [{id}]}`; Together sends only the array.
-    fn models(&self, answer: Node<'_>) -> Vec<String> {
-        let list = answer.get("data").unwrap_or(answer);
+    fn models(&self, body: Node<'_>) -> Vec<String> {
+        let list = body.get("data").unwrap_or(body);
         list.elements().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
     }
 }

@@ -10,7 +10,7 @@ use super::{
     frames::{Frame, Frames},
     openai_chat::OpenAiChat,
     parts::{check, only_text, post},
-    reply::{Reply, fault_in},
+    reply::{Reply, vendor_error},
 };
 use crate::{RequestError, WireRequest};
 
@@ -19,23 +19,23 @@ pub(crate) struct OpenAiImages;
 
 impl Protocol for OpenAiImages {
     /// Checks a request. These models accept one text, and none of the `generation` options.
-    fn check(&self, ask: &RequestContext<'_>) -> Result<(), RequestError> {
-        check(ask)?;
-        let vendor = ask.vendor.title;
-        match (option(&ask.request.generation), medium(ask)) {
+    fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
+        check(context)?;
+        let vendor = context.vendor.title;
+        match (first_option(&context.request.generation), first_media(context)) {
             (Some(option), _) => Err(RequestError::Option { vendor, option }),
             (None, Some(modality)) => Err(RequestError::Modality { vendor, modality }),
             (None, None) => Ok(()),
         }
     }
 
-    fn request(&self, ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-        self.check(ask)?;
-        let url = format!("{}/images/generations", ask.base_url);
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+        self.check(context)?;
+        let url = format!("{}/images/generations", context.base_url);
         Ok(post(url, false, |w| {
-            w.field("model", ask.model).field("prompt", &prompt(ask));
+            w.field("model", context.model).field("prompt", &prompt(context));
             // GPT image models always return image data and reject a parameter for it.
-            if !ask.model.contains("gpt-image") {
+            if !context.model.contains("gpt-image") {
                 w.field("response_format", "b64_json");
             }
         }))
@@ -49,34 +49,35 @@ impl Protocol for OpenAiImages {
         OpenAiChat.models_path(base_url)
     }
 
-    fn models(&self, answer: Node<'_>) -> Vec<String> {
-        OpenAiChat.models(answer)
+    fn models(&self, body: Node<'_>) -> Vec<String> {
+        OpenAiChat.models(body)
     }
 }
 
-fn option(generation: &Generation) -> Option<&'static str> {
-    let given = [
+fn first_option(generation: &Generation) -> Option<&'static str> {
+    let options = [
         ("temperature", generation.temperature.is_some()),
         ("max_tokens", generation.max_tokens.is_some()),
         ("seed", generation.seed.is_some()),
         ("stop", !generation.stop.is_empty()),
     ];
-    given.into_iter().find_map(|(option, is_given)| is_given.then_some(option))
+    options.into_iter().find_map(|(option, is_set)| is_set.then_some(option))
 }
 
-fn medium(ask: &RequestContext<'_>) -> Option<cog_spec::Modality> {
-    let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
+fn first_media(context: &RequestContext<'_>) -> Option<cog_spec::Modality> {
+    let parts = context.request.messages.messages().iter().flat_map(|message| &message.content);
     parts.map(super::parts::modality).find(|kind| *kind != cog_spec::Modality::Text)
 }
 
 /// Joins the texts of the conversation, without the instructions about the answer's format. A model that generates
 /// only images would draw them.
-fn prompt(ask: &RequestContext<'_>) -> String {
-    let contract = ask.request.output.as_deref().map_or("", |output| &output.instructions);
-    let asking = ask.request.messages.messages().iter().filter(|message| message.role != Role::Assistant);
-    let texts: Vec<String> = asking
+fn prompt(context: &RequestContext<'_>) -> String {
+    let instructions = context.request.output.as_deref().map_or("", |output| &*output.instructions);
+    let messages = context.request.messages.messages().iter();
+    let texts: Vec<String> = messages
+        .filter(|message| message.role != Role::Assistant)
         .map(|message| only_text(message).map_or_else(|| message.text().to_string(), str::to_owned))
-        .map(|text| text.strip_suffix(contract).unwrap_or(&text).trim().to_owned())
+        .map(|text| text.strip_suffix(instructions).unwrap_or(&text).trim().to_owned())
         .filter(|text| !text.is_empty())
         .collect();
     texts.join("\n\n")
@@ -91,7 +92,7 @@ fn images(
 ) -> Result<(), DecodeError> {
     let node = frame.json(reader)?;
     let Some(data) = node.get("data").filter(|data| data.is_array()) else {
-        return fault_in(node).map_or(Ok(()), |fault| Err(DecodeError::Vendor(fault)));
+        return vendor_error(node).map_or(Ok(()), |error| Err(DecodeError::Vendor(error)));
     };
     for image in data.elements() {
         if let Some(media) = image_of(image, node)? {

@@ -52,27 +52,27 @@ pub(crate) fn list(w: &mut Writer<'_>, key: &str, values: &[String]) {
 }
 
 /// Checks that the vendor supports everything in the request, before any mapping.
-pub(crate) fn check(ask: &RequestContext<'_>) -> Result<(), RequestError> {
-    let vendor = ask.vendor.title;
-    let generation = &ask.request.generation;
-    let quirks = &ask.vendor.quirks;
+pub(crate) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
+    let vendor = context.vendor.title;
+    let generation = &context.request.generation;
+    let quirks = &context.vendor.quirks;
     if generation.temperature.is_some() && !quirks.temperature {
         return Err(RequestError::Option { vendor, option: "temperature" });
     }
     if generation.seed.is_some() && quirks.seed.is_none() {
         return Err(RequestError::Option { vendor, option: "seed" });
     }
-    for message in ask.request.messages.messages() {
+    for message in context.request.messages.messages() {
         if message.role == Role::Tool || !message.tool_calls.is_empty() {
             return Err(RequestError::Tools { vendor });
         }
-        let missing = message.content.iter().map(modality).find(|kind| !ask.vendor.input.contains(kind));
+        let missing = message.content.iter().map(modality).find(|kind| !context.vendor.input.contains(kind));
         if let Some(modality) = missing {
             return Err(RequestError::Modality { vendor, modality });
         }
     }
-    let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
-    ask.check_size(parts.map(size).sum())
+    let parts = context.request.messages.messages().iter().flat_map(|message| &message.content);
+    context.check_size(parts.map(size).sum())
 }
 
 impl RequestContext<'_> {
@@ -98,12 +98,12 @@ fn size(part: &Part) -> u64 {
 }
 
 /// Performs the same checks for vendors that accept images only as data, not by URL.
-pub(crate) fn check_inline(ask: &RequestContext<'_>) -> Result<(), RequestError> {
-    check(ask)?;
-    let parts = ask.request.messages.messages().iter().flat_map(|message| &message.content);
+pub(crate) fn check_inline(context: &RequestContext<'_>) -> Result<(), RequestError> {
+    check(context)?;
+    let parts = context.request.messages.messages().iter().flat_map(|message| &message.content);
     for part in parts {
         if matches!(part, Part::Image(image) if inline(image).is_none()) {
-            return Err(RequestError::ImageUrl { vendor: ask.vendor.title });
+            return Err(RequestError::ImageUrl { vendor: context.vendor.title });
         }
     }
     Ok(())
@@ -122,9 +122,9 @@ pub(crate) fn modality(part: &Part) -> Modality {
 
 /// Separates the system text from the other messages, for vendors that require it. Such vendors need at least one
 /// turn; if there is none, the system text is sent as the turn.
-pub(crate) fn split_system<'a>(ask: &RequestContext<'a>) -> (Option<String>, Vec<Turn<'a>>) {
+pub(crate) fn split_system<'a>(context: &RequestContext<'a>) -> (Option<String>, Vec<Turn<'a>>) {
     let (system, turns): (Vec<_>, Vec<_>) =
-        ask.request.messages.messages().iter().partition(|message| message.role == Role::System);
+        context.request.messages.messages().iter().partition(|message| message.role == Role::System);
     let text = system.iter().map(|message| message.text()).collect::<Vec<_>>().join("\n\n");
     if turns.is_empty() {
         return (None, vec![Turn::Text(text)]);

@@ -20,31 +20,31 @@ pub(crate) struct Reply {
     finished: bool,
     /// The number of tool calls that arrived complete, without an index.
     calls: u32,
-    frame: Brought,
+    frame: FrameContent,
 }
 
 /// The contents of the current frame so far.
 #[derive(Default)]
-enum Brought {
+enum FrameContent {
     #[default]
-    Nothing,
-    /// Text of the answer, unescaped in the frame at this byte range.
+    None,
+    /// Only text of the answer, at this byte range of the frame and without escapes.
     Text(Range<usize>),
     /// Any other contents.
-    More,
+    Other,
 }
 
 impl Reply {
     /// Starts a new frame.
     pub(crate) fn begin_frame(&mut self) {
-        self.frame = Brought::Nothing;
+        self.frame = FrameContent::None;
     }
 
     /// Returns the byte range of the text in a frame that contained nothing else.
     pub(crate) fn only_text(&self) -> Option<Range<usize>> {
         match &self.frame {
-            Brought::Text(range) => Some(range.clone()),
-            Brought::Nothing | Brought::More => None,
+            FrameContent::Text(range) => Some(range.clone()),
+            FrameContent::None | FrameContent::Other => None,
         }
     }
 
@@ -57,7 +57,7 @@ impl Reply {
         if self.started {
             return;
         }
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         let (model, id, fingerprint) = (text(keys.model), text(keys.id), text("system_fingerprint"));
         self.started = model.is_some() || id.is_some();
         if self.started {
@@ -70,8 +70,8 @@ impl Reply {
         let Some(text) = node.and_then(Node::as_str).filter(|text| !text.is_empty()) else { return };
         let range = node.and_then(Node::literal_range);
         self.frame = match (&self.frame, range) {
-            (Brought::Nothing, Some(range)) => Brought::Text(range),
-            _ => Brought::More,
+            (FrameContent::None, Some(range)) => FrameContent::Text(range),
+            _ => FrameContent::Other,
         };
         self.push_text(text, out);
     }
@@ -87,7 +87,7 @@ impl Reply {
     /// Emits text of the reasoning.
     pub(crate) fn reasoning(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         match out.last_mut() {
             Some(ModelEvent::Reasoning(before)) => before.push_str(text),
             _ => out.push(ModelEvent::Reasoning(text.to_owned())),
@@ -96,27 +96,27 @@ impl Reply {
 
     /// Emits a complete media item.
     pub(crate) fn media(&mut self, media: ModelMedia, out: &mut Vec<ModelEvent>) {
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         out.push(ModelEvent::Media(media));
     }
 
     /// Returns the index for a complete tool call without an index of its own.
     pub(crate) fn next_call(&mut self) -> u32 {
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         self.calls += 1;
         self.calls - 1
     }
 
     /// Emits part of a tool call.
     pub(crate) fn tool_call(&mut self, call: ToolCallDelta, out: &mut Vec<ModelEvent>) {
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         out.push(ModelEvent::ToolCall(call));
     }
 
     /// Adds text of the model's refusal.
     pub(crate) fn refusal(&mut self, text: Option<&str>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.frame = Brought::More;
+            self.frame = FrameContent::Other;
             self.refusal.push_str(text);
         }
     }
@@ -124,7 +124,7 @@ impl Reply {
     /// Emits the token usage so far.
     pub(crate) fn usage(&mut self, usage: Option<Usage>, out: &mut Vec<ModelEvent>) {
         let Some(usage) = usage else { return };
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         if self.usage.replace(usage) != Some(usage) {
             out.push(ModelEvent::Usage(usage));
         }
@@ -137,7 +137,7 @@ impl Reply {
 
     /// Sets the finish reason. The last one applies, but `Stop` does not replace a more serious one.
     pub(crate) fn stop(&mut self, reason: FinishReason) {
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         if reason != FinishReason::Stop || self.reason.is_none() {
             self.reason = Some(reason);
         }
@@ -145,7 +145,7 @@ impl Reply {
 
     /// Ends the reply after the protocol's final event.
     pub(crate) fn end(&mut self, out: &mut Vec<ModelEvent>) {
-        self.frame = Brought::More;
+        self.frame = FrameContent::Other;
         if std::mem::replace(&mut self.finished, true) {
             return;
         }
@@ -169,6 +169,14 @@ impl Reply {
     }
 }
 
+/// Fails if a reply has a member `error` with an error of the vendor.
+pub(crate) fn check_error(reply: Node<'_>) -> Result<(), DecodeError> {
+    match reply.get("error").and_then(|_| vendor_error(reply)) {
+        Some(error) => Err(DecodeError::Vendor(error)),
+        None => Ok(()),
+    }
+}
+
 /// The keys under which a vendor sends the model's name and the reply's ID.
 #[derive(Clone, Copy)]
 pub(crate) struct StartKeys {
@@ -178,20 +186,20 @@ pub(crate) struct StartKeys {
 
 /// Returns the error in a body, in any of the formats that vendors use: `{error: {message, code | type | status}}`,
 /// `{error: text}`, `{message}`, `{detail}`, or an array of one of these.
-pub(crate) fn fault_in(body: Node<'_>) -> Option<VendorError> {
+pub(crate) fn vendor_error(body: Node<'_>) -> Option<VendorError> {
     let body = if body.is_array() { body.at(0)? } else { body };
-    let told =
+    let member =
         ["error", "errors", "detail"].iter().find_map(|key| body.get(key).filter(|error| !error.is_null()));
-    let error = told.unwrap_or(body);
+    let error = member.unwrap_or(body);
     let error = if error.is_array() { error.at(0)? } else { error };
     if let Some(message) = error.as_str() {
         return Some(VendorError { code: None, message: message.to_owned() });
     }
     let message = ["message", "msg", "detail", "error"].iter().find_map(|key| error.get(key)?.as_str());
-    let code = ["code", "type", "status"].iter().find_map(|key| error.get(key).and_then(word));
+    let code = ["code", "type", "status"].iter().find_map(|key| error.get(key).and_then(name_or_number));
     Some(VendorError { code, message: message?.to_owned() })
 }
 
-fn word(node: Node<'_>) -> Option<String> {
+fn name_or_number(node: Node<'_>) -> Option<String> {
     node.as_str().map(str::to_owned).or_else(|| node.as_i64().map(|number| number.to_string()))
 }

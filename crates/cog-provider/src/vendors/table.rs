@@ -16,6 +16,13 @@ pub static VENDORS: &[Vendor] = &[
     TOGETHER, XAI, AZURE, VLLM, LLAMACPP, LMSTUDIO, CUSTOM,
 ];
 
+impl Vendor {
+    /// Returns the vendor with this name.
+    pub fn by_name(name: &str) -> Option<&'static Vendor> {
+        VENDORS.iter().find(|vendor| vendor.name == name)
+    }
+}
+
 const TEXT: &[Modality] = &[Text];
 const IMAGES: &[Modality] = &[Text, Image];
 

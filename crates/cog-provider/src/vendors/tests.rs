@@ -1,7 +1,7 @@
 use super::*;
 
-fn base_url(name: &str, given: Option<&str>) -> Result<String, InvalidBaseUrl> {
-    normal_base_url(Vendor::by_name(name).unwrap(), given)
+fn base_url(name: &str, configured: Option<&str>) -> Result<String, InvalidBaseUrl> {
+    normalize_base_url(Vendor::by_name(name).unwrap(), configured)
 }
 
 #[test]
@@ -27,30 +27,30 @@ fn every_row_can_be_configured() {
 }
 
 #[test]
-fn every_kind_that_a_row_takes_has_a_format() {
+fn every_input_modality_has_a_format() {
     for vendor in VENDORS {
         for modality in vendor.input.iter().filter(|modality| **modality != Modality::Text) {
-            let has_one = modality.media_types().iter().any(|kind| vendor.formats.types.contains(kind));
-            assert!(has_one, "{} takes {modality} in no format", vendor.name);
+            let has_format = modality.media_types().iter().any(|kind| vendor.formats.types.contains(kind));
+            assert!(has_format, "{} has no format for {modality}", vendor.name);
         }
     }
 }
 
 #[test]
-fn every_address_of_a_row_is_normal() {
+fn every_default_base_url_is_normalized() {
     for vendor in VENDORS.iter().filter(|vendor| !vendor.base_url.is_empty()) {
-        assert_eq!(normal_base_url(vendor, None).as_deref(), Ok(vendor.base_url));
+        assert_eq!(normalize_base_url(vendor, None).as_deref(), Ok(vendor.base_url));
     }
 }
 
 #[test]
-fn an_address_is_taken_as_given_but_for_the_last_slash() {
+fn base_url_loses_only_its_trailing_slash() {
     assert_eq!(base_url("openai", Some("http://127.0.0.1:9/x/")).unwrap(), "http://127.0.0.1:9/x");
     assert_eq!(base_url("openai", Some("http://127.0.0.1:9")).unwrap(), "http://127.0.0.1:9");
 }
 
 #[test]
-fn ollama_host_is_read_as_ollama_reads_it() {
+fn ollama_host_is_parsed_like_ollama_does() {
     for (given, expected) in [
         ("127.0.0.1", "http://127.0.0.1:11434"),
         ("0.0.0.0", "http://127.0.0.1:11434"),
@@ -63,7 +63,7 @@ fn ollama_host_is_read_as_ollama_reads_it() {
 }
 
 #[test]
-fn azure_gets_its_path() {
+fn azure_has_a_default_path() {
     assert_eq!(
         base_url("azure", Some("https://me.openai.azure.com/")).unwrap(),
         "https://me.openai.azure.com/openai/v1"
@@ -72,7 +72,7 @@ fn azure_gets_its_path() {
 }
 
 #[test]
-fn an_address_holds_no_credentials_and_no_query() {
+fn rejects_credentials_queries_and_other_schemes() {
     assert_eq!(base_url("openai", Some("https://a:b@e.org/v1")), Err(InvalidBaseUrl::Credentials));
     assert_eq!(base_url("openai", Some("https://e.org/v1?key=1")), Err(InvalidBaseUrl::Query));
     assert_eq!(
@@ -83,7 +83,7 @@ fn an_address_holds_no_credentials_and_no_query() {
 }
 
 #[test]
-fn settings_come_from_the_vendors_variables() {
+fn settings_are_read_from_the_variables_of_the_vendor() {
     let setting = |name: &str| match name {
         "DASHSCOPE_API_KEY" => Some(" k ".to_owned()),
         "QWEN_BASE_URL" => Some(String::new()),

@@ -8,7 +8,7 @@ use cog_provider::{
 use cog_spec::Code;
 use cog_testkit::{Mock, Reply, Wire};
 
-use crate::support::{answer, ask, provider, question, settings, until_error, vendor};
+use crate::support::{answer, events_of, provider, settings, simple_request, until_error, vendor};
 
 fn replay(wire: Wire, directory: &Path, pace: Pace) -> HttpProvider {
     let model = Some("a-model".to_owned());
@@ -22,49 +22,54 @@ fn replay(wire: Wire, directory: &Path, pace: Pace) -> HttpProvider {
 }
 
 /// Creates a request for another model, which has a different recording.
-fn other_question() -> ModelRequest {
-    ModelRequest { model: "another-model".to_owned(), ..question() }
+fn other_request() -> ModelRequest {
+    ModelRequest { model: "another-model".to_owned(), ..simple_request() }
 }
 
 #[tokio::test]
-async fn what_was_recorded_is_played_without_key_and_network() {
+async fn replays_recording_without_key_and_network() {
     for wire in Wire::ALL {
         let directory = tempfile::tempdir().unwrap();
         let mock = Mock::start([Reply::text("{\"n\": 1}").pieces(2), Reply::text("{\"n\": 2}")]);
         let recording = provider(wire, &mock).record(directory.path()).unwrap();
-        let first = ask(&recording, &question()).await.unwrap();
-        let second = ask(&recording, &other_question()).await.unwrap();
+        let first = events_of(&recording, &simple_request()).await.unwrap();
+        let second = events_of(&recording, &other_request()).await.unwrap();
         drop(mock);
         for pace in [Pace::Immediate, Pace::AsRecorded] {
             let replaying = replay(wire, directory.path(), pace);
-            assert_eq!(ask(&replaying, &other_question()).await.unwrap(), second, "{}", wire.name());
-            assert_eq!(ask(&replaying, &question()).await.unwrap(), first, "{}", wire.name());
+            assert_eq!(events_of(&replaying, &other_request()).await.unwrap(), second, "{}", wire.name());
+            assert_eq!(events_of(&replaying, &simple_request()).await.unwrap(), first, "{}", wire.name());
         }
     }
 }
 
 #[tokio::test]
-async fn a_cassette_holds_no_key() {
+async fn cassette_contains_neither_key_nor_host() {
     let directory = tempfile::tempdir().unwrap();
     let mock = Mock::start([Reply::text("{}")]);
-    ask(&provider(Wire::Anthropic, &mock).record(directory.path()).unwrap(), &question()).await.unwrap();
-    let head = read(&directory.path().join("0001.json"));
-    assert!(head.contains("\"x-api-key\": \"***\"") && head.contains("\"path\": \"/v1/messages\""), "{head}");
-    assert!(!head.contains("canary") && !head.contains("127.0.0.1"), "{head}");
-    let pieces = read(&directory.path().join("0001.ndjson"));
+    events_of(&provider(Wire::Anthropic, &mock).record(directory.path()).unwrap(), &simple_request())
+        .await
+        .unwrap();
+    let exchange = read(&directory.path().join("0001.json"));
     assert!(
-        pieces.lines().count() > 1 && pieces.lines().all(|line| line.starts_with("{\"t_ms\":")),
-        "{pieces}"
+        exchange.contains("\"x-api-key\": \"***\"") && exchange.contains("\"path\": \"/v1/messages\""),
+        "{exchange}"
+    );
+    assert!(!exchange.contains("canary") && !exchange.contains("127.0.0.1"), "{exchange}");
+    let chunks = read(&directory.path().join("0001.ndjson"));
+    assert!(
+        chunks.lines().count() > 1 && chunks.lines().all(|line| line.starts_with("{\"t_ms\":")),
+        "{chunks}"
     );
 }
 
 #[tokio::test]
-async fn a_cassette_says_whom_it_is_of() {
+async fn recording_names_its_provider_and_model() {
     let directory = tempfile::tempdir().unwrap();
     let mock = Mock::start([Reply::text("{}")]);
     let recorder = provider(Wire::Anthropic, &mock).record(directory.path()).unwrap();
     assert!(Recording::read(directory.path()).is_err(), "nothing is recorded yet");
-    ask(&recorder, &question()).await.unwrap();
+    events_of(&recorder, &simple_request()).await.unwrap();
     let recording = Recording::read(directory.path()).unwrap();
     assert_eq!(
         (recording.provider.as_str(), recording.model.as_str()),
@@ -73,67 +78,77 @@ async fn a_cassette_says_whom_it_is_of() {
 }
 
 #[tokio::test]
-async fn equal_requests_get_the_replies_in_turn() {
+async fn equal_requests_get_their_replies_in_order() {
     let directory = tempfile::tempdir().unwrap();
     let mock = Mock::start([Reply::text("1"), Reply::text("2")]);
     let recording = provider(Wire::OpenAi, &mock).record(directory.path()).unwrap();
     for _ in 0..2 {
-        ask(&recording, &question()).await.unwrap();
+        events_of(&recording, &simple_request()).await.unwrap();
     }
     let replaying = replay(Wire::OpenAi, directory.path(), Pace::Immediate);
     for expected in ["1", "2", "1"] {
-        assert_eq!(answer(&ask(&replaying, &question()).await.unwrap()), expected);
+        assert_eq!(answer(&events_of(&replaying, &simple_request()).await.unwrap()), expected);
     }
 }
 
 #[tokio::test]
-async fn attempts_are_recorded_and_played_too() {
+async fn records_and_replays_retries() {
     let directory = tempfile::tempdir().unwrap();
     let busy = Reply::error(503, "busy").header("retry-after-ms", "1");
     let mock = Mock::start([busy, Reply::text("{}")]);
-    ask(&provider(Wire::Gemini, &mock).record(directory.path()).unwrap(), &question()).await.unwrap();
+    events_of(&provider(Wire::Gemini, &mock).record(directory.path()).unwrap(), &simple_request())
+        .await
+        .unwrap();
     assert!(directory.path().join("0002.json").exists());
     assert_eq!(
-        answer(&ask(&replay(Wire::Gemini, directory.path(), Pace::Immediate), &question()).await.unwrap()),
+        answer(
+            &events_of(&replay(Wire::Gemini, directory.path(), Pace::Immediate), &simple_request())
+                .await
+                .unwrap()
+        ),
         "{}"
     );
 }
 
 #[tokio::test]
-async fn a_later_recording_is_added() {
+async fn appends_to_existing_cassette() {
     let directory = tempfile::tempdir().unwrap();
     let mock = Mock::start([Reply::text("{}")]);
-    for request in [question(), other_question()] {
-        ask(&provider(Wire::Ollama, &mock).record(directory.path()).unwrap(), &request).await.unwrap();
+    for request in [simple_request(), other_request()] {
+        events_of(&provider(Wire::Ollama, &mock).record(directory.path()).unwrap(), &request).await.unwrap();
     }
     let replaying = replay(Wire::Ollama, directory.path(), Pace::Immediate);
-    for request in [question(), other_question()] {
-        assert_eq!(answer(&ask(&replaying, &request).await.unwrap()), "{}");
+    for request in [simple_request(), other_request()] {
+        assert_eq!(answer(&events_of(&replaying, &request).await.unwrap()), "{}");
     }
 }
 
 #[tokio::test]
-async fn a_reply_that_was_cut_is_played_as_far_as_it_came() {
+async fn replays_interrupted_reply() {
     let directory = tempfile::tempdir().unwrap();
     let pause = std::time::Duration::from_millis(5);
-    let mock = Mock::start([Reply::text("{\"a\": \"long enough to be cut\"}").cut(900).pause(pause)]);
+    let mock = Mock::start([Reply::text("{\"a\": \"long enough to be interrupted\"}").cut(900).pause(pause)]);
     let live =
-        until_error(&provider(Wire::OpenAi, &mock).record(directory.path()).unwrap(), &question()).await;
-    let played = until_error(&replay(Wire::OpenAi, directory.path(), Pace::Immediate), &question()).await;
+        until_error(&provider(Wire::OpenAi, &mock).record(directory.path()).unwrap(), &simple_request())
+            .await;
+    let played =
+        until_error(&replay(Wire::OpenAi, directory.path(), Pace::Immediate), &simple_request()).await;
     assert_eq!((live.0, live.1.code()), (played.0, played.1.code()));
 }
 
 #[tokio::test]
-async fn a_request_that_was_not_recorded_is_e4001() {
+async fn unrecorded_request_is_e4001() {
     let directory = tempfile::tempdir().unwrap();
-    let error = ask(&replay(Wire::OpenAi, directory.path(), Pace::Immediate), &question()).await.unwrap_err();
+    let error = events_of(&replay(Wire::OpenAi, directory.path(), Pace::Immediate), &simple_request())
+        .await
+        .unwrap_err();
     assert_eq!((error.code(), error.recoverable()), (Code::ProviderUnavailable, false));
     assert!(matches!(error, ProviderError::NoRecording { .. }), "{error}");
     assert!(error.suggestion().unwrap().contains("--record"));
 }
 
 #[test]
-fn a_cassette_that_cannot_be_used_is_told() {
+fn rejects_unusable_cassette() {
     let missing = Path::new("/nowhere/at/all");
     let open = |directory: &Path| {
         HttpProvider::replay(vendor(Wire::OpenAi), ProviderSettings::default(), directory, Pace::Immediate)
@@ -143,8 +158,8 @@ fn a_cassette_that_cannot_be_used_is_told() {
     write(&directory.path().join("0001.json"), "{\"body\": {}}");
     let error = open(directory.path()).err().unwrap().to_string();
     assert!(error.contains("0001.json") && error.contains("status"), "{error}");
-    let mock_less = HttpProvider::new(vendor(Wire::OpenAi), settings("http://127.0.0.1:1")).unwrap();
-    assert!(matches!(mock_less.record("/dev/null/x").err(), Some(ProviderError::Cassette { .. })));
+    let without_mock = HttpProvider::new(vendor(Wire::OpenAi), settings("http://127.0.0.1:1")).unwrap();
+    assert!(matches!(without_mock.record("/dev/null/x").err(), Some(ProviderError::Cassette { .. })));
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test reads what it recorded")]

@@ -8,7 +8,7 @@ use cog_provider::{
 use cog_testkit::{Mock, Reply, Wire};
 use futures_util::future::join_all;
 
-use crate::support::{question, settings, vendor};
+use crate::support::{settings, simple_request, vendor};
 
 /// Creates a provider without retries, behind a breaker with this pause.
 fn guarded(wire: Wire, mock: &Mock, pause: Duration) -> Breaker {
@@ -17,50 +17,47 @@ fn guarded(wire: Wire, mock: &Mock, pause: Duration) -> Breaker {
     Breaker::new(Arc::new(provider), BreakerSettings { reset_timeout: pause, ..BreakerSettings::default() })
 }
 
-async fn ask(provider: &Breaker) -> Option<ProviderError> {
-    provider.call(&question()).await.err()
+async fn error_of(provider: &Breaker) -> Option<ProviderError> {
+    provider.call(&simple_request()).await.err()
 }
 
 #[tokio::test]
-async fn a_storm_meets_a_bounded_number_of_calls_and_then_silence() {
+async fn circuit_bounds_the_calls_to_a_failing_provider() {
     for wire in Wire::ALL {
         let storm = [429, 503, 500, 529, 429].map(|status| Reply::error(status, "overloaded"));
         let mock = Mock::start(storm.into_iter().chain([Reply::text("{}")]));
         let provider = guarded(wire, &mock, Duration::from_secs(3600));
         for _ in 0..200 {
-            assert!(ask(&provider).await.is_some(), "{}", wire.name());
+            assert!(error_of(&provider).await.is_some(), "{}", wire.name());
         }
         assert_eq!(mock.requests().len(), 5, "{}", wire.name());
-        let refused = ask(&provider).await.unwrap();
-        assert!(
-            refused.retry_after().is_some() && refused.to_string().contains("circuit is open"),
-            "{refused}"
-        );
+        let error = error_of(&provider).await.unwrap();
+        assert!(error.retry_after().is_some() && error.to_string().contains("circuit is open"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn questions_at_once_meet_no_more_calls_than_there_are_questions() {
+async fn concurrent_requests_are_each_called_at_most_once() {
     let mock = Mock::start([Reply::error(503, "overloaded")]);
     let provider = guarded(Wire::OpenAi, &mock, Duration::from_secs(3600));
-    let ends = join_all((0..100).map(|_| ask(&provider))).await;
-    assert!(ends.iter().all(Option::is_some));
+    let results = join_all((0..100).map(|_| error_of(&provider))).await;
+    assert!(results.iter().all(Option::is_some));
     let calls = mock.requests().len();
     assert!(calls <= 100, "{calls}");
-    assert!(join_all((0..100).map(|_| ask(&provider))).await.iter().all(Option::is_some));
+    assert!(join_all((0..100).map(|_| error_of(&provider))).await.iter().all(Option::is_some));
     assert_eq!(mock.requests().len(), calls);
 }
 
 #[tokio::test]
-async fn a_provider_that_is_well_again_is_found_again() {
+async fn recovered_provider_is_called_again() {
     let storm = std::iter::repeat_n(Reply::error(503, "overloaded"), 6);
     let mock = Mock::start(storm.chain([Reply::text("{}")]));
     let provider = guarded(Wire::OpenAi, &mock, Duration::from_millis(1));
     while mock.requests().len() < 7 {
-        ask(&provider).await;
+        error_of(&provider).await;
         tokio::task::yield_now().await;
     }
     for _ in 0..20 {
-        assert_eq!(ask(&provider).await, None);
+        assert_eq!(error_of(&provider).await, None);
     }
 }

@@ -35,12 +35,12 @@ pub(crate) fn provider(wire: Wire, mock: &Mock) -> HttpProvider {
 }
 
 /// Creates a request without a schema.
-pub(crate) fn question() -> ModelRequest {
+pub(crate) fn simple_request() -> ModelRequest {
     ModelRequest::new(Conversation::new([Message::system("Answer in JSON."), Message::user("{}")]))
 }
 
 /// Creates a request with a schema in the provider's dialect.
-pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
+pub(crate) fn request_with_schema(provider: &HttpProvider) -> ModelRequest {
     let schema = Some(serde_json::json!({ "type": "object" }).into());
     let output = OutputSchema {
         name: "answer".to_owned(),
@@ -48,11 +48,11 @@ pub(crate) fn with_schema(provider: &HttpProvider) -> ModelRequest {
         schema,
         instructions: "".into(),
     };
-    ModelRequest { output: Some(Arc::new(output)), ..question() }
+    ModelRequest { output: Some(Arc::new(output)), ..simple_request() }
 }
 
-/// Returns all events of the reply.
-pub(crate) async fn ask(
+/// Calls the provider and returns all events of the reply.
+pub(crate) async fn events_of(
     provider: &HttpProvider,
     request: &ModelRequest,
 ) -> Result<Vec<ModelEvent>, ProviderError> {
@@ -87,6 +87,6 @@ pub(crate) fn answer(events: &[ModelEvent]) -> String {
 pub(crate) fn finish(events: &[ModelEvent]) -> FinishReason {
     match events.last() {
         Some(ModelEvent::Finished(reason)) => reason.clone(),
-        other => panic!("the reply does not end with a reason: {other:?}"),
+        other => panic!("the reply has no finish reason: {other:?}"),
     }
 }

@@ -35,7 +35,7 @@ fn ollama() {
 
 /// The mock's own replies are also stored as files, so that the vendors' clients can validate them.
 #[test]
-fn the_mock_says_what_its_files_say() {
+fn files_of_the_mock_are_current() {
     let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").pieces(5);
     let image = Reply::text("A red dot.").media("image/png", "iVBORw0KGgo=");
     let images = format!("{}\n", Wire::OpenAiImages.whole(&image));
@@ -44,16 +44,16 @@ fn the_mock_says_what_its_files_say() {
         .into_iter()
         .flat_map(|wire| {
             let stream = if wire == Wire::Ollama { "mock.ndjson" } else { "mock.sse" };
-            let whole = format!("{}\n", wire.whole(&reply));
+            let complete = format!("{}\n", wire.whole(&reply));
             [
                 (directory(wire).join(stream), wire.stream(&reply).concat()),
-                (directory(wire).join("mock.json"), whole),
+                (directory(wire).join("mock.json"), complete),
             ]
         })
         .chain([images])
         .filter_map(|(path, expected)| stale(&path, &expected))
         .collect();
-    assert!(stale.is_empty(), "out of date; if the change is meant, rename: {stale:?}");
+    assert!(stale.is_empty(), "out of date; rename these files if the change is intended: {stale:?}");
 }
 
 /// Replays every file of a wire form.
@@ -62,26 +62,26 @@ fn replay(wire: Wire, kind: ProtocolKind) {
     assert!(files.len() > 4, "the recordings are missing");
     for file in files {
         let bytes = read(&file);
-        let whole = decode(kind, [bytes.as_slice()]);
-        assert_eq!(decode(kind, pieces_of(&bytes, 1)), whole, "byte by byte: {}", file.display());
+        let at_once = decode(kind, [bytes.as_slice()]);
+        assert_eq!(decode(kind, pieces_of(&bytes, 1)), at_once, "byte by byte: {}", file.display());
         for halves in splits(&bytes) {
-            assert_eq!(decode(kind, halves), whole, "split at {}: {}", halves[0].len(), file.display());
+            assert_eq!(decode(kind, halves), at_once, "split at {}: {}", halves[0].len(), file.display());
         }
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         insta::with_settings!({ snapshot_path => directory(wire), prepend_module_to_snapshot => false, omit_expression => true }, {
-            insta::assert_snapshot!(name, whole.join("\n"));
+            insta::assert_snapshot!(name, at_once.join("\n"));
         });
     }
 }
 
 /// Returns the events of a reply, one per line, with adjacent texts joined, and the error if it ends in one.
-fn decode<'a>(kind: ProtocolKind, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
+fn decode<'a>(kind: ProtocolKind, parts: impl IntoIterator<Item = &'a [u8]>) -> Vec<String> {
     let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
     let mut events = Vec::new();
-    let pushed = pieces.into_iter().try_for_each(|piece| decoder.push(piece, &mut events));
-    let ended = pushed.and_then(|()| decoder.finish(&mut events));
+    let pushed = parts.into_iter().try_for_each(|part| decoder.push(part, &mut events));
+    let result = pushed.and_then(|()| decoder.finish(&mut events));
     let mut lines: Vec<String> = joined(events).iter().map(|event| format!("{event:?}")).collect();
-    lines.extend(ended.err().map(|error| format!("error: {error}")));
+    lines.extend(result.err().map(|error| format!("error: {error}")));
     lines
 }
 

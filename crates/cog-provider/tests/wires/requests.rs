@@ -20,7 +20,7 @@ fn provider(name: &str) -> HttpProvider {
 }
 
 /// Creates the request of a module run: system text, the input, and a schema in the vendor's dialect.
-fn question(dialect: Dialect) -> ModelRequest {
+fn request_for(dialect: Dialect) -> ModelRequest {
     let schema = json!({
         "type": "object", "additionalProperties": false, "required": ["ok"],
         "properties": { "ok": { "type": "boolean" } },
@@ -49,7 +49,7 @@ fn rendered(name: &str, request: &ModelRequest) -> Result<String, ProviderError>
 }
 
 fn snapshot(directory: &str, name: &str, text: &str) {
-    assert!(!text.contains("canary"), "the key shows: {text}");
+    assert!(!text.contains("canary"), "the key is shown: {text}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(directory);
     insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(format!("request-{name}"), text);
@@ -67,9 +67,9 @@ fn directory(vendor: &Vendor) -> &'static str {
 }
 
 #[test]
-fn every_vendor_is_asked_in_its_own_form() {
+fn every_vendor_gets_its_own_format() {
     for vendor in VENDORS {
-        let text = rendered(vendor.name, &question(vendor.dialect)).unwrap();
+        let text = rendered(vendor.name, &request_for(vendor.dialect)).unwrap();
         snapshot(directory(vendor), vendor.name, &text);
     }
 }
@@ -78,70 +78,70 @@ fn every_vendor_is_asked_in_its_own_form() {
 fn generation_options_have_each_vendors_names() {
     for name in ["openai", "deepseek", "mistral", "gemini", "ollama"] {
         let vendor = Vendor::by_name(name).unwrap();
-        let mut request = question(Dialect::Prompt);
+        let mut request = request_for(Dialect::Prompt);
         let seed = vendor.quirks.seed.map(|_| 7);
         request.generation =
             Generation { temperature: Some(0.2), max_tokens: Some(500), seed, stop: vec!["END".to_owned()] };
         snapshot(directory(vendor), &format!("{name}-options"), &rendered(name, &request).unwrap());
     }
-    let mut request = question(Dialect::Prompt);
+    let mut request = request_for(Dialect::Prompt);
     request.generation =
         Generation { max_tokens: Some(500), stop: vec!["END".to_owned()], ..Generation::default() };
     snapshot("anthropic", "anthropic-options", &rendered("anthropic", &request).unwrap());
 }
 
 #[test]
-fn images_and_sound_travel_in_each_vendors_form() {
+fn media_are_sent_in_each_vendors_format() {
     let image = |url: &str| {
         Part::Image(ImagePart { url: url.to_owned(), detail: Some(Detail::Low), rotation: None, video: None })
     };
     let inline = image("data:image/png;base64,iVBORw0KGgo=");
-    let sound =
+    let audio =
         Part::Audio(AudioPart { data: "UklGRg==".to_owned(), format: "wav".to_owned(), sample_rate: None });
-    let ask = |parts: Vec<Part>| ModelRequest {
+    let request = |parts: Vec<Part>| ModelRequest {
         messages: Conversation::new([
             Message::new(Role::User, parts),
             Message::assistant("Hm."),
             Message::user("Now?"),
         ]),
         output: None,
-        ..question(Dialect::Prompt)
+        ..request_for(Dialect::Prompt)
     };
-    let words = Part::text("What is this?");
+    let text = Part::text("What is this?");
     let document = Part::media("application/pdf", "JVBERi0=".to_owned());
-    let film = Part::media("video/mp4", "AAAAGGZ0eXA=".to_owned());
+    let video = Part::media("video/mp4", "AAAAGGZ0eXA=".to_owned());
     let linked = image("https://images.example/a.jpg");
     for (directory, parts) in [
-        ("openai", vec![words.clone(), inline.clone(), linked.clone(), sound.clone(), document.clone()]),
-        ("anthropic", vec![words.clone(), inline.clone(), linked.clone(), document.clone()]),
-        ("gemini", vec![words.clone(), inline.clone(), sound.clone(), document.clone(), film.clone()]),
-        ("ollama", vec![words.clone(), inline.clone()]),
+        ("openai", vec![text.clone(), inline.clone(), linked.clone(), audio.clone(), document.clone()]),
+        ("anthropic", vec![text.clone(), inline.clone(), linked.clone(), document.clone()]),
+        ("gemini", vec![text.clone(), inline.clone(), audio.clone(), document.clone(), video.clone()]),
+        ("ollama", vec![text.clone(), inline.clone()]),
     ] {
-        snapshot(directory, &format!("{directory}-media"), &rendered(directory, &ask(parts)).unwrap());
+        snapshot(directory, &format!("{directory}-media"), &rendered(directory, &request(parts)).unwrap());
     }
     for (vendor, part) in
-        [("ollama", &document), ("anthropic", &film), ("openai", &film), ("mistral", &document)]
+        [("ollama", &document), ("anthropic", &video), ("openai", &video), ("mistral", &document)]
     {
-        let error = rendered(vendor, &ask(vec![part.clone()])).unwrap_err();
+        let error = rendered(vendor, &request(vec![part.clone()])).unwrap_err();
         assert_eq!(error.code(), Code::MultimodalNotSupported, "{vendor}: {error}");
     }
     for vendor in ["gemini", "ollama"] {
-        let error = rendered(vendor, &ask(vec![linked.clone()])).unwrap_err();
+        let error = rendered(vendor, &request(vec![linked.clone()])).unwrap_err();
         assert!(matches!(error, ProviderError::Request(RequestError::ImageUrl { .. })), "{error}");
     }
 }
 
 /// Creates the request of a module run that generates images and audio.
-fn making(model: &str) -> ModelRequest {
+fn media_request(model: &str) -> ModelRequest {
     ModelRequest {
         model: model.to_owned(),
         output_media: vec![Modality::Image, Modality::Audio],
-        ..question(Dialect::Prompt)
+        ..request_for(Dialect::Prompt)
     }
 }
 
 #[test]
-fn media_are_asked_for_in_each_vendors_form() {
+fn media_are_requested_in_each_vendors_format() {
     for (vendor, model, directory, name) in [
         ("gemini", "gemini-2.5-flash-image", "gemini", "gemini-image"),
         ("openai", "gpt-audio", "openai", "openai-speech"),
@@ -149,40 +149,41 @@ fn media_are_asked_for_in_each_vendors_form() {
         ("openai", "gpt-image-1", "openai_images", "openai-image"),
         ("openai", "dall-e-3", "openai_images", "openai-dalle"),
     ] {
-        snapshot(directory, name, &rendered(vendor, &making(model)).unwrap());
+        snapshot(directory, name, &rendered(vendor, &media_request(model)).unwrap());
     }
 }
 
 #[test]
-fn a_model_of_images_alone_is_told_neither_options_nor_media() {
-    let mut request = making("gpt-image-1");
+fn image_model_rejects_options_and_media() {
+    let mut request = media_request("gpt-image-1");
     request.generation.max_tokens = Some(9);
-    assert_eq!(rendered("openai", &request).unwrap_err().to_string(), "OpenAI takes no `max_tokens`");
+    assert_eq!(rendered("openai", &request).unwrap_err().to_string(), "OpenAI does not support `max_tokens`");
     let image = Part::media("image/png", "iVBORw0KGgo=".to_owned());
     let request = ModelRequest {
         messages: Conversation::new([Message::new(Role::User, vec![image])]),
-        ..making("gpt-image-1")
+        ..media_request("gpt-image-1")
     };
     assert_eq!(rendered("openai", &request).unwrap_err().code(), Code::MultimodalNotSupported);
 }
 
 #[test]
-fn a_model_that_makes_no_media_is_asked_for_text() {
+fn model_without_media_output_gets_a_text_request() {
     for vendor in VENDORS.iter().filter(|vendor| vendor.output_media("a-model").is_empty()) {
-        let plain = rendered(vendor.name, &question(Dialect::Prompt)).unwrap();
+        let plain = rendered(vendor.name, &request_for(Dialect::Prompt)).unwrap();
         assert_eq!(
-            rendered(vendor.name, &ModelRequest { model: "a-model".to_owned(), ..making("") }).unwrap(),
+            rendered(vendor.name, &ModelRequest { model: "a-model".to_owned(), ..media_request("") })
+                .unwrap(),
             plain
         );
     }
 }
 
 #[test]
-fn a_system_text_alone_becomes_the_question_where_one_is_needed() {
+fn system_text_alone_becomes_a_user_turn_where_one_is_required() {
     let request = ModelRequest {
         messages: Conversation::new([Message::system("Do it.")]),
         output: None,
-        ..question(Dialect::Prompt)
+        ..request_for(Dialect::Prompt)
     };
     for vendor in ["anthropic", "gemini"] {
         snapshot(vendor, &format!("{vendor}-system-only"), &rendered(vendor, &request).unwrap());
@@ -190,27 +191,27 @@ fn a_system_text_alone_becomes_the_question_where_one_is_needed() {
 }
 
 #[test]
-fn what_a_vendor_cannot_take_is_told_before_the_call() {
-    let mut request = question(Dialect::Prompt);
+fn unsupported_requests_are_rejected_before_the_call() {
+    let mut request = request_for(Dialect::Prompt);
     request.generation.seed = Some(1);
     let error = rendered("deepseek", &request).unwrap_err();
     assert_eq!(
         (error.to_string().as_str(), error.code()),
-        ("DeepSeek takes no `seed`", Code::UnsupportedValue)
+        ("DeepSeek does not support `seed`", Code::UnsupportedValue)
     );
-    assert_eq!(
-        error.suggestion().unwrap(),
-        "Leave out `generation.seed` (--seed), or choose another provider."
-    );
+    assert_eq!(error.suggestion().unwrap(), "Remove `generation.seed` (--seed), or choose another provider.");
 
-    let mut request = question(Dialect::Prompt);
+    let mut request = request_for(Dialect::Prompt);
     request.generation.temperature = Some(0.0);
-    assert_eq!(rendered("anthropic", &request).unwrap_err().to_string(), "Anthropic takes no `temperature`");
+    assert_eq!(
+        rendered("anthropic", &request).unwrap_err().to_string(),
+        "Anthropic does not support `temperature`"
+    );
 
-    let sound = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });
+    let audio = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });
     let request = ModelRequest {
-        messages: Conversation::new([Message::new(Role::User, vec![sound])]),
-        ..question(Dialect::Prompt)
+        messages: Conversation::new([Message::new(Role::User, vec![audio])]),
+        ..request_for(Dialect::Prompt)
     };
     let error = rendered("ollama", &request).unwrap_err();
     let expected = RequestError::Modality { vendor: "Ollama", modality: Modality::Audio };
@@ -218,60 +219,60 @@ fn what_a_vendor_cannot_take_is_told_before_the_call() {
 }
 
 /// Creates a provider whose vendor accepts at most `limit` bytes per request.
-fn narrow(limit: u64) -> HttpProvider {
+fn with_limit(limit: u64) -> HttpProvider {
     let formats = Formats { max_request_bytes: Some(limit), ..Formats::ANY };
     let vendor: &Vendor = Box::leak(Box::new(Vendor { formats, ..*Vendor::by_name("openai").unwrap() }));
     HttpProvider::new(vendor, ProviderSettings::default()).unwrap()
 }
 
 #[test]
-fn a_request_of_exactly_the_vendors_limit_passes_and_one_byte_more_does_not() {
+fn request_may_have_the_vendors_limit_and_no_byte_more() {
     let image = Part::media("image/png", "A".repeat(100));
     let request = |parts| ModelRequest {
         messages: Conversation::new([Message::new(Role::User, parts)]),
-        ..question(Dialect::Prompt)
+        ..request_for(Dialect::Prompt)
     };
-    let (text, seen) = (request(vec![Part::text("why?")]), request(vec![image]));
-    for (request, code) in [(text, Code::InputTooLarge), (seen, Code::MediaTooLarge)] {
-        let body = narrow(u64::MAX).render(&request).unwrap().unwrap().body;
+    let (text, media) = (request(vec![Part::text("why?")]), request(vec![image]));
+    for (request, code) in [(text, Code::InputTooLarge), (media, Code::MediaTooLarge)] {
+        let body = with_limit(u64::MAX).render(&request).unwrap().unwrap().body;
         let exact = body.len() as u64;
-        assert!(narrow(exact).render(&request).is_ok());
-        let error = narrow(exact - 1).render(&request).unwrap_err();
+        assert!(with_limit(exact).render(&request).is_ok());
+        let error = with_limit(exact - 1).render(&request).unwrap_err();
         assert_eq!((error.code(), error.reason()), (code, Some("request_size")));
         assert!(error.allows_fallback());
     }
     let large = request(vec![Part::media("application/pdf", "A".repeat((32 << 20) + 1))]);
     let error = provider("anthropic").check(&large).unwrap_err();
-    assert_eq!(error.code(), Code::MediaTooLarge, "told before the body is written");
+    assert_eq!(error.code(), Code::MediaTooLarge, "reported before the body is written");
 }
 
 #[test]
-fn a_model_must_be_named_and_must_be_a_name() {
+fn rejects_missing_and_invalid_model_names() {
     let bare =
         |name: &str| HttpProvider::new(Vendor::by_name(name).unwrap(), ProviderSettings::default()).unwrap();
-    let error = bare("vllm").render(&question(Dialect::Prompt)).unwrap_err();
-    assert_eq!(error.to_string(), "no model is named, and vLLM has none by default");
+    let error = bare("vllm").render(&request_for(Dialect::Prompt)).unwrap_err();
+    assert_eq!(error.to_string(), "no model is set, and vLLM has no default model");
     for model in ["../secrets", "a/b", "a?key=1", ""] {
-        let request = ModelRequest { model: format!("models/{model}"), ..question(Dialect::Prompt) };
+        let request = ModelRequest { model: format!("models/{model}"), ..request_for(Dialect::Prompt) };
         let error = bare("gemini").render(&request).unwrap_err();
         assert!(matches!(error, ProviderError::Request(RequestError::BadModel { .. })), "{model}: {error}");
     }
 }
 
 #[test]
-fn a_request_can_be_rendered_without_a_key() {
+fn renders_request_without_a_key() {
     let provider =
         HttpProvider::new(Vendor::by_name("openai").unwrap(), ProviderSettings::default()).unwrap();
-    let wire = provider.render(&question(Dialect::OpenAiStrict)).unwrap().unwrap();
+    let wire = provider.render(&request_for(Dialect::OpenAiStrict)).unwrap().unwrap();
     assert_eq!(wire.auth, Some(("authorization", "Bearer $OPENAI_API_KEY".to_owned())));
     let local = HttpProvider::new(Vendor::by_name("llamacpp").unwrap(), ProviderSettings::default()).unwrap();
-    assert_eq!(local.render(&question(Dialect::JsonSchema)).unwrap().unwrap().auth, None);
+    assert_eq!(local.render(&request_for(Dialect::JsonSchema)).unwrap().unwrap().auth, None);
 }
 
 #[test]
-fn an_address_that_is_missing_or_bad_names_its_variable() {
+fn missing_base_url_names_its_variable() {
     let error =
         HttpProvider::new(Vendor::by_name("azure").unwrap(), ProviderSettings::default()).err().unwrap();
-    assert_eq!(error.to_string(), "Azure OpenAI cannot be asked: no address is set");
-    assert_eq!(error.suggestion().unwrap(), "Set AZURE_OPENAI_BASE_URL to the address of the server.");
+    assert_eq!(error.to_string(), "Azure OpenAI cannot be called: no base URL is configured");
+    assert_eq!(error.suggestion().unwrap(), "Set AZURE_OPENAI_BASE_URL to the base URL of the server.");
 }

@@ -14,8 +14,8 @@ const KINDS: [(Wire, ProtocolKind); 4] = [
 
 proptest! {
     #[test]
-    fn the_text_arrives_whole(text in ".{0,60}", thoughts in ".{0,20}", piece in 1_usize..9, packet in 1_usize..90) {
-        let reply = Reply::text(&text).reasoning(&thoughts).pieces(piece);
+    fn text_is_decoded_unchanged(text in ".{0,60}", reasoning in ".{0,20}", chunk in 1_usize..9, packet in 1_usize..90) {
+        let reply = Reply::text(&text).reasoning(&reasoning).pieces(chunk);
         for (wire, kind) in KINDS {
             let bytes = wire.stream(&reply).concat().into_bytes();
             let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
@@ -24,12 +24,12 @@ proptest! {
                 decoder.push(packet, &mut events).unwrap();
             }
             decoder.finish(&mut events).unwrap();
-            prop_assert_eq!(texts(&events), (text.clone(), thoughts.clone()), "{}", wire.name());
+            prop_assert_eq!(texts(&events), (text.clone(), reasoning.clone()), "{}", wire.name());
         }
     }
 
     #[test]
-    fn any_bytes_are_an_error_or_events_but_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn arbitrary_bytes_are_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         for (_, kind) in KINDS {
             let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
             let mut events = Vec::new();
@@ -45,8 +45,8 @@ fn texts(events: &[ModelEvent]) -> (String, String) {
     let (mut text, mut reasoning) = (String::new(), String::new());
     for event in events {
         match event {
-            ModelEvent::Text(piece) => text.push_str(piece),
-            ModelEvent::Reasoning(piece) => reasoning.push_str(piece),
+            ModelEvent::Text(chunk) => text.push_str(chunk),
+            ModelEvent::Reasoning(chunk) => reasoning.push_str(chunk),
             _ => {}
         }
     }

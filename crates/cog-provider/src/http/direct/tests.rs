@@ -27,17 +27,17 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let connections = Arc::new(AtomicUsize::new(0));
-        let (tell, closed) = mpsc::unbounded_channel();
+        let (report, closed) = mpsc::unbounded_channel();
         let accepted = Arc::clone(&connections);
         spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 accepted.fetch_add(1, Ordering::SeqCst);
-                let tell = tell.clone();
+                let report = report.clone();
                 spawn(async move {
                     let mut request = [0; 4096];
                     for _ in 0..replies {
                         if stream.read(&mut request).await.unwrap_or(0) == 0 {
-                            let _ = tell.send(());
+                            let _ = report.send(());
                             return;
                         }
                         stream.write_all(reply.as_bytes()).await.unwrap();
@@ -77,7 +77,7 @@ async fn text(direct: &Direct) -> String {
 }
 
 #[tokio::test]
-async fn a_connection_is_used_again_after_the_end_of_a_body() {
+async fn reuses_connection_after_complete_body() {
     let server = Server::start(CHUNKED, usize::MAX).await;
     let direct = server.direct();
     for _ in 0..3 {
@@ -87,7 +87,7 @@ async fn a_connection_is_used_again_after_the_end_of_a_body() {
 }
 
 #[tokio::test]
-async fn a_body_that_lacks_only_its_end_leaves_the_connection_usable() {
+async fn reuses_connection_if_only_the_end_of_the_body_is_missing() {
     let server = Server::start(CHUNKED, usize::MAX).await;
     let direct = server.direct();
     for _ in 0..3 {
@@ -108,7 +108,7 @@ async fn dropping_a_body_closes_the_connection() {
 }
 
 #[tokio::test]
-async fn a_connection_that_the_server_closed_is_replaced() {
+async fn replaces_connection_that_the_server_closed() {
     let server = Server::start(CHUNKED, 1).await;
     let direct = server.direct();
     assert_eq!(text(&direct).await, "onetwo");
@@ -121,7 +121,7 @@ async fn a_connection_that_the_server_closed_is_replaced() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_interrupted_is_an_error() {
+async fn interrupted_body_is_an_error() {
     let server = Server::start(OPEN, 1).await;
     let mut body = server.direct().send(post()).await.unwrap().into_body();
     assert_eq!(body.next().await.unwrap().unwrap(), "one");
@@ -130,7 +130,7 @@ async fn a_body_that_is_interrupted_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_listen_is_no_connection() {
+async fn refused_connection_is_a_connect_error() {
     let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let refused = Direct::new("localhost", free, Duration::from_secs(5)).send(post()).await;
     assert!(matches!(refused.err(), Some(TransportError::Connect { .. })));

@@ -1,16 +1,16 @@
 use super::*;
 
-fn fault(code: Option<&str>, message: &str) -> VendorError {
+fn error(code: Option<&str>, message: &str) -> VendorError {
     VendorError { code: code.map(str::to_owned), message: message.to_owned() }
 }
 
 /// Returns the category for a status and a message.
-fn of(status: u16, message: &str) -> Kind {
-    kind(Some(status), &fault(None, message))
+fn kind_of(status: u16, message: &str) -> Kind {
+    kind(Some(status), &error(None, message))
 }
 
 #[test]
-fn too_long_a_request_is_known_in_every_vendors_words() {
+fn recognizes_context_overflow_of_every_vendor() {
     for (status, message) in [
         (
             400,
@@ -23,62 +23,62 @@ fn too_long_a_request_is_known_in_every_vendors_words() {
         (413, "Please reduce the length of the messages or completion."),
         (500, "input is too long: exceeds context window"),
     ] {
-        assert_eq!(of(status, message), Kind::Context, "{message}");
+        assert_eq!(kind_of(status, message), Kind::Context, "{message}");
     }
-    assert_eq!(kind(Some(400), &fault(Some("context_length_exceeded"), "too long")), Kind::Context);
+    assert_eq!(kind(Some(400), &error(Some("context_length_exceeded"), "too long")), Kind::Context);
 }
 
 #[test]
-fn an_unknown_model_is_known_in_every_vendors_words() {
+fn recognizes_unknown_model_of_every_vendor() {
     for (status, message) in [
         (404, "The model `gpt-9` does not exist or you do not have access to it."),
         (400, "Model Not Exist"),
         (400, "Invalid model: mistral-huge"),
         (404, "model \"llama9\" not found, try pulling it first"),
     ] {
-        assert_eq!(of(status, message), Kind::Model, "{message}");
+        assert_eq!(kind_of(status, message), Kind::Model, "{message}");
     }
-    assert_eq!(kind(Some(400), &fault(Some("model_not_found"), "no")), Kind::Model);
+    assert_eq!(kind(Some(400), &error(Some("model_not_found"), "no")), Kind::Model);
 }
 
 #[test]
-fn a_bad_key_is_known_even_without_its_status() {
-    assert_eq!(of(400, "API key not valid. Please pass a valid API key."), Kind::Key);
-    assert_eq!(of(401, "x"), Kind::Key);
-    assert_eq!(kind(None, &fault(Some("authentication_error"), "x")), Kind::Key);
+fn recognizes_invalid_key_without_status() {
+    assert_eq!(kind_of(400, "API key not valid. Please pass a valid API key."), Kind::Key);
+    assert_eq!(kind_of(401, "x"), Kind::Key);
+    assert_eq!(kind(None, &error(Some("authentication_error"), "x")), Kind::Key);
 }
 
 #[test]
-fn a_quota_that_is_used_up_is_not_tried_again() {
-    assert_eq!(of(429, "Rate limit reached for requests"), Kind::Rate);
+fn exhausted_quota_is_not_a_rate_limit() {
+    assert_eq!(kind_of(429, "Rate limit reached for requests"), Kind::Rate);
     assert_eq!(
-        of(429, "You exceeded your current quota, please check your plan and billing details."),
+        kind_of(429, "You exceeded your current quota, please check your plan and billing details."),
         Kind::Quota
     );
-    assert_eq!(kind(Some(429), &fault(Some("insufficient_quota"), "x")), Kind::Quota);
-    assert_eq!(of(402, "Insufficient Balance"), Kind::Rejected);
+    assert_eq!(kind(Some(429), &error(Some("insufficient_quota"), "x")), Kind::Quota);
+    assert_eq!(kind_of(402, "Insufficient Balance"), Kind::Rejected);
 }
 
 #[test]
-fn what_passes_is_told_from_what_stays() {
+fn separates_temporary_from_permanent_statuses() {
     for status in [408, 409, 425, 500, 502, 503, 504, 520, 529] {
-        assert_eq!(of(status, "x"), Kind::Down, "{status}");
+        assert_eq!(kind_of(status, "x"), Kind::Down, "{status}");
     }
-    assert_eq!(of(413, "x"), Kind::Context);
+    assert_eq!(kind_of(413, "x"), Kind::Context);
     for status in [400, 405, 415, 422] {
-        assert_eq!(of(status, "x"), Kind::Rejected, "{status}");
+        assert_eq!(kind_of(status, "x"), Kind::Rejected, "{status}");
     }
 }
 
 #[test]
-fn a_fault_in_a_stream_is_known_by_its_words() {
-    assert_eq!(kind(None, &fault(Some("rate_limit_error"), "x")), Kind::Rate);
-    assert_eq!(kind(None, &fault(Some("429"), "slow")), Kind::Rate);
-    assert_eq!(kind(None, &fault(Some("overloaded_error"), "Overloaded")), Kind::Down);
+fn classifies_errors_within_a_stream() {
+    assert_eq!(kind(None, &error(Some("rate_limit_error"), "x")), Kind::Rate);
+    assert_eq!(kind(None, &error(Some("429"), "slow")), Kind::Rate);
+    assert_eq!(kind(None, &error(Some("overloaded_error"), "Overloaded")), Kind::Down);
 }
 
 #[test]
-fn faults_are_read_in_every_shape() {
+fn reads_errors_in_every_format() {
     for (body, code, message) in [
         (r#"{"error":{"message":"m","type":"t","code":"c"}}"#, Some("c"), "m"),
         (r#"{"error":{"message":"m","type":"t","code":null}}"#, Some("t"), "m"),
@@ -90,15 +90,15 @@ fn faults_are_read_in_every_shape() {
         (r#"{"detail":[{"msg":"m","type":"t"}]}"#, Some("t"), "m"),
         (r#"{"errors":[{"message":"m"}]}"#, None, "m"),
     ] {
-        let found = fault_in(Value::parse(body).unwrap().node());
-        assert_eq!(found, Some(fault(code, message)), "{body}");
+        let found = vendor_error(Value::parse(body).unwrap().node());
+        assert_eq!(found, Some(error(code, message)), "{body}");
     }
-    assert_eq!(fault_in(Value::parse("{}").unwrap().node()), None);
+    assert_eq!(vendor_error(Value::parse("{}").unwrap().node()), None);
 }
 
 #[test]
-fn a_body_of_no_kind_is_told_by_its_first_words() {
-    assert_eq!(bare(502, b"<html><h1>502 Bad Gateway</h1>\n<hr>nginx</html>"), "502 Bad Gateway nginx");
-    assert_eq!(bare(503, "x".repeat(5000).as_bytes()).len(), 120);
-    assert_eq!(bare(500, b" \n"), "status 500");
+fn describes_other_bodies_by_their_first_words() {
+    assert_eq!(describe(502, b"<html><h1>502 Bad Gateway</h1>\n<hr>nginx</html>"), "502 Bad Gateway nginx");
+    assert_eq!(describe(503, "x".repeat(5000).as_bytes()).len(), 120);
+    assert_eq!(describe(500, b" \n"), "status 500");
 }

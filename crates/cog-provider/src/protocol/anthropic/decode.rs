@@ -4,7 +4,7 @@ use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 use crate::protocol::{
     DecodeError, VendorError,
     frames::Frame,
-    reply::{Reply, StartKeys, fault_in},
+    reply::{Reply, StartKeys, vendor_error},
 };
 
 const START: StartKeys = StartKeys { model: "model", id: "id" };
@@ -39,19 +39,19 @@ pub(super) fn event(
             reply.usage(usage(reply, node), out);
         }
         "message_stop" => reply.end(out),
-        "message" => whole(reply, node, out),
-        "error" => return Err(DecodeError::Vendor(fault_in(node).unwrap_or_else(unnamed))),
+        "message" => complete(reply, node, out),
+        "error" => return Err(DecodeError::Vendor(vendor_error(node).unwrap_or_else(without_message))),
         _ => {}
     }
     Ok(())
 }
 
-fn unnamed() -> VendorError {
+fn without_message() -> VendorError {
     VendorError { code: None, message: "an error without a message".to_owned() }
 }
 
 /// Reads a complete message in one body.
-fn whole(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
+fn complete(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
     reply.start(message, START, out);
     let blocks = message.get("content").into_iter().flat_map(Node::elements);
     for (index, inner) in (0..).zip(blocks) {
@@ -86,13 +86,13 @@ fn index(node: Node<'_>) -> u32 {
 }
 
 fn stop(reply: &mut Reply, delta: Option<Node<'_>>) {
-    let Some(word) = delta.and_then(|delta| delta.get("stop_reason")?.as_str()) else { return };
-    let words = delta.and_then(|delta| delta.pointer("/stop_details/explanation")?.as_str());
-    reply.stop(match word {
+    let Some(reason) = delta.and_then(|delta| delta.get("stop_reason")?.as_str()) else { return };
+    let explanation = delta.and_then(|delta| delta.pointer("/stop_details/explanation")?.as_str());
+    reply.stop(match reason {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
         "tool_use" => FinishReason::ToolCalls,
-        "refusal" => FinishReason::Refusal(words.map(str::to_owned)),
+        "refusal" => FinishReason::Refusal(explanation.map(str::to_owned)),
         other => FinishReason::Other(other.to_owned()),
     });
 }

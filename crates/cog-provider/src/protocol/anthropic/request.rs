@@ -14,22 +14,22 @@ use crate::{
 /// The default token limit, since Anthropic requires one. Reasoning counts towards it, so it is large.
 const MAX_TOKENS: u64 = 16_384;
 
-pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check(ask)?;
-    let url = format!("{}{}/messages", ask.base_url, version_path(ask.base_url));
-    let mut request = post(url, true, |w| body(w, ask));
+pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+    check(context)?;
+    let url = format!("{}{}/messages", context.base_url, version_path(context.base_url));
+    let mut request = post(url, true, |w| body(w, context));
     request.headers.extend(Anthropic.headers());
     Ok(request)
 }
 
-fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
-    let generation = &ask.request.generation;
-    let (system, turns) = split_system(ask);
-    w.field("model", ask.model);
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    let generation = &context.request.generation;
+    let (system, turns) = split_system(context);
+    w.field("model", context.model);
     w.field("max_tokens", &generation.max_tokens.unwrap_or(MAX_TOKENS));
     w.optional("system", &system);
     w.key("messages").array(|w| turns.iter().for_each(|turn| write_turn(w, turn)));
-    let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+    let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     if let Some(schema) = output.and_then(|output| output.schema.as_ref()) {
         output_config(w.key("output_config"), schema);
     }

@@ -4,7 +4,7 @@ use cog_spec::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 use crate::protocol::{
     DecodeError,
     frames::Frame,
-    reply::{Reply, StartKeys, fault_in},
+    reply::{Reply, StartKeys, check_error},
 };
 
 /// Reads `GenerateContentResponse` events, or a body that is one of them or an array of them.
@@ -22,11 +22,7 @@ pub(super) fn responses(
 }
 
 fn response(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError> {
-    if node.get("error").is_some()
-        && let Some(fault) = fault_in(node)
-    {
-        return Err(DecodeError::Vendor(fault));
-    }
+    check_error(node)?;
     reply.start(node, StartKeys { model: "modelVersion", id: "responseId" }, out);
     if node.pointer("/promptFeedback/blockReason").and_then(Node::as_str).is_some() {
         reply.stop(FinishReason::ContentFilter);
@@ -34,8 +30,8 @@ fn response(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) -> Res
     if let Some(candidate) = node.get("candidates").and_then(|candidates| candidates.at(0)) {
         let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
         parts.for_each(|inner| part(reply, inner, out));
-        if let Some(word) = candidate.get("finishReason").and_then(Node::as_str) {
-            reply.stop(finish_reason(word));
+        if let Some(reason) = candidate.get("finishReason").and_then(Node::as_str) {
+            reply.stop(finish_reason(reason));
         }
     }
     reply.usage(node.get("usageMetadata").and_then(usage), out);
@@ -48,8 +44,8 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
         Some(true) => reply.reasoning(text.and_then(Node::as_str), out),
         _ => {
             reply.text(text, out);
-            if let Some(medium) = medium(part) {
-                reply.media(medium, out);
+            if let Some(media) = media(part) {
+                reply.media(media, out);
             }
         }
     }
@@ -62,15 +58,15 @@ fn part(reply: &mut Reply, part: Node<'_>, out: &mut Vec<ModelEvent>) {
 }
 
 /// Reads a complete image or audio item. Media in thoughts are only drafts.
-fn medium(part: Node<'_>) -> Option<ModelMedia> {
+fn media(part: Node<'_>) -> Option<ModelMedia> {
     let blob = part.get("inlineData").or_else(|| part.get("inline_data"))?;
     let media_type = blob.get("mimeType").or_else(|| blob.get("mime_type"));
     let media_type = media_type.and_then(Node::as_str).map(str::to_owned);
     Some(ModelMedia { media_type, data: blob.get("data")?.as_str()?.to_owned(), params: Vec::new() })
 }
 
-fn finish_reason(word: &str) -> FinishReason {
-    match word {
+fn finish_reason(reason: &str) -> FinishReason {
+    match reason {
         "STOP" | "FINISH_REASON_UNSPECIFIED" => FinishReason::Stop,
         "MAX_TOKENS" => FinishReason::Length,
         "SAFETY"

@@ -13,17 +13,17 @@ use crate::{
 
 const OPTIONS: Options = Options { max_tokens: "maxOutputTokens", seed: Some("seed"), stop: "stopSequences" };
 
-pub(super) fn check(ask: &RequestContext<'_>) -> Result<(), RequestError> {
-    check_inline(ask)?;
-    checked_name(ask.model).map(drop)
+pub(super) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
+    check_inline(context)?;
+    checked_name(context.model).map(drop)
 }
 
-pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check(ask)?;
-    let model = checked_name(ask.model)?;
-    let version = version_path(ask.base_url);
-    let url = format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", ask.base_url);
-    Ok(post(url, true, |w| body(w, ask)))
+pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+    check(context)?;
+    let model = checked_name(context.model)?;
+    let version = version_path(context.base_url);
+    let url = format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", context.base_url);
+    Ok(post(url, true, |w| body(w, context)))
 }
 
 /// Rejects a model name that would change the request path, since the name is part of it.
@@ -36,17 +36,17 @@ fn checked_name(model: &str) -> Result<&str, RequestError> {
     }
 }
 
-fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
-    let (system, turns) = split_system(ask);
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    let (system, turns) = split_system(context);
     if let Some(text) = system {
         w.key("systemInstruction").object(|w| {
             w.key("parts").array(|w| text_part(w, &text));
         });
     }
     w.key("contents").array(|w| turns.iter().for_each(|turn| content(w, turn)));
-    let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
-    let generation = &ask.request.generation;
-    let media: Vec<Modality> = ask.output_media().collect();
+    let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+    let generation = &context.request.generation;
+    let media: Vec<Modality> = context.output_media().collect();
     if output.is_some() || !media.is_empty() || *generation != Generation::default() {
         w.key("generationConfig").object(|w| {
             if let Some(output) = output {

@@ -4,7 +4,7 @@ use cog_spec::{FinishReason, ModelEvent, ToolCallDelta, Usage};
 use crate::protocol::{
     DecodeError,
     frames::Frame,
-    reply::{Reply, StartKeys, fault_in},
+    reply::{Reply, StartKeys, check_error},
 };
 
 /// Reads lines of `{message, done}`; the last one has `done: true` and the counts.
@@ -15,11 +15,7 @@ pub(super) fn line(
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), DecodeError> {
     let node = frame.json(reader)?;
-    if node.get("error").is_some()
-        && let Some(fault) = fault_in(node)
-    {
-        return Err(DecodeError::Vendor(fault));
-    }
+    check_error(node)?;
     reply.start(node, StartKeys { model: "model", id: "id" }, out);
     if let Some(message) = node.get("message") {
         reply.reasoning(message.get("thinking").and_then(Node::as_str), out);
@@ -43,8 +39,8 @@ fn tool_call(index: u32, call: Node<'_>) -> ToolCallDelta {
     ToolCallDelta { index, id: None, name, arguments }
 }
 
-fn finish_reason(word: Option<&str>) -> FinishReason {
-    match word {
+fn finish_reason(reason: Option<&str>) -> FinishReason {
+    match reason {
         None | Some("stop" | "") => FinishReason::Stop,
         Some("length") => FinishReason::Length,
         Some(other) => FinishReason::Other(other.to_owned()),

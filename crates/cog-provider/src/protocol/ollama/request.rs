@@ -12,22 +12,23 @@ use crate::{
 
 const OPTIONS: Options = Options { max_tokens: "num_predict", seed: Some("seed"), stop: "stop" };
 
-pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check_inline(ask)?;
-    let mut request = post(format!("{}/api/chat", ask.base_url), true, |w| body(w, ask));
+pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+    check_inline(context)?;
+    let mut request = post(format!("{}/api/chat", context.base_url), true, |w| body(w, context));
     request.headers.retain(|(name, _)| *name != "accept");
     Ok(request)
 }
 
-fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>) {
-    w.field("model", ask.model);
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    w.field("model", context.model);
     w.key("messages")
-        .array(|w| ask.request.messages.messages().iter().for_each(|message| write_message(w, message)));
-    if let Some(output) = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt) {
+        .array(|w| context.request.messages.messages().iter().for_each(|message| write_message(w, message)));
+    if let Some(output) = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt)
+    {
         write_output(w, output);
     }
-    if ask.request.generation != Generation::default() {
-        w.key("options").object(|w| OPTIONS.write(w, &ask.request.generation));
+    if context.request.generation != Generation::default() {
+        w.key("options").object(|w| OPTIONS.write(w, &context.request.generation));
     }
     w.field("stream", &true);
     // By default the server silently drops the beginning of a prompt that exceeds its context window.

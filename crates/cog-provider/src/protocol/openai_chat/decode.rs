@@ -5,7 +5,7 @@ use crate::protocol::{
     DecodeError,
     frames::Frame,
     parts::data_url,
-    reply::{Reply, StartKeys, fault_in},
+    reply::{Reply, StartKeys, vendor_error},
 };
 
 /// The marker at the end of a stream.
@@ -27,9 +27,9 @@ pub(super) fn chunk(
     }
     let node = frame.json(reader)?;
     let choices = node.get("choices").filter(|choices| choices.is_array());
-    let faulty = choices.is_none() || node.get("error").is_some_and(|error| !error.is_null());
-    if faulty && let Some(fault) = fault_in(node) {
-        return Err(DecodeError::Vendor(fault));
+    let may_be_error = choices.is_none() || node.get("error").is_some_and(|error| !error.is_null());
+    if may_be_error && let Some(error) = vendor_error(node) {
+        return Err(DecodeError::Vendor(error));
     }
     reply.start(node, StartKeys { model: "model", id: "id" }, out);
     if let Some(choice) = choices.and_then(|choices| choices.elements().find(is_first)) {
@@ -53,23 +53,23 @@ fn content(reply: &mut Reply, choice: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
             }
             text => reply.text(text, out),
         }
-        sound(reply, delta, out);
+        speech(reply, delta, out);
         images(reply, delta, out)?;
         reply.refusal(delta.get("refusal").and_then(Node::as_str));
         let calls = delta.get("tool_calls").into_iter().flat_map(Node::elements);
-        (0..).zip(calls).for_each(|(place, call)| reply.tool_call(tool_call(place, call), out));
+        (0..).zip(calls).for_each(|(position, call)| reply.tool_call(tool_call(position, call), out));
     }
-    if let Some(word) = choice.get("finish_reason").and_then(Node::as_str) {
-        reply.stop(finish_reason(word));
+    if let Some(reason) = choice.get("finish_reason").and_then(Node::as_str) {
+        reply.stop(finish_reason(reason));
     }
     Ok(())
 }
 
 /// Reads a complete speech item and its transcript.
-fn sound(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
-    let Some(sound) = message.get("audio").filter(|sound| sound.is_object()) else { return };
-    reply.text(sound.get("transcript"), out);
-    if let Some(data) = sound.get("data").and_then(Node::as_str) {
+fn speech(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) {
+    let Some(audio) = message.get("audio").filter(|audio| audio.is_object()) else { return };
+    reply.text(audio.get("transcript"), out);
+    if let Some(data) = audio.get("data").and_then(Node::as_str) {
         reply.media(ModelMedia { media_type: None, data: data.to_owned(), params: Vec::new() }, out);
     }
 }
@@ -85,7 +85,7 @@ fn images(reply: &mut Reply, message: Node<'_>, out: &mut Vec<ModelEvent>) -> Re
     Ok(())
 }
 
-/// Reads the reasoning. Vendors use three fields for it; one that fills two of them repeats itself.
+/// Reads the reasoning. Vendors use three fields for it; a vendor that fills two repeats the same text.
 fn reasoning(reply: &mut Reply, delta: Node<'_>, out: &mut Vec<ModelEvent>) {
     let text = |key: &str| delta.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
     match text("reasoning_content").or_else(|| text("reasoning")) {
@@ -108,20 +108,20 @@ fn typed_block(reply: &mut Reply, block: Node<'_>, out: &mut Vec<ModelEvent>) {
     }
 }
 
-fn tool_call(place: u32, call: Node<'_>) -> ToolCallDelta {
+fn tool_call(position: u32, call: Node<'_>) -> ToolCallDelta {
     let function = call.get("function");
     let text = |node: Option<Node<'_>>, key: &str| Some(node?.get(key)?.as_str()?.to_owned());
     let index = call.get("index").and_then(Node::as_u64).and_then(|index| u32::try_from(index).ok());
     ToolCallDelta {
-        index: index.unwrap_or(place),
+        index: index.unwrap_or(position),
         id: text(Some(call), "id"),
         name: text(function, "name"),
         arguments: text(function, "arguments").unwrap_or_default(),
     }
 }
 
-fn finish_reason(word: &str) -> FinishReason {
-    match word {
+fn finish_reason(reason: &str) -> FinishReason {
+    match reason {
         "stop" | "eos" => FinishReason::Stop,
         "length" | "model_length" => FinishReason::Length,
         "content_filter" => FinishReason::ContentFilter,

@@ -10,27 +10,27 @@ use crate::{
     },
 };
 
-pub(super) fn request(ask: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
-    check(ask)?;
-    let output = ask.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
+pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, RequestError> {
+    check(context)?;
+    let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     // Audio is streamed only as raw samples without a file header.
-    let speaks = ask.output_media().any(|kind| kind == Modality::Audio);
-    let streams = !speaks && (output.is_none() || ask.vendor.quirks.streams_schema);
-    let url = format!("{}/chat/completions", ask.base_url);
-    Ok(post(url, streams, |w| body(w, ask, output, streams)))
+    let speaks = context.output_media().any(|kind| kind == Modality::Audio);
+    let streams = !speaks && (output.is_none() || context.vendor.quirks.streams_schema);
+    let url = format!("{}/chat/completions", context.base_url);
+    Ok(post(url, streams, |w| body(w, context, output, streams)))
 }
 
-fn body(w: &mut Writer<'_>, ask: &RequestContext<'_>, output: Option<&OutputSchema>, streams: bool) {
-    let quirks = &ask.vendor.quirks;
-    w.field("model", ask.model);
+fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&OutputSchema>, streams: bool) {
+    let quirks = &context.vendor.quirks;
+    w.field("model", context.model);
     w.key("messages")
-        .array(|w| ask.request.messages.messages().iter().for_each(|message| write_message(w, message)));
+        .array(|w| context.request.messages.messages().iter().for_each(|message| write_message(w, message)));
     if let Some(output) = output {
         response_format(w.key("response_format"), output);
     }
-    modalities(w, &ask.output_media().collect::<Vec<_>>());
+    modalities(w, &context.output_media().collect::<Vec<_>>());
     let options = Options { max_tokens: quirks.max_tokens, seed: quirks.seed, stop: "stop" };
-    options.write(w, &ask.request.generation);
+    options.write(w, &context.request.generation);
     w.field("stream", &streams);
     if streams && quirks.stream_options {
         w.key("stream_options").object(|w| {

@@ -1,17 +1,17 @@
 use super::*;
 use crate::protocol::MAX_FRAME_BYTES;
 
-/// Returns the events of the chunks, each as `name|data`.
-fn events<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, DecodeError> {
+/// Returns the events of the parts, each as `name|data`.
+fn events<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, DecodeError> {
     let mut reader = SseReader::new(MAX_FRAME_BYTES);
-    let mut told = Vec::new();
-    for piece in pieces {
-        reader.push(piece, &mut |event| {
-            told.push(format!("{}|{}", event.name, event.data));
+    let mut found = Vec::new();
+    for part in parts {
+        reader.push(part, &mut |event| {
+            found.push(format!("{}|{}", event.name, event.data));
             Ok(())
         })?;
     }
-    Ok(told)
+    Ok(found)
 }
 
 /// Returns the events of a text, and checks that every split into two parts and into single bytes gives the same.
@@ -27,7 +27,7 @@ fn all_splits(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn the_three_line_endings_mean_the_same() {
+fn lines_end_with_lf_cr_or_crlf() {
     for ending in ["\n", "\r", "\r\n"] {
         let text = ["event: a", "data: 1", "", "data: 2", "", ""].join(ending);
         assert_eq!(all_splits(&text), ["a|1", "|2"], "{ending:?}");
@@ -42,12 +42,12 @@ fn data_lines_are_joined() {
 }
 
 #[test]
-fn comments_unknown_fields_and_a_byte_order_mark_are_skipped() {
-    assert_eq!(all_splits("\u{feff}data: 1\n\n: ping\n\nid: 7\nretry: 3\nfoo\n\ndata: 2\n\n"), ["|1", "|2"]);
+fn skips_comments_and_unknown_fields() {
+    assert_eq!(all_splits("data: 1\n\n: ping\n\nid: 7\nretry: 3\nfoo\n\ndata: 2\n\n"), ["|1", "|2"]);
 }
 
 #[test]
-fn an_event_without_data_is_none_and_takes_its_name_along() {
+fn event_without_data_is_dropped_with_its_name() {
     assert_eq!(all_splits("event: a\n\ndata: 1\n\n"), ["|1"]);
 }
 
@@ -57,7 +57,7 @@ fn empty_data_is_an_event() {
 }
 
 #[test]
-fn an_event_without_its_blank_line_is_dropped() {
+fn event_without_blank_line_is_dropped() {
     assert_eq!(all_splits("data: 1\n\ndata: 2\n"), ["|1"]);
     assert_eq!(all_splits("data: 1\n\ndata: 2"), ["|1"]);
 }
@@ -73,11 +73,19 @@ fn half_a_character_is_an_error() {
 }
 
 #[test]
-fn an_event_may_be_as_long_as_the_limit_and_no_longer() {
+fn line_over_the_limit_is_an_error() {
     let event = |length: usize| [b"data:".as_slice(), &vec![b'x'; length], b"\n\n"].concat();
     assert_eq!(events([event(MAX_FRAME_BYTES - 5).as_slice()]).unwrap().len(), 1);
     let long = events([event(MAX_FRAME_BYTES - 4).as_slice()]);
     assert_eq!(long, Err(DecodeError::FrameTooLarge(MAX_FRAME_BYTES)));
     let endless = std::iter::repeat_n([b'x'; 4096].as_slice(), MAX_FRAME_BYTES / 4096 + 1);
     assert_eq!(events(endless), Err(DecodeError::FrameTooLarge(MAX_FRAME_BYTES)));
+}
+
+#[test]
+fn data_over_the_limit_is_an_error() {
+    let line = format!("data: {}\n", "x".repeat(1023));
+    let data = |lines: usize| events(std::iter::repeat_n(line.as_bytes(), lines));
+    assert_eq!(data(MAX_FRAME_BYTES / 1024), Ok(Vec::new()));
+    assert_eq!(data(MAX_FRAME_BYTES / 1024 + 1), Err(DecodeError::FrameTooLarge(MAX_FRAME_BYTES)));
 }

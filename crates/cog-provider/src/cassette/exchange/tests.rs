@@ -12,12 +12,12 @@ fn request(url: &str, body: &str) -> WireRequest {
 }
 
 #[test]
-fn a_head_reads_back_and_holds_neither_host_nor_key() {
+fn exchange_reads_back_without_host_and_key() {
     let request = request("https://me:8080/v1/chat?alt=sse", r#"{"b":1.0,"a":[2]}"#);
     let recording = Recording { provider: "openai".to_owned(), model: "m".to_owned() };
     let headers = [("retry-after", "3".to_owned())];
-    let head = Head { recording: &recording, request: &request, status: 429, headers: &headers };
-    let text = head.to_json_pretty();
+    let exchange = Exchange { recording: &recording, request: &request, status: 429, headers: &headers };
+    let text = exchange.to_json_pretty();
     assert!(
         text.contains(r#""path": "/v1/chat?alt=sse""#) && text.contains(r#""authorization": "***""#),
         "{text}"
@@ -29,12 +29,12 @@ fn a_head_reads_back_and_holds_neither_host_nor_key() {
 }
 
 #[test]
-fn an_address_without_a_path_has_the_root_path() {
+fn url_without_path_has_the_root_path() {
     assert_eq!(path_of("http://host"), "/");
 }
 
 #[test]
-fn requests_are_equal_by_body_and_end_of_path() {
+fn requests_are_equal_by_body_and_last_path_segment() {
     let key = Key::new("http://host/v1/chat/completions", b"");
     assert_eq!(key.endpoint, "completions");
     assert_eq!(key.hash, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");

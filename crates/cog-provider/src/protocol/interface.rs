@@ -1,0 +1,73 @@
+//! The interface of a wire protocol.
+
+use cog_json::Node;
+use cog_spec::{Modality, ModelEvent};
+
+use super::DecodeError;
+use crate::{ModelRequest, RequestError, WireRequest, vendors::Vendor};
+
+/// Maps a model request to an HTTP request, and a reply to events.
+pub trait Protocol: Send + Sync {
+    /// Checks whether the vendor supports a request: the checks of [`Protocol::request`], without building the
+    /// request.
+    ///
+    /// # Errors
+    /// Fails if the vendor does not support the request.
+    fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError>;
+
+    /// Builds the HTTP request for a model request.
+    ///
+    /// # Errors
+    /// Fails if the vendor does not support the request.
+    fn request(&self, context: &RequestContext<'_>) -> Result<WireRequest, RequestError>;
+
+    /// Returns the headers that every request of the protocol has.
+    fn headers(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Creates a decoder for one reply. Each event, line or body of the reply is limited to `limit` bytes.
+    fn decoder(&self, limit: usize) -> Box<dyn Decoder>;
+
+    /// Returns the path that lists the models, relative to the base URL.
+    fn models_path(&self, base_url: &str) -> String;
+
+    /// Returns the names of the models in the reply to [`Protocol::models_path`].
+    fn models(&self, body: Node<'_>) -> Vec<String>;
+}
+
+/// The input for building a request.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestContext<'a> {
+    /// The model request.
+    pub request: &'a ModelRequest,
+    /// The vendor.
+    pub vendor: &'a Vendor,
+    /// The vendor's base URL, without a trailing slash.
+    pub base_url: &'a str,
+    /// The model to call.
+    pub model: &'a str,
+}
+
+impl RequestContext<'_> {
+    /// Returns the requested kinds of media that the model can generate.
+    pub(crate) fn output_media(&self) -> impl Iterator<Item = Modality> {
+        let supported = self.vendor.output_media(self.model);
+        self.request.output_media.iter().copied().filter(move |kind| supported.contains(kind))
+    }
+}
+
+/// Decodes the bytes of one reply into events.
+pub trait Decoder: Send {
+    /// Decodes the next bytes, split at any position.
+    ///
+    /// # Errors
+    /// Fails if the reply violates the protocol or contains an error of the vendor. No event follows.
+    fn push(&mut self, bytes: &[u8], out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+
+    /// Decodes the end of the reply.
+    ///
+    /// # Errors
+    /// Fails if the reply is incomplete.
+    fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), DecodeError>;
+}
