@@ -16,7 +16,7 @@ pub struct Cancellation(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     reason: OnceLock<CancelReason>,
-    told: Notify,
+    notify: Notify,
 }
 
 /// The reason of a cancellation: `details.reason` of E2010.
@@ -40,7 +40,7 @@ impl Cancellation {
     /// Cancels the run. The first reason counts. A finished run is not changed.
     pub fn cancel(&self, reason: CancelReason) {
         if self.0.reason.set(reason).is_ok() {
-            self.0.told.notify_waiters();
+            self.0.notify.notify_waiters();
         }
     }
 
@@ -53,11 +53,11 @@ impl Cancellation {
     pub(crate) async fn wait(&self) -> CancelReason {
         loop {
             // Created before the check, so that no notification in between is missed.
-            let told = self.0.told.notified();
+            let notified = self.0.notify.notified();
             if let Some(reason) = self.reason() {
                 return reason;
             }
-            told.await;
+            notified.await;
         }
     }
 }
@@ -98,11 +98,11 @@ mod tests {
         let cancellation = Cancellation::new();
         let waiting = cancellation.clone();
         let waited = async move { waiting.wait().await };
-        let told = async {
+        let cancel = async {
             cancellation.cancel(CancelReason::Shutdown);
             cancellation.cancel(CancelReason::Cancelled);
         };
-        let (reason, ()) = tokio::join!(waited, told);
+        let (reason, ()) = tokio::join!(waited, cancel);
         assert_eq!(reason, CancelReason::Shutdown);
         assert_eq!(cancellation.wait().await, CancelReason::Shutdown);
     }

@@ -25,12 +25,12 @@ use crate::{
 pub(crate) struct Driver {
     run: Plan,
     /// The number of messages in the request, without those that correct a failed answer.
-    asked: usize,
+    initial_messages: usize,
     /// The media for a fallback provider, when there is one.
     media: Option<Collected>,
     state: State,
     /// The generated media of the reply so far.
-    made: Vec<GeneratedMedia>,
+    generated: Vec<GeneratedMedia>,
     /// The outlet for the chunks.
     out: Outlet,
     started: Instant,
@@ -54,7 +54,7 @@ impl Driver {
         let (mut assembler, first) = Assembler::new(rules);
         out.push(first);
         assembler.tick(Duration::ZERO, &mut out);
-        let asked = run.request.messages.messages().len();
+        let initial_messages = run.request.messages.messages().len();
         let assembler = Box::new(assembler);
         let state = match run.media.take() {
             Some(sources) => {
@@ -64,7 +64,7 @@ impl Driver {
             None => State::Calling(assembler),
         };
         let started = Instant::now();
-        Self { run, asked, media: None, state, made: Vec::new(), out, started }
+        Self { run, initial_messages, media: None, state, generated: Vec::new(), out, started }
     }
 
     /// Runs to the last chunk. Rare steps are boxed, so that the future of a waiting run is small.
@@ -73,7 +73,7 @@ impl Driver {
             self.state = match std::mem::replace(&mut self.state, State::Ended) {
                 State::Collecting(assembler, opening) => Box::pin(self.collect(assembler, opening)).await,
                 State::Preparing(assembler, media) => Box::pin(self.prepare(assembler, media)).await,
-                State::Calling(assembler) => self.ask(assembler).await,
+                State::Calling(assembler) => self.call(assembler).await,
                 State::Reading(assembler, reply) => self.read(assembler, reply).await,
                 State::Ended => return,
             };
@@ -81,7 +81,7 @@ impl Driver {
     }
 
     async fn collect(&mut self, assembler: Box<Assembler>, mut opening: Opening) -> State {
-        let done = match self.in_time(async { Ok(opening.next().await) }).await {
+        let done = match self.within_deadline(async { Ok(opening.next().await) }).await {
             Ok(Opened::Some(percent)) => {
                 // Opening the media counts as 5 percent of a run.
                 self.out.push(progress("media_fetch", percent / 20));
@@ -101,75 +101,78 @@ impl Driver {
 
     async fn prepare(&mut self, mut assembler: Box<Assembler>, media: Collected) -> State {
         let provider = Arc::clone(&self.run.provider);
-        let shown = match self.in_time(media.prepare(provider.as_ref())).await {
-            Ok(all) => self.run.show(media.input(), all).await,
+        let prepared = match self.within_deadline(media.prepare(provider.as_ref())).await {
+            Ok(all) => self.run.add_media(media.input(), all).await,
             Err(error) => Err(error),
         };
         self.media = (!self.run.others.is_empty()).then_some(media);
-        match shown {
+        match prepared {
             Ok(all) => {
                 assembler.set_media(media_processed(&all), media_validation(&all), media::warnings(&all));
                 State::Calling(assembler)
             }
-            Err(error) => match media::untaken(&error) {
-                Some(code) => self.pass_over(assembler, code, error),
+            Err(error) => match media::allows_fallback(&error) {
+                Some(code) => self.fall_back(assembler, code, error),
                 None => self.fail(assembler, error),
             },
         }
     }
 
     /// Waits for work that may fail, until the run is cancelled or times out.
-    async fn in_time<T>(&mut self, work: impl Future<Output = Result<T, ErrorBody>>) -> Result<T, ErrorBody> {
+    async fn within_deadline<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, ErrorBody>>,
+    ) -> Result<T, ErrorBody> {
         tokio::select! {
             biased;
             reason = self.run.cancellation.wait() => Err(reason.error()),
-            done = timeout_at(self.deadline(), work) => done.unwrap_or_else(|_| Err(self.lateness())),
+            done = timeout_at(self.deadline(), work) => done.unwrap_or_else(|_| Err(self.timeout_error())),
         }
     }
 
-    async fn ask(&mut self, assembler: Box<Assembler>) -> State {
-        let asking = async { self.run.provider.call(&self.run.request).await };
-        let asked = tokio::select! {
+    async fn call(&mut self, assembler: Box<Assembler>) -> State {
+        let call = async { self.run.provider.call(&self.run.request).await };
+        let reply = tokio::select! {
             biased;
             reason = self.run.cancellation.wait() => return self.fail(assembler, reason.error()),
-            asked = timeout_at(self.deadline(), asking) => asked,
+            reply = timeout_at(self.deadline(), call) => reply,
         };
-        match asked {
+        match reply {
             Ok(Ok(reply)) => State::Reading(assembler, reply),
-            Ok(Err(error)) => self.unanswered(assembler, &error),
-            Err(_) => self.too_late(assembler),
+            Ok(Err(error)) => self.handle_error(assembler, &error),
+            Err(_) => self.time_out(assembler),
         }
     }
 
     /// Handles a call that returned no reply.
-    fn unanswered(&mut self, assembler: Box<Assembler>, error: &ProviderError) -> State {
+    fn handle_error(&mut self, assembler: Box<Assembler>, error: &ProviderError) -> State {
         if error.allows_fallback() {
-            return self.pass_over(assembler, error.code(), ErrorBody::from(error));
+            return self.fall_back(assembler, error.code(), ErrorBody::from(error));
         }
         self.fail(assembler, ErrorBody::from(error))
     }
 
     /// Calls the next provider, when there is one. The media are prepared again for it.
-    fn pass_over(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
+    fn fall_back(&mut self, mut assembler: Box<Assembler>, code: Code, error: ErrorBody) -> State {
         let Some(next) = self.run.others.pop_front() else { return self.fail(assembler, error) };
-        let passed_over = Fallback {
+        let failed = Fallback {
             provider: self.run.provider.info().name.clone().into_owned(),
             code,
             message: error.message,
         };
         tracing::warn!(
-            provider = passed_over.provider,
-            error = passed_over.message,
+            provider = failed.provider,
+            error = failed.message,
             next = %next.info().name,
             "calling the next provider"
         );
         let messages = std::mem::take(&mut self.run.request.messages);
-        self.run.request = self.run.question.to(next.as_ref(), "", messages, self.left());
+        self.run.request = self.run.spec.request_for(next.as_ref(), "", messages, self.remaining());
         self.run.provider = next;
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
         let dialect = request::dialect_of(&self.run.request, provider);
-        assembler.fall_back_to(&provider.info().name, model, dialect, passed_over);
+        assembler.fall_back_to(&provider.info().name, model, dialect, failed);
         match self.media.take() {
             Some(media) => State::Preparing(assembler, media),
             None => State::Calling(assembler),
@@ -186,9 +189,9 @@ impl Driver {
             if let Some(reason) = cancellation.reason() {
                 return self.fail(assembler, reason.error());
             }
-            let due = assembler.due().map(|due| self.after(due));
+            let due = assembler.due().map(|due| self.instant_at(due));
             let step = match reply.next(due, cancelled.as_mut()).await {
-                Arrived::Event(ModelEvent::Media(medium)) => match Box::pin(self.check(medium)).await {
+                Arrived::Event(ModelEvent::Media(media)) => match Box::pin(self.check(media)).await {
                     Ok(()) => Step::Continue,
                     Err(error) => return self.fail(assembler, error),
                 },
@@ -197,9 +200,9 @@ impl Driver {
                     assembler.tick(self.started.elapsed(), &mut self.out);
                     Step::Continue
                 }
-                Arrived::Over => Step::Stop,
-                Arrived::Fault(error) => return self.fail(assembler, ErrorBody::from(&error)),
-                Arrived::Late => return self.too_late(assembler),
+                Arrived::Complete => Step::Stop,
+                Arrived::Failed(error) => return self.fail(assembler, ErrorBody::from(&error)),
+                Arrived::TimedOut => return self.time_out(assembler),
                 Arrived::Cancelled(reason) => return self.fail(assembler, reason.error()),
             };
             if step == Step::Stop {
@@ -210,26 +213,26 @@ impl Driver {
     }
 
     /// Checks a media item that the model generated.
-    async fn check(&mut self, medium: ModelMedia) -> Result<(), ErrorBody> {
-        let (nth, makes) = (self.made.len(), Arc::clone(&self.run.makes));
-        let made = self.in_time(async { Ok(makes.check(medium, nth).await) }).await?;
-        self.made.push(made);
+    async fn check(&mut self, media: ModelMedia) -> Result<(), ErrorBody> {
+        let (index, sink) = (self.generated.len(), Arc::clone(&self.run.media_sink));
+        let checked = self.within_deadline(async { Ok(sink.check(media, index).await) }).await?;
+        self.generated.push(checked);
         Ok(())
     }
 
     async fn finish(&mut self, assembler: Box<Assembler>) -> State {
-        let made = std::mem::take(&mut self.made);
-        let mut closing = assembler.close(!made.is_empty());
-        let makes = Arc::clone(&self.run.makes);
-        if let Err(error) = self.in_time(makes.settle(&mut closing, made)).await {
-            closing.fail(error, self.started.elapsed(), &mut self.out);
+        let generated = std::mem::take(&mut self.generated);
+        let mut pending = assembler.close(!generated.is_empty());
+        let sink = Arc::clone(&self.run.media_sink);
+        if let Err(error) = self.within_deadline(sink.add_to(&mut pending, generated)).await {
+            pending.fail(error, self.started.elapsed(), &mut self.out);
             return State::Ended;
         }
-        match closing.finish(self.started.elapsed(), &mut self.out) {
+        match pending.finish(self.started.elapsed(), &mut self.out) {
             Finish::Ended => State::Ended,
             Finish::Again(assembler, correction) => {
-                self.run.request.timeout = Some(self.left());
-                request::correct(&mut self.run.request.messages, self.asked, correction);
+                self.run.request.timeout = Some(self.remaining());
+                request::correct(&mut self.run.request.messages, self.initial_messages, correction);
                 State::Calling(assembler)
             }
         }
@@ -240,26 +243,26 @@ impl Driver {
         State::Ended
     }
 
-    fn too_late(&mut self, assembler: Box<Assembler>) -> State {
-        self.fail(assembler, self.lateness())
+    fn time_out(&mut self, assembler: Box<Assembler>) -> State {
+        self.fail(assembler, self.timeout_error())
     }
 
-    fn lateness(&self) -> ErrorBody {
+    fn timeout_error(&self) -> ErrorBody {
         let message = format!("the run took longer than {:?}", self.run.timeout);
         ErrorBody::new(Code::StreamTimeout, message).suggest("raise --timeout, or request a shorter answer")
     }
 
-    /// Returns the time left for the run.
-    fn left(&self) -> Duration {
+    /// Returns the time remaining for the run.
+    fn remaining(&self) -> Duration {
         self.run.timeout.saturating_sub(self.started.elapsed())
     }
 
     fn deadline(&self) -> Instant {
-        self.after(self.run.timeout)
+        self.instant_at(self.run.timeout)
     }
 
     /// Returns the instant after this time of the run, or one far in the future when it overflows.
-    fn after(&self, elapsed: Duration) -> Instant {
+    fn instant_at(&self, elapsed: Duration) -> Instant {
         const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
         self.started.checked_add(elapsed).unwrap_or_else(|| self.started + FAR)
     }

@@ -5,11 +5,11 @@ use cog_media::MediaError;
 use cog_module::{Diagnostic, FindError, LoadError, Severity};
 use cog_spec::{Code, ErrorBody};
 
-pub(crate) fn of_search(error: &FindError) -> ErrorBody {
+pub(crate) fn from_search(error: &FindError) -> ErrorBody {
     ErrorBody::new(error.code(), error.to_string()).suggest(error.suggestion())
 }
 
-pub(crate) fn of_loading(name: &str, error: &LoadError) -> ErrorBody {
+pub(crate) fn from_loading(name: &str, error: &LoadError) -> ErrorBody {
     let errors = error.diagnostics.iter().filter(|found| found.severity == Severity::Error);
     let findings: Vec<_> = errors.map(as_json).collect();
     ErrorBody::new(error.code(), format!("{name}: {error}"))
@@ -18,18 +18,18 @@ pub(crate) fn of_loading(name: &str, error: &LoadError) -> ErrorBody {
 }
 
 /// Returns the error of work on another thread that panicked or was cancelled.
-pub(crate) fn of_task(error: &tokio::task::JoinError) -> ErrorBody {
+pub(crate) fn from_task(error: &tokio::task::JoinError) -> ErrorBody {
     ErrorBody::new(Code::InternalError, format!("a background task failed: {error}"))
 }
 
 /// Returns the error of a run whose media were rejected.
-pub(crate) fn refused(faults: &[(Path, MediaError)]) -> ErrorBody {
-    let told: Vec<String> = faults.iter().map(|(path, error)| format!("{path}: {error}")).collect();
-    let mut body = match faults.first() {
+pub(crate) fn media_rejected(errors: &[(Path, MediaError)]) -> ErrorBody {
+    let messages: Vec<String> = errors.iter().map(|(path, error)| format!("{path}: {error}")).collect();
+    let mut body = match errors.first() {
         Some((_, first)) => ErrorBody::from(first),
         None => ErrorBody::new(Code::InternalError, ""),
     };
-    body.message = told.join("; ");
+    body.message = messages.join("; ");
     body
 }
 

@@ -60,7 +60,7 @@ impl From<Value> for RunInput {
 pub(crate) struct CheckedInput {
     value: Value,
     /// The input for the prompt, with a number in place of each media item.
-    told: Value,
+    prompt_value: Value,
     /// The media of the input with their paths.
     media: Vec<(Path, MediaSource)>,
     /// The value of `$ARGUMENTS` and the field of the input that contains it.
@@ -90,15 +90,15 @@ impl CheckedInput {
             return Err(violated(&violations));
         }
         let media = media_of(module, &value)?;
-        let told = if media.is_empty() { value.clone() } else { numbered(&value, &media) };
-        let checked = Self { value, told, media, arguments };
+        let prompt_value = if media.is_empty() { value.clone() } else { numbered(&value, &media) };
+        let checked = Self { value, prompt_value, media, arguments };
         checked.fits_in(module.manifest.requirements.max_input_tokens)?;
         Ok(checked)
     }
 
     fn fits_in(&self, limit: Option<u64>) -> Result<(), ErrorBody> {
         let Some(limit) = limit else { return Ok(()) };
-        let tokens = estimate_tokens(&self.told.to_string());
+        let tokens = estimate_tokens(&self.prompt_value.to_string());
         if tokens <= limit {
             return Ok(());
         }
@@ -116,8 +116,8 @@ impl CheckedInput {
     }
 
     /// Returns the input for the prompt.
-    pub(crate) fn told(&self) -> &Value {
-        &self.told
+    pub(crate) fn for_prompt(&self) -> &Value {
+        &self.prompt_value
     }
 
     /// Returns the media of the input with their paths, starting at `input`.
@@ -132,8 +132,10 @@ impl CheckedInput {
 
     /// Returns the input as JSON without the field of `$ARGUMENTS`; none when no field is left.
     pub(crate) fn without_arguments(&self) -> Option<String> {
-        let Some(Arguments { field, .. }) = &self.arguments else { return Some(self.told.to_string()) };
-        let rest: Vec<_> = self.told.members().filter(|(key, _)| *key != field.as_str()).collect();
+        let Some(Arguments { field, .. }) = &self.arguments else {
+            return Some(self.prompt_value.to_string());
+        };
+        let rest: Vec<_> = self.prompt_value.members().filter(|(key, _)| *key != field.as_str()).collect();
         (!rest.is_empty()).then(|| Members(rest).to_json())
     }
 }
@@ -148,27 +150,27 @@ fn from_args(module: &Module, text: String, rest: &Value) -> Result<(Value, Opti
 
 /// Returns the media of an input in its order.
 fn media_of(module: &Module, input: &Value) -> Result<Vec<(Path, MediaSource)>, ErrorBody> {
-    let places = module.contract.media_paths(input.node()).into_iter();
+    let paths = module.contract.media_paths(input.node()).into_iter();
     let source = |path: Path| {
         let node = input.pointer(pointer_in_input(&path.pointer())).unwrap_or(input.node());
         match MediaSource::read(input, node) {
             Ok(source) => Ok((path, source)),
-            Err(error) => Err(error::refused(&[(path, error)])),
+            Err(error) => Err(error::media_rejected(&[(path, error)])),
         }
     };
-    places.map(source).collect()
+    paths.map(source).collect()
 }
 
 /// Returns the input with a number in place of each media item, from 1. The message parts use the same
 /// numbers.
 fn numbered(input: &Value, media: &[(Path, MediaSource)]) -> Value {
-    let mut told = input.to_serde();
-    for (at, (path, _)) in media.iter().enumerate() {
-        if let Some(place) = told.pointer_mut(pointer_in_input(&path.pointer())) {
-            *place = serde_json::json!({ "media": at + 1 });
+    let mut json = input.to_serde();
+    for (index, (path, _)) in media.iter().enumerate() {
+        if let Some(slot) = json.pointer_mut(pointer_in_input(&path.pointer())) {
+            *slot = serde_json::json!({ "media": index + 1 });
         }
     }
-    Value::from(told)
+    Value::from(json)
 }
 
 /// Strips the leading `input` from a pointer.
@@ -211,7 +213,7 @@ fn ambiguous(candidates: &[String]) -> ErrorBody {
 }
 
 /// The maximum number of violations in a message; `details.violations` contains all of them.
-const TOLD: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Returns the error of an invalid input. The code is that of the violations when all agree, otherwise E1001.
 fn violated(violations: &[Violation]) -> ErrorBody {
@@ -222,9 +224,12 @@ fn violated(violations: &[Violation]) -> ErrorBody {
     let message = match violations {
         [only] => format!("{}: {}", only.path, only.message),
         many => {
-            let list: Vec<_> =
-                many.iter().take(TOLD).map(|found| format!("{}: {}", found.path, found.message)).collect();
-            let more = if many.len() > TOLD { "; …" } else { "" };
+            let list: Vec<_> = many
+                .iter()
+                .take(MAX_LISTED)
+                .map(|found| format!("{}: {}", found.path, found.message))
+                .collect();
+            let more = if many.len() > MAX_LISTED { "; …" } else { "" };
             format!("the input violates its schema in {} locations: {}{more}", many.len(), list.join("; "))
         }
     };

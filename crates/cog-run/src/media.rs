@@ -18,7 +18,7 @@ use cog_provider::Provider;
 use cog_spec::{Code, ErrorBody, ErrorCode, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::{RunOptions, context::Shared, error::refused, input::CheckedInput};
+use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput};
 
 pub(crate) use self::{
     generated::{GeneratedMedia, MediaSink, limits},
@@ -44,7 +44,7 @@ pub(crate) struct Collected {
 pub(crate) struct Opening {
     work: Pin<Box<dyn Future<Output = Result<Collected, ErrorBody>> + Send>>,
     done: Option<Result<Collected, ErrorBody>>,
-    told: UnboundedReceiver<Progress>,
+    progress: UnboundedReceiver<Progress>,
 }
 
 /// The result of waiting for media to be opened.
@@ -61,7 +61,7 @@ impl Opening {
         loop {
             tokio::select! {
                 biased;
-                Some(Progress { done, total, .. }) = self.told.recv() => {
+                Some(Progress { done, total, .. }) = self.progress.recv() => {
                     if done < total {
                         return Opened::Some(u8::try_from(done * 100 / total).unwrap_or(100));
                     }
@@ -78,7 +78,7 @@ impl Sources {
     ///
     /// # Errors
     /// E1010 when the declared type is not one that the module accepts.
-    pub(crate) fn of(
+    pub(crate) fn new(
         shared: &Shared,
         module: &Module,
         input: &CheckedInput,
@@ -92,7 +92,7 @@ impl Sources {
         let mut rules = MediaRules::from_manifest(&module.manifest);
         rules.strip_metadata = access.strip_metadata.unwrap_or(rules.strip_metadata);
         for (path, source) in input.media() {
-            source.check(&rules).map_err(|error| refused(&[(path.clone(), error)]))?;
+            source.check(&rules).map_err(|error| media_rejected(&[(path.clone(), error)]))?;
         }
         Ok(Some(Self { input: input.clone(), rules, access, is_resumed: options.resume_from.is_some() }))
     }
@@ -104,22 +104,22 @@ impl Sources {
     pub(crate) async fn collect(self, progress: impl FnMut(Progress)) -> Result<Collected, ErrorBody> {
         let sources = self.input.media().to_vec();
         let media = collect(sources, &self.rules, &self.access, progress).await;
-        Ok(Collected { media: media.map_err(|faults| self.refused(&faults))?, sources: self })
+        Ok(Collected { media: media.map_err(|errors| self.rejected(&errors))?, sources: self })
     }
 
     /// Opens and checks all media, and reports progress.
     pub(crate) fn open(self) -> Opening {
-        let (tell, told) = unbounded_channel();
+        let (sender, progress) = unbounded_channel();
         // The receiver may be dropped already.
         let work = self.collect(move |progress| {
-            let _ = tell.send(progress);
+            let _ = sender.send(progress);
         });
-        Opening { work: Box::pin(work), done: None, told }
+        Opening { work: Box::pin(work), done: None, progress }
     }
 
-    fn refused(&self, faults: &[(Path, MediaError)]) -> ErrorBody {
-        let error = refused(faults);
-        match faults.first() {
+    fn rejected(&self, errors: &[(Path, MediaError)]) -> ErrorBody {
+        let error = media_rejected(errors);
+        match errors.first() {
             Some((_, MediaError::Upload { .. })) if self.is_resumed => error.suggest(
                 "the run is repeated, but its files are no longer stored: start a new run and send the files with it",
             ),
@@ -140,12 +140,12 @@ impl Collected {
     /// E4011 when the provider supports no form of a media item.
     pub(crate) async fn prepare(&self, provider: &dyn Provider) -> Result<Vec<Processed>, ErrorBody> {
         let Sources { input, rules, access, .. } = &self.sources;
-        let mut takes = taken_by(provider);
-        takes.by_url &= access.by_url;
+        let mut capabilities = capabilities_of(provider);
+        capabilities.by_url &= access.by_url;
         let mut all = Vec::with_capacity(self.media.len());
         for (media, (path, _)) in self.media.iter().zip(input.media()) {
-            let sent = prepare(media, &takes, rules, access.tool.as_deref()).await;
-            let sent = sent.map_err(|error| refused(&[(path.clone(), error)]))?;
+            let sent = prepare(media, &capabilities, rules, access.tool.as_deref()).await;
+            let sent = sent.map_err(|error| media_rejected(&[(path.clone(), error)]))?;
             all.push(Processed { path: path.clone(), media: media.clone(), sent });
         }
         Ok(all)
@@ -154,7 +154,7 @@ impl Collected {
 
 /// Returns the code of an error that another provider may not have. The media are valid, but this provider
 /// does not support them, or not their size.
-pub(crate) fn untaken(error: &ErrorBody) -> Option<Code> {
+pub(crate) fn allows_fallback(error: &ErrorBody) -> Option<Code> {
     match error.code {
         ErrorCode::Standard(code @ (Code::MultimodalNotSupported | Code::MediaTooLarge)) => Some(code),
         _ => None,
@@ -162,12 +162,12 @@ pub(crate) fn untaken(error: &ErrorBody) -> Option<Code> {
 }
 
 /// Returns the media capabilities of a provider. The offline provider accepts everything.
-fn taken_by(provider: &dyn Provider) -> MediaCapabilities {
+fn capabilities_of(provider: &dyn Provider) -> MediaCapabilities {
     let formats = provider.info().formats;
     let kinds = provider.info().input;
-    let is_taken = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
+    let is_supported = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
     MediaCapabilities {
-        media_types: formats.types.iter().copied().filter(is_taken).collect(),
+        media_types: formats.types.iter().copied().filter(is_supported).collect(),
         max_dimension: formats.max_side,
         max_bytes: formats.max_image_bytes,
         by_url: formats.by_url,
@@ -181,9 +181,9 @@ pub(crate) fn warnings(all: &[Processed]) -> Vec<Warning> {
         let warning = one.media.hint_warning()?;
         Some((WarningCode::ContentHint, format!("{}: {warning}", one.path)))
     });
-    let unseen = all.iter().flat_map(|one| {
-        let told = one.sent.iter().filter_map(|part| part.warning.as_ref());
-        told.map(|told| (WarningCode::MediaInPart, format!("{}: {told}", one.path)))
+    let partial = all.iter().flat_map(|one| {
+        let warnings = one.sent.iter().filter_map(|part| part.warning.as_ref());
+        warnings.map(|warning| (WarningCode::MediaInPart, format!("{}: {warning}", one.path)))
     });
-    hints.chain(unseen).map(|(code, message)| Warning::new(code, message)).collect()
+    hints.chain(partial).map(|(code, message)| Warning::new(code, message)).collect()
 }

@@ -18,7 +18,7 @@ pub(crate) struct Modules {
     /// The interval after which the files of a module are checked again.
     recheck: Duration,
     /// The last check of each requested name or path.
-    found: Mutex<HashMap<Asked, Found>>,
+    found: Mutex<HashMap<Lookup, Found>>,
     /// The loaded module of each directory.
     loaded: Mutex<HashMap<PathBuf, (Fingerprint, Arc<Module>)>>,
     /// Locked while files are read, so that concurrent requests load a changed module once.
@@ -34,7 +34,7 @@ pub(crate) enum ModuleKey {
     NameOrPath,
 }
 
-type Asked = (ModuleKey, String);
+type Lookup = (ModuleKey, String);
 type Found = (Instant, Arc<Module>);
 
 impl Modules {
@@ -52,7 +52,7 @@ impl Modules {
         if let Some(module) = self.cached(by, name) {
             return Ok(module); // another request has loaded it in the meantime
         }
-        let module = self.look(by, name)?;
+        let module = self.find_and_load(by, name)?;
         lock(&self.found).insert((by, name.to_owned()), (Instant::now(), Arc::clone(&module)));
         Ok(module)
     }
@@ -68,17 +68,17 @@ impl Modules {
         &self.finder
     }
 
-    fn look(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
-        let origin = self.find(by, name).map_err(|error| error::of_search(&error))?;
+    fn find_and_load(&self, by: ModuleKey, name: &str) -> Result<Arc<Module>, ErrorBody> {
+        let origin = self.find(by, name).map_err(|error| error::from_search(&error))?;
         let key = origin.path_of("");
-        let stamp = Fingerprint::of(&origin);
+        let fingerprint = Fingerprint::new(&origin);
         if let Some((known, module)) = lock(&self.loaded).get(&key)
-            && *known == stamp
+            && *known == fingerprint
         {
             return Ok(Arc::clone(module));
         }
-        let module = Arc::new(load(&origin).map_err(|error| error::of_loading(name, &error))?);
-        lock(&self.loaded).insert(key, (stamp, Arc::clone(&module)));
+        let module = Arc::new(load(&origin).map_err(|error| error::from_loading(name, &error))?);
+        lock(&self.loaded).insert(key, (fingerprint, Arc::clone(&module)));
         Ok(module)
     }
 
@@ -100,7 +100,7 @@ fn lock<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Fingerprint(Vec<(PathBuf, u64, Option<SystemTime>)>);
 
 impl Fingerprint {
-    fn of(origin: &Origin) -> Self {
+    fn new(origin: &Origin) -> Self {
         match origin {
             Origin::Directory(directory) => Self(files_of(directory)),
             _ => Self(Vec::new()),

@@ -12,7 +12,7 @@ use futures_util::stream;
 use crate::input::CheckedInput;
 
 /// The number of bytes per event, so that an offline reply is streamed too.
-const PIECE: usize = 48;
+const PART_BYTES: usize = 48;
 
 /// Returns the provider that answers without a model, and the warning that every such answer has.
 ///
@@ -77,7 +77,7 @@ impl Offline {
             id: None,
             fingerprint: None,
         };
-        let texts = pieces(&self.text).map(|piece| ModelEvent::Text(piece.to_owned()));
+        let texts = parts(&self.text).map(|part| ModelEvent::Text(part.to_owned()));
         let finished = ModelEvent::Finished(FinishReason::Stop);
         std::iter::once(started).chain(texts).chain([finished]).map(Ok).collect()
     }
@@ -90,16 +90,16 @@ fn info(model: &'static str) -> ProviderInfo {
     info
 }
 
-/// Splits a text into parts of about [`PIECE`] bytes, at character boundaries.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+/// Splits a text into parts of about [`PART_BYTES`] bytes, at character boundaries.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let (piece, after) = rest.split_at_checked(rest.ceil_char_boundary(PIECE)).unwrap_or((rest, ""));
+        let (part, after) = rest.split_at_checked(rest.ceil_char_boundary(PART_BYTES)).unwrap_or((rest, ""));
         rest = after;
-        Some(piece)
+        Some(part)
     })
 }
 
@@ -123,9 +123,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_keep_characters_whole() {
+    fn parts_end_at_character_boundaries() {
         let text = "ä".repeat(100);
-        assert_eq!(pieces(&text).collect::<String>(), text);
-        assert!(pieces(&text).count() > 3);
+        assert_eq!(parts(&text).collect::<String>(), text);
+        assert!(parts(&text).count() > 3);
     }
 }

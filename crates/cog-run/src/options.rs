@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_caller_overrides_the_manifest_field_by_field() {
+    fn run_overrides_the_manifest_by_field() {
         let manifest = Generation { temperature: Some(0.2), max_tokens: Some(100), ..Generation::default() };
         let run = Generation { temperature: Some(1.0), ..Generation::default() };
         let merged = merge(&manifest, &run);

@@ -44,9 +44,9 @@ pub(crate) fn prepare(
     preflight::prompt(module)?;
     let input = CheckedInput::new(module, input)?;
     preflight::context(&module.manifest, &input)?;
-    let asked = shared.providers.choose(options.provider.as_deref())?;
-    let is_offline = asked.is_empty();
-    let (provider, others, mut warnings) = answering(asked, module, &input)?;
+    let chosen = shared.providers.choose(options.provider.as_deref())?;
+    let is_offline = chosen.is_empty();
+    let (provider, others, mut warnings) = or_offline(chosen, module, &input)?;
     let model = options.model.as_deref().unwrap_or_default();
     warnings.extend(preflight::media_output(module, provider.as_ref(), model, options)?);
     for other in &others {
@@ -55,20 +55,20 @@ pub(crate) fn prepare(
     for candidate in others.iter().chain([&provider]) {
         preflight::structured_output(&module.manifest, candidate.as_ref())?;
     }
-    let compiled = shared.compilations.of(module);
+    let compiled = shared.compilations.get(module);
     let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
-    let media = Sources::of(shared, module, &input, options)?;
-    let makes = Arc::new(MediaSink::of(shared, module, options, is_offline));
+    let media = Sources::new(shared, module, &input, options)?;
+    let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
     let generation = options::merge(&module.manifest.generation, &options.generation);
-    let question = RequestSpec { module: Arc::clone(module), compiled, generation };
+    let spec = RequestSpec { module: Arc::clone(module), compiled, generation };
     let timeout = options.timeout.unwrap_or(shared.timeout);
-    let request = question.to(provider.as_ref(), model, messages, timeout);
+    let request = spec.request_for(provider.as_ref(), model, messages, timeout);
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     let cancellation = options.cancellation.clone();
     Ok(Prepared {
-        plan: Plan { provider, others, question, request, media, makes, timeout, cancellation },
+        plan: Plan { provider, others, spec, request, media, media_sink, timeout, cancellation },
         rules,
     })
 }
@@ -82,20 +82,20 @@ pub(crate) fn run(run: Prepared) -> ChunkStream {
 }
 
 /// The first provider, its fallbacks, and the warnings of the choice.
-type Answering = (Arc<dyn Provider>, VecDeque<Arc<dyn Provider>>, Vec<Warning>);
+type Chain = (Arc<dyn Provider>, VecDeque<Arc<dyn Provider>>, Vec<Warning>);
 
 /// Returns the providers in their order, or the offline provider when there are none.
-fn answering(
-    asked: Vec<Arc<dyn Provider>>,
+fn or_offline(
+    chosen: Vec<Arc<dyn Provider>>,
     module: &Module,
     input: &CheckedInput,
-) -> Result<Answering, ErrorBody> {
-    let mut asked = VecDeque::from(asked);
-    if let Some(first) = asked.pop_front() {
-        return Ok((first, asked, Vec::new()));
+) -> Result<Chain, ErrorBody> {
+    let mut chosen = VecDeque::from(chosen);
+    if let Some(first) = chosen.pop_front() {
+        return Ok((first, chosen, Vec::new()));
     }
     let (offline, warning) = offline::provider(module, input)?;
-    Ok((offline, asked, vec![warning]))
+    Ok((offline, chosen, vec![warning]))
 }
 
 /// Returns the rules by which the answer is checked.
@@ -106,7 +106,7 @@ fn rules(
     options: &RunOptions,
     warnings: Vec<Warning>,
 ) -> Result<AnswerRules, ErrorBody> {
-    let session_id = options.session_id.clone().map_or_else(session::fresh_id, Ok).map_err(|error| {
+    let session_id = options.session_id.clone().map_or_else(session::generate_id, Ok).map_err(|error| {
         ErrorBody::new(Code::InternalError, format!("cannot generate random numbers: {error}"))
     })?;
     let own = module.manifest.response;

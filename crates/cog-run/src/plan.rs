@@ -28,13 +28,13 @@ pub(crate) struct Plan {
     pub(crate) provider: Arc<dyn Provider>,
     /// The fallback providers, in order.
     pub(crate) others: VecDeque<Arc<dyn Provider>>,
-    pub(crate) question: RequestSpec,
+    pub(crate) spec: RequestSpec,
     /// The request to the current provider.
     pub(crate) request: ModelRequest,
     /// The media to open before the first call.
     pub(crate) media: Option<Sources>,
     /// The handling of media that the model generates.
-    pub(crate) makes: Arc<MediaSink>,
+    pub(crate) media_sink: Arc<MediaSink>,
     pub(crate) timeout: Duration,
     pub(crate) cancellation: Cancellation,
 }
@@ -44,16 +44,16 @@ impl Plan {
     ///
     /// # Errors
     /// The provider does not support the media.
-    pub(crate) async fn show(
+    pub(crate) async fn add_media(
         &mut self,
         input: &CheckedInput,
         all: Vec<Processed>,
     ) -> Result<Vec<Processed>, ErrorBody> {
         let encode = move || (media::parts_of(&all), all);
         let encoded = tokio::task::spawn_blocking(encode).await;
-        let (parts, all) = encoded.map_err(|error| error::of_task(&error))?;
+        let (parts, all) = encoded.map_err(|error| error::from_task(&error))?;
         let parts = parts.map_err(|error| ErrorBody::from(&error))?;
-        let RequestSpec { module, compiled, .. } = &self.question;
+        let RequestSpec { module, compiled, .. } = &self.spec;
         self.request.messages = prompt::conversation(module, compiled, input, parts)?;
         self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))?;
         Ok(all)

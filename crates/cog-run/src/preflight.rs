@@ -49,8 +49,8 @@ pub(crate) fn context(manifest: &Manifest, input: &CheckedInput) -> Result<(), E
 
 /// Checks that the provider accepts a schema when the module requires one.
 pub(crate) fn structured_output(manifest: &Manifest, provider: &dyn Provider) -> Result<(), ErrorBody> {
-    let is_told = !matches!(provider.info().dialect, Dialect::JsonObject | Dialect::Prompt);
-    if !manifest.requirements.structured_output || is_told || provider.info().name == "offline" {
+    let accepts_schema = !matches!(provider.info().dialect, Dialect::JsonObject | Dialect::Prompt);
+    if !manifest.requirements.structured_output || accepts_schema || provider.info().name == "offline" {
         return Ok(());
     }
     let message = format!(
@@ -76,22 +76,22 @@ pub(crate) fn media_output(
     if types.is_empty() || provider.info().name == "offline" {
         return Ok(Vec::new());
     }
-    let made = provider.info().output_media(model);
+    let generated = provider.info().output_media(model);
     let kinds_of = |types: &[&str]| -> Vec<Modality> {
-        let takes = |kind: &&Modality| kind.output_types().iter().any(|one| types.contains(one));
-        wanted.iter().filter(takes).copied().collect()
+        let matches = |kind: &&Modality| kind.output_types().iter().any(|one| types.contains(one));
+        wanted.iter().filter(matches).copied().collect()
     };
     let mut warnings = Vec::new();
-    for place in module.contract.named_media_outputs(&types, options.delivery.kind()) {
-        let kinds = kinds_of(&place.types);
-        if kinds.is_empty() || kinds.iter().any(|kind| made.contains(kind)) {
+    for slot in module.contract.named_media_outputs(&types, options.delivery.kind()) {
+        let kinds = kinds_of(&slot.types);
+        if kinds.is_empty() || kinds.iter().any(|kind| generated.contains(kind)) {
             continue;
         }
         let model = provider.info().model_or_default(model);
         let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
         let (provider, kinds) = (&provider.info().name, names.join(" or "));
-        let message = format!("{provider}/{model} cannot generate {kinds} for {}", place.path);
-        if place.is_required {
+        let message = format!("{provider}/{model} cannot generate {kinds} for {}", slot.path);
+        if slot.is_required {
             return Err(ErrorBody::new(Code::MultimodalNotSupported, message).suggest(
                 "choose a model that can, such as gpt-image-1, gemini-2.5-flash-image or gpt-audio",
             ));

@@ -39,9 +39,9 @@ pub(crate) fn conversation(
         vec![Part::text(unplaced.unwrap_or_else(|| GO.to_owned()))]
     } else {
         let placed = after.is_some();
-        let told = [after, unplaced].into_iter().flatten().filter(|text| !text.trim().is_empty());
-        let told: Vec<Part> = told.map(Part::text).collect();
-        if placed { [media, told].concat() } else { [told, media].concat() }
+        let texts = [after, unplaced].into_iter().flatten().filter(|text| !text.trim().is_empty());
+        let texts: Vec<Part> = texts.map(Part::text).collect();
+        if placed { [media, texts].concat() } else { [texts, media].concat() }
     };
     system.push_str(&compiled.words);
     Ok(Conversation::new(vec![Message::system(system), Message::new(Role::User, user)]))
@@ -53,14 +53,14 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
     let mut before = None;
     let mut text = String::with_capacity(prompt.text().len() + room);
     let words: Vec<&str> = input.arguments().split_whitespace().collect();
-    let whole = OnceCell::new();
+    let input_json = OnceCell::new();
     for part in prompt.parts() {
         let raw;
-        let piece = match part {
-            PromptPart::Text(piece) => piece,
+        let expanded = match part {
+            PromptPart::Text(text) => text,
             PromptPart::Arguments => input.arguments(),
             PromptPart::Word { index, .. } => words.get(*index).copied().unwrap_or_default(),
-            PromptPart::Input => whole.get_or_init(|| input.told().to_string()),
+            PromptPart::Input => input_json.get_or_init(|| input.for_prompt().to_string()),
             PromptPart::MediaInputs => {
                 // All media are placed at the first placeholder.
                 if before.is_none() {
@@ -74,10 +74,10 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
                 &raw
             }
         };
-        if before.as_ref().map_or(0, String::len) + text.len() + piece.len() > MAX_LEN {
+        if before.as_ref().map_or(0, String::len) + text.len() + expanded.len() > MAX_LEN {
             return None;
         }
-        text.push_str(piece);
+        text.push_str(expanded);
     }
     Some(match before {
         Some(before) => (before, Some(text)),
@@ -98,6 +98,6 @@ fn unplaced(prompt: &Prompt, input: &CheckedInput) -> Option<String> {
     } else if prompt.places_input() {
         input.without_arguments()
     } else {
-        Some(input.told().to_string())
+        Some(input.for_prompt().to_string())
     }
 }

@@ -57,9 +57,9 @@ impl Providers {
     ///
     /// # Errors
     /// A name that is not configured.
-    pub(crate) fn choose(&self, asked: Option<&str>) -> Result<Vec<Arc<dyn Provider>>, ErrorBody> {
-        let Some(asked) = asked else { return Ok(self.default.clone()) };
-        let names: Vec<&str> = asked.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    pub(crate) fn choose(&self, requested: Option<&str>) -> Result<Vec<Arc<dyn Provider>>, ErrorBody> {
+        let Some(requested) = requested else { return Ok(self.default.clone()) };
+        let names: Vec<&str> = requested.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         match names.as_slice() {
             [] => Ok(self.default.clone()),
             [OFFLINE] => Ok(Vec::new()),

@@ -27,16 +27,16 @@ impl Prepared {
         let mut plan = self.plan;
         if let Some(sources) = plan.media.take() {
             let media = sources.collect(drop).await?;
-            let shown = media.prepare(plan.provider.as_ref()).await?;
-            plan.show(media.input(), shown).await?;
+            let prepared = media.prepare(plan.provider.as_ref()).await?;
+            plan.add_media(media.input(), prepared).await?;
         }
-        let Plan { provider, question, mut request, .. } = plan;
+        let Plan { provider, spec, mut request, .. } = plan;
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
             provider: provider.info().name.clone().into_owned(),
             dialect: self.rules.dialect,
-            lost: question.lost(self.rules.dialect),
+            lost: spec.lost(self.rules.dialect),
             messages: request.messages,
             request: wire,
         })
@@ -53,10 +53,10 @@ fn shorten(part: &mut Part) {
         Part::File(file) => &mut file.data,
         _ => return,
     };
-    let whole = data.len();
+    let length = data.len();
     if let Some((end, _)) = data.char_indices().nth(SHOWN) {
         data.truncate(end);
-        data.push_str(&format!("… ({whole} characters)"));
+        data.push_str(&format!("… ({length} characters)"));
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_medium_the_beginning_is_shown_and_of_a_text_everything() {
+    fn media_are_shortened_and_text_is_not() {
         let long = "QUJD".repeat(100);
         for media_type in ["image/png", "audio/wav", "application/pdf"] {
             let mut part = Part::media(media_type, long.clone());

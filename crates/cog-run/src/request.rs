@@ -20,18 +20,18 @@ pub(crate) struct RequestSpec {
 
 impl RequestSpec {
     /// Builds the request to a provider from `messages`. An empty `model` is the provider's default.
-    pub(crate) fn to(
+    pub(crate) fn request_for(
         &self,
         provider: &dyn Provider,
         model: &str,
         messages: Conversation,
         timeout: Duration,
     ) -> ModelRequest {
-        let told = self.compiled.told(&self.module, self.dialect(provider, model));
+        let projected = self.compiled.projected(&self.module, self.dialect(provider, model));
         ModelRequest {
             model: model.to_owned(),
             messages,
-            output: told.map(|told| Arc::clone(&told.output)),
+            output: projected.map(|projected| Arc::clone(&projected.output)),
             output_media: self.makes(provider, model),
             generation: self.generation.clone(),
             timeout: Some(timeout),
@@ -52,16 +52,19 @@ impl RequestSpec {
 
     /// Returns the constraints that a dialect cannot express.
     pub(crate) fn lost(&self, dialect: Dialect) -> Vec<Loss> {
-        self.compiled.told(&self.module, dialect).map(|told| told.lost.clone()).unwrap_or_default()
+        self.compiled
+            .projected(&self.module, dialect)
+            .map(|projected| projected.lost.clone())
+            .unwrap_or_default()
     }
 }
 
-/// Replaces the messages after the first `own` by the model's answer and its violations, for the next attempt
+/// Replaces the messages after the first `initial` by the model's answer and its violations, for the next attempt
 /// (ruling R49).
-pub(crate) fn correct(question: &mut Conversation, own: usize, correction: Correction) {
-    let said = Some(correction.answer).filter(|said| !said.trim().is_empty()).map(Message::assistant);
-    question.0.truncate(own);
-    question.0.extend(said.into_iter().chain([Message::user(correction.feedback)]));
+pub(crate) fn correct(messages: &mut Conversation, initial: usize, correction: Correction) {
+    let answer = Some(correction.answer).filter(|answer| !answer.trim().is_empty()).map(Message::assistant);
+    messages.0.truncate(initial);
+    messages.0.extend(answer.into_iter().chain([Message::user(correction.feedback)]));
 }
 
 /// Returns the name of the requested model, or the provider's default.

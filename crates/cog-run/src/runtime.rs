@@ -83,7 +83,7 @@ impl Runtime {
         }
         let (runtime, owned) = (self.clone(), name.to_owned());
         let loading = tokio::task::spawn_blocking(move || runtime.load_name(&owned)).await;
-        loading.unwrap_or_else(|error| Err(crate::error::of_task(&error)))
+        loading.unwrap_or_else(|error| Err(crate::error::from_task(&error)))
     }
 
     /// Returns the module from the cache, without reading a file. A server calls this on its event loop, and

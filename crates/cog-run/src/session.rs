@@ -2,7 +2,7 @@ use std::fmt::Write as _;
 
 /// Returns a new session id: `sess_` and 128 random bits in hexadecimal. No client can guess the session of
 /// another (SPEC 11.2).
-pub(crate) fn fresh_id() -> Result<String, getrandom::Error> {
+pub(crate) fn generate_id() -> Result<String, getrandom::Error> {
     let mut bits = [0u8; 16];
     getrandom::fill(&mut bits)?;
     let mut id = String::with_capacity(37);
@@ -21,7 +21,7 @@ mod tests {
 
     #[test]
     fn ids_do_not_repeat() {
-        let ids: HashSet<String> = (0..1000).map(|_| fresh_id().unwrap()).collect();
+        let ids: HashSet<String> = (0..1000).map(|_| generate_id().unwrap()).collect();
         assert_eq!(ids.len(), 1000);
         assert!(ids.iter().all(|id| id.len() == 37 && id.starts_with("sess_")));
     }

@@ -10,6 +10,7 @@ mod error;
 mod file;
 mod header;
 mod info;
+mod internal_options;
 mod journal;
 mod log;
 mod partial;
@@ -21,7 +22,6 @@ mod shared;
 mod spec;
 mod store;
 mod subscriber;
-mod unasked;
 
 use std::{
     any::Any,
@@ -43,7 +43,7 @@ pub use self::{
     subscriber::{After, Batch, Entry, Subscriber},
 };
 use self::{header::Header, pump::Pump, shared::Shared, store::SessionStore};
-use crate::{CancelReason, ChunkStream, RunInput, RunOptions, Runtime, session::fresh_id};
+use crate::{CancelReason, ChunkStream, RunInput, RunOptions, Runtime, session::generate_id};
 
 /// The sessions of a program, limited in number, time and memory. Clones share the sessions.
 ///
@@ -53,7 +53,7 @@ pub struct Sessions(Arc<Owner>);
 
 /// Owns the tasks of the runs.
 struct Owner {
-    shelf: Arc<SessionStore>,
+    store: Arc<SessionStore>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -63,7 +63,7 @@ impl Sessions {
     /// # Errors
     /// The directory [`SessionSettings::state_dir`] cannot be used.
     pub fn open(settings: SessionSettings) -> Result<Self, SessionError> {
-        let owner = Owner { shelf: Arc::new(SessionStore::open(settings)?), tasks: Mutex::default() };
+        let owner = Owner { store: Arc::new(SessionStore::open(settings)?), tasks: Mutex::default() };
         if Handle::try_current().is_ok() {
             drop(owner.sweeping()); // stored sessions expire even when no run starts
         }
@@ -81,13 +81,13 @@ impl Sessions {
         spec: RunSpec,
         options: SessionOptions,
     ) -> Result<Session, Box<Envelope>> {
-        let id = fresh_id().map_err(|error| {
+        let id = generate_id().map_err(|error| {
             let message = format!("cannot generate random numbers: {error}");
             Box::new(Envelope::failure(ErrorBody::new(Code::InternalError, message)))
         })?;
         let run = RunOptions {
             session_id: Some(id.clone()),
-            recovery: self.0.shelf.settings.recovery,
+            recovery: self.0.store.settings.recovery,
             ..spec.options.clone()
         };
         let chunks = runtime.execute_stream(module, RunInput::Json(spec.input.clone()), run)?;
@@ -95,46 +95,46 @@ impl Sessions {
         let partial_allowed = module.manifest.failure.partial_allowed;
         let header = Header { id, owner, detached, created_ms: now_ms(), partial_allowed, spec };
         let session = Arc::new(Shared::new(header));
-        self.0.shelf.add(&session);
+        self.0.store.add(&session);
         self.pump(&session, chunks, slot);
         Ok(Session::new(session))
     }
 
     /// Returns a session of this owner.
     pub fn get(&self, id: &str, owner: &str) -> Option<SessionInfo> {
-        self.0.shelf.find(id, owner).map(|session| session.info())
+        self.0.store.find(id, owner).map(|session| session.info())
     }
 
     /// Cancels a session permanently: its run ends, and an interrupted run cannot be resumed. A finished
     /// session is not changed.
     pub fn cancel(&self, id: &str, owner: &str) -> Option<SessionInfo> {
-        let session = self.0.shelf.find(id, owner)?;
-        self.0.shelf.cancel(&session);
+        let session = self.0.store.find(id, owner)?;
+        self.0.store.cancel(&session);
         Some(session.info())
     }
 
     /// Returns the number of running sessions.
     pub fn running(&self) -> usize {
-        self.0.shelf.running()
+        self.0.store.running()
     }
 
     /// Returns the number of sessions in each state, for monitoring.
     pub fn count_by_state(&self) -> [(SessionState, usize); 5] {
-        self.0.shelf.count_by_state()
+        self.0.store.count_by_state()
     }
 
     /// Cancels every run.
     pub fn cancel_all(&self, reason: CancelReason) {
-        self.0.shelf.cancel_all(reason);
+        self.0.store.cancel_all(reason);
     }
 
     /// Waits until no session runs.
     pub async fn idle(&self) {
-        self.0.shelf.idle().await;
+        self.0.store.idle().await;
     }
 
     fn pump(&self, session: &Arc<Shared>, chunks: ChunkStream, slot: Box<dyn Any + Send>) {
-        let pump = Pump::new(Arc::clone(&self.0.shelf), Arc::clone(session), slot);
+        let pump = Pump::new(Arc::clone(&self.0.store), Arc::clone(session), slot);
         let mut tasks = self.0.sweeping();
         while tasks.try_join_next().is_some() {}
         tasks.spawn(pump.run(chunks));
@@ -146,15 +146,15 @@ impl Owner {
     fn sweeping(&self) -> MutexGuard<'_, JoinSet<()>> {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if tasks.is_empty() {
-            tasks.spawn(sweep(Arc::downgrade(&self.shelf)));
+            tasks.spawn(sweep(Arc::downgrade(&self.store)));
         }
         tasks
     }
 }
 
 /// Removes expired sessions as long as the store exists.
-async fn sweep(shelf: Weak<SessionStore>) {
-    while let Some(wait) = shelf.upgrade().map(|shelf| shelf.sweep()) {
+async fn sweep(store: Weak<SessionStore>) {
+    while let Some(wait) = store.upgrade().map(|store| store.sweep()) {
         tokio::time::sleep(wait).await;
     }
 }

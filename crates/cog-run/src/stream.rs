@@ -80,7 +80,7 @@ impl ChunkStream {
     fn take(&mut self) -> Option<Chunk> {
         let chunk = self.ready.pop_front()?;
         if let Some(observer) = &mut self.observer {
-            observer.look(&chunk);
+            observer.observe(&chunk);
         }
         Some(chunk)
     }

@@ -9,21 +9,21 @@ use cog_spec::{Code, EnumStrategy, Manifest, Strictness, Tier};
 
 /// Returns the prompt section about the answer format, which follows the module's prompt.
 ///
-/// `asked` is the contract of the model's text. The media fields in `made` are filled in later.
-pub(crate) fn output_contract(module: &Module, asked: &Contract, made: &[String]) -> String {
+/// `contract` describes the model's text. The media in `fields` are inserted later.
+pub(crate) fn output_contract(module: &Module, contract: &Contract, fields: &[String]) -> String {
     let mut text = String::from("\n\n## Answer format\n\n");
     text.push_str("Answer with one JSON object and nothing else: no text around it, no code fence.\n");
     if module.manifest.format.asks_for_envelope() {
-        envelope(&mut text, module, asked);
+        envelope(&mut text, module, contract);
     } else {
-        bare(&mut text, module, asked);
+        bare(&mut text, module, contract);
     }
-    media(&mut text, made);
+    media(&mut text, fields);
     limits(&mut text, &module.manifest);
     text
 }
 
-fn envelope(text: &mut String, module: &Module, asked: &Contract) {
+fn envelope(text: &mut String, module: &Module, contract: &Contract) {
     let manifest = &module.manifest;
     text.push_str(
         "It has four members, in this order:\n\
@@ -33,7 +33,7 @@ fn envelope(text: &mut String, module: &Module, asked: &Contract) {
          - `data`: the answer if `ok` is true, else null. `data.rationale` says how you came to it.\n\
          - `error`: null if `ok` is true, else `code` and `message`.\n",
     );
-    schema(text, "data", asked.data_schema());
+    schema(text, "data", contract.data_schema());
     text.push_str("\nCodes of `error`: ");
     let standard =
         [Code::NoActionPossible, Code::SemanticConflict, Code::AmbiguousInput, Code::InsufficientContext];
@@ -49,8 +49,8 @@ fn envelope(text: &mut String, module: &Module, asked: &Contract) {
     }
 }
 
-fn bare(text: &mut String, module: &Module, asked: &Contract) {
-    schema(text, "the object", asked.data_schema());
+fn bare(text: &mut String, module: &Module, contract: &Contract) {
+    schema(text, "the object", contract.data_schema());
     let constraints = &module.manifest.constraints;
     if constraints.require_rationale {
         text.push_str("\n`rationale` must say how you came to the answer.\n");
@@ -61,14 +61,14 @@ fn bare(text: &mut String, module: &Module, asked: &Contract) {
 }
 
 /// Adds the media fields that the model must not write in its text.
-fn media(text: &mut String, made: &[String]) {
-    if !made.is_empty() {
-        let fields: Vec<String> = made.iter().map(|field| format!("`{field}`")).collect();
+fn media(text: &mut String, fields: &[String]) {
+    if !fields.is_empty() {
+        let names: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
         let _ = write!(
             text,
             "\nImages, sound and video that you make come beside the JSON, never inside it: do not write {} yourself, \
              they are filled in.\n",
-            fields.join(", ")
+            names.join(", ")
         );
     }
 }

@@ -29,10 +29,10 @@ pub(super) enum Arrived {
     /// Buffered text is due.
     Due,
     /// The reply is complete.
-    Over,
-    Fault(ProviderError),
+    Complete,
+    Failed(ProviderError),
     /// The run has timed out.
-    Late,
+    TimedOut,
     /// The run is cancelled.
     Cancelled(CancelReason),
 }
@@ -52,8 +52,8 @@ impl Reply {
             if let Poll::Ready(event) = self.events.poll_next_unpin(context) {
                 return Poll::Ready(match event {
                     Some(Ok(event)) => Arrived::Event(event),
-                    Some(Err(error)) => Arrived::Fault(error),
-                    None => Arrived::Over,
+                    Some(Err(error)) => Arrived::Failed(error),
+                    None => Arrived::Complete,
                 });
             }
             if let Poll::Ready(reason) = cancelled.as_mut().poll(context) {
@@ -71,7 +71,7 @@ impl Reply {
         }
         while self.timer.as_mut().poll(context).is_ready() {
             if nearest <= Instant::now() {
-                return Poll::Ready(if nearest < self.deadline { Arrived::Due } else { Arrived::Late });
+                return Poll::Ready(if nearest < self.deadline { Arrived::Due } else { Arrived::TimedOut });
             }
             self.set_timer(nearest);
         }

@@ -30,7 +30,7 @@ pub(crate) struct MediaSink {
 /// A media item that arrived beside the text of a reply.
 pub(crate) struct GeneratedMedia {
     /// The media type that the provider declares.
-    said: Option<String>,
+    declared: Option<String>,
     params: Vec<(&'static str, String)>,
     /// The base64 text, stored when it goes into the answer unchanged.
     text: Option<Base64>,
@@ -39,14 +39,14 @@ pub(crate) struct GeneratedMedia {
 
 /// A media item of the answer that is not delivered yet.
 pub(super) struct PendingDelivery {
-    pub(super) place: MediaSlot,
+    pub(super) slot: MediaSlot,
     pub(super) media: Media,
     pub(super) text: Option<Base64>,
     pub(super) params: Vec<(&'static str, String)>,
 }
 
 impl MediaSink {
-    pub(crate) fn of(shared: &Shared, module: &Module, options: &RunOptions, is_lenient: bool) -> Self {
+    pub(crate) fn new(shared: &Shared, module: &Module, options: &RunOptions, is_lenient: bool) -> Self {
         let access: &Access = options.media.as_ref().unwrap_or(&shared.media);
         Self {
             rules: MediaRules::output_from_manifest(&module.manifest),
@@ -60,22 +60,22 @@ impl MediaSink {
     }
 
     /// Checks a media item as it arrives: item `nth` of its reply, from 0.
-    pub(crate) async fn check(&self, medium: ModelMedia, nth: usize) -> GeneratedMedia {
-        let ModelMedia { media_type, data, params } = medium;
-        if let Err(error) = self.takes_another(nth) {
-            return GeneratedMedia { said: media_type, params, text: None, outcome: Err(error) };
+    pub(crate) async fn check(&self, media: ModelMedia, index: usize) -> GeneratedMedia {
+        let ModelMedia { media_type, data, params } = media;
+        if let Err(error) = self.check_count(index) {
+            return GeneratedMedia { declared: media_type, params, text: None, outcome: Err(error) };
         }
         let (text, outcome) = self.read(Base64::Own(data), media_type.clone()).await;
         let text = text.filter(|_| matches!(self.delivery, Delivery::Inline));
-        GeneratedMedia { said: media_type, params, text, outcome }
+        GeneratedMedia { declared: media_type, params, text, outcome }
     }
 
     /// Checks the maximum number of media in a reply.
-    pub(super) fn takes_another(&self, nth: usize) -> Result<(), MediaError> {
-        let (nth, limit) = (nth as u64, u64::from(self.rules.max_items));
-        let is_over = nth >= limit || self.makes_nothing();
+    pub(super) fn check_count(&self, index: usize) -> Result<(), MediaError> {
+        let (index, limit) = (index as u64, u64::from(self.rules.max_items));
+        let is_over = index >= limit || self.generates_nothing();
         if is_over {
-            Err(MediaError::LimitExceeded { limit_kind: LimitKind::Items, found: nth + 1, limit })
+            Err(MediaError::LimitExceeded { limit_kind: LimitKind::Items, found: index + 1, limit })
         } else {
             Ok(())
         }
@@ -103,49 +103,50 @@ impl MediaSink {
     ///
     /// # Errors
     /// Errors that the model did not cause, such as a media type that the runtime cannot read.
-    pub(crate) async fn settle(
+    pub(crate) async fn add_to(
         &self,
-        closing: &mut PendingReply,
-        made: Vec<GeneratedMedia>,
+        pending: &mut PendingReply,
+        generated: Vec<GeneratedMedia>,
     ) -> Result<(), ErrorBody> {
-        let Some(data) = closing.data() else { return Ok(()) };
-        let mut due = if self.makes_nothing() { Vec::new() } else { self.written(closing, &data).await? };
-        due.extend(self.placed(closing, made)?);
-        if closing.is_refused() {
+        let Some(data) = pending.data() else { return Ok(()) };
+        let mut due =
+            if self.generates_nothing() { Vec::new() } else { self.written(pending, &data).await? };
+        due.extend(self.place(pending, generated)?);
+        if pending.is_refused() {
             return Ok(());
         }
         let mut placed = Vec::with_capacity(due.len());
         for one in due {
-            placed.push(self.deliver(closing, one, &data).await?);
+            placed.push(self.deliver(pending, one, &data).await?);
         }
-        closing.put(&placed);
+        pending.put(&placed);
         Ok(())
     }
 
     /// Assigns a location to each media item beside the text.
-    fn placed(
+    fn place(
         &self,
-        closing: &mut PendingReply,
-        made: Vec<GeneratedMedia>,
+        pending: &mut PendingReply,
+        generated: Vec<GeneratedMedia>,
     ) -> Result<Vec<PendingDelivery>, ErrorBody> {
         let form = self.delivery.kind();
         let wanted: Vec<Placement<'_>> =
-            made.iter().map(|one| Placement { media_type: one.media_type(), form }).collect();
-        let places = closing.places(&wanted);
-        let model = closing.model().map(|model| ("model", model.to_owned()));
-        let mut due = Vec::with_capacity(made.len());
-        for (one, place) in made.into_iter().zip(places) {
-            let path = place.as_ref().map_or_else(|| "data".to_owned(), |place| place.path.to_string());
-            match (one.outcome, place) {
-                (Ok(media), Some(place)) => {
+            generated.iter().map(|one| Placement { media_type: one.media_type(), form }).collect();
+        let slots = pending.places(&wanted);
+        let model = pending.model().map(|model| ("model", model.to_owned()));
+        let mut due = Vec::with_capacity(generated.len());
+        for (one, slot) in generated.into_iter().zip(slots) {
+            let path = slot.as_ref().map_or_else(|| "data".to_owned(), |slot| slot.path.to_string());
+            match (one.outcome, slot) {
+                (Ok(media), Some(slot)) => {
                     let params = model.iter().cloned().chain(one.params).collect();
-                    due.push(PendingDelivery { place, media, text: one.text, params });
+                    due.push(PendingDelivery { slot, media, text: one.text, params });
                 }
-                (Ok(media), None) => closing.warn(unplaced(media.media_type(), Some(media.bytes().len()))),
-                (Err(error), _) if self.is_of_no_kind(&error, one.said.as_deref()) => {
-                    closing.warn(unplaced(one.said.as_deref().unwrap_or("a media file"), None));
+                (Ok(media), None) => pending.warn(omitted(media.media_type(), Some(media.bytes().len()))),
+                (Err(error), _) if self.is_unwanted(&error, one.declared.as_deref()) => {
+                    pending.warn(omitted(one.declared.as_deref().unwrap_or("a media file"), None));
                 }
-                (Err(error), _) => refuse(closing, &path, &error)?,
+                (Err(error), _) => reject(pending, &path, &error)?,
             }
         }
         Ok(due)
@@ -155,51 +156,51 @@ impl MediaSink {
     /// inline.
     async fn deliver(
         &self,
-        closing: &mut PendingReply,
+        pending: &mut PendingReply,
         due: PendingDelivery,
         data: &Value,
     ) -> Result<PlacedValue, ErrorBody> {
-        let PendingDelivery { place, media, text, params } = due;
-        let fits = place.takes(self.delivery.kind());
+        let PendingDelivery { slot, media, text, params } = due;
+        let fits = slot.takes(self.delivery.kind());
         let delivery = if fits { self.delivery.clone() } else { Delivery::Inline };
         let (module, owner) = (self.module.clone(), self.owner.clone());
-        let of_medium = media.clone();
-        let work = move || match delivery.deliver(&module, owner.as_deref(), &of_medium) {
-            Ok(Delivered::Inline) => (inline(&of_medium, text), None),
+        let copy = media.clone();
+        let work = move || match delivery.deliver(&module, owner.as_deref(), &copy) {
+            Ok(Delivered::Inline) => (inline(&copy, text), None),
             Ok(Delivered::File(path)) => (Ok(Content::File(path)), None),
             Ok(Delivered::Url(published)) => (Ok(Content::Url(published)), None),
-            Err(error) => (inline(&of_medium, text), Some(error)),
+            Err(error) => (inline(&copy, text), Some(error)),
         };
         let done = tokio::task::spawn_blocking(work).await;
-        let (content, fault) =
+        let (content, failure) =
             done.map_err(|error| ErrorBody::from(&MediaError::from(std::io::Error::other(error))))?;
-        if let Some(error) = fault {
+        if let Some(error) = failure {
             let message =
-                format!("{}: the media file is in the answer as base64: {}", place.path, error.message);
-            closing.warn(Warning::new(WarningCode::MediaInline, message));
+                format!("{}: the media file is in the answer as base64: {}", slot.path, error.message);
+            pending.warn(Warning::new(WarningCode::MediaInline, message));
         }
         let content = content.map_err(|error| ErrorBody::from(&error))?;
-        let own = standing_at(data, &place).filter(|own| own.is_object()).map(|own| data.child(own));
-        let path = place.path.clone();
-        Ok(PlacedValue { path, value: Box::new(Output { place, media, content, params, own }) })
+        let own = value_at(data, &slot).filter(|own| own.is_object()).map(|own| data.child(own));
+        let path = slot.path.clone();
+        Ok(PlacedValue { path, value: Box::new(Output { slot, media, content, params, own }) })
     }
 
     /// Returns whether a media item is of a kind that the module does not generate.
-    fn is_of_no_kind(&self, error: &MediaError, said: Option<&str>) -> bool {
-        let kind = said.and_then(modality_of);
+    fn is_unwanted(&self, error: &MediaError, declared: Option<&str>) -> bool {
+        let kind = declared.and_then(modality_of);
         let is_other = || kind.is_some_and(|kind| !self.rules.kinds.contains(&kind));
-        self.makes_nothing() || matches!(error, MediaError::Unsupported { .. }) && is_other()
+        self.generates_nothing() || matches!(error, MediaError::Unsupported { .. }) && is_other()
     }
 
-    fn makes_nothing(&self) -> bool {
+    fn generates_nothing(&self) -> bool {
         self.rules.media_types().is_empty()
     }
 }
 
 /// Returns the limits of an answer with media in its text: the largest media item is added, as base64.
 pub(crate) fn limits(text: Limits, module: &Module) -> Limits {
-    let medium = MediaRules::output_from_manifest(&module.manifest).max_bytes_of_any();
-    text.with_bytes(text.bytes + medium.div_ceil(3) * 4)
+    let media = MediaRules::output_from_manifest(&module.manifest).max_bytes_of_any();
+    text.with_bytes(text.bytes + media.div_ceil(3) * 4)
 }
 
 impl GeneratedMedia {
@@ -207,7 +208,7 @@ impl GeneratedMedia {
     fn media_type(&self) -> &str {
         match &self.outcome {
             Ok(media) => media.media_type(),
-            Err(_) => self.said.as_deref().unwrap_or_default(),
+            Err(_) => self.declared.as_deref().unwrap_or_default(),
         }
     }
 }
@@ -220,17 +221,17 @@ fn inline(media: &Media, text: Option<Base64>) -> Result<Content, MediaError> {
 }
 
 /// Rejects the media item as a violation, or returns an error when the model did not cause it.
-pub(super) fn refuse(closing: &mut PendingReply, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
+pub(super) fn reject(pending: &mut PendingReply, path: &str, error: &MediaError) -> Result<(), ErrorBody> {
     match error.code() {
         Code::InternalError | Code::MultimodalNotSupported => Err(ErrorBody::from(error)),
         code => {
-            closing.refuse(path, code, &error.to_string());
+            pending.refuse(path, code, &error.to_string());
             Ok(())
         }
     }
 }
 
-fn unplaced(what: &str, bytes: Option<u64>) -> Warning {
+fn omitted(what: &str, bytes: Option<u64>) -> Warning {
     let size = bytes.map(|bytes| format!(" of {bytes} bytes")).unwrap_or_default();
     let message =
         format!("The model generated {what}{size}, but the answer has no free field for it; it was omitted.");
@@ -238,6 +239,6 @@ fn unplaced(what: &str, bytes: Option<u64>) -> Warning {
 }
 
 /// Returns the current value at a location of the data.
-pub(super) fn standing_at<'a>(data: &'a Value, place: &MediaSlot) -> Option<Node<'a>> {
-    data.pointer(place.path.pointer().strip_prefix("/data")?)
+pub(super) fn value_at<'a>(data: &'a Value, slot: &MediaSlot) -> Option<Node<'a>> {
+    data.pointer(slot.path.pointer().strip_prefix("/data")?)
 }

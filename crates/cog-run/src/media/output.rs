@@ -8,7 +8,7 @@ use cog_schema::MediaSlot;
 
 /// A media item for its location: facts of its bytes, generation parameters, and content.
 pub(super) struct Output {
-    pub(super) place: MediaSlot,
+    pub(super) slot: MediaSlot,
     pub(super) media: Media,
     pub(super) content: Content,
     /// The generation parameters from the provider, the model first.
@@ -31,7 +31,7 @@ pub(super) enum Base64 {
 }
 
 /// Members that are computed from the bytes, and not copied from the model's value.
-const TOLD: [&str; 9] =
+const COMPUTED: [&str; 9] =
     ["type", "media_type", "data", "path", "url", "expires_at", "width", "height", "duration_ms"];
 
 impl Base64 {
@@ -45,30 +45,31 @@ impl Base64 {
 
 impl Output {
     fn write_facts(&self, w: &mut Writer<'_>) {
-        let facts = self.media.facts();
-        let told = [
-            ("width", facts.width.map(u64::from)),
-            ("height", facts.height.map(u64::from)),
-            ("duration_ms", facts.duration_ms),
+        let media = self.media.facts();
+        let facts = [
+            ("width", media.width.map(u64::from)),
+            ("height", media.height.map(u64::from)),
+            ("duration_ms", media.duration_ms),
         ];
-        for (member, value) in told.into_iter().filter(|(member, _)| self.place.allows(member)) {
+        for (member, value) in facts.into_iter().filter(|(member, _)| self.slot.allows(member)) {
             w.optional(member, &value);
         }
     }
 
     /// Writes the provider's parameters, then the additional members of the model's value.
     fn write_params(&self, w: &mut Writer<'_>) {
-        let said = self.own.iter().filter_map(|own| own.get("generation_params")).flat_map(Node::members);
+        let own_params =
+            self.own.iter().filter_map(|own| own.get("generation_params")).flat_map(Node::members);
         let is_new = |name: &str| self.params.iter().all(|(known, _)| *known != name);
-        let said: Vec<_> = said.filter(|(name, _)| is_new(name)).collect();
-        if !self.place.allows("generation_params") || (said.is_empty() && self.params.is_empty()) {
+        let own_params: Vec<_> = own_params.filter(|(name, _)| is_new(name)).collect();
+        if !self.slot.allows("generation_params") || (own_params.is_empty() && self.params.is_empty()) {
             return;
         }
         w.key("generation_params").object(|w| {
             for (name, value) in &self.params {
                 w.field(name, value.as_str());
             }
-            for (name, value) in said {
+            for (name, value) in own_params {
                 w.key(name).node(value);
             }
         });
@@ -89,12 +90,12 @@ impl ToJson for Output {
                 Content::File(path) => w.field("path", &*path.to_string_lossy()),
                 Content::Url(published) => w.field("url", published.url.as_str()),
             };
-            if let (Content::Url(published), true) = (&self.content, self.place.allows("expires_at")) {
+            if let (Content::Url(published), true) = (&self.content, self.slot.allows("expires_at")) {
                 w.field("expires_at", published.expires_at.as_str());
             }
             self.write_facts(w);
             self.write_params(w);
-            let is_left = |member: &str| !TOLD.contains(&member) && member != "generation_params";
+            let is_left = |member: &str| !COMPUTED.contains(&member) && member != "generation_params";
             for (member, value) in
                 self.own.iter().flat_map(Value::members).filter(|(member, _)| is_left(member))
             {

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use cog_harmony::{Detail, Part, VideoFrame};
-use cog_media::{MediaError, Part as Piece, Prepared, Processed, encode_base64};
+use cog_media::{MediaError, Part as PreparedPart, Prepared, Processed, encode_base64};
 
 /// Returns the message parts of all media. Each follows a line with its number in the input.
 ///
@@ -11,10 +11,10 @@ use cog_media::{MediaError, Part as Piece, Prepared, Processed, encode_base64};
 /// The media cannot be read from disk.
 pub(crate) fn parts_of(all: &[Processed]) -> Result<Vec<Part>, MediaError> {
     let mut parts = Vec::new();
-    for (at, processed) in all.iter().enumerate() {
+    for (index, processed) in all.iter().enumerate() {
         for prepared in &processed.sent {
-            parts.push(Part::text(label(at + 1, processed, prepared)));
-            parts.push(part(at + 1, processed, prepared)?);
+            parts.push(Part::text(label(index + 1, processed, prepared)));
+            parts.push(part(index + 1, processed, prepared)?);
         }
     }
     Ok(parts)
@@ -23,23 +23,23 @@ pub(crate) fn parts_of(all: &[Processed]) -> Result<Vec<Part>, MediaError> {
 fn label(number: usize, processed: &Processed, prepared: &Prepared) -> String {
     let media_type = processed.media.media_type();
     match prepared.part {
-        Piece::Frame { at_ms } => {
+        PreparedPart::Frame { at_ms } => {
             format!("[media {number}: {media_type}, frame at {}.{:03} s]", at_ms / 1000, at_ms % 1000)
         }
-        Piece::Audio => format!("[media {number}: {media_type}, its sound]"),
-        Piece::Text => format!("[media {number}: {media_type}, its text]"),
+        PreparedPart::Audio => format!("[media {number}: {media_type}, its sound]"),
+        PreparedPart::Text => format!("[media {number}: {media_type}, its text]"),
         _ => format!("[media {number}: {media_type}]"),
     }
 }
 
 fn part(number: usize, processed: &Processed, prepared: &Prepared) -> Result<Part, MediaError> {
-    if prepared.part == Piece::Text {
+    if prepared.part == PreparedPart::Text {
         let mut text = String::new();
         prepared.stored.reader().read_to_string(&mut text)?;
         return Ok(Part::text(text));
     }
     let mut part = match &prepared.url {
-        Some(address) => Part::image_at(address),
+        Some(url) => Part::image_at(url),
         None => Part::media(prepared.media_type, encode_base64(&prepared.stored)?),
     };
     if let Part::Image(image) = &mut part {
@@ -50,12 +50,12 @@ fn part(number: usize, processed: &Processed, prepared: &Prepared) -> Result<Par
 }
 
 fn detail(detail: cog_media::Detail) -> Option<Detail> {
-    Detail::ALL.into_iter().find(|word| word.as_str() == detail.as_str())
+    Detail::ALL.into_iter().find(|known| known.as_str() == detail.as_str())
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a video takes minutes")]
-fn frame(number: usize, piece: Piece) -> Option<VideoFrame> {
-    let Piece::Frame { at_ms } = piece else { return None };
+#[expect(clippy::cast_precision_loss, reason = "milliseconds of a video are far below 2^52")]
+fn frame(number: usize, part: PreparedPart) -> Option<VideoFrame> {
+    let PreparedPart::Frame { at_ms } = part else { return None };
     let timestamp_sec = at_ms as f64 / 1000.0;
     Some(VideoFrame { video_id: Some(format!("media {number}")), timestamp_sec, frame_index: None })
 }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_image_with_an_address_is_not_sent_itself() {
+    async fn image_with_a_url_is_not_sent_as_base64() {
         let pixel = "R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==";
         let (stored, rules) = (decode_base64(pixel, Store::with_limit(100)).unwrap(), MediaRules::default());
         let media = check(stored, &Expected::default(), &rules, None).await.unwrap();

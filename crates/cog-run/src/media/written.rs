@@ -6,7 +6,7 @@ use cog_media::{Media, MediaError, UrlGuard};
 use cog_spec::ErrorBody;
 
 use super::{
-    generated::{MediaSink, PendingDelivery, refuse, standing_at},
+    generated::{MediaSink, PendingDelivery, reject, value_at},
     output::Base64,
 };
 
@@ -17,17 +17,17 @@ impl MediaSink {
     /// Collects the media that the model wrote in its answer, and rejects invalid ones.
     pub(super) async fn written(
         &self,
-        closing: &mut PendingReply,
+        pending: &mut PendingReply,
         data: &Value,
     ) -> Result<Vec<PendingDelivery>, ErrorBody> {
         let mut due = Vec::new();
-        for place in closing.written() {
-            let Some(written) = standing_at(data, &place) else { continue };
+        for slot in pending.written() {
+            let Some(written) = value_at(data, &slot) else { continue };
             match self.judge(written, data, due.len()).await {
                 Ok(Some((media, text))) => {
-                    due.push(PendingDelivery { place, media, text, params: Vec::new() });
+                    due.push(PendingDelivery { slot, media, text, params: Vec::new() });
                 }
-                Err(error) if !self.is_lenient => refuse(closing, &place.path.to_string(), &error)?,
+                Err(error) if !self.is_lenient => reject(pending, &slot.path.to_string(), &error)?,
                 Err(_) | Ok(None) => {}
             }
         }
@@ -36,25 +36,25 @@ impl MediaSink {
 
     /// Checks a media value. Base64 is decoded and checked, a URL is checked by its form only, and a file
     /// path is rejected.
-    async fn judge(&self, written: Node<'_>, data: &Value, nth: usize) -> Judged {
+    async fn judge(&self, written: Node<'_>, data: &Value, index: usize) -> Judged {
         let text = |member: &str| written.get(member).and_then(Node::as_str);
         match text("type") {
             Some("base64") => {
                 let Some(base64) = written.get("data").filter(|data| data.is_string()) else {
                     return Ok(None);
                 };
-                self.takes_another(nth)?;
+                self.check_count(index)?;
                 let declared = text("media_type").map(str::to_owned);
                 let (text, outcome) = self.read(Base64::Shared(data.child(base64)), declared).await;
                 outcome.map(|media| Some((media, text)))
             }
-            Some("url") => text("url").map_or(Ok(None), |url| self.judge_address(url)),
+            Some("url") => text("url").map_or(Ok(None), |url| self.judge_url(url)),
             Some("file") => Err(MediaError::SourceUnavailable { what: "files that a model names" }),
             _ => Ok(None),
         }
     }
 
-    fn judge_address(&self, url: &str) -> Judged {
+    fn judge_url(&self, url: &str) -> Judged {
         let judged = match &self.fetcher {
             Some(fetcher) => fetcher.guard().judge(url),
             None => UrlGuard::default().judge(url),

@@ -46,15 +46,15 @@ impl Provider for Observed {
     }
 
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
-        let mut telling = CallGuard::new(self);
+        let mut guard = CallGuard::new(self);
         Box::pin(async move {
             match self.provider.call(request).await {
                 Ok(reply) => {
-                    telling.answer_begins();
-                    Ok(Box::pin(Reply { reply, telling }) as ModelStream)
+                    guard.reply_started();
+                    Ok(Box::pin(Reply { reply, guard }) as ModelStream)
                 }
                 Err(error) => {
-                    telling.fails(&error);
+                    guard.failed(&error);
                     Err(error)
                 }
             }
@@ -66,7 +66,7 @@ impl Provider for Observed {
 struct CallGuard {
     provider: Arc<dyn Provider>,
     observer: Arc<dyn Observer>,
-    asked: Instant,
+    started: Instant,
     first_token: Option<Duration>,
     outcome: CallOutcome,
 }
@@ -76,21 +76,21 @@ impl CallGuard {
         Self {
             provider: Arc::clone(&observed.provider),
             observer: Arc::clone(&observed.observer),
-            asked: Instant::now(),
+            started: Instant::now(),
             first_token: None,
             outcome: CallOutcome::Dropped,
         }
     }
 
-    fn answer_begins(&mut self) {
-        self.first_token = Some(self.asked.elapsed());
+    fn reply_started(&mut self) {
+        self.first_token = Some(self.started.elapsed());
     }
 
-    fn answer_is_there(&mut self) {
+    fn reply_completed(&mut self) {
         self.outcome = CallOutcome::Answered;
     }
 
-    fn fails(&mut self, error: &ProviderError) {
+    fn failed(&mut self, error: &ProviderError) {
         self.outcome = CallOutcome::Failed(error.code());
     }
 }
@@ -105,7 +105,7 @@ impl Drop for CallGuard {
 /// A reply whose events are observed.
 struct Reply {
     reply: ModelStream,
-    telling: CallGuard,
+    guard: CallGuard,
 }
 
 impl Stream for Reply {
@@ -114,8 +114,8 @@ impl Stream for Reply {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = self.reply.as_mut().poll_next(context);
         match &polled {
-            Poll::Ready(Some(Ok(ModelEvent::Finished(_)))) => self.telling.answer_is_there(),
-            Poll::Ready(Some(Err(error))) => self.telling.fails(error),
+            Poll::Ready(Some(Ok(ModelEvent::Finished(_)))) => self.guard.reply_completed(),
+            Poll::Ready(Some(Err(error))) => self.guard.failed(error),
             _ => {}
         }
         polled

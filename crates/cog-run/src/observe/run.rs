@@ -35,12 +35,12 @@ impl RunObserver {
     }
 
     /// Observes the next chunk of the run.
-    pub(crate) fn look(&mut self, chunk: &Chunk) {
+    pub(crate) fn observe(&mut self, chunk: &Chunk) {
         match chunk {
             Chunk::Snapshot { field: Some(field), data, .. } if field == "meta" => {
                 self.meta = Some(data.clone());
             }
-            Chunk::Final { meta, usage, .. } => self.tell(Ended {
+            Chunk::Final { meta, usage, .. } => self.report(Ended {
                 module: "",
                 outcome: RunOutcome::Answered,
                 usage: usage.or(meta.runtime.usage),
@@ -48,22 +48,22 @@ impl RunObserver {
                 repairs: meta.runtime.repairs.len(),
                 fallbacks: &meta.runtime.fallbacks,
             }),
-            Chunk::Error { error, .. } => self.tell_unanswered(RunOutcome::Failed(&error.code)),
+            Chunk::Error { error, .. } => self.report_unanswered(RunOutcome::Failed(&error.code)),
             Chunk::Meta { .. } | Chunk::Delta { .. } | Chunk::Snapshot { .. } | Chunk::Progress(_) => {}
         }
     }
 
-    fn tell_unanswered(&mut self, outcome: RunOutcome<'_>) {
+    fn report_unanswered(&mut self, outcome: RunOutcome<'_>) {
         let meta = self.meta.take();
         let meta = meta.as_ref().map(Value::node);
         let usage = meta.and_then(|meta| meta.get("usage")).and_then(Usage::read);
         let attempts = meta.and_then(|meta| meta.get("attempts")?.as_u64());
         let attempts = attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(1);
         let repairs = meta.and_then(|meta| Some(meta.get("repairs")?.len())).unwrap_or(0);
-        self.tell(Ended { module: "", outcome, usage, attempts, repairs, fallbacks: &[] });
+        self.report(Ended { module: "", outcome, usage, attempts, repairs, fallbacks: &[] });
     }
 
-    fn tell(&mut self, run: Ended<'_>) {
+    fn report(&mut self, run: Ended<'_>) {
         self.has_ended = true;
         self.observer.ended(&Ended { module: &self.module.manifest.name, ..run });
     }
@@ -72,7 +72,7 @@ impl RunObserver {
 impl Drop for RunObserver {
     fn drop(&mut self) {
         if !self.has_ended {
-            self.tell_unanswered(RunOutcome::Dropped);
+            self.report_unanswered(RunOutcome::Dropped);
         }
     }
 }

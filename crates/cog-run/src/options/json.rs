@@ -26,19 +26,19 @@ impl RunOptions {
     /// and the allowed values.
     pub fn read(node: Node<'_>, extra: &[&str]) -> Result<Self, ErrorBody> {
         if !node.is_object() {
-            return Err(fault("_options", "type", format!("found {}; allowed: an object", named(node))));
+            return Err(error("_options", "type", format!("found {}; allowed: an object", kind_name(node))));
         }
         let mut options = Self::default();
         for (key, value) in node.members() {
-            let given = Given { key, value };
+            let member = Member { key, value };
             match key {
-                "chunk_type" => options.chunk_type = Some(given.word()?),
-                "provider" => options.provider = Some(given.name()?),
-                "model" => options.model = Some(given.name()?),
-                "strict" => options.strict = given.flag()?,
-                "timeout_ms" => options.timeout = Some(Duration::from_millis(given.number(MAX_MS)?)),
-                "on_violation" => options.on_violation = Some(given.word()?),
-                "max_attempts" => options.max_attempts = given.number(MAX_ATTEMPTS)?.try_into().ok(),
+                "chunk_type" => options.chunk_type = Some(member.keyword()?),
+                "provider" => options.provider = Some(member.name()?),
+                "model" => options.model = Some(member.name()?),
+                "strict" => options.strict = member.flag()?,
+                "timeout_ms" => options.timeout = Some(Duration::from_millis(member.number(MAX_MS)?)),
+                "on_violation" => options.on_violation = Some(member.keyword()?),
+                "max_attempts" => options.max_attempts = member.number(MAX_ATTEMPTS)?.try_into().ok(),
                 _ if extra.contains(&key) => {}
                 _ => return Err(unknown(key, extra)),
             }
@@ -64,49 +64,49 @@ impl ToJson for RunOptions {
 }
 
 /// A member of `_options`.
-struct Given<'a> {
+struct Member<'a> {
     key: &'a str,
     value: Node<'a>,
 }
 
-impl Given<'_> {
+impl Member<'_> {
     fn flag(&self) -> Result<bool, ErrorBody> {
-        self.value.as_bool().ok_or_else(|| self.fault("type", "true or false"))
+        self.value.as_bool().ok_or_else(|| self.error("type", "true or false"))
     }
 
     /// Returns a number from 1 to this maximum.
-    fn number(&self, most: u64) -> Result<u64, ErrorBody> {
-        let allowed = format!("a whole number from 1 to {most}");
+    fn number(&self, max: u64) -> Result<u64, ErrorBody> {
+        let allowed = format!("a whole number from 1 to {max}");
         if self.value.kind() != Kind::Number {
-            return Err(self.fault("type", allowed));
+            return Err(self.error("type", allowed));
         }
-        let number = self.value.as_u64().filter(|number| (1..=most).contains(number));
-        number.ok_or_else(|| self.fault("bounds", allowed))
+        let number = self.value.as_u64().filter(|number| (1..=max).contains(number));
+        number.ok_or_else(|| self.error("bounds", allowed))
     }
 
     fn name(&self) -> Result<String, ErrorBody> {
         let name = self.value.as_str().map(str::trim).filter(|name| !name.is_empty());
         let name = name.filter(|name| name.len() <= MAX_NAME);
-        name.map(str::to_owned).ok_or_else(|| self.fault("type", "a name"))
+        name.map(str::to_owned).ok_or_else(|| self.error("type", "a name"))
     }
 
-    fn word<T: FromStr<Err = cog_spec::ParseEnumError>>(&self) -> Result<T, ErrorBody> {
-        let Some(word) = self.value.as_str() else { return Err(self.fault("type", "a string")) };
-        word.parse().map_err(|error: cog_spec::ParseEnumError| {
-            let fault = self.fault("enum", error.allowed.join(", "));
-            match cog_schema::nearest(word, error.allowed.iter().copied()) {
-                Some(near) => fault.suggest(format!("Did you mean `{near}`?")),
-                None => fault,
+    fn keyword<T: FromStr<Err = cog_spec::ParseEnumError>>(&self) -> Result<T, ErrorBody> {
+        let Some(keyword) = self.value.as_str() else { return Err(self.error("type", "a string")) };
+        keyword.parse().map_err(|error: cog_spec::ParseEnumError| {
+            let invalid = self.error("enum", error.allowed.join(", "));
+            match cog_schema::nearest(keyword, error.allowed.iter().copied()) {
+                Some(near) => invalid.suggest(format!("Did you mean `{near}`?")),
+                None => invalid,
             }
         })
     }
 
-    fn fault(&self, rule: &str, allowed: impl Display) -> ErrorBody {
+    fn error(&self, rule: &str, allowed: impl Display) -> ErrorBody {
         let found = match self.value.kind() {
             Kind::Number | Kind::String | Kind::Bool => shortened(self.value.to_json()),
-            _ => named(self.value).to_owned(),
+            _ => kind_name(self.value).to_owned(),
         };
-        fault(&format!("_options.{}", self.key), rule, format!("found {found}; allowed: {allowed}"))
+        error(&format!("_options.{}", self.key), rule, format!("found {found}; allowed: {allowed}"))
     }
 }
 
@@ -115,14 +115,14 @@ fn unknown(key: &str, extra: &[&str]) -> ErrorBody {
     let near = cog_schema::nearest(key, known.iter().copied());
     known.sort_unstable();
     let path = format!("_options.{}", shortened(key.to_owned()));
-    let fault = fault(&path, "unknown", format!("unknown option; allowed: {}", known.join(", ")));
+    let error = error(&path, "unknown", format!("unknown option; allowed: {}", known.join(", ")));
     match near {
-        Some(near) => fault.suggest(format!("Did you mean `{near}`?")),
-        None => fault,
+        Some(near) => error.suggest(format!("Did you mean `{near}`?")),
+        None => error,
     }
 }
 
-fn fault(path: &str, rule: &str, message: String) -> ErrorBody {
+fn error(path: &str, rule: &str, message: String) -> ErrorBody {
     let violation = serde_json::json!({ "path": path, "rule": rule, "message": message });
     ErrorBody::new(Code::InvalidInput, format!("{path}: {message}"))
         .with_details(Value::from(serde_json::json!({ "violations": [violation] })))
@@ -136,7 +136,7 @@ fn shortened(text: String) -> String {
     }
 }
 
-fn named(node: Node<'_>) -> &'static str {
+fn kind_name(node: Node<'_>) -> &'static str {
     match node.kind() {
         Kind::Null => "null",
         Kind::Bool => "a boolean",
@@ -156,14 +156,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn options_read_back_as_written() {
         let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3}"#;
         assert_eq!(read(text).unwrap().to_json(), text);
         assert_eq!(read("{}").unwrap().to_json(), "{}");
     }
 
     #[test]
-    fn keys_of_the_caller_are_passed_over_and_others_refused_with_what_was_meant() {
+    fn extra_keys_are_skipped_and_unknown_keys_are_rejected() {
         assert!(read(r#"{"detach": 1}"#).is_ok());
         let error = read(r#"{"timeout": 1}"#).unwrap_err();
         assert_eq!(error.code.as_str(), "E1001");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn values_out_of_bounds_are_refused() {
+    fn invalid_values_are_rejected() {
         let bad = [
             "[]",
             r#"{"timeout_ms": 0}"#,

@@ -12,10 +12,10 @@ use cog_json::{Value, Writer};
 use super::{
     header::{Found, Header},
     info::SessionState,
+    internal_options,
     log::{Event, Log},
     shared::Shared,
     spec::RunSpec,
-    unasked,
 };
 
 /// The format version of the header line.
@@ -35,7 +35,7 @@ pub(crate) fn header(session: &Shared, spec: &RunSpec) -> String {
         w.field("partial_allowed", &session.partial_allowed);
         w.field("module", &spec.module);
         w.field("options", &spec.options);
-        unasked::write(w.key("unasked"), &spec.options);
+        internal_options::write(w.key("internal_options"), &spec.options);
         w.field("input", &spec.input);
     });
     line.push('\n');
@@ -71,7 +71,7 @@ pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
     let mut file = OpenOptions::new().read(true).write(true).open(path)?;
     let mut bytes = Vec::new();
     (&mut file).take(MAX_LEN).read_to_end(&mut bytes)?;
-    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').map(whole);
+    let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').map(complete_line);
     let first = lines.next().flatten();
     let id = path.file_name().and_then(|name| id_of(name.to_str()?));
     let Some(header) = first.and_then(Header::read).filter(|header| Some(header.id.as_str()) == id) else {
@@ -81,7 +81,7 @@ pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
     let mut state = SessionState::Running;
     let mut length = first.map_or(0, str::len) + 1;
     for line in lines {
-        let Some(now) = line.and_then(|line| take_in(&mut log, line)) else { break };
+        let Some(now) = line.and_then(|line| append_line(&mut log, line)) else { break };
         state = now;
         length += line.map_or(0, str::len) + 1;
     }
@@ -92,12 +92,12 @@ pub(crate) fn read(path: &Path, age: Duration) -> io::Result<Option<Found>> {
 }
 
 /// Returns a complete line without its line break.
-fn whole(line: &[u8]) -> Option<&str> {
+fn complete_line(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(line.strip_suffix(b"\n")?).ok()
 }
 
 /// Adds a chunk to the log, and returns the state after it. None when the line is not a valid next chunk.
-fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
+fn append_line(log: &mut Log, line: &str) -> Option<SessionState> {
     let value = Value::parse(line).ok()?;
     let (event, seq, state) = if let Some(chunk) = value.get("chunk") {
         (Event::Chunk, Some(chunk.get("seq")?.as_u64()?), SessionState::Running)
@@ -106,9 +106,9 @@ fn take_in(log: &mut Log, line: &str) -> Option<SessionState> {
     } else if value.get("final").is_some() {
         (Event::Final, None, SessionState::Finished)
     } else if let Some(error) = value.get("error") {
-        let is_cut = error.get("recovery").is_some();
-        let other = SessionState::of_error(error.get("details"));
-        (Event::Error, None, if is_cut { SessionState::Interrupted } else { other })
+        let is_interrupted = error.get("recovery").is_some();
+        let other = SessionState::from_error(error.get("details"));
+        (Event::Error, None, if is_interrupted { SessionState::Interrupted } else { other })
     } else {
         value.get("session_id")?;
         (Event::Meta, None, SessionState::Running)

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use cog_json::Value;
 
-use super::{info::SessionState, log::Log, spec::RunSpec, unasked};
+use super::{info::SessionState, internal_options, log::Log, spec::RunSpec};
 use crate::RunOptions;
 
 /// A session that was read from its file.
@@ -29,8 +29,8 @@ impl Header {
         let value = Value::parse(line).ok().filter(|value| value.get("cog_session").is_some())?;
         let text = |key| Some(value.get(key)?.as_str()?.to_owned());
         let mut options = RunOptions::read(value.get("options")?, &[]).ok()?;
-        if let Some(unasked) = value.get("unasked") {
-            unasked::read(unasked, &mut options)?;
+        if let Some(internal_options) = value.get("internal_options") {
+            internal_options::read(internal_options, &mut options)?;
         }
         let input = value.child(value.get("input")?);
         Some(Self {

@@ -57,7 +57,7 @@ impl SessionState {
             Chunk::Final { .. } => Self::Finished,
             Chunk::Error { recovery: Some(_), .. } => Self::Interrupted,
             Chunk::Error { error, .. } => {
-                Self::of_error(error.details.as_ref().map(|details| details.node()))
+                Self::from_error(error.details.as_ref().map(|details| details.node()))
             }
             Chunk::Meta { .. } | Chunk::Delta { .. } | Chunk::Snapshot { .. } | Chunk::Progress(_) => {
                 Self::Running
@@ -66,7 +66,7 @@ impl SessionState {
     }
 
     /// Returns the state after an error with these `details` that resuming cannot fix.
-    pub(crate) fn of_error(details: Option<Node<'_>>) -> Self {
+    pub(crate) fn from_error(details: Option<Node<'_>>) -> Self {
         let reason = details.and_then(|details| details.get("reason")?.as_str());
         if reason == Some("cancelled") { Self::Cancelled } else { Self::Failed }
     }

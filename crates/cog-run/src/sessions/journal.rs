@@ -25,7 +25,7 @@ use super::{
 /// The maximum number of open files. A run writes often for a short time.
 const OPEN_FILES: usize = 64;
 
-/// The writer of a directory. Its queue is bounded: it contains each session at most once.
+/// The writer of a directory. Its queue is bounded: it contains each session at max_bytes once.
 pub(crate) struct Journal {
     queue: Sender<Command>,
     writer: Option<JoinHandle<()>>,
@@ -45,22 +45,22 @@ enum Command {
 
 impl Journal {
     /// Locks the directory for this program, and creates it when it does not exist.
-    pub(crate) fn open(directory: &Path, most: usize) -> Result<Self, SessionError> {
-        let fault = |source| SessionError::Directory { path: directory.to_owned(), source };
-        make_private(directory).map_err(fault)?;
-        let lock = private().write(true).open(directory.join("lock")).map_err(fault)?;
+    pub(crate) fn open(directory: &Path, max_bytes: usize) -> Result<Self, SessionError> {
+        let failed = |source| SessionError::Directory { path: directory.to_owned(), source };
+        create_private_dir(directory).map_err(failed)?;
+        let lock = private().write(true).open(directory.join("lock")).map_err(failed)?;
         if let Err(error) = lock.try_lock() {
             return Err(match error {
                 std::fs::TryLockError::WouldBlock => SessionError::InUse { path: directory.to_owned() },
-                std::fs::TryLockError::Error(source) => fault(source),
+                std::fs::TryLockError::Error(source) => failed(source),
             });
         }
         let (queue, commands) = channel();
         let (synced, files) = channel();
-        let syncer = start("cog-sessions-sync", move || sync(&files)).map_err(fault)?;
+        let syncer = start("cog-sessions-sync", move || sync(&files)).map_err(failed)?;
         let writer = Writer {
             directory: directory.to_owned(),
-            most,
+            max_bytes,
             files: HashMap::new(),
             synced,
             has_warned: false,
@@ -69,13 +69,13 @@ impl Journal {
             writer.run(&commands);
             let _ = syncer.join();
         });
-        Ok(Self { queue, writer: Some(writer.map_err(fault)?), _lock: lock })
+        Ok(Self { queue, writer: Some(writer.map_err(failed)?), _lock: lock })
     }
 
     /// Queues the new entries of a session for writing.
     pub(crate) fn write(&self, session: &Arc<Shared>) {
         if self.queue.send(Command::Write(Arc::clone(session))).is_err() {
-            give_up(session);
+            store_in_memory_only(session);
         }
     }
 
@@ -110,7 +110,7 @@ pub(crate) fn path_of(directory: &Path, id: &str) -> PathBuf {
 struct Writer {
     directory: PathBuf,
     /// The maximum bytes of one file.
-    most: usize,
+    max_bytes: usize,
     files: HashMap<String, File>,
     /// The queue of files to sync, whose runs have ended.
     synced: Sender<PathBuf>,
@@ -118,7 +118,7 @@ struct Writer {
 }
 
 /// The new entries of a session.
-struct Piece {
+struct Unwritten {
     text: String,
     /// The position after the last of these entries.
     to: u64,
@@ -141,22 +141,22 @@ impl Writer {
     /// only.
     fn write(&mut self, session: &Arc<Shared>) {
         if session.lock().counted.is_none() {
-            return give_up(session); // the store removed it already
+            return store_in_memory_only(session); // the store has removed it
         }
-        let Some(piece) = take(&mut session.lock(), self.most) else {
-            give_up(session);
+        let Some(entries) = take_unwritten(&mut session.lock(), self.max_bytes) else {
+            store_in_memory_only(session);
             return self.remove(&session.id);
         };
-        if let Err(error) = self.append(&session.id, &piece) {
+        if let Err(error) = self.append(&session.id, &entries) {
             self.warn(&error);
-            give_up(session);
+            store_in_memory_only(session);
             return self.remove(&session.id);
         }
-        session.show(piece.to);
+        session.show(entries.to);
     }
 
-    fn append(&mut self, id: &str, piece: &Piece) -> io::Result<()> {
-        if piece.text.is_empty() {
+    fn append(&mut self, id: &str, entries: &Unwritten) -> io::Result<()> {
+        if entries.text.is_empty() {
             return Ok(());
         }
         let path = path_of(&self.directory, id);
@@ -164,14 +164,14 @@ impl Writer {
             self.files.clear();
         }
         match self.files.get_mut(id) {
-            Some(file) => file.write_all(piece.text.as_bytes())?,
+            Some(file) => file.write_all(entries.text.as_bytes())?,
             None => {
                 let mut file = private().append(true).open(&path)?;
-                file.write_all(piece.text.as_bytes())?;
+                file.write_all(entries.text.as_bytes())?;
                 self.files.insert(id.to_owned(), file);
             }
         }
-        if piece.is_end {
+        if entries.is_end {
             self.files.remove(id);
             let _ = self.synced.send(path);
         }
@@ -192,24 +192,24 @@ impl Writer {
 }
 
 /// Takes the entries that are not written yet; none when the file cannot store the session any more.
-fn take(state: &mut State, most: usize) -> Option<Piece> {
+fn take_unwritten(state: &mut State, max_bytes: usize) -> Option<Unwritten> {
     let to = state.log.end();
     let is_end = state.log.is_over();
-    let kept = state.kept.as_mut()?;
-    kept.is_queued = false;
-    let (lines, marks) = state.log.copy(kept.written, to, usize::MAX / 2).ok()?;
-    let is_whole = kept.written + marks.len() as u64 == to; // no entry was dropped before it was written
-    let mut text = std::mem::take(&mut kept.header);
+    let file = state.persistence.as_mut()?;
+    file.is_queued = false;
+    let (lines, marks) = state.log.copy(file.written, to, usize::MAX / 2).ok()?;
+    let is_complete = file.written + marks.len() as u64 == to; // no entry was dropped before it was written
+    let mut text = std::mem::take(&mut file.header);
     text.push_str(&lines);
-    kept.written = to;
-    kept.bytes += lines.len();
-    (is_whole && kept.bytes <= most).then_some(Piece { text, to, is_end })
+    file.written = to;
+    file.bytes += lines.len();
+    (is_complete && file.bytes <= max_bytes).then_some(Unwritten { text, to, is_end })
 }
 
 /// Continues a session in memory only, and wakes its readers.
-fn give_up(session: &Shared) {
-    session.lock().kept = None;
-    session.tell();
+fn store_in_memory_only(session: &Shared) {
+    session.lock().persistence = None;
+    session.notify();
 }
 
 /// Syncs files to disk.
@@ -234,7 +234,7 @@ fn private() -> OpenOptions {
 }
 
 /// Creates a directory that only this user may read.
-fn make_private(directory: &Path) -> io::Result<()> {
+fn create_private_dir(directory: &Path) -> io::Result<()> {
     std::fs::create_dir_all(directory)?;
     #[cfg(unix)]
     std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;

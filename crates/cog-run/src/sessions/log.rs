@@ -4,7 +4,7 @@ use cog_json::{ToJson as _, Writer};
 use cog_spec::Chunk;
 
 /// The minimum bytes of an entry that is treated as a media item.
-const MEDIUM: usize = 1 << 20;
+const MIN_MEDIA: usize = 1 << 20;
 /// The maximum number of entries between a media item and the final event that repeats it.
 const NEWEST: usize = 32;
 
@@ -18,9 +18,9 @@ pub(crate) struct Log {
     text: String,
     marks: Vec<Mark>,
     /// The number of dropped entries, from position 1 on.
-    left: u64,
+    dropped: u64,
     /// The `seq` of the last dropped entry.
-    floor: u64,
+    dropped_seq: u64,
 }
 
 /// The end of an entry and its type.
@@ -47,14 +47,14 @@ pub(crate) enum Event {
 
 /// The requested entries were dropped from the log.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Left;
+pub(crate) struct Dropped;
 
 impl Log {
     /// Appends a chunk.
     pub(crate) fn push(&mut self, chunk: &Chunk) {
         chunk.write_json(&mut Writer::compact(&mut self.text));
         let has_checkpoint = matches!(chunk, Chunk::Delta { checkpoint: Some(_), .. });
-        self.mark(Event::of(chunk), chunk.seq(), has_checkpoint);
+        self.mark(Event::from_chunk(chunk), chunk.seq(), has_checkpoint);
     }
 
     /// Appends a serialized chunk: one line, without its line break.
@@ -76,32 +76,32 @@ impl Log {
 
     /// Returns the lowest `last_seq` from which a client can resume.
     pub(crate) fn first_seq(&self) -> u64 {
-        self.floor
+        self.dropped_seq
     }
 
     /// Returns the position after the last entry.
     pub(crate) fn end(&self) -> u64 {
-        self.left + self.marks.len() as u64
+        self.dropped + self.marks.len() as u64
     }
 
     /// Returns the position after the chunk of this number, or after the last entry when there is no such
     /// chunk yet.
-    pub(crate) fn after(&self, seq: u64) -> Result<u64, Left> {
-        if seq < self.floor {
-            return Err(Left);
+    pub(crate) fn after(&self, seq: u64) -> Result<u64, Dropped> {
+        if seq < self.dropped_seq {
+            return Err(Dropped);
         }
-        if seq == self.floor && self.left > 0 {
-            return Ok(self.left + 1);
+        if seq == self.dropped_seq && self.dropped > 0 {
+            return Ok(self.dropped + 1);
         }
         let before = self.marks.partition_point(|mark| mark.seq < seq);
-        Ok((self.left + before as u64 + 1).min(self.end()))
+        Ok((self.dropped + before as u64 + 1).min(self.end()))
     }
 
     /// Copies the entries from position `from` up to `to`. Returns as many as fit in `limit` bytes, but at
     /// least one if available.
-    pub(crate) fn copy(&self, from: u64, to: u64, limit: usize) -> Result<(String, Vec<Mark>), Left> {
+    pub(crate) fn copy(&self, from: u64, to: u64, limit: usize) -> Result<(String, Vec<Mark>), Dropped> {
         let first = self.index(from)?;
-        let last = if from == 0 && self.left > 0 { 1 } else { self.index(to.min(self.end()))? };
+        let last = if from == 0 && self.dropped > 0 { 1 } else { self.index(to.min(self.end()))? };
         let begin = self.end_before(first);
         let marks = self.marks.get(first..last.max(first)).unwrap_or_default();
         let fitting = marks.partition_point(|mark| mark.end as usize <= begin + limit).max(1);
@@ -112,11 +112,13 @@ impl Log {
         Ok((text.to_owned(), marks.iter().map(moved).collect()))
     }
 
-    fn index(&self, place: u64) -> Result<usize, Left> {
-        match place {
+    fn index(&self, position: u64) -> Result<usize, Dropped> {
+        match position {
             0 => Ok(0),
-            _ if place > self.left => Ok(usize::try_from(place - self.left).unwrap_or(usize::MAX)),
-            _ => Err(Left),
+            _ if position > self.dropped => {
+                Ok(usize::try_from(position - self.dropped).unwrap_or(usize::MAX))
+            }
+            _ => Err(Dropped),
         }
     }
 
@@ -165,7 +167,7 @@ impl Log {
         if self.bytes() <= limit || self.marks.len() < 3 {
             return;
         }
-        let limit = limit + self.newest_medium() * 4;
+        let limit = limit + self.newest_media() * 4;
         if self.bytes() <= limit {
             return;
         }
@@ -174,21 +176,21 @@ impl Log {
         let freed =
             |(before, mark): (usize, &Mark)| mark.end as usize - meta + (before + 1) * size_of::<Mark>();
         let within = self.marks.iter().skip(1).enumerate().map(freed).take_while(|freed| *freed < surplus);
-        let leaving = (within.count() + 1).min(self.marks.len() - 2);
-        let Some(last) = self.marks.get(leaving).copied() else { return };
-        let gone = last.end - u32_of(meta);
+        let count = (within.count() + 1).min(self.marks.len() - 2);
+        let Some(last) = self.marks.get(count).copied() else { return };
+        let removed = last.end - u32_of(meta);
         self.text.replace_range(meta..last.end as usize, "");
-        self.marks.drain(1..=leaving);
-        self.marks.iter_mut().skip(1).for_each(|mark| mark.end -= gone);
-        self.left += leaving as u64;
-        self.floor = last.seq;
+        self.marks.drain(1..=count);
+        self.marks.iter_mut().skip(1).for_each(|mark| mark.end -= removed);
+        self.dropped += count as u64;
+        self.dropped_seq = last.seq;
     }
 
     /// Returns the bytes of the largest of the newest entries, when it is as large as a media item.
-    fn newest_medium(&self) -> usize {
+    fn newest_media(&self) -> usize {
         let newest = self.marks.len().saturating_sub(NEWEST)..self.marks.len();
         let bytes = newest.map(|index| self.end_before(index + 1) - self.end_before(index));
-        bytes.max().filter(|bytes| *bytes >= MEDIUM).unwrap_or_default()
+        bytes.max().filter(|bytes| *bytes >= MIN_MEDIA).unwrap_or_default()
     }
 
     /// Frees unused capacity.
@@ -203,7 +205,7 @@ fn u32_of(bytes: usize) -> u32 {
 }
 
 impl Event {
-    fn of(chunk: &Chunk) -> Self {
+    fn from_chunk(chunk: &Chunk) -> Self {
         match chunk {
             Chunk::Meta { .. } => Self::Meta,
             Chunk::Progress(_) => Self::Progress,

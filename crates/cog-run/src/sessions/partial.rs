@@ -11,7 +11,7 @@ use super::log::{Event, Log};
 ///
 /// It is that of the last final event, otherwise the data of the chunks without the fields that were reported
 /// as violations. None without data, and when the oldest chunks were dropped.
-pub(crate) fn of(log: &Log) -> Option<Value> {
+pub(crate) fn from_log(log: &Log) -> Option<Value> {
     match log.entries().next_back() {
         Some((mark, line)) if mark.event == Event::Error => {
             let end = Value::parse(line).ok()?;
@@ -23,7 +23,7 @@ pub(crate) fn of(log: &Log) -> Option<Value> {
 }
 
 fn applied(log: &Log) -> Option<Value> {
-    let mut image = DataAccumulator::default();
+    let mut accumulator = DataAccumulator::default();
     let mut violating: Vec<Path> = Vec::new();
     for (mark, line) in log.entries() {
         let value = Value::parse(line).ok()?;
@@ -33,13 +33,13 @@ fn applied(log: &Log) -> Option<Value> {
                 if matches!(chunk, Chunk::Snapshot { field: None, .. }) {
                     violating.clear(); // the snapshot replaces all data
                 }
-                image.apply(&chunk);
+                accumulator.apply(&chunk);
             }
             Event::Progress => violating.extend(violation(&value)),
             Event::Meta | Event::Final | Event::Error => {}
         }
     }
-    let mut data = image.data()?.clone();
+    let mut data = accumulator.data()?.clone();
     // The last first, so that the indexes of earlier elements do not change.
     violating.iter().rev().for_each(|path| remove(&mut data, path));
     data.as_object().filter(|members| !members.is_empty())?;
@@ -84,7 +84,7 @@ fn remove(data: &mut Json, path: &Path) {
 mod tests {
     use super::*;
 
-    fn told(lines: &[&str]) -> Option<String> {
+    fn partial(lines: &[&str]) -> Option<String> {
         let mut log = Log::default();
         log.push_line(r#"{"ok":true,"streaming":true,"session_id":"s"}"#, Event::Meta, None, false);
         for line in lines {
@@ -97,7 +97,7 @@ mod tests {
             };
             log.push_line(line, event, seq, false);
         }
-        of(&log).map(|data| data.to_string())
+        from_log(&log).map(|data| data.to_string())
     }
 
     const ONE: &str = r#"{"chunk":{"seq":1,"type":"delta","field":"data.a","delta":"be"}}"#;
@@ -106,24 +106,24 @@ mod tests {
         r#"{"progress":{"percent":1,"violation":{"path":"data.b[0]","rule":"type","message":"m"}}}"#;
 
     #[test]
-    fn what_the_chunks_give_is_there_without_what_violates() {
-        assert_eq!(told(&[]), None);
-        assert_eq!(told(&[ONE, TWO]).unwrap(), r#"{"a":"be","b":[7]}"#);
-        assert_eq!(told(&[ONE, TWO, WRONG]).unwrap(), r#"{"a":"be","b":[]}"#);
+    fn contains_the_chunks_without_violating_fields() {
+        assert_eq!(partial(&[]), None);
+        assert_eq!(partial(&[ONE, TWO]).unwrap(), r#"{"a":"be","b":[7]}"#);
+        assert_eq!(partial(&[ONE, TWO, WRONG]).unwrap(), r#"{"a":"be","b":[]}"#);
     }
 
     #[test]
-    fn what_was_taken_back_is_not_there() {
-        let back = r#"{"chunk":{"seq":3,"type":"snapshot","data":{}}}"#;
-        assert_eq!(told(&[ONE, TWO, back]), None);
-        let anew = r#"{"chunk":{"seq":4,"type":"snapshot","field":"data.b[0]","data":8}}"#;
-        assert_eq!(told(&[ONE, TWO, WRONG, back, anew]).unwrap(), r#"{"b":[8]}"#);
+    fn omits_retracted_data() {
+        let retraction = r#"{"chunk":{"seq":3,"type":"snapshot","data":{}}}"#;
+        assert_eq!(partial(&[ONE, TWO, retraction]), None);
+        let again = r#"{"chunk":{"seq":4,"type":"snapshot","field":"data.b[0]","data":8}}"#;
+        assert_eq!(partial(&[ONE, TWO, WRONG, retraction, again]).unwrap(), r#"{"b":[8]}"#);
     }
 
     #[test]
-    fn what_an_end_said_stays() {
+    fn uses_the_data_of_the_final_event() {
         let end = r#"{"ok":false,"error":{"code":"E2010"},"partial_data":{"a":"b"}}"#;
-        assert_eq!(told(&[ONE, end]).unwrap(), r#"{"a":"b"}"#);
-        assert_eq!(told(&[ONE, r#"{"ok":false,"error":{"code":"E2010"}}"#]), None);
+        assert_eq!(partial(&[ONE, end]).unwrap(), r#"{"a":"b"}"#);
+        assert_eq!(partial(&[ONE, r#"{"ok":false,"error":{"code":"E2010"}}"#]), None);
     }
 }

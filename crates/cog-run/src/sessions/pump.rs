@@ -9,7 +9,7 @@ use crate::{CancelReason, ChunkStream};
 
 /// The run of a session. It always writes exactly one final event, even when it panics or is dropped.
 pub(crate) struct Pump {
-    shelf: Arc<SessionStore>,
+    store: Arc<SessionStore>,
     session: Arc<Shared>,
     /// Held until the run has ended.
     slot: Option<Box<dyn Any + Send>>,
@@ -17,8 +17,8 @@ pub(crate) struct Pump {
 }
 
 impl Pump {
-    pub(crate) fn new(shelf: Arc<SessionStore>, session: Arc<Shared>, slot: Box<dyn Any + Send>) -> Self {
-        Self { shelf, session, slot: Some(slot), has_ended: false }
+    pub(crate) fn new(store: Arc<SessionStore>, session: Arc<Shared>, slot: Box<dyn Any + Send>) -> Self {
+        Self { store, session, slot: Some(slot), has_ended: false }
     }
 
     /// Writes the chunks to the log as they arrive. Chunks that arrive together are written together.
@@ -27,7 +27,7 @@ impl Pump {
         while chunks.next_batch(&mut batch).await {
             let end = batch.pop_if(|last| last.is_end());
             if !batch.is_empty() {
-                self.shelf.write(&self.session, &batch);
+                self.store.write(&self.session, &batch);
                 batch.clear();
             }
             if let Some(end) = end {
@@ -40,14 +40,14 @@ impl Pump {
 
     /// Ends a session whose run returned no final event.
     fn fail(&mut self, error: ErrorBody) {
-        let end = self.session.end(&self.session.lock().log, error);
+        let end = self.session.final_event(&self.session.lock().log, error);
         self.end(&end);
     }
 
     fn end(&mut self, end: &Chunk) {
         self.has_ended = true;
         self.slot = None; // free the slot before a reader sees the final event and starts the next run
-        self.shelf.end(&self.session, end);
+        self.store.end(&self.session, end);
     }
 }
 

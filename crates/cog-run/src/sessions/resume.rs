@@ -98,11 +98,11 @@ impl Sessions {
         from: ResumeFrom,
         slot: Box<dyn Any + Send>,
     ) -> Result<Subscriber, ResumeError> {
-        if self.0.shelf.settings.recovery.is_none() {
+        if self.0.store.settings.recovery.is_none() {
             return Err(ResumeError::Disabled);
         }
-        let session = self.0.shelf.find(id, owner).ok_or(ResumeError::Unknown)?;
-        session.when(|state| (!state.is_ending()).then_some(())).await;
+        let session = self.0.store.find(id, owner).ok_or(ResumeError::Unknown)?;
+        session.wait_for(|state| (!state.is_ending()).then_some(())).await;
         check(&session.lock().log, &from)?;
         let subscriber = Subscriber::new(Arc::clone(&session), After::Seq(from.last_seq));
         let slot = self.repeat(runtime, &session, slot).await?;
@@ -115,7 +115,7 @@ impl Sessions {
     /// [`ResumeError::Unknown`], and [`ResumeError::Ahead`] and [`ResumeError::Evicted`] for a number outside
     /// the log.
     pub fn follow(&self, id: &str, owner: &str, after: After) -> Result<Subscriber, ResumeError> {
-        let session = self.0.shelf.find(id, owner).ok_or(ResumeError::Unknown)?;
+        let session = self.0.store.find(id, owner).ok_or(ResumeError::Unknown)?;
         if let After::Seq(last_seq) = after {
             check(&session.lock().log, &ResumeFrom { last_seq, last_checkpoint: None })?;
         }
@@ -134,7 +134,7 @@ impl Sessions {
         let chunks = self.start_again(runtime, session, spec, last_seq, &cancellation).await;
         let chunks = chunks.map_err(ResumeError::Refused)?;
         // Another client may have restarted the run already; then this one reads that run.
-        if !self.0.shelf.reopen(session, cancellation) {
+        if !self.0.store.reopen(session, cancellation) {
             return Ok(Some(slot));
         }
         self.pump(session, chunks, slot);
@@ -155,7 +155,7 @@ impl Sessions {
             cancellation: cancellation.clone(),
             session_id: Some(session.id.clone()),
             resume_from: Some(last_seq),
-            recovery: self.0.shelf.settings.recovery,
+            recovery: self.0.store.settings.recovery,
             ..spec.options
         };
         runtime.execute_stream(&module, RunInput::Json(spec.input), options)

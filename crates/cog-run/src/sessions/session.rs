@@ -32,6 +32,6 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.0.leave_unread();
+        self.0.cancel_if_unread();
     }
 }

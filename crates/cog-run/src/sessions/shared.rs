@@ -28,7 +28,7 @@ pub(crate) struct Shared {
     /// Whether a failed run may return the partial answer (`failure.partial_allowed`).
     pub(crate) partial_allowed: bool,
     /// Notified when there are new entries, and when the session has ended.
-    told: Notify,
+    changed: Notify,
     state: Mutex<State>,
 }
 
@@ -40,16 +40,16 @@ pub(crate) struct State {
     pub(crate) spec: Option<RunSpec>,
     /// The bytes of the stored input.
     pub(crate) input_bytes: usize,
-    followers: usize,
-    has_been_followed: bool,
+    subscribers: usize,
+    was_subscribed: bool,
     /// The key of the session among the finished ones.
-    pub(crate) ticket: Option<u64>,
+    pub(crate) finished_key: Option<u64>,
     /// The bytes that the store counts for the session; none after its removal.
     pub(crate) counted: Option<usize>,
     /// Whether the session was cancelled on request.
     pub(crate) is_cancelled: bool,
     /// The state of its file; none for a session in memory only.
-    pub(crate) kept: Option<Persistence>,
+    pub(crate) persistence: Option<Persistence>,
 }
 
 /// The state of a session's file.
@@ -67,12 +67,12 @@ pub(crate) struct Persistence {
 }
 
 /// The receiver of a notification about new entries.
-pub(crate) enum Told {
+pub(crate) enum Wake {
     Readers,
     /// The file writer, which then notifies the readers.
     Writer,
     /// No notification: the session is already in the writer's queue.
-    Nobody,
+    None,
 }
 
 impl Shared {
@@ -85,12 +85,12 @@ impl Shared {
             cancellation: spec.options.cancellation.clone(),
             input_bytes: spec.input.to_string().len(),
             spec: Some(spec.clone()),
-            followers: 0,
-            has_been_followed: false,
-            ticket: None,
+            subscribers: 0,
+            was_subscribed: false,
+            finished_key: None,
             counted: Some(0),
             is_cancelled: false,
-            kept: None,
+            persistence: None,
         };
         Self {
             id,
@@ -99,7 +99,7 @@ impl Shared {
             detached,
             created_ms,
             partial_allowed,
-            told: Notify::new(),
+            changed: Notify::new(),
             state: Mutex::new(state),
         }
     }
@@ -110,7 +110,7 @@ impl Shared {
         let session = Self::new(header);
         let mut state = session.lock();
         let written = log.end();
-        state.kept = Some(Persistence {
+        state.persistence = Some(Persistence {
             written,
             shown: written,
             bytes: log.bytes(),
@@ -118,7 +118,7 @@ impl Shared {
         });
         state.log = log;
         if stage == SessionState::Running {
-            let end = session.cut(&state.log, recovery);
+            let end = session.interrupted_event(&state.log, recovery);
             state.log.push(&end);
             state.close(SessionState::after(&end));
         } else {
@@ -129,7 +129,7 @@ impl Shared {
     }
 
     /// Returns the final event of a run that an earlier program did not finish.
-    fn cut(&self, log: &Log, recovery: Option<RecoveryOffer>) -> Chunk {
+    fn interrupted_event(&self, log: &Log, recovery: Option<RecoveryOffer>) -> Chunk {
         let last_seq = log.last_seq();
         let recovery = recovery.map(|offer| Recovery {
             last_seq,
@@ -137,7 +137,7 @@ impl Shared {
             retry_after_ms: Some(offer.retry_after_ms),
             max_retries: Some(offer.max_retries),
         });
-        let mut end = self.end(log, CancelReason::Shutdown.error());
+        let mut end = self.final_event(log, CancelReason::Shutdown.error());
         if let Chunk::Error { recovery: offered, .. } = &mut end {
             *offered = recovery;
         }
@@ -150,19 +150,19 @@ impl Shared {
     }
 
     /// Wakes all waiting readers.
-    pub(crate) fn tell(&self) {
-        self.told.notify_waiters();
+    pub(crate) fn notify(&self) {
+        self.changed.notify_waiters();
     }
 
-    /// Waits until `look` returns a value. It is called again after every notification.
-    pub(crate) async fn when<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+    /// Waits until `check` returns a value. It is called again after every notification.
+    pub(crate) async fn wait_for<T>(&self, mut check: impl FnMut(&mut State) -> Option<T>) -> T {
         loop {
             // Created before the check, so that no notification in between is missed.
-            let told = self.told.notified();
-            if let Some(found) = look(&mut self.lock()) {
+            let changed = self.changed.notified();
+            if let Some(found) = check(&mut self.lock()) {
                 return found;
             }
-            told.await;
+            changed.await;
             // Under load, other tasks write their chunks first, so that one batch contains them all.
             tokio::task::yield_now().await;
         }
@@ -172,37 +172,37 @@ impl Shared {
     pub(crate) fn show(&self, to: u64) {
         let mut state = self.lock();
         let end = state.log.end();
-        if let Some(kept) = &mut state.kept {
-            kept.shown = to.min(end);
+        if let Some(file) = &mut state.persistence {
+            file.shown = to.min(end);
         }
         drop(state);
-        self.tell();
+        self.notify();
     }
 
     /// Adds a reader.
-    pub(crate) fn enter(&self) {
+    pub(crate) fn subscribe(&self) {
         let mut state = self.lock();
-        state.followers += 1;
-        state.has_been_followed = true;
+        state.subscribers += 1;
+        state.was_subscribed = true;
     }
 
     /// Removes a reader. After the last one, the run is cancelled unless it is detached.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn unsubscribe(&self) {
         let mut state = self.lock();
-        state.followers = state.followers.saturating_sub(1);
+        state.subscribers = state.subscribers.saturating_sub(1);
         self.cancel_unread(&state);
     }
 
     /// Cancels a run that never had a reader.
-    pub(crate) fn leave_unread(&self) {
+    pub(crate) fn cancel_if_unread(&self) {
         let state = self.lock();
-        if !state.has_been_followed {
+        if !state.was_subscribed {
             self.cancel_unread(&state);
         }
     }
 
     fn cancel_unread(&self, state: &State) {
-        if state.followers == 0 && !self.detached && state.stage == SessionState::Running {
+        if state.subscribers == 0 && !self.detached && state.stage == SessionState::Running {
             state.cancellation.cancel(CancelReason::ClientGone);
         }
     }
@@ -212,7 +212,7 @@ impl Shared {
         SessionInfo {
             id: self.id.clone(),
             module: self.module.clone(),
-            state: state.told_stage(),
+            state: state.public_state(),
             detached: self.detached,
             last_seq: state.log.last_seq(),
             created_ms: self.created_ms,
@@ -221,10 +221,10 @@ impl Shared {
 
     /// Returns the error chunk with which the store ends this session, with the partial answer from the log
     /// (ruling R43).
-    pub(crate) fn end(&self, log: &Log, error: ErrorBody) -> Chunk {
+    pub(crate) fn final_event(&self, log: &Log, error: ErrorBody) -> Chunk {
         let mut end = self.error(error);
         if let Chunk::Error { partial_data, .. } = &mut end {
-            *partial_data = self.partial_allowed.then(|| partial::of(log)).flatten();
+            *partial_data = self.partial_allowed.then(|| partial::from_log(log)).flatten();
         }
         end
     }
@@ -241,7 +241,7 @@ impl Shared {
     }
 
     /// Returns the error chunk for a reader that was too slow.
-    pub(crate) fn left_behind(&self) -> Chunk {
+    pub(crate) fn too_slow(&self) -> Chunk {
         let message = "the reader is too slow: its next chunk was removed from the session's log";
         let details = serde_json::json!({ "reason": "left_behind" });
         let error = ErrorBody::new(Code::StreamInterrupted, message)
@@ -255,22 +255,22 @@ impl Shared {
 impl State {
     /// Returns the position up to which entries are visible to readers.
     pub(crate) fn shown(&self) -> u64 {
-        self.kept.as_ref().map_or(self.log.end(), |kept| kept.shown)
+        self.persistence.as_ref().map_or(self.log.end(), |file| file.shown)
     }
 
     /// Returns the receiver of the next notification.
-    pub(crate) fn told(&mut self) -> Told {
-        let Some(kept) = &mut self.kept else { return Told::Readers };
-        if std::mem::replace(&mut kept.is_queued, true) { Told::Nobody } else { Told::Writer }
+    pub(crate) fn wake(&mut self) -> Wake {
+        let Some(file) = &mut self.persistence else { return Wake::Readers };
+        if std::mem::replace(&mut file.is_queued, true) { Wake::None } else { Wake::Writer }
     }
 
     /// Removes the final event, so that the session can continue.
     pub(crate) fn reopen(&mut self) {
         self.log.reopen();
         let end = self.log.end();
-        if let Some(kept) = &mut self.kept {
-            kept.written = kept.written.min(end);
-            kept.shown = kept.shown.min(end);
+        if let Some(file) = &mut self.persistence {
+            file.written = file.written.min(end);
+            file.shown = file.shown.min(end);
         }
     }
 
@@ -295,7 +295,7 @@ impl State {
     }
 
     /// Returns the state for clients. A cancelled run is reported as cancelled at once.
-    fn told_stage(&self) -> SessionState {
+    fn public_state(&self) -> SessionState {
         match self.stage {
             SessionState::Running if self.is_cancelled => SessionState::Cancelled,
             stage => stage,

@@ -21,7 +21,7 @@ use super::{
     info::SessionState,
     journal::Journal,
     settings::SessionSettings,
-    shared::{Persistence, Shared, State, Told},
+    shared::{Persistence, Shared, State, Wake},
 };
 use crate::{CancelReason, Cancellation};
 
@@ -44,8 +44,8 @@ pub(crate) struct SessionStore {
 struct Table {
     sessions: HashMap<String, Arc<Shared>>,
     /// The finished sessions, in the order in which they ended.
-    over: BTreeMap<u64, (Instant, Arc<Shared>)>,
-    tickets: u64,
+    finished: BTreeMap<u64, (Instant, Arc<Shared>)>,
+    last_key: u64,
 }
 
 impl SessionStore {
@@ -59,19 +59,19 @@ impl SessionStore {
             .map(|directory| Journal::open(directory, settings.max_session_bytes))
             .transpose()?;
         let (bytes, idle) = (AtomicUsize::new(0), Notify::new());
-        let shelf = Self { settings, table: Mutex::default(), journal, bytes, idle };
+        let store = Self { settings, table: Mutex::default(), journal, bytes, idle };
         if let Some(directory) = directory {
-            shelf
+            store
                 .restore(&directory)
                 .map_err(|source| SessionError::Directory { path: directory, source })?;
         }
-        Ok(shelf)
+        Ok(store)
     }
 
     fn restore(&self, directory: &Path) -> io::Result<()> {
         for (path, age) in file::list(directory)? {
             match file::read(&path, age) {
-                Ok(Some(found)) if age <= self.settings.ttl => self.take_in(found),
+                Ok(Some(found)) if age <= self.settings.ttl => self.restore_session(found),
                 Ok(_) => drop(std::fs::remove_file(&path)),
                 Err(error) => {
                     tracing::warn!("cannot read {}; the session is skipped: {error}", path.display());
@@ -82,20 +82,20 @@ impl SessionStore {
     }
 
     /// Adds a session that an earlier program stored.
-    fn take_in(&self, found: Found) {
+    fn restore_session(&self, found: Found) {
         let age = found.age;
         let session = Arc::new(Shared::restored(found, self.settings.recovery));
         let mut table = self.lock();
         let mut state = session.lock();
         state.log.bound(self.settings.max_session_bytes);
-        state.ticket = Some(table.take_over(&session, age));
+        state.finished_key = Some(table.add_finished(&session, age));
         self.recount(&mut state);
-        let told = state.told();
+        let wake = state.wake();
         drop(state);
         table.sessions.insert(session.id.clone(), Arc::clone(&session));
         self.expire(&mut table);
         drop(table);
-        self.tell(&session, &told);
+        self.notify(&session, &wake);
         self.make_room(&session);
     }
 
@@ -103,7 +103,7 @@ impl SessionStore {
     pub(crate) fn add(&self, session: &Arc<Shared>) {
         let mut state = session.lock();
         if let (Some(_), Some(spec)) = (&self.journal, &state.spec) {
-            state.kept = Some(Persistence::new(file::header(session, spec)));
+            state.persistence = Some(Persistence::new(file::header(session, spec)));
         }
         self.recount(&mut state);
         drop(state);
@@ -132,18 +132,18 @@ impl SessionStore {
         }
         state.log.bound(self.settings.max_session_bytes);
         self.recount(&mut state);
-        let told = state.told();
+        let wake = state.wake();
         drop(state);
-        self.tell(session, &told);
+        self.notify(session, &wake);
         self.make_room(session);
     }
 
     /// Notifies the receiver of new entries.
-    fn tell(&self, session: &Arc<Shared>, told: &Told) {
-        match (told, &self.journal) {
-            (Told::Writer, Some(journal)) => journal.write(session),
-            (Told::Nobody, _) => {}
-            _ => session.tell(),
+    fn notify(&self, session: &Arc<Shared>, wake: &Wake) {
+        match (wake, &self.journal) {
+            (Wake::Writer, Some(journal)) => journal.write(session),
+            (Wake::None, _) => {}
+            _ => session.notify(),
         }
     }
 
@@ -164,11 +164,11 @@ impl SessionStore {
             state.close(stage);
         }
         state.log.bound(self.settings.max_session_bytes);
-        state.ticket = state.counted.map(|_| table.take_over(session, Duration::ZERO));
+        state.finished_key = state.counted.map(|_| table.add_finished(session, Duration::ZERO));
         self.recount(&mut state);
-        let told = state.told();
+        let wake = state.wake();
         drop(state);
-        self.tell(session, &told);
+        self.notify(session, &wake);
         self.expire(&mut table);
         let is_idle = table.running() == 0;
         drop(table);
@@ -184,13 +184,13 @@ impl SessionStore {
         state.is_cancelled = true;
         state.cancellation.cancel(CancelReason::Cancelled);
         if state.stage == SessionState::Interrupted {
-            let end = session.end(&state.log, CancelReason::Cancelled.error());
+            let end = session.final_event(&state.log, CancelReason::Cancelled.error());
             state.reopen();
             state.log.push(&end);
             state.close(SessionState::Cancelled);
-            let told = state.told();
+            let wake = state.wake();
             drop(state);
-            self.tell(session, &told);
+            self.notify(session, &wake);
         }
     }
 
@@ -204,8 +204,8 @@ impl SessionStore {
         state.reopen();
         state.stage = SessionState::Running;
         state.cancellation = cancellation;
-        if let Some(ticket) = state.ticket.take() {
-            table.over.remove(&ticket);
+        if let Some(key) = state.finished_key.take() {
+            table.finished.remove(&key);
         }
         true
     }
@@ -220,11 +220,11 @@ impl SessionStore {
     /// Waits until no session is running, and all entries are written to the files.
     pub(crate) async fn idle(&self) {
         loop {
-            let told = self.idle.notified();
+            let idle = self.idle.notified();
             if self.running() == 0 {
                 break;
             }
-            told.await;
+            idle.await;
         }
         if let Some(journal) = &self.journal {
             journal.flush().await;
@@ -239,21 +239,21 @@ impl SessionStore {
     /// Returns the number of sessions in each state.
     pub(crate) fn count_by_state(&self) -> [(SessionState, usize); 5] {
         let table = self.lock();
-        let mut tally = SessionState::ALL.map(|state| (state, 0));
+        let mut counts = SessionState::ALL.map(|state| (state, 0));
         for session in table.sessions.values() {
             let state = session.lock().stage;
-            for (_, count) in tally.iter_mut().filter(|(counted, _)| *counted == state) {
+            for (_, count) in counts.iter_mut().filter(|(counted, _)| *counted == state) {
                 *count += 1;
             }
         }
-        tally
+        counts
     }
 
     /// Removes expired sessions, and returns the time until the next sweep.
     pub(crate) fn sweep(&self) -> Duration {
         let mut table = self.lock();
         self.expire(&mut table);
-        let oldest = table.over.values().next().map(|(ended, _)| *ended);
+        let oldest = table.finished.values().next().map(|(ended, _)| *ended);
         let due = oldest.map_or(self.settings.ttl, |ended| self.settings.ttl.saturating_sub(ended.elapsed()));
         due.max(Duration::from_secs(1))
     }
@@ -289,8 +289,8 @@ impl SessionStore {
 
     fn expire(&self, table: &mut Table) {
         let SessionSettings { ttl, max_sessions, .. } = self.settings;
-        while table.over.len() > max_sessions
-            || table.over.values().next().is_some_and(|(ended, _)| ended.elapsed() > ttl)
+        while table.finished.len() > max_sessions
+            || table.finished.values().next().is_some_and(|(ended, _)| ended.elapsed() > ttl)
         {
             self.drop_oldest(table);
         }
@@ -298,7 +298,7 @@ impl SessionStore {
 
     /// Removes the oldest finished session. Returns false when there is none.
     fn drop_oldest(&self, table: &mut Table) -> bool {
-        let Some((_, (_, session))) = table.over.pop_first() else { return false };
+        let Some((_, (_, session))) = table.finished.pop_first() else { return false };
         table.sessions.remove(&session.id);
         self.forget(&session);
         true
@@ -309,7 +309,7 @@ impl SessionStore {
         let mut state = session.lock();
         let counted = state.counted.take();
         self.bytes.fetch_sub(counted.unwrap_or(0), Ordering::Relaxed);
-        if let (Some(_), Some(journal)) = (&state.kept, &self.journal) {
+        if let (Some(_), Some(journal)) = (&state.persistence, &self.journal) {
             journal.remove(session);
         }
     }
@@ -323,14 +323,14 @@ impl SessionStore {
 
 impl Table {
     fn running(&self) -> usize {
-        self.sessions.len() - self.over.len()
+        self.sessions.len() - self.finished.len()
     }
 
-    /// Appends a session that ended this long ago to the finished ones. Returns its ticket.
-    fn take_over(&mut self, session: &Arc<Shared>, age: Duration) -> u64 {
-        self.tickets += 1;
+    /// Appends a session that ended this long ago to the finished ones. Returns its key.
+    fn add_finished(&mut self, session: &Arc<Shared>, age: Duration) -> u64 {
+        self.last_key += 1;
         let now = Instant::now();
-        self.over.insert(self.tickets, (now.checked_sub(age).unwrap_or(now), Arc::clone(session)));
-        self.tickets
+        self.finished.insert(self.last_key, (now.checked_sub(age).unwrap_or(now), Arc::clone(session)));
+        self.last_key
     }
 }

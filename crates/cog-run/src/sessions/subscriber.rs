@@ -5,12 +5,12 @@ use std::{any::Any, sync::Arc};
 use cog_json::ToJson as _;
 
 use super::{
-    log::{Event, Left, Mark},
+    log::{Dropped, Event, Mark},
     shared::{Shared, State},
 };
 
 /// The maximum bytes of a batch with more than one entry, which limits the memory of a slow reader.
-const BATCH: usize = 64 * 1024;
+const MAX_BATCH: usize = 64 * 1024;
 
 /// The start position of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Entry<'a> {
 
 impl Subscriber {
     pub(crate) fn new(shared: Arc<Shared>, after: After) -> Self {
-        shared.enter();
+        shared.subscribe();
         let (next, resumed) = match after {
             After::Start => (0, None),
             // Dropped entries are reported on reading.
@@ -85,22 +85,22 @@ impl Subscriber {
             return None;
         }
         if let Some(seq) = self.resumed {
-            let meta = self.shared.when(|state| state.log.meta().map(|meta| resumed(meta, seq))).await;
+            let meta = self.shared.wait_for(|state| state.log.meta().map(|meta| resumed(meta, seq))).await;
             self.resumed = None;
-            return Some(Batch::of(meta, Event::Meta, 0));
+            return Some(Batch::single(meta, Event::Meta, 0));
         }
         let next = self.next;
-        let read = self.shared.when(|state| look(state, next)).await;
-        Some(match read {
-            Ok(batch) => self.passed(batch),
-            Err(Left) => {
+        let entries = self.shared.wait_for(|state| read(state, next)).await;
+        Some(match entries {
+            Ok(batch) => self.advance(batch),
+            Err(Dropped) => {
                 self.is_over = true;
-                Batch::of(self.shared.left_behind().to_json(), Event::Error, 0)
+                Batch::single(self.shared.too_slow().to_json(), Event::Error, 0)
             }
         })
     }
 
-    fn passed(&mut self, batch: Batch) -> Batch {
+    fn advance(&mut self, batch: Batch) -> Batch {
         self.next += batch.marks.len() as u64;
         self.is_over = batch.marks.last().is_some_and(|mark| mark.event.is_end());
         batch
@@ -109,25 +109,25 @@ impl Subscriber {
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
-        self.shared.leave();
+        self.shared.unsubscribe();
     }
 }
 
-fn look(state: &mut State, next: u64) -> Option<Result<Batch, Left>> {
+fn read(state: &mut State, next: u64) -> Option<Result<Batch, Dropped>> {
     let shown = state.shown();
-    (next < shown).then(|| state.log.copy(next, shown, BATCH).map(|(text, marks)| Batch { text, marks }))
+    (next < shown).then(|| state.log.copy(next, shown, MAX_BATCH).map(|(text, marks)| Batch { text, marks }))
 }
 
 /// Returns the meta chunk of a stream that is resumed after this number.
 fn resumed(meta: &str, seq: u64) -> String {
     match meta.split_once(r#""meta":"#) {
-        Some((head, tail)) => format!(r#"{head}"resumed":true,"resume_from_seq":{seq},"meta":{tail}"#),
+        Some((start, rest)) => format!(r#"{start}"resumed":true,"resume_from_seq":{seq},"meta":{rest}"#),
         None => meta.to_owned(),
     }
 }
 
 impl Batch {
-    fn of(mut line: String, event: Event, seq: u64) -> Self {
+    fn single(mut line: String, event: Event, seq: u64) -> Self {
         line.push('\n');
         let end = u32::try_from(line.len()).unwrap_or(u32::MAX);
         Self { text: line, marks: vec![Mark { seq, end, event, has_checkpoint: false }] }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_resumed_stream_says_where_it_goes_on() {
+    fn meta_of_a_resumed_stream_contains_its_position() {
         let meta = r#"{"ok":true,"streaming":true,"session_id":"sess_1","meta":{"explain":"\"meta\":"}}"#;
         assert_eq!(
             resumed(meta, 7),

@@ -13,7 +13,7 @@ use cog_testkit::{Mock, Reply, Wire};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::support::{directory, question};
+use crate::support::{directory, sample_input};
 
 /// The number of tested offsets.
 const CUTS: usize = 500;
@@ -33,7 +33,7 @@ fn answer() -> Value {
 }
 
 /// Returns a runtime that calls the mock without retries.
-fn asking(wire: Wire, mock: &Mock) -> Runtime {
+fn runtime_with(wire: Wire, mock: &Mock) -> Runtime {
     let settings = ProviderSettings {
         key: Some(Secret::new("k")),
         base_url: Some(mock.base_url(wire)),
@@ -81,16 +81,16 @@ fn check(chunks: &[Chunk], place: usize) -> bool {
 }
 
 #[tokio::test]
-async fn a_connection_cut_at_any_byte_gives_one_error_with_what_there_is() {
+async fn interruption_at_any_byte_returns_one_error_with_partial_data() {
     let directory = directory("Answer.", &[]);
     for wire in Wire::ALL {
         let reply = |place| Reply::text(answer().to_string()).pieces(9).cut(place);
         let mock = Mock::start(places().take(CUTS / Wire::ALL.len()).map(reply));
-        let runtime = asking(wire, &mock);
+        let runtime = runtime_with(wire, &mock);
         let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
         let mut partial = 0;
         for place in places().take(CUTS / Wire::ALL.len()) {
-            let stream = runtime.execute_stream(&module, question(), RunOptions::default()).unwrap();
+            let stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
             let chunks: Vec<Chunk> = stream.collect().await;
             partial += usize::from(!check(&chunks, place));
         }

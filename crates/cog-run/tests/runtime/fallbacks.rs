@@ -8,7 +8,7 @@ use cog_run::{Providers, RunInput, RunOptions, Runtime};
 use cog_spec::{Code, ErrorBody};
 use tempfile::TempDir;
 
-use crate::support::{ANSWER, Scripted, asking, code, directory, input, question, write};
+use crate::support::{ANSWER, Scripted, code, directory, input, runtime_with, sample_input, write};
 
 fn unavailable() -> ProviderError {
     ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None }
@@ -23,16 +23,16 @@ fn in_order<const N: usize>(providers: [Scripted; N]) -> ([Arc<Scripted>; N], Ru
 }
 
 #[tokio::test]
-async fn the_next_provider_answers_where_one_gives_no_answer() {
+async fn falls_back_to_the_next_provider() {
     let directory = directory("Answer.", &[]);
     let (providers, runtime) = in_order([
         Scripted::failing(unavailable()).named("one"),
         Scripted::failing(ProviderError::NoKey { vendor: "Two", variable: "TWO_KEY" }).named("two"),
-        Scripted::saying(ANSWER).named("three"),
+        Scripted::replying(ANSWER).named("three"),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let options = RunOptions::new().model("of-the-first");
-    let envelope = runtime.execute(&module, question(), options).await;
+    let envelope = runtime.execute(&module, sample_input(), options).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let meta = envelope.meta.runtime;
     assert_eq!(meta.model.as_deref(), Some("three/one"));
@@ -44,7 +44,7 @@ async fn the_next_provider_answers_where_one_gives_no_answer() {
 }
 
 #[tokio::test]
-async fn only_what_another_provider_can_mend_is_passed_on() {
+async fn only_provider_errors_fall_back() {
     let late = |deadline| ProviderError::Timeout { vendor: "One", deadline, limit: Duration::from_secs(1) };
     let cases = [
         (unavailable(), true),
@@ -65,9 +65,9 @@ async fn only_what_another_provider_can_mend_is_passed_on() {
     ];
     let directory = directory("Answer.", &[]);
     for (fault, is_passed_on) in cases {
-        let (providers, runtime) = in_order([Scripted::failing(fault.clone()), Scripted::saying(ANSWER)]);
+        let (providers, runtime) = in_order([Scripted::failing(fault.clone()), Scripted::replying(ANSWER)]);
         let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-        let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+        let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
         assert_eq!(
             (envelope.is_ok(), providers[1].requests().len() == 1),
             (is_passed_on, is_passed_on),
@@ -77,37 +77,37 @@ async fn only_what_another_provider_can_mend_is_passed_on() {
 }
 
 #[tokio::test]
-async fn where_all_fail_the_last_fault_is_told_and_those_before_it() {
+async fn last_error_is_returned_with_the_earlier_ones() {
     let directory = directory("Answer.", &[]);
     let slow = ProviderError::RateLimited { vendor: "Two", message: "slow".to_owned(), retry_after: None };
     let (_, runtime) = in_order([Scripted::failing(unavailable()).named("one"), Scripted::failing(slow)]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4002"));
     assert_eq!(envelope.meta.runtime.fallbacks[0].provider, "one");
 }
 
 #[tokio::test]
-async fn a_reply_that_has_begun_is_not_asked_of_another() {
+async fn started_reply_does_not_fall_back() {
     let directory = directory("Answer.", &[]);
-    let (providers, runtime) = in_order([Scripted::new([Vec::new()]), Scripted::saying(ANSWER)]);
+    let (providers, runtime) = in_order([Scripted::new([Vec::new()]), Scripted::replying(ANSWER)]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E2010"));
     assert_eq!(providers[1].requests(), []);
 }
 
 #[tokio::test]
-async fn a_request_chooses_among_the_operators_providers_by_name() {
+async fn request_selects_a_configured_provider_by_name() {
     let directory = directory("Answer.", &[]);
     let (providers, runtime) =
-        in_order([Scripted::saying("{}").named("one"), Scripted::saying(ANSWER).named("two")]);
+        in_order([Scripted::replying("{}").named("one"), Scripted::replying(ANSWER).named("two")]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let named = |name: &str| RunOptions::new().provider(name.to_owned());
-    assert!(runtime.execute(&module, question(), named("two, one")).await.is_ok());
+    assert!(runtime.execute(&module, sample_input(), named("two, one")).await.is_ok());
     assert_eq!(providers[0].requests(), []);
-    assert_eq!(code(&runtime.execute(&module, question(), named("three")).await), Some("E1004"));
-    let offline = runtime.execute(&module, question(), named("offline")).await;
+    assert_eq!(code(&runtime.execute(&module, sample_input(), named("three")).await), Some("E1004"));
+    let offline = runtime.execute(&module, sample_input(), named("offline")).await;
     assert_eq!(offline.meta.runtime.model.as_deref(), Some("offline/sample"));
 }
 
@@ -138,11 +138,11 @@ fn sent(provider: &Scripted) -> String {
 }
 
 #[tokio::test]
-async fn the_next_provider_gets_the_media_as_it_takes_them() {
+async fn fallback_receives_media_in_a_supported_form() {
     let (directory, image) = looking();
     let (providers, runtime) = in_order([
-        Scripted::failing(unavailable()).named("one").seeing(&["image/webp"]),
-        Scripted::saying(ANSWER).named("two").seeing(&["image/jpeg"]),
+        Scripted::failing(unavailable()).named("one").accepting_images(&["image/webp"]),
+        Scripted::replying(ANSWER).named("two").accepting_images(&["image/jpeg"]),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, image, RunOptions::default()).await;
@@ -154,11 +154,11 @@ async fn the_next_provider_gets_the_media_as_it_takes_them() {
 }
 
 #[tokio::test]
-async fn a_provider_that_takes_none_of_the_media_is_passed_over() {
+async fn provider_without_the_media_type_is_skipped() {
     let (directory, image) = looking();
     let (providers, runtime) = in_order([
-        Scripted::saying(ANSWER).named("blind"),
-        Scripted::saying(ANSWER).named("seeing").seeing(&["image/png"]),
+        Scripted::replying(ANSWER).named("blind"),
+        Scripted::replying(ANSWER).named("seeing").accepting_images(&["image/png"]),
     ]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, image, RunOptions::default()).await;
@@ -174,10 +174,10 @@ async fn a_provider_that_takes_none_of_the_media_is_passed_over() {
 }
 
 #[tokio::test]
-async fn where_no_provider_takes_the_media_none_is_asked() {
+async fn unsupported_media_fail_without_a_call() {
     let (directory, image) = looking();
     let (providers, runtime) =
-        in_order([Scripted::saying(ANSWER).named("one"), Scripted::saying(ANSWER).named("two")]);
+        in_order([Scripted::replying(ANSWER).named("one"), Scripted::replying(ANSWER).named("two")]);
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let envelope = runtime.execute(&module, image, RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4011"));
@@ -186,12 +186,13 @@ async fn where_no_provider_takes_the_media_none_is_asked() {
 }
 
 #[tokio::test]
-async fn the_second_question_carries_the_answer_and_what_is_wrong_with_it() {
+async fn retry_contains_the_answer_and_its_violations() {
     let directory = directory("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 3"]);
     let wrong = ANSWER.replace("\"fine\"", "1");
     let bare = "no JSON at all";
-    let (provider, runtime, module) = asking(Scripted::saying_in_turn([&wrong, bare, ANSWER]), &directory);
-    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    let (provider, runtime, module) =
+        runtime_with(Scripted::replying_in_turn([&wrong, bare, ANSWER]), &directory);
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.runtime.attempts, Some(3));
     let requests = provider.requests();
@@ -207,12 +208,12 @@ async fn the_second_question_carries_the_answer_and_what_is_wrong_with_it() {
 }
 
 #[tokio::test]
-async fn attempts_are_bounded_by_the_request() {
+async fn request_limits_the_attempts() {
     let directory = directory("Answer.", &[]);
     let wrong = ANSWER.replace("\"fine\"", "1");
-    let (provider, runtime, module) = asking(Scripted::saying(&wrong), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(&wrong), &directory);
     let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry).max_attempts(4);
-    let envelope = runtime.execute(&module, question(), options).await;
+    let envelope = runtime.execute(&module, sample_input(), options).await;
     assert_eq!(code(&envelope), Some("E3001"));
     assert_eq!(envelope.meta.runtime.attempts, Some(4));
     assert_eq!(provider.requests().len(), 4);

@@ -7,7 +7,7 @@ use cog_run::{CancelReason, Cancellation, RecoveryOffer, RunOptions};
 use cog_spec::Chunk;
 use futures_util::StreamExt as _;
 
-use crate::support::{ANSWER, Scripted, asking, directory, question};
+use crate::support::{ANSWER, Scripted, directory, runtime_with, sample_input};
 
 /// Returns the last chunk as JSON, and checks that it is an error.
 fn error(chunks: &[Chunk]) -> serde_json::Value {
@@ -22,11 +22,11 @@ async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<
     let directory = directory("Answer.", &[]);
     let said =
         r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
-    let (provider, runtime, module) = asking(Scripted::hanging(said), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::hanging(said), &directory);
     let cancellation = Cancellation::new();
     let mut options = RunOptions::new().cancellation(cancellation.clone());
     options.recovery = recovery;
-    let chunks = runtime.execute_stream(&module, question(), options).unwrap().collect::<Vec<_>>();
+    let chunks = runtime.execute_stream(&module, sample_input(), options).unwrap().collect::<Vec<_>>();
     let later = async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         cancellation.cancel(reason);
@@ -35,7 +35,7 @@ async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_stopped_ends_with_e2010_and_drops_the_call() {
+async fn cancelled_run_ends_with_e2010_and_drops_the_call() {
     for reason in [CancelReason::Cancelled, CancelReason::ClientGone, CancelReason::Shutdown] {
         let (chunks, provider) = stopped(reason, None).await;
         let end = error(&chunks);
@@ -48,7 +48,7 @@ async fn a_run_that_is_stopped_ends_with_e2010_and_drops_the_call() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_end_that_can_be_mended_says_how_to_go_on() {
+async fn interrupted_run_offers_recovery() {
     let offer = RecoveryOffer { retry_after_ms: 250, max_retries: 4 };
     let (chunks, _) = stopped(CancelReason::Shutdown, Some(offer)).await;
     let last_seq = chunks.iter().filter_map(Chunk::seq).max().unwrap();
@@ -60,23 +60,23 @@ async fn an_end_that_can_be_mended_says_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_stopped_before_it_began_asks_nobody() {
+async fn cancelled_run_makes_no_call() {
     let directory = directory("Answer.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     let cancellation = Cancellation::new();
     cancellation.cancel(CancelReason::Cancelled);
     let options = RunOptions::new().cancellation(cancellation);
-    let envelope = runtime.execute(&module, question(), options).await;
+    let envelope = runtime.execute(&module, sample_input(), options).await;
     assert_eq!(envelope.error().unwrap().code.as_str(), "E2010");
     assert_eq!(provider.requests(), []);
 }
 
 #[tokio::test]
-async fn a_resumed_run_takes_back_what_was_told_and_counts_on() {
+async fn resumed_run_retracts_the_data_and_continues_seq() {
     let directory = directory("Answer.", &[]);
-    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     let options = RunOptions::new().session_id("sess_1").resume_from(7);
-    let stream = runtime.execute_stream(&module, question(), options).unwrap();
+    let stream = runtime.execute_stream(&module, sample_input(), options).unwrap();
     assert_eq!(stream.session_id(), "sess_1");
     let chunks: Vec<Chunk> = stream.collect().await;
     let first: serde_json::Value = serde_json::from_str(&chunks[0].to_json()).unwrap();

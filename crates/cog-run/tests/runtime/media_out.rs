@@ -14,7 +14,7 @@ use futures_util::StreamExt as _;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::support::{Scripted, asking, code, directory, question, write};
+use crate::support::{Scripted, code, directory, runtime_with, sample_input, write};
 
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
@@ -67,8 +67,8 @@ async fn chunks(directory: &TempDir, events: &[ModelEvent], options: RunOptions)
     if !matches!(events.last(), Some(ModelEvent::Finished(_))) {
         events.push(ModelEvent::Finished(FinishReason::Stop));
     }
-    let (_, runtime, module) = asking(Scripted::new([events]), directory);
-    let stream = runtime.execute_stream(&module, question(), options).unwrap();
+    let (_, runtime, module) = runtime_with(Scripted::new([events]), directory);
+    let stream = runtime.execute_stream(&module, sample_input(), options).unwrap();
     let chunks: Vec<Chunk> = stream.collect().await;
     let mut image = DataAccumulator::default();
     chunks.iter().for_each(|chunk| image.apply(chunk));
@@ -93,7 +93,7 @@ fn violations(envelope: &Envelope) -> Json {
 }
 
 #[tokio::test]
-async fn an_image_beside_json_is_put_in_its_place() {
+async fn image_beside_json_is_inserted_into_its_field() {
     for events in [[png(), text(ANSWER)], [text(ANSWER), png()]] {
         let envelope = run(&artist(&[]), &events).await;
         let expected = json!({
@@ -106,7 +106,7 @@ async fn an_image_beside_json_is_put_in_its_place() {
 }
 
 #[tokio::test]
-async fn words_beside_an_image_are_the_rationale() {
+async fn text_beside_an_image_is_the_rationale() {
     let envelope = run(&artist(&[]), &[text("Here is "), png(), text("your {cat}.")]).await;
     assert_eq!(data(&envelope)["rationale"], "Here is your {cat}.");
     assert_eq!(data(&envelope)["image"]["width"], 1);
@@ -119,7 +119,7 @@ async fn words_beside_an_image_are_the_rationale() {
 }
 
 #[tokio::test]
-async fn an_image_alone_is_an_answer_and_words_alone_are_none() {
+async fn image_without_text_is_an_answer() {
     let envelope = run(&artist(&[]), &[png()]).await;
     assert_eq!(data(&envelope)["rationale"], "The model sent no text with the media.");
     assert_eq!(code(&run(&artist(&[]), &[text("I cannot draw.")]).await), Some("E1000"));
@@ -130,7 +130,7 @@ async fn an_image_alone_is_an_answer_and_words_alone_are_none() {
 }
 
 #[tokio::test]
-async fn several_media_fill_the_places_and_the_rest_is_told() {
+async fn extra_media_are_reported() {
     let events = [png(), medium(None, JPEG), png(), png(), text(ANSWER)];
     let envelope = run(&artist(&[]), &events).await;
     let data = data(&envelope);
@@ -142,7 +142,7 @@ async fn several_media_fill_the_places_and_the_rest_is_told() {
 }
 
 #[tokio::test]
-async fn what_is_not_what_it_says_does_not_stand() {
+async fn media_with_a_wrong_type_are_rejected() {
     for (event, expected) in [
         (medium(Some("image/jpeg"), PNG), "E1014"),
         (medium(Some("image/png"), "@@@@"), "E1013"),
@@ -168,13 +168,13 @@ async fn what_is_not_what_it_says_does_not_stand() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_refused_can_be_made_again() {
+async fn rejected_image_is_retried() {
     let directory = artist(&["# retry"]);
     let bad = vec![text(ANSWER), medium(Some("image/jpeg"), PNG), ModelEvent::Finished(FinishReason::Stop)];
     let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
-    let (provider, runtime, module) = asking(Scripted::new([bad, good]), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::new([bad, good]), &directory);
     let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry);
-    let envelope = runtime.execute(&module, question(), options).await;
+    let envelope = runtime.execute(&module, sample_input(), options).await;
     assert_eq!(data(&envelope)["image"]["media_type"], "image/png");
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     let told = provider.requests()[1].messages.to_json();
@@ -182,7 +182,7 @@ async fn an_image_that_is_refused_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn the_required_image_is_no_violation_while_it_may_still_come() {
+async fn pending_image_is_not_a_violation() {
     let options = || RunOptions::new().on_violation(cog_spec::OnViolation::Abort);
     let null = ANSWER.replace("\"because\"", "\"because\", \"image\": null, \"more\": []");
     for answer in [ANSWER, &null] {
@@ -194,7 +194,7 @@ async fn the_required_image_is_no_violation_while_it_may_still_come() {
 }
 
 #[tokio::test]
-async fn what_the_model_says_of_an_image_stays_beside_it() {
+async fn members_beside_an_image_are_retained() {
     let stub = r#""image": {"type": "base64", "media_type": "image/webp", "width": 7, "alt": "A cat"}"#;
     let answer = ANSWER.replace("\"because\"", &format!("\"because\", {stub}"));
     let envelope = run(&artist(&[]), &[text(&answer), png()]).await;
@@ -204,7 +204,7 @@ async fn what_the_model_says_of_an_image_stays_beside_it() {
 }
 
 #[tokio::test]
-async fn media_in_the_json_are_checked_and_delivered_like_those_beside_it() {
+async fn media_inside_the_json_are_checked_and_delivered() {
     let written = |medium: Json| {
         let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"image\": {medium}"));
         [text(&answer)]
@@ -230,7 +230,7 @@ async fn media_in_the_json_are_checked_and_delivered_like_those_beside_it() {
 }
 
 #[tokio::test]
-async fn a_directory_gets_a_file_for_each_medium() {
+async fn directory_delivery_writes_one_file_per_media_item() {
     let out = tempfile::tempdir().unwrap();
     let options = RunOptions::new().delivery(Delivery::Directory(out.path().join("a/b")));
     let (_, envelope) = chunks(&artist(&[]), &[png(), medium(None, JPEG)], options).await;
@@ -264,7 +264,7 @@ impl Publish for Shop {
 }
 
 #[tokio::test]
-async fn a_publisher_gives_addresses_that_expire() {
+async fn published_media_have_urls_that_expire() {
     let shop = Arc::new(Shop::default());
     let delivery = Delivery::Publisher(Arc::clone(&shop) as Arc<dyn Publish>);
     let options = RunOptions::new().delivery(delivery).owner("ann");
@@ -279,7 +279,7 @@ async fn a_publisher_gives_addresses_that_expire() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_stands_in_the_answer() {
+async fn media_are_inline_if_delivery_fails() {
     let shop = Shop { is_full: true, ..Shop::default() };
     let options = RunOptions::new().delivery(Delivery::Publisher(Arc::new(shop)));
     let (_, envelope) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
@@ -289,7 +289,7 @@ async fn what_cannot_be_kept_stands_in_the_answer() {
 }
 
 #[tokio::test]
-async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
+async fn only_fields_of_the_schema_are_written() {
     let directory = artist(&[]);
     let schema = json!({
         "data": { "type": "object", "properties": { "image": {
@@ -317,7 +317,7 @@ async fn a_place_gets_no_field_that_its_schema_does_not_allow() {
 }
 
 #[tokio::test]
-async fn a_module_that_makes_no_media_gets_none() {
+async fn module_without_media_output_receives_none() {
     let directory = directory("Answer.", &[]);
     let answer = crate::support::ANSWER;
     let (chunks, envelope) = chunks(&directory, &[text(answer), png(), png()], RunOptions::default()).await;
@@ -328,7 +328,7 @@ async fn a_module_that_makes_no_media_gets_none() {
 }
 
 #[tokio::test]
-async fn a_reply_with_no_end_of_media_is_bounded() {
+async fn number_of_media_is_limited() {
     let mut events = vec![png(); 12];
     events.push(text(ANSWER));
     let envelope = run(&artist(&[]), &events).await;
@@ -336,7 +336,7 @@ async fn a_reply_with_no_end_of_media_is_bounded() {
 }
 
 #[tokio::test]
-async fn snapshots_give_the_image_too() {
+async fn snapshots_contain_the_image() {
     let options = RunOptions::new().chunk_type(cog_spec::ChunkType::Snapshot);
     let (chunks, _) = chunks(&artist(&[]), &[text(ANSWER), png()], options).await;
     let with = chunks.iter().filter(|chunk| chunk.to_json().contains(PNG)).count();
@@ -344,9 +344,9 @@ async fn snapshots_give_the_image_too() {
 }
 
 #[tokio::test]
-async fn a_model_is_not_asked_to_write_its_images_as_text() {
-    let (provider, runtime, module) = asking(Scripted::new([vec![png()]]), &artist(&[]));
-    runtime.execute(&module, question(), RunOptions::default()).await;
+async fn prompt_does_not_request_images_as_text() {
+    let (provider, runtime, module) = runtime_with(Scripted::new([vec![png()]]), &artist(&[]));
+    runtime.execute(&module, sample_input(), RunOptions::default()).await;
     let request = &provider.requests()[0];
     let told = request.messages.to_json();
     assert!(
@@ -356,9 +356,9 @@ async fn a_model_is_not_asked_to_write_its_images_as_text() {
 }
 
 #[tokio::test]
-async fn what_the_model_cannot_make_is_known_before_it_is_asked() {
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER).making(&[]), &artist(&[]));
-    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+async fn unsupported_output_media_fail_without_a_call() {
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER).generating(&[]), &artist(&[]));
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E4011"));
     let message = &envelope.error().unwrap().message;
     assert_eq!(message, "scripted/one cannot generate image for data.image");
@@ -367,14 +367,15 @@ async fn what_the_model_cannot_make_is_known_before_it_is_asked() {
     let directory = artist(&[]);
     let schema = json!({ "data": { "properties": { "image": { "$ref": "#/$defs/MediaOutput" } } } });
     write(&directory, "schema.json", &schema.to_string());
-    let (_, runtime, module) = asking(Scripted::saying(ANSWER).making(&[Modality::Audio]), &directory);
-    let envelope = runtime.execute(&module, question(), RunOptions::default()).await;
+    let (_, runtime, module) =
+        runtime_with(Scripted::replying(ANSWER).generating(&[Modality::Audio]), &directory);
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W4014");
 }
 
 #[tokio::test]
-async fn whenever_an_image_comes_the_answer_is_the_same() {
+async fn position_of_an_image_does_not_change_the_answer() {
     let directory = artist(&[]);
     let with_stub =
         ANSWER.replace("\"because\"", "\"because\", \"image\": {\"alt\": \"A cat\"}, \"more\": []");
@@ -395,7 +396,7 @@ async fn whenever_an_image_comes_the_answer_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_module_that_makes_no_media_may_hold_what_it_likes() {
+async fn data_of_a_module_without_media_output_is_not_checked_as_media() {
     let directory = artist(&[]);
     let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [a]";
     write(&directory, "module.yaml", manifest);

@@ -8,7 +8,7 @@ use cog_run::{Call, Ended, Observer, RunOptions, Runtime};
 use cog_spec::{FinishReason, ModelEvent, Usage};
 use tempfile::TempDir;
 
-use crate::support::{ANSWER, Scripted, directory, input, question};
+use crate::support::{ANSWER, Scripted, directory, input, sample_input};
 
 /// The notifications as text.
 #[derive(Default)]
@@ -54,30 +54,30 @@ fn reply(text: &str) -> Vec<ModelEvent> {
 }
 
 #[tokio::test]
-async fn an_answer_is_told_with_its_tokens_and_repairs() {
+async fn answer_is_reported_with_tokens_and_repairs() {
     let directory = directory("Answer.", &[]);
     let repaired = ANSWER.replace("\"error\": null", "\"error\": null,");
     let provider = Arc::new(Scripted::new([reply(&repaired)]));
     let (notes, runtime, module) = observed(&provider, &directory);
-    runtime.execute(&module, question(), RunOptions::default()).await;
+    runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(notes.take(), ["scripted Answered first token", "m Answered tokens=12 asked=1 repairs=1"]);
 }
 
 #[tokio::test]
-async fn a_failure_is_told_with_its_code_and_what_it_cost() {
+async fn failure_is_reported_with_code_and_tokens() {
     let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::new([reply("no JSON at all")]));
     let (notes, runtime, module) = observed(&provider, &directory);
-    runtime.execute(&module, question(), RunOptions::default()).await;
+    runtime.execute(&module, sample_input(), RunOptions::default()).await;
     let told = notes.take();
     assert_eq!(told.first().unwrap(), "scripted Answered first token");
     assert_eq!(told.get(1).unwrap(), "m Failed(Standard(ParseError)) tokens=12 asked=1 repairs=0");
 }
 
 #[tokio::test]
-async fn a_refused_run_is_told_and_nobody_was_called() {
+async fn rejected_run_is_reported_without_a_call() {
     let directory = directory("Answer.", &[]);
-    let provider = Arc::new(Scripted::saying(ANSWER));
+    let provider = Arc::new(Scripted::replying(ANSWER));
     let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, input("{}"), RunOptions::default()).await;
     assert_eq!(notes.take(), ["m Failed(Standard(MissingRequiredField)) tokens=0 asked=0 repairs=0"]);
@@ -85,11 +85,11 @@ async fn a_refused_run_is_told_and_nobody_was_called() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_dropped_is_told() {
+async fn dropped_run_is_reported() {
     let directory = directory("Answer.", &[]);
     let provider = Arc::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "f"#));
     let (notes, runtime, module) = observed(&provider, &directory);
-    let run = runtime.execute_stream(&module, question(), RunOptions::default());
+    let run = runtime.execute_stream(&module, sample_input(), RunOptions::default());
     let mut chunks = run.ok().unwrap();
     chunks.next().await.unwrap();
     chunks.next().await.unwrap();

@@ -6,13 +6,13 @@ use cog_run::{Caller, RunInput, RunOptions, Runtime};
 use cog_spec::{Chunk, Code, FinishReason, ModelEvent};
 use futures_util::StreamExt as _;
 
-use crate::support::{ANSWER, Scripted, asking, code, directory, input, write};
+use crate::support::{ANSWER, Scripted, code, directory, input, runtime_with, sample_input, write};
 
 #[tokio::test]
-async fn execute_gives_the_checked_envelope() {
+async fn execute_returns_the_checked_envelope() {
     let directory = directory("Answer $query.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
-    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.data().unwrap().get("result").unwrap().as_str(), Some("fine"));
     assert_eq!(envelope.meta.runtime.model.as_deref(), Some("scripted/one"));
@@ -20,12 +20,11 @@ async fn execute_gives_the_checked_envelope() {
 }
 
 #[tokio::test]
-async fn the_stream_folded_is_what_execute_gives() {
+async fn folded_stream_equals_the_envelope() {
     let directory = directory("Answer.", &[]);
-    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
-    let question = || input(r#"{"query": "why?"}"#);
-    let sync = runtime.execute(&module, question(), RunOptions::default()).await;
-    let stream = runtime.execute_stream(&module, question(), RunOptions::default()).unwrap();
+    let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
+    let sync = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    let stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
     let session = stream.session_id().to_owned();
     let chunks: Vec<Chunk> = stream.collect().await;
     assert!(matches!(&chunks[0], Chunk::Meta { session_id, .. } if *session_id == session));
@@ -37,9 +36,9 @@ async fn the_stream_folded_is_what_execute_gives() {
 }
 
 #[tokio::test]
-async fn an_input_that_does_not_fit_never_reaches_the_model() {
+async fn invalid_input_makes_no_call() {
     let directory = directory("Answer.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     let envelope =
         runtime.execute(&module, input(r#"{"query": 1, "count": "x"}"#), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E1003"));
@@ -49,20 +48,20 @@ async fn an_input_that_does_not_fit_never_reaches_the_model() {
 }
 
 #[tokio::test]
-async fn two_equal_calls_see_the_same_prompt() {
+async fn equal_inputs_have_equal_prompts() {
     let directory = directory("Answer.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     for _ in 0..2 {
-        runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+        runtime.execute(&module, sample_input(), RunOptions::default()).await;
     }
     let requests = provider.requests();
     assert_eq!(requests[0], requests[1]);
 }
 
 #[tokio::test]
-async fn placeholders_within_an_input_stay_text() {
+async fn placeholders_in_the_input_are_not_expanded() {
     let directory = directory("Say $ARGUMENTS to $INPUT.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     runtime
         .execute(&module, RunInput::Args("$INPUT $MEDIA_INPUTS @call:x".to_owned()), RunOptions::default())
         .await;
@@ -71,9 +70,9 @@ async fn placeholders_within_an_input_stay_text() {
 }
 
 #[tokio::test]
-async fn a_prompt_that_places_a_large_input_without_end_is_refused() {
+async fn prompt_over_the_size_limit_returns_e1005() {
     let directory = directory(&"$INPUT $ARGUMENTS ".repeat(50_000), &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     let large = RunInput::Args("x".repeat(1_000_000));
     let refused = runtime.execute(&module, large, RunOptions::default()).await;
     assert_eq!(code(&refused), Some("E1005"));
@@ -81,9 +80,9 @@ async fn a_prompt_that_places_a_large_input_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn what_the_prompt_did_not_place_follows_as_json() {
+async fn unused_input_follows_as_json() {
     let directory = directory("Say $ARGUMENTS.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     runtime.execute(&module, input(r#"{"query": "hello", "count": 2}"#), RunOptions::default()).await;
     let requests = provider.requests();
     let messages = requests[0].messages.messages();
@@ -92,44 +91,42 @@ async fn what_the_prompt_did_not_place_follows_as_json() {
 }
 
 #[tokio::test]
-async fn a_module_that_people_may_not_run_says_so() {
+async fn module_for_agents_rejects_users() {
     let directory = directory("Answer.", &["invocation:", "  user_invocable: false"]);
-    let (_, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
-    let refused = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    let (_, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
+    let refused = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&refused), Some("E4007"));
     let options = RunOptions::new().caller(Caller::Agent);
-    assert!(runtime.execute(&module, input(r#"{"query": "why?"}"#), options).await.is_ok());
+    assert!(runtime.execute(&module, sample_input(), options).await.is_ok());
 }
 
 #[tokio::test]
-async fn an_input_longer_than_the_module_takes_is_refused() {
+async fn input_over_the_token_limit_returns_e1005() {
     let directory = directory("Answer.", &["runtime_requirements:", "  max_input_tokens: 10"]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
     let envelope = runtime.execute(&module, RunInput::Args("x".repeat(200)), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E1005"));
     assert_eq!(provider.requests(), []);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_takes_too_long_is_e2011_in_a_stream_and_e2002_folded() {
+async fn timeout_is_e2011_in_a_stream_and_e2002_folded() {
     let directory = directory("Answer.", &[]);
     let runtime =
         Runtime::builder().provider(Arc::new(Scripted::hanging(r#"{"ok": true, "meta": "#))).build();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
     let options = || RunOptions::new().timeout(Duration::from_secs(5));
-    let question = || input(r#"{"query": "why?"}"#);
-    let chunks: Vec<_> = runtime.execute_stream(&module, question(), options()).unwrap().collect().await;
+    let chunks: Vec<_> = runtime.execute_stream(&module, sample_input(), options()).unwrap().collect().await;
     let Some(Chunk::Error { error, .. }) = chunks.last() else { panic!("{chunks:?}") };
     assert_eq!(error.code.as_str(), Code::StreamTimeout.as_str());
-    assert_eq!(code(&runtime.execute(&module, question(), options()).await), Some("E2002"));
+    assert_eq!(code(&runtime.execute(&module, sample_input(), options()).await), Some("E2002"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_stream_cancels_the_call() {
     let directory = directory("Answer.", &[]);
-    let (provider, runtime, module) = asking(Scripted::hanging(r#"{"ok": true, "#), &directory);
-    let mut stream =
-        runtime.execute_stream(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).unwrap();
+    let (provider, runtime, module) = runtime_with(Scripted::hanging(r#"{"ok": true, "#), &directory);
+    let mut stream = runtime.execute_stream(&module, sample_input(), RunOptions::default()).unwrap();
     stream.next().await.unwrap();
     assert!(tokio::time::timeout(Duration::from_secs(1), stream.next()).await.is_err(), "the provider hangs");
     assert_eq!(provider.open_replies(), 1);
@@ -138,25 +135,25 @@ async fn dropping_the_stream_cancels_the_call() {
 }
 
 #[tokio::test]
-async fn a_violation_is_asked_again_where_the_module_allows_it() {
+async fn violation_is_retried_if_the_module_allows_it() {
     let directory = directory("Answer.", &["response:", "  on_violation: retry", "  max_attempts: 2"]);
     let wrong = ANSWER.replace("\"fine\"", "1");
-    let (provider, runtime, module) = asking(Scripted::saying_in_turn([&wrong, ANSWER]), &directory);
-    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    let (provider, runtime, module) = runtime_with(Scripted::replying_in_turn([&wrong, ANSWER]), &directory);
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
     assert_eq!(provider.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_reply_cut_by_length_is_never_ok() {
+async fn truncated_reply_is_never_ok() {
     let directory = directory("Answer.", &[]);
     let cut = Scripted::new([vec![
         ModelEvent::Text(r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#.to_owned()),
         ModelEvent::Finished(FinishReason::Length),
     ]]);
-    let (_, runtime, module) = asking(cut, &directory);
-    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    let (_, runtime, module) = runtime_with(cut, &directory);
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert_eq!(code(&envelope), Some("E2003"));
     let cog_spec::Outcome::Failure { partial_data: Some(partial), .. } = &envelope.outcome else {
         panic!("{envelope:?}")
@@ -165,7 +162,7 @@ async fn a_reply_cut_by_length_is_never_ok() {
 }
 
 #[tokio::test]
-async fn a_module_is_compiled_once_until_its_files_change() {
+async fn module_is_reloaded_when_its_files_change() {
     let directory = directory("Answer.", &[]);
     let runtime = Runtime::builder().recheck(Duration::ZERO).build();
     let load = || runtime.load(directory.path().to_str().unwrap()).unwrap();
@@ -178,7 +175,7 @@ async fn a_module_is_compiled_once_until_its_files_change() {
 }
 
 #[tokio::test]
-async fn a_module_is_taken_as_it_was_found_for_a_while() {
+async fn module_is_cached_for_the_recheck_interval() {
     let directory = directory("Answer.", &[]);
     let runtime = Runtime::builder().recheck(Duration::from_secs(3600)).build();
     let load = || runtime.load(directory.path().to_str().unwrap()).unwrap();
@@ -188,11 +185,11 @@ async fn a_module_is_taken_as_it_was_found_for_a_while() {
 }
 
 #[tokio::test]
-async fn offline_a_sample_says_that_no_model_was_asked() {
+async fn offline_sample_has_warning_w4001() {
     let directory = directory("Answer.", &[]);
     let runtime = Runtime::builder().build();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
-    let envelope = runtime.execute(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await;
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     assert_eq!(envelope.meta.confidence, Some(0.0));
     assert_eq!(envelope.meta.runtime.model.as_deref(), Some("offline/sample"));
@@ -200,17 +197,16 @@ async fn offline_a_sample_says_that_no_model_was_asked() {
 }
 
 #[tokio::test]
-async fn rendering_sends_nothing() {
+async fn render_makes_no_call() {
     let directory = directory("Answer.", &[]);
-    let (provider, runtime, module) = asking(Scripted::saying(ANSWER), &directory);
-    let rendered =
-        runtime.render(&module, input(r#"{"query": "why?"}"#), RunOptions::default()).await.unwrap();
+    let (provider, runtime, module) = runtime_with(Scripted::replying(ANSWER), &directory);
+    let rendered = runtime.render(&module, sample_input(), RunOptions::default()).await.unwrap();
     assert_eq!(rendered.messages.messages().len(), 2);
     assert_eq!(provider.requests(), []);
 }
 
 #[test]
-fn names_that_lead_nowhere_have_their_codes() {
+fn unknown_module_and_path_return_codes() {
     let runtime = Runtime::builder().build();
     let code = |name| runtime.load(name).unwrap_err().code.to_string();
     assert_eq!(code("no-such-module"), "E4006");

@@ -51,11 +51,11 @@ impl Scripted {
         }
     }
 
-    pub(crate) fn saying(text: &str) -> Self {
-        Self::saying_in_turn([text])
+    pub(crate) fn replying(text: &str) -> Self {
+        Self::replying_in_turn([text])
     }
 
-    pub(crate) fn saying_in_turn<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
+    pub(crate) fn replying_in_turn<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
         let reply =
             |text: &str| vec![ModelEvent::Text(text.to_owned()), ModelEvent::Finished(FinishReason::Stop)];
         Self::new(texts.into_iter().map(reply))
@@ -78,20 +78,20 @@ impl Scripted {
     }
 
     /// Accepts images of these types.
-    pub(crate) fn seeing(mut self, images: &'static [&'static str]) -> Self {
+    pub(crate) fn accepting_images(mut self, images: &'static [&'static str]) -> Self {
         self.info.input = &[Modality::Text, Modality::Image];
         self.info.formats.types = images;
         self
     }
 
     /// Generates media of these kinds.
-    pub(crate) fn making(mut self, output: &'static [Modality]) -> Self {
+    pub(crate) fn generating(mut self, output: &'static [Modality]) -> Self {
         self.info.media_models = vec![MediaModel { output, ..MediaModel::ANY }].into();
         self
     }
 
     /// Sends its events, but does not close a reply without a final event.
-    pub(crate) fn leaving_open(self) -> Self {
+    pub(crate) fn hanging_after_reply(self) -> Self {
         Self { hangs: true, ..self }
     }
 
@@ -185,12 +185,12 @@ pub(crate) fn input(text: &str) -> RunInput {
 }
 
 /// Returns an input for the module of [`directory`].
-pub(crate) fn question() -> RunInput {
+pub(crate) fn sample_input() -> RunInput {
     input(r#"{"query": "why?"}"#)
 }
 
 /// Returns a runtime with this provider, and loads the module of the directory.
-pub(crate) fn asking(provider: Scripted, directory: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
+pub(crate) fn runtime_with(provider: Scripted, directory: &TempDir) -> (Arc<Scripted>, Runtime, Arc<Module>) {
     let provider = Arc::new(provider);
     let runtime = Runtime::builder().provider(Arc::clone(&provider) as Arc<dyn Provider>).build();
     let module = runtime.load(directory.path().to_str().unwrap()).unwrap();

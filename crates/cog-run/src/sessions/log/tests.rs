@@ -8,7 +8,7 @@ fn meta() -> Chunk {
 }
 
 fn delta(seq: u64) -> Chunk {
-    Chunk::Delta { seq, field: "data.a".to_owned(), delta: format!("piece {seq:04}"), checkpoint: None }
+    Chunk::Delta { seq, field: "data.a".to_owned(), delta: format!("part {seq:04}"), checkpoint: None }
 }
 
 /// A log with a meta chunk and deltas up to this number, a progress chunk after every fifth.
@@ -41,7 +41,7 @@ fn entries_are_the_chunks_as_json() {
 }
 
 #[test]
-fn the_place_after_a_number_is_that_of_the_next_entry() {
+fn position_after_a_seq_is_that_of_the_next_entry() {
     let log = log(12);
     for seq in 0..12 {
         let next = lines(&log, log.after(seq).unwrap()).remove(0);
@@ -53,7 +53,7 @@ fn the_place_after_a_number_is_that_of_the_next_entry() {
 }
 
 #[test]
-fn a_copy_takes_what_fits_and_one_at_least() {
+fn copy_returns_the_entries_that_fit_and_at_least_one() {
     let log = log(20);
     let (text, marks) = log.copy(1, log.end(), 200).unwrap();
     assert!(text.len() <= 200 && marks.len() > 1, "{}", text.len());
@@ -64,10 +64,10 @@ fn a_copy_takes_what_fits_and_one_at_least() {
 }
 
 #[test]
-fn over_its_limit_the_oldest_leave_and_what_remains_stays_in_place() {
-    let whole = log(100);
-    let all = lines(&whole, 0);
-    let exact = whole.bytes();
+fn oldest_entries_are_dropped_over_the_limit() {
+    let complete = log(100);
+    let all = lines(&complete, 0);
+    let exact = complete.bytes();
     let mut same = log(100);
     same.bound(exact);
     assert_eq!(same.first_seq(), 0);
@@ -75,17 +75,17 @@ fn over_its_limit_the_oldest_leave_and_what_remains_stays_in_place() {
     less.bound(exact - 1);
     assert!(less.first_seq() > 0 && less.bytes() <= exact - 1 - (exact - 1) / 4);
     let floor = less.first_seq();
-    assert_eq!(less.end(), whole.end());
-    assert_eq!(less.after(floor - 1), Err(Left));
-    let place = less.after(floor).unwrap();
-    assert_eq!(lines(&less, place), all[usize::try_from(place).unwrap()..]);
+    assert_eq!(less.end(), complete.end());
+    assert_eq!(less.after(floor - 1), Err(Dropped));
+    let position = less.after(floor).unwrap();
+    assert_eq!(lines(&less, position), all[usize::try_from(position).unwrap()..]);
     let (text, marks) = less.copy(0, less.end(), 100_000).unwrap();
     assert_eq!((text.trim_end(), marks.len()), (all[0].1.as_str(), 1));
-    assert_eq!(less.copy(1, less.end(), 1).unwrap_err(), Left);
+    assert_eq!(less.copy(1, less.end(), 1).unwrap_err(), Dropped);
 }
 
 #[test]
-fn the_newest_entry_stays_however_small_the_limit() {
+fn newest_entry_is_never_dropped() {
     let mut log = log(50);
     log.bound(1);
     assert_eq!(lines(&log, log.end() - 1).len(), 1);
@@ -93,21 +93,21 @@ fn the_newest_entry_stays_however_small_the_limit() {
 }
 
 #[test]
-fn fifty_chunks_take_a_few_kilobytes() {
+fn fifty_chunks_take_less_than_8_kib() {
     let mut log = log(50);
     log.shrink();
     assert!(log.bytes() < 8 * 1024, "{}", log.bytes());
 }
 
 #[test]
-fn an_end_is_taken_back_and_nothing_else() {
+fn reopening_removes_only_the_final_event() {
     let mut log = log(3);
     let before = log.end();
     log.reopen();
     assert_eq!(log.end(), before);
     log.push(&Chunk::Error {
         session_id: "s".to_owned(),
-        error: Box::new(cog_spec::ErrorBody::new(cog_spec::Code::StreamInterrupted, "cut")),
+        error: Box::new(cog_spec::ErrorBody::new(cog_spec::Code::StreamInterrupted, "interrupted")),
         recovery: None,
         partial_data: None,
         warnings: Vec::new(),
@@ -119,18 +119,18 @@ fn an_end_is_taken_back_and_nothing_else() {
 }
 
 #[test]
-fn a_medium_that_is_told_twice_does_not_push_itself_out() {
+fn repeated_media_do_not_evict_each_other() {
     let mut log = log(3);
-    let medium = "m".repeat(3 * MEDIUM);
-    log.push_line(&medium, Event::Chunk, Some(4), false);
+    let media = "m".repeat(3 * MIN_MEDIA);
+    log.push_line(&media, Event::Chunk, Some(4), false);
     log.push(&delta(5));
-    log.bound(2 * MEDIUM);
-    log.push_line(&medium, Event::Final, None, false);
-    log.bound(2 * MEDIUM);
+    log.bound(2 * MIN_MEDIA);
+    log.push_line(&media, Event::Final, None, false);
+    log.bound(2 * MIN_MEDIA);
     assert_eq!(lines(&log, log.after(3).unwrap()).len(), 3);
     for seq in 6..=6 + NEWEST as u64 {
         log.push(&delta(seq));
     }
-    log.bound(2 * MEDIUM);
-    assert!(log.bytes() <= 2 * MEDIUM, "later entries have the room that all have");
+    log.bound(2 * MIN_MEDIA);
+    assert!(log.bytes() <= 2 * MIN_MEDIA, "the limit grows only for media");
 }

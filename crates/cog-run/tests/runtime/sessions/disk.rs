@@ -61,7 +61,7 @@ fn left_behind(name: &str, bytes: &[u8]) -> TempDir {
 }
 
 #[tokio::test]
-async fn finished_streams_are_answered_byte_for_byte_after_a_restart() {
+async fn finished_stream_has_the_same_bytes_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let bench =
         Bench::new(Scripted::new([pieces(&answer("a long \"story\" \n über"), 3)]), on(directory.path()));
@@ -76,7 +76,7 @@ async fn finished_streams_are_answered_byte_for_byte_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_program_killed_at_any_byte_resumes_to_the_same_data() {
+async fn file_truncated_at_any_byte_resumes_to_the_same_data() {
     let origin = tempfile::tempdir().unwrap();
     let reply = pieces(&answer(&"word after word ".repeat(20)), 9);
     let first = Bench::new(Scripted::new([reply.clone()]), on(origin.path()));
@@ -108,7 +108,7 @@ async fn a_program_killed_at_any_byte_resumes_to_the_same_data() {
 }
 
 #[tokio::test]
-async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
+async fn unfinished_stream_ends_with_recovery_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let provider = Scripted::hanging(r#"{"ok": true, "data": {"result": "fine", "rationale": "be"#);
     let bench = Bench::new(provider, on(directory.path()));
@@ -116,7 +116,7 @@ async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
     let told = read_some(&mut session.follow(After::Start)).await;
     let name = format!("{}.ndjson", session.id());
     let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));
-    let after = Bench::new(Scripted::saying(ANSWER), on(killed.path()));
+    let after = Bench::new(Scripted::replying(ANSWER), on(killed.path()));
     let log = after.log(session.id()).await;
     assert_eq!(log[..told.len()], told);
     let end = error_of(&log);
@@ -126,7 +126,7 @@ async fn a_half_finished_stream_has_an_end_that_says_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_run_is_asked_again_as_it_was_begun_after_a_restart() {
+async fn repeated_run_uses_its_stored_options() {
     let directory = tempfile::tempdir().unwrap();
     let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(directory.path()));
     let mut spec = bench.spec();
@@ -136,7 +136,7 @@ async fn a_run_is_asked_again_as_it_was_begun_after_a_restart() {
     read_some(&mut session.follow(After::Start)).await;
     let name = format!("{}.ndjson", session.id());
     let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));
-    let after = Bench::new(Scripted::saying(ANSWER), on(killed.path()));
+    let after = Bench::new(Scripted::replying(ANSWER), on(killed.path()));
     let lines = read(after.resume(session.id(), 0).await.unwrap()).await;
     let end: serde_json::Value = serde_json::from_str(&lines.last().unwrap().2).unwrap();
     assert_eq!(end["meta"]["trace_id"], "0af7651916cd43dd8448eb211c80319c", "{end}");
@@ -144,7 +144,7 @@ async fn a_run_is_asked_again_as_it_was_begun_after_a_restart() {
 }
 
 #[tokio::test]
-async fn a_cancelled_session_stays_over_after_a_restart() {
+async fn cancelled_session_stays_cancelled_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let bench = Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), on(directory.path()));
     let session = bench.start();
@@ -160,7 +160,7 @@ async fn a_cancelled_session_stays_over_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_is_no_session_is_passed_over() {
+async fn other_files_are_skipped() {
     let garbage = [
         String::new(),
         "\u{0}\u{0}\n".to_owned(),
@@ -193,7 +193,7 @@ async fn what_is_no_session_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_where_its_file_cannot_be_written() {
+async fn stream_continues_in_memory_if_its_file_cannot_be_written() {
     let directory = tempfile::tempdir().unwrap();
     let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), on(directory.path()));
     fs::remove_dir_all(directory.path().join("sessions")).unwrap();
@@ -203,7 +203,7 @@ async fn a_stream_goes_on_where_its_file_cannot_be_written() {
 }
 
 #[tokio::test]
-async fn a_directory_belongs_to_one_program() {
+async fn directory_is_locked_by_one_program() {
     let directory = tempfile::tempdir().unwrap();
     let first = Sessions::open(on(directory.path())).unwrap();
     let second = Sessions::open(on(directory.path()));
@@ -217,10 +217,10 @@ async fn a_directory_belongs_to_one_program() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn nobody_else_may_read_the_files() {
+async fn files_are_readable_only_by_their_owner() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = tempfile::tempdir().unwrap();
-    let bench = Bench::new(Scripted::saying(ANSWER), on(directory.path()));
+    let bench = Bench::new(Scripted::replying(ANSWER), on(directory.path()));
     bench.finish().await;
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&directory.path().join("sessions")), 0o700);
@@ -228,10 +228,10 @@ async fn nobody_else_may_read_the_files() {
 }
 
 #[tokio::test]
-async fn files_leave_with_their_sessions() {
+async fn files_are_removed_with_their_sessions() {
     let directory = tempfile::tempdir().unwrap();
     let settings = on(directory.path()).max_sessions(2);
-    let bench = Bench::new(Scripted::saying(ANSWER), settings.clone());
+    let bench = Bench::new(Scripted::replying(ANSWER), settings.clone());
     let mut ids = Vec::new();
     for _ in 0..4 {
         ids.push(bench.finish().await);
@@ -253,7 +253,7 @@ async fn files_leave_with_their_sessions() {
 }
 
 #[tokio::test]
-async fn a_file_over_the_limit_of_a_log_is_given_up() {
+async fn file_over_the_log_limit_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let settings = on(directory.path()).max_session_bytes(10_000);
     let bench = Bench::new(Scripted::new([pieces(&answer(&"word ".repeat(1_000)), 10)]), settings);
@@ -264,7 +264,7 @@ async fn a_file_over_the_limit_of_a_log_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_leave_in_time_also_where_nobody_asks() {
+async fn files_expire_without_requests() {
     let directory = left_behind(OURS, format!("{HEADER}\n{META}\n").as_bytes());
     let sessions = Sessions::open(on(directory.path())).unwrap();
     assert_eq!(files(directory.path()).len(), 1);

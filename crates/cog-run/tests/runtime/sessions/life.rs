@@ -18,7 +18,7 @@ use super::{
 use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
-async fn a_session_tells_its_run_from_meta_to_final() {
+async fn session_contains_all_chunks_of_its_run() {
     let bench = Bench::new(Scripted::new([pieces(&answer("a long story"), 5)]), SessionSettings::default());
     let session = bench.start();
     let lines = read(session.follow(After::Start)).await;
@@ -33,7 +33,7 @@ async fn a_session_tells_its_run_from_meta_to_final() {
 }
 
 #[tokio::test]
-async fn only_its_owner_sees_a_session() {
+async fn session_is_visible_only_to_its_owner() {
     let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     let session = bench.start();
     assert!(bench.sessions.get(session.id(), "mallory").is_none());
@@ -46,8 +46,8 @@ async fn only_its_owner_sees_a_session() {
 }
 
 #[tokio::test]
-async fn what_is_known_before_the_provider_is_asked_begins_no_session() {
-    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::default());
+async fn early_errors_create_no_session() {
+    let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings::default());
     let spec = RunSpec::new("m", Value::parse(r#"{"query": 1}"#).unwrap());
     let refused = bench.sessions.start(&bench.runtime, &bench.module, spec, of("alice"));
     assert_eq!(refused.err().unwrap().error().unwrap().code.as_str(), "E1003");
@@ -55,7 +55,7 @@ async fn what_is_known_before_the_provider_is_asked_begins_no_session() {
 }
 
 #[tokio::test]
-async fn two_hundred_clients_that_leave_free_provider_and_slot() {
+async fn disconnected_clients_release_provider_and_slot() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
@@ -80,7 +80,7 @@ async fn two_hundred_clients_that_leave_free_provider_and_slot() {
 }
 
 #[tokio::test]
-async fn a_session_that_nobody_ever_read_is_stopped_with_its_handle() {
+async fn unread_session_is_cancelled_with_its_handle() {
     let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     drop(bench.start());
     bench.sessions.idle().await;
@@ -89,7 +89,7 @@ async fn a_session_that_nobody_ever_read_is_stopped_with_its_handle() {
 }
 
 #[tokio::test]
-async fn a_cancelled_session_is_over() {
+async fn cancelled_session_cannot_be_resumed() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let running = bench.start();
@@ -116,7 +116,7 @@ async fn a_cancelled_session_is_over() {
 }
 
 #[tokio::test]
-async fn a_run_that_is_cancelled_while_it_is_being_stopped_is_over() {
+async fn cancelling_an_interrupted_run_is_final() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let session = bench.start();
@@ -128,7 +128,7 @@ async fn a_run_that_is_cancelled_while_it_is_being_stopped_is_over() {
 }
 
 #[tokio::test]
-async fn a_run_that_panics_ends_with_a_defect() {
+async fn panicking_run_ends_with_e4000() {
     let bench = Bench::new(Scripted::panicking(), SessionSettings::default());
     let held = Arc::new(AtomicUsize::new(0));
     let session = bench.start_with(of("alice").slot(Slot::take(&held)));
@@ -139,7 +139,7 @@ async fn a_run_that_panics_ends_with_a_defect() {
 }
 
 #[tokio::test]
-async fn at_shutdown_every_run_ends_and_may_be_resumed() {
+async fn shutdown_interrupts_every_run_with_recovery() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let sessions: Vec<Session> = (0..20).map(|_| bench.start_with(detached())).collect();
@@ -153,7 +153,7 @@ async fn at_shutdown_every_run_ends_and_may_be_resumed() {
 }
 
 #[tokio::test]
-async fn a_run_that_its_program_drops_has_an_end_all_the_same() {
+async fn dropped_run_has_a_final_event() {
     let bench =
         Bench::new(Scripted::hanging(r#"{"ok": true, "data": {"result": "fi"#), SessionSettings::default());
     let session = bench.start();
@@ -166,7 +166,7 @@ async fn a_run_that_its_program_drops_has_an_end_all_the_same() {
 }
 
 #[tokio::test]
-async fn a_thousand_followers_of_a_thousand_sessions_never_mix() {
+async fn concurrent_sessions_do_not_mix() {
     let replies = (0..1000).map(|number| pieces(&answer(&format!("story {number:04} ends")), 4));
     let bench = Bench::new(Scripted::new(replies), SessionSettings::default());
     let sessions: Vec<Session> = (0..1000).map(|_| bench.start()).collect();
@@ -188,8 +188,8 @@ async fn a_thousand_followers_of_a_thousand_sessions_never_mix() {
 }
 
 #[tokio::test]
-async fn sessions_are_counted_by_their_state() {
-    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::default());
+async fn sessions_are_counted_by_state() {
+    let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings::default());
     bench.finish().await;
     bench.finish().await;
     let running = bench.start();
@@ -200,7 +200,7 @@ async fn sessions_are_counted_by_their_state() {
 }
 
 #[tokio::test]
-async fn a_wait_that_is_given_up_loses_nothing() {
+async fn dropped_wait_loses_no_entry() {
     let bench = Bench::new(Scripted::new([pieces(&answer("a long story"), 2)]), SessionSettings::default());
     let session = bench.start();
     let mut follower = session.follow(After::Start);

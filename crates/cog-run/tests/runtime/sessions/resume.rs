@@ -15,7 +15,7 @@ use super::{
 use crate::support::{self, ANSWER, Scripted};
 
 #[tokio::test]
-async fn a_detached_run_goes_on_without_readers() {
+async fn detached_run_continues_without_readers() {
     let bench = Bench::new(Scripted::new([pieces(&answer("story"), 3)]), SessionSettings::default());
     let session = bench.start_with(detached());
     drop(session.follow(After::Start));
@@ -28,10 +28,10 @@ async fn a_detached_run_goes_on_without_readers() {
 }
 
 #[tokio::test]
-async fn an_interrupted_run_is_asked_again_in_its_session() {
+async fn interrupted_run_is_repeated_in_its_session() {
     let hanging = pieces(r#"{"ok": true, "data": {"result": "wrong", "rationale": "bef"#, 7);
     let hanging = hanging.into_iter().filter(|event| matches!(event, ModelEvent::Text(_))).collect();
-    let provider = Scripted::new([hanging, pieces(&answer("after"), 7)]).leaving_open();
+    let provider = Scripted::new([hanging, pieces(&answer("after"), 7)]).hanging_after_reply();
     let bench = Bench::new(provider, SessionSettings::default());
     let session = bench.start();
     let mut follower = session.follow(After::Start);
@@ -52,7 +52,7 @@ async fn an_interrupted_run_is_asked_again_in_its_session() {
 }
 
 #[tokio::test]
-async fn an_image_is_told_again_where_a_reader_was_cut_off() {
+async fn image_is_sent_again_after_a_disconnect() {
     let text = crate::media_out::ANSWER;
     let events: Vec<_> = [crate::media_out::png()].into_iter().chain(pieces(text, 7)).collect();
     let provider = Scripted::new([events]);
@@ -72,7 +72,7 @@ async fn an_image_is_told_again_where_a_reader_was_cut_off() {
 }
 
 #[tokio::test]
-async fn a_run_that_the_provider_cut_goes_on_when_it_is_resumed() {
+async fn run_interrupted_by_the_provider_can_be_resumed() {
     let mut cut = pieces(&answer("before"), 7);
     cut.truncate(cut.len() - 3);
     let bench = Bench::new(Scripted::new([cut, pieces(&answer("after"), 7)]), SessionSettings::default());
@@ -89,7 +89,7 @@ async fn a_run_that_the_provider_cut_goes_on_when_it_is_resumed() {
 }
 
 #[tokio::test]
-async fn two_clients_that_resume_at_once_read_one_run() {
+async fn concurrent_resumes_share_one_run() {
     let cut = vec![ModelEvent::Text(r#"{"ok": true, "data": {"result": "fi"#.to_owned())];
     let bench = Bench::new(Scripted::new([cut, pieces(&answer("after"), 7)]), SessionSettings::default());
     let id = bench.finish().await;
@@ -100,7 +100,7 @@ async fn two_clients_that_resume_at_once_read_one_run() {
 }
 
 #[tokio::test]
-async fn two_hundred_cuts_and_resumes_join_to_the_log() {
+async fn resumed_parts_join_to_the_complete_log() {
     let story = "word after word ".repeat(30);
     let mut random = Random::new();
     for cut in 0..200 {
@@ -134,8 +134,8 @@ async fn two_hundred_cuts_and_resumes_join_to_the_log() {
 }
 
 #[tokio::test]
-async fn forged_numbers_and_checkpoints_are_told_from_right_ones() {
-    let bench = Bench::new(Scripted::saying(&answer("because")), SessionSettings::default());
+async fn forged_positions_are_rejected() {
+    let bench = Bench::new(Scripted::replying(&answer("because")), SessionSettings::default());
     let id = bench.finish().await;
     let last = bench.sessions.get(&id, "alice").unwrap().last_seq;
     assert!(bench.resume(&id, last).await.is_ok());
@@ -160,16 +160,16 @@ async fn forged_numbers_and_checkpoints_are_told_from_right_ones() {
 }
 
 #[tokio::test]
-async fn nothing_is_resumed_where_recovery_is_off() {
+async fn resuming_is_rejected_if_disabled() {
     let settings = SessionSettings::new().recovery(None);
-    let bench = Bench::new(Scripted::saying(ANSWER), settings);
+    let bench = Bench::new(Scripted::replying(ANSWER), settings);
     let id = bench.finish().await;
     assert_eq!(bench.resume(&id, 0).await.err().unwrap().code().as_str(), "E4012");
     assert_eq!(bench.log(&id).await.last().unwrap().0, "final");
 }
 
 #[tokio::test]
-async fn a_run_that_resumes_is_refused_as_a_first_one_is() {
+async fn repeated_run_is_checked_again() {
     let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     let session = bench.start();
     drop(session.follow(After::Start));

@@ -8,9 +8,9 @@ use super::{Bench, answer, applied, detached, error_of, final_data, pieces, read
 use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
-async fn finished_sessions_leave_by_number_oldest_first_and_running_ones_never() {
+async fn oldest_finished_sessions_are_removed_over_the_limit() {
     let settings = SessionSettings::new().max_sessions(3);
-    let bench = Bench::new(Scripted::saying(ANSWER), settings);
+    let bench = Bench::new(Scripted::replying(ANSWER), settings);
     let mut ids = Vec::new();
     for _ in 0..3 {
         ids.push(bench.finish().await);
@@ -22,9 +22,9 @@ async fn finished_sessions_leave_by_number_oldest_first_and_running_ones_never()
 }
 
 #[tokio::test(start_paused = true)]
-async fn finished_sessions_leave_when_their_time_is_over() {
+async fn finished_sessions_expire() {
     let ttl = Duration::from_secs(60);
-    let bench = Bench::new(Scripted::saying(ANSWER), SessionSettings::new().ttl(ttl));
+    let bench = Bench::new(Scripted::replying(ANSWER), SessionSettings::new().ttl(ttl));
     let id = bench.finish().await;
     tokio::time::advance(ttl).await;
     assert!(bench.state(&id).is_some());
@@ -34,10 +34,10 @@ async fn finished_sessions_leave_when_their_time_is_over() {
 }
 
 #[tokio::test]
-async fn finished_sessions_leave_when_all_together_are_too_large() {
+async fn finished_sessions_are_removed_over_the_byte_limit() {
     let story = answer(&"x".repeat(10_000));
     let settings = SessionSettings::new().max_total_bytes(100_000);
-    let bench = Bench::new(Scripted::saying(&story), settings);
+    let bench = Bench::new(Scripted::replying(&story), settings);
     let running = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     let held = running.start_with(detached());
     let mut ids = Vec::new();
@@ -51,7 +51,7 @@ async fn finished_sessions_leave_when_all_together_are_too_large() {
 }
 
 #[tokio::test]
-async fn a_log_over_its_limit_loses_its_oldest_entries_and_says_so() {
+async fn log_over_the_limit_drops_its_oldest_entries() {
     let story = answer(&"word ".repeat(2_000));
     let settings = SessionSettings::new().max_session_bytes(20_000);
     let bench = Bench::new(Scripted::new([pieces(&story, 10)]), settings);
@@ -71,7 +71,7 @@ async fn a_log_over_its_limit_loses_its_oldest_entries_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_store_that_keeps_nothing_still_tells_all_to_who_reads() {
+async fn store_without_retention_serves_live_readers() {
     let settings = SessionSettings::new().max_sessions(0);
     let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), settings);
     let session = bench.start();

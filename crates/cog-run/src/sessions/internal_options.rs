@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
 
-    fn again(options: &RunOptions) -> RunOptions {
+    fn round_trip(options: &RunOptions) -> RunOptions {
         let mut text = String::new();
         write(&mut Writer::compact(&mut text), options);
         let mut read_back = RunOptions::default();
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn options_read_back_as_written() {
         let generation = Generation {
             temperature: Some(0.25),
             max_tokens: Some(100),
@@ -69,15 +69,15 @@ mod tests {
             warnings: vec![Warning::new(WarningCode::SessionNew, "a new run")],
             ..RunOptions::default()
         };
-        let read_back = again(&options);
+        let read_back = round_trip(&options);
         assert_eq!(read_back.trace_id, options.trace_id);
         assert_eq!((read_back.caller, read_back.buffer_size), (options.caller, options.buffer_size));
         assert_eq!((read_back.generation, read_back.warnings), (options.generation, options.warnings));
     }
 
     #[test]
-    fn what_is_not_set_stays_so() {
-        let read_back = again(&RunOptions::default());
+    fn unset_options_stay_unset() {
+        let read_back = round_trip(&RunOptions::default());
         assert_eq!((read_back.trace_id, read_back.caller), (None, Caller::User));
         assert_eq!((read_back.generation, read_back.warnings), (Generation::default(), Vec::new()));
     }
