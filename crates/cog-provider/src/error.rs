@@ -316,6 +316,21 @@ impl ProviderError {
         }
     }
 
+    /// Returns whether the call was attempted. An invalid configuration, an unsupported request and an open circuit
+    /// prevent it.
+    pub const fn was_attempted(&self) -> bool {
+        !matches!(
+            self,
+            Self::Request(_)
+                | Self::BaseUrl { .. }
+                | Self::NoKey { .. }
+                | Self::BadKey { .. }
+                | Self::CircuitOpen { .. }
+                | Self::NoRecording { .. }
+                | Self::Cassette { .. }
+        )
+    }
+
     /// Returns the wait that the vendor requests.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {

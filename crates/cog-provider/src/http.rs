@@ -188,7 +188,9 @@ impl Provider for HttpProvider {
             let wire = self.wire(request)?;
             let context = self.context(request)?;
             let format = context.reply_format();
-            self.new_call(wire, context.model.to_owned(), request.timeout).start(format).await
+            self.new_call(wire, context.model.to_owned(), request.timeout)
+                .start(format, request.on_retry.as_ref())
+                .await
         })
     }
 }

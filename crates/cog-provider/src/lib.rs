@@ -57,4 +57,4 @@ pub use formats::Formats;
 #[cfg(feature = "http")]
 pub use http::HttpProvider;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
-pub use request::{ModelRequest, OutputSchema, RequestError, WireRequest};
+pub use request::{ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};

@@ -24,6 +24,8 @@ pub struct ModelRequest {
     pub generation: Generation,
     /// The time limit for the complete call, retries included.
     pub timeout: Option<Duration>,
+    /// Is called before each retry.
+    pub on_retry: Option<RetryHook>,
 }
 
 impl ModelRequest {
@@ -36,7 +38,37 @@ impl ModelRequest {
             output_media: Vec::new(),
             generation: Generation::default(),
             timeout: None,
+            on_retry: None,
         }
+    }
+}
+
+/// A callback that receives the error code of each attempt that is retried.
+#[derive(Clone)]
+pub struct RetryHook(Arc<dyn Fn(Code) + Send + Sync>);
+
+impl RetryHook {
+    /// Creates a hook. It is called within the call, so it must return quickly.
+    pub fn new(hook: impl Fn(Code) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(hook))
+    }
+
+    /// Reports an attempt that is retried.
+    #[cfg(feature = "http")]
+    pub(crate) fn report(&self, code: Code) {
+        (self.0)(code);
+    }
+}
+
+impl std::fmt::Debug for RetryHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RetryHook")
+    }
+}
+
+impl PartialEq for RetryHook {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 }
 

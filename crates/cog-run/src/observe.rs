@@ -5,7 +5,7 @@ mod run;
 
 use std::{sync::Arc, time::Duration};
 
-use cog_provider::Provider;
+use cog_provider::{Provider, RetryHook};
 use cog_spec::{Code, ErrorCode, Fallback, Usage};
 
 pub(crate) use run::{RunObserver, refused};
@@ -13,21 +13,21 @@ pub(crate) use run::{RunObserver, refused};
 /// Is notified of every call and run, for metrics and logs. Its methods run within the run, so they must
 /// return quickly.
 pub trait Observer: Send + Sync {
-    /// A call to a provider has ended.
+    /// An attempt to call a provider has ended, or its circuit rejected the call.
     fn called(&self, call: &Call<'_>);
 
     /// A run has ended, or was rejected before the provider was called.
     fn ended(&self, run: &Ended<'_>);
 }
 
-/// A finished call to a provider, including its retries but not its fallbacks.
+/// A finished attempt to call a provider. Each retry is an attempt of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {
     /// The provider's name.
     pub provider: &'a str,
     /// The outcome of the call.
     pub outcome: CallOutcome,
-    /// The time from the request to the first token; none without a token.
+    /// The time from the first attempt to the first token; none without a token.
     pub first_token: Option<Duration>,
 }
 
@@ -39,6 +39,10 @@ pub enum CallOutcome {
     Answered,
     /// The provider or the connection to it failed.
     Failed(Code),
+    /// The attempt failed with this code and is retried.
+    Retried(Code),
+    /// Nothing was sent, because the circuit of the provider is open.
+    CircuitOpen,
     /// The run needed no more of the reply: it was cancelled, or stopped at a violation.
     Dropped,
 }
@@ -70,6 +74,14 @@ pub enum RunOutcome<'a> {
     Failed(&'a ErrorCode),
     /// The stream was dropped before its last chunk.
     Dropped,
+}
+
+/// Returns a hook that notifies the observer of each attempt that the provider retries.
+pub(crate) fn retry_hook(provider: &dyn Provider, observer: &Arc<dyn Observer>) -> RetryHook {
+    let (name, observer) = (provider.info().name.clone(), Arc::clone(observer));
+    RetryHook::new(move |code| {
+        observer.called(&Call { provider: &name, outcome: CallOutcome::Retried(code), first_token: None });
+    })
 }
 
 /// Wraps a provider so that the observer is notified of its calls.

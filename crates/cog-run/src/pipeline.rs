@@ -60,7 +60,8 @@ pub(crate) fn prepare(
     let media = Sources::new(shared, module, &input, options)?;
     let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
     let generation = options::merge(&module.manifest.generation, &options.generation);
-    let spec = RequestSpec { module: Arc::clone(module), compiled, generation };
+    let observer = shared.observer.clone();
+    let spec = RequestSpec { module: Arc::clone(module), compiled, generation, observer };
     let timeout = options.timeout.unwrap_or(shared.timeout);
     let request = spec.request_for(provider.as_ref(), model, messages, timeout);
     provider.check(&request).map_err(|error| ErrorBody::from(&error))?;

@@ -9,7 +9,7 @@ pub use cog_harmony::{AudioPart, Conversation, FilePart, ImagePart, Message, Par
 pub use cog_provider::vendors::MediaModel;
 pub use cog_provider::{
     Breaker, BreakerSettings, ConnectErrorKind, Deadline, Formats, Interruption, ModelFuture, ModelRequest,
-    ModelStream, OutputSchema, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
+    ModelStream, OutputSchema, Provider, ProviderError, ProviderInfo, RequestError, RetryHook, WireRequest,
 };
 #[cfg(feature = "providers")]
 pub use cog_provider::{

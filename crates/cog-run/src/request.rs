@@ -9,13 +9,18 @@ use cog_provider::{ModelRequest, Provider};
 use cog_schema::Loss;
 use cog_spec::{Dialect, Generation, Modality};
 
-use crate::compiled::Compiled;
+use crate::{
+    compiled::Compiled,
+    observe::{self, Observer},
+};
 
 /// The request of a run, from which each provider's request is built.
 pub(crate) struct RequestSpec {
     pub(crate) module: Arc<Module>,
     pub(crate) compiled: Arc<Compiled>,
     pub(crate) generation: Generation,
+    /// Is notified of attempts that a provider retries.
+    pub(crate) observer: Option<Arc<dyn Observer>>,
 }
 
 impl RequestSpec {
@@ -35,6 +40,7 @@ impl RequestSpec {
             output_media: self.makes(provider, model),
             generation: self.generation.clone(),
             timeout: Some(timeout),
+            on_retry: self.observer.as_ref().map(|observer| observe::retry_hook(provider, observer)),
         }
     }
 

@@ -22,7 +22,7 @@ use super::{
     redact::Redactor,
 };
 use crate::{
-    Deadline, ModelStream, ProviderError, WireRequest,
+    Deadline, ModelStream, ProviderError, RetryHook, WireRequest,
     protocol::{DecodeError, Decoder, ReplyFormat},
     transport::{BodyStream, Transport, WireReply},
     vendors::{ProviderSettings, Vendor},
@@ -58,7 +58,11 @@ impl Call {
     }
 
     /// Sends the request, with retries, and returns the stream at the first token.
-    pub(super) async fn start(self, format: ReplyFormat) -> Result<ModelStream, ProviderError> {
+    pub(super) async fn start(
+        self,
+        format: ReplyFormat,
+        on_retry: Option<&RetryHook>,
+    ) -> Result<ModelStream, ProviderError> {
         let mut attempt = 0;
         loop {
             let limit = self.limit(Deadline::FirstToken, self.setup.settings.first_token_timeout);
@@ -70,6 +74,7 @@ impl Call {
             let Some(delay) = self.retry_delay(attempt, &failure) else { return Err(failure.error) };
             tracing::warn!(vendor = self.setup.vendor.name, delay_ms = delay.as_millis(), error = %failure.error, "retrying the call");
             sleep(delay).await;
+            on_retry.iter().for_each(|hook| hook.report(failure.error.code()));
             attempt += 1;
         }
     }

@@ -41,6 +41,7 @@ fn request_for(dialect: Dialect) -> ModelRequest {
         output_media: Vec::new(),
         generation: Generation::default(),
         timeout: None,
+        on_retry: None,
     }
 }
 

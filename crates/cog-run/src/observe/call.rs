@@ -68,7 +68,8 @@ struct CallGuard {
     observer: Arc<dyn Observer>,
     started: Instant,
     first_token: Option<Duration>,
-    outcome: CallOutcome,
+    /// `None` if the call was not attempted.
+    outcome: Option<CallOutcome>,
 }
 
 impl CallGuard {
@@ -78,7 +79,7 @@ impl CallGuard {
             observer: Arc::clone(&observed.observer),
             started: Instant::now(),
             first_token: None,
-            outcome: CallOutcome::Dropped,
+            outcome: Some(CallOutcome::Dropped),
         }
     }
 
@@ -87,17 +88,20 @@ impl CallGuard {
     }
 
     fn reply_completed(&mut self) {
-        self.outcome = CallOutcome::Answered;
+        self.outcome = Some(CallOutcome::Answered);
     }
 
     fn failed(&mut self, error: &ProviderError) {
-        self.outcome = CallOutcome::Failed(error.code());
+        self.outcome = match error {
+            ProviderError::CircuitOpen { .. } => Some(CallOutcome::CircuitOpen),
+            error => error.was_attempted().then(|| CallOutcome::Failed(error.code())),
+        };
     }
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        let (outcome, first_token) = (self.outcome, self.first_token);
+        let (Some(outcome), first_token) = (self.outcome, self.first_token) else { return };
         self.observer.called(&Call { provider: &self.provider.info().name, outcome, first_token });
     }
 }

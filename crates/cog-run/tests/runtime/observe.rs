@@ -3,9 +3,13 @@
 use std::sync::{Arc, Mutex};
 
 use cog_module::Module;
-use cog_provider::Provider;
+use cog_provider::{
+    HttpProvider, Provider,
+    vendors::{ProviderSettings, Vendor},
+};
 use cog_run::{Call, Ended, Observer, RunOptions, Runtime};
-use cog_spec::{FinishReason, ModelEvent, Usage};
+use cog_spec::{FinishReason, ModelEvent, Secret, Usage};
+use cog_testkit::{Mock, Reply, Wire};
 use tempfile::TempDir;
 
 use crate::support::{ANSWER, Scripted, directory, input, sample_input};
@@ -35,7 +39,10 @@ impl Observer for Notes {
     }
 }
 
-fn observed(provider: &Arc<Scripted>, directory: &TempDir) -> (Arc<Notes>, Runtime, Arc<Module>) {
+fn observed(
+    provider: &Arc<impl Provider + 'static>,
+    directory: &TempDir,
+) -> (Arc<Notes>, Runtime, Arc<Module>) {
     let provider = Arc::clone(provider) as Arc<dyn Provider>;
     let notes = Arc::<Notes>::default();
     let observer = Arc::clone(&notes) as Arc<dyn Observer>;
@@ -98,4 +105,32 @@ async fn dropped_run_is_reported() {
     let mut told = notes.take();
     told.sort();
     assert_eq!(told, ["m Dropped tokens=0 asked=1 repairs=0", "scripted Dropped first token"]);
+}
+
+/// Returns the notifications of calls, of a run that calls this mock.
+async fn calls(mock: &Mock, key: Option<Secret>) -> Vec<String> {
+    let directory = directory("Answer.", &[]);
+    let base_url = Some(mock.base_url(Wire::OpenAi));
+    let settings = ProviderSettings { key, base_url, ..ProviderSettings::default() };
+    let provider = HttpProvider::new(Vendor::by_name("openai").unwrap(), settings).unwrap();
+    let (notes, runtime, module) = observed(&Arc::new(provider), &directory);
+    runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    notes.take().into_iter().filter(|note| note.starts_with("openai")).collect()
+}
+
+#[tokio::test]
+async fn every_retry_is_an_attempt_of_its_own() {
+    let busy = Reply::error(503, "busy").header("retry-after-ms", "1");
+    let mock = Mock::start([busy.clone(), busy, Reply::text(ANSWER)]);
+    let retried = "openai Retried(ProviderUnavailable) no token";
+    let found = calls(&mock, Some(Secret::new("k"))).await;
+    assert_eq!(found, [retried, retried, "openai Answered first token"]);
+    assert_eq!(mock.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn call_without_a_key_is_no_attempt() {
+    let mock = Mock::start([Reply::text(ANSWER)]);
+    assert_eq!(calls(&mock, None).await, Vec::<String>::new());
+    assert_eq!(mock.requests(), []);
 }

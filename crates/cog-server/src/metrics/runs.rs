@@ -12,6 +12,8 @@ use super::{Metrics, http};
 /// The metrics of runs.
 pub(super) struct Runs {
     calls: Family<Called, Counter>,
+    provider_retries: Family<Provider, Counter>,
+    circuit_rejections: Family<Provider, Counter>,
     first_token: Family<Provider, Histogram, fn() -> Histogram>,
     runs: Family<Outcome, Counter>,
     tokens: Family<Tokens, Counter>,
@@ -59,6 +61,8 @@ impl Runs {
         let first_token = Family::new_with_constructor(http::seconds as fn() -> Histogram);
         let runs = Self {
             calls: Family::default(),
+            provider_retries: Family::default(),
+            circuit_rejections: Family::default(),
             first_token,
             runs: Family::default(),
             tokens: Family::default(),
@@ -66,8 +70,12 @@ impl Runs {
             retries: Family::default(),
             fallbacks: Family::default(),
         };
-        let calls = "Provider calls, by outcome: answered, dropped (cancelled) or the code";
+        let calls = "Attempts to call a provider, by outcome: answered, dropped (cancelled) or the code";
         registry.register("provider_calls", calls, runs.calls.clone());
+        let retries = "Failed attempts that were retried, by provider";
+        registry.register("provider_retries", retries, runs.provider_retries.clone());
+        let rejections = "Calls rejected by the open circuit of a provider";
+        registry.register("provider_circuit_rejections", rejections, runs.circuit_rejections.clone());
         let first = "Seconds from the request to the provider's first token";
         registry.register("provider_first_token_seconds", first, runs.first_token.clone());
         let ends = "Runs, by module and outcome: answered, dropped or the error's code";
@@ -84,17 +92,24 @@ impl Runs {
 
 impl Observer for Metrics {
     fn called(&self, call: &Call<'_>) {
+        let provider = Provider { provider: call.provider.to_owned() };
         let outcome = match call.outcome {
             CallOutcome::Answered => "answered",
             CallOutcome::Failed(code) => code.as_str(),
+            CallOutcome::Retried(code) => {
+                self.runs.provider_retries.get_or_create(&provider).inc();
+                code.as_str()
+            }
+            CallOutcome::CircuitOpen => {
+                self.runs.circuit_rejections.get_or_create(&provider).inc();
+                return;
+            }
             _ => "dropped",
         };
-        let provider = call.provider.to_owned();
         if let Some(time) = call.first_token {
-            let provider = Provider { provider: provider.clone() };
             self.runs.first_token.get_or_create(&provider).observe(time.as_secs_f64());
         }
-        self.runs.calls.get_or_create(&Called { provider, outcome }).inc();
+        self.runs.calls.get_or_create(&Called { provider: provider.provider, outcome }).inc();
     }
 
     fn ended(&self, run: &Ended<'_>) {

@@ -53,8 +53,10 @@ fn runs_and_calls_are_counted_by_outcome() {
     let metrics = Metrics::new();
     let first_token = Some(Duration::from_millis(40));
     metrics.called(&Call { provider: "openai", outcome: CallOutcome::Answered, first_token });
-    let outcome = CallOutcome::Failed(Code::RateLimited);
-    metrics.called(&Call { provider: "openai", outcome, first_token: None });
+    let limited = Code::RateLimited;
+    for outcome in [CallOutcome::Retried(limited), CallOutcome::Failed(limited), CallOutcome::CircuitOpen] {
+        metrics.called(&Call { provider: "openai", outcome, first_token: None });
+    }
     let usage = Some(Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() });
     let (code, message) = (Code::ProviderUnavailable, String::new());
     let fallbacks = [Fallback { provider: "gemini".to_owned(), code, message }];
@@ -80,7 +82,9 @@ fn runs_and_calls_are_counted_by_outcome() {
     let text = text(&metrics);
     for line in [
         r#"cog_provider_calls_total{provider="openai",outcome="answered"} 1"#,
-        r#"cog_provider_calls_total{provider="openai",outcome="E4002"} 1"#,
+        r#"cog_provider_calls_total{provider="openai",outcome="E4002"} 2"#,
+        r#"cog_provider_retries_total{provider="openai"} 1"#,
+        r#"cog_provider_circuit_rejections_total{provider="openai"} 1"#,
         r#"cog_provider_first_token_seconds_count{provider="openai"} 1"#,
         r#"cog_runs_total{module="summarize",outcome="answered"} 1"#,
         r#"cog_runs_total{module="summarize",outcome="E5001"} 1"#,

@@ -70,7 +70,8 @@ async fn open_circuit_is_visible_in_metrics() {
         assert_eq!(code(site.run().await).await, (502, "E4001".to_owned()));
     }
     site.counts(r#"cog_provider_available{provider="openai"} 0"#).await;
-    site.counts(r#"cog_provider_calls_total{provider="openai",outcome="E4001"} 6"#).await;
+    site.counts(r#"cog_provider_calls_total{provider="openai",outcome="E4001"} 5"#).await;
+    site.counts(r#"cog_provider_circuit_rejections_total{provider="openai"} 1"#).await;
     site.counts(r#"cog_runs_total{module="m",outcome="E4001"} 6"#).await;
     assert_eq!(site.mock.requests().len(), 5);
 }
