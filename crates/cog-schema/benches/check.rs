@@ -1,14 +1,14 @@
-//! What parsing and checking an answer costs, as ratios that hold on any machine.
+//! Measures parsing and checking of an answer as ratios, which are independent of the machine.
 //!
-//! `cargo bench -p cog-schema` prints one line for each ratio with the bound it must keep, and fails when one is
-//! not kept. The rates are left in `target/bench/cog-schema.json`, where the scripts in `peers/` compare them with
-//! the best that other languages have: `cargo xtask bench` runs all of it.
+//! `cargo bench -p cog-schema` prints one line per ratio with its bound, and fails if a bound is missed. It writes the
+//! rates to `target/bench/cog-schema.json`, where the scripts in `peers/` compare them with validators of other languages.
+//! `cargo xtask bench` runs all of it.
 
 #![expect(
     clippy::panic,
     clippy::print_stdout,
     clippy::expect_used,
-    reason = "a benchmark prints its table, and stops where it cannot run"
+    reason = "a benchmark prints its table, and panics if it cannot run"
 )]
 
 use std::hint::black_box;
@@ -32,19 +32,19 @@ fn main() -> ExitCode {
     let parts = parts_contract();
     let answer = Duel::run(|| check(&ours, ANSWER), || check_serde(&theirs, ANSWER));
     let envelope = Duel::run(|| check(&ours, ENVELOPE), || check_serde(&theirs, ENVELOPE));
-    let whole = Duel::run(|| check_parts(&parts, ANSWER), || check_serde(&theirs, ANSWER));
+    let parts_of_answer = Duel::run(|| check_parts(&parts, ANSWER), || check_serde(&theirs, ANSWER));
     let small = Duel::run(|| check_parts(&parts, ENVELOPE), || check_serde(&theirs, ENVELOPE));
     record(&answer, &envelope);
-    let kept = [
-        answer.tell("a 50 KB answer", 3.5),
-        envelope.tell("a small envelope", 2.0),
-        whole.tell("a 50 KB answer by its parts, with enums and strictness", 2.5),
-        small.tell("a small envelope by its parts, with enums and strictness", 1.5),
+    let met = [
+        answer.report("a 50 KB answer", 3.5),
+        envelope.report("a small envelope", 2.0),
+        parts_of_answer.report("a 50 KB answer by its parts, with enums and strictness", 2.5),
+        small.report("a small envelope by its parts, with enums and strictness", 1.5),
     ];
-    if kept.iter().all(|kept| *kept) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if met.iter().all(|met| *met) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Ours against `serde_json::Value` with the same validator, each the best of its rounds, taken in turn.
+/// Our time and that of `serde_json::Value` with the same validator: the best of rounds that alternate.
 struct Duel {
     ours: Duration,
     theirs: Duration,
@@ -60,18 +60,18 @@ impl Duel {
         duel
     }
 
-    fn tell(&self, what: &str, least: f64) -> bool {
+    fn report(&self, what: &str, min: f64) -> bool {
         let ratio = self.theirs.as_secs_f64() / self.ours.as_secs_f64();
-        let verdict = if ratio >= least { "kept" } else { "NOT KEPT" };
+        let verdict = if ratio >= min { "met" } else { "MISSED" };
         println!(
-            "{what}: {:.0}/s, {ratio:.2} times serde_json::Value (at least {least}: {verdict})",
+            "{what}: {:.0}/s, {ratio:.2} times serde_json::Value (at least {min}: {verdict})",
             rate(self.ours)
         );
-        ratio >= least
+        ratio >= min
     }
 }
 
-/// Time of one go, over enough of them to be measured.
+/// Returns the time of one iteration, averaged over enough of them to be measured.
 fn timed(work: &impl Fn()) -> Duration {
     let start = Instant::now();
     let mut count = 0;
@@ -88,7 +88,7 @@ fn rate(time: Duration) -> f64 {
     1.0 / time.as_secs_f64()
 }
 
-/// The schema as it stands, for what the peers check too.
+/// Returns the schema as one document, which the peers check too.
 fn contract() -> Contract {
     let rules = Rules {
         strictness: Strictness::Low,
@@ -99,7 +99,7 @@ fn contract() -> Contract {
     compile(&json!({ "output": document, "definitions": definitions }), &rules)
 }
 
-/// Meta and data apart, as a run checks them.
+/// Returns the schema with separate meta and data, as in a run.
 fn parts_contract() -> Contract {
     let rules = Rules {
         strictness: Strictness::Medium,
@@ -130,7 +130,7 @@ fn check(contract: &Contract, text: &str) {
 
 fn check_parts(contract: &Contract, text: &str) {
     let value = Value::parse(black_box(text)).expect("the answer is JSON");
-    let part = |name: &str| value.get(name).expect("the part is there");
+    let part = |name: &str| value.get(name).expect("the part exists");
     assert!(contract.check_meta(part("meta")).is_empty());
     assert!(contract.check_data(part("data")).violations.is_empty());
     black_box(value);
@@ -142,12 +142,12 @@ fn check_serde(validator: &jsonschema::Validator, text: &str) {
     black_box(value);
 }
 
-/// Leaves the rates for the peers.
-#[expect(clippy::disallowed_methods, reason = "a benchmark leaves its figures where the peers find them")]
+/// Writes the rates for the peers.
+#[expect(clippy::disallowed_methods, reason = "a benchmark writes its figures to a file for the peers")]
 fn record(answer: &Duel, envelope: &Duel) {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
     let figures = json!({ "answer": rate(answer.ours), "envelope": rate(envelope.ours) });
-    std::fs::create_dir_all(&directory).expect("the directory can be made");
+    std::fs::create_dir_all(&directory).expect("the directory can be created");
     std::fs::write(directory.join("cog-schema.json"), figures.to_string())
         .expect("the figures can be written");
 }

@@ -1,15 +1,12 @@
-//! Checking the four parts of a run against the contract.
+//! Checks the four parts of a run against the contract.
 
+mod custom_value;
 mod data;
 mod error;
-mod input;
 mod insights;
 mod meta;
-mod place;
-mod rationale;
-mod words;
 
-use cog_json::{Node, Path};
+use cog_json::{Node, Path, Segment};
 use cog_spec::Code;
 
 use crate::contract::Contract;
@@ -18,10 +15,75 @@ use crate::finding::{Finding, findings, found};
 use crate::locate::Locator;
 use crate::violation::{Violation, rooted};
 
-pub use self::data::{CustomValue, DataCheck, ExcessInsights};
+pub use self::data::DataCheck;
+pub use self::insights::ExcessInsights;
 
 impl Contract {
-    /// Tells the errors of a value at `base` as violations, each with the code that `code` gives it.
+    /// Checks the input of a caller, with paths from `input` (SPEC 2.3).
+    ///
+    /// A missing required field is E1002, a wrong type E1003, an unsupported value E1004, an unsupported media type
+    /// E1010, and everything else E1001.
+    pub fn check_input(&self, input: Node<'_>) -> Vec<Violation> {
+        let Some(part) = &self.input else { return Vec::new() };
+        let path = root("input");
+        self.violations(&self.errors(part.id, input), (&path, input), |finding| self.input_code(finding))
+    }
+
+    fn input_code(&self, finding: &Finding) -> Code {
+        match finding.rule.as_str() {
+            "required" => Code::MissingRequiredField,
+            "type" => Code::TypeMismatch,
+            "enum" | "const" => Code::UnsupportedValue,
+            "pattern" if self.is_media_type(&finding.schema) => Code::UnsupportedMediaType,
+            _ => Code::InvalidInput,
+        }
+    }
+
+    /// Returns whether a keyword of the document belongs to the `media_type` of a media input.
+    fn is_media_type(&self, schema: &str) -> bool {
+        schema.ends_with("/media_type/pattern")
+            && self.document.media.iter().any(|media| schema.starts_with(media))
+    }
+
+    /// Checks one completed value of a partial answer (ruling R48). `path` starts at `data`, `meta` or `error`. A
+    /// complete part is checked like the complete answer. A value inside the data is checked along properties, items,
+    /// `allOf` and `$ref`.
+    ///
+    /// Every violation that it returns is also one of the complete answer. It may miss violations that depend on the
+    /// values around this one (`oneOf`, `required`); the check of the complete answer finds them.
+    pub fn check_at(&self, path: &Path, node: Node<'_>) -> Vec<Violation> {
+        let mut steps = path.segments();
+        let Some(Segment::Key(part)) = steps.next() else { return Vec::new() };
+        match (part, path.segments().len()) {
+            ("data", 1) => self.check_data(node).violations,
+            ("meta", 1) => self.check_meta(node),
+            ("error", 1) => self.check_error(node),
+            ("data", _) => self.check_inside_data(path, steps, node),
+            _ => Vec::new(),
+        }
+    }
+
+    fn check_inside_data<'p>(
+        &self,
+        path: &Path,
+        steps: impl Iterator<Item = Segment<'p>>,
+        node: Node<'_>,
+    ) -> Vec<Violation> {
+        if path.to_string() == "data.rationale"
+            && let Some(violation) = self.check_rationale_text(node)
+        {
+            return vec![violation];
+        }
+        let Some(data) = &self.data else { return Vec::new() };
+        let mut violations: Vec<Violation> = Vec::new();
+        for id in self.graph.follow(data.id, steps) {
+            let found = self.violations(&self.errors(id, node), (path, node), answer_code);
+            violations.extend(unreported(found, &violations));
+        }
+        violations
+    }
+
+    /// Returns the errors of a value at `base` as violations, with the codes that `code` returns.
     fn violations(
         &self,
         errors: &[EngineError],
@@ -43,38 +105,38 @@ impl Contract {
     }
 }
 
-/// The path of a part of the envelope.
+/// Returns the path of a part of the envelope.
 fn root(part: &str) -> Path {
     let mut path = Path::root();
     path.push_key(part);
     path
 }
 
-/// The path of a member.
+/// Returns the path of a member.
 fn below(path: &Path, key: &str) -> Path {
     let mut path = path.clone();
     path.push_key(key);
     path
 }
 
-/// A field that an answer must have and has not.
+/// Returns the violation of a missing required field.
 fn absent(path: &Path, key: &str) -> Violation {
     Violation::new(path, "required", Code::OutputSchemaViolation, format!("`{key}` is required but missing"))
 }
 
-/// A field of an answer that is of another kind than allowed.
+/// Returns the violation of a field with the wrong type.
 fn mistyped(path: &Path, node: Node<'_>, allowed: &str) -> Violation {
     let message = format!("found {}; allowed: {allowed}", found(node));
     Violation::new(path, "type", Code::OutputSchemaViolation, message)
 }
 
-/// Those of `new` whose place is not yet among `reported`.
+/// Returns the new violations whose path has no violation yet.
 fn unreported(mut new: Vec<Violation>, reported: &[Violation]) -> Vec<Violation> {
     new.retain(|one| !reported.iter().any(|other| other.path == one.path));
     new
 }
 
-/// The code of a finding in what a model answered (ruling R30).
+/// Returns the code of a finding in a model's answer (ruling R30).
 fn answer_code(finding: &Finding) -> Code {
     match finding.rule.as_str() {
         "enum" => Code::InvalidEnum,

@@ -4,157 +4,202 @@ use cog_json::Node;
 use serde_json::Value;
 
 use crate::document::Document;
-use crate::engine::{Check, Engine, EngineError};
-use crate::facts::Facts;
+use crate::engine::{Check, Engine};
+use crate::graph::{Id, SchemaGraph, SchemaNode};
+use crate::own_keywords::own_keywords;
 use crate::rules::Rules;
 use crate::schema_error::SchemaError;
-use crate::search::{Search, own};
-use crate::shape::{Id, SchemaGraph};
 
-/// A module's contract, compiled once and shared: what goes in, what comes out, what a failure visited like.
+/// The contract of a module, compiled once and shared: its input, data, meta and error.
 ///
-/// Checks take nodes of any tree, finished or the finished parts of a draft, and report every violation.
+/// Checks accept nodes of any tree, also of a partial answer, and return every violation.
 #[derive(Debug)]
 pub struct Contract {
     pub(crate) rules: Rules,
     pub(crate) document: Document,
-    pub(crate) shapes: SchemaGraph,
+    pub(crate) graph: SchemaGraph,
     pub(crate) input: Option<Part>,
     pub(crate) data: Option<Part>,
     pub(crate) meta: Option<Part>,
     pub(crate) error: Option<Part>,
     pub(crate) facts: Facts,
     engine: Engine,
-    places: Vec<OnceLock<Option<Check>>>,
-    /// What each schema says by itself.
-    own: Vec<OnceLock<Option<Check>>>,
+    /// The check of each schema, compiled on first use.
+    checks: Vec<OnceLock<Option<Check>>>,
+    /// The check of each schema's own keywords, compiled on first use.
+    own_checks: Vec<OnceLock<Option<Check>>>,
 }
 
 /// One of the four parts of a contract.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) pointer: String,
-    pub(crate) shape: Id,
+    pub(crate) id: Id,
+}
+
+/// Properties of the schemas that checks need often.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Facts {
+    /// An answer without a rationale fails (ruling R30).
+    pub(crate) requires_rationale: bool,
+    /// The data schema has a field `rationale`.
+    pub(crate) names_rationale: bool,
+    /// The data schema has a field `extensions`.
+    pub(crate) names_extensions: bool,
+    /// The data schema has a field `extensions.insights`, so it checks them.
+    pub(crate) names_insights: bool,
+    /// The meta schema has a field `risk`, so it decides which values are allowed.
+    pub(crate) names_risk: bool,
 }
 
 impl Contract {
-    /// Compiles `schema.json`: finds its parts (`input`, `data`, `meta`, `error`; `output` in older formats),
-    /// resolves references inside the file, puts in the definition of media inputs (rulings R13, R14).
+    /// Compiles `schema.json`: finds its parts (`input`, `data`, `meta`, `error`; `output` in older formats), resolves
+    /// references inside the file, and inserts the definition of media inputs (rulings R13, R14).
     ///
-    /// A part that is absent is checked by the specification's own rules alone.
+    /// An absent part is checked by the rules of the specification only.
     ///
     /// # Errors
-    /// Everything that makes the document unusable, each with its place (E4008).
+    /// Every error of the document, with its location (E4008).
     pub fn compile(document: &Value, rules: &Rules) -> Result<Contract, Vec<SchemaError>> {
         let document = Document::read(document, rules)?;
-        let shapes =
+        let graph =
             SchemaGraph::build(&document, &rules.enums.unknown_tag).map_err(|problem| vec![problem])?;
-        let engine = Engine::new(Arc::clone(&document.value)).map_err(|words| vec![refused("", words)])?;
-        let (mut problems, mut checks) = (Vec::new(), Vec::new());
+        let engine = Engine::new(Arc::clone(&document.value)).map_err(|reason| vec![refused("", reason)])?;
+        let (mut problems, mut compiled) = (Vec::new(), Vec::new());
         let mut part = |pointer: &Option<String>| {
             let pointer = pointer.as_ref()?;
             let check =
-                engine.compile(pointer).map_err(|words| problems.push(refused(pointer, words))).ok()?;
-            let shape = shapes.at(pointer)?;
-            checks.push((shape, check));
-            Some(Part { pointer: pointer.clone(), shape })
+                engine.compile(pointer).map_err(|reason| problems.push(refused(pointer, reason))).ok()?;
+            let id = graph.at(pointer)?;
+            compiled.push((id, check));
+            Some(Part { pointer: pointer.clone(), id })
         };
         let (input, data) = (part(&document.parts.input), part(&document.parts.data));
         let (meta, error) = (part(&document.parts.meta), part(&document.parts.error));
         if !problems.is_empty() {
             return Err(problems);
         }
-        let none_yet = || (0..shapes.len()).map(|_| OnceLock::new()).collect();
-        let (mut places, own): (Vec<_>, _) = (none_yet(), none_yet());
-        for (id, check) in checks {
-            if let Some(place) = places.get_mut(id.index()) {
-                *place = OnceLock::from(Some(check));
+        let uncompiled = || (0..graph.len()).map(|_| OnceLock::new()).collect();
+        let (mut checks, own_checks): (Vec<_>, _) = (uncompiled(), uncompiled());
+        for (id, check) in compiled {
+            if let Some(slot) = checks.get_mut(id.index()) {
+                *slot = OnceLock::from(Some(check));
             }
         }
-        let facts = Facts::default();
-        let mut contract = Self {
-            rules: rules.clone(),
-            document,
-            shapes,
-            input,
-            data,
-            meta,
-            error,
-            facts,
-            engine,
-            places,
-            own,
-        };
+        let (rules, facts) = (rules.clone(), Facts::default());
+        let mut contract =
+            Self { rules, document, graph, input, data, meta, error, facts, engine, checks, own_checks };
         contract.facts = Facts::new(&contract);
         Ok(contract)
     }
 
-    /// What the manifest says about the contract.
+    /// Returns the rules of the manifest.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// The document as it is enforced: references local, media inputs defined.
+    /// Returns the document as it is enforced: with local references and the definition of media inputs.
     pub fn document(&self) -> &Value {
         &self.document.value
     }
 
-    /// The schema of the input.
+    /// Returns the schema of the input.
     pub fn input_schema(&self) -> Option<&Value> {
         self.schema_of(self.input.as_ref())
     }
 
-    /// The schema of the data.
+    /// Returns the schema of the data.
     pub fn data_schema(&self) -> Option<&Value> {
         self.schema_of(self.data.as_ref())
     }
 
-    /// The schema of the meta.
+    /// Returns the schema of the meta.
     pub fn meta_schema(&self) -> Option<&Value> {
         self.schema_of(self.meta.as_ref())
     }
 
-    /// The schema of an error.
+    /// Returns the schema of an error.
     pub fn error_schema(&self) -> Option<&Value> {
         self.schema_of(self.error.as_ref())
+    }
+
+    /// Returns whether data can have a rationale: it is required, or the schema has the field.
+    pub fn takes_rationale(&self) -> bool {
+        self.facts.requires_rationale || self.facts.names_rationale
     }
 
     fn schema_of(&self, part: Option<&Part>) -> Option<&Value> {
         part.and_then(|part| self.document.value.pointer(&part.pointer))
     }
 
-    /// Whether a value fits a schema of the document.
-    pub(crate) fn accepts(&self, id: Id, node: Node<'_>) -> bool {
-        if self.shapes.is_wide { Search::new(self).fits(id, node) } else { self.accepts_unshared(id, node) }
+    /// Returns the part of an answer with this name.
+    pub(crate) fn part(&self, name: &str) -> Option<&Part> {
+        match name {
+            "data" => self.data.as_ref(),
+            "meta" => self.meta.as_ref(),
+            "error" => self.error.as_ref(),
+            _ => None,
+        }
     }
 
-    /// Whether a value fits, without remembering anything on the way: for documents that are not wide.
+    /// Returns a keyword of a schema, as written in the document.
+    pub(crate) fn keyword(&self, schema: &SchemaNode, keyword: &str) -> Option<&Value> {
+        self.document.value.pointer(&schema.pointer)?.get(keyword)
+    }
+
+    /// Returns whether an object certainly needs a field.
+    pub(crate) fn requires(&self, object: Id, key: &str) -> bool {
+        self.graph.certain(object).any(|schema| self.requires_here(schema, key))
+    }
+
+    /// Returns whether this schema itself requires a field.
+    pub(crate) fn requires_here(&self, schema: &SchemaNode, key: &str) -> bool {
+        let required = self.keyword(schema, "required").and_then(Value::as_array);
+        required.is_some_and(|keys| keys.iter().any(|other| other == key))
+    }
+
+    /// Returns whether a value is valid, without caching verdicts: for documents that are not wide.
     pub(crate) fn accepts_unshared(&self, id: Id, node: Node<'_>) -> bool {
-        self.shapes.fits(id, node, &|id, node| self.check_of(id).is_some_and(|check| check.accepts(node)))
+        self.graph.fits(id, node, &|id, node| self.check_of(id).is_some_and(|check| check.accepts(node)))
     }
 
-    /// Lists what of a value does not fit a schema of the document.
-    pub(crate) fn errors(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
-        if self.accepts(id, node) { Vec::new() } else { Search::new(self).list(id, node).to_vec() }
-    }
-
-    /// The check of what a schema says by itself, compiled when it is first asked for.
+    /// Returns the check of a schema's own keywords, compiled on first use.
     pub(crate) fn own_check(&self, id: Id) -> Option<&Check> {
-        let place = self.own.get(id.index())?;
+        let slot = self.own_checks.get(id.index())?;
         let compile = || {
-            let pointer = &self.shapes.get(id).pointer;
-            self.engine.compile_alone(&own(self.document.value.pointer(pointer)?, pointer)).ok()
+            let pointer = &self.graph.get(id).pointer;
+            let schema = self.document.value.pointer(pointer)?;
+            self.engine.compile_alone(&own_keywords(schema, pointer)).ok()
         };
-        place.get_or_init(compile).as_ref()
+        slot.get_or_init(compile).as_ref()
     }
 
-    /// The check of any schema of the document, compiled when it is first asked for.
+    /// Returns the check of any schema of the document, compiled on first use.
     pub(crate) fn check_of(&self, id: Id) -> Option<&Check> {
-        let place = self.places.get(id.index())?;
-        place.get_or_init(|| self.engine.compile(&self.shapes.get(id).pointer).ok()).as_ref()
+        let slot = self.checks.get(id.index())?;
+        slot.get_or_init(|| self.engine.compile(&self.graph.get(id).pointer).ok()).as_ref()
     }
 }
 
-fn refused(pointer: &str, words: String) -> SchemaError {
-    SchemaError::new(pointer, format!("the schema cannot be compiled: {words}"))
+impl Facts {
+    fn new(contract: &Contract) -> Self {
+        let fields = |part: &Option<Part>, key: &str| -> Vec<Id> {
+            let id = part.as_ref().map(|part| part.id);
+            id.map(|id| contract.graph.members(id, key)).unwrap_or_default()
+        };
+        let data = contract.data.as_ref().map(|part| part.id);
+        let is_required = contract.rules.format.asks_for_envelope() || contract.rules.require_rationale;
+        let extensions = fields(&contract.data, "extensions");
+        Self {
+            requires_rationale: is_required || data.is_some_and(|data| contract.requires(data, "rationale")),
+            names_rationale: !fields(&contract.data, "rationale").is_empty(),
+            names_insights: extensions.iter().any(|id| !contract.graph.members(*id, "insights").is_empty()),
+            names_extensions: !extensions.is_empty(),
+            names_risk: !fields(&contract.meta, "risk").is_empty(),
+        }
+    }
+}
+
+fn refused(pointer: &str, reason: String) -> SchemaError {
+    SchemaError::new(pointer, format!("the schema cannot be compiled: {reason}"))
 }

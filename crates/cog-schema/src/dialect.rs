@@ -1,10 +1,4 @@
-//! What each vendor's structured output can be reported, one file for each dialect.
-
-pub(crate) mod anthropic;
-pub(crate) mod gemini;
-pub(crate) mod json_schema;
-pub(crate) mod ollama;
-pub(crate) mod openai_strict;
+//! The schema dialects of providers.
 
 use cog_spec::Dialect;
 use serde_json::Value;
@@ -12,34 +6,34 @@ use serde_json::Value;
 /// How a dialect differs from JSON Schema.
 #[derive(Debug)]
 pub(crate) struct Profile {
-    /// Everything is reported as it is written; nothing else here counts.
+    /// Schemas are sent as written; the other fields do not apply.
     pub(crate) verbatim: bool,
-    /// Every object has exactly the members it names.
+    /// Objects have exactly the members that they name.
     pub(crate) closes_objects: bool,
-    /// Every member is required; what was optional becomes nullable.
+    /// Every member is required; optional members become nullable.
     pub(crate) requires_all: bool,
-    /// Every schema has a type.
+    /// Every schema needs a type.
     pub(crate) types_all: bool,
-    /// A schema may contain itself.
+    /// Schemas may be recursive.
     pub(crate) recursion: bool,
-    /// Whether a keyword, besides those of structure, is taken with this value.
-    pub(crate) takes: fn(keyword: &str, value: &Value) -> bool,
-    /// How large a schema may be.
+    /// Returns whether a keyword that is not structural is supported with this value.
+    pub(crate) supports: fn(keyword: &str, value: &Value) -> bool,
+    /// The maximum size of a schema.
     pub(crate) limits: Limits,
-    /// The dialect for contracts that are beyond this one.
+    /// The dialect for contracts that this one cannot express.
     pub(crate) weaker: Dialect,
 }
 
-/// How large a projected schema may be.
+/// The maximum size of a projected schema.
 #[derive(Debug)]
 pub(crate) struct Limits {
     /// Members of all objects.
     pub(crate) members: usize,
     /// Members that are not required.
     pub(crate) optional_members: usize,
-    /// Members that may be of several types.
+    /// Members that accept several types.
     pub(crate) union_members: usize,
-    /// Objects inside each other.
+    /// Nested objects.
     pub(crate) depth: usize,
     /// Values of all enums.
     pub(crate) enum_values: usize,
@@ -48,8 +42,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// No limit that anybody documents.
-    pub(crate) const NONE: Limits = Limits {
+    /// No documented limit.
+    const NONE: Limits = Limits {
         members: usize::MAX,
         optional_members: usize::MAX,
         union_members: usize::MAX,
@@ -59,12 +53,127 @@ impl Limits {
     };
 }
 
-/// Whether a `format` is one of these.
-fn is_format(value: &Value, formats: &[&str]) -> bool {
+/// Returns the profile of a dialect; none if it has no schema.
+pub(crate) fn profile(dialect: Dialect) -> Option<&'static Profile> {
+    match dialect {
+        Dialect::OpenAiStrict => Some(&OPENAI_STRICT),
+        Dialect::JsonSchema => Some(&JSON_SCHEMA),
+        Dialect::Anthropic => Some(&ANTHROPIC),
+        Dialect::Gemini => Some(&GEMINI),
+        Dialect::Ollama => Some(&OLLAMA),
+        Dialect::JsonObject | Dialect::Prompt => None,
+    }
+}
+
+/// OpenAI's strict schemas (`response_format` with `strict: true`), as documented for gpt-4o and later: the root is
+/// an object, objects are closed, every member is required, unions use `anyOf`, and no other composition is supported.
+const OPENAI_STRICT: Profile = Profile {
+    verbatim: false,
+    closes_objects: true,
+    requires_all: true,
+    types_all: true,
+    recursion: true,
+    supports: |keyword, value| match keyword {
+        "description" | "title" | "const" | "pattern" | "multipleOf" | "minimum" | "maximum"
+        | "exclusiveMinimum" | "exclusiveMaximum" | "minItems" | "maxItems" => true,
+        "enum" => are_scalars(value),
+        "format" => is_one_of(
+            value,
+            &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"],
+        ),
+        _ => false,
+    },
+    limits: Limits { members: 5_000, depth: 10, enum_values: 1_000, text: 120_000, ..Limits::NONE },
+    weaker: Dialect::JsonSchema,
+};
+
+/// A JSON Schema in `response_format`, sent as written (vLLM, llama.cpp, Mistral and others; OpenAI without `strict`).
+/// The server ignores keywords that its grammar does not support.
+const JSON_SCHEMA: Profile = Profile {
+    verbatim: true,
+    closes_objects: false,
+    requires_all: false,
+    types_all: false,
+    recursion: true,
+    supports: |_, _| true,
+    limits: Limits::NONE,
+    weaker: Dialect::JsonObject,
+};
+
+/// Anthropic's structured outputs (`output_config.format`): closed objects, no recursion, no limits of numbers and
+/// lengths, simple patterns.
+const ANTHROPIC: Profile = Profile {
+    verbatim: false,
+    closes_objects: true,
+    requires_all: false,
+    types_all: false,
+    recursion: false,
+    supports: |keyword, value| match keyword {
+        "description" | "title" | "const" | "default" => true,
+        "enum" => are_scalars(value),
+        "format" => is_one_of(
+            value,
+            &["date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"],
+        ),
+        "minItems" => matches!(value.as_u64(), Some(0 | 1)),
+        "pattern" => value.as_str().is_some_and(is_simple),
+        _ => false,
+    },
+    limits: Limits { optional_members: 24, union_members: 16, ..Limits::NONE },
+    weaker: Dialect::Prompt,
+};
+
+/// Gemini's `responseJsonSchema`: a list of supported keywords, and unions with `anyOf`. It supports recursion only in
+/// optional members, so recursion is not used.
+const GEMINI: Profile = Profile {
+    verbatim: false,
+    closes_objects: false,
+    requires_all: false,
+    types_all: true,
+    recursion: false,
+    supports: |keyword, value| match keyword {
+        "description" | "title" | "minItems" | "maxItems" | "minimum" | "maximum" => true,
+        "enum" => {
+            value.as_array().is_some_and(|values| values.iter().all(|one| one.is_string() || one.is_number()))
+        }
+        "format" => is_one_of(value, &["date-time", "date", "time"]),
+        _ => false,
+    },
+    limits: Limits::NONE,
+    weaker: Dialect::JsonObject,
+};
+
+/// Ollama's `format`: llama.cpp converts the schema to a grammar. It ignores unknown keywords, cannot combine members
+/// with alternatives, and supports anchored patterns only.
+const OLLAMA: Profile = Profile {
+    verbatim: false,
+    closes_objects: false,
+    requires_all: false,
+    types_all: false,
+    recursion: true,
+    supports: |keyword, value| match keyword {
+        "description" | "title" | "const" | "enum" | "minItems" | "maxItems" | "minLength" | "maxLength" => {
+            true
+        }
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" => value.is_i64() || value.is_u64(),
+        "format" => is_one_of(value, &["date", "time", "date-time", "uuid"]),
+        "pattern" => value.as_str().is_some_and(|pattern| pattern.starts_with('^') && pattern.ends_with('$')),
+        _ => false,
+    },
+    limits: Limits::NONE,
+    weaker: Dialect::JsonObject,
+};
+
+fn is_one_of(value: &Value, formats: &[&str]) -> bool {
     value.as_str().is_some_and(|format| formats.contains(&format))
 }
 
-/// Whether every value of an `enum` is a scalar.
 fn are_scalars(value: &Value) -> bool {
     value.as_array().is_some_and(|values| values.iter().all(|value| !value.is_object() && !value.is_array()))
+}
+
+/// Returns whether a pattern has no word boundaries and no counted repetitions, which become large grammars or are
+/// refused.
+fn is_simple(pattern: &str) -> bool {
+    !["\\b", "\\B", "{", "(?"].iter().any(|complex| pattern.contains(complex))
 }

@@ -1,10 +1,9 @@
-//! From `schema.json` as it was written to a document that the engine can take.
+//! Prepares `schema.json` for the engine.
 //!
-//! References stay inside the file, names (`$schema`, `$id`) are taken out so that nothing can be fetched by
-//! them (ruling R13), media inputs have the runtime's definition (R14), and whatever would fail or loop later
-//! is a problem with a place and a suggestion now.
+//! References stay inside the file. The names `$schema` and `$id` are removed, so that nothing can be fetched by them
+//! (ruling R13). Media inputs get the definition of the runtime (ruling R14). Everything that would fail or loop later is
+//! an error with location and suggestion here.
 
-mod limits;
 mod lint;
 mod loops;
 mod media;
@@ -23,13 +22,13 @@ pub(crate) use self::parts::Parts;
 /// A document that is ready to be compiled.
 #[derive(Debug)]
 pub(crate) struct Document {
-    /// The whole of it.
+    /// The complete document.
     pub(crate) value: Arc<Value>,
-    /// Where its parts are.
+    /// The pointers of its parts.
     pub(crate) parts: Parts,
-    /// Each schema that its parts or definitions reach, as a JSON pointer.
+    /// The JSON pointer of each schema that its parts or definitions reach.
     pub(crate) schemas: Vec<String>,
-    /// Where the runtime's definition of a media input stands.
+    /// The JSON pointers of media inputs, which have the definition of the runtime.
     pub(crate) media: Vec<String>,
 }
 
@@ -37,9 +36,9 @@ impl Document {
     /// Reads and checks a document.
     ///
     /// # Errors
-    /// Every problem that can be reported at once.
+    /// Every error of the first step that fails.
     pub(crate) fn read(original: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
-        limits::check(original).map_err(|problem| vec![problem])?;
+        lint::check_size(original).map_err(|problem| vec![problem])?;
         let mut value = original.clone();
         media::define(&mut value);
         let parts = Parts::find(&value, rules)?;

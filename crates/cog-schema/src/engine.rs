@@ -1,10 +1,9 @@
-//! The one place that knows the `jsonschema` crate: JSON Schema Draft-07 over our own tree.
+//! The only module that uses the `jsonschema` crate: JSON Schema Draft-07 over the tree of `cog_json`.
 //!
-//! [`Engine`] holds a document whose references are all local; [`Engine::compile`] makes a [`Check`] of any
-//! schema in it. Nothing is ever fetched, patterns run in linear time, and what a check finds comes back as
-//! [`EngineError`]s, which know where and why but never hold a value of the instance.
+//! An [`Engine`] contains a document with local references. [`Engine::compile`] returns a [`Check`] of any of its
+//! schemas. Nothing is fetched, and patterns run in linear time. An [`EngineError`] has location and reason, but never a
+//! value of the instance.
 
-mod base64;
 mod error;
 mod tree;
 mod unique;
@@ -21,13 +20,13 @@ use crate::subschema::reference;
 
 pub(crate) use self::error::{Allowed, Bound, EngineError, Reason};
 
-/// The name under which the document is known to the engine; it is never resolved anywhere else.
+/// The URI of the document in the engine; it is never resolved elsewhere.
 const DOCUMENT: &str = "cog:/schema.json";
 
-/// More errors of one value than this are not reported: telling each takes time that grows with its place.
+/// The maximum number of violations that are reported for one value.
 pub const MAX_VIOLATIONS: usize = 256;
 
-/// How much memory one compiled pattern may take, in bytes.
+/// The maximum memory of one compiled pattern, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;
 
 /// A document whose schemas can be compiled.
@@ -42,17 +41,17 @@ pub(crate) struct Check {
     validator: Validator<Tree>,
 }
 
-/// A compiled pattern (ECMA-262 as far as it is regular).
+/// A compiled pattern: the regular subset of ECMA-262.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     validator: Validator,
 }
 
 impl Engine {
-    /// Compiles a document without `$schema` and `$id` in it, and without references to other documents.
+    /// Indexes a document without `$schema`, `$id` and references to other documents.
     ///
     /// # Errors
-    /// The engine's own words, when it cannot index the document.
+    /// The message of the engine if it cannot index the document.
     pub(crate) fn new(document: Arc<Value>) -> Result<Self, String> {
         let registry = Registry::new().draft(Draft::Draft7).add(DOCUMENT, document);
         let registry = registry.and_then(|builder| builder.prepare()).map_err(|error| error.to_string())?;
@@ -62,12 +61,12 @@ impl Engine {
     /// Compiles the schema at a JSON pointer.
     ///
     /// # Errors
-    /// The engine's own words, when a reference does not resolve or a keyword is malformed.
+    /// The message of the engine if a reference does not resolve or a keyword is invalid.
     pub(crate) fn compile(&self, pointer: &str) -> Result<Check, String> {
         self.compile_alone(&link(pointer))
     }
 
-    /// Compiles a schema that is no part of the document but may [`link`] to it.
+    /// Compiles a schema that is not part of the document but can [`link`] to it.
     ///
     /// # Errors
     /// As [`Engine::compile`].
@@ -79,13 +78,12 @@ impl Engine {
 }
 
 impl Check {
-    /// Whether a value fits; much faster than listing what does not.
+    /// Returns whether a value is valid. This is much faster than listing errors.
     pub(crate) fn accepts(&self, node: Node<'_>) -> bool {
         self.validator.is_valid(node)
     }
 
-    /// What about a value does not fit, with paths from the value; of very many things the first
-    /// [`MAX_VIOLATIONS`].
+    /// Returns the first [`MAX_VIOLATIONS`] errors of a value, with paths from it.
     pub(crate) fn errors(&self, node: Node<'_>) -> Vec<EngineError> {
         self.validator.iter_errors(node).take(MAX_VIOLATIONS).map(|error| EngineError::read(&error)).collect()
     }
@@ -95,25 +93,25 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// The engine's own words, when it is no regular expression, is not regular, or is too large.
+    /// The message of the engine if the pattern is invalid, not regular, or too large.
     pub(crate) fn new(pattern: &str) -> Result<Self, String> {
         let schema = json!({ "pattern": pattern });
         let validator = configure(jsonschema::options()).build(&schema).map_err(|error| error.to_string())?;
         Ok(Self { validator })
     }
 
-    /// Whether the pattern is found in a text.
+    /// Returns whether a text contains a match.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.validator.is_valid(&Value::from(text))
     }
 }
 
-/// A schema that stands for the one at a JSON pointer of the document.
+/// Returns a schema that refers to a JSON pointer of the document.
 pub(crate) fn link(pointer: &str) -> Value {
     json!({ "$ref": format!("{DOCUMENT}{}", reference(pointer)) })
 }
 
-/// What a schema has against it by the metaschema of Draft-07, with paths from the schema.
+/// Returns the errors of a schema against the metaschema of Draft-07, with paths from the schema.
 pub(crate) fn malformed(schema: &Value) -> Vec<EngineError> {
     let errors = jsonschema::draft7::meta::validator();
     errors.iter_errors(schema).map(|error| EngineError::read(&error)).collect()
@@ -127,7 +125,19 @@ fn configure<'i, F: jsonschema::json::Json>(
         .offline()
         .should_validate_formats(true)
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE))
-        .with_content_encoding("base64", base64::is_base64, |_| Ok(None))
+        .with_content_encoding("base64", is_base64, |_| Ok(None))
+}
+
+/// Returns whether a text is padded base64 of the standard alphabet (RFC 4648, section 4), without decoding it: it may
+/// be megabytes.
+fn is_base64(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let digits = bytes.strip_suffix(b"==").or_else(|| bytes.strip_suffix(b"=")).unwrap_or(bytes);
+    bytes.len().is_multiple_of(4) && digits.iter().all(is_digit)
+}
+
+fn is_digit(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/')
 }
 
 #[cfg(test)]

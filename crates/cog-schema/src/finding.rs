@@ -1,4 +1,4 @@
-//! From a error of the engine to a sentence: what was found, what is allowed, what was probably meant.
+//! Converts errors of the engine to messages: what was found, what is allowed, and a suggestion.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use serde_json::{Map, Value};
 use crate::engine::{Allowed, Bound, EngineError, MAX_VIOLATIONS, Reason};
 use crate::locate::Locator;
 use crate::subschema::token;
-use crate::words::{Suggestions, either, quoted};
+use crate::wording::{Suggestions, either, quoted};
 
-/// One thing that is wrong with a value, ready to be reported.
+/// A violation in a value, with its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
-    /// Where: a JSON pointer from the value that was checked. Of an absent member, where it should be.
+    /// Its JSON pointer, from the checked value. For a missing member, the pointer that it would have.
     pub(crate) at: String,
-    /// The keyword, or the name of our own rule.
+    /// The keyword, or the name of a rule of the runtime.
     pub(crate) rule: String,
     /// What was found and what is allowed.
     pub(crate) message: String,
-    /// What was probably meant.
+    /// What the author probably meant.
     pub(crate) suggestion: Option<String>,
-    /// Where the keyword stands in the document.
+    /// The JSON pointer of the keyword in the document.
     pub(crate) schema: String,
 }
 
-/// Tells errors: the best branch of alternatives, one finding for each place and rule, at most
+/// Returns the findings of errors: of alternatives only the best branch, one finding per pointer and rule, at most
 /// [`MAX_VIOLATIONS`].
 ///
-/// `locator` finds places in the value that was checked, `document` holds its schema.
+/// `locator` finds values in the checked value, and `document` contains its schema.
 pub(crate) fn findings(errors: &[EngineError], locator: &Locator<'_>, document: &Value) -> Vec<Finding> {
     let mut findings = Vec::new();
     let reporter = Reporter { locator, document, suggestions: Suggestions::default() };
@@ -37,8 +37,8 @@ pub(crate) fn findings(errors: &[EngineError], locator: &Locator<'_>, document: 
     drop_repeated(findings)
 }
 
-/// The words that stand for a value in a message: the value itself where it is a single short word, else
-/// its kind and size, so that a message never repeats content.
+/// Describes a value for a message: the value itself if it is short and without white space, otherwise its kind and
+/// size, so that a message never repeats content.
 pub(crate) fn found(node: Node<'_>) -> String {
     match node.kind() {
         Kind::Null => "null".to_owned(),
@@ -50,14 +50,14 @@ pub(crate) fn found(node: Node<'_>) -> String {
     }
 }
 
-/// `1 item`, `2 items`.
+/// Returns a count with its unit: `1 item`, `2 items`.
 pub(crate) fn counted(count: usize, unit: &str) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
 fn text(text: &str) -> String {
     match short(text) {
-        Some(word) if !word.is_empty() => quoted(&word),
+        Some(short) if !short.is_empty() => quoted(&short),
         Some(_) => "an empty string".to_owned(),
         None => format!("a string of {}", counted(text.chars().count(), "character")),
     }
@@ -65,24 +65,24 @@ fn text(text: &str) -> String {
 
 fn short(text: &str) -> Option<String> {
     const MAX_LEN: usize = 24;
-    let is_word =
+    let is_short =
         text.len() <= MAX_LEN && !text.contains(|char: char| char.is_whitespace() || char.is_control());
-    is_word.then(|| text.to_owned())
+    is_short.then(|| text.to_owned())
 }
 
-/// A type error makes what else is said of the same place moot; the same thing is said once.
+/// Removes repeated findings, and other findings of a value that has the wrong type.
 fn drop_repeated(findings: Vec<Finding>) -> Vec<Finding> {
     let mistyped: Vec<String> =
         findings.iter().filter(|one| one.rule == "type").map(|one| one.at.clone()).collect();
-    let mut kept: Vec<Finding> = Vec::with_capacity(findings.len());
+    let mut remaining: Vec<Finding> = Vec::with_capacity(findings.len());
     for finding in findings {
         let is_moot = finding.rule != "type" && mistyped.contains(&finding.at);
-        let is_known = kept.iter().any(|other| other.at == finding.at && other.rule == finding.rule);
+        let is_known = remaining.iter().any(|other| other.at == finding.at && other.rule == finding.rule);
         if !is_moot && !is_known {
-            kept.push(finding);
+            remaining.push(finding);
         }
     }
-    kept
+    remaining
 }
 
 struct Reporter<'a, 'v> {
@@ -92,7 +92,7 @@ struct Reporter<'a, 'v> {
 }
 
 impl<'v> Reporter<'_, 'v> {
-    /// Tells errors whose places start at `base`, until there are enough.
+    /// Reports errors with pointers from `base`, up to the maximum.
     fn report_all(&self, base: &str, errors: &[EngineError], into: &mut Vec<Finding>) {
         for error in errors {
             if into.len() >= MAX_VIOLATIONS {
@@ -102,7 +102,7 @@ impl<'v> Reporter<'_, 'v> {
         }
     }
 
-    /// The place of the error starts at the root.
+    /// Reports an error with a pointer from the root.
     fn report(&self, error: &EngineError, into: &mut Vec<Finding>) {
         match &error.reason {
             Reason::Required(key) => into.push(self.absent(error, key)),
@@ -127,7 +127,7 @@ impl<'v> Reporter<'_, 'v> {
     }
 
     fn unexpected(&self, error: &EngineError, key: &str) -> Finding {
-        let names = self.named_beside(error).filter(|names| !names.is_empty());
+        let names = self.sibling_fields(error).filter(|names| !names.is_empty());
         let message = match names {
             None => format!("{} is not allowed; the schema allows no field here", quoted(key)),
             Some(names) => {
@@ -156,7 +156,7 @@ impl<'v> Reporter<'_, 'v> {
             ),
             Reason::Allowed(allowed) => {
                 let values: Vec<&Value> = allowed.iter().flat_map(Allowed::values).collect();
-                let suggestion = node.and_then(Node::as_str).and_then(|word| self.meant(word, &values));
+                let suggestion = node.and_then(Node::as_str).and_then(|text| self.suggest(text, &values));
                 (format!("found {found}; allowed: {}", either(values.into_iter().map(literal))), suggestion)
             }
             Reason::Bound(bound) => (bounded(node, &found, bound), None),
@@ -167,7 +167,7 @@ impl<'v> Reporter<'_, 'v> {
             Reason::ManyBranches => {
                 (format!("{found} matches several alternatives; exactly one is allowed"), None)
             }
-            Reason::Other(words) => (words.clone(), None),
+            Reason::Other(message) => (message.clone(), None),
             _ => (format!("{found} is not valid"), None),
         }
     }
@@ -186,8 +186,8 @@ impl<'v> Reporter<'_, 'v> {
         }
     }
 
-    fn meant(&self, word: &str, values: &[&Value]) -> Option<String> {
-        let near = self.suggestions.nearest(word, values.iter().filter_map(|value| value.as_str()))?;
+    fn suggest(&self, text: &str, values: &[&Value]) -> Option<String> {
+        let near = self.suggestions.nearest(text, values.iter().filter_map(|value| value.as_str()))?;
         Some(format!("Did you mean {}?", quoted(near)))
     }
 
@@ -195,8 +195,8 @@ impl<'v> Reporter<'_, 'v> {
         self.locator.find(&error.at)
     }
 
-    /// The fields that the schema names beside the keyword of a error.
-    fn named_beside(&self, error: &EngineError) -> Option<&Map<String, Value>> {
+    /// Returns the fields that the schema defines next to the keyword of an error.
+    fn sibling_fields(&self, error: &EngineError) -> Option<&Map<String, Value>> {
         let (outer, _) = error.schema.rsplit_once('/')?;
         self.document.pointer(outer)?.get("properties")?.as_object()
     }
@@ -206,17 +206,17 @@ fn finding(error: &EngineError, at: String, message: String, suggestion: Option<
     Finding { at, rule: error.keyword.clone(), message, suggestion, schema: error.schema.clone() }
 }
 
-/// Alternatives that all fail in the same simple way fail as one: a field that each requires is absent, no type
-/// fits, or no word does.
+/// Returns one error for alternatives that all fail in the same simple way: a field that each requires is missing, no
+/// type matches, or no listed value does.
 fn merged(branches: &[Arc<[EngineError]>]) -> Option<EngineError> {
     if let Some(absent) = absent_in_all(branches) {
         return Some(absent.clone());
     }
     let decisive: Vec<&EngineError> =
         branches.iter().map(|branch| decisive(branch)).collect::<Option<_>>()?;
-    let (head, tail) = decisive.split_first()?;
-    let mut merged = (*head).clone();
-    for other in tail {
+    let (first, others) = decisive.split_first()?;
+    let mut merged = (*first).clone();
+    for other in others {
         if other.at != merged.at {
             return None;
         }
@@ -232,15 +232,15 @@ fn merged(branches: &[Arc<[EngineError]>]) -> Option<EngineError> {
 }
 
 fn absent_in_all(branches: &[Arc<[EngineError]>]) -> Option<&EngineError> {
-    let (head, tail) = branches.split_first()?;
+    let (first, others) = branches.split_first()?;
     let is_shared = |error: &&EngineError| {
         let same = |other: &EngineError| other.at == error.at && other.reason == error.reason;
-        matches!(error.reason, Reason::Required(_)) && tail.iter().all(|branch| branch.iter().any(same))
+        matches!(error.reason, Reason::Required(_)) && others.iter().all(|branch| branch.iter().any(same))
     };
-    head.iter().find(is_shared)
+    first.iter().find(is_shared)
 }
 
-/// The error that says a branch was not the one meant: another type, or another word in a field right below.
+/// Returns the error that shows that a branch was not meant: another type, or another value of a direct field.
 fn decisive(branch: &[EngineError]) -> Option<&EngineError> {
     let mistyped = branch.iter().find(|inner| inner.at.is_empty() && matches!(inner.reason, Reason::Type(_)));
     mistyped.or_else(|| branch.iter().find(|inner| is_discriminator(inner)))
@@ -250,15 +250,15 @@ fn is_discriminator(inner: &EngineError) -> bool {
     matches!(inner.reason, Reason::Allowed(_)) && inner.at.matches('/').count() <= 1
 }
 
-/// The branch that was most likely meant: right type, right discriminator, fewest errors.
+/// Returns the branch that was most likely meant: matching type and discriminator, and the fewest errors.
 fn best(branches: &[Arc<[EngineError]>]) -> Option<&Arc<[EngineError]>> {
     let open = branches.iter().filter(|branch| decisive(branch).is_none());
-    let meant = open.min_by_key(|branch| branch.len());
-    meant.or_else(|| branches.iter().find(|branch| branch.iter().any(is_word_of)))
+    let likeliest = open.min_by_key(|branch| branch.len());
+    likeliest.or_else(|| branches.iter().find(|branch| branch.iter().any(is_unlisted_value)))
 }
 
-/// A word that is none of an enum, where the enum stands for the value itself (ruling R22).
-fn is_word_of(inner: &EngineError) -> bool {
+/// Returns whether the value itself is not in an enum (ruling R22).
+fn is_unlisted_value(inner: &EngineError) -> bool {
     inner.at.is_empty() && matches!(inner.reason, Reason::Allowed(_))
 }
 

@@ -1,48 +1,44 @@
-//! The contract of a module: compiled once, checked, projected, sampled.
+//! The contract of a module: compiled once, then used to check, project and sample.
 //!
-//! [`Contract::compile`] takes `schema.json` and what the manifest says about it ([`Rules`]). After that nothing is
-//! read or fetched again:
+//! [`Contract::compile`] takes `schema.json` and the [`Rules`] of the manifest. No file is read and nothing is fetched.
 //!
-//! - [`Contract::check_input`] before a model is asked, [`Contract::check_data`], [`Contract::check_meta`] and
-//!   [`Contract::check_error`] on what it answered, [`Contract::check_at`] on the completed places of an answer that
-//!   is still arriving. Each reports every [`Violation`] with its path, its code and what was probably meant.
-//! - [`Contract::project`] reports a vendor as much of the contract as its dialect can take, and accounts for the rest.
-//! - [`Contract::sample`] makes up an answer that keeps the contract.
-//! - [`Contract::args_target`] and [`Contract::media_paths`] say where text and media go in an input,
-//!   [`Contract::place_media`] where media go in an answer.
+//! - [`Contract::check_input`] runs before a model is called. [`Contract::check_data`], [`Contract::check_meta`] and
+//!   [`Contract::check_error`] check its answer, and [`Contract::check_at`] the completed values of a partial answer.
+//!   Each returns every [`Violation`] with path, code and suggestion.
+//! - [`Contract::project`] translates the contract into the dialect of a provider, with a list of the losses.
+//! - [`Contract::sample`] generates an answer that satisfies the contract.
+//! - [`Contract::args_target`] and [`Contract::media_paths`] find the fields for text and media in an input,
+//!   [`Contract::place_media`] the fields for generated media in an answer.
 //!
-//! Checks run on the tree of `cog_json` itself; no second tree is built for them.
+//! Checks read the tree of `cog_json` directly; no second tree is built.
 
-mod args;
 mod check;
 mod contract;
 mod dialect;
 mod document;
 mod engine;
-mod facts;
 mod finding;
-mod join;
+mod graph;
+mod input_fields;
 mod locate;
-mod media;
 mod outputs;
+mod own_keywords;
 mod project;
 mod rules;
 mod sample;
 mod schema_error;
 mod search;
-mod shape;
 mod subschema;
 mod violation;
-mod words;
+mod wording;
 
-pub use check::{CustomValue, DataCheck, ExcessInsights};
+pub use check::{DataCheck, ExcessInsights};
 pub use contract::Contract;
 pub use engine::MAX_VIOLATIONS;
-pub use join::join;
-pub use media::MediaField;
+pub use input_fields::MediaField;
 pub use outputs::{MediaSlot, NamedSlot, Placement};
 pub use project::{Loss, LossKind, Projection};
 pub use rules::Rules;
 pub use schema_error::SchemaError;
 pub use violation::Violation;
-pub use words::nearest;
+pub use wording::nearest;

@@ -7,7 +7,7 @@ use cog_json::{Elements, Node, NodeId, Path, Segment};
 
 /// Finds values by JSON pointers (RFC 6901) from one root.
 ///
-/// The violations of an array are in the order of its elements: the walk over an array continues where the last one
+/// The violations of an array are in the order of its elements. A walk over an array continues where the previous one
 /// stopped, so that many lookups in a long array take one walk.
 pub(crate) struct Locator<'a> {
     root: Node<'a>,
@@ -26,12 +26,12 @@ impl<'a> Locator<'a> {
         Self { root, walks: RefCell::default() }
     }
 
-    /// Returns the value at a pointer; none where the value has nothing there.
+    /// Returns the value at a pointer, if there is one.
     pub(crate) fn find(&self, pointer: &str) -> Option<Node<'a>> {
         tokens(pointer).try_fold(self.root, |here, token| self.step(here, &token).1)
     }
 
-    /// Returns the path of a pointer below `base`; the value reports the indices of arrays from keys.
+    /// Returns the path of a pointer below `base`. The value decides whether a token is an index or a key.
     pub(crate) fn path(&self, base: &Path, pointer: &str) -> Path {
         let mut path = base.clone();
         let mut here = Some(self.root);
@@ -43,7 +43,7 @@ impl<'a> Locator<'a> {
         path
     }
 
-    /// One token further: the index that it is, if this is an array, and the value there.
+    /// Takes one step: returns the index, if this is an array, and the inner value.
     fn step(&self, here: Node<'a>, token: &str) -> (Option<usize>, Option<Node<'a>>) {
         match token.parse() {
             Ok(index) if here.is_array() => (Some(index), self.element(here, index)),

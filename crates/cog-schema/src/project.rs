@@ -1,51 +1,52 @@
-//! The schema that a model is asked with, in the dialect of its vendor.
+//! The schema that a model is called with, in the dialect of its provider.
 //!
-//! Vendors take subsets of JSON Schema. A projection says what a vendor can be reported and accounts for the rest;
-//! what is checked is always the module's own contract.
+//! Providers support subsets of JSON Schema. A projection contains what a provider supports, and lists the rest as losses.
+//! Answers are always checked with the module's own contract.
 
-mod account;
 mod defs;
+mod loss;
 mod merge;
 mod nulls;
 mod parts;
 mod walk;
 
 use cog_spec::Dialect;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::contract::Contract;
-use crate::dialect::{Profile, anthropic, gemini, json_schema, ollama, openai_strict};
+use crate::dialect::profile;
 
 use self::walk::Walk;
 
-pub use self::account::{Loss, LossKind};
+pub use self::loss::{Loss, LossKind};
+pub(crate) use self::merge::{flattened, merge};
 
-/// What a vendor is reported of a contract.
+/// A contract in the dialect of a provider.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Projection {
-    /// The dialect it is in: the one asked for, or the next weaker one that can take this contract.
+    /// The dialect: the requested one, or the next weaker one that can express this contract.
     pub dialect: Dialect,
-    /// The schema, an object of its own; none where the dialect has no place for one.
+    /// The schema, an object; none if the dialect has no schema.
     pub schema: Option<Value>,
-    /// What the vendor is not reported, or reported otherwise. All of it is enforced when the answer is checked.
+    /// What is not sent, or is sent in another form. All of it is enforced when the answer is checked.
     pub lost: Vec<Loss>,
 }
 
 impl Contract {
-    /// Projects the contract to a dialect (docs/spec/modules.md, *What it is asked for*).
+    /// Projects the contract to a dialect (docs/spec/modules.md).
     ///
-    /// From v2.2 on the root is the envelope: `ok`, `meta`, `data`, `error`, in that order, all required, the
-    /// last two nullable. Before, it is the data as it stands. The rationale, which is always due, and the
-    /// insights, where overflow is on, are reported even if the schema does not name them.
+    /// Since v2.2 the root is the envelope: `ok`, `meta`, `data`, `error`, in this order, all required, the last two
+    /// nullable. In older formats it is the data. The rationale, and the insights if overflow is enabled, are included
+    /// even if the schema does not define them.
     ///
-    /// Where a contract is beyond a dialect (a map in a strict mode, a recursion, a limit), the projection is in
-    /// the next weaker one, and says so in the account.
+    /// If a dialect cannot express the contract (maps in a strict mode, recursion, limits), the next weaker dialect is
+    /// used, and the losses contain the reason.
     pub fn project(&self, dialect: Dialect) -> Projection {
         let mut lost = Vec::new();
         let mut dialect = dialect;
         loop {
-            let Some(profile) = profile(dialect) else { return unreported(dialect, lost) };
+            let Some(profile) = profile(dialect) else { return without_schema(dialect, lost) };
             let mut walk = Walk::new(self.document(), profile);
             match walk.root(self) {
                 Ok(schema) => {
@@ -61,35 +62,9 @@ impl Contract {
     }
 }
 
-fn profile(dialect: Dialect) -> Option<&'static Profile> {
-    match dialect {
-        Dialect::OpenAiStrict => Some(&openai_strict::PROFILE),
-        Dialect::JsonSchema => Some(&json_schema::PROFILE),
-        Dialect::Anthropic => Some(&anthropic::PROFILE),
-        Dialect::Gemini => Some(&gemini::PROFILE),
-        Dialect::Ollama => Some(&ollama::PROFILE),
-        Dialect::JsonObject | Dialect::Prompt => None,
-    }
-}
-
-fn unreported(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
+fn without_schema(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
     lost.push(Loss::for_dialect(dialect, "it takes no schema; the prompt contains the contract"));
     Projection { dialect, schema: None, lost }
-}
-
-/// A schema without `$ref` and `allOf` at its top, as far as they can be merged.
-pub(crate) fn flattened(document: &Value, schema: &Value) -> Value {
-    merge::flattened(document, schema, "", &mut Vec::new())
-}
-
-/// Adds to a schema what another says of the same value, as far as it can be merged.
-pub(crate) fn merge(into: &mut Map<String, Value>, from: &Map<String, Value>) {
-    merge::merge(into, from, "", &mut Vec::new());
-}
-
-/// A schema for null.
-fn null_type() -> Value {
-    json!({ "type": "null" })
 }
 
 #[cfg(test)]

@@ -1,31 +1,31 @@
 use cog_spec::{Enums, Format, IoPointers, Manifest, Modality, Overflow, Strictness, Tier};
 
-/// What a manifest says about its contract beyond the schema: all that a check needs to know of it.
+/// The rules of a manifest that checks need besides the schema.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// What happens to fields that the schema does not name (ruling R8).
+    /// How fields are treated that the schema does not define (ruling R8).
     pub strictness: Strictness,
     /// Insights beyond the schema.
     pub overflow: Overflow,
-    /// Words beyond the enums (ruling R22).
+    /// Values beyond the enums (ruling R22).
     pub enums: Enums,
-    /// The format of the module's directory.
+    /// The format of the module.
     pub format: Format,
     /// The module's tier.
     pub tier: Option<Tier>,
     /// JSON pointers to the parts of the document.
     pub io: IoPointers,
-    /// The part that is called `output` is read as this one.
+    /// The part that a section named `output` is read as.
     pub output_alias: String,
-    /// The module takes documents, so that `application/pdf` may stand in a media source (ruling R14).
+    /// Whether the module accepts documents, so that a media source can be `application/pdf` (ruling R14).
     pub documents: bool,
-    /// An answer of v1 or v2.1 without `data.confidence` fails.
+    /// Whether an answer of v1 or v2.1 without `data.confidence` fails.
     pub require_confidence: bool,
-    /// An answer of v1 or v2.1 without `data.rationale` fails (E3003); later formats always require it.
+    /// Whether an answer of v1 or v2.1 without `data.rationale` fails (E3003); later formats always require it.
     pub require_rationale: bool,
-    /// The module's error schema is enforced.
+    /// Whether the module's error schema is enforced.
     pub enforce_error_schema: bool,
-    /// Codes of the module's own, E5xxx to E9xxx (ruling R31).
+    /// The module's own codes, E5xxx to E9xxx (ruling R31).
     pub error_codes: Vec<String>,
 }
 

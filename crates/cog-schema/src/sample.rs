@@ -1,10 +1,8 @@
-//! Answers made up from a schema, for the offline provider and for tests: plain, seeded, and checked like any
-//! other answer before they are given out.
+//! Generates answers from a schema, for the offline provider and for tests. They are seeded, and checked like other
+//! answers before they are returned.
 
-mod medium;
-mod number;
-mod pattern;
-mod text;
+mod media;
+mod scalars;
 mod walk;
 
 use cog_json::Value as Tree;
@@ -14,11 +12,11 @@ use crate::contract::{Contract, Part};
 
 use self::walk::Sampler;
 
-/// How often another sample is tried when one does not fit (`not`, `if`, `dependencies` are not sampled for).
+/// The maximum number of attempts to generate a valid sample: `not`, `if` and `dependencies` are not considered.
 const ATTEMPTS: u64 = 24;
 
 impl Contract {
-    /// Data that keep the contract, the same for the same seed; none where no sample was found that does.
+    /// Returns data that satisfies the contract, equal for equal seeds; none if no attempt is valid.
     pub fn sample(&self, seed: u64) -> Option<Tree> {
         self.first_of(
             seed,
@@ -27,7 +25,7 @@ impl Contract {
         )
     }
 
-    /// An input that keeps the contract, likewise.
+    /// Returns an input that satisfies the contract, as [`Contract::sample`].
     pub fn sample_input(&self, seed: u64) -> Option<Tree> {
         let sampled = |sampler: &mut Sampler<'_>| sampler.part(self.input.as_ref());
         self.first_of(seed, sampled, |input| self.check_input(input.node()).is_empty())
@@ -37,14 +35,14 @@ impl Contract {
         &self,
         seed: u64,
         sampled: impl Fn(&mut Sampler<'_>) -> Option<Value>,
-        fits: impl Fn(&Tree) -> bool,
+        is_valid: impl Fn(&Tree) -> bool,
     ) -> Option<Tree> {
         (0..ATTEMPTS)
             .filter_map(|attempt| {
                 sampled(&mut Sampler::new(self.document(), seed.wrapping_add(attempt << 32)))
             })
             .map(Tree::from)
-            .find(|value| fits(value))
+            .find(|value| is_valid(value))
     }
 
     fn sampled_data(&self, sampler: &mut Sampler<'_>) -> Option<Value> {
@@ -52,14 +50,14 @@ impl Contract {
         if let Some(members) = data.as_object_mut()
             && self.rules.format.asks_for_envelope()
         {
-            members.entry("rationale").or_insert_with(|| Value::from(text::RATIONALE));
+            members.entry("rationale").or_insert_with(|| Value::from(scalars::RATIONALE));
         }
         Some(data)
     }
 }
 
 impl Sampler<'_> {
-    /// A sample of a part; of an absent one an empty object.
+    /// Returns a sample of a part; an empty object if it is absent.
     fn part(&mut self, part: Option<&Part>) -> Option<Value> {
         match part {
             Some(part) => self.at(&part.pointer),

@@ -2,15 +2,15 @@ use cog_json::{ToJson, Writer};
 use cog_spec::Code;
 use thiserror::Error;
 
-/// Why a document is no contract: one place, what is wrong there, what would help.
+/// An error of a schema document.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}: {message}", if .pointer.is_empty() { "/" } else { .pointer.as_str() })]
 pub struct SchemaError {
-    /// Where in the document: a JSON pointer (RFC 6901); empty for the whole.
+    /// Its JSON pointer (RFC 6901); empty for the complete document.
     pub pointer: String,
     /// What was found and what is allowed.
     pub message: String,
-    /// What would put it right.
+    /// What to do about it.
     pub suggestion: Option<String>,
 }
 
@@ -24,7 +24,7 @@ impl SchemaError {
         self
     }
 
-    /// E4008, always: the module does not load.
+    /// Returns the code of the envelope: E4008, the module does not load.
     #[must_use]
     pub const fn code(&self) -> Code {
         Code::ModuleInvalid

@@ -1,12 +1,9 @@
-//! What of a value does not fit a schema, place by place.
+//! Finds the errors of a value, one per location.
 //!
-//! NamedSlots for that, the engine reports for alternatives what each has against the value, and for alternatives in them
-//! again what each has: where schemas lead to themselves (`anyOf` of the nodes of a tree) that is a list which doubles
-//! with every level of the value. Here each pair of schema and value is looked at once and its list is shared. What a
-//! schema says of a value by itself is the engine's to judge ([`own`]); what it says by means of other schemas is
-//! followed along the graph.
-
-mod own;
+//! For alternatives, the engine lists the errors of each, and for nested alternatives again the errors of each. With
+//! recursive schemas (`anyOf` of the nodes of a tree) that list doubles with every level of the value. The search visits
+//! each pair of schema and value once and shares its list. The engine checks the own keywords of a schema.
+//! The search follows its references to other schemas along the graph.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -16,22 +13,32 @@ use cog_json::{Node, NodeId, Segment};
 
 use crate::contract::Contract;
 use crate::engine::{EngineError, MAX_VIOLATIONS, Reason};
-use crate::shape::{Id, SchemaNode};
+use crate::graph::{Id, SchemaNode};
 use crate::subschema::token;
 
-pub(crate) use self::own::own;
+impl Contract {
+    /// Returns whether a value is valid for a schema of the document.
+    pub(crate) fn accepts(&self, id: Id, node: Node<'_>) -> bool {
+        if self.graph.is_wide { Search::new(self).fits(id, node) } else { self.accepts_unshared(id, node) }
+    }
 
-/// One search in one value.
-pub(crate) struct Search<'c> {
-    contract: &'c Contract,
-    verdicts: Known<bool>,
-    lists: Known<Arc<[EngineError]>>,
+    /// Returns the errors of a value for a schema of the document.
+    pub(crate) fn errors(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
+        if self.accepts(id, node) { Vec::new() } else { Search::new(self).list(id, node).to_vec() }
+    }
 }
 
-/// What is known already of schemas and values.
-type Known<T> = RefCell<HashMap<(Id, NodeId), T>>;
+/// A search in one value.
+pub(crate) struct Search<'c> {
+    contract: &'c Contract,
+    verdicts: Cache<bool>,
+    lists: Cache<Arc<[EngineError]>>,
+}
 
-/// Receives a step into a value, the schema that applies there, and the value there; says whether to go on.
+/// Cached results by schema and value.
+type Cache<T> = RefCell<HashMap<(Id, NodeId), T>>;
+
+/// Receives a step into a value, the schema that applies there, and the inner value. Returns whether to continue.
 type Act<'a, 'n> = &'a mut dyn FnMut(Segment<'_>, Id, Node<'n>) -> bool;
 
 impl<'c> Search<'c> {
@@ -39,12 +46,12 @@ impl<'c> Search<'c> {
         Self { contract, verdicts: RefCell::default(), lists: RefCell::default() }
     }
 
-    /// Whether a value fits.
+    /// Returns whether a value is valid.
     pub(crate) fn fits(&self, id: Id, node: Node<'_>) -> bool {
         let key = (id, node.id());
         let is_container = node.is_object() || node.is_array();
         if !is_container {
-            let is_wide = self.contract.shapes.is_wide;
+            let is_wide = self.contract.graph.is_wide;
             return if is_wide { self.judge(id, node) } else { self.contract.accepts_unshared(id, node) };
         }
         if let Some(known) = self.verdicts.borrow().get(&key) {
@@ -55,7 +62,7 @@ impl<'c> Search<'c> {
         verdict
     }
 
-    /// What does not fit, with places from the value; the first [`MAX_VIOLATIONS`]. Empty only where the value fits.
+    /// Returns the first [`MAX_VIOLATIONS`] errors, with paths from the value; empty only if the value is valid.
     pub(crate) fn list(&self, id: Id, node: Node<'_>) -> Arc<[EngineError]> {
         if self.fits(id, node) {
             return Arc::default();
@@ -70,9 +77,9 @@ impl<'c> Search<'c> {
     }
 
     fn judge(&self, id: Id, node: Node<'_>) -> bool {
-        let (shape, fits) = (self.contract.shapes.get(id), |id: Id| self.fits(id, node));
+        let (shape, fits) = (self.contract.graph.get(id), |id: Id| self.fits(id, node));
         let links = &shape.links;
-        // What the value itself demands may cost more than its items: `uniqueItems` visited at all of them.
+        // The own keywords can cost more than the items: `uniqueItems` visits all of them.
         each_inside(shape, node, &mut |_, id, inner| self.fits(id, inner))
             && self.contract.own_check(id).is_some_and(|check| check.accepts(node))
             && links.all.iter().copied().all(fits)
@@ -83,17 +90,17 @@ impl<'c> Search<'c> {
             && self.conditional(shape, node).into_iter().all(fits)
     }
 
-    /// The frames of this function and of those that it calls may be on the stack for each level of a value and for
-    /// each schema in place there: none of them holds much.
+    /// The stack contains frames of this function and of its callees for each level of a value and each schema there,
+    /// so they must be small.
     fn collect(&self, id: Id, node: Node<'_>) -> Vec<EngineError> {
-        let shape = self.contract.shapes.get(id);
+        let shape = self.contract.graph.get(id);
         let mut found = self.errors_inside(shape, node);
         if node.is_array() && found.len() >= MAX_VIOLATIONS {
             return first(found);
         }
         let unexpected = self.add_own(id, shape, node, &mut found);
         for id in shape.links.all.iter().copied().chain(self.conditional(shape, node)) {
-            add_unreported(&mut found, &self.list(id, node));
+            add_unlisted(&mut found, &self.list(id, node));
         }
         self.collect_branches(shape, node, &mut found);
         found.extend(unexpected);
@@ -110,8 +117,7 @@ impl<'c> Search<'c> {
         found
     }
 
-    /// Puts what the value itself has against it before `found`; returns the members that may not be there, which are
-    /// reported last.
+    /// Inserts the errors of the own keywords before `found`. Returns unexpected members, which are listed last.
     fn add_own(
         &self,
         id: Id,
@@ -155,8 +161,8 @@ impl<'c> Search<'c> {
             ));
         }
         if !self.contains(shape, node) {
-            let words = "no item of the array matches the schema in `contains`";
-            found.push(error(shape, "contains", Reason::Other(words.to_owned())));
+            let reason = "no item of the array matches the schema in `contains`";
+            found.push(error(shape, "contains", Reason::Other(reason.to_owned())));
         }
     }
 
@@ -165,7 +171,7 @@ impl<'c> Search<'c> {
         node.elements().any(|element| self.fits(id, element))
     }
 
-    /// The schemas that apply because of what the value is: `then` or `else`, and `dependencies`.
+    /// Returns the schemas that apply conditionally: `then` or `else`, and `dependencies`.
     fn conditional(&self, shape: &SchemaNode, node: Node<'_>) -> Vec<Id> {
         let condition = shape.links.condition.and_then(
             |(condition, then, other)| {
@@ -177,7 +183,7 @@ impl<'c> Search<'c> {
     }
 }
 
-/// Goes through the members and items of a value, each with the schemas that apply to it. Whether it got to the end.
+/// Visits the members and items of a value with each schema that applies to them. Returns whether it visited all.
 fn each_inside<'n>(shape: &SchemaNode, node: Node<'n>, act: Act<'_, 'n>) -> bool {
     let mut cursor = 0;
     let mut schemas = Vec::new();
@@ -192,17 +198,17 @@ fn each_inside<'n>(shape: &SchemaNode, node: Node<'n>, act: Act<'_, 'n>) -> bool
     items.all(|(index, item)| shape.item(index).is_none_or(|id| act(Segment::Index(index), id, item)))
 }
 
-/// The first [`MAX_VIOLATIONS`].
+/// Returns the first [`MAX_VIOLATIONS`] errors.
 fn first(mut errors: Vec<EngineError>) -> Vec<EngineError> {
     errors.truncate(MAX_VIOLATIONS);
     errors
 }
 
-/// Adds what is not reported already: two schemas of a value may lead to the same third.
-fn add_unreported(found: &mut Vec<EngineError>, more: &[EngineError]) {
+/// Adds the errors that are not listed yet: two schemas of a value can refer to a third one.
+fn add_unlisted(found: &mut Vec<EngineError>, more: &[EngineError]) {
     for error in more {
-        let is_told = found.iter().any(|other| other.at == error.at && other.schema == error.schema);
-        if !is_told && found.len() < MAX_VIOLATIONS {
+        let is_listed = found.iter().any(|other| other.at == error.at && other.schema == error.schema);
+        if !is_listed && found.len() < MAX_VIOLATIONS {
             found.push(error.clone());
         }
     }

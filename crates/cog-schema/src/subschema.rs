@@ -1,22 +1,22 @@
-//! Which keywords of Draft-07 hold schemas, and how.
+//! The keywords of Draft-07 that contain schemas.
 //!
-//! `$defs` is read beside `definitions`, as the specification's own documents write it.
+//! `$defs` is read as `definitions`, because the documents of the specification use it.
 
 use serde_json::Value;
 
-/// How the value of a keyword holds schemas.
-enum Holds {
-    /// It is one.
+/// How the value of a keyword contains schemas.
+enum Contains {
+    /// One schema.
     One,
-    /// It is a list of them.
+    /// A list of schemas.
     List,
-    /// It is a map from names to them.
+    /// A map from names to schemas.
     Map,
-    /// It is one, or a list of them.
+    /// One schema, or a list of schemas.
     OneOrList,
 }
 
-fn holds(keyword: &str) -> Option<Holds> {
+fn contained(keyword: &str) -> Option<Contains> {
     Some(match keyword {
         "additionalItems"
         | "additionalProperties"
@@ -25,20 +25,20 @@ fn holds(keyword: &str) -> Option<Holds> {
         | "not"
         | "if"
         | "then"
-        | "else" => Holds::One,
-        "allOf" | "anyOf" | "oneOf" => Holds::List,
-        "properties" | "patternProperties" | "definitions" | "$defs" | "dependencies" => Holds::Map,
-        "items" => Holds::OneOrList,
+        | "else" => Contains::One,
+        "allOf" | "anyOf" | "oneOf" => Contains::List,
+        "properties" | "patternProperties" | "definitions" | "$defs" | "dependencies" => Contains::Map,
+        "items" => Contains::OneOrList,
         _ => return None,
     })
 }
 
-/// A keyword that applies its schemas to the very value that the schema itself is applied to.
+/// Returns whether a keyword applies its schemas to the same value as the schema itself.
 pub(crate) fn is_in_place(keyword: &str) -> bool {
     matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependencies")
 }
 
-/// A keyword that allows or refuses nothing.
+/// Returns whether a keyword has no effect on validity.
 pub(crate) fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -54,15 +54,15 @@ pub(crate) fn is_annotation(keyword: &str) -> bool {
     )
 }
 
-/// A schema that stands right inside another.
+/// A direct child of a schema.
 pub(crate) struct Child<'a> {
-    /// The keyword that holds it.
+    /// The keyword that contains it.
     pub(crate) keyword: &'a str,
-    /// Where it stands, as a JSON pointer from the outer schema.
+    /// Its JSON pointer, from the outer schema.
     pub(crate) pointer: String,
 }
 
-/// The schemas right inside a schema; those beside a `$ref` are ignored, as Draft-07 says, except definitions.
+/// Returns the direct children of a schema. Next to a `$ref` only definitions count, as Draft-07 requires.
 pub(crate) fn children(schema: &Value) -> Vec<Child<'_>> {
     let mut children = Vec::new();
     let Some(members) = schema.as_object() else { return children };
@@ -82,29 +82,29 @@ fn push_children<'a>(children: &mut Vec<Child<'a>>, keyword: &'a str, value: &'a
             children.push(Child { keyword, pointer });
         }
     };
-    match (holds(keyword), value) {
-        (Some(Holds::List | Holds::OneOrList), Value::Array(list)) => {
+    match (contained(keyword), value) {
+        (Some(Contains::List | Contains::OneOrList), Value::Array(list)) => {
             for (index, schema) in list.iter().enumerate() {
                 push(format!("/{keyword}/{index}"), schema);
             }
         }
-        (Some(Holds::Map), Value::Object(map)) => {
+        (Some(Contains::Map), Value::Object(map)) => {
             for (name, schema) in map {
                 push(format!("/{keyword}/{}", token(name)), schema);
             }
         }
-        (Some(Holds::One | Holds::OneOrList), schema) => push(format!("/{keyword}"), schema),
+        (Some(Contains::One | Contains::OneOrList), schema) => push(format!("/{keyword}"), schema),
         _ => {}
     }
 }
 
-/// The schema that a local reference points to, as a JSON pointer; none for a reference by name (`#name`).
+/// Returns the JSON pointer of a local reference; none for a reference by name (`#name`).
 pub(crate) fn target(reference: &str) -> Option<String> {
     let fragment = reference.strip_prefix('#')?;
     (fragment.is_empty() || fragment.starts_with('/')).then(|| percent_decoded(fragment))
 }
 
-/// The local reference to the schema at a JSON pointer; what may not stand in a URI is percent-encoded.
+/// Returns the local reference to a JSON pointer. Characters that are not allowed in a URI are percent-encoded.
 pub(crate) fn reference(pointer: &str) -> String {
     let mut reference = String::with_capacity(pointer.len() + 1);
     reference.push('#');
@@ -119,7 +119,7 @@ pub(crate) fn reference(pointer: &str) -> String {
     reference
 }
 
-/// A key as one token of a JSON pointer (RFC 6901).
+/// Returns a key as a token of a JSON pointer (RFC 6901).
 pub(crate) fn token(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
@@ -127,13 +127,13 @@ pub(crate) fn token(key: &str) -> String {
 fn percent_decoded(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment.as_bytes();
-    while let [first, tail @ ..] = rest {
+    while let [first, after @ ..] = rest {
         let decoded = match rest {
             [b'%', high, low, ..] => hex(*high).zip(hex(*low)).map(|(high, low)| high << 4 | low),
             _ => None,
         };
         bytes.push(decoded.unwrap_or(*first));
-        rest = if decoded.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
+        rest = if decoded.is_some() { after.get(2..).unwrap_or_default() } else { after };
     }
     String::from_utf8(bytes).unwrap_or_else(|_| fragment.to_owned())
 }
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_reference_does_not_count() {
+    fn keywords_next_to_a_reference_are_ignored() {
         let schema = json!({ "$ref": "#/$defs/A", "properties": { "a": {} }, "$defs": { "A": {} } });
         let found: Vec<String> = children(&schema).into_iter().map(|child| child.pointer).collect();
         assert_eq!(found, ["/$defs/A"]);

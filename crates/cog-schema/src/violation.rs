@@ -3,20 +3,18 @@ use cog_spec::Code;
 
 use crate::finding::Finding;
 
-/// One place where a value breaks its contract.
+/// A violation of the contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Where, as ruling R44 writes paths, from `input`, `data`, `meta` or `error`. Of an absent field, where
-    /// it should be.
+    /// Its path (ruling R44), from `input`, `data`, `meta` or `error`. For a missing field, the path that it would have.
     pub path: String,
-    /// The keyword of the schema, or the name of the runtime's own rule: `overflow`, `extensible_enum`,
-    /// `rationale`.
+    /// The keyword of the schema, or a rule of the runtime: `overflow`, `extensible_enum`, `rationale`.
     pub rule: String,
-    /// What was found and what is allowed. Values are repeated only where they are a single short word.
+    /// What was found and what is allowed. Only short values without white space are repeated.
     pub message: String,
-    /// The code it has, were it alone.
+    /// Its code if it is the only violation.
     pub code: Code,
-    /// What was probably meant.
+    /// What the author probably meant.
     pub suggestion: Option<String>,
 }
 
@@ -36,7 +34,7 @@ impl Violation {
         self
     }
 
-    /// The code of a failure that has several violations: theirs if they agree, else `general`.
+    /// Returns the code of a failure with several violations: their common code, or `general` if they differ.
     #[must_use]
     pub fn common_code(violations: &[Violation], general: Code) -> Code {
         match violations.split_first() {
@@ -57,7 +55,7 @@ impl ToJson for Violation {
     }
 }
 
-/// A finding, reported from a part of the envelope.
+/// Returns a finding as a violation.
 pub(crate) fn rooted(finding: Finding, path: &Path, code: Code) -> Violation {
     Violation {
         path: path.to_string(),
@@ -73,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn different_codes_have_the_general_one() {
+    fn different_codes_become_the_general_code() {
         let violation = |code| Violation::new(&Path::root(), "type", code, "");
         let (one, other) = (violation(Code::TypeMismatch), violation(Code::MissingRequiredField));
         assert_eq!(

@@ -1,48 +1,29 @@
-use cog_json::{Node, Path, Segment};
+use cog_json::{Kind, Node, Path, Segment};
 use cog_spec::{Code, Strictness};
 
-use super::insights::{InsightsCheck, insights, without_insights};
+use super::insights::{ExcessInsights, InsightsCheck, insights, without_insights};
 use super::{answer_code, below, mistyped, root, unreported};
 use crate::contract::Contract;
 use crate::engine::EngineError;
-use crate::shape::{PathStack, SchemaNode, Visit, WalkFilter};
+use crate::finding::found;
+use crate::graph::{PathStack, SchemaNode, Visit, WalkFilter};
 use crate::violation::Violation;
 
-/// What a check of an answer's data reports.
+/// The result of a check of an answer's data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataCheck {
-    /// Where the data break the contract; empty when they keep it.
+    /// The violations; empty if the data satisfies the contract.
     pub violations: Vec<Violation>,
-    /// Fields that the schema does not name and that are kept, each worth a warning (W3007): only where
-    /// `schema_strictness` is medium (ruling R8).
+    /// The fields that the schema does not define, if `schema_strictness` is medium. They stay, each with a warning
+    /// (W3007, ruling R8).
     pub unknown: Vec<String>,
-    /// Words of the model's own in extensible enums.
-    pub custom: Vec<CustomValue>,
-    /// More insights than `overflow.max_items`, to be cut with a warning (W3004). In tier exec they are a
-    /// violation instead (ruling R30).
+    /// Set if there are more insights than `overflow.max_items`: they are truncated with a warning (W3004). In tier exec
+    /// they are a violation instead (ruling R30).
     pub excess_insights: Option<ExcessInsights>,
 }
 
-/// A word of the model's own, in the place of one of an extensible enum (ruling R22).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CustomValue {
-    /// Where.
-    pub path: String,
-    /// The word.
-    pub word: String,
-}
-
-/// How many insights there are, and how many there may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExcessInsights {
-    /// How many were found.
-    pub found: usize,
-    /// How many are kept.
-    pub max: u32,
-}
-
-/// Fields that v1 and v2.1 answer beside their data, from where they are copied into meta (ruling R28).
+/// The fields that answers of v1 and v2.1 contain in their data, and that are copied into meta (ruling R28).
 const META_FIELDS: [&str; 3] = ["confidence", "risk", "explain"];
 
 impl Contract {
@@ -62,44 +43,44 @@ impl Contract {
             check.violations.retain(|other| other.path != missing.path);
             check.violations.push(missing);
         }
-        check.violations.extend(self.check_shape(data));
+        check.violations.extend(self.check_format(data));
         check
     }
 
-    /// The schema's own errors, which do not speak of insights that it does not name.
+    /// Returns the errors of the schema. Insights are removed first if the schema does not define them.
     fn data_errors(&self, data: Node<'_>, has_insights: bool) -> Vec<EngineError> {
         let Some(part) = &self.data else { return Vec::new() };
-        let errors = self.errors(part.shape, data);
+        let errors = self.errors(part.id, data);
         if errors.is_empty() || !has_insights || self.facts.names_insights {
             return errors;
         }
-        without_insights(data).map_or(errors, |rest| self.errors(part.shape, rest.node()))
+        without_insights(data).map_or(errors, |rest| self.errors(part.id, rest.node()))
     }
 
     fn walk_data(&self, data: Node<'_>, insights_reported: bool) -> DataCheck {
         let mut walk = DataWalk { contract: self, check: DataCheck::default(), insights_reported };
-        if let Some(part) = self.data.as_ref().filter(|part| self.shapes.sees(part.shape, walk.filter())) {
-            self.shapes.walk(&[part.shape], data, &PathStack::root("data"), &mut walk);
+        if let Some(part) = self.data.as_ref().filter(|part| self.graph.sees(part.id, walk.filter())) {
+            self.graph.walk(&[part.id], data, &PathStack::root("data"), &mut walk);
         }
         walk.check
     }
 
-    /// What the formats demand of data whatever the schema says.
-    fn check_shape(&self, data: Node<'_>) -> Option<Violation> {
+    /// Checks the requirements of the formats, which do not depend on the schema.
+    fn check_format(&self, data: Node<'_>) -> Option<Violation> {
         let asks_for_envelope = self.rules.format.asks_for_envelope();
         if !data.is_object() {
-            let is_due = asks_for_envelope && self.data.is_none();
-            return is_due.then(|| mistyped(&root("data"), data, "an object"));
+            let is_required = asks_for_envelope && self.data.is_none();
+            return is_required.then(|| mistyped(&root("data"), data, "an object"));
         }
-        let is_due = self.rules.require_confidence && !asks_for_envelope;
-        (is_due && data.get("confidence").is_none()).then(|| {
+        let is_required = self.rules.require_confidence && !asks_for_envelope;
+        (is_required && data.get("confidence").is_none()).then(|| {
             let path = below(&root("data"), "confidence");
             let message = "`confidence` is missing; `constraints.require_confidence` requires it";
             Violation::new(&path, "required", Code::OutputSchemaViolation, message)
         })
     }
 
-    /// Whether a field right in the data is known without being named.
+    /// Returns whether a top-level field of the data is known although the schema does not define it.
     fn is_known_in_data(&self, key: &str) -> bool {
         match key {
             "rationale" => true,
@@ -110,7 +91,7 @@ impl Contract {
 }
 
 impl DataCheck {
-    /// Adds what is not yet reported of a place.
+    /// Adds the violations whose path has none yet.
     fn add(&mut self, violations: Vec<Violation>) {
         self.violations.extend(unreported(violations, &self.violations));
     }
@@ -125,19 +106,17 @@ struct DataWalk<'a> {
 impl Visit for DataWalk<'_> {
     fn filter(&self) -> WalkFilter {
         match self.contract.rules.strictness {
-            Strictness::Low => WalkFilter::WORD,
-            Strictness::High | Strictness::Medium => WalkFilter::WORD.with(WalkFilter::UNNAMED),
+            Strictness::Low => WalkFilter::EXTENSIBLE_ENUM,
+            Strictness::High | Strictness::Medium => WalkFilter::EXTENSIBLE_ENUM.with(WalkFilter::UNNAMED),
         }
     }
 
     fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
-        if !shape.is_word || !node.is_object() {
+        if !shape.is_extensible_enum || !node.is_object() {
             return;
         }
-        let path = stack.path();
-        match self.contract.check_custom(node, &path) {
-            Ok(word) => self.check.custom.push(CustomValue { path: path.to_string(), word }),
-            Err(violation) => self.check.add(vec![violation]),
+        if let Err(violation) = self.contract.check_custom(node, &stack.path()) {
+            self.check.add(vec![violation]);
         }
     }
 
@@ -155,7 +134,7 @@ impl Visit for DataWalk<'_> {
 }
 
 impl DataWalk<'_> {
-    /// `extensions` holds insights; anything else in it is unknown.
+    /// Reports the unknown members of `extensions`: all except `insights`.
     fn report_extensions(&mut self, extensions: Node<'_>, path: &Path) {
         for (key, _) in extensions.members().filter(|(key, _)| *key != "insights") {
             self.report(&below(path, key));
@@ -174,11 +153,54 @@ impl DataWalk<'_> {
     }
 }
 
-/// The first three steps of a path, where they are keys.
+/// Returns the first three steps of a path; none for an index.
 fn keys(path: &Path) -> [Option<&str>; 3] {
     let mut steps = path.segments().map(|segment| match segment {
         Segment::Key(key) => Some(key),
         Segment::Index(_) => None,
     });
     [steps.next().flatten(), steps.next().flatten(), steps.next().flatten()]
+}
+
+impl Contract {
+    /// Checks `data.rationale` (rulings R29, R30): E3003 if it is required and missing or empty; E3001 if it is not a
+    /// string, since v2.2, unless the schema defines it.
+    fn check_rationale(&self, data: Node<'_>) -> Option<Violation> {
+        if !data.is_object() || !self.facts.requires_rationale {
+            return None;
+        }
+        match data.get("rationale") {
+            Some(rationale) => self.check_rationale_text(rationale),
+            None => Some(missing("`rationale` is missing")),
+        }
+    }
+
+    /// Checks a rationale that is present.
+    pub(super) fn check_rationale_text(&self, rationale: Node<'_>) -> Option<Violation> {
+        if !self.facts.requires_rationale {
+            return None;
+        }
+        if is_empty(rationale) {
+            return Some(missing(format!("`rationale` is empty: found {}", found(rationale))));
+        }
+        let must_be_text = self.rules.format.asks_for_envelope() && !self.facts.names_rationale;
+        (must_be_text && !rationale.is_string()).then(|| mistyped(&rationale_path(), rationale, "a string"))
+    }
+}
+
+fn missing(message: impl Into<String>) -> Violation {
+    Violation::new(&rationale_path(), "rationale", Code::MissingRationale, message)
+}
+
+fn rationale_path() -> Path {
+    below(&root("data"), "rationale")
+}
+
+fn is_empty(node: Node<'_>) -> bool {
+    match node.kind() {
+        Kind::Null => true,
+        Kind::String => node.as_str().is_some_and(|text| text.trim().is_empty()),
+        Kind::Array | Kind::Object => node.is_empty(),
+        Kind::Bool | Kind::Number => false,
+    }
 }

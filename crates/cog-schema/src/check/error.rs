@@ -7,9 +7,9 @@ use crate::finding::found;
 use crate::violation::Violation;
 
 impl Contract {
-    /// Checks an error that a model answered, with paths from `error`, once its code has been normalised
-    /// (ruling R31): the specification's own rules (SPEC 2.3), then the module's error schema where
-    /// `failure.must_return_error_schema` says so. Every violation is E3001.
+    /// Checks the error of an answer, with paths from `error`, after its code was normalised (ruling R31): first the rules
+    /// of the specification (SPEC 2.3), then the module's error schema if `failure.must_return_error_schema` is set.
+    /// Every violation is E3001.
     pub fn check_error(&self, error: Node<'_>) -> Vec<Violation> {
         let path = root("error");
         if !error.is_object() {
@@ -28,7 +28,7 @@ impl Contract {
         .flatten()
         .collect();
         let part = self.error.as_ref().filter(|_| self.rules.enforce_error_schema);
-        let errors = part.map(|part| self.errors(part.shape, error)).unwrap_or_default();
+        let errors = part.map(|part| self.errors(part.id, error)).unwrap_or_default();
         let own = self.violations(&errors, (&path, error), |_| Code::OutputSchemaViolation);
         violations.extend(unreported(own, &violations));
         violations
@@ -55,7 +55,7 @@ impl Contract {
     }
 }
 
-/// `^E[1-4][0-9]{3}$`, or a text code of v2.2.
+/// Returns whether a code matches `^E[1-4][0-9]{3}$` or is a text code of v2.2.
 fn is_specified(text: &str) -> bool {
     let has_form = matches!(text.as_bytes(), [b'E', b'1'..=b'4', rest @ ..] if rest.len() == 3 && rest.iter().all(u8::is_ascii_digit));
     has_form || Code::from_text(text).is_some()

@@ -1,36 +1,44 @@
-//! `data.extensions.insights`: what the model saw beyond the schema, kept and countable (overview, overflow;
-//! rulings R8, R30).
+//! `data.extensions.insights`: what does not fit the schema (docs/spec/tiers-and-repair.md; rulings R8, R30).
 
 use cog_json::{Node, Path, ToJson, Value, Writer};
 use cog_spec::{Code, Tier};
 
-use super::{ExcessInsights, absent, below, mistyped, root};
+use super::{absent, below, mistyped, root};
 use crate::contract::Contract;
 use crate::finding::{counted, found};
 use crate::violation::Violation;
 
-const PLACE: [&str; 2] = ["extensions", "insights"];
+/// The number of insights, if it is over the maximum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExcessInsights {
+    /// The number of insights found.
+    pub found: usize,
+    /// The maximum; the rest is removed.
+    pub max: u32,
+}
 
-/// What the insights of an answer have against them.
+const KEYS: [&str; 2] = ["extensions", "insights"];
+
+/// The result of a check of insights.
 #[derive(Debug, Default)]
 pub(super) struct InsightsCheck {
     pub(super) violations: Vec<Violation>,
     pub(super) excess: Option<ExcessInsights>,
 }
 
-/// The insights of an answer, if it has any.
+/// Returns the insights of an answer, if it has any.
 pub(super) fn insights(data: Node<'_>) -> Option<Node<'_>> {
-    data.get(PLACE[0])?.get(PLACE[1])
+    data.get(KEYS[0])?.get(KEYS[1])
 }
 
-/// The answer as the schema is to see it: without its insights, and without `extensions` if nothing else is there.
+/// Returns the data without its insights, and without `extensions` if it contains nothing else.
 pub(super) fn without_insights(data: Node<'_>) -> Option<Value> {
     let mut text = String::new();
     Writer::compact(&mut text).object(|w| {
         for (key, value) in data.members() {
-            if key != PLACE[0] {
+            if key != KEYS[0] {
                 w.field(key, &value);
-            } else if value.members().any(|(key, _)| key != PLACE[1]) {
+            } else if value.members().any(|(key, _)| key != KEYS[1]) {
                 w.field(key, &Others(value));
             }
         }
@@ -43,7 +51,7 @@ struct Others<'a>(Node<'a>);
 impl ToJson for Others<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
-            for (key, value) in self.0.members().filter(|(key, _)| *key != PLACE[1]) {
+            for (key, value) in self.0.members().filter(|(key, _)| *key != KEYS[1]) {
                 w.field(key, &value);
             }
         });
@@ -51,7 +59,7 @@ impl ToJson for Others<'_> {
 }
 
 impl Contract {
-    /// Checks insights by the rules of the manifest. An empty list is none.
+    /// Checks insights by the rules of the manifest. An empty list counts as none.
     pub(super) fn check_insights(&self, insights: Node<'_>) -> InsightsCheck {
         let path = insights_path();
         let mut check = InsightsCheck::default();
@@ -96,11 +104,11 @@ impl Contract {
         if !insight.is_object() {
             return vec![mistyped(path, insight, "an object with `text`")];
         }
-        let mut due = vec!["text"];
+        let mut required = vec!["text"];
         if self.rules.overflow.require_suggested_mapping {
-            due.push("suggested_mapping");
+            required.push("suggested_mapping");
         }
-        due.into_iter().filter_map(|key| missing_text(insight, key, path)).collect()
+        required.into_iter().filter_map(|key| missing_text(insight, key, path)).collect()
     }
 }
 
@@ -120,5 +128,5 @@ fn missing_text(insight: Node<'_>, key: &str, path: &Path) -> Option<Violation> 
 }
 
 fn insights_path() -> Path {
-    below(&below(&root("data"), PLACE[0]), PLACE[1])
+    below(&below(&root("data"), KEYS[0]), KEYS[1])
 }

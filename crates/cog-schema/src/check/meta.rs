@@ -5,11 +5,11 @@ use super::{absent, answer_code, below, mistyped, root, unreported};
 use crate::contract::Contract;
 use crate::finding::{counted, found};
 use crate::violation::Violation;
-use crate::words::{either, nearest, quoted};
+use crate::wording::{either, nearest, quoted};
 
 impl Contract {
-    /// Checks the meta of an answer, with paths from `meta`: the specification's own rules (SPEC 6.1), then the
-    /// module's meta schema. The runtime's own keys are seen by neither (ruling R27).
+    /// Checks the meta of an answer, with paths from `meta`: first the rules of the specification (SPEC 6.1), then the
+    /// module's meta schema. Keys that the runtime adds are not checked (ruling R27).
     pub fn check_meta(&self, meta: Node<'_>) -> Vec<Violation> {
         let path = root("meta");
         if !meta.is_object() {
@@ -25,23 +25,23 @@ impl Contract {
         violations
     }
 
-    /// The module's schema, without the keys that it must not judge.
+    /// Checks the module's schema, without the keys that it must not check.
     fn check_own_schema(&self, meta: Node<'_>, path: &Path) -> Vec<Violation> {
-        let Some(part) = self.meta.as_ref().filter(|part| !self.accepts(part.shape, meta)) else {
+        let Some(part) = self.meta.as_ref().filter(|part| !self.accepts(part.id, meta)) else {
             return Vec::new();
         };
         let own_risk = meta.get("risk").filter(|risk| risk.is_object() && self.allows_custom_risk());
-        let seen = Seen { meta, without_risk: own_risk.is_some() };
-        let Ok(seen) = Value::parse(&seen.to_json()) else { return Vec::new() };
+        let checked = CheckedMeta { meta, without_risk: own_risk.is_some() };
+        let Ok(checked) = Value::parse(&checked.to_json()) else { return Vec::new() };
         let mut violations =
-            self.violations(&self.errors(part.shape, seen.node()), (path, seen.node()), answer_code);
+            self.violations(&self.errors(part.id, checked.node()), (path, checked.node()), answer_code);
         if own_risk.is_some() {
             violations.retain(|one| one.path != "meta.risk");
         }
         violations
     }
 
-    /// A word of the order, `{custom, reason}` where that is allowed, or whatever the module's schema names.
+    /// Checks that the risk is a known level, `{custom, reason}` if that is allowed, or a value of the module's schema.
     fn check_risk(&self, meta: Node<'_>) -> Option<Violation> {
         let path = || below_meta("risk");
         let Some(risk) = meta.get("risk") else { return Some(absent(&path(), "risk")) };
@@ -57,14 +57,14 @@ impl Contract {
                 )),
             };
         }
-        let is_known = |word: &str| word.parse::<Risk>().is_ok() || self.facts.names_risk;
+        let is_known = |level: &str| level.parse::<Risk>().is_ok() || self.facts.names_risk;
         match risk.as_str() {
-            Some(word) if is_known(word) => None,
-            word => Some(unknown_risk(risk, word, &path())),
+            Some(level) if is_known(level) => None,
+            level => Some(unknown_risk(risk, level, &path())),
         }
     }
 
-    /// Supplement R20.
+    /// Returns whether a custom risk is allowed (ruling R20).
     fn allows_custom_risk(&self) -> bool {
         self.rules.enums.strategy == EnumStrategy::Extensible && self.rules.tier != Some(Tier::Exec)
     }
@@ -78,30 +78,30 @@ impl Contract {
     }
 }
 
-/// Meta as the module's schema sees it.
-struct Seen<'a> {
+/// The members of meta that the module's schema checks.
+struct CheckedMeta<'a> {
     meta: Node<'a>,
     without_risk: bool,
 }
 
-impl ToJson for Seen<'_> {
+impl ToJson for CheckedMeta<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
-        let is_seen = |key: &str| !(RUNTIME_KEYS.contains(&key) || self.without_risk && key == "risk");
+        let is_checked = |key: &str| !(RUNTIME_KEYS.contains(&key) || self.without_risk && key == "risk");
         w.object(|w| {
-            let seen = self.meta.members().filter(|(key, _)| is_seen(key));
-            for (key, value) in seen {
+            let checked = self.meta.members().filter(|(key, _)| is_checked(key));
+            for (key, value) in checked {
                 w.field(key, &value);
             }
         });
     }
 }
 
-fn unknown_risk(risk: Node<'_>, word: Option<&str>, path: &Path) -> Violation {
-    let allowed = either(Risk::WORDS.iter().map(|word| quoted(word)));
-    let Some(word) = word else { return mistyped(path, risk, &allowed) };
+fn unknown_risk(risk: Node<'_>, level: Option<&str>, path: &Path) -> Violation {
+    let allowed = either(Risk::WORDS.iter().map(|level| quoted(level)));
+    let Some(level) = level else { return mistyped(path, risk, &allowed) };
     let message = format!("found {}; allowed: {allowed}", found(risk));
     let violation = Violation::new(path, "enum", Code::InvalidEnum, message);
-    match nearest(word, Risk::WORDS.iter().copied()) {
+    match nearest(level, Risk::WORDS.iter().copied()) {
         Some(near) => violation.suggest(format!("Did you mean {}?", quoted(near))),
         None => violation,
     }
@@ -123,12 +123,12 @@ fn check_confidence(meta: Node<'_>) -> Option<Violation> {
 fn check_explain(meta: Node<'_>) -> Option<Violation> {
     let path = || below_meta("explain");
     let Some(explain) = meta.get("explain") else { return Some(absent(&path(), "explain")) };
-    let most = Meta::MAX_EXPLAIN;
+    let max = Meta::MAX_EXPLAIN;
     match explain.as_str() {
-        Some(text) if text.len() <= most || text.chars().count() <= most => None,
+        Some(text) if text.len() <= max || text.chars().count() <= max => None,
         Some(text) => {
             let message =
-                format!("found {}; allowed: at most {most}", counted(text.chars().count(), "character"));
+                format!("found {}; allowed: at most {max}", counted(text.chars().count(), "character"));
             Some(Violation::new(&path(), "maxLength", Code::OutputSchemaViolation, message))
         }
         None => Some(mistyped(&path(), explain, "a string")),

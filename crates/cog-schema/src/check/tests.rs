@@ -3,7 +3,7 @@ mod error;
 mod input;
 mod insights;
 mod meta;
-mod place;
+mod partial;
 mod rationale;
 mod strictness;
 
@@ -21,7 +21,7 @@ fn contract(document: Value, rules: &Rules) -> Contract {
     Contract::compile(&document, rules).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// A contract whose data has a rationale and these properties.
+/// Returns a contract with these properties and a rationale.
 fn data_contract(properties: Value, rules: &Rules) -> Contract {
     let mut properties = properties;
     properties["rationale"] = json!({ "type": "string" });
@@ -35,7 +35,7 @@ fn check(contract: &Contract, data: Value) -> DataCheck {
     contract.check_data(Tree::from(data).node())
 }
 
-/// `path rule code` of each violation.
-fn reported(violations: &[Violation]) -> Vec<String> {
+/// Returns `path rule code` of each violation.
+fn lines(violations: &[Violation]) -> Vec<String> {
     violations.iter().map(|one| format!("{} {} {}", one.path, one.rule, one.code)).collect()
 }

@@ -1,4 +1,4 @@
-//! What a schema has against it before it is compiled.
+//! Checks of a document before it is compiled.
 
 use cog_json::Value as Tree;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::locate::Locator;
 use crate::schema_error::SchemaError;
 use crate::subschema::token;
 
-/// Checks each root against the metaschema by itself: a check of the whole document does not look into its parts.
+/// Checks each root against the metaschema; a check of the complete document would not check its parts.
 pub(super) fn malformed(document: &Value, roots: &[String]) -> Vec<SchemaError> {
     roots.iter().flat_map(|root| malformed_at(document, root)).collect()
 }
@@ -33,7 +33,7 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
         .collect()
 }
 
-/// Compiles each pattern, so that what cannot be matched is reported with its place.
+/// Compiles each pattern, and returns an error for each unsupported one.
 pub(super) fn patterns(document: &Value, schemas: &[String]) -> Vec<SchemaError> {
     schemas
         .iter()
@@ -43,7 +43,7 @@ pub(super) fn patterns(document: &Value, schemas: &[String]) -> Vec<SchemaError>
         .collect()
 }
 
-/// The patterns right in a schema, each with its pointer.
+/// Returns the patterns of a schema itself, with their pointers.
 fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
     let own = schema.get("pattern").and_then(Value::as_str);
     let own = own.map(|pattern| (format!("{pointer}/pattern"), pattern.to_owned()));
@@ -53,9 +53,48 @@ fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
     own.into_iter().chain(names).collect()
 }
 
-/// What a pattern must do without.
+/// The suggestion for unsupported patterns.
 const LINEAR: &str = "Check the brackets, and remove look-around, back-references and very large repeats. Patterns are matched in linear time.";
 
 fn unusable(pointer: String, pattern: &str) -> SchemaError {
     SchemaError::new(pointer, format!("the pattern `{pattern}` is not supported")).suggest(LINEAR)
+}
+
+/// The maximum bytes of all keys and strings. Larger schemas are mistakes or attacks.
+const MAX_BYTES: usize = 1 << 20;
+/// The maximum number of values.
+const MAX_VALUES: usize = 10_000;
+/// The maximum nesting.
+const MAX_LEVELS: usize = 64;
+
+/// Checks the size of a document, before anything else walks over it.
+pub(super) fn check_size(document: &Value) -> Result<(), SchemaError> {
+    let (mut nodes, mut bytes) = (0, 0);
+    let mut open = vec![(document, 1)];
+    while let Some((value, depth)) = open.pop() {
+        nodes += 1;
+        bytes += own_bytes(value);
+        let excess =
+            [("values", nodes, MAX_VALUES), ("bytes", bytes, MAX_BYTES), ("levels", depth, MAX_LEVELS)]
+                .into_iter()
+                .find(|(_, count, max)| count > max);
+        if let Some((unit, _, max)) = excess {
+            let message = format!("the schema is too large: more than {max} {unit}");
+            return Err(SchemaError::new("", message).suggest("Split the module, or simplify its schema."));
+        }
+        match value {
+            Value::Array(items) => open.extend(items.iter().map(|item| (item, depth + 1))),
+            Value::Object(members) => open.extend(members.values().map(|member| (member, depth + 1))),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn own_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Object(members) => members.keys().map(String::len).sum(),
+        _ => 0,
+    }
 }

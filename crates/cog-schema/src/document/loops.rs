@@ -1,7 +1,7 @@
-//! References that come back to where they started without going into the value: no value could ever be
-//! checked against them. A tree (`properties` or `items` in between) is no such loop.
+//! Finds circular references that do not go deeper into the value: no value can be checked against them. A tree is
+//! allowed, because `properties` or `items` are between its references.
 //!
-//! Nor may references fan out without end: `allOf` of twice the next, forty times over, is no loop and takes for ever.
+//! References that fan out are errors too: 40 levels of `allOf` with two references to the next level would take forever.
 
 use std::collections::HashMap;
 
@@ -14,14 +14,14 @@ use crate::subschema::{children, is_in_place};
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Open,
-    /// With the number of schemas that one value is checked against.
+    /// The number of schemas that one value is checked against.
     Done(u64),
 }
 
-/// The most schemas that one value may be checked against.
-const WIDEST: u64 = 100_000;
+/// The maximum number of schemas that one value is checked against.
+const MAX_WIDTH: u64 = 100_000;
 
-/// One problem for each loop, and for each schema that fans out too far.
+/// Returns an error for each loop and for each schema that fans out too far.
 pub(super) fn find(document: &Value, reached: &Reached) -> Vec<SchemaError> {
     let mut marks: HashMap<String, Mark> = HashMap::new();
     let mut problems = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn find(document: &Value, reached: &Reached) -> Vec<SchemaError> {
     problems
 }
 
-/// Depth first, with a stack of our own: a chain of references may be as long as the document.
+/// Searches depth first with an explicit stack, because a chain of references can be as long as the document.
 fn follow(
     document: &Value,
     reached: &Reached,
@@ -45,8 +45,8 @@ fn follow(
     while let Some((here, rest)) = stack.last_mut() {
         let Some(step) = rest.pop() else {
             let width = width(&next(document, reached, here), marks);
-            marks.insert(here.clone(), Mark::Done(width.min(WIDEST)));
-            if width > WIDEST {
+            marks.insert(here.clone(), Mark::Done(width.min(MAX_WIDTH)));
+            if width > MAX_WIDTH {
                 let problem = too_wide(here);
                 close(&stack, marks);
                 return Some(problem);
@@ -58,7 +58,7 @@ fn follow(
             Some(Mark::Done(_)) => {}
             Some(Mark::Open) => {
                 let names = stack.iter().map(|(pointer, _)| pointer.as_str());
-                let problem = reported(names.skip_while(|pointer| *pointer != step), &step);
+                let problem = circular(names.skip_while(|pointer| *pointer != step), &step);
                 close(&stack, marks);
                 return Some(problem);
             }
@@ -72,14 +72,14 @@ fn follow(
     None
 }
 
-/// Lets go of a stack that has its problem: nothing on it is reported again.
+/// Closes the schemas on a stack with an error, so that none of them is reported again.
 fn close(stack: &[(String, Vec<String>)], marks: &mut HashMap<String, Mark>) {
     for (pointer, _) in stack {
         marks.insert(pointer.clone(), Mark::Done(0));
     }
 }
 
-/// How many schemas a value is checked against, itself and those that it leads to counted.
+/// Returns the number of schemas that a value is checked against: one, and those of each next schema.
 fn width(next: &[String], marks: &HashMap<String, Mark>) -> u64 {
     next.iter().fold(1, |sum: u64, step| match marks.get(step) {
         Some(Mark::Done(width)) => sum.saturating_add(*width),
@@ -88,11 +88,11 @@ fn width(next: &[String], marks: &HashMap<String, Mark>) -> u64 {
 }
 
 fn too_wide(pointer: &str) -> SchemaError {
-    let message = format!("the references fan out: one value needs checks against over {WIDEST} schemas");
+    let message = format!("the references fan out: one value needs checks against over {MAX_WIDTH} schemas");
     SchemaError::new(pointer, message).suggest("Refer to each schema once in `allOf`, `anyOf` and `oneOf`.")
 }
 
-/// The schemas that a schema applies to the same value as itself.
+/// Returns the schemas that a schema applies to the same value.
 fn next(document: &Value, reached: &Reached, pointer: &str) -> Vec<String> {
     let mut next: Vec<String> = reached.references.get(pointer).cloned().into_iter().collect();
     if let Some(schema) = document.pointer(pointer) {
@@ -102,11 +102,11 @@ fn next(document: &Value, reached: &Reached, pointer: &str) -> Vec<String> {
     next
 }
 
-fn reported<'a>(loop_: impl Iterator<Item = &'a str>, back: &str) -> SchemaError {
-    const MAX: usize = 6;
+fn circular<'a>(loop_: impl Iterator<Item = &'a str>, back: &str) -> SchemaError {
+    const MAX_SHOWN: usize = 6;
     let mut names: Vec<String> = loop_.map(|pointer| format!("#{pointer}")).collect();
-    if names.len() > MAX {
-        names.truncate(MAX);
+    if names.len() > MAX_SHOWN {
+        names.truncate(MAX_SHOWN);
         names.push("…".to_owned());
     }
     names.push(format!("#{back}"));

@@ -1,40 +1,58 @@
-//! The runtime's definitions of media: of an input, the four sources of docs/spec/media.md (ruling R14), and of an output
-//! (SPEC 2.3).
+//! The definitions of media: the four sources of an input (docs/spec/media.md, ruling R14), and an output (SPEC 2.3).
+
+use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
 const NAME: &str = "MediaInput";
 const OUTPUT: &str = "MediaOutput";
 
-/// Adds the definitions where the document refers to them and has none.
+/// Adds the definitions that the document refers to without defining them.
 pub(super) fn define(document: &mut Value) {
-    define_one(document, NAME, || definition(false));
-    define_one(document, OUTPUT, output);
-}
-
-fn define_one(document: &mut Value, name: &str, definition: impl Fn() -> Value) {
-    for keyword in ["$defs", "definitions"] {
+    let references = references(document);
+    let is_missing = |keyword: &str, name: &str| {
         let pointer = format!("/{keyword}/{name}");
-        if document.pointer(&pointer).is_none() && mentions(document, &format!("#{pointer}")) {
-            let Some(members) = document.as_object_mut() else { return };
-            let definitions = members.entry(keyword).or_insert_with(|| Value::Object(Map::new()));
-            if let Some(definitions) = definitions.as_object_mut() {
-                definitions.insert(name.to_owned(), definition());
-            }
+        references.contains(format!("#{pointer}").as_str()) && document.pointer(&pointer).is_none()
+    };
+    let known = ["$defs", "definitions"].into_iter().flat_map(|keyword| [(keyword, NAME), (keyword, OUTPUT)]);
+    let missing: Vec<_> = known.filter(|(keyword, name)| is_missing(keyword, name)).collect();
+    let Some(members) = document.as_object_mut() else { return };
+    for (keyword, name) in missing {
+        let definitions = members.entry(keyword).or_insert_with(|| Value::Object(Map::new()));
+        if let Some(definitions) = definitions.as_object_mut() {
+            let definition = if name == NAME { definition(false) } else { output() };
+            definitions.insert(name.to_owned(), definition);
         }
     }
 }
 
-/// Puts the runtime's definition in the place of each that is found by name or by shape, and reports where.
+/// Returns the references in a document.
+fn references(document: &Value) -> HashSet<&str> {
+    let mut references = HashSet::new();
+    let mut open = vec![document];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(members) => {
+                references.extend(members.get("$ref").and_then(Value::as_str));
+                open.extend(members.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    references
+}
+
+/// Replaces each media input, found by name or by structure, with the definition of the runtime. Returns their pointers.
 pub(super) fn replace(document: &mut Value, schemas: &[String], documents: bool) -> Vec<String> {
     let is_named =
         |pointer: &str| [format!("/$defs/{NAME}"), format!("/definitions/{NAME}")].contains(&pointer.into());
     let mut replaced = Vec::new();
     for pointer in schemas {
         let Some(schema) = document.pointer_mut(pointer) else { continue };
-        if is_named(pointer) || has_shape(schema) {
+        if is_named(pointer) || has_structure(schema) {
             let mut new = definition(documents);
-            keep_words(schema, &mut new);
+            copy_annotations(schema, &mut new);
             *schema = new;
             replaced.push(pointer.clone());
         }
@@ -42,8 +60,8 @@ pub(super) fn replace(document: &mut Value, schemas: &[String], documents: bool)
     replaced
 }
 
-/// A choice between sources by a constant `type`, with all three of the specification among them (SPEC 2.3).
-fn has_shape(schema: &Value) -> bool {
+/// Returns whether a schema is a choice between sources by a constant `type`, with the three of SPEC 2.3 among them.
+fn has_structure(schema: &Value) -> bool {
     let Some(branches) = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array) else {
         return false;
     };
@@ -52,22 +70,11 @@ fn has_shape(schema: &Value) -> bool {
     ["url", "base64", "file"].iter().all(|source| types.contains(source))
 }
 
-fn keep_words(old: &Value, new: &mut Value) {
+fn copy_annotations(old: &Value, new: &mut Value) {
     for keyword in ["title", "description"] {
-        if let (Some(words), Some(members)) = (old.get(keyword), new.as_object_mut()) {
-            members.insert(keyword.to_owned(), words.clone());
+        if let (Some(text), Some(members)) = (old.get(keyword), new.as_object_mut()) {
+            members.insert(keyword.to_owned(), text.clone());
         }
-    }
-}
-
-fn mentions(value: &Value, reference: &str) -> bool {
-    match value {
-        Value::Object(members) => {
-            members.get("$ref").and_then(Value::as_str) == Some(reference)
-                || members.values().any(|member| mentions(member, reference))
-        }
-        Value::Array(items) => items.iter().any(|item| mentions(item, reference)),
-        _ => false,
     }
 }
 
@@ -89,7 +96,7 @@ fn definition(documents: bool) -> Value {
     json!({ "type": "object", "required": ["type"], "oneOf": branches })
 }
 
-/// SPEC 2.3, with what 4.3 adds.
+/// Returns the definition of an output: SPEC 2.3 with the members of SPEC 4.3.
 fn output() -> Value {
     json!({
         "type": "object",
@@ -109,13 +116,13 @@ fn output() -> Value {
     })
 }
 
-/// One branch: an object of this `type`, with the fields it needs and those it may have.
-fn source(name: &str, needed: &[(&str, &Value)], possible: &[(&str, &Value)]) -> Value {
+/// Returns one branch: an object of this `type` with its required and optional fields.
+fn source(name: &str, required: &[(&str, &Value)], optional: &[(&str, &Value)]) -> Value {
     let mut properties = Map::from_iter([("type".to_owned(), json!({ "const": name }))]);
-    for (key, schema) in needed.iter().chain(possible).chain(&[("checksum", &checksum())]) {
+    for (key, schema) in required.iter().chain(optional).chain(&[("checksum", &checksum())]) {
         properties.insert((*key).to_owned(), (*schema).clone());
     }
-    let required: Vec<&str> = ["type"].into_iter().chain(needed.iter().map(|(key, _)| *key)).collect();
+    let required: Vec<&str> = ["type"].into_iter().chain(required.iter().map(|(key, _)| *key)).collect();
     json!({ "properties": properties, "required": required })
 }
 

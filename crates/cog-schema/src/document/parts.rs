@@ -1,13 +1,13 @@
-//! Where the four parts of a contract stand.
+//! Finds the four parts of a contract.
 
 use serde_json::Value;
 
 use crate::rules::Rules;
 use crate::schema_error::SchemaError;
 use crate::subschema::token;
-use crate::words::nearest;
+use crate::wording::nearest;
 
-/// JSON pointers to the parts of a document; none where it has no such part.
+/// The JSON pointers of the parts of a document.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
     pub(crate) input: Option<String>,
@@ -17,8 +17,8 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Finds them: by the manifest's `io`, else by name; `output` is read as the part that
-    /// `compat.schema_output_alias` names, where that part is absent.
+    /// Finds the parts by the manifest's `io`, otherwise by name. `output` is read as the part in
+    /// `compat.schema_output_alias` if that part is absent.
     pub(super) fn find(document: &Value, rules: &Rules) -> Result<Self, Vec<SchemaError>> {
         let Some(members) = document.as_object() else {
             let message = "the schema must be an object with the parts `input`, `data`, `meta` and `error`";
@@ -42,7 +42,7 @@ impl Parts {
         if problems.is_empty() { Ok(parts) } else { Err(problems) }
     }
 
-    /// The schemas from which all others are reached: the parts and the definitions.
+    /// Returns the schemas from which all others are reached: the parts and the definitions.
     pub(super) fn roots(&self, document: &Value) -> Vec<String> {
         let parts = [&self.input, &self.data, &self.meta, &self.error].into_iter().flatten().cloned();
         let mut roots: Vec<String> = parts.collect();
@@ -55,18 +55,18 @@ impl Parts {
     }
 }
 
-/// The pointer that `io` gives, with or without the `#` of a fragment.
+/// Returns the pointer in `io`, without the `#` of a fragment.
 fn resolved(document: &Value, part: &str, pointer: &str) -> Result<String, SchemaError> {
     let pointer = pointer.strip_prefix('#').unwrap_or(pointer);
     match document.pointer(pointer) {
         Some(_) => Ok(pointer.to_owned()),
-        None => Err(nowhere(document, pointer, &format!("`io.{part}` points to `{pointer}`"))),
+        None => Err(missing_target(document, pointer, &format!("`io.{part}` points to `{pointer}`"))),
     }
 }
 
-/// A problem for a pointer that leads nowhere, with the nearest name that exists.
-pub(super) fn nowhere(document: &Value, pointer: &str, who: &str) -> SchemaError {
-    let problem = SchemaError::new("", format!("{who}, which does not exist"));
+/// Returns the error of a pointer without a target, with the most similar existing name.
+pub(super) fn missing_target(document: &Value, pointer: &str, subject: &str) -> SchemaError {
+    let problem = SchemaError::new("", format!("{subject}, which does not exist"));
     let (outer, name) = pointer.rsplit_once('/').unwrap_or(("", pointer));
     let siblings = document.pointer(outer).and_then(Value::as_object);
     let near = siblings.and_then(|members| nearest(name, members.keys().map(String::as_str)));

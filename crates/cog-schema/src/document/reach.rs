@@ -1,29 +1,29 @@
-//! Every schema of a document, and the references between them.
+//! Finds every schema of a document and the references between them.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::document::parts::nowhere;
+use crate::document::parts::missing_target;
 use crate::schema_error::SchemaError;
 use crate::subschema::{children, reference, target, token};
 
-/// Names of schemas (`"$id": "#name"`) and where they stand.
+/// The pointers of named schemas (`"$id": "#name"`).
 type Anchors = HashMap<String, String>;
 
-/// What the roots of a document reach.
+/// The schemas that the roots of a document reach.
 #[derive(Debug, Default)]
 pub(super) struct Reached {
     /// Each schema once, as a JSON pointer.
     pub(super) schemas: Vec<String>,
-    /// From the pointer of a schema with `$ref` to that of its target.
+    /// The target of each schema with `$ref`, by pointer.
     pub(super) references: HashMap<String, String>,
 }
 
 /// Walks from the roots through subschemas and references.
 ///
 /// # Errors
-/// A problem for each reference that leads out of the document or nowhere.
+/// An error for each reference without a target in the document.
 pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<SchemaError>> {
     let mut walk =
         Walk { document, anchors: anchors(document), reached: Reached::default(), problems: Vec::new() };
@@ -37,11 +37,11 @@ pub(super) fn reach(document: &Value, roots: &[String]) -> Result<Reached, Vec<S
     if walk.problems.is_empty() { Ok(walk.reached) } else { Err(walk.problems) }
 }
 
-/// Each reference of a chain is a step that a check goes deeper; of longer chains than this only the end counts.
+/// The maximum length of a chain of references. Each adds a level to a check, so longer chains are shortened to their end.
 const MAX_CHAIN: usize = 2;
 
-/// Makes each reference a pointer inside the document, and takes out what names a schema or its dialect. The
-/// references do not go round in circles.
+/// Replaces each reference by a pointer inside the document, and removes `$schema` and `$id`. There are no circular
+/// references.
 pub(super) fn localise(document: &mut Value, reached: &Reached) {
     for pointer in &reached.schemas {
         let Some(members) = document.pointer_mut(pointer).and_then(Value::as_object_mut) else { continue };
@@ -58,7 +58,7 @@ pub(super) fn localise(document: &mut Value, reached: &Reached) {
 }
 
 impl Reached {
-    /// Where the reference of a schema leads, or where the chain that starts there ends.
+    /// Returns the target of the reference of a schema, or the end of a long chain of references.
     fn end_of(&self, pointer: &str) -> Option<&String> {
         let first = self.references.get(pointer)?;
         let mut chain = std::iter::successors(Some(first), |next| self.references.get(*next));
@@ -105,7 +105,7 @@ impl Walk<'_> {
         match target(if local.is_empty() { "#" } else { local }) {
             Some(pointer) if self.document.pointer(&pointer).is_some() => Ok(pointer),
             Some(pointer) => {
-                Err(nowhere(self.document, &pointer, &format!("`{reference}` points to `{pointer}`")))
+                Err(missing_target(self.document, &pointer, &format!("`{reference}` points to `{pointer}`")))
             }
             None => {
                 let message = format!("`{reference}` points outside this file; references are never fetched");

@@ -8,14 +8,14 @@ fn rules() -> Rules {
     Rules::from(&Manifest::with_defaults("test", Format::V22, Some(Tier::Decision)))
 }
 
-/// `pointer: message` of each problem, and the suggestions.
+/// Returns `pointer: message` of each error, with its suggestion.
 fn problems(document: Value) -> Vec<(String, String)> {
     let problems = Contract::compile(&document, &rules()).expect_err("it should not compile");
     problems.into_iter().map(|one| (one.to_string(), one.suggestion.unwrap_or_default())).collect()
 }
 
 #[test]
-fn names_are_never_fetched_and_references_see_the_whole_file() {
+fn references_resolve_in_the_file_and_nothing_is_fetched() {
     let document = json!({
         "$schema": "https://ziel-io.github.io/cognitive-modules/schema/v1.json",
         "$id": "https://example.com/schema.json",
@@ -37,7 +37,7 @@ fn names_are_never_fetched_and_references_see_the_whole_file() {
 }
 
 #[test]
-fn a_property_that_is_called_like_a_keyword_stays() {
+fn property_named_like_a_keyword_stays() {
     let document =
         json!({ "data": { "properties": { "$id": { "type": "string" }, "$ref": { "type": "integer" } } } });
     let contract = Contract::compile(&document, &rules()).unwrap();
@@ -47,7 +47,7 @@ fn a_property_that_is_called_like_a_keyword_stays() {
 }
 
 #[test]
-fn parts_are_found_by_name_by_alias_and_by_pointer() {
+fn finds_parts_by_name_alias_and_pointer() {
     let document = json!({ "input": {}, "output": {}, "contracts": { "ok": {}, "meta": {} } });
     let mut rules = rules();
     let parts = Document::read(&document, &rules).unwrap().parts;
@@ -68,7 +68,7 @@ fn parts_are_found_by_name_by_alias_and_by_pointer() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_place_and_a_way_out() {
+fn each_error_has_its_pointer() {
     let document = json!({
         "input": { "type": "strng" },
         "data": { "properties": { "a": { "maxLength": -1 } } },
@@ -85,7 +85,7 @@ fn each_mistake_is_told_with_its_place_and_a_way_out() {
 }
 
 #[test]
-fn a_reference_that_leads_nowhere_is_told_with_the_nearest_name() {
+fn missing_target_suggests_the_most_similar_name() {
     let missing = problems(json!({ "data": { "$ref": "#/$defs/Isue" }, "$defs": { "Issue": {} } }));
     assert_eq!(missing[0].0, "/data/$ref: `#/$defs/Isue` points to `/$defs/Isue`, which does not exist");
     assert_eq!(missing[0].1, "Did you mean `/$defs/Issue`?");
@@ -94,16 +94,16 @@ fn a_reference_that_leads_nowhere_is_told_with_the_nearest_name() {
 }
 
 #[test]
-fn circles_of_references_are_refused_and_trees_are_not() {
+fn rejects_circular_references_and_allows_trees() {
     let circle = json!({
         "data": { "$ref": "#/$defs/a" },
         "$defs": { "a": { "allOf": [{ "$ref": "#/$defs/b" }] }, "b": { "not": { "$ref": "#/$defs/a" } } },
     });
-    let reported = problems(circle);
-    assert_eq!(reported.len(), 1);
+    let found = problems(circle);
+    assert_eq!(found.len(), 1);
     assert!(
-        reported[0].0.contains("circular references: #/$defs/a → #/$defs/a/allOf/0 → #/$defs/b"),
-        "{reported:?}"
+        found[0].0.contains("circular references: #/$defs/a → #/$defs/a/allOf/0 → #/$defs/b"),
+        "{found:?}"
     );
     let tree =
         json!({ "data": { "properties": { "left": { "$ref": "#/data" }, "right": { "$ref": "#/data" } } } });
@@ -111,7 +111,7 @@ fn circles_of_references_are_refused_and_trees_are_not() {
 }
 
 #[test]
-fn a_document_that_is_too_large_is_refused_before_anything_walks_over_it() {
+fn rejects_documents_over_the_size_limits() {
     let mut deep = json!({});
     for _ in 0..100 {
         deep = json!({ "items": deep });
@@ -129,7 +129,7 @@ fn a_document_that_is_too_large_is_refused_before_anything_walks_over_it() {
 }
 
 #[test]
-fn a_long_chain_of_references_is_followed() {
+fn follows_long_chains_of_references() {
     let refer = |number: usize| json!({ "$ref": format!("#/$defs/d{number}") });
     let mut definitions: serde_json::Map<String, Value> =
         (0..2_000).map(|number| (format!("d{number}"), refer(number + 1))).collect();
@@ -140,19 +140,19 @@ fn a_long_chain_of_references_is_followed() {
 }
 
 #[test]
-fn a_long_chain_of_schemas_is_refused_in_bounded_time() {
+fn rejects_long_chains_of_schemas_in_bounded_time() {
     let mut definitions = serde_json::Map::new();
     for number in 0..2_000 {
         let next = json!({ "$ref": format!("#/$defs/d{}", number + 1) });
         definitions.insert(format!("d{number}"), json!({ "allOf": [next] }));
     }
     definitions.insert("d2000".to_owned(), json!({}));
-    let reported = problems(json!({ "data": { "$ref": "#/$defs/d0" }, "$defs": definitions }));
-    assert!(reported[0].0.contains("schemas apply to the same value"), "{reported:?}");
+    let found = problems(json!({ "data": { "$ref": "#/$defs/d0" }, "$defs": definitions }));
+    assert!(found[0].0.contains("schemas apply to the same value"), "{found:?}");
 }
 
 #[test]
-fn media_inputs_are_found_by_shape_and_keep_their_words() {
+fn finds_media_inputs_by_structure_and_copies_annotations() {
     let own = json!({
         "description": "A photo.",
         "oneOf": [
@@ -168,14 +168,14 @@ fn media_inputs_are_found_by_shape_and_keep_their_words() {
 }
 
 #[test]
-fn references_that_fan_out_are_refused() {
+fn rejects_references_that_fan_out() {
     let twice = |next: &str| json!({ "allOf": [{ "$ref": next }, { "$ref": next }] });
     let mut parts = serde_json::Map::new();
     for level in 0..40 {
         parts.insert(format!("d{level}"), twice(&format!("#/$defs/d{}", level + 1)));
     }
     parts.insert("d40".to_owned(), json!({ "type": "object" }));
-    let reported = problems(json!({ "$defs": parts, "data": { "$ref": "#/$defs/d0" } }));
-    assert_eq!(reported.len(), 1, "{reported:?}");
-    assert!(reported[0].0.contains("over 100000 schemas"), "{reported:?}");
+    let found = problems(json!({ "$defs": parts, "data": { "$ref": "#/$defs/d0" } }));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].0.contains("over 100000 schemas"), "{found:?}");
 }

@@ -1,4 +1,4 @@
-//! The engine over our tree finds what the engine over `serde_json` finds.
+//! The engine returns the same errors for the tree of `cog_json` and for `serde_json`.
 
 use cog_json::Value as Tree;
 use proptest::collection::{btree_map, vec};
@@ -7,7 +7,7 @@ use serde_json::{Number, Value, json};
 
 use super::*;
 
-/// Each keyword of Draft-07 at least once, alone and beside others.
+/// Returns schemas with each keyword of Draft-07, alone and combined.
 pub(crate) fn schemas() -> Vec<Value> {
     let shape = json!({
         "type": "object",
@@ -61,7 +61,7 @@ fn number() -> impl Strategy<Value = Number> {
     ]
 }
 
-/// Any value, small enough to meet the schemas now and then.
+/// Generates small values, some of which match the schemas.
 pub(crate) fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -80,16 +80,16 @@ pub(crate) fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Place and keyword of each error.
-fn reported(errors: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
-    let mut reported: Vec<_> = errors.collect();
-    reported.sort();
-    reported
+/// Returns pointer and keyword of each error, sorted.
+fn sorted(errors: impl Iterator<Item = (String, String)>) -> Vec<(String, String)> {
+    let mut sorted: Vec<_> = errors.collect();
+    sorted.sort();
+    sorted
 }
 
 proptest! {
     #[test]
-    fn both_trees_are_judged_alike(value in value()) {
+    fn both_trees_have_the_same_errors(value in value()) {
         let tree = Tree::parse(&value.to_string()).unwrap();
         for schema in schemas() {
             let document = json!({ "s": schema });
@@ -101,7 +101,7 @@ proptest! {
             let their_errors = theirs.iter_errors(&value).map(|error| {
                 (error.instance_path().as_str().to_owned(), error.kind().keyword().to_owned())
             });
-            prop_assert_eq!(reported(our_errors), reported(their_errors), "{}", schema);
+            prop_assert_eq!(sorted(our_errors), sorted(their_errors), "{}", schema);
         }
     }
 }

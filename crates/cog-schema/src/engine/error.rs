@@ -1,4 +1,4 @@
-//! What the engine found, in our own words.
+//! The errors of the engine.
 
 use std::slice;
 use std::sync::Arc;
@@ -9,50 +9,50 @@ use serde_json::Value;
 
 use super::MAX_VIOLATIONS;
 
-/// One keyword that a value does not meet.
+/// A keyword that a value violates.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EngineError {
-    /// Where: a JSON pointer from the value that was checked; in a branch, from where the alternatives stand.
+    /// Its JSON pointer, from the checked value; in a branch, from the value of the alternatives.
     pub(crate) at: String,
-    /// The keyword, as the schema writes it.
+    /// The keyword.
     pub(crate) keyword: String,
-    /// Where the keyword stands: a pointer into the document, or from the schema that was compiled alone.
+    /// The JSON pointer of the keyword: from the document, or from a schema that was compiled alone.
     pub(crate) schema: String,
-    /// What would have been right.
+    /// Why the value violates it.
     pub(crate) reason: Reason,
 }
 
-/// Why a value does not meet a keyword.
+/// Why a value violates a keyword.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Reason {
-    /// A member is absent.
+    /// A member is missing.
     Required(String),
-    /// None of these types.
+    /// It has none of these types.
     Type(Vec<&'static str>),
-    /// None of these values; several where alternatives that fail alike are reported as one.
+    /// It is none of these values; several lists if alternatives that fail in the same way are merged.
     Allowed(Vec<Allowed>),
-    /// Members that may not be there; of very many the first [`MAX_VIOLATIONS`].
+    /// It has unexpected members: the first [`MAX_VIOLATIONS`].
     Unexpected(Vec<String>),
-    /// Too much or too little of something.
+    /// It exceeds a limit.
     Bound(Bound),
-    /// Does not match a pattern.
+    /// It does not match a pattern.
     Pattern(String),
-    /// Does not have a format.
+    /// It does not have a format.
     Format(String),
-    /// Fits none of several schemas; what each has against it.
+    /// It matches none of several schemas; the errors of each.
     NoBranch(Vec<Arc<[EngineError]>>),
-    /// Fits more than one of several schemas of which it may fit only one.
+    /// It matches more than one of several schemas.
     ManyBranches,
-    /// The name of a member does not fit.
+    /// The name of a member is invalid.
     Name(Box<EngineError>),
-    /// Anything else, in the engine's words without values.
+    /// Another reason: the message of the engine without values.
     Other(String),
 }
 
-/// Values of the schema that are allowed; the compiled schema's own, not copies.
+/// Allowed values, shared with the compiled schema.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Allowed {
-    /// The list of an `enum`.
+    /// The values of an `enum`.
     Any(Arc<Value>),
     /// The value of a `const`.
     Only(Arc<Value>),
@@ -67,14 +67,14 @@ impl Allowed {
     }
 }
 
-/// A limit that was passed.
+/// A limit that is exceeded.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bound {
-    /// How it reads: `at most`, `at least`, `more than`, `less than`, `a multiple of`.
+    /// The relation for a message: `at most`, `at least`, `more than`, `less than`, `a multiple of`.
     pub(crate) relation: &'static str,
     /// The limit.
     pub(crate) limit: String,
-    /// Of what: `items`, `characters`, `members`; empty for the number itself.
+    /// Its unit: `items`, `characters`, `members`; empty for the number itself.
     pub(crate) unit: &'static str,
 }
 
@@ -88,7 +88,7 @@ impl EngineError {
         }
     }
 
-    /// The same error seen from a value around the one that was checked.
+    /// Returns the error with a pointer from an outer value.
     pub(crate) fn below(&self, step: &str) -> Self {
         Self { at: format!("{step}{}", self.at), ..self.clone() }
     }

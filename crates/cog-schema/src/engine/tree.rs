@@ -1,4 +1,4 @@
-//! Our tree as the engine reads it.
+//! Implements the traits of the engine for the tree of `cog_json`.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use super::unique;
 #[derive(Debug)]
 pub(crate) struct Tree;
 
-/// A number of our tree.
+/// A number of the tree.
 pub(crate) struct Num<'a>(Number<'a>);
 
 impl Json for Tree {
@@ -22,7 +22,7 @@ impl Json for Tree {
     type PreparedKey = Key;
     type StringBuffer = Value;
 
-    /// A walk over the keys is quicker than looking up half as many.
+    /// A walk over all keys is faster than lookups of half as many.
     const KEYS_PER_LOOKUP: usize = 2;
 
     fn prepare_key(key: &str) -> Key {
@@ -85,7 +85,7 @@ impl<'a> json::Node<'a, Tree> for Node<'a> {
 
     fn string_length(&self) -> Option<u64> {
         let text = Node::as_str(*self)?;
-        // Most text is ASCII, and telling that is quicker than counting.
+        // Most text is ASCII, and checking that is faster than counting characters.
         Some(if text.is_ascii() { text.len() } else { text.chars().count() } as u64)
     }
 
@@ -97,8 +97,8 @@ impl<'a> json::Node<'a, Tree> for Node<'a> {
         Cow::Owned(self.to_serde())
     }
 
-    /// An error keeps the instance it is about. Ours is never read from there, so none is built: an error at
-    /// the root would otherwise cost as much as the whole check.
+    /// Returns an empty instance. Errors contain their instance, which is never read here; for an error at the root, it
+    /// would cost as much as the complete check.
     fn lazy_value(&self) -> LazyInstance<'a> {
         LazyInstance::Deferred {
             bytes: &[],
@@ -184,26 +184,26 @@ impl JsonNumber for Num<'_> {
     }
 }
 
-/// So many digits always fit a float and a `u64` exactly.
-const SHORT: usize = 15;
+/// The maximum number of digits that a float and a `u64` represent exactly.
+const MAX_SHORT: usize = 15;
 
-/// The value of an integer of few digits, without the care that longer ones need.
+/// Returns the value of an integer of few digits.
 fn short_integer(literal: &str) -> Option<u64> {
     let bytes = literal.as_bytes();
-    if bytes.len() > SHORT {
+    if bytes.len() > MAX_SHORT {
         return None;
     }
     bytes.iter().try_fold(0_u64, |sum, byte| byte.is_ascii_digit().then(|| sum * 10 + u64::from(byte - b'0')))
 }
 
-/// The value of a decimal of few digits: a division of two exact floats, and so exact, several times quicker than
-/// the general way. Answers are full of such numbers.
+/// Returns the value of a decimal of few digits. The division of two exact floats is correctly rounded, and several times
+/// faster than the general algorithm. Answers contain many such numbers.
 pub(crate) fn short_decimal(literal: &str) -> Option<f64> {
-    const TENS: [f64; SHORT] =
+    const TENS: [f64; MAX_SHORT] =
         [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14];
     let unsigned = literal.strip_prefix('-');
     let bytes = unsigned.unwrap_or(literal).as_bytes();
-    if bytes.len() > SHORT {
+    if bytes.len() > MAX_SHORT {
         return None;
     }
     let (mut digits, mut places, mut step) = (0_u64, 0, 0);
@@ -221,7 +221,7 @@ pub(crate) fn short_decimal(literal: &str) -> Option<f64> {
     Some(if unsigned.is_some() { -size } else { size })
 }
 
-/// Equality with a `const` or a member of an `enum`; numbers are compared mathematically.
+/// Returns whether a value equals a `const` or a value of an `enum`; numbers are compared mathematically.
 fn equals(node: Node<'_>, expected: &serde_json::Value) -> bool {
     match expected {
         serde_json::Value::Null => node.is_null(),

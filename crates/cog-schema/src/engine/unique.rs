@@ -4,12 +4,12 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use cog_json::{Kind, Node};
 
-/// Up to this many elements every pair is compared.
-const FEW: usize = 12;
+/// Up to this number of elements, all pairs are compared.
+const MAX_PAIRWISE: usize = 12;
 
-/// Whether no two elements of an array are equal (JSON equality).
+/// Returns whether all elements of an array are different (JSON equality).
 pub(super) fn is_unique(array: Node<'_>) -> bool {
-    if array.len() <= FEW { all_pairs_differ(array.elements()) } else { all_digests_differ(array) }
+    if array.len() <= MAX_PAIRWISE { all_pairs_differ(array.elements()) } else { all_digests_differ(array) }
 }
 
 fn all_pairs_differ<'a>(mut rest: impl Iterator<Item = Node<'a>> + Clone) -> bool {
@@ -21,8 +21,8 @@ fn all_pairs_differ<'a>(mut rest: impl Iterator<Item = Node<'a>> + Clone) -> boo
     true
 }
 
-/// Sorts the elements by a digest with a random key, so that equal ones are neighbours and no input can be made to
-/// collide. One list is all the memory that it takes.
+/// Compares elements with equal digests only. The digest has a random key, so that no input can force collisions. The
+/// only memory that it needs is one list.
 fn all_digests_differ(array: Node<'_>) -> bool {
     let state = RandomState::new();
     let mut elements: Vec<(u64, Node<'_>)> =
@@ -32,7 +32,7 @@ fn all_digests_differ(array: Node<'_>) -> bool {
     alike.all(|alike| all_pairs_differ(alike.iter().map(|(_, element)| *element)))
 }
 
-/// Equal values have equal digests; the order of members does not count.
+/// Returns a digest that is equal for equal values; the order of members does not matter.
 fn digest(state: &RandomState, node: Node<'_>) -> u64 {
     let mut hasher = state.build_hasher();
     hasher.write_u8(node.kind() as u8);

@@ -1,37 +1,37 @@
-//! The contract as a model is reported of it that makes media: they are not for it to write.
+//! The contract for a model that generates media beside its text.
 
 use serde_json::Value;
 
 use crate::contract::Contract;
-use crate::shape::{Id, SchemaNode};
+use crate::graph::{Id, SchemaNode};
 
 impl Contract {
-    /// The same contract without the fields for media, and the names of those: what a model is to write that makes media
-    /// beside its text. None where there are no such fields.
+    /// Returns the contract without its media fields, and their names, for a model that generates media beside its text;
+    /// none if there are no media fields.
     pub fn without_media_outputs(&self) -> Option<(Contract, Vec<String>)> {
         let mut document = self.document().clone();
-        let mut left_out: Vec<String> = Vec::new();
-        for shape in self.shapes.iter() {
-            let fields = shape.properties().filter(|(_, id)| self.is_for_media(*id)).map(|(name, _)| name);
+        let mut omitted: Vec<String> = Vec::new();
+        for shape in self.graph.iter() {
+            let fields = shape.properties().filter(|(_, id)| self.is_media_output(*id)).map(|(name, _)| name);
             let fields: Vec<&str> = fields.collect();
             if let Some(schema) = document.pointer_mut(&shape.pointer).filter(|_| !fields.is_empty()) {
-                leave_out(schema, &fields);
-                left_out.extend(fields.into_iter().map(str::to_owned));
+                omit(schema, &fields);
+                omitted.extend(fields.into_iter().map(str::to_owned));
             }
         }
-        left_out.sort_unstable();
-        left_out.dedup();
+        omitted.sort_unstable();
+        omitted.dedup();
         let contract = Contract::compile(&document, &self.rules).ok()?;
-        (!left_out.is_empty()).then_some((contract, left_out))
+        (!omitted.is_empty()).then_some((contract, omitted))
     }
 
-    fn is_for_media(&self, id: Id) -> bool {
-        let is_medium = |id: Id| self.shapes.possible(id).any(|shape| shape.is_output);
-        is_medium(id) || self.shapes.possible(id).filter_map(SchemaNode::list_items).any(is_medium)
+    fn is_media_output(&self, id: Id) -> bool {
+        let is_output = |id: Id| self.graph.possible(id).any(|shape| shape.is_output);
+        is_output(id) || self.graph.possible(id).filter_map(SchemaNode::list_items).any(is_output)
     }
 }
 
-fn leave_out(schema: &mut Value, fields: &[&str]) {
+fn omit(schema: &mut Value, fields: &[&str]) {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.retain(|name, _| !fields.contains(&name.as_str()));
     }

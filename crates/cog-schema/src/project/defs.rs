@@ -1,43 +1,44 @@
-//! Definitions of a projected schema: every reference, wherever it pointed, points to `$defs`.
+//! The definitions of a projected schema: all references point to `$defs`.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value, json};
 
-/// The definitions that a projection refers to, and those that are still to be made.
+/// The definitions that a projection refers to: finished, or still to be projected.
 #[derive(Debug, Default)]
 pub(super) struct Defs {
     names: HashMap<String, String>,
     open: VecDeque<String>,
-    made: Map<String, Value>,
+    finished: Map<String, Value>,
 }
 
 impl Defs {
-    /// A reference to the schema at a pointer of the document.
+    /// Returns a reference to the schema at a pointer of the document.
     pub(super) fn refer(&mut self, target: &str) -> Value {
         let name = match self.names.get(target) {
             Some(name) => name.clone(),
-            None => self.admit(target),
+            None => self.add_target(target),
         };
         json!({ "$ref": format!("#/$defs/{name}") })
     }
 
-    /// The next schema that is referred to and not yet made: its pointer and its name.
+    /// Returns pointer and name of the next schema to project.
     pub(super) fn next(&mut self) -> Option<(String, String)> {
         let target = self.open.pop_front()?;
         let name = self.names.get(&target)?.clone();
         Some((target, name))
     }
 
-    pub(super) fn make(&mut self, name: String, schema: Value) {
-        self.made.insert(name, schema);
+    /// Adds a projected definition.
+    pub(super) fn add(&mut self, name: String, schema: Value) {
+        self.finished.insert(name, schema);
     }
 
     pub(super) fn into_map(self) -> Map<String, Value> {
-        self.made
+        self.finished
     }
 
-    fn admit(&mut self, target: &str) -> String {
+    fn add_target(&mut self, target: &str) -> String {
         let plain = plain_name(target);
         let taken: HashSet<&String> = self.names.values().collect();
         let numbered = (2..).map(|number| format!("{plain}_{number}"));
@@ -49,7 +50,7 @@ impl Defs {
     }
 }
 
-/// `Issue` for `/$defs/Issue`, `data_properties_x` for other places: letters that every vendor takes.
+/// Returns a name that every provider accepts: `Issue` for `/$defs/Issue`, `data_properties_x` for other pointers.
 fn plain_name(target: &str) -> String {
     let short =
         target.strip_prefix("/$defs/").or_else(|| target.strip_prefix("/definitions/")).unwrap_or(target);
@@ -61,7 +62,7 @@ fn plain_name(target: &str) -> String {
     if plain.is_empty() { "root".to_owned() } else { plain }
 }
 
-/// Whether any definition contains itself.
+/// Returns whether any definition is recursive.
 pub(super) fn is_recursive(definitions: &Map<String, Value>) -> bool {
     definitions.keys().any(|name| {
         let mut seen = HashSet::new();
@@ -78,7 +79,7 @@ pub(super) fn is_recursive(definitions: &Map<String, Value>) -> bool {
     })
 }
 
-/// The names of the definitions that a schema refers to.
+/// Returns the names of the definitions that a schema refers to.
 fn references(schema: Option<&Value>) -> Vec<String> {
     let mut names = Vec::new();
     let mut open: Vec<&Value> = schema.into_iter().collect();

@@ -1,12 +1,12 @@
-//! One schema of several that all apply.
+//! Merges schemas that apply to the same value.
 
 use serde_json::{Map, Value};
 
-use super::account::{Loss, LossKind};
+use super::loss::{Loss, LossKind};
 use crate::subschema::target;
 
-/// Merges what `from` says into `into`. What cannot be merged is lost: the first word on it stands.
-pub(super) fn merge(
+/// Merges `from` into `into`. Of keywords that cannot be merged the first stays, and a loss is added.
+pub(crate) fn merge(
     into: &mut Map<String, Value>,
     from: &Map<String, Value>,
     at: &str,
@@ -38,7 +38,7 @@ pub(super) fn merge(
     }
 }
 
-/// A member that both name must meet both.
+/// Merges members: a member of both must match both schemas.
 fn merge_members(present: &mut Map<String, Value>, more: &Map<String, Value>) {
     for (name, schema) in more {
         match present.get_mut(name) {
@@ -54,8 +54,8 @@ fn merge_members(present: &mut Map<String, Value>, more: &Map<String, Value>) {
     }
 }
 
-/// A schema without `$ref` and `allOf` at its top.
-pub(super) fn flattened(document: &Value, schema: &Value, at: &str, lost: &mut Vec<Loss>) -> Value {
+/// Returns a schema without `$ref` and `allOf` at its top, as far as they can be merged.
+pub(crate) fn flattened(document: &Value, schema: &Value, at: &str, lost: &mut Vec<Loss>) -> Value {
     let Some(members) = followed(document, schema).as_object() else { return schema.clone() };
     let mut flat = members.clone();
     if let Some(Value::Array(parts)) = flat.shift_remove("allOf") {
@@ -68,8 +68,8 @@ pub(super) fn flattened(document: &Value, schema: &Value, at: &str, lost: &mut V
     Value::Object(flat)
 }
 
-/// The schema behind references.
-pub(super) fn followed<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
+/// Returns the target of a chain of references.
+fn followed<'a>(document: &'a Value, mut schema: &'a Value) -> &'a Value {
     while let Some(next) = schema
         .get("$ref")
         .and_then(Value::as_str)

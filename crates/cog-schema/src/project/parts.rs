@@ -1,4 +1,4 @@
-//! The parts of an envelope as a model is to be reported of them, with what the specification adds to them.
+//! The parts of an envelope for a model, with the fields that the specification adds.
 
 use serde_json::{Map, Value, json};
 
@@ -6,13 +6,13 @@ use super::Loss;
 use super::merge::flattened;
 use crate::contract::Contract;
 
-/// A part: its schema, and where it stands in the document.
+/// A part: its schema, and its pointer in the document.
 pub(super) struct PartSchema {
     pub(super) schema: Value,
     pub(super) pointer: String,
 }
 
-/// The meta: the module's own, with the three fields that every answer has (SPEC 6.1).
+/// Returns the module's meta schema with the three fields that every answer has (SPEC 6.1).
 pub(super) fn meta(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     let part = part(contract, contract.meta.as_ref().map(|part| part.pointer.as_str()), lost);
     with_fields(
@@ -26,7 +26,7 @@ pub(super) fn meta(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     )
 }
 
-/// The data: the module's own, with the rationale, and with insights where overflow is on.
+/// Returns the module's data schema with the rationale, and with insights if overflow is enabled.
 pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     let mut fields = vec![("rationale", json!({ "type": "string" }))];
     if contract.rules().overflow.enabled {
@@ -36,7 +36,7 @@ pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     with_fields(part, &fields, &["rationale"])
 }
 
-/// The error: the module's own, with code and message.
+/// Returns the module's error schema with code and message.
 pub(super) fn error(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     let part = part(contract, contract.error.as_ref().map(|part| part.pointer.as_str()), lost);
     let text = json!({ "type": "string" });
@@ -52,8 +52,8 @@ fn part(contract: &Contract, pointer: Option<&str>, lost: &mut Vec<Loss>) -> Par
     PartSchema { schema, pointer: pointer.to_owned() }
 }
 
-/// Names fields that the schema leaves out. A choice between objects (`oneOf`) takes them at its top, from where
-/// they reach each branch.
+/// Adds missing fields. In a choice between objects (`oneOf`) they are added at the top, from where they are merged into
+/// each branch.
 fn with_fields(mut part: PartSchema, fields: &[(&str, Value)], required: &[&str]) -> PartSchema {
     let Some(members) = part.schema.as_object_mut() else { return part };
     members.entry("type").or_insert_with(|| Value::from("object"));

@@ -10,7 +10,7 @@ fn contract(document: Value, format: Format) -> Contract {
     Contract::compile(&document, &rules).unwrap()
 }
 
-/// A contract of v2.2 whose data has these properties, all but the rationale optional.
+/// Returns a v2.2 contract with these optional properties and a rationale.
 fn with(properties: Value) -> Contract {
     let mut properties = properties;
     properties["rationale"] = json!({ "type": "string" });
@@ -24,14 +24,14 @@ fn data_of(projection: &Projection) -> &Value {
     &projection.schema.as_ref().unwrap()["properties"]["data"]["anyOf"][0]
 }
 
-/// `pointer keyword kind` of each loss.
+/// Returns `pointer keyword kind` of each loss.
 fn lost(projection: &Projection) -> Vec<String> {
-    let reported = |loss: &Loss| format!("{} {} {}", loss.pointer, loss.keyword, loss.kind.as_str());
-    projection.lost.iter().map(reported).collect()
+    let line = |loss: &Loss| format!("{} {} {}", loss.pointer, loss.keyword, loss.kind.as_str());
+    projection.lost.iter().map(line).collect()
 }
 
 #[test]
-fn the_root_is_the_envelope_in_its_order() {
+fn root_is_the_envelope_in_order() {
     for dialect in
         [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama]
     {
@@ -49,7 +49,7 @@ fn the_root_is_the_envelope_in_its_order() {
 }
 
 #[test]
-fn before_v22_the_root_is_the_output_as_it_stands() {
+fn root_is_the_output_before_v22() {
     let document = json!({ "output": { "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] } });
     let projection = contract(document, Format::V1).project(Dialect::OpenAiStrict);
     let expected = json!({
@@ -62,7 +62,7 @@ fn before_v22_the_root_is_the_output_as_it_stands() {
 }
 
 #[test]
-fn openai_s_strict_mode_requires_everything_and_closes_every_object() {
+fn openai_strict_requires_all_members_and_closes_objects() {
     let properties = json!({
         "note": { "type": "string", "minLength": 3, "format": "uri", "default": "x" },
         "kind": { "enum": ["a", "b"] },
@@ -88,7 +88,7 @@ fn openai_s_strict_mode_requires_everything_and_closes_every_object() {
 }
 
 #[test]
-fn insights_are_told_where_overflow_is_on() {
+fn insights_are_included_if_overflow_is_enabled() {
     let on = with(json!({})).project(Dialect::Anthropic);
     let insights = &data_of(&on)["properties"]["extensions"]["properties"]["insights"];
     assert_eq!(insights["items"]["required"], json!(["text", "suggested_mapping"]));
@@ -99,7 +99,7 @@ fn insights_are_told_where_overflow_is_on() {
 }
 
 #[test]
-fn references_go_to_definitions_wherever_they_pointed() {
+fn references_point_to_definitions() {
     let document = json!({
         "data": { "properties": { "a": { "$ref": "#/$defs/x%20y" }, "b": { "$ref": "#/data/properties/a" } } },
         "$defs": { "x y": { "properties": { "inner": { "$ref": "#/$defs/x%20y" } } } },
@@ -115,7 +115,7 @@ fn references_go_to_definitions_wherever_they_pointed() {
 }
 
 #[test]
-fn what_is_beyond_a_dialect_is_told_in_the_next_weaker_one() {
+fn unsupported_contract_uses_the_next_weaker_dialect() {
     let recursive = json!({ "tree": { "type": "object", "properties": { "next": { "$ref": "#/data/properties/tree" } } } });
     let recursive = with(recursive);
     assert_eq!(recursive.project(Dialect::OpenAiStrict).dialect, Dialect::OpenAiStrict);
@@ -134,7 +134,7 @@ fn what_is_beyond_a_dialect_is_told_in_the_next_weaker_one() {
 }
 
 #[test]
-fn an_optional_map_is_left_out_rather_than_the_whole_schema() {
+fn optional_map_is_omitted() {
     let projection = with(json!({ "free": { "type": "object" } })).project(Dialect::OpenAiStrict);
     assert_eq!(projection.dialect, Dialect::OpenAiStrict);
     assert!(data_of(&projection)["properties"].get("free").is_none());
@@ -142,7 +142,7 @@ fn an_optional_map_is_left_out_rather_than_the_whole_schema() {
 }
 
 #[test]
-fn alternatives_take_what_stands_beside_them() {
+fn keywords_next_to_alternatives_are_merged_into_each() {
     let shape = json!({
         "type": "object",
         "required": ["kind"],
@@ -159,7 +159,7 @@ fn alternatives_take_what_stands_beside_them() {
 }
 
 #[test]
-fn parts_of_all_of_are_told_as_one() {
+fn all_of_is_merged() {
     let document = json!({
         "data": { "allOf": [{ "$ref": "#/$defs/base" }, { "properties": { "b": { "type": "integer" } }, "required": ["b"] }] },
         "$defs": { "base": { "properties": { "a": { "type": "string" } }, "required": ["a"] } },
@@ -170,7 +170,7 @@ fn parts_of_all_of_are_told_as_one() {
 }
 
 #[test]
-fn the_dialects_without_a_schema_say_so() {
+fn dialects_without_a_schema_have_one_loss() {
     for dialect in [Dialect::JsonObject, Dialect::Prompt] {
         let projection = with(json!({})).project(dialect);
         assert_eq!((projection.dialect, projection.schema, projection.lost.len()), (dialect, None, 1));
@@ -178,7 +178,7 @@ fn the_dialects_without_a_schema_say_so() {
 }
 
 #[test]
-fn only_nulls_that_stand_for_nothing_are_added() {
+fn only_nulls_of_absent_members_are_added() {
     let contract = contract(
         json!({ "data": {
             "required": ["due"],

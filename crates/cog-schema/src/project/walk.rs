@@ -1,25 +1,22 @@
-//! From the module's schema to the vendor's, keyword by keyword.
+//! Translates a schema into a dialect, keyword by keyword.
 
 use serde_json::{Map, Value, json};
 
-use super::account::{Loss, LossKind};
 use super::defs::{Defs, is_recursive};
+use super::loss::{Loss, LossKind};
 use super::merge::{flattened, merge};
-use super::null_type;
 use super::parts::{self, PartSchema};
 use crate::contract::Contract;
 use crate::dialect::Profile;
-use crate::subschema::{is_annotation, target, token};
+use crate::subschema::{children, is_annotation, target, token};
 
-mod arrays;
+mod containers;
 mod limits;
-mod objects;
-mod verbatim;
 
-/// A schema that a dialect cannot be reported, and why.
-pub(super) type Untold = String;
+/// Why a dialect cannot express a schema.
+pub(super) type Unsupported = String;
 
-/// A projection under way.
+/// A projection in progress.
 pub(super) struct Walk<'a> {
     document: &'a Value,
     profile: &'a Profile,
@@ -42,17 +39,17 @@ impl<'a> Walk<'a> {
         lost
     }
 
-    /// The whole: an envelope from v2.2 on, before that the data alone.
-    pub(super) fn root(&mut self, contract: &Contract) -> Result<Value, Untold> {
+    /// Projects the root: the envelope since v2.2, the data in older formats.
+    pub(super) fn root(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
         let mut root = if contract.rules().format.asks_for_envelope() {
             self.envelope(contract)?
         } else {
-            self.bare(contract)?
+            self.data_only(contract)?
         };
         while let Some((target, name)) = self.defs.next() {
             let schema = self.document.pointer(&target).cloned().unwrap_or(Value::Bool(true));
-            let made = self.schema(&schema, &target)?;
-            self.defs.make(name, made);
+            let projected = self.schema(&schema, &target)?;
+            self.defs.add(name, projected);
         }
         let definitions = std::mem::take(&mut self.defs).into_map();
         if !self.profile.recursion && is_recursive(&definitions) {
@@ -65,7 +62,7 @@ impl<'a> Walk<'a> {
         Ok(root)
     }
 
-    fn envelope(&mut self, contract: &Contract) -> Result<Value, Untold> {
+    fn envelope(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
         let meta = parts::meta(contract, &mut self.lost);
         let data = parts::data(contract, &mut self.lost);
         let error = parts::error(contract, &mut self.lost);
@@ -82,11 +79,11 @@ impl<'a> Walk<'a> {
         }))
     }
 
-    fn part(&mut self, part: PartSchema) -> Result<Value, Untold> {
+    fn part(&mut self, part: PartSchema) -> Result<Value, Unsupported> {
         self.schema(&part.schema, &part.pointer)
     }
 
-    fn bare(&mut self, contract: &Contract) -> Result<Value, Untold> {
+    fn data_only(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
         let Some(part) = &contract.data else { return Ok(json!({ "type": "object" })) };
         let schema = self.document.pointer(&part.pointer).unwrap_or(&Value::Null);
         let flat = flattened(self.document, schema, &part.pointer, &mut self.lost);
@@ -98,14 +95,14 @@ impl<'a> Walk<'a> {
         Ok(root)
     }
 
-    /// Projects one schema; `at` is where it stands in the document.
-    fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Untold> {
+    /// Projects one schema; `at` is its pointer in the document.
+    fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Unsupported> {
         if self.profile.verbatim {
-            return Ok(self.copied(schema));
+            return Ok(self.verbatim(schema));
         }
         let members = match schema {
-            Value::Object(members) if !says_nothing(members) => members,
-            Value::Bool(false) => return Err("nothing fits the schema `false`".to_owned()),
+            Value::Object(members) if !has_only_annotations(members) => members,
+            Value::Bool(false) => return Err("the schema `false` matches nothing".to_owned()),
             _ => return Ok(self.anything(at)),
         };
         if let Some(pointer) = members.get("$ref").and_then(Value::as_str).and_then(target) {
@@ -122,20 +119,35 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A choice: what stands beside it goes into each branch.
+    /// Copies a schema with references to the projected definitions.
+    fn verbatim(&mut self, schema: &Value) -> Value {
+        let mut copy = schema.clone();
+        let mut open = vec![String::new()];
+        while let Some(pointer) = open.pop() {
+            let Some(schema) = copy.pointer_mut(&pointer) else { continue };
+            if let Some(local) = schema.get("$ref").and_then(Value::as_str).and_then(target) {
+                *schema = self.defs.refer(&local);
+                continue;
+            }
+            open.extend(children(schema).into_iter().map(|child| format!("{pointer}{}", child.pointer)));
+        }
+        copy
+    }
+
+    /// Projects a choice. Its other keywords are merged into each branch.
     fn alternatives(
         &mut self,
         members: &Map<String, Value>,
         branches: &[Value],
         at: &str,
-    ) -> Result<Value, Untold> {
-        let mut beside = members.clone();
+    ) -> Result<Value, Unsupported> {
+        let mut others = members.clone();
         let keyword = if members.contains_key("anyOf") { "anyOf" } else { "oneOf" };
-        beside.shift_remove(keyword);
-        let mut reported = Map::new();
-        for words in ["title", "description"] {
-            if let Some(value) = beside.shift_remove(words) {
-                reported.insert(words.to_owned(), value);
+        others.shift_remove(keyword);
+        let mut projected = Map::new();
+        for keyword in ["title", "description"] {
+            if let Some(value) = others.shift_remove(keyword) {
+                projected.insert(keyword.to_owned(), value);
             }
         }
         if keyword == "oneOf" {
@@ -147,9 +159,9 @@ impl<'a> Walk<'a> {
             );
         }
         let mut schemas = Vec::new();
-        let mut why = None;
+        let mut refused = None;
         for (index, branch) in branches.iter().enumerate() {
-            match self.branch(&beside, branch, &format!("{at}/{keyword}/{index}")) {
+            match self.branch(&others, branch, &format!("{at}/{keyword}/{index}")) {
                 Ok(schema) => schemas.push(schema),
                 Err(reason) => {
                     self.lose(
@@ -158,45 +170,50 @@ impl<'a> Walk<'a> {
                         LossKind::EnforcedLocally,
                         &format!("branch {index} is not sent: {reason}"),
                     );
-                    why = Some(reason);
+                    refused = Some(reason);
                 }
             }
         }
         if schemas.is_empty() {
-            return Err(why.unwrap_or_else(|| "a choice without branches".to_owned()));
+            return Err(refused.unwrap_or_else(|| "a choice without branches".to_owned()));
         }
-        reported.insert("anyOf".to_owned(), Value::Array(schemas));
-        Ok(Value::Object(reported))
+        projected.insert("anyOf".to_owned(), Value::Array(schemas));
+        Ok(Value::Object(projected))
     }
 
-    fn branch(&mut self, beside: &Map<String, Value>, branch: &Value, at: &str) -> Result<Value, Untold> {
-        if beside.is_empty() {
+    fn branch(
+        &mut self,
+        others: &Map<String, Value>,
+        branch: &Value,
+        at: &str,
+    ) -> Result<Value, Unsupported> {
+        if others.is_empty() {
             return self.schema(branch, at);
         }
-        let Value::Object(mut whole) = flattened(self.document, branch, at, &mut self.lost) else {
+        let Value::Object(mut merged) = flattened(self.document, branch, at, &mut self.lost) else {
             return self.schema(branch, at);
         };
-        merge(&mut whole, beside, at, &mut self.lost);
-        self.schema(&Value::Object(whole), at)
+        merge(&mut merged, others, at, &mut self.lost);
+        self.schema(&Value::Object(merged), at)
     }
 
-    /// A schema of its own keywords only.
-    fn plain(&mut self, members: &Map<String, Value>, at: &str) -> Result<Value, Untold> {
-        let mut reported = Map::new();
+    /// Projects a schema without combinations.
+    fn plain(&mut self, members: &Map<String, Value>, at: &str) -> Result<Value, Unsupported> {
+        let mut projected = Map::new();
         if let Some(kind) = self.kind(members, at) {
-            reported.insert("type".to_owned(), kind);
+            projected.insert("type".to_owned(), kind);
         }
-        self.keep_taken(members, at, &mut reported);
-        if has_type(&reported, "object") {
-            self.members(members, at, &mut reported)?;
+        self.add_supported(members, at, &mut projected);
+        if has_type(&projected, "object") {
+            self.members(members, at, &mut projected)?;
         }
-        if has_type(&reported, "array") {
-            self.items(members, at, &mut reported)?;
+        if has_type(&projected, "array") {
+            self.items(members, at, &mut projected)?;
         }
-        Ok(Value::Object(reported))
+        Ok(Value::Object(projected))
     }
 
-    /// The type as it is written, or as the keywords imply where the dialect insists on one.
+    /// Returns the type as written, or the type that the keywords imply if the dialect requires one.
     fn kind(&mut self, members: &Map<String, Value>, at: &str) -> Option<Value> {
         if let Some(kind) = members.get("type") {
             return Some(kind.clone());
@@ -219,34 +236,34 @@ impl<'a> Walk<'a> {
         } else if has(&["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]) {
             "number".into()
         } else {
-            self.lose(at, "type", LossKind::Projected, "any value is allowed, scalars are asked for");
+            self.lose(at, "type", LossKind::Projected, "any value is allowed; only scalars are requested");
             scalars()
         })
     }
 
-    /// Keeps the keywords that the dialect takes, and accounts for those that it does not.
-    fn keep_taken(&mut self, members: &Map<String, Value>, at: &str, reported: &mut Map<String, Value>) {
+    /// Adds the keywords that the dialect supports, and a loss for each of the others.
+    fn add_supported(&mut self, members: &Map<String, Value>, at: &str, projected: &mut Map<String, Value>) {
         for (keyword, value) in members {
             if is_structure(keyword) {
                 continue;
             }
-            if (self.profile.takes)(keyword, value) {
-                reported.insert(keyword.clone(), value.clone());
-            } else if keyword == "const" && (self.profile.takes)("enum", &json!([value])) {
-                reported.insert("enum".to_owned(), json!([value]));
+            if (self.profile.supports)(keyword, value) {
+                projected.insert(keyword.clone(), value.clone());
+            } else if keyword == "const" && (self.profile.supports)("enum", &json!([value])) {
+                projected.insert("enum".to_owned(), json!([value]));
                 self.lose(at, keyword, LossKind::Projected, "sent as an `enum` of one value");
             } else if !is_annotation(keyword) {
-                self.lose(at, keyword, LossKind::EnforcedLocally, "the dialect does not take it");
+                self.lose(at, keyword, LossKind::EnforcedLocally, "the dialect does not support it");
             }
         }
     }
 
-    /// A schema that allows everything.
+    /// Returns a schema that allows everything.
     fn anything(&mut self, at: &str) -> Value {
         if !self.profile.types_all {
             return json!({});
         }
-        self.lose(at, "type", LossKind::Projected, "any value is allowed, scalars are asked for");
+        self.lose(at, "type", LossKind::Projected, "any value is allowed; only scalars are requested");
         json!({ "type": scalars() })
     }
 
@@ -256,7 +273,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A schema that also allows null.
+/// Returns a schema that also allows null.
 fn nullable(schema: Value) -> Value {
     let Value::Object(mut members) = schema else { return schema };
     if let Some(Value::Array(branches)) = members.get_mut("anyOf") {
@@ -276,7 +293,7 @@ fn nullable(schema: Value) -> Value {
     Value::Object(members)
 }
 
-/// Whether a schema allows null already.
+/// Returns whether a schema allows null.
 fn allows_null(schema: &Value) -> bool {
     let is_null = |kind: &Value| {
         kind == "null" || kind.as_array().is_some_and(|kinds| kinds.iter().any(|one| one == "null"))
@@ -294,11 +311,11 @@ fn has_type(members: &Map<String, Value>, name: &str) -> bool {
     }
 }
 
-fn says_nothing(members: &Map<String, Value>) -> bool {
+fn has_only_annotations(members: &Map<String, Value>) -> bool {
     members.keys().all(|keyword| is_annotation(keyword))
 }
 
-/// Keywords that the walk treats itself.
+/// Returns whether a keyword is projected by its own code.
 fn is_structure(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -341,11 +358,16 @@ fn types_of(values: &[Value]) -> Value {
     }
 }
 
+/// Returns a schema for null.
+fn null_type() -> Value {
+    json!({ "type": "null" })
+}
+
 fn scalars() -> Value {
     json!(["string", "number", "boolean", "null"])
 }
 
-/// The pointer of a member's schema.
+/// Returns the pointer of a member's schema.
 fn member_pointer(at: &str, name: &str) -> String {
     format!("{at}/properties/{}", token(name))
 }

@@ -40,7 +40,7 @@ fn rich() -> Value {
 }
 
 #[test]
-fn a_sample_is_the_same_for_the_same_seed() {
+fn equal_seeds_return_equal_samples() {
     let mut document = rich();
     document["data"]["properties"]["rationale"] = json!({ "type": "string" });
     let contract = contract(document);
@@ -49,7 +49,7 @@ fn a_sample_is_the_same_for_the_same_seed() {
 }
 
 #[test]
-fn a_sample_says_that_it_is_one() {
+fn text_shows_that_it_is_a_sample() {
     let contract = contract(
         json!({ "data": { "properties": { "title": { "type": "string" } }, "required": ["title"] } }),
     );
@@ -59,13 +59,13 @@ fn a_sample_says_that_it_is_one() {
 }
 
 #[test]
-fn what_nothing_fits_has_no_sample() {
+fn unsatisfiable_schema_has_no_sample() {
     let contract = contract(json!({ "data": { "properties": { "a": false }, "required": ["a"] } }));
     assert_eq!(contract.sample(1), None);
 }
 
 #[test]
-fn a_condition_is_met_by_trying() {
+fn conditions_are_satisfied_by_retrying() {
     let data = json!({
         "properties": { "kind": { "enum": ["a", "b"] }, "extra": { "type": "string" } },
         "required": ["kind"],
@@ -79,14 +79,14 @@ fn a_condition_is_met_by_trying() {
 }
 
 #[test]
-fn a_schema_that_must_contain_itself_ends() {
+fn infinite_schema_has_no_sample() {
     let endless = json!({ "properties": { "next": { "$ref": "#/data" } }, "required": ["next"] });
     assert_eq!(contract(json!({ "data": endless })).sample(1), None);
 }
 
 #[test]
-fn a_place_for_media_gets_a_real_one_that_its_schema_takes() {
-    let place = |media_type: Value| {
+fn media_field_gets_a_file_of_an_allowed_type() {
+    let sampled_type = |media_type: Value| {
         let output = json!({
             "type": "object",
             "required": ["type", "media_type"],
@@ -94,18 +94,18 @@ fn a_place_for_media_gets_a_real_one_that_its_schema_takes() {
             "additionalProperties": false,
         });
         let contract =
-            contract(json!({ "data": { "required": ["made"], "properties": { "made": output } } }));
+            contract(json!({ "data": { "required": ["file"], "properties": { "file": output } } }));
         let sample = contract.sample(1).unwrap();
-        sample.pointer("/made/media_type").unwrap().as_str().unwrap().to_owned()
+        sample.pointer("/file/media_type").unwrap().as_str().unwrap().to_owned()
     };
-    assert_eq!(place(json!({ "pattern": "^(image|audio)/" })), "image/png");
-    assert_eq!(place(json!({ "pattern": "^audio/" })), "audio/wav");
-    assert_eq!(place(json!({ "enum": ["audio/wav", "audio/mpeg"] })), "audio/wav");
+    assert_eq!(sampled_type(json!({ "pattern": "^(image|audio)/" })), "image/png");
+    assert_eq!(sampled_type(json!({ "pattern": "^audio/" })), "audio/wav");
+    assert_eq!(sampled_type(json!({ "enum": ["audio/wav", "audio/mpeg"] })), "audio/wav");
 }
 
 proptest! {
     #[test]
-    fn samples_keep_the_contract(seed: u64) {
+    fn samples_satisfy_the_contract(seed: u64) {
         let mut document = rich();
         document["data"]["properties"]["rationale"] = json!({ "type": "string" });
         let contract = contract(document);

@@ -1,18 +1,21 @@
-//! From a schema to a value that should fit it.
+//! Generates a value from a schema.
 
 use fastrand::Rng;
 use serde_json::{Map, Value};
 
-use super::{medium, number, text};
+use super::{
+    media,
+    scalars::{self, size},
+};
+use crate::graph::is_output;
 use crate::project::{flattened, merge};
-use crate::shape::is_output;
 
-/// Deeper than this, only what must be there is sampled.
-const ROOMY_DEPTH: usize = 5;
-/// Deeper than this, nothing is.
-const DEPTH: usize = 40;
-/// Values in all.
-const BUDGET: usize = 2_000;
+/// The maximum depth of optional members.
+const OPTIONAL_DEPTH: usize = 5;
+/// The maximum depth.
+const MAX_DEPTH: usize = 40;
+/// The maximum number of values.
+const MAX_VALUES: usize = 2_000;
 
 /// A seeded sampler over one document.
 pub(super) struct Sampler<'a> {
@@ -24,33 +27,33 @@ pub(super) struct Sampler<'a> {
 
 impl<'a> Sampler<'a> {
     pub(super) fn new(document: &'a Value, seed: u64) -> Self {
-        Self { document, rng: Rng::with_seed(seed), depth: 0, budget: BUDGET }
+        Self { document, rng: Rng::with_seed(seed), depth: 0, budget: MAX_VALUES }
     }
 
-    /// A sample of the schema at a pointer.
+    /// Returns a sample of the schema at a pointer.
     pub(super) fn at(&mut self, pointer: &str) -> Option<Value> {
         let document = self.document;
         self.value(document.pointer(pointer)?, "")
     }
 
-    /// A sample of a schema; `name` is the member it is for, which text then mentions.
+    /// Returns a sample of a schema. Text contains `name`, the name of its member.
     fn value(&mut self, schema: &Value, name: &str) -> Option<Value> {
-        if self.depth >= DEPTH || self.budget == 0 {
+        if self.depth >= MAX_DEPTH || self.budget == 0 {
             return None;
         }
         self.budget -= 1;
         self.depth += 1;
         let value = match schema {
             Value::Bool(false) => None,
-            Value::Object(_) => self.of_object(schema, name),
-            _ => Some(Value::from(text::plain(name))),
+            Value::Object(_) => self.sample_schema(schema, name),
+            _ => Some(Value::from(scalars::plain(name))),
         };
         self.depth -= 1;
         value
     }
 
-    fn of_object(&mut self, schema: &Value, name: &str) -> Option<Value> {
-        let flat = flattened(self.document, schema);
+    fn sample_schema(&mut self, schema: &Value, name: &str) -> Option<Value> {
+        let flat = self.flattened(schema);
         let members = flat.as_object()?;
         if let Some(value) = members.get("const") {
             return Some(value.clone());
@@ -63,44 +66,50 @@ impl<'a> Sampler<'a> {
             }
         }
         if is_output("", &flat)
-            && let Some(medium) = medium::medium(members)
+            && let Some(sample) = media::sample(members)
         {
-            return Some(medium);
+            return Some(sample);
         }
         match members.get("oneOf").or_else(|| members.get("anyOf")).and_then(Value::as_array) {
-            Some(branches) => self.of_branches(members, branches, name),
-            None => self.of_kind(members, name),
+            Some(branches) => self.sample_branches(members, branches, name),
+            None => self.sample_kind(members, name),
         }
     }
 
-    /// Any branch, with what stands beside the choice; the first is as likely as all others together.
-    fn of_branches(&mut self, members: &Map<String, Value>, branches: &[Value], name: &str) -> Option<Value> {
+    /// Returns a sample of any branch, merged with the other keywords. The first is as likely as all others together.
+    fn sample_branches(
+        &mut self,
+        members: &Map<String, Value>,
+        branches: &[Value],
+        name: &str,
+    ) -> Option<Value> {
         let start = if self.rng.bool() { 0 } else { self.rng.usize(..branches.len().max(1)) };
         let order = (start..branches.len()).chain(0..start);
         order.filter_map(|index| branches.get(index)).find_map(|branch| {
-            let mut whole = match flattened(self.document, branch) {
+            let mut merged = match self.flattened(branch) {
                 Value::Object(members) => members,
                 other => return self.value(&other, name),
             };
-            let beside = members.iter().filter(|(keyword, _)| !matches!(keyword.as_str(), "oneOf" | "anyOf"));
-            merge(&mut whole, &beside.map(|(keyword, value)| (keyword.clone(), value.clone())).collect());
-            self.value(&Value::Object(whole), name)
+            let others = members.iter().filter(|(keyword, _)| !matches!(keyword.as_str(), "oneOf" | "anyOf"));
+            let others = others.map(|(keyword, value)| (keyword.clone(), value.clone())).collect();
+            merge(&mut merged, &others, "", &mut Vec::new());
+            self.value(&Value::Object(merged), name)
         })
     }
 
-    fn of_kind(&mut self, members: &Map<String, Value>, name: &str) -> Option<Value> {
+    fn sample_kind(&mut self, members: &Map<String, Value>, name: &str) -> Option<Value> {
         match self.kind(members) {
             "null" => Some(Value::Null),
             "boolean" => Some(Value::from(self.rng.bool())),
-            "integer" => number::integer(&mut self.rng, members),
-            "number" => number::number(&mut self.rng, members),
+            "integer" => scalars::integer(&mut self.rng, members),
+            "number" => scalars::number(&mut self.rng, members),
             "array" => self.array(members, name),
             "object" => self.object(members),
-            _ => text::text(&mut self.rng, members, name).map(Value::from),
+            _ => scalars::text(&mut self.rng, members, name).map(Value::from),
         }
     }
 
-    /// One of the types, rather not null; where none is given, the one that the keywords speak of.
+    /// Returns one of the types, preferably not null; without types, the one that the keywords imply.
     fn kind<'s>(&mut self, members: &'s Map<String, Value>) -> &'s str {
         match members.get("type") {
             Some(Value::String(kind)) => kind,
@@ -125,10 +134,10 @@ impl<'a> Sampler<'a> {
     }
 
     fn array(&mut self, members: &Map<String, Value>, name: &str) -> Option<Value> {
-        let least = size(members, "minItems").unwrap_or(0);
-        let most = size(members, "maxItems").unwrap_or(usize::MAX);
-        let wanted = if self.is_roomy() { self.rng.usize(1..=3) } else { 0 };
-        let count = wanted.clamp(least, most.max(least));
+        let min = size(members, "minItems").unwrap_or(0);
+        let max = size(members, "maxItems").unwrap_or(usize::MAX);
+        let wanted = if self.allows_optional() { self.rng.usize(1..=3) } else { 0 };
+        let count = wanted.clamp(min, max.max(min));
         let mut items: Vec<Value> = Vec::new();
         if let Some(schema) = members.get("contains") {
             items.push(self.value(schema, name)?);
@@ -164,7 +173,7 @@ impl<'a> Sampler<'a> {
         let mut object = Map::new();
         for (name, schema) in members.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let is_required = required.contains(&name.as_str());
-            let is_wanted = is_required || (self.is_roomy() && self.rng.u8(..4) > 0);
+            let is_wanted = is_required || (self.allows_optional() && self.rng.u8(..4) > 0);
             if !is_wanted {
                 continue;
             }
@@ -184,16 +193,16 @@ impl<'a> Sampler<'a> {
         Some(Value::Object(object))
     }
 
-    fn is_roomy(&self) -> bool {
-        self.depth <= ROOMY_DEPTH
+    /// Returns the schema without `$ref` and `allOf` at its top.
+    fn flattened(&self, schema: &Value) -> Value {
+        flattened(self.document, schema, "", &mut Vec::new())
+    }
+
+    fn allows_optional(&self) -> bool {
+        self.depth <= OPTIONAL_DEPTH
     }
 }
 
 fn has(members: &Map<String, Value>, keywords: &[&str]) -> bool {
     keywords.iter().any(|keyword| members.contains_key(*keyword))
-}
-
-/// A limit of size.
-pub(super) fn size(members: &Map<String, Value>, keyword: &str) -> Option<usize> {
-    members.get(keyword).and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok())
 }

@@ -10,14 +10,14 @@ use super::*;
 use crate::Rules;
 use crate::engine::differential::{schemas, value};
 
-/// A contract whose data have this schema, which may refer to itself as `#/s`.
+/// Returns a contract with this data schema, which can refer to itself as `#/s`.
 pub(crate) fn contract(schema: Value) -> Contract {
     let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
     Contract::compile(&json!({ "output": schema, "s": schema }), &rules).unwrap()
 }
 
 fn errors(contract: &Contract, value: &Tree) -> Vec<EngineError> {
-    contract.errors(contract.data.as_ref().unwrap().shape, value.node())
+    contract.errors(contract.data.as_ref().unwrap().id, value.node())
 }
 
 /// `{"a": {"a": … leaf … }}`.
@@ -25,7 +25,7 @@ fn nested(depth: usize, leaf: &str) -> Tree {
     Tree::parse(&format!("{}{leaf}{}", r#"{"a": "#.repeat(depth), "}".repeat(depth))).unwrap()
 }
 
-/// Schemas in which two ways lead from each level of a value to the next.
+/// Returns schemas in which two paths lead from each level of a value to the next.
 fn forks() -> Vec<Value> {
     let node =
         |more: Value| json!({ "type": "object", "properties": { "a": { "$ref": "#/s" } }, "required": more });
@@ -41,7 +41,7 @@ fn forks() -> Vec<Value> {
     ]
 }
 
-/// Definitions each of which leads to the next in two ways, without ever coming back.
+/// Returns definitions that refer to the next one in two ways, without recursion.
 fn ladder(rungs: usize) -> Value {
     let rung = |next: usize| {
         let inner = json!({ "properties": { "a": { "$ref": format!("#/output/$defs/r{next}") } } });
@@ -53,7 +53,7 @@ fn ladder(rungs: usize) -> Value {
 }
 
 #[test]
-fn schemas_that_fork_at_every_level_take_a_bounded_time() {
+fn forks_at_every_level_take_bounded_time() {
     for schema in forks() {
         let contract = contract(schema.clone());
         let found = errors(&contract, &nested(100, "7"));
@@ -63,7 +63,7 @@ fn schemas_that_fork_at_every_level_take_a_bounded_time() {
 }
 
 #[test]
-fn a_ladder_of_definitions_takes_a_bounded_time_whether_the_value_fits_or_not() {
+fn ladder_of_definitions_takes_bounded_time() {
     let contract = contract(ladder(60));
     assert_eq!(errors(&contract, &nested(60, r#""leaf""#)), []);
     assert_eq!(contract.check_data(nested(60, r#""leaf""#).node()).violations, []);
@@ -73,7 +73,7 @@ fn a_ladder_of_definitions_takes_a_bounded_time_whether_the_value_fits_or_not() 
 }
 
 #[test]
-fn deep_in_a_tree_the_place_that_is_wrong_is_told() {
+fn error_deep_in_a_tree_has_its_path() {
     let node = |kind: &str| {
         json!({
             "properties": { "kind": { "const": kind }, "a": { "$ref": "#/s" }, "size": { "type": "integer" } },
@@ -84,11 +84,11 @@ fn deep_in_a_tree_the_place_that_is_wrong_is_told() {
     let start = r#"{"kind": "fork", "a": "#;
     let text = format!(r#"{}{{"kind": "leaf", "size": "big"}}{}"#, start.repeat(60), "}".repeat(60));
     let violations = contract.check_data(Tree::parse(&text).unwrap().node()).violations;
-    let reported: Vec<_> = violations.iter().map(|one| (one.path.clone(), one.rule.as_str())).collect();
-    assert_eq!(reported, [(format!("data{}.size", ".a".repeat(60)), "type")]);
+    let found: Vec<_> = violations.iter().map(|one| (one.path.clone(), one.rule.as_str())).collect();
+    assert_eq!(found, [(format!("data{}.size", ".a".repeat(60)), "type")]);
 }
 
-/// Each place and keyword, those of alternatives among them.
+/// Collects pointer and keyword of each error, including those of alternatives.
 fn flat(base: &str, errors: &[EngineError], into: &mut BTreeSet<(String, String)>) {
     for error in errors {
         let at = format!("{base}{}", error.at);
@@ -111,11 +111,11 @@ static CONTRACTS: LazyLock<Vec<Contract>> =
 
 proptest! {
     #[test]
-    fn a_search_finds_what_the_engine_finds(value in value()) {
+    fn search_agrees_with_the_engine(value in value()) {
         let tree = Tree::from(&value);
         for contract in CONTRACTS.iter() {
             let schema = contract.document();
-            let id = contract.data.as_ref().unwrap().shape;
+            let id = contract.data.as_ref().unwrap().id;
             let engine = contract.check_of(id).unwrap();
             let search = Search::new(contract);
             prop_assert_eq!(search.fits(id, tree.node()), engine.accepts(tree.node()), "{}", schema);
@@ -125,7 +125,8 @@ proptest! {
         }
     }
 }
-/// Schemas each within the other, the last of which comes back to the first.
+
+/// Returns nested schemas, the last of which refers to the first.
 fn spiral(turns: usize) -> Value {
     let refer = |turn: usize| json!({ "$ref": format!("#/output/$defs/r{turn}") });
     let turn = |at: usize| (format!("r{at}"), json!({ "allOf": [refer(at + 1)] }));
@@ -135,12 +136,12 @@ fn spiral(turns: usize) -> Value {
 }
 
 #[test]
-fn a_spiral_of_schemas_is_checked_as_deep_as_values_go_or_refused() {
+fn spiral_of_schemas_is_checked_or_rejected() {
     let found = errors(&contract(spiral(16)), &nested(127, "7"));
     assert_eq!(found.len(), 1);
     let rules = Rules::from(&Manifest::with_defaults("test", Format::V1, None));
-    let reported = Contract::compile(&json!({ "output": spiral(17) }), &rules).unwrap_err();
-    assert!(reported[0].message.contains("apply 17 nested schemas"), "{reported:?}");
+    let problems = Contract::compile(&json!({ "output": spiral(17) }), &rules).unwrap_err();
+    assert!(problems[0].message.contains("apply 17 nested schemas"), "{problems:?}");
 }
 
 #[test]

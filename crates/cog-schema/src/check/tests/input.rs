@@ -1,12 +1,12 @@
 use super::*;
 
-fn told_of(schema: Value, input: Value) -> Vec<String> {
+fn violations(schema: Value, input: Value) -> Vec<String> {
     let contract = contract(json!({ "input": schema }), &rules(Tier::Decision));
-    reported(&contract.check_input(Tree::from(input).node()))
+    lines(&contract.check_input(Tree::from(input).node()))
 }
 
 #[test]
-fn every_violation_is_listed_with_path_and_code() {
+fn every_violation_has_path_and_code() {
     let schema = json!({
         "type": "object",
         "required": ["title", "urgency"],
@@ -19,7 +19,7 @@ fn every_violation_is_listed_with_path_and_code() {
     });
     let input = json!({ "urgency": "hihg", "tags": ["a", 2, "c"], "odd key": 1 });
     assert_eq!(
-        told_of(schema, input),
+        violations(schema, input),
         [
             "input.title required E1002",
             "input.urgency enum E1004",
@@ -31,7 +31,7 @@ fn every_violation_is_listed_with_path_and_code() {
 }
 
 #[test]
-fn messages_say_what_was_found_what_is_allowed_and_what_was_meant() {
+fn messages_have_found_and_allowed_values_and_a_suggestion() {
     let schema =
         json!({ "properties": { "urgency": { "enum": ["low", "high"] } }, "additionalProperties": false });
     let contract = contract(json!({ "input": schema }), &rules(Tier::Decision));
@@ -44,7 +44,7 @@ fn messages_say_what_was_found_what_is_allowed_and_what_was_meant() {
 }
 
 #[test]
-fn a_message_never_repeats_content() {
+fn message_does_not_repeat_content() {
     let secret = "the patient's name is Maria";
     let contract = contract(json!({ "input": { "type": "integer" } }), &rules(Tier::Decision));
     let violations = contract.check_input(Tree::from(json!(secret)).node());
@@ -52,7 +52,7 @@ fn a_message_never_repeats_content() {
 }
 
 #[test]
-fn media_sources_are_the_runtime_s_own_whatever_the_module_says() {
+fn media_sources_have_the_definition_of_the_runtime() {
     let schema = json!({
         "properties": { "images": { "type": "array", "items": { "$ref": "#/$defs/MediaInput" }, "minItems": 1 } },
     });
@@ -62,23 +62,26 @@ fn media_sources_are_the_runtime_s_own_whatever_the_module_says() {
         { "type": "file", "path": "a.png" },
         { "type": "upload_ref", "upload_id": "upl_1" },
     ] });
-    assert_eq!(told_of(schema.clone(), sources), [""; 0]);
+    assert_eq!(violations(schema.clone(), sources), [""; 0]);
     assert_eq!(
-        told_of(schema.clone(), json!({ "images": [{ "type": "ftp" }] })),
+        violations(schema.clone(), json!({ "images": [{ "type": "ftp" }] })),
         ["input.images[0].type const E1004"]
     );
     assert_eq!(
-        told_of(schema.clone(), json!({ "images": [{ "type": "url" }] })),
+        violations(schema.clone(), json!({ "images": [{ "type": "url" }] })),
         ["input.images[0].url required E1002"]
     );
-    assert_eq!(told_of(schema.clone(), json!({ "images": [{}] })), ["input.images[0].type required E1002"]);
-    assert_eq!(told_of(schema.clone(), json!({ "images": [] })), ["input.images minItems E1001"]);
+    assert_eq!(
+        violations(schema.clone(), json!({ "images": [{}] })),
+        ["input.images[0].type required E1002"]
+    );
+    assert_eq!(violations(schema.clone(), json!({ "images": [] })), ["input.images minItems E1001"]);
     let pdf = json!({ "images": [{ "type": "base64", "media_type": "application/pdf", "data": "" }] });
-    assert_eq!(told_of(schema, pdf), ["input.images[0].media_type pattern E1010"]);
+    assert_eq!(violations(schema, pdf), ["input.images[0].media_type pattern E1010"]);
 }
 
 #[test]
-fn documents_are_taken_where_the_manifest_lists_them() {
+fn documents_are_accepted_if_the_manifest_lists_them() {
     let schema = json!({ "properties": { "file": { "$ref": "#/$defs/MediaInput" } } });
     let rules = Rules { documents: true, ..rules(Tier::Decision) };
     let contract = contract(json!({ "input": schema }), &rules);

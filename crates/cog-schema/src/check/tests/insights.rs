@@ -9,36 +9,34 @@ fn data(insights: Value) -> Value {
 }
 
 #[test]
-fn they_are_allowed_even_where_the_schema_is_shut() {
-    let shut = json!({ "data": { "type": "object", "properties": { "rationale": {} }, "additionalProperties": false } });
+fn insights_are_allowed_in_a_closed_schema() {
+    let closed = json!({ "data": { "type": "object", "properties": { "rationale": {} }, "additionalProperties": false } });
     for strictness in [Strictness::High, Strictness::Medium, Strictness::Low] {
-        let contract = contract(shut.clone(), &Rules { strictness, ..rules(Tier::Decision) });
+        let contract = contract(closed.clone(), &Rules { strictness, ..rules(Tier::Decision) });
         assert_eq!(check(&contract, data(json!([insight(true)]))), DataCheck::default());
         let check =
             check(&contract, json!({ "rationale": "r", "extensions": { "insights": [], "other": 1 } }));
-        assert!(
-            reported(&check.violations).contains(&"data.extensions additionalProperties E3001".to_owned())
-        );
+        assert!(lines(&check.violations).contains(&"data.extensions additionalProperties E3001".to_owned()));
     }
 }
 
 #[test]
-fn they_are_refused_where_overflow_is_off() {
+fn insights_are_rejected_if_overflow_is_disabled() {
     for document in
         [json!({}), json!({ "data": { "properties": { "rationale": {} }, "additionalProperties": false } })]
     {
         let contract = contract(document, &rules(Tier::Exec));
         let check = check(&contract, data(json!([insight(true)])));
-        assert_eq!(reported(&check.violations), ["data.extensions.insights overflow E3004"]);
+        assert_eq!(lines(&check.violations), ["data.extensions.insights overflow E3004"]);
     }
 }
 
 #[test]
-fn a_mapping_is_due_unless_the_manifest_lets_it_be() {
+fn mapping_is_required_unless_the_manifest_disables_it() {
     let contract = data_contract(json!({}), &rules(Tier::Decision));
     let violations = check(&contract, data(json!([insight(false), 3]))).violations;
     assert_eq!(
-        reported(&violations),
+        lines(&violations),
         [
             "data.extensions.insights[0].suggested_mapping required E3001",
             "data.extensions.insights[1] type E3001"
@@ -51,7 +49,7 @@ fn a_mapping_is_due_unless_the_manifest_lets_it_be() {
 }
 
 #[test]
-fn too_many_are_told_apart_except_in_tier_exec() {
+fn excess_insights_are_a_violation_in_tier_exec_only() {
     let many = data(Value::Array(vec![insight(true); 6]));
     let decision = check(&data_contract(json!({}), &rules(Tier::Decision)), many.clone());
     let excess = decision.excess_insights.unwrap();
@@ -59,5 +57,5 @@ fn too_many_are_told_apart_except_in_tier_exec() {
     let mut exec = rules(Tier::Exec);
     (exec.overflow.enabled, exec.overflow.max_items) = (true, 2);
     let exec = check(&data_contract(json!({}), &exec), many);
-    assert_eq!(reported(&exec.violations), ["data.extensions.insights overflow E3004"]);
+    assert_eq!(lines(&exec.violations), ["data.extensions.insights overflow E3004"]);
 }

@@ -1,11 +1,10 @@
-//! How large a projected schema is.
+//! Checks the size of a projected schema.
 
 use serde_json::{Map, Value};
 
-use super::Untold;
 use crate::dialect::Limits;
 
-/// What is counted, for the whole schema.
+/// The counts of a complete schema.
 #[derive(Debug, Default)]
 struct Count {
     members: usize,
@@ -16,8 +15,8 @@ struct Count {
     text: usize,
 }
 
-/// Refuses a schema that is over a limit of its dialect.
-pub(super) fn check(schema: &Value, limits: &Limits) -> Result<(), Untold> {
+/// Checks that a schema is within the limits of its dialect; returns the reason if it is not.
+pub(super) fn check(schema: &Value, limits: &Limits) -> Result<(), String> {
     let mut count = Count::default();
     count.schema(schema, 0);
     let over = [
@@ -29,15 +28,15 @@ pub(super) fn check(schema: &Value, limits: &Limits) -> Result<(), Untold> {
         ("characters of names and values", count.text, limits.text),
     ]
     .into_iter()
-    .find(|(_, found, most)| found > most);
+    .find(|(_, found, max)| found > max);
     match over {
-        Some((unit, found, most)) => Err(format!("{found} {unit}; it takes {most}")),
+        Some((unit, found, max)) => Err(format!("{found} {unit}; the maximum is {max}")),
         None => Ok(()),
     }
 }
 
 impl Count {
-    /// Definitions are counted where they stand, so that a recursion comes to an end.
+    /// Counts a schema. Definitions are counted once, in `$defs`, so recursion ends.
     fn schema(&mut self, schema: &Value, depth: usize) {
         let Some(members) = schema.as_object() else { return };
         let mut depth = depth;

@@ -1,31 +1,31 @@
 use cog_json::{ToJson, Writer};
 use cog_spec::Dialect;
 
-/// One thing about a contract that a vendor is not reported as it is written.
+/// A keyword of a contract that is not sent to the provider as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
-    /// The schema it is about, a JSON pointer into the module's document; empty for the whole.
+    /// The JSON pointer of the schema in the module's document; empty for the complete contract.
     pub pointer: String,
-    /// The keyword; empty for the whole.
+    /// The keyword; empty for the complete schema.
     pub keyword: String,
-    /// What became of it.
+    /// How it is handled.
     pub kind: LossKind,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What became of a keyword.
+/// How a keyword is handled that is not sent as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LossKind {
-    /// It is reported in another form.
+    /// It is sent in another form.
     Projected,
-    /// It is not reported at all; the check of the answer enforces it.
+    /// It is not sent; the check of the answer enforces it.
     EnforcedLocally,
 }
 
 impl LossKind {
-    /// The kind in a word.
+    /// Returns its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -36,7 +36,7 @@ impl LossKind {
 }
 
 impl Loss {
-    /// A whole dialect that cannot take a contract.
+    /// Returns the loss of a contract that a dialect cannot express.
     pub(super) fn for_dialect(dialect: Dialect, reason: &str) -> Self {
         Self {
             pointer: String::new(),

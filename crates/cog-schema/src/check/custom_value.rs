@@ -1,4 +1,4 @@
-//! Extensible enums: `{custom, reason}` in the place of a word (overview; rulings R20, R22).
+//! Extensible enums: `{custom, reason}` instead of a listed value (rulings R20, R22).
 
 use cog_json::{Node, Path};
 use cog_spec::{Code, EnumStrategy};
@@ -8,22 +8,22 @@ use crate::contract::Contract;
 use crate::finding::counted;
 use crate::violation::Violation;
 
-/// The longest word of a module's own, in Unicode scalar values.
+/// The maximum length of a custom value, in characters.
 const MAX_LEN: usize = 32;
 
 impl Contract {
-    /// What an object in the place of a word has against it, and the word it carries.
-    pub(super) fn check_custom(&self, object: Node<'_>, path: &Path) -> Result<String, Violation> {
+    /// Checks an object that replaces a listed value.
+    pub(super) fn check_custom(&self, object: Node<'_>, path: &Path) -> Result<(), Violation> {
         if self.rules.enums.strategy == EnumStrategy::Strict {
             let message = "found an object; `enums.strategy: strict` allows only the values of the enum";
             return Err(Violation::new(path, "extensible_enum", Code::InvalidEnum, message));
         }
         let tag = self.rules.enums.unknown_tag.as_str();
-        let word = text_of(object, tag, path)?;
+        let value = text_of(object, tag, path)?;
         text_of(object, "reason", path)?;
-        let refusal = match word.chars().count() {
+        let refusal = match value.chars().count() {
             0 => ("minLength", "found an empty string; allowed: a non-empty string".to_owned()),
-            1..=MAX_LEN => return Ok(word.to_owned()),
+            1..=MAX_LEN => return Ok(()),
             length => {
                 ("maxLength", format!("found {}; allowed: at most {MAX_LEN}", counted(length, "character")))
             }

@@ -1,24 +1,23 @@
-//! Lists and near misses, as messages need them.
+//! Lists, quotes and suggestions for messages.
 
 use std::cell::Cell;
 
-/// The maximum length of a misspelt string and of a candidate for it, in characters.
+/// The maximum length of a misspelt text and of a candidate, in characters.
 const MAX_LENGTH: usize = 64;
-/// The maximum number of candidates that one check visited at, for all of its suggestions together.
+/// The maximum number of candidates that one check compares, for all of its suggestions together.
 const MAX_CANDIDATES: usize = 8_192;
 
-/// Returns the candidate that a misspelt word most likely means, if one is near.
+/// Returns the candidate that a misspelt text most likely means, if one is similar.
 ///
-/// The work is bounded: a word or candidate over 64 characters has no suggestion, and candidates after the first 8,192
-/// are not looked at.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    Suggestions::default().nearest(word, candidates)
+/// The work is bounded: texts and candidates over 64 characters, and candidates after the first 8,192, are skipped.
+pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    Suggestions::default().nearest(text, candidates)
 }
 
 /// Finds suggestions for one check, and bounds the work for all of them together.
 #[derive(Debug)]
 pub(crate) struct Suggestions {
-    /// How many candidates may still be looked at.
+    /// The number of candidates that can still be compared.
     remaining: Cell<usize>,
 }
 
@@ -29,20 +28,20 @@ impl Default for Suggestions {
 }
 
 impl Suggestions {
-    /// Returns the candidate that a misspelt word most likely means, if one is near.
+    /// Returns the candidate that a misspelt text most likely means, if one is similar.
     pub(crate) fn nearest<'a>(
         &self,
-        word: &str,
+        text: &str,
         candidates: impl IntoIterator<Item = &'a str>,
     ) -> Option<&'a str> {
-        let length = length(word)?;
-        // Two words of one letter have nothing in common.
+        let length = length(text)?;
+        // Two texts of one letter have nothing in common.
         let allowance = (length / 3).max(1).min(length.saturating_sub(1));
-        let plain = plain(word);
+        let plain = plain(text);
         candidates
             .into_iter()
             .take_while(|_| self.spend())
-            .filter(|candidate| *candidate != word)
+            .filter(|candidate| *candidate != text)
             .filter(|candidate| {
                 self::length(candidate).is_some_and(|other| other.abs_diff(length) <= allowance)
             })
@@ -52,40 +51,38 @@ impl Suggestions {
             .map(|(_, candidate)| candidate)
     }
 
-    /// Whether another candidate may be looked at.
+    /// Counts one candidate. Returns whether it can be compared.
     fn spend(&self) -> bool {
         let left = self.remaining.get().checked_sub(1);
         left.inspect(|left| self.remaining.set(*left)).is_some()
     }
 }
 
-/// The number of characters of a text that is short enough to be compared.
+/// Returns the length of a text in characters; none if it is too long to be compared.
 fn length(text: &str) -> Option<usize> {
     let length = text.chars().take(MAX_LENGTH + 1).count();
     (length <= MAX_LENGTH).then_some(length)
 }
 
-/// A text with upper and lower case, `-` and `_` taken as equal.
+/// Returns a text in lower case with `_` for `-`.
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('-', "_")
 }
 
-/// `` `a`, `b` or `c` ``, cut after a dozen.
-///
-/// Only those that are shown are taken from the iterator.
-pub(crate) fn either(words: impl ExactSizeIterator<Item = String>) -> String {
+/// Returns a list of alternatives: `` `a`, `b` or `c` ``, at most twelve. Only these are taken from the iterator.
+pub(crate) fn either(items: impl ExactSizeIterator<Item = String>) -> String {
     const MAX_SHOWN: usize = 12;
-    let further = words.len().saturating_sub(MAX_SHOWN);
-    let shown: Vec<String> = words.take(MAX_SHOWN).collect();
+    let further = items.len().saturating_sub(MAX_SHOWN);
+    let shown: Vec<String> = items.take(MAX_SHOWN).collect();
     match shown.as_slice() {
         [] => "nothing".to_owned(),
         all if further > 0 => format!("{} and {further} more", all.join(", ")),
         [only] => only.clone(),
-        [head @ .., last] => format!("{} or {last}", head.join(", ")),
+        [others @ .., last] => format!("{} or {last}", others.join(", ")),
     }
 }
 
-/// A text in code quotes, cut after 256 characters.
+/// Returns a text in code quotes, at most 256 characters.
 pub(crate) fn quoted(text: &str) -> String {
     const MAX_SHOWN: usize = 256;
     match text.char_indices().nth(MAX_SHOWN) {
@@ -99,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_near_miss_is_recognised_and_a_far_one_is_not() {
+    fn suggests_only_similar_candidates() {
         let words = ["low", "medium", "high", "remove_redundancy"];
         assert_eq!(nearest("hihg", words), Some("high"));
         assert_eq!(nearest("Medium", words), Some("medium"));
@@ -108,9 +105,9 @@ mod tests {
     }
 
     #[test]
-    fn lists_read_as_sentences_and_stay_short() {
-        let words: Vec<String> = (0..15).map(|n| n.to_string()).collect();
-        let either = |count: usize| either(words[..count].iter().cloned());
+    fn lists_are_phrases_of_at_most_twelve_items() {
+        let items: Vec<String> = (0..15).map(|n| n.to_string()).collect();
+        let either = |count: usize| either(items[..count].iter().cloned());
         assert_eq!((either(0).as_str(), either(1).as_str()), ("nothing", "0"));
         assert_eq!(either(3), "0, 1 or 2");
         assert!(either(12).ends_with("10 or 11"));
@@ -118,13 +115,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_is_quoted_in_part() {
+    fn long_text_is_truncated_in_quotes() {
         assert_eq!(quoted(&"é".repeat(256)), format!("`{}`", "é".repeat(256)));
         assert_eq!(quoted(&"é".repeat(257)), format!("`{}…`", "é".repeat(256)));
     }
 
     #[test]
-    fn a_long_word_has_no_suggestion() {
+    fn long_text_has_no_suggestion() {
         let (fits, long) = ("x".repeat(64), "x".repeat(65));
         assert_eq!(nearest(&fits, [&*"x".repeat(63)]), Some(&*"x".repeat(63)));
         assert_eq!(nearest(&fits, [&*long]), None);
@@ -132,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_looks_at_a_bounded_number_of_candidates() {
+    fn number_of_compared_candidates_is_bounded() {
         let far = std::iter::repeat_n("something else", MAX_CANDIDATES - 1);
         let suggestions = Suggestions::default();
         assert_eq!(suggestions.nearest("hihg", far.clone()), None);

@@ -3,9 +3,9 @@ use serde_json::{Map, Value};
 use crate::engine::link;
 use crate::subschema::is_annotation;
 
-/// What a schema says of a value by itself, as a schema: members and items may be anything, and the schemas for the
-/// same value are left out. The names of members stay, since `additionalProperties: false` speaks of them.
-pub(crate) fn own(schema: &Value, pointer: &str) -> Value {
+/// Returns a schema with only the own keywords of another: members and items can be anything, and schemas for the same
+/// value are omitted. The names of members stay, because `additionalProperties: false` depends on them.
+pub(crate) fn own_keywords(schema: &Value, pointer: &str) -> Value {
     let Some(members) = schema.as_object() else { return schema.clone() };
     let own = |(keyword, value): (&String, &Value)| {
         Some((keyword.clone(), own_keyword(keyword, value, &format!("{pointer}/{keyword}"))?))
@@ -24,7 +24,7 @@ fn own_keyword(keyword: &str, value: &Value, pointer: &str) -> Option<Value> {
             let lists = members.iter().filter(|(_, value)| value.is_array());
             Some(lists.map(|(key, value)| (key.clone(), value.clone())).collect::<Map<_, _>>().into())
         }
-        // Names are text, so that nothing can lead back here.
+        // Names are strings, so this cannot be recursive.
         ("propertyNames", Value::Object(_)) => Some(link(pointer)),
         ("items" | "additionalProperties" | "additionalItems", _) => None,
         ("allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "contains", _) => None,

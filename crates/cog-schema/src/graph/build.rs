@@ -1,4 +1,4 @@
-//! Making the graph.
+//! Builds the graph.
 
 use std::collections::HashMap;
 
@@ -11,49 +11,49 @@ use crate::engine::Pattern;
 use crate::schema_error::SchemaError;
 use crate::subschema::{target, token};
 
-/// How many schemas may apply to one and the same value.
+/// The maximum number of schemas that apply to one value.
 const MAX_AT_ONCE: usize = 512;
 
 impl SchemaGraph {
-    /// Reads the schemas of a document. `tag` is the member that carries the word of an extensible enum.
+    /// Reads the schemas of a document. `tag` is the member with the value of an extensible enum.
     ///
     /// # Errors
-    /// When more schemas are piled on one value, or go deeper into each other, than anybody means.
+    /// If too many schemas apply to one value, or are nested too deeply.
     pub(crate) fn build(document: &Document, tag: &str) -> Result<Self, SchemaError> {
         let (references, schemas): (Vec<&String>, Vec<&String>) =
             document.schemas.iter().partition(|pointer| reference_at(document, pointer).is_some());
         let ids = schemas.iter().zip(0..).map(|(pointer, number)| ((*pointer).clone(), Id(number)));
         let mut by_pointer: HashMap<String, Id> = ids.collect();
         for pointer in references {
-            stand_in(document, pointer, &mut by_pointer);
+            resolve_chain(document, pointer, &mut by_pointer);
         }
         let builder = Builder { document, by_pointer, tag };
-        let shapes = schemas.iter().map(|pointer| builder.shape(pointer)).collect();
-        let mut shapes = Self { shapes, by_pointer: builder.by_pointer, is_wide: false };
-        shapes.close()?;
-        shapes.spread_filters();
-        shapes.is_wide = shapes.measure()?;
-        Ok(shapes)
+        let nodes = schemas.iter().map(|pointer| builder.node(pointer)).collect();
+        let mut graph = Self { nodes, by_pointer: builder.by_pointer, is_wide: false };
+        graph.close()?;
+        graph.spread_filters();
+        graph.is_wide = graph.measure()?;
+        Ok(graph)
     }
 
-    /// Follows parts and branches to the end.
+    /// Computes which schemas apply together with each schema.
     fn close(&mut self) -> Result<(), SchemaError> {
-        let mut seen = vec![None; self.shapes.len()];
-        for number in 0..self.shapes.len() {
+        let mut seen = vec![None; self.nodes.len()];
+        for number in 0..self.nodes.len() {
             let id = Id(number as u32);
             let certain = self.closure(id, &mut seen, |shape| shape.links.all.clone())?;
             seen.fill(None);
             let possible = self.closure(id, &mut seen, |shape| {
                 shape.links.all.iter().copied().chain(shape.links.branches()).collect()
             })?;
-            if let Some(shape) = self.shapes.get_mut(number) {
+            if let Some(shape) = self.nodes.get_mut(number) {
                 (shape.certain, shape.possible) = (certain, possible);
             }
         }
         Ok(())
     }
 
-    /// `seen` remembers for which schema one was last met.
+    /// Returns a schema and all schemas that follow from it; `seen` marks the schema that each was last visited for.
     fn closure<'a>(
         &'a self,
         id: Id,
@@ -66,8 +66,8 @@ impl SchemaGraph {
             done += 1;
             for further in next(self.get(here)) {
                 match seen.get_mut(further.index()) {
-                    Some(met) if *met != Some(id) && further != id => {
-                        *met = Some(id);
+                    Some(last) if *last != Some(id) && further != id => {
+                        *last = Some(id);
                         closure.push(further);
                     }
                     _ => {}
@@ -85,25 +85,25 @@ impl SchemaGraph {
         }
     }
 
-    /// Lets every schema know what there is to see below it, until nothing changes.
+    /// Adds to every schema the kinds of values below it, until nothing changes.
     fn spread_filters(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
-            for number in (0..self.shapes.len()).rev() {
+            for number in (0..self.nodes.len()).rev() {
                 let id = Id(number as u32);
                 let below =
                     self.below(id).fold(WalkFilter::default(), |sum, one| sum.with(self.get(one).filter));
-                if let Some(shape) = self.shapes.get_mut(number) {
+                if let Some(shape) = self.nodes.get_mut(number) {
                     let sum = shape.filter.with(below);
                     changed |= sum != shape.filter;
                     shape.filter = sum;
                 }
             }
         }
-        for number in 0..self.shapes.len() {
+        for number in 0..self.nodes.len() {
             let relevant = self.relevant(Id(number as u32));
-            if let Some(shape) = self.shapes.get_mut(number) {
+            if let Some(shape) = self.nodes.get_mut(number) {
                 shape.relevant = relevant;
             }
         }
@@ -119,7 +119,7 @@ impl SchemaGraph {
         let shape = self.get(id);
         let rest = match shape.rest {
             Rest::Like(id) => Some(id),
-            Rest::Unsaid | Rest::Closed => None,
+            Rest::Unspecified | Rest::Closed => None,
         };
         let members = shape.properties().map(|(_, id)| id).chain(shape.patterns.iter().map(|(_, id)| *id));
         let items = shape.items.iter().copied().chain(shape.further_items).chain(rest);
@@ -127,13 +127,13 @@ impl SchemaGraph {
     }
 }
 
-/// Where the reference of a schema points, if it is one.
+/// Returns the target of a schema that is a reference.
 fn reference_at(document: &Document, pointer: &str) -> Option<String> {
     document.value.pointer(pointer)?.get("$ref").and_then(Value::as_str).and_then(target)
 }
 
-/// Lets a reference, and all that it leads over, be the schema at its end; there are no circles.
-fn stand_in(document: &Document, pointer: &str, by_pointer: &mut HashMap<String, Id>) {
+/// Maps a chain of references to the schema at its end; there are no circular references.
+fn resolve_chain(document: &Document, pointer: &str, by_pointer: &mut HashMap<String, Id>) {
     let mut chain = vec![pointer.to_owned()];
     while let Some(next) = chain.last().and_then(|last| reference_at(document, last)) {
         if let Some(id) = by_pointer.get(&next).copied() {
@@ -151,7 +151,7 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    fn shape(&self, pointer: &str) -> SchemaNode {
+    fn node(&self, pointer: &str) -> SchemaNode {
         let schema = self.document.value.pointer(pointer).unwrap_or(&Value::Null);
         let mut shape = SchemaNode { pointer: pointer.to_owned(), ..SchemaNode::default() };
         shape.is_media = self.document.media.iter().any(|media| media == pointer);
@@ -159,9 +159,9 @@ impl Builder<'_> {
         self.read_members(pointer, schema, &mut shape);
         self.read_items(pointer, schema, &mut shape);
         shape.links = Links::read(schema, |child| self.id(&format!("{pointer}{child}")));
-        shape.is_word = self.is_word(schema);
+        shape.is_extensible_enum = self.is_extensible_enum(schema);
         shape.filter = filter(&shape);
-        shape.plain = FastPath::read(schema, &shape);
+        shape.fast_path = FastPath::read(schema, &shape);
         shape
     }
 
@@ -180,9 +180,11 @@ impl Builder<'_> {
         let patterns = named("patternProperties").into_iter();
         shape.patterns = patterns.filter_map(|(text, id)| Some((Pattern::new(&text).ok()?, id))).collect();
         shape.rest = match schema.get("additionalProperties") {
-            None => Rest::Unsaid,
+            None => Rest::Unspecified,
             Some(Value::Bool(false)) => Rest::Closed,
-            Some(_) => self.id(&format!("{pointer}/additionalProperties")).map_or(Rest::Unsaid, Rest::Like),
+            Some(_) => {
+                self.id(&format!("{pointer}/additionalProperties")).map_or(Rest::Unspecified, Rest::Like)
+            }
         };
     }
 
@@ -191,7 +193,7 @@ impl Builder<'_> {
             Some(Value::Array(list)) => {
                 let tuple = (0..list.len()).filter_map(|index| self.id(&format!("{pointer}/items/{index}")));
                 shape.items = tuple.collect();
-                // Where there may be none, the array is what does not fit, and not its items.
+                // If additional items are not allowed, the array is invalid, not its items.
                 let is_closed = schema.get("additionalItems") == Some(&Value::Bool(false));
                 shape.further_items = self.id(&format!("{pointer}/additionalItems")).filter(|_| !is_closed);
             }
@@ -200,15 +202,15 @@ impl Builder<'_> {
         }
     }
 
-    /// The pattern of the overview: a choice between words and an object that requires the tag and a reason.
-    fn is_word(&self, schema: &Value) -> bool {
+    /// Returns whether a schema is a choice between an enum and an object that requires the tag and a reason.
+    fn is_extensible_enum(&self, schema: &Value) -> bool {
         let branches = schema.get("oneOf").or_else(|| schema.get("anyOf")).and_then(Value::as_array);
         let Some([first, second]) = branches.map(Vec::as_slice) else { return false };
         let (first, second) = (self.followed(first), self.followed(second));
-        (is_words(first) && is_custom(second, self.tag)) || (is_words(second) && is_custom(first, self.tag))
+        (is_enum(first) && is_custom(second, self.tag)) || (is_enum(second) && is_custom(first, self.tag))
     }
 
-    /// The schema behind references; the document has no circles of them.
+    /// Returns the target of a chain of references; there are no circular references.
     fn followed<'b>(&'b self, mut schema: &'b Value) -> &'b Value {
         while let Some(next) = schema
             .get("$ref")
@@ -228,11 +230,11 @@ impl Builder<'_> {
 
 fn filter(shape: &SchemaNode) -> WalkFilter {
     let mut filter = WalkFilter::default();
-    if shape.names_members() && shape.rest == Rest::Unsaid {
+    if shape.names_members() && shape.rest == Rest::Unspecified {
         filter = filter.with(WalkFilter::UNNAMED);
     }
-    if shape.is_word {
-        filter = filter.with(WalkFilter::WORD);
+    if shape.is_extensible_enum {
+        filter = filter.with(WalkFilter::EXTENSIBLE_ENUM);
     }
     if shape.is_media {
         filter = filter.with(WalkFilter::MEDIA);
@@ -243,22 +245,22 @@ fn filter(shape: &SchemaNode) -> WalkFilter {
     filter
 }
 
-/// The definition of that name, or SPEC 2.3's shape: a `type` among the three, and a `media_type`.
+/// Returns whether a schema is `MediaOutput`, or has its structure (SPEC 2.3): one of three types, and a `media_type`.
 pub(crate) fn is_output(pointer: &str, schema: &Value) -> bool {
     const FORMS: [&str; 3] = ["url", "base64", "file"];
     let forms = schema.pointer("/properties/type/enum").and_then(Value::as_array);
-    let has_shape = || {
+    let has_structure = || {
         forms.is_some_and(|forms| {
             !forms.is_empty()
                 && forms.iter().all(|form| form.as_str().is_some_and(|form| FORMS.contains(&form)))
         }) && schema.pointer("/properties/media_type").is_some()
     };
-    ["/$defs/MediaOutput", "/definitions/MediaOutput"].contains(&pointer) || has_shape()
+    ["/$defs/MediaOutput", "/definitions/MediaOutput"].contains(&pointer) || has_structure()
 }
 
-fn is_words(schema: &Value) -> bool {
-    let words = schema.get("enum").and_then(Value::as_array);
-    words.is_some_and(|words| !words.is_empty() && words.iter().all(Value::is_string))
+fn is_enum(schema: &Value) -> bool {
+    let values = schema.get("enum").and_then(Value::as_array);
+    values.is_some_and(|values| !values.is_empty() && values.iter().all(Value::is_string))
 }
 
 fn is_custom(schema: &Value, tag: &str) -> bool {

@@ -9,11 +9,11 @@ fn at(path: &str, value: Value) -> Vec<String> {
         },
     });
     let contract = contract(document, &rules(Tier::Decision));
-    reported(&contract.check_at(&path.parse().unwrap(), Tree::from(value).node()))
+    lines(&contract.check_at(&path.parse().unwrap(), Tree::from(value).node()))
 }
 
 #[test]
-fn a_completed_value_meets_what_its_place_demands() {
+fn completed_value_is_checked_by_its_path() {
     assert_eq!(at("data.title", json!("abcd")), ["data.title maxLength E3001"]);
     assert_eq!(at("data.list[3].kind", json!("b")), ["data.list[3].kind enum E3005"]);
     assert_eq!(at("data.list[0]", json!({})), ["data.list[0].kind required E3001"]);
@@ -21,7 +21,7 @@ fn a_completed_value_meets_what_its_place_demands() {
 }
 
 #[test]
-fn what_nothing_is_said_of_is_fine() {
+fn values_without_a_schema_are_valid() {
     for path in ["data.title", "data.list[0].more", "meta.risk", "elsewhere", ""] {
         assert_eq!(at(path, json!("abc")), [""; 0], "{path}");
     }

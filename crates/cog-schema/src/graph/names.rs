@@ -1,11 +1,11 @@
-//! The named members of a schema, found quickly.
+//! A fast map from property names to schemas.
 
 use std::collections::HashMap;
 
-use super::Id;
+use super::id::Id;
 
-/// Up to this many names are compared one after the other.
-const FEW: usize = 16;
+/// Up to this number of names, all are compared in order.
+const MAX_COMPARED: usize = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Names {
@@ -16,8 +16,8 @@ pub(super) struct Names {
 impl Names {
     pub(super) fn new(list: Vec<(Box<str>, Id)>) -> Self {
         let index = match list.len() {
-            0..=FEW => HashMap::new(),
-            _ => list.iter().enumerate().map(|(place, (name, _))| (name.clone(), place)).collect(),
+            0..=MAX_COMPARED => HashMap::new(),
+            _ => list.iter().enumerate().map(|(position, (name, _))| (name.clone(), position)).collect(),
         };
         Self { list, index }
     }
@@ -35,29 +35,29 @@ impl Names {
     }
 
     pub(super) fn find(&self, name: &str, cursor: &mut usize) -> Option<Id> {
-        self.place(name, cursor).map(|(_, id)| id)
+        self.position(name, cursor).map(|(_, id)| id)
     }
 
-    /// Finds a name and how many stand before it. Answers mostly follow the order of their schema: `cursor` is
-    /// where the next name is expected, and is moved on.
-    pub(super) fn place(&self, name: &str, cursor: &mut usize) -> Option<(usize, Id)> {
+    /// Returns the position and schema of a name. Answers mostly follow the order of their schema: `cursor` is the
+    /// expected position of the next name.
+    pub(super) fn position(&self, name: &str, cursor: &mut usize) -> Option<(usize, Id)> {
         if let Some((expected, id)) = self.list.get(*cursor)
             && is_same(expected, name)
         {
             *cursor += 1;
             return Some((*cursor - 1, *id));
         }
-        let place = if self.index.is_empty() {
+        let position = if self.index.is_empty() {
             self.list.iter().position(|(known, _)| **known == *name)?
         } else {
             *self.index.get(name)?
         };
-        *cursor = place + 1;
-        self.list.get(place).map(|(_, id)| (place, *id))
+        *cursor = position + 1;
+        self.list.get(position).map(|(_, id)| (position, *id))
     }
 }
 
-/// Equality of names, which are mostly so short that calling a comparison takes longer than the comparison.
+/// Returns whether names are equal. Most are so short that calling a comparison takes longer than the comparison.
 #[inline]
 fn is_same(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
@@ -80,13 +80,14 @@ mod tests {
     use super::is_same;
 
     #[test]
-    fn every_letter_of_a_name_counts() {
+    fn compares_every_letter() {
         let name = "abcdefghijklmnopqrst";
         for end in 0..name.len() {
             let (left, other) = (&name[..end], name[..end].to_uppercase());
             assert!(is_same(left, &name[..end]) && !is_same(left, &name[..=end]));
-            for place in 0..end {
-                let right = format!("{}{}{}", &left[..place], &other[place..=place], &left[place + 1..]);
+            for position in 0..end {
+                let right =
+                    format!("{}{}{}", &left[..position], &other[position..=position], &left[position + 1..]);
                 assert!(!is_same(left, &right), "{left} {right}");
             }
         }

@@ -1,17 +1,17 @@
-//! Walking a value beside the graph.
+//! Walks a value together with the graph.
 
-use cog_json::{Node, Segment};
+use cog_json::{Node, Path, Segment};
 
-use super::{Id, PathStack, Rest, SchemaGraph, SchemaNode, WalkFilter};
+use super::{Id, Rest, SchemaGraph, SchemaNode, WalkFilter};
 
-/// What a walk is reported.
+/// Receives the values of a walk.
 pub(crate) trait Visit {
-    /// What it visited for; the rest of the value is passed over.
+    /// Returns the kinds of values to visit; the rest is skipped.
     fn filter(&self) -> WalkFilter;
-    /// A value to which a schema applies, or may apply.
+    /// Visits a value to which a schema applies or can apply.
     fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>);
-    /// A member that no schema names, in an object of which some members are named.
-    fn unnamed(&mut self, member: Node<'_>, stack: &PathStack<'_>);
+    /// Visits a member that no schema defines, in an object with defined members.
+    fn unnamed(&mut self, _member: Node<'_>, _stack: &PathStack<'_>) {}
 }
 
 impl SchemaGraph {
@@ -28,7 +28,7 @@ impl SchemaGraph {
         }
     }
 
-    /// The schemas that a place inside a value must meet for certain, along properties, items, `allOf` and `$ref`.
+    /// Returns the schemas that certainly apply to an inner value, along properties, items, `allOf` and `$ref`.
     pub(crate) fn follow<'s>(&self, root: Id, steps: impl Iterator<Item = Segment<'s>>) -> Vec<Id> {
         steps.fold(vec![root], |ids, step| self.step(&ids, step))
     }
@@ -41,7 +41,7 @@ impl SchemaGraph {
         next
     }
 
-    /// `ids` holds all that may apply.
+    /// Walks a value; `ids` are all schemas that can apply.
     fn walk_closed(&self, ids: &[Id], node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
         if !self.meets(ids, visit.filter()) {
             return;
@@ -59,15 +59,15 @@ impl SchemaGraph {
         }
     }
 
-    /// Whether only named members are of filter, so that they can be looked up one by one.
+    /// Returns whether a filter selects only properties, so that each can be looked up.
     fn can_look_up(&self, id: Id, filter: WalkFilter) -> bool {
         let shape = self.get(id);
-        let rest_is_dull = match shape.rest {
-            Rest::Unsaid => !(filter.meets(WalkFilter::UNNAMED) && shape.names_members()),
+        let skips_rest = match shape.rest {
+            Rest::Unspecified => !(filter.meets(WalkFilter::UNNAMED) && shape.names_members()),
             Rest::Like(id) => !self.get(id).filter.meets(filter),
             Rest::Closed => true,
         };
-        rest_is_dull && shape.patterns.is_empty() && filter != WalkFilter::ALL
+        skips_rest && shape.patterns.is_empty() && filter != WalkFilter::ALL
     }
 
     fn look_up(&self, id: Id, node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
@@ -79,7 +79,7 @@ impl SchemaGraph {
     }
 
     fn walk_members(&self, ids: &[Id], node: Node<'_>, stack: &PathStack<'_>, visit: &mut impl Visit) {
-        let tells_unnamed = self.tells_unnamed(ids) && visit.filter().meets(WalkFilter::UNNAMED);
+        let reports_unnamed = self.reports_unnamed(ids) && visit.filter().meets(WalkFilter::UNNAMED);
         let mut cursor = 0;
         let mut next = Vec::new();
         for (key, value) in node.members() {
@@ -87,7 +87,7 @@ impl SchemaGraph {
             for id in ids {
                 self.get(*id).push_member(key, &mut cursor, &mut next);
             }
-            let is_unnamed = next.is_empty() && tells_unnamed;
+            let is_unnamed = next.is_empty() && reports_unnamed;
             if is_unnamed || self.meets(&next, visit.filter()) {
                 let stack = stack.key(key);
                 if is_unnamed {
@@ -122,15 +122,16 @@ impl SchemaGraph {
         ids.iter().any(|id| self.get(*id).filter.meets(filter))
     }
 
-    /// Whether a member that nobody names is worth telling: some are named, and no schema speaks of the rest.
-    fn tells_unnamed(&self, ids: &[Id]) -> bool {
+    /// Returns whether undefined members are reported: some members are defined, and no schema has
+    /// `additionalProperties`.
+    fn reports_unnamed(&self, ids: &[Id]) -> bool {
         ids.iter().any(|id| self.get(*id).names_members())
-            && ids.iter().all(|id| self.get(*id).rest == Rest::Unsaid)
+            && ids.iter().all(|id| self.get(*id).rest == Rest::Unspecified)
     }
 }
 
 impl SchemaNode {
-    /// The schemas of a member: by name and pattern, else that of all further members.
+    /// Adds the schemas of a member: by name and pattern, otherwise that of additional members.
     pub(crate) fn push_member(&self, key: &str, cursor: &mut usize, into: &mut Vec<Id>) {
         let before = into.len();
         into.extend(self.properties.find(key, cursor));
@@ -142,7 +143,7 @@ impl SchemaNode {
         }
     }
 
-    /// The schema of an item.
+    /// Returns the schema of an item.
     pub(crate) fn item(&self, index: usize) -> Option<Id> {
         self.items.get(index).copied().or(self.further_items)
     }
@@ -153,5 +154,36 @@ fn extend(ids: &mut Vec<Id>, more: &[Id]) {
         if !ids.contains(id) {
             ids.push(*id);
         }
+    }
+}
+
+/// The path of a value as a linked list, so that a [`Path`] is built only if it is needed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PathStack<'a> {
+    outer: Option<&'a PathStack<'a>>,
+    step: Segment<'a>,
+}
+
+impl<'a> PathStack<'a> {
+    /// Returns the path of a part of the envelope.
+    pub(crate) const fn root(part: &'a str) -> Self {
+        Self { outer: None, step: Segment::Key(part) }
+    }
+
+    /// Returns the path of a member.
+    pub(crate) const fn key(&'a self, key: &'a str) -> Self {
+        Self { outer: Some(self), step: Segment::Key(key) }
+    }
+
+    /// Returns the path of an element.
+    pub(crate) const fn index(&'a self, index: usize) -> Self {
+        Self { outer: Some(self), step: Segment::Index(index) }
+    }
+
+    /// Returns the complete path.
+    pub(crate) fn path(&self) -> Path {
+        let mut path = self.outer.map_or_else(Path::root, PathStack::path);
+        path.extend([self.step]);
+        path
     }
 }

@@ -11,7 +11,7 @@ fn args(input: Value) -> Result<String, Vec<String>> {
 }
 
 #[test]
-fn text_goes_where_the_schema_has_a_place_for_it() {
+fn finds_the_field_for_text_in_order_of_precedence() {
     let text = json!({ "type": "string" });
     let number = json!({ "type": "number" });
     let named = json!({ "properties": { "code": text, "query": text, "$ARGUMENTS": text } });
@@ -26,7 +26,7 @@ fn text_goes_where_the_schema_has_a_place_for_it() {
 }
 
 #[test]
-fn where_it_has_none_or_several_the_candidates_are_named() {
+fn ambiguous_or_missing_field_returns_the_candidates() {
     let text = json!({ "type": ["string", "null"] });
     assert_eq!(args(json!({ "properties": { "a": text, "b": text } })), Err(vec!["a".into(), "b".into()]));
     let several = json!({ "properties": { "a": text, "b": text, "c": text }, "required": ["c", "b"] });

@@ -1,9 +1,8 @@
-//! What fits at a fast_path.
+//! A fast check of values for schemas with simple keywords.
 //!
-//! Most values are right, and most schemas say simple things of them: a type, the words of an enum, which members
-//! there are. That much the graph sees in one pass over the value. Where a schema says more, the engine is asked
-//! about that place, and about the whole when anything does not fit, so that what is reported comes from the engine
-//! alone.
+//! Most values are valid, and most schemas have simple keywords: types, enums, members. One pass over the value checks
+//! them. Other schemas are left to the engine. If the fast check fails, the engine checks the complete value, so all errors
+//! come from the engine.
 
 use std::slice;
 
@@ -14,22 +13,22 @@ use super::{Id, Rest, SchemaGraph, SchemaNode};
 use crate::engine::short_decimal;
 use crate::subschema::is_annotation;
 
-/// The demands of a schema that says only simple things.
+/// The requirements of a schema that has only simple keywords.
 #[derive(Debug, Clone)]
 pub(super) struct FastPath {
     kinds: Kinds,
-    /// The only strings that fit, sorted.
-    words: Option<Vec<Box<str>>>,
-    /// The only numbers of few digits that fit, sorted.
+    /// The allowed strings, sorted; none if all are allowed.
+    strings: Option<Vec<Box<str>>>,
+    /// The allowed numbers of few digits, sorted; none if all are allowed.
     listed: Option<Vec<f64>>,
     numbers: (f64, f64),
     /// The kinds of the listed values.
     listed_kinds: Kinds,
-    /// In Unicode scalar values.
+    /// The limits of the length of a string, in characters.
     lengths: (usize, usize),
-    /// How many items an array has.
+    /// The limits of the number of items.
     items: (usize, usize),
-    /// One bit for each named member, in their order.
+    /// One bit per required property, by position.
     required: u64,
 }
 
@@ -46,9 +45,9 @@ impl Kinds {
     const STRING: Kinds = Kinds(32);
     const ARRAY: Kinds = Kinds(64);
     const OBJECT: Kinds = Kinds(128);
-    /// Any string, whatever it says.
+    /// Any string.
     const ANY_TEXT: Kinds = Kinds(256);
-    /// Any number, however large.
+    /// Any number.
     const ANY_NUMBER: Kinds = Kinds(512);
     const NONE: Kinds = Kinds(0);
     const ALL: Kinds = Kinds(255);
@@ -71,7 +70,7 @@ impl Kinds {
         self.0 & other.0 != 0
     }
 
-    fn of_type(name: &str) -> Option<Kinds> {
+    fn from_type(name: &str) -> Option<Kinds> {
         Some(match name {
             "null" => Kinds::NULL,
             "boolean" => Kinds::BOOL,
@@ -86,64 +85,69 @@ impl Kinds {
 }
 
 impl SchemaGraph {
-    /// Whether a value fits a schema. `ask` decides where the schema is not plain.
+    /// Returns whether a value is valid for a schema. `engine` decides for schemas without a fast path.
     ///
-    /// Scalars are looked at where they stand, without a call.
+    /// Scalars are checked without a call.
     #[inline]
-    pub(crate) fn fits(&self, id: Id, node: Node<'_>, ask: &impl Fn(Id, Node<'_>) -> bool) -> bool {
+    pub(crate) fn fits(&self, id: Id, node: Node<'_>, engine: &impl Fn(Id, Node<'_>) -> bool) -> bool {
         let shape = self.get(id);
-        let Some(plain) = &shape.plain else { return ask(id, node) };
+        let Some(fast_path) = &shape.fast_path else { return engine(id, node) };
         match node.kind() {
-            Kind::Null => plain.kinds.has(Kinds::NULL),
+            Kind::Null => fast_path.kinds.has(Kinds::NULL),
             Kind::Bool => {
-                plain.kinds.has(if node.as_bool() == Some(true) { Kinds::TRUE } else { Kinds::FALSE })
+                fast_path.kinds.has(if node.as_bool() == Some(true) { Kinds::TRUE } else { Kinds::FALSE })
             }
             Kind::Number => {
-                plain.kinds.has(Kinds::ANY_NUMBER)
-                    || plain.takes_number(node)
-                    || plain.kinds.meets(Kinds::NUMBER) && ask(id, node)
+                fast_path.kinds.has(Kinds::ANY_NUMBER)
+                    || fast_path.accepts_number(node)
+                    || fast_path.kinds.meets(Kinds::NUMBER) && engine(id, node)
             }
-            Kind::String => plain.kinds.has(Kinds::ANY_TEXT) || plain.takes_text(node),
-            Kind::Array => plain.takes_count(node) && self.items_fit(shape, node, ask),
-            Kind::Object => plain.kinds.has(Kinds::OBJECT) && self.members_fit(shape, plain, node, ask),
+            Kind::String => fast_path.kinds.has(Kinds::ANY_TEXT) || fast_path.accepts_text(node),
+            Kind::Array => fast_path.accepts_count(node) && self.items_fit(shape, node, engine),
+            Kind::Object => {
+                fast_path.kinds.has(Kinds::OBJECT) && self.members_fit(shape, fast_path, node, engine)
+            }
         }
     }
 
     #[inline(never)]
-    fn items_fit(&self, shape: &SchemaNode, array: Node<'_>, ask: &impl Fn(Id, Node<'_>) -> bool) -> bool {
-        shape.further_items.is_none_or(|item| array.elements().all(|element| self.fits(item, element, ask)))
+    fn items_fit(&self, shape: &SchemaNode, array: Node<'_>, engine: &impl Fn(Id, Node<'_>) -> bool) -> bool {
+        shape
+            .further_items
+            .is_none_or(|item| array.elements().all(|element| self.fits(item, element, engine)))
     }
 
     #[inline(never)]
     fn members_fit(
         &self,
         shape: &SchemaNode,
-        plain: &FastPath,
+        fast_path: &FastPath,
         object: Node<'_>,
-        ask: &impl Fn(Id, Node<'_>) -> bool,
+        engine: &impl Fn(Id, Node<'_>) -> bool,
     ) -> bool {
         let (mut cursor, mut seen) = (0, 0_u64);
-        let all_fit = object.members().all(|(key, value)| match shape.properties.place(key, &mut cursor) {
-            Some((place, id)) => {
-                seen |= 1 << place;
-                self.fits(id, value, ask)
-            }
-            None => match shape.rest {
-                Rest::Unsaid => true,
-                Rest::Closed => false,
-                Rest::Like(id) => self.fits(id, value, ask),
-            },
-        });
-        all_fit && seen & plain.required == plain.required
+        let all_fit =
+            object.members().all(|(key, value)| match shape.properties.position(key, &mut cursor) {
+                Some((position, id)) => {
+                    seen |= 1 << position;
+                    self.fits(id, value, engine)
+                }
+                None => match shape.rest {
+                    Rest::Unspecified => true,
+                    Rest::Closed => false,
+                    Rest::Like(id) => self.fits(id, value, engine),
+                },
+            });
+        all_fit && seen & fast_path.required == fast_path.required
     }
 }
 
 impl FastPath {
-    /// Reads a schema; none if it says more than can be seen at a fast_path. `shape` knows its members and items.
+    /// Reads a schema; returns none if it has other keywords. `shape` contains its members and items.
     pub(super) fn read(schema: &Value, shape: &SchemaNode) -> Option<Self> {
-        let mut plain = Self {
+        let mut fast_path = Self {
             kinds: Kinds::ALL,
-            words: None,
+            strings: None,
             listed: None,
             listed_kinds: Kinds::ALL,
             numbers: (f64::NEG_INFINITY, f64::INFINITY),
@@ -153,14 +157,14 @@ impl FastPath {
         };
         match schema {
             Value::Bool(true) => {
-                plain.narrow(&Map::new());
-                Some(plain)
+                fast_path.narrow(&Map::new());
+                Some(fast_path)
             }
-            Value::Bool(false) => Some(Self { kinds: Kinds::NONE, ..plain }),
+            Value::Bool(false) => Some(Self { kinds: Kinds::NONE, ..fast_path }),
             Value::Object(members) => {
-                members.iter().try_for_each(|(keyword, value)| plain.add(keyword, value, shape))?;
-                plain.narrow(members);
-                Some(plain)
+                members.iter().try_for_each(|(keyword, value)| fast_path.add(keyword, value, shape))?;
+                fast_path.narrow(members);
+                Some(fast_path)
             }
             _ => None,
         }
@@ -186,7 +190,7 @@ impl FastPath {
         Some(())
     }
 
-    /// Allows only these values, scalars. Numbers of many digits stay with the engine.
+    /// Allows only these scalars. Numbers of many digits are left to the engine.
     fn allow_only(&mut self, values: &[Value]) -> Option<()> {
         let kind = |value: &Value| match value {
             Value::Null => Some(Kinds::NULL),
@@ -195,38 +199,38 @@ impl FastPath {
             Value::String(_) => Some(Kinds::STRING),
             Value::Array(_) | Value::Object(_) => None,
         };
-        if self.words.is_some() {
+        if self.strings.is_some() {
             return None;
         }
         let kinds = values.iter().map(kind).try_fold(Kinds::NONE, |sum, one| Some(sum.with(one?)))?;
-        let mut words: Vec<Box<str>> = values.iter().filter_map(Value::as_str).map(Box::from).collect();
-        words.sort_unstable();
+        let mut strings: Vec<Box<str>> = values.iter().filter_map(Value::as_str).map(Box::from).collect();
+        strings.sort_unstable();
         let numbers = values.iter().filter_map(Value::as_number);
         let mut listed: Vec<f64> =
             numbers.filter_map(|number| Some(short_decimal(&number.to_string())? + 0.0)).collect();
         listed.sort_unstable_by(f64::total_cmp);
-        (self.words, self.listed, self.listed_kinds) = (Some(words), Some(listed), kinds);
+        (self.strings, self.listed, self.listed_kinds) = (Some(strings), Some(listed), kinds);
         Some(())
     }
 
-    /// Only listed kinds fit; what is not limited need not be looked at.
+    /// Restricts the kinds to the listed values, and marks kinds without limits.
     fn narrow(&mut self, members: &Map<String, Value>) {
         self.kinds = self.kinds.both(self.listed_kinds);
         let allows_text = self.kinds.has(Kinds::STRING);
         let limits_text =
-            ["enum", "const", "minLength", "maxLength"].iter().any(|word| members.contains_key(*word));
+            ["enum", "const", "minLength", "maxLength"].iter().any(|keyword| members.contains_key(*keyword));
         if allows_text && !limits_text {
             self.kinds = self.kinds.with(Kinds::ANY_TEXT);
         }
         let limits_numbers =
-            ["enum", "const", "minimum", "maximum"].iter().any(|word| members.contains_key(*word));
+            ["enum", "const", "minimum", "maximum"].iter().any(|keyword| members.contains_key(*keyword));
         if self.kinds.has(Kinds::NUMBER) && !limits_numbers {
             self.kinds = self.kinds.with(Kinds::ANY_NUMBER);
         }
     }
 
-    /// Whether a number of few digits fits, which is seen without rounding; any other is left to the engine.
-    fn takes_number(&self, node: Node<'_>) -> bool {
+    /// Returns whether a number of few digits, which needs no rounding, is valid; other numbers are left to the engine.
+    fn accepts_number(&self, node: Node<'_>) -> bool {
         let Some(number) = node.as_number() else { return false };
         let kind = if number.is_plain_integer() { Kinds::INTEGER } else { Kinds::FRACTION };
         let (low, high) = self.numbers;
@@ -240,56 +244,56 @@ impl FastPath {
         self.kinds.has(kind) && (!is_limited || short_decimal(number.literal()).is_some_and(fits))
     }
 
-    fn takes_text(&self, node: Node<'_>) -> bool {
+    fn accepts_text(&self, node: Node<'_>) -> bool {
         let Some(text) = node.as_str().filter(|_| self.kinds.has(Kinds::STRING)) else { return false };
-        let (least, most) = self.lengths;
+        let (min, max) = self.lengths;
         let length = || if text.is_ascii() { text.len() } else { text.chars().count() };
         // A character takes one to four bytes.
-        let fits_anyway = least <= text.len() / 4 && text.len() <= most;
-        self.words.as_ref().is_none_or(|words| is_among(words, text))
-            && (fits_anyway || (least..=most).contains(&length()))
+        let is_within = min <= text.len() / 4 && text.len() <= max;
+        self.strings.as_ref().is_none_or(|strings| is_among(strings, text))
+            && (is_within || (min..=max).contains(&length()))
     }
 
-    fn takes_count(&self, array: Node<'_>) -> bool {
-        let (least, most) = self.items;
-        self.kinds.has(Kinds::ARRAY) && (least..=most).contains(&array.len())
+    fn accepts_count(&self, array: Node<'_>) -> bool {
+        let (min, max) = self.items;
+        self.kinds.has(Kinds::ARRAY) && (min..=max).contains(&array.len())
     }
 }
 
 fn kinds(value: &Value) -> Option<Kinds> {
     match value {
-        Value::String(name) => Kinds::of_type(name),
+        Value::String(name) => Kinds::from_type(name),
         Value::Array(names) => names
             .iter()
-            .map(|name| name.as_str().and_then(Kinds::of_type))
+            .map(|name| name.as_str().and_then(Kinds::from_type))
             .try_fold(Kinds::NONE, |sum, one| Some(sum.with(one?))),
         _ => None,
     }
 }
 
-/// Whether a text is one of sorted words; of few, comparing each is quicker than searching.
-fn is_among(words: &[Box<str>], text: &str) -> bool {
-    const FEW: usize = 16;
-    match words.len() {
-        0..=FEW => words.iter().any(|word| **word == *text),
-        _ => words.binary_search_by(|word| (**word).cmp(text)).is_ok(),
+/// Returns whether a text is one of sorted strings. For few strings, comparing each is faster than a search.
+fn is_among(strings: &[Box<str>], text: &str) -> bool {
+    const MAX_COMPARED: usize = 16;
+    match strings.len() {
+        0..=MAX_COMPARED => strings.iter().any(|string| **string == *text),
+        _ => strings.binary_search_by(|string| (**string).cmp(text)).is_ok(),
     }
 }
 
-/// A limit that a float holds exactly.
+/// Returns a limit that a float represents exactly.
 fn exact(value: &Value) -> Option<f64> {
-    const MAX_SIZE: f64 = 9_007_199_254_740_992.0;
-    value.as_f64().filter(|limit| limit.abs() < MAX_SIZE)
+    const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+    value.as_f64().filter(|limit| limit.abs() < MAX_EXACT)
 }
 
 fn size(value: &Value) -> Option<usize> {
     value.as_u64().and_then(|size| usize::try_from(size).ok())
 }
 
-/// The required members as bits, if all of them are named.
+/// Returns the required members as bits, if all of them are properties.
 fn required(value: &Value, shape: &SchemaNode) -> Option<u64> {
-    let keys = value.as_array()?.iter().map(|key| shape.properties.place(key.as_str()?, &mut 0));
-    keys.map(|found| found.map(|(place, _)| 1_u64.checked_shl(u32::try_from(place).ok()?)))
+    let keys = value.as_array()?.iter().map(|key| shape.properties.position(key.as_str()?, &mut 0));
+    keys.map(|found| found.map(|(position, _)| 1_u64.checked_shl(u32::try_from(position).ok()?)))
         .try_fold(0, |sum, bit| Some(sum | bit??))
 }
 

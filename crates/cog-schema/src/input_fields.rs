@@ -1,0 +1,111 @@
+//! The fields of the input that accept text or media.
+
+use cog_json::{Node, Path};
+use serde_json::Value;
+
+use crate::contract::Contract;
+use crate::graph::{Id, PathStack, SchemaNode, Visit, WalkFilter};
+
+/// The property that has precedence for the text of `--args`.
+const ARGUMENTS: &str = "$ARGUMENTS";
+
+/// A field of the input that accepts a media file, or a list of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MediaField<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Whether it is a list.
+    pub is_list: bool,
+}
+
+impl Contract {
+    /// Returns the input field for the text of `--args` (docs/spec/modules.md): `$ARGUMENTS` if the schema defines it,
+    /// otherwise `query`, otherwise the only required string, otherwise the only string.
+    ///
+    /// # Errors
+    /// The candidates, if there are none or several; the caller reports E1001.
+    pub fn args_target(&self) -> Result<&str, Vec<String>> {
+        let Some(input) = self.input.as_ref().map(|part| part.id) else { return Err(Vec::new()) };
+        let has = |key: &str| self.graph.possible(input).any(|shape| shape.property(key).is_some());
+        if let Some(key) = [ARGUMENTS, "query"].into_iter().find(|key| has(key)) {
+            return Ok(key);
+        }
+        let texts = self.text_fields(input);
+        let required: Vec<&str> = texts.iter().copied().filter(|key| self.requires(input, key)).collect();
+        match (required.as_slice(), texts.as_slice()) {
+            ([only], _) | ([], [only]) => Ok(only),
+            ([], many) | (many, _) => Err(many.iter().map(|key| (*key).to_owned()).collect()),
+        }
+    }
+
+    /// Returns the fields of an object that accept a string, in the order of the schema.
+    fn text_fields(&self, object: Id) -> Vec<&str> {
+        let mut fields = Vec::new();
+        for (key, id) in self.graph.possible(object).flat_map(|shape| shape.properties()) {
+            if self.accepts_text(id) && !fields.contains(&key) {
+                fields.push(key);
+            }
+        }
+        fields
+    }
+
+    fn accepts_text(&self, id: Id) -> bool {
+        self.graph.certain(id).any(|shape| match self.keyword(shape, "type") {
+            Some(Value::String(kind)) => kind == "string",
+            Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "string"),
+            _ => false,
+        })
+    }
+
+    /// Returns the top-level fields of the input that accept media, in the order of the schema.
+    pub fn media_fields(&self) -> Vec<MediaField<'_>> {
+        let mut fields: Vec<MediaField<'_>> = Vec::new();
+        let Some(input) = &self.input else { return fields };
+        for (name, id) in self.graph.possible(input.id).flat_map(SchemaNode::properties) {
+            let items = self.graph.possible(id).filter_map(SchemaNode::list_items);
+            let is_list = items.into_iter().any(|item| self.is_media(item));
+            if (is_list || self.is_media(id)) && fields.iter().all(|field| field.name != name) {
+                fields.push(MediaField { name, is_list });
+            }
+        }
+        fields
+    }
+
+    fn is_media(&self, id: Id) -> bool {
+        self.graph.possible(id).any(|shape| shape.is_media)
+    }
+
+    /// Returns whether the input schema has a media field at any depth.
+    pub fn takes_media(&self) -> bool {
+        self.input.as_ref().is_some_and(|part| self.graph.sees(part.id, WalkFilter::MEDIA))
+    }
+
+    /// Returns the paths of the media in a checked input, in its order (ruling R14). Paths start at `input`.
+    pub fn media_paths(&self, input: Node<'_>) -> Vec<Path> {
+        let mut walk = MediaWalk { paths: Vec::new() };
+        if let Some(part) = &self.input {
+            self.graph.walk(&[part.id], input, &PathStack::root("input"), &mut walk);
+        }
+        walk.paths
+    }
+}
+
+struct MediaWalk {
+    paths: Vec<Path>,
+}
+
+impl Visit for MediaWalk {
+    fn filter(&self) -> WalkFilter {
+        WalkFilter::MEDIA
+    }
+
+    fn value(&mut self, shape: &SchemaNode, node: Node<'_>, stack: &PathStack<'_>) {
+        if shape.is_media && node.is_object() {
+            self.paths.push(stack.path());
+            self.paths.dedup();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
