@@ -1,13 +1,14 @@
 //! Delivers generated media.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
-    io::ErrorKind,
+    fs::DirBuilder,
+    io::{ErrorKind, Read},
     path::{Path, PathBuf, absolute},
     sync::Arc,
 };
 
 use cog_spec::ErrorBody;
+use tempfile::NamedTempFile;
 
 use crate::{Media, MediaError, checksum::hex};
 
@@ -93,13 +94,18 @@ fn write(directory: &Path, module: &str, media: &Media) -> Result<PathBuf, Media
     DirBuilder::new().recursive(true).create(directory)?;
     let hash = media.bytes().sha256().map(|hash| hex(hash)).unwrap_or_default();
     let stem = format!("{module}-{}", hash.get(..12).unwrap_or("media"));
-    let (path, mut file) = create(&absolute(directory)?, &stem, extension(media.media_type()))?;
-    std::io::copy(&mut media.bytes().reader(), &mut file)?;
-    Ok(path)
+    store(&absolute(directory)?, &stem, extension(media.media_type()), media.bytes().reader())
 }
 
-/// Creates a file that did not exist.
-fn create(directory: &Path, stem: &str, extension: &str) -> Result<(PathBuf, File), MediaError> {
+/// Stores content in a file that did not exist. The file appears only when it is complete.
+fn store(
+    directory: &Path,
+    stem: &str,
+    extension: &str,
+    mut content: impl Read,
+) -> Result<PathBuf, MediaError> {
+    let mut file = temporary_file(directory)?;
+    std::io::copy(&mut content, &mut file)?;
     let mut count = 1_u32;
     loop {
         let name = match count {
@@ -107,12 +113,23 @@ fn create(directory: &Path, stem: &str, extension: &str) -> Result<(PathBuf, Fil
             count => format!("{stem}-{count}.{extension}"),
         };
         let path = directory.join(name);
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((path, file)),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists && count < u32::MAX => count += 1,
-            Err(error) => return Err(error.into()),
+        match file.persist_noclobber(&path) {
+            Ok(_) => return Ok(path),
+            Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists && count < u32::MAX => {
+                (file, count) = (failed.file, count + 1);
+            }
+            Err(failed) => return Err(failed.error.into()),
         }
     }
+}
+
+/// Creates a temporary file with the permissions of a normal file.
+fn temporary_file(directory: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".cog-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory)
 }
 
 /// Returns the file name extension of this type.
@@ -152,6 +169,32 @@ mod tests {
         assert!(stem.starts_with("draws-"), "{stem}");
         assert_eq!(names[1..], [format!("{stem}-2.gif"), format!("{stem}-3.gif")]);
         assert!(paths.iter().all(|path| path.is_absolute() && std::fs::read(path).unwrap().len() == 43));
+    }
+
+    #[test]
+    fn failed_write_leaves_no_file() {
+        struct Failing;
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(ErrorKind::StorageFull.into())
+            }
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let content = b"the first bytes".chain(Failing);
+        assert!(store(directory.path(), "draws-1", "gif", content).is_err());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn delivered_file_has_the_permissions_of_a_normal_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let delivered = store(directory.path(), "draws-1", "gif", &b"bytes"[..]).unwrap();
+        let normal = directory.path().join("normal");
+        std::fs::write(&normal, "").unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode(&delivered), mode(&normal));
     }
 
     #[test]
