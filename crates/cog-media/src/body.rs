@@ -42,8 +42,8 @@ mod tests {
         let url = "https://example.com/a.png?***".to_owned();
         let what = "the server returned 404 Not Found".to_owned();
         let error = MediaError::Fetch { url, what, status: Some(404) };
-        let told = r#"{"reason":"fetch","url":"https://example.com/a.png?***","status":404}"#;
-        assert_eq!(details_of(&error).as_deref(), Some(told));
+        let expected = r#"{"reason":"fetch","url":"https://example.com/a.png?***","status":404}"#;
+        assert_eq!(details_of(&error).as_deref(), Some(expected));
         let refusal = UrlGuard::default().judge("http://localhost/").unwrap_err();
         let error = MediaError::Refused { refusal, hop: 0 };
         assert_eq!(details_of(&error).as_deref(), Some(r#"{"reason":"refused"}"#));

@@ -9,8 +9,8 @@ use crate::{
     blocking::run_blocking,
     checksum::hex,
     guard::shareable_url,
+    header,
     kind::{modality_of, sniff, type_of_name},
-    picture,
 };
 
 /// A media file that has passed every check.
@@ -44,7 +44,7 @@ pub struct Expected {
 
 impl Expected {
     /// Returns what a source declares; a file name extension is a hint.
-    pub(crate) fn of(source: &MediaSource) -> Self {
+    pub(crate) fn from_source(source: &MediaSource) -> Self {
         let (hint, public_url) = match &source.location {
             MediaLocation::File(path) => (type_of_name(path).map(str::to_owned), None),
             MediaLocation::Url(url) => (None, shareable_url(url)),
@@ -223,10 +223,10 @@ async fn read_facts(
     if modality_of(media_type) == Some(Modality::Image) {
         // Reading from disk blocks, and counting the frames of an animation reads the complete file.
         if stored.is_in_memory() {
-            return picture::facts(stored, media_type);
+            return header::facts(stored, media_type);
         }
         let stored = stored.clone();
-        return run_blocking(move || picture::facts(&stored, media_type)).await;
+        return run_blocking(move || header::facts(&stored, media_type)).await;
     }
     let tool =
         tool.ok_or_else(|| MediaError::ReaderUnavailable { what: "no reader is configured".to_owned() })?;
@@ -375,10 +375,10 @@ mod tests {
 
     #[test]
     fn truncated_image_returns_an_error_or_a_result() {
-        let whole = png(8, 8);
-        for end in 0..whole.len() {
-            let outcome = checked(&whole[..end], None, &MediaRules::default());
-            assert!(!matches!(outcome, Err(MediaError::Storage(_))), "cut at {end}");
+        let complete = png(8, 8);
+        for end in 0..complete.len() {
+            let outcome = checked(&complete[..end], None, &MediaRules::default());
+            assert!(!matches!(outcome, Err(MediaError::Storage(_))), "truncated at {end}");
         }
     }
 }

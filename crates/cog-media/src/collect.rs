@@ -69,7 +69,7 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
     };
     let (tool, limits) = (access.tool.clone(), rules.clone());
     let work = move || {
-        let mut expected = Expected::of(&source);
+        let mut expected = Expected::from_source(&source);
         let stored = match fetched {
             Some(Fetched { stored, declared }) => {
                 expected.hint = declared;
@@ -100,9 +100,9 @@ fn check_total(
     let (mut media, mut errors, mut total) = (Vec::new(), Vec::new(), 0);
     for (path, outcome) in outcomes {
         match outcome {
-            Ok(medium) => {
+            Ok(file) => {
                 let before = total;
-                total += medium.bytes().len();
+                total += file.bytes().len();
                 if before <= TOTAL && total > TOTAL {
                     errors.push((
                         path,
@@ -113,7 +113,7 @@ fn check_total(
                         },
                     ));
                 }
-                media.push(medium);
+                media.push(file);
             }
             Err(error) => errors.push((path, error)),
         }
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn media_keep_the_order_of_their_sources() {
+    async fn media_have_the_order_of_their_sources() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("b.png"), pixel()).unwrap();
         let access = Access {
@@ -157,7 +157,7 @@ mod tests {
         let sources = [r#"{"type":"file","path":"b.png"}"#.to_owned(), base64(PIXEL)];
         let media = collected(&sources, &access).await.unwrap();
         let types: Vec<_> =
-            media.iter().map(|medium| (medium.media_type(), medium.hint_warning().is_some())).collect();
+            media.iter().map(|file| (file.media_type(), file.hint_warning().is_some())).collect();
         assert_eq!(types, [("image/gif", true), ("image/gif", false)]);
     }
 

@@ -21,7 +21,7 @@ use self::{
 
 pub use self::{
     proxy::{Proxy, ProxyError},
-    resolve::{AddressFuture, Resolver, SystemResolver},
+    resolve::{ResolveFuture, Resolver, SystemResolver},
 };
 
 /// Limits of one fetch.

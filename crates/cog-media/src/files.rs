@@ -56,7 +56,7 @@ impl FileGuard {
         let real = match path.canonicalize() {
             Ok(real) => real,
             // The error must not reveal which files exist outside the roots.
-            Err(_) if self.may_lie_inside(path) => return Err(unreadable(path, "file not found")),
+            Err(_) if self.could_be_inside(path) => return Err(unreadable(path, "file not found")),
             Err(_) => return Err(outside()),
         };
         let root = self.roots.iter().find(|root| real.starts_with(root)).ok_or_else(outside)?;
@@ -64,7 +64,7 @@ impl FileGuard {
     }
 
     /// Returns whether a missing path would be under a root: its deepest existing directory is.
-    fn may_lie_inside(&self, path: &Path) -> bool {
+    fn could_be_inside(&self, path: &Path) -> bool {
         if std::path::absolute(path).is_ok_and(|path| self.roots.contains(&path)) {
             return true;
         }
@@ -117,7 +117,7 @@ mod open {
         }
         let file = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::RDONLY;
         let file = openat(&directory, name, file, Mode::empty()).map_err(|_| CANNOT)?;
-        if !fstat(&file).is_ok_and(|stat| is_regular(stat.st_mode)) || is_shown_by_the_kernel(&file) {
+        if !fstat(&file).is_ok_and(|stat| is_regular(stat.st_mode)) || is_kernel_file(&file) {
             return Err(NO_FILE);
         }
         Ok(File::from(file))
@@ -129,7 +129,7 @@ mod open {
 
     /// Returns whether the file is in a file system of processes, devices or kernel state.
     #[cfg(any(target_os = "linux", target_os = "android"))]
-    fn is_shown_by_the_kernel(file: &OwnedFd) -> bool {
+    fn is_kernel_file(file: &OwnedFd) -> bool {
         use rustix::fs::{FsWord, fstatfs};
 
         /// From `linux/magic.h`: proc, sysfs, debugfs, tracefs, securityfs, cgroup, cgroup2, configfs.
@@ -147,7 +147,7 @@ mod open {
     }
 
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    fn is_shown_by_the_kernel(_: &OwnedFd) -> bool {
+    fn is_kernel_file(_: &OwnedFd) -> bool {
         false
     }
 }
@@ -159,7 +159,7 @@ mod open {
     use super::{CANNOT, NO_FILE};
 
     /// Opens a file by its resolved path.
-    #[expect(clippy::disallowed_methods, reason = "this is the one place where files of inputs are opened")]
+    #[expect(clippy::disallowed_methods, reason = "all files of inputs are opened here")]
     pub(super) fn regular(_: &Path, real: &Path) -> Result<File, &'static str> {
         if !real.metadata().is_ok_and(|metadata| metadata.is_file()) {
             return Err(NO_FILE);

@@ -94,9 +94,9 @@ impl UrlGuard {
 
     /// Admits an IP address. If it contains an IPv4 address (NAT64, 6to4, …), that must be admitted too.
     fn admit_address(&self, address: IpAddr, port: u16) -> Result<(), Refusal> {
-        if !self.rules.iter().any(|rule| rule.admits_address(address, port)) {
+        if !self.rules.iter().any(|rule| rule.admits_ip(address, port)) {
             return match networks::special(address) {
-                Some((network, what)) => Err(Refusal::Address { address, network, what, name: None }),
+                Some((network, what)) => Err(Refusal::IpAddress { address, network, what, name: None }),
                 None => Ok(()),
             };
         }
@@ -108,7 +108,7 @@ impl UrlGuard {
             rule.port() == Some(port)
                 && match host {
                     Host::Name(name) => rule.admits_name(name, port),
-                    Host::Address(address) => rule.admits_address(*address, port),
+                    Host::Address(address) => rule.admits_ip(*address, port),
                 }
         });
         if named || PORTS.contains(&port) || self.ports.contains(&port) {

@@ -21,10 +21,10 @@ mod facts;
 mod fetch;
 mod files;
 mod guard;
+#[cfg_attr(not(feature = "decode"), path = "header/absent.rs")]
+mod header;
 mod kind;
 mod normalise;
-#[cfg_attr(not(feature = "decode"), path = "picture/absent.rs")]
-mod picture;
 mod prepare;
 mod report;
 mod rules;
@@ -33,7 +33,7 @@ mod store;
 mod tool;
 
 #[cfg(feature = "fetch")]
-pub use crate::fetch::{AddressFuture, FetchLimits, Proxy, ProxyError, Resolver, SystemResolver};
+pub use crate::fetch::{FetchLimits, Proxy, ProxyError, ResolveFuture, Resolver, SystemResolver};
 #[cfg(feature = "decode")]
 pub use crate::tool::internal_media;
 pub use crate::{

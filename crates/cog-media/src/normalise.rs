@@ -104,7 +104,7 @@ impl Part {
                 w.field("part", "frame").field("at_ms", &at_ms);
             }
             Self::Audio => {
-                w.field("part", "sound");
+                w.field("part", "audio");
             }
             Self::Text => {
                 w.field("part", "text");
@@ -175,16 +175,16 @@ pub fn normalise(
 /// Removes everything except pixels and colour information. An animation keeps its first frame only, even if metadata
 /// stays. Returns none if that requires decoding.
 fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared>, MediaError> {
-    let (media_type, stored, keeps) = (media.media_type(), media.bytes(), !rules.strip_metadata);
-    let moves = media.facts().frames.is_some();
+    let (media_type, stored, keeps_metadata) = (media.media_type(), media.bytes(), !rules.strip_metadata);
+    let is_animated = media.facts().frames.is_some();
     let mut scan = Scan::new(stored.reader(), stored.len());
     let plan = match media_type {
         "image/gif" => gif::first_frame(&mut scan).map(Some),
-        "image/png" if moves => png::still(&mut scan, keeps).map(Some),
-        "image/webp" if moves => webp::first_frame(&mut scan, keeps),
-        _ if keeps => return Ok(Some(Prepared::complete(media))),
+        "image/png" if is_animated => png::still(&mut scan, keeps_metadata).map(Some),
+        "image/webp" if is_animated => webp::first_frame(&mut scan, keeps_metadata),
+        _ if keeps_metadata => return Ok(Some(Prepared::complete(media))),
         "image/jpeg" => jpeg::strip(&mut scan).map(Some),
-        "image/png" => png::still(&mut scan, keeps).map(Some),
+        "image/png" => png::still(&mut scan, keeps_metadata).map(Some),
         "image/webp" => webp::strip(&mut scan).map(Some),
         _ => Err(Broken),
     };
@@ -193,7 +193,7 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared
         what: "the structure is damaged or truncated",
     })?;
     let Some(plan) = plan else { return Ok(None) };
-    let step = if moves || media_type == "image/gif" { Step::FirstFrame } else { Step::Stripped };
+    let step = if is_animated || media_type == "image/gif" { Step::FirstFrame } else { Step::Stripped };
     // If nothing was removed, the original bytes are sent.
     match plan.len() == stored.len() {
         true => Ok(Some(Prepared::complete(media))),

@@ -34,7 +34,7 @@ pub async fn prepare(
         let (image, by_url) = (media.clone(), capabilities.by_url);
         let (capabilities, rules) = (capabilities.clone(), rules.clone());
         let permit = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
-        // The permit is held until the work ends, even if the future is dropped.
+        // The permit lasts until the work ends, even if the future is dropped.
         let work = move || {
             let normalised = normalise(&image, &capabilities, &rules);
             drop(permit);
@@ -161,7 +161,7 @@ mod tests {
         let source = MediaSource::read(&source, source.node()).unwrap();
         let stored = decode_base64(PIXEL, Store::with_limit(100)).unwrap();
         let rules = MediaRules::default();
-        let media = check(stored, &Expected::of(&source), &rules, None).await.unwrap();
+        let media = check(stored, &Expected::from_source(&source), &rules, None).await.unwrap();
         let capabilities = MediaCapabilities {
             media_types: capabilities.to_vec(),
             by_url: true,
@@ -176,10 +176,10 @@ mod tests {
         let both = ["image/gif", "image/png"];
         assert_eq!(url(&source(""), &both).await.as_deref(), Some("https://example.com/a.gif"));
         assert_eq!(url(&source(""), &["image/png"]).await, None, "converted");
-        assert_eq!(url(&source(r#", "rotation": 90"#), &both).await, None, "turned");
+        assert_eq!(url(&source(r#", "rotation": 90"#), &both).await, None, "rotated");
         let sum = crc32fast::hash(&base64_simd::STANDARD.decode_to_vec(PIXEL).unwrap());
         let sum = format!(r#", "checksum": {{"algorithm": "crc32", "value": "{sum:08x}"}}"#);
-        assert_eq!(url(&source(&sum), &both).await, None, "held to a checksum");
+        assert_eq!(url(&source(&sum), &both).await, None, "has a checksum");
         let inside = format!(r#"{{"type": "base64", "media_type": "image/gif", "data": "{PIXEL}"}}"#);
         assert_eq!(url(&inside, &both).await, None);
     }
@@ -205,9 +205,9 @@ mod tests {
     #[test]
     fn pages_without_text_are_named() {
         assert_eq!(without_text(&[page(1, "a")]), None);
-        let told = without_text(&[page(1, ""), page(2, "a")]).unwrap();
-        assert_eq!(told, "page 1 has no text and was not sent");
-        let told = without_text(&[page(1, ""), page(2, "a"), page(3, "")]).unwrap();
-        assert_eq!(told, "pages 1, 3 have no text and were not sent");
+        let warning = without_text(&[page(1, ""), page(2, "a")]).unwrap();
+        assert_eq!(warning, "page 1 has no text and was not sent");
+        let warning = without_text(&[page(1, ""), page(2, "a"), page(3, "")]).unwrap();
+        assert_eq!(warning, "pages 1, 3 have no text and were not sent");
     }
 }

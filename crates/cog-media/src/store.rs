@@ -242,7 +242,7 @@ mod tests {
 
     fn stored(bytes: &[u8]) -> Stored {
         let mut store = Store::with_limit(u64::MAX);
-        bytes.chunks(100_000).for_each(|piece| store.push(piece).unwrap());
+        bytes.chunks(100_000).for_each(|chunk| store.push(chunk).unwrap());
         store.finish()
     }
 
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn first_bytes_are_kept_for_any_chunking() {
+    fn first_bytes_stay_in_memory_for_any_chunking() {
         let bytes: Vec<u8> = (0..IN_MEMORY + 9).map(|at| u8::try_from(at % 251).unwrap()).collect();
         for (first, in_memory) in
             [(0, 0), (1, 0), (HEAD - 1, 0), (0, IN_MEMORY), (HEAD, IN_MEMORY), (IN_MEMORY, IN_MEMORY)]
@@ -288,11 +288,11 @@ mod tests {
     fn small_content_can_be_moved_to_disk() {
         for length in [0, HEAD, HEAD + 1, 3 * IN_MEMORY] {
             let bytes = vec![7; length];
-            let kept = stored(&bytes).on_disk().unwrap();
+            let moved = stored(&bytes).on_disk().unwrap();
             assert!(
-                matches!(&kept.location, Location::Disk(head, _) | Location::Memory(head) if head.len() <= HEAD)
+                matches!(&moved.location, Location::Disk(head, _) | Location::Memory(head) if head.len() <= HEAD)
             );
-            assert!(read(&kept) == bytes && kept.sha256() == stored(&bytes).sha256(), "{length} bytes");
+            assert!(read(&moved) == bytes && moved.sha256() == stored(&bytes).sha256(), "{length} bytes");
         }
     }
 

@@ -1,22 +1,22 @@
-//! Stands in for the fetch of URLs in a build without the feature `fetch`.
+//! Replaces the fetcher in a build without the feature `fetch`.
 
 use crate::{MediaError, Store, Stored, UrlGuard};
 
-/// Bytes that were fetched.
+/// A response that was fetched.
 #[derive(Debug, Clone)]
 pub struct Fetched {
     /// The bytes.
     pub stored: Stored,
-    /// The type that the server named: a hint (ruling R61).
+    /// The type that the server declared: a hint (ruling R61).
     pub declared: Option<String>,
 }
 
-/// Fetches media. A build without the feature `fetch` has none.
+/// Fetches media files. A build without the feature `fetch` has no fetcher.
 #[derive(Debug)]
 pub enum Fetcher {}
 
 impl Fetcher {
-    /// Returns the guard that checks its URLs.
+    /// Returns the guard that judges its URLs.
     pub fn guard(&self) -> &UrlGuard {
         match *self {}
     }

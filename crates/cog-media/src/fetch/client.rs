@@ -54,10 +54,7 @@ impl Clients {
         Guarded { guard: self.guard.clone(), port, resolver: Arc::clone(&self.resolver) }
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the one client for addresses of inputs and models"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the only client for URLs of inputs and models")]
     fn build(&self, is_plain: bool, port: u16) -> reqwest::Result<Client> {
         let mut builder = Client::builder()
             .user_agent(concat!("cog/", env!("CARGO_PKG_VERSION")))

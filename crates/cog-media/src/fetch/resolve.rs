@@ -13,12 +13,12 @@ use crate::UrlGuard;
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
 /// A future with the IP addresses of a host name.
-pub type AddressFuture = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+pub type ResolveFuture = BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 
 /// Resolves host names.
 pub trait Resolver: Send + Sync {
     /// Returns all IP addresses of a host name.
-    fn resolve(&self, name: &str) -> AddressFuture;
+    fn resolve(&self, name: &str) -> ResolveFuture;
 }
 
 /// Uses the resolver of the operating system.
@@ -26,7 +26,7 @@ pub trait Resolver: Send + Sync {
 pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
-    fn resolve(&self, name: &str) -> AddressFuture {
+    fn resolve(&self, name: &str) -> ResolveFuture {
         let name = name.to_owned();
         async move { Ok(tokio::net::lookup_host((name, 0)).await?.map(|found| found.ip()).collect()) }.boxed()
     }
@@ -57,8 +57,8 @@ impl Resolve for Guarded {
     fn resolve(&self, name: Name) -> Resolving {
         let (admitted, port) = (self.admitted(name.as_str()), self.port);
         Box::pin(async move {
-            let dialled = admitted.await?.into_iter().map(move |address| SocketAddr::new(address, port));
-            Ok(Box::new(dialled) as Addrs)
+            let targets = admitted.await?.into_iter().map(move |address| SocketAddr::new(address, port));
+            Ok(Box::new(targets) as Addrs)
         })
     }
 }

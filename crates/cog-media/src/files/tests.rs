@@ -13,13 +13,13 @@ use tempfile::{TempDir, tempdir};
 use super::*;
 
 /// Returns a root `in` with a file, and a directory of secrets `out` next to it.
-fn world() -> TempDir {
-    let world = tempdir().unwrap();
+fn setup() -> TempDir {
+    let root = tempdir().unwrap();
     for (directory, text) in [("in/deep", "image"), ("out", "secret")] {
-        fs::create_dir_all(world.path().join(directory)).unwrap();
-        fs::write(world.path().join(directory).join("a.png"), text).unwrap();
+        fs::create_dir_all(root.path().join(directory)).unwrap();
+        fs::write(root.path().join(directory).join("a.png"), text).unwrap();
     }
-    world
+    root
 }
 
 fn read(guard: &FileGuard, path: &Path) -> Result<Vec<u8>, MediaError> {
@@ -36,36 +36,36 @@ fn code(guard: &FileGuard, path: &Path) -> String {
 
 #[test]
 fn reads_files_under_a_root_only() {
-    let world = world();
-    let guard = FileGuard::new([world.path().join("in")]);
-    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"image");
-    assert_eq!(read(&guard, &world.path().join("out/../in/deep/./a.png")).unwrap(), b"image");
+    let root = setup();
+    let guard = FileGuard::new([root.path().join("in")]);
+    assert_eq!(read(&guard, &root.path().join("in/deep/a.png")).unwrap(), b"image");
+    assert_eq!(read(&guard, &root.path().join("out/../in/deep/./a.png")).unwrap(), b"image");
     for outside in
         ["out/a.png", "in/../out/a.png", "in/deep/../../out/a.png", "out", "out/no.png", "no/no.png"]
     {
-        assert_eq!(code(&guard, &world.path().join(outside)), "E4007", "{outside}");
+        assert_eq!(code(&guard, &root.path().join(outside)), "E4007", "{outside}");
     }
     for nothing in ["in/no.png", "in/deep", "in", "in/no/no.png", "in/deep/a.png/b", "in/a\0.png"] {
-        assert_eq!(code(&guard, &world.path().join(nothing)), "E1006", "{nothing}");
+        assert_eq!(code(&guard, &root.path().join(nothing)), "E1006", "{nothing}");
     }
-    assert_eq!(code(&FileGuard::default(), &world.path().join("in/deep/a.png")), "E4007");
+    assert_eq!(code(&FileGuard::default(), &root.path().join("in/deep/a.png")), "E4007");
 }
 
 #[test]
-fn a_root_can_be_a_file() {
-    let world = world();
-    let guard = FileGuard::new([world.path().join("in/deep/a.png")]);
-    assert_eq!(read(&guard, &world.path().join("in/deep/a.png")).unwrap(), b"image");
-    fs::write(world.path().join("in/deep/b.png"), "other").unwrap();
-    assert_eq!(code(&guard, &world.path().join("in/deep/b.png")), "E4007");
-    let nothing = world.path().join("in/no.png");
+fn root_can_be_a_file() {
+    let root = setup();
+    let guard = FileGuard::new([root.path().join("in/deep/a.png")]);
+    assert_eq!(read(&guard, &root.path().join("in/deep/a.png")).unwrap(), b"image");
+    fs::write(root.path().join("in/deep/b.png"), "other").unwrap();
+    assert_eq!(code(&guard, &root.path().join("in/deep/b.png")), "E4007");
+    let nothing = root.path().join("in/no.png");
     assert_eq!(code(&FileGuard::new([nothing.clone()]), &nothing), "E1006");
 }
 
 #[test]
 fn follows_links_inside_the_roots_only() {
-    let world = world();
-    let inside = world.path().join("in");
+    let root = setup();
+    let inside = root.path().join("in");
     symlink("deep", inside.join("directory")).unwrap();
     symlink("../out", inside.join("away")).unwrap();
     symlink("../out/a.png", inside.join("b.png")).unwrap();
@@ -81,8 +81,8 @@ fn follows_links_inside_the_roots_only() {
 
 #[test]
 fn refuses_pipes_sockets_and_devices_without_blocking() {
-    let world = world();
-    let inside = world.path().join("in");
+    let root = setup();
+    let inside = root.path().join("in");
     mkfifoat(CWD, inside.join("pipe"), Mode::RWXU).unwrap();
     let _socket = UnixListener::bind(inside.join("socket")).unwrap();
     symlink("/dev/zero", inside.join("zero")).unwrap();
@@ -111,17 +111,17 @@ fn refuses_kernel_files_under_any_root() {
 
 #[test]
 fn does_not_read_a_file_over_the_limit() {
-    let world = world();
-    let path = world.path().join("in/large");
+    let root = setup();
+    let path = root.path().join("in/large");
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
-    let outcome = read(&FileGuard::new([world.path().join("in")]), &path);
+    let outcome = read(&FileGuard::new([root.path().join("in")]), &path);
     assert!(matches!(outcome, Err(MediaError::TooLarge { limit: 1000 })));
 }
 
 #[test]
-fn a_directory_replaced_by_a_link_has_no_effect() {
-    let world = world();
-    let (inside, directory) = (world.path().join("in"), world.path().join("in/deep"));
+fn directory_replaced_by_a_link_has_no_effect() {
+    let root = setup();
+    let (inside, directory) = (root.path().join("in"), root.path().join("in/deep"));
     let guard = FileGuard::new([inside.clone()]);
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -36,7 +36,7 @@ impl Network {
         self.address.is_ipv6()
     }
 
-    pub(super) fn is_one_address(&self) -> bool {
+    pub(super) fn is_single_ip(&self) -> bool {
         self.bits == if self.is_v6() { 128 } else { 32 }
     }
 }
@@ -57,7 +57,7 @@ impl FromStr for Network {
 
 impl fmt::Display for Network {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_one_address() {
+        if self.is_single_ip() {
             return self.address.fmt(f);
         }
         write!(f, "{}/{}", self.address, self.bits)
@@ -69,7 +69,7 @@ pub(super) fn special(address: IpAddr) -> Option<(Network, &'static str)> {
     let found = TABLE.iter().find(|(network, _)| network.contains(address)).copied();
     let outside = || match address {
         IpAddr::V6(v6) if is_isatap(v6) => Some((ISATAP, "an IPv4 address inside IPv6 (ISATAP)")),
-        IpAddr::V6(_) if !GLOBAL.contains(address) => Some((EVERYTHING, "no part of the public network")),
+        IpAddr::V6(_) if !GLOBAL.contains(address) => Some((EVERYTHING, "not part of the public network")),
         _ => None,
     };
     found.or_else(outside)
@@ -80,16 +80,16 @@ pub(super) fn embedded_ipv4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let [_, second, third, fourth, fifth, sixth, seventh, eighth] = address.segments();
     let is_in = |network: Network| network.contains(address.into());
-    let made_of = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
+    let from_halves = |high: u16, low: u16| Ipv4Addr::from_bits((u32::from(high) << 16) | u32::from(low));
     if is_in(SIX_TO_FOUR) {
-        Some(made_of(second, third))
+        Some(from_halves(second, third))
     } else if is_in(TEREDO) {
-        Some(made_of(!seventh, !eighth))
+        Some(from_halves(!seventh, !eighth))
     } else if is_in(LOCAL_NAT64) {
         // RFC 6052 section 2.2: 16 bits before the reserved octet, 16 after it.
-        Some(made_of(fourth, (fifth << 8) | (sixth >> 8)))
+        Some(from_halves(fourth, (fifth << 8) | (sixth >> 8)))
     } else if is_isatap(address) || [MAPPED, TRANSLATED, COMPATIBLE, NAT64].into_iter().any(is_in) {
-        Some(made_of(seventh, eighth))
+        Some(from_halves(seventh, eighth))
     } else {
         None
     }

@@ -43,7 +43,7 @@ fn address() -> impl Strategy<Value = u32> {
 
 /// Generates URL-like texts from elements that parsers disagree about.
 fn text() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
+    let part = prop_oneof![
         Just("http://"),
         Just("https:"),
         Just("//"),
@@ -78,16 +78,17 @@ fn text() -> impl Strategy<Value = String> {
         Just("-"),
         Just("_"),
     ];
-    let pieces = prop::collection::vec(piece, 0..10);
-    (any::<bool>(), pieces)
-        .prop_map(|(begins, pieces)| format!("{}{}", if begins { "http://" } else { "" }, pieces.concat()))
+    let parts = prop::collection::vec(part, 0..10);
+    (any::<bool>(), parts).prop_map(|(has_scheme, parts)| {
+        format!("{}{}", if has_scheme { "http://" } else { "" }, parts.concat())
+    })
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn an_address_is_allowed_where_it_is_public_and_written_as_addresses_are(
+    fn allows_public_addresses_in_usual_notation_only(
         address in address(), parts in 1_usize..=4, bases in [0_u8..5, 0..5, 0..5, 0..5],
     ) {
         let (guard, plain) = (UrlGuard::default(), Ipv4Addr::from_bits(address));
@@ -101,7 +102,7 @@ proptest! {
     }
 
     #[test]
-    fn no_address_inside_another_is_allowed(address in address()) {
+    fn rejects_embedded_addresses(address in address()) {
         let (high, low) = (address >> 16, address & 0xffff);
         for carrier in [
             format!("::ffff:{high:x}:{low:x}"),
@@ -117,13 +118,13 @@ proptest! {
     }
 
     #[test]
-    fn nothing_outside_of_the_global_unicast_network_is_allowed(address in any::<u128>()) {
+    fn rejects_addresses_outside_global_unicast(address in any::<u128>()) {
         let allowed = UrlGuard::default().judge(&format!("http://[{}]/", Ipv6Addr::from_bits(address))).is_ok();
         prop_assert!(!allowed || address >> 125 == 1);
     }
 
     #[test]
-    fn what_is_allowed_reads_back_as_itself(text in text()) {
+    fn allowed_url_round_trips(text in text()) {
         let guard = UrlGuard::default();
         if let Ok(target) = guard.judge(&text) {
             prop_assert_eq!(guard.judge(target.url().as_str()), Ok(target.clone()));

@@ -32,8 +32,8 @@ pub enum Refusal {
         why: &'static str,
     },
     /// The IP address is not public.
-    #[error("the URL is refused: {}{address} is not public: {what}{}", of(.name), within(*.network))]
-    Address {
+    #[error("the URL is refused: {}{address} is not public: {what}{}", prefix(.name), within(*.network))]
+    IpAddress {
         /// The IP address.
         address: IpAddr,
         /// The network that contains it.
@@ -53,7 +53,7 @@ impl Refusal {
 
     /// Adds the host name that resolved to the IP address.
     pub(super) fn with_name(mut self, resolved: &str) -> Self {
-        if let Self::Address { name, .. } = &mut self {
+        if let Self::IpAddress { name, .. } = &mut self {
             *name = Some(resolved.to_owned());
         }
         self
@@ -61,7 +61,7 @@ impl Refusal {
 }
 
 fn within(network: Network) -> String {
-    if network.is_one_address() { String::new() } else { format!(" ({network})") }
+    if network.is_single_ip() { String::new() } else { format!(" ({network})") }
 }
 
 fn scheme(scheme: &str) -> String {
@@ -71,6 +71,6 @@ fn scheme(scheme: &str) -> String {
     }
 }
 
-fn of(name: &Option<String>) -> String {
+fn prefix(name: &Option<String>) -> String {
     name.as_ref().map_or_else(String::new, |name| format!("{name}: its IP address "))
 }

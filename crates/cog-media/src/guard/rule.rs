@@ -9,12 +9,12 @@ use super::Network;
 /// rule allows the port only: each IP address must be public or allowed itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AllowRule {
-    place: Place,
+    scope: Scope,
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Scope {
     Network(Network),
     Name(String),
     /// Every name below this one.
@@ -34,22 +34,22 @@ impl AllowRule {
         self.port
     }
 
-    pub(super) fn admits_address(&self, address: IpAddr, port: u16) -> bool {
-        self.holds_for(port) && matches!(&self.place, Place::Network(network) if network.contains(address))
+    pub(super) fn admits_ip(&self, address: IpAddr, port: u16) -> bool {
+        self.applies_to(port) && matches!(&self.scope, Scope::Network(network) if network.contains(address))
     }
 
     pub(super) fn admits_name(&self, name: &str, port: u16) -> bool {
-        self.holds_for(port)
-            && match &self.place {
-                Place::Network(_) => false,
-                Place::Name(own) => own == name,
-                Place::Below(parent) => {
+        self.applies_to(port)
+            && match &self.scope {
+                Scope::Network(_) => false,
+                Scope::Name(own) => own == name,
+                Scope::Below(parent) => {
                     name.strip_suffix(parent.as_str()).is_some_and(|before| before.ends_with('.'))
                 }
             }
     }
 
-    fn holds_for(&self, port: u16) -> bool {
+    fn applies_to(&self, port: u16) -> bool {
         self.port.is_none_or(|own| own == port)
     }
 }
@@ -60,21 +60,21 @@ impl FromStr for AllowRule {
     fn from_str(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         let wrong = || RuleError(text.to_owned());
-        let (place, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        let (target, port) = match text.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((inner, rest)) => (inner, rest.strip_prefix(':')),
             None if text.parse::<Network>().is_ok() => (text, None),
-            None => text.rsplit_once(':').map_or((text, None), |(place, port)| (place, Some(port))),
+            None => text.rsplit_once(':').map_or((text, None), |(scope, port)| (scope, Some(port))),
         };
         let port = port.map(|port| port.parse().map_err(|_| wrong())).transpose()?;
-        let place = match place.parse() {
-            Ok(network) => Place::Network(network),
-            Err(_) => named(place).ok_or_else(wrong)?,
+        let scope = match target.parse() {
+            Ok(network) => Scope::Network(network),
+            Err(_) => named(target).ok_or_else(wrong)?,
         };
-        Ok(Self { place, port })
+        Ok(Self { scope, port })
     }
 }
 
-fn named(text: &str) -> Option<Place> {
+fn named(text: &str) -> Option<Scope> {
     let (name, is_below) = match text.strip_prefix("*.") {
         Some(parent) => (parent, true),
         None => (text, false),
@@ -85,16 +85,16 @@ fn named(text: &str) -> Option<Place> {
     });
     // A name that ends in a number could be parsed as an IP address.
     let ends_in_letters = name.rsplit('.').next()?.bytes().any(|byte| byte.is_ascii_alphabetic());
-    (is_name && ends_in_letters).then_some(if is_below { Place::Below(name) } else { Place::Name(name) })
+    (is_name && ends_in_letters).then_some(if is_below { Scope::Below(name) } else { Scope::Name(name) })
 }
 
 impl fmt::Display for AllowRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Network(network) if self.port.is_some() && network.is_v6() => write!(f, "[{network}]")?,
-            Place::Network(network) => network.fmt(f)?,
-            Place::Name(name) => f.write_str(name)?,
-            Place::Below(parent) => write!(f, "*.{parent}")?,
+        match &self.scope {
+            Scope::Network(network) if self.port.is_some() && network.is_v6() => write!(f, "[{network}]")?,
+            Scope::Network(network) => network.fmt(f)?,
+            Scope::Name(name) => f.write_str(name)?,
+            Scope::Below(parent) => write!(f, "*.{parent}")?,
         }
         self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }

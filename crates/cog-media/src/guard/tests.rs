@@ -180,7 +180,7 @@ fn relative_location_is_joined_and_absolute_one_judged() {
 fn only_bare_public_urls_are_shared() {
     let shared = |url: &str| crate::guard::shareable_url(url);
     assert_eq!(shared("https://EXAMPLE.com/ä.png"), Some("https://example.com/%C3%A4.png".to_owned()));
-    for kept in [
+    for url in [
         "http://example.com/a.png",
         "https://example.com/a.png?token=1",
         "https://u:p@example.com/a.png",
@@ -189,6 +189,6 @@ fn only_bare_public_urls_are_shared() {
         "https://media.internal/a.png",
         "file:///a.png",
     ] {
-        assert_eq!(shared(kept), None, "{kept}");
+        assert_eq!(shared(url), None, "{url}");
     }
 }

@@ -62,7 +62,7 @@ fn colours(flags: u8) -> u64 {
 
 /// Keeps graphic control and colour profile extensions.
 fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> Result<(), Broken> {
-    let is_kept = match scan.byte()? {
+    let is_needed = match scan.byte()? {
         0xF9 => true,
         0xFF => {
             let length = scan.byte()?;
@@ -75,7 +75,7 @@ fn extension(scan: &mut Scan<impl Read + Seek>, from: u64, plan: &mut Plan) -> R
         _ => false,
     };
     blocks(scan)?;
-    if is_kept {
+    if is_needed {
         plan.keep(from, scan.at());
     }
     Ok(())

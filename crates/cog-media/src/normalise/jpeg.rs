@@ -89,8 +89,8 @@ fn application(
     let end = scan.at() + length;
     match code {
         APP0 if length >= 14 => {
-            let head: [u8; 14] = scan.take()?;
-            if let Some(units) = head.strip_prefix(b"JFIF\0").and_then(|rest| rest.get(..7)) {
+            let start: [u8; 14] = scan.take()?;
+            if let Some(units) = start.strip_prefix(b"JFIF\0").and_then(|rest| rest.get(..7)) {
                 // A thumbnail may follow, possibly of the image before it was cropped: the new header has none.
                 plan.insert([b"\xFF\xE0\0\x10JFIF\0", units, b"\0\0"].concat());
             }

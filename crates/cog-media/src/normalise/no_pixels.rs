@@ -1,8 +1,8 @@
-//! Stands in for the decoding of images in a build without the feature `decode`.
+//! Replaces the image decoder in a build without the feature `decode`.
 
 use crate::{Media, MediaError, MediaRules, Rotation, Stored};
 
-/// A decoded image. A build without the feature `decode` has none.
+/// A decoded image. There is none in a build without the feature `decode`.
 pub(super) enum Pixels {}
 
 impl Pixels {

@@ -8,7 +8,7 @@ use image::{
     metadata::Orientation as Turn,
 };
 
-use crate::{Media, MediaError, MediaRules, Rotation, Store, Stored, picture};
+use crate::{Media, MediaError, MediaRules, Rotation, Store, Stored, header};
 
 /// Memory that a decoder may use besides the pixels.
 const WORKING_SPACE: u64 = 64 << 20;
@@ -31,7 +31,7 @@ impl Pixels {
         let media_type = media.media_type();
         let damaged = || MediaError::Damaged { media_type, what: "the pixel data is damaged or truncated" };
         let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
-        let mut decoder = picture::decoder(media.bytes(), format).map_err(|_| damaged())?;
+        let mut decoder = header::decoder(media.bytes(), format).map_err(|_| damaged())?;
         decoder.set_limits(limits(rules)).map_err(|_| damaged())?;
         let profile = decoder.icc_profile().ok().flatten();
         let mut image = DynamicImage::from_decoder(decoder).map_err(|_| damaged())?;
@@ -41,7 +41,7 @@ impl Pixels {
         Ok(Self { image, profile })
     }
 
-    /// Returns its longest side.
+    /// Returns the length of its longer side.
     pub(super) fn max_side(&self) -> u32 {
         self.image.width().max(self.image.height())
     }
@@ -56,7 +56,7 @@ impl Pixels {
         });
     }
 
-    /// Scales it so that its longest side is `side`. Each pixel is the mean of the pixels it replaces. Unlike a
+    /// Scales it so that its longer side is `side`. Each pixel is the mean of the pixels it replaces. Unlike a
     /// filter, this needs no second floating-point image.
     pub(super) fn scale_to(&mut self, side: u32) {
         self.image = self.image.thumbnail(side, side);

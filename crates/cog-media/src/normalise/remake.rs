@@ -13,11 +13,11 @@ const ATTEMPTS: usize = 12;
 /// Returns the steps that require decoding; none if the file can stay except for its metadata.
 pub(super) fn steps(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> Vec<Step> {
     let facts = media.facts();
-    let longest = facts.width.max(facts.height);
+    let max_side = facts.width.max(facts.height);
     let steps = [
         (Step::Oriented, rules.strip_metadata && facts.orientation.is_some()),
         (Step::Rotated, media.rotation().degrees() != 0),
-        (Step::Scaled, capabilities.max_dimension.is_some_and(|limit| longest > Some(limit))),
+        (Step::Scaled, capabilities.max_dimension.is_some_and(|limit| max_side > Some(limit))),
         (Step::Converted, !capabilities.media_types.contains(&media.media_type())),
     ];
     steps.into_iter().filter_map(|(step, is_needed)| is_needed.then_some(step)).collect()
@@ -59,14 +59,14 @@ fn target(
 ) -> Result<&'static str, MediaError> {
     let is_drawing = is_transparent || matches!(media_type, PNG | "image/gif");
     let wanted = if is_drawing { [PNG, JPEG] } else { [JPEG, PNG] };
-    let taken = wanted.into_iter().find(|wanted| capabilities.media_types.contains(wanted));
-    taken.ok_or(MediaError::UnsupportedByProvider { media_type })
+    let supported = wanted.into_iter().find(|wanted| capabilities.media_types.contains(wanted));
+    supported.ok_or(MediaError::UnsupportedByProvider { media_type })
 }
 
 /// Estimates the side at which an image has at most `limit` bytes, assuming constant bytes per pixel.
 fn estimated_side(limit: u64, found: u64, side: u32) -> u32 {
-    let guessed = (u128::from(side).pow(2) * u128::from(limit) / u128::from(found.max(1))).isqrt();
-    u32::try_from(guessed).unwrap_or(side).min(side / 10 * 9).max(1)
+    let estimate = (u128::from(side).pow(2) * u128::from(limit) / u128::from(found.max(1))).isqrt();
+    u32::try_from(estimate).unwrap_or(side).min(side / 10 * 9).max(1)
 }
 
 /// Encodes the image, as JPEG if PNG is too large, and scales it down until it fits.

@@ -45,14 +45,14 @@ fn jpeg(orientation: u8) -> Vec<u8> {
     let mut encoder = JpegEncoder::new(&mut bytes);
     encoder.set_icc_profile(profile()).unwrap();
     encoder.write_image(&image, 40, 30, ExtendedColorType::Rgb8).unwrap();
-    let told = [
+    let metadata = [
         segment(0xE1, &[b"Exif\0\0".as_slice(), &exif(orientation)].concat()),
         segment(0xE1, &[b"http://ns.adobe.com/xap/1.0/\0".as_slice(), SECRET].concat()),
         segment(0xE2, &[b"MPF\0".as_slice(), SECRET].concat()),
         segment(0xED, &[b"Photoshop 3.0\0".as_slice(), SECRET].concat()),
         segment(0xFE, SECRET),
     ];
-    bytes.splice(2..2, told.concat());
+    bytes.splice(2..2, metadata.concat());
     bytes.extend(SECRET);
     bytes
 }
@@ -104,8 +104,8 @@ fn moving_webp(left: u8) -> Vec<u8> {
         let mut still = Vec::new();
         let pixels = [shade; 10 * 8 * 3];
         WebPEncoder::new_lossless(&mut still).write_image(&pixels, 10, 8, ExtendedColorType::Rgb8).unwrap();
-        let place = [left / 2, 0, 0, 0, 0, 0, 9, 0, 0, 7, 0, 0, 100, 0, 0, 2];
-        chunk(b"ANMF", &[place.as_slice(), &still[12..]].concat())
+        let frame = [left / 2, 0, 0, 0, 0, 0, 9, 0, 0, 7, 0, 0, 100, 0, 0, 2];
+        chunk(b"ANMF", &[frame.as_slice(), &still[12..]].concat())
     };
     let canvas = [0x02 | 0x08, 0, 0, 0, 9 + left, 0, 0, 7, 0, 0];
     let chunks = [
@@ -166,22 +166,22 @@ fn profile_of(bytes: &[u8]) -> Option<Vec<u8>> {
     reader.into_decoder().unwrap().icc_profile().unwrap()
 }
 
-fn holds(bytes: &[u8], part: &[u8]) -> bool {
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(bytes, part).is_some()
 }
 
-fn normal(media: &Media, takes: &MediaCapabilities) -> Result<Prepared, MediaError> {
-    normalise(media, takes, &MediaRules::default())
+fn normal(media: &Media, capabilities: &MediaCapabilities) -> Result<Prepared, MediaError> {
+    normalise(media, capabilities, &MediaRules::default())
 }
 
 #[test]
 fn removes_metadata_and_keeps_pixels_and_colours() {
     for original in [jpeg(1), png(), webp()] {
-        assert!(holds(&original, SECRET));
+        assert!(contains(&original, SECRET));
         let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
         let stripped = bytes(&prepared);
         assert_eq!(prepared.steps, [Step::Stripped], "{}", prepared.media_type);
-        assert!(!holds(&stripped, SECRET), "{}", prepared.media_type);
+        assert!(!contains(&stripped, SECRET), "{}", prepared.media_type);
         assert!(decoded(&stripped) == decoded(&original), "{}", prepared.media_type);
         assert_eq!(profile_of(&stripped), Some(profile()), "{}", prepared.media_type);
     }
@@ -198,10 +198,10 @@ fn stripping_is_idempotent() {
 }
 
 #[test]
-fn metadata_stays_if_the_rules_keep_it() {
-    let keep = MediaRules { strip_metadata: false, ..MediaRules::default() };
+fn metadata_stays_if_the_rules_allow_it() {
+    let rules = MediaRules { strip_metadata: false, ..MediaRules::default() };
     for original in [jpeg(6), png(), webp()] {
-        let prepared = normalise(&media(&original), &MediaCapabilities::default(), &keep).unwrap();
+        let prepared = normalise(&media(&original), &MediaCapabilities::default(), &rules).unwrap();
         assert!(bytes(&prepared) == original && prepared.steps.is_empty());
     }
 }
@@ -212,7 +212,7 @@ fn gif_keeps_the_first_frame() {
     let prepared = normal(&media(&original), &MediaCapabilities::default()).unwrap();
     let first = bytes(&prepared);
     assert_eq!((prepared.media_type, &prepared.steps[..]), ("image/gif", &[Step::FirstFrame][..]));
-    assert!(first.len() < original.len() && !holds(&first, SECRET) && !holds(&first, b"NETSCAPE"));
+    assert!(first.len() < original.len() && !contains(&first, SECRET) && !contains(&first, b"NETSCAPE"));
     assert!(decoded(&first) == decoded(&original));
 }
 
@@ -229,7 +229,7 @@ fn animation_keeps_the_first_frame() {
                 (prepared.media_type, &prepared.steps[..]),
                 (moving.media_type(), &[Step::FirstFrame][..])
             );
-            assert_eq!((media(&first).facts().frames, holds(&first, SECRET)), (None, has_metadata));
+            assert_eq!((media(&first).facts().frames, contains(&first, SECRET)), (None, has_metadata));
             assert!(decoded(&first) == decoded(&original));
         }
     }
@@ -250,8 +250,8 @@ fn image_with_one_frame_is_not_animated() {
         assert_eq!(media(&still).facts().frames, None);
     }
     assert_eq!(media(&gif()).facts().frames, Some(3));
-    let cut = gif();
-    assert_eq!(media(&cut[..cut.len() - 30]).facts().frames, Some(2), "what can be read of it");
+    let truncated = gif();
+    assert_eq!(media(&truncated[..truncated.len() - 30]).facts().frames, Some(2), "readable frames");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn applies_the_orientation_of_metadata() {
     let turned = bytes(&prepared);
     assert_eq!(prepared.steps, [Step::Oriented]);
     assert_eq!((decoded(&turned).width(), decoded(&turned).height()), (30, 40));
-    assert!(!holds(&turned, SECRET) && !holds(&turned, b"Exif"));
+    assert!(!contains(&turned, SECRET) && !contains(&turned, b"Exif"));
     assert_eq!(profile_of(&turned), Some(profile()));
     let (upright, expected) = (decoded(&turned).to_rgb8(), decoded(&jpeg(1)).rotate90().to_rgb8());
     let differs = |(a, b): (&u8, &u8)| a.abs_diff(*b) > 24;
@@ -272,7 +272,8 @@ fn applies_the_orientation_of_metadata() {
 fn applies_the_rotation_of_the_source() {
     let input = cog_json::Value::parse(r#"{"type":"file","path":"a","rotation":90}"#).unwrap();
     let source = MediaSource::read(&input, input.node()).unwrap();
-    let prepared = normal(&checked(&png(), &Expected::of(&source)), &MediaCapabilities::default()).unwrap();
+    let prepared =
+        normal(&checked(&png(), &Expected::from_source(&source)), &MediaCapabilities::default()).unwrap();
     assert_eq!((prepared.media_type, &prepared.steps[..]), ("image/png", &[Step::Rotated][..]));
     assert!(decoded(&bytes(&prepared)).to_rgb8() == image::imageops::rotate90(&drawing(40, 30)));
     assert!(matches!(source.location, MediaLocation::File(_)));
@@ -290,39 +291,39 @@ fn oversized_profile_is_dropped_when_re_encoding() {
         encoder.set_icc_profile(large).unwrap();
         encoder.write_image(&drawing(40, 30), 40, 30, ExtendedColorType::Rgb8).unwrap();
         let prepared =
-            normal(&checked(&bomb, &Expected::of(&source)), &MediaCapabilities::default()).unwrap();
+            normal(&checked(&bomb, &Expected::from_source(&source)), &MediaCapabilities::default()).unwrap();
         assert_eq!(profile_of(&bytes(&prepared)).is_some(), stays, "{length}");
     }
 }
 
 #[test]
 fn scales_an_image_to_the_size_limit() {
-    let takes = MediaCapabilities { max_dimension: Some(20), ..MediaCapabilities::default() };
-    let prepared = normal(&media(&jpeg(1)), &takes).unwrap();
+    let capabilities = MediaCapabilities { max_dimension: Some(20), ..MediaCapabilities::default() };
+    let prepared = normal(&media(&jpeg(1)), &capabilities).unwrap();
     let small = decoded(&bytes(&prepared));
     assert_eq!((small.width(), small.height(), &prepared.steps[..]), (20, 15, &[Step::Scaled][..]));
-    let takes = MediaCapabilities { max_bytes: Some(900), ..MediaCapabilities::default() };
-    let prepared = normal(&media(&png()), &takes).unwrap();
+    let capabilities = MediaCapabilities { max_bytes: Some(900), ..MediaCapabilities::default() };
+    let prepared = normal(&media(&png()), &capabilities).unwrap();
     assert!((450..=900).contains(&prepared.stored.len()), "{}", prepared.stored.len());
-    let takes = MediaCapabilities { max_bytes: Some(10), ..MediaCapabilities::default() };
-    assert!(matches!(normal(&media(&png()), &takes), Err(MediaError::TooLarge { limit: 10 })));
+    let capabilities = MediaCapabilities { max_bytes: Some(10), ..MediaCapabilities::default() };
+    assert!(matches!(normal(&media(&png()), &capabilities), Err(MediaError::TooLarge { limit: 10 })));
 }
 
 #[test]
 fn converts_to_a_supported_type() {
-    for (original, taken, made) in [
+    for (original, supported, expected) in [
         (gif(), vec!["image/jpeg", "image/png"], "image/png"),
         (webp(), vec!["image/jpeg", "image/png"], "image/jpeg"),
         (png(), vec!["image/jpeg"], "image/jpeg"),
     ] {
-        let takes = MediaCapabilities { media_types: taken, ..MediaCapabilities::default() };
-        let prepared = normal(&media(&original), &takes).unwrap();
-        assert_eq!(prepared.media_type, made);
+        let capabilities = MediaCapabilities { media_types: supported, ..MediaCapabilities::default() };
+        let prepared = normal(&media(&original), &capabilities).unwrap();
+        assert_eq!(prepared.media_type, expected);
         assert!(prepared.steps.contains(&Step::Converted));
         assert!(decoded(&bytes(&prepared)).width() == decoded(&original).width());
     }
-    let takes = MediaCapabilities { media_types: Vec::new(), ..MediaCapabilities::default() };
-    let refused = normal(&media(&png()), &takes).unwrap_err();
+    let capabilities = MediaCapabilities { media_types: Vec::new(), ..MediaCapabilities::default() };
+    let refused = normal(&media(&png()), &capabilities).unwrap_err();
     assert_eq!(refused.code(), cog_spec::Code::MultimodalNotSupported);
 }
 
@@ -331,29 +332,29 @@ fn transparent_image_gets_a_white_background() {
     let mut clear = Vec::new();
     let pixels = RgbaImage::from_pixel(2, 2, image::Rgba([0, 0, 0, 0]));
     PngEncoder::new(&mut clear).write_image(&pixels, 2, 2, ExtendedColorType::Rgba8).unwrap();
-    let takes = MediaCapabilities { media_types: vec!["image/jpeg"], ..MediaCapabilities::default() };
-    let prepared = normal(&media(&clear), &takes).unwrap();
+    let capabilities = MediaCapabilities { media_types: vec!["image/jpeg"], ..MediaCapabilities::default() };
+    let prepared = normal(&media(&clear), &capabilities).unwrap();
     assert!(decoded(&bytes(&prepared)).to_rgb8().as_raw().iter().all(|value| *value > 250));
 }
 
 #[test]
 fn truncated_or_changed_image_returns_an_error_or_a_result() {
-    let takes = MediaCapabilities { max_dimension: Some(16), ..MediaCapabilities::default() };
+    let capabilities = MediaCapabilities { max_dimension: Some(16), ..MediaCapabilities::default() };
     for original in [jpeg(6), png(), webp(), gif(), moving_webp(0), moving_png()] {
-        let cuts = (0..original.len()).map(|end| original[..end].to_vec());
+        let truncations = (0..original.len()).map(|end| original[..end].to_vec());
         let changes = (0..original.len()).map(|at| {
             let mut changed = original.clone();
             changed[at] ^= 0xA5;
             changed
         });
-        for bytes in cuts.chain(changes) {
+        for bytes in truncations.chain(changes) {
             let mut store = Store::with_limit(1 << 20);
             store.push(&bytes).unwrap();
             let Ok(media) = check_now(store.finish(), &Expected::default(), &MediaRules::default()) else {
                 continue;
             };
-            for takes in [&MediaCapabilities::default(), &takes] {
-                assert!(!matches!(normal(&media, takes), Err(MediaError::Storage(_))));
+            for capabilities in [&MediaCapabilities::default(), &capabilities] {
+                assert!(!matches!(normal(&media, capabilities), Err(MediaError::Storage(_))));
             }
         }
     }

@@ -35,8 +35,8 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
         let inside = scan.at() + padded;
         match &kind {
             b"ANMF" if first.is_none() => {
-                let [0, 0, 0, 0, 0, 0, place @ .., _, _, _, _] = scan.take::<16>()? else { return Ok(None) };
-                if place != canvas {
+                let [0, 0, 0, 0, 0, 0, size @ .., _, _, _, _] = scan.take::<16>()? else { return Ok(None) };
+                if size != canvas {
                     return Ok(None);
                 }
                 first = Some(frame(scan, inside, &mut chunks)?);
@@ -48,8 +48,8 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
         scan.skip(inside.checked_sub(scan.at()).ok_or(Broken)?)?;
     }
     let alpha = if first.ok_or(Broken)? { ALPHA } else { 0 };
-    let kept = if metadata { EXIF_AND_XMP } else { 0 };
-    let flags = flags & !(ANIMATION | ALPHA | EXIF_AND_XMP) | (flags & (alpha | kept));
+    let metadata_flags = if metadata { EXIF_AND_XMP } else { 0 };
+    let flags = flags & !(ANIMATION | ALPHA | EXIF_AND_XMP) | (flags & (alpha | metadata_flags));
     let mut plan = Plan::default();
     plan.insert([b"VP8X\x0A\0\0\0", [flags, 0, 0, 0].as_slice(), &canvas].concat());
     plan.append(chunks);

@@ -12,7 +12,7 @@ use crate::{MediaError, Store, Stored};
 /// The first argument of every process that a tool starts.
 const COMMAND: &str = "internal-media";
 
-/// The maximum bytes of a log that are kept.
+/// The maximum bytes of a log that are stored.
 const MAX_LOG: usize = 1 << 20;
 
 /// How a process is run.
@@ -88,12 +88,12 @@ async fn store_output(output: Option<impl AsyncRead + Unpin>, max_bytes: u64) ->
 /// Stores the start of the output and discards the rest.
 async fn read_log(output: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Failure> {
     let mut log = Vec::new();
-    let keep = |bytes: &[u8]| {
+    let append = |bytes: &[u8]| {
         let left = MAX_LOG.saturating_sub(log.len());
         log.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
         Ok(())
     };
-    copy(output, keep).await?;
+    copy(output, append).await?;
     Ok(log)
 }
 
@@ -124,10 +124,10 @@ mod tests {
     use super::*;
 
     /// Returns a program that writes its process id to a file and runs this script.
-    fn program(directory: &Path, does: &str) -> PathBuf {
+    fn program(directory: &Path, script: &str) -> PathBuf {
         let path = directory.join("program");
         let number = directory.join("number");
-        fs::write(&path, format!("#!/bin/sh\necho $$ > {}\n{does}\n", number.display())).unwrap();
+        fs::write(&path, format!("#!/bin/sh\necho $$ > {}\n{script}\n", number.display())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
     }
@@ -140,12 +140,12 @@ mod tests {
     }
 
     /// Waits until the program has exited after a kill.
-    async fn has_gone(directory: &Path) -> bool {
+    async fn has_exited(directory: &Path) -> bool {
         let number = fs::read_to_string(directory.join("number")).unwrap();
         let process = Path::new("/proc").join(number.trim());
-        let is_gone = || !fs::read_to_string(process.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        let is_dead = || !fs::read_to_string(process.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
         for _ in 0..500 {
-            if is_gone() {
+            if is_dead() {
                 return true;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -171,7 +171,7 @@ mod tests {
         assert!(matches!(run(&fails, Duration::from_secs(10)).await, Err(Failure::Failed)));
         let endless = program(directory.path(), "while :; do echo more; done");
         assert!(matches!(run(&endless, Duration::from_secs(10)).await, Err(Failure::TooLarge)));
-        assert!(has_gone(directory.path()).await);
+        assert!(has_exited(directory.path()).await);
     }
 
     #[tokio::test]
@@ -179,14 +179,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let sleeps = program(directory.path(), "exec sleep 600");
         assert!(matches!(run(&sleeps, Duration::from_millis(500)).await, Err(Failure::TimedOut)));
-        assert!(has_gone(directory.path()).await);
+        assert!(has_exited(directory.path()).await);
     }
 
     #[tokio::test]
     async fn dropping_the_future_kills_the_program() {
         let directory = tempfile::tempdir().unwrap();
         let sleeps = program(directory.path(), "exec sleep 600");
-        let begun = async {
+        let started = async {
             while fs::read_to_string(directory.path().join("number")).map_or(true, |number| number.is_empty())
             {
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -194,8 +194,8 @@ mod tests {
         };
         tokio::select! {
             _ = run(&sleeps, Duration::from_secs(600)) => panic!("it sleeps"),
-            () = begun => {}
+            () = started => {}
         }
-        assert!(has_gone(directory.path()).await);
+        assert!(has_exited(directory.path()).await);
     }
 }

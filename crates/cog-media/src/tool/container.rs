@@ -65,24 +65,24 @@ fn readers(media_type: &str) -> Probe {
     probe
 }
 
-/// Reports the first audio track and the first video track.
+/// Adds the facts of the first audio track or the first video track.
 fn with_track(facts: Facts, track: &Track) -> Facts {
     match &track.codec_params {
-        Some(CodecParameters::Audio(sound)) if facts.sample_rate.is_none() => Facts {
-            sample_rate: sound.sample_rate,
-            channels: sound.channels.as_ref().and_then(|channels| u32::try_from(channels.count()).ok()),
+        Some(CodecParameters::Audio(audio)) if facts.sample_rate.is_none() => Facts {
+            sample_rate: audio.sample_rate,
+            channels: audio.channels.as_ref().and_then(|channels| u32::try_from(channels.count()).ok()),
             ..facts
         },
-        Some(CodecParameters::Video(images)) if facts.width.is_none() => Facts {
-            width: Some(images.width.unwrap_or_default().into()),
-            height: Some(images.height.unwrap_or_default().into()),
+        Some(CodecParameters::Video(video)) if facts.width.is_none() => Facts {
+            width: Some(video.width.unwrap_or_default().into()),
+            height: Some(video.height.unwrap_or_default().into()),
             ..facts
         },
         _ => facts,
     }
 }
 
-/// Returns the longest duration in the headers, in milliseconds.
+/// Returns the maximum duration in the headers, in milliseconds.
 fn declared_duration(reader: &dyn FormatReader, tracks: &[Track]) -> u64 {
     let info = reader.media_info();
     let of_tracks = tracks.iter().map(|track| (track.time_base, track.duration));
@@ -105,7 +105,7 @@ fn end_of_packets(
             // A recording may end anywhere; a container with an index must be complete.
             Err(Error::IoError(error)) if error.kind() == ErrorKind::UnexpectedEof => {
                 let is_indexed = matches!(media_type, "video/mp4" | "video/quicktime");
-                return if is_indexed || end == 0 { Err(ReadError::Cut) } else { Ok(end) };
+                return if is_indexed || end == 0 { Err(ReadError::Truncated) } else { Ok(end) };
             }
             Err(_) => return Err(ReadError::Broken),
         }

@@ -63,12 +63,12 @@ impl Default for FramePlan {
 impl FramePlan {
     /// Returns the interval between frames of a video of this duration, in milliseconds.
     fn interval(&self, duration_ms: u64) -> u64 {
-        let apart = |count: u32| duration_ms.div_ceil(count.max(1).into());
+        let spacing = |count: u32| duration_ms.div_ceil(count.max(1).into());
         let wanted = match self.selection {
             FrameSelection::Every(time) => u64::try_from(time.as_millis()).unwrap_or(u64::MAX),
-            FrameSelection::Count(count) => apart(count),
+            FrameSelection::Count(count) => spacing(count),
         };
-        wanted.max(apart(self.max_frames)).max(1)
+        wanted.max(spacing(self.max_frames)).max(1)
     }
 
     /// Returns a filter that selects the first frame of each interval, scales it down, and logs its time.

@@ -54,7 +54,7 @@ fn open(input: Handle) -> Result<Document, ReadError> {
 
 /// Returns the readable text of a page. Text in a font without a mapping table is skipped.
 fn text_of(document: &Document, number: u32) -> String {
-    let pieces = document.extract_text_chunks_with_limit(&[number], MAX_INFLATED);
-    let text: String = pieces.into_iter().filter_map(Result::ok).collect();
+    let chunks = document.extract_text_chunks_with_limit(&[number], MAX_INFLATED);
+    let text: String = chunks.into_iter().filter_map(Result::ok).collect();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }

@@ -28,8 +28,8 @@ pub fn internal_media(arguments: &[OsString]) -> ExitCode {
     {
         return become_ffmpeg(program, arguments);
     }
-    let words: Vec<&str> = arguments.iter().map_while(|argument| argument.to_str()).collect();
-    let done = match *words.as_slice() {
+    let names: Vec<&str> = arguments.iter().map_while(|argument| argument.to_str()).collect();
+    let done = match *names.as_slice() {
         ["probe", media_type] => confined(|input| facts(input, media_type)),
         ["text"] => confined(text),
         _ => Err(io::ErrorKind::InvalidInput.into()),

@@ -24,7 +24,7 @@ pub(super) enum ReadError {
     /// The structure is damaged.
     Broken,
     /// It ends before its index says.
-    Cut,
+    Truncated,
     /// It has no audio and no video.
     NoTracks,
     /// It has no pages.
@@ -37,13 +37,13 @@ pub(super) enum ReadError {
 
 impl ReadError {
     const ALL: [Self; 6] =
-        [Self::Broken, Self::Cut, Self::NoTracks, Self::NoPages, Self::Encrypted, Self::TooMuchText];
+        [Self::Broken, Self::Truncated, Self::NoTracks, Self::NoPages, Self::Encrypted, Self::TooMuchText];
 
     /// Returns the message.
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Broken => "the structure is damaged",
-            Self::Cut => "the file is truncated",
+            Self::Truncated => "the file is truncated",
             Self::NoTracks => "it contains no audio and no video",
             Self::NoPages => "it has no pages",
             Self::Encrypted => "it is encrypted with a password",
@@ -54,7 +54,7 @@ impl ReadError {
     fn name(self) -> &'static str {
         match self {
             Self::Broken => "broken",
-            Self::Cut => "cut",
+            Self::Truncated => "truncated",
             Self::NoTracks => "no_tracks",
             Self::NoPages => "no_pages",
             Self::Encrypted => "encrypted",

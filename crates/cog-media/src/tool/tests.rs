@@ -12,10 +12,10 @@ use fastrand::Rng;
 use super::{handle::Handle, page, reader};
 use crate::{Expected, MediaCapabilities, MediaError, MediaRules, Store, check::check_now, normalise, sniff};
 
-#[path = "../../tests/tool/made.rs"]
-mod made;
 #[path = "../../tests/tool/mutate.rs"]
 mod mutate;
+#[path = "../../tests/tool/samples.rs"]
+mod samples;
 
 /// Mutated files per type; one of the twelve types is not supported.
 const FILES_PER_TYPE: usize = 1850;
@@ -25,7 +25,7 @@ const MAX_TIME: Duration = Duration::from_secs(2);
 
 #[test]
 fn mutated_files_return_results_and_never_panic() {
-    let corpus = made::corpus();
+    let corpus = samples::corpus();
     let threads: Vec<_> = (0..corpus.len())
         .map(|at| {
             let corpus = corpus.clone();
@@ -48,9 +48,9 @@ fn mutate_and_read(corpus: &[(&'static str, Vec<u8>)], at: usize) -> (&'static s
     for round in 0..=FILES_PER_TYPE {
         let (outcome, took) = timed(&bytes, original);
         if outcome.is_err() || took > MAX_TIME {
-            let kept = std::env::temp_dir().join(format!("cog-media-{kind}-{round}"));
-            std::fs::write(&kept, &bytes).unwrap();
-            panic!("{} took {took:?}; panicked: {}", kept.display(), outcome.is_err());
+            let saved = std::env::temp_dir().join(format!("cog-media-{kind}-{round}"));
+            std::fs::write(&saved, &bytes).unwrap();
+            panic!("{} took {took:?}; panicked: {}", saved.display(), outcome.is_err());
         }
         let code = outcome.unwrap().map_or_else(|error| error.code().to_string(), |()| "ok".to_owned());
         assert!(round > 0 || code == "ok" || *kind == "flac", "{kind}: {code}");

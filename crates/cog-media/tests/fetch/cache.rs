@@ -1,4 +1,4 @@
-//! What is fetched once and what again.
+//! The cache of the fetcher.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,11 +10,12 @@ use crate::{
     support::{bytes, fetch, fetcher},
 };
 
-/// A site whose image has these headers; the second answer has another body, or is a 304 to whoever has a validator.
+/// Returns a site whose image has these headers. Its second response has another body, or is a 304 for a known validator.
 fn site(lines: &'static [&'static str]) -> Site {
     let count = AtomicUsize::new(0);
-    Site::at("127.0.0.2", move |head| {
-        let is_known = head.contains("if-none-match: \"v1\"") || head.contains("if-modified-since: Sat");
+    Site::at("127.0.0.2", move |request| {
+        let is_known =
+            request.contains("if-none-match: \"v1\"") || request.contains("if-modified-since: Sat");
         Some(match count.fetch_add(1, Ordering::SeqCst) {
             0 => response("200 OK", lines, b"first"),
             _ if is_known => response("304 Not Modified", lines, b""),
@@ -28,17 +29,17 @@ async fn twice(lines: &'static [&'static str]) -> (Vec<u8>, usize) {
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));
     let url = format!("http://{}/a.png", site.address());
     fetch(&fetcher, &url).await.unwrap();
-    (bytes(&fetch(&fetcher, &url).await.unwrap()), site.heads().len())
+    (bytes(&fetch(&fetcher, &url).await.unwrap()), site.requests().len())
 }
 
 #[tokio::test]
-async fn what_is_fresh_is_not_asked_for_again() {
+async fn fresh_response_is_not_requested_again() {
     assert_eq!(twice(&["cache-control: public, MAX-AGE=600"]).await, (b"first".to_vec(), 1));
     assert_eq!(twice(&["cache-control: max-age=600", "age: 600"]).await, (b"second".to_vec(), 2));
 }
 
 #[tokio::test]
-async fn what_has_a_validator_is_asked_for_and_not_sent_again() {
+async fn response_with_a_validator_is_revalidated() {
     for lines in [
         &["etag: \"v1\""][..],
         &["etag: \"v1\"", "cache-control: max-age=600, no-cache"],
@@ -49,7 +50,7 @@ async fn what_has_a_validator_is_asked_for_and_not_sent_again() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_kept_is_not() {
+async fn uncacheable_response_is_not_stored() {
     for lines in
         [&[][..], &["etag: \"v1\"", "cache-control: no-store"], &["cache-control: max-age=600", "vary: *"]]
     {
@@ -58,23 +59,23 @@ async fn what_may_not_be_kept_is_not() {
 }
 
 #[tokio::test]
-async fn the_bytes_that_are_kept_are_bounded_and_the_longest_unused_go_first() {
+async fn least_recently_used_responses_are_evicted_at_the_size_limit() {
     let site =
         Site::at("127.0.0.2", |_| Some(response("200 OK", &["cache-control: max-age=600"], &[7; 400])));
-    let site_of = |name: &str| format!("http://{}/{name}", site.address());
+    let url_of = |name: &str| format!("http://{}/{name}", site.address());
     let mut limits = FetchLimits::default();
     limits.cache = 1000;
     let rules = vec![site.address().to_string().parse().unwrap()];
     let fetcher = Fetcher::new(UrlGuard::new(rules), limits);
     for name in ["a", "b", "a", "c", "a", "b"] {
-        fetch(&fetcher, &site_of(name)).await.unwrap();
+        fetch(&fetcher, &url_of(name)).await.unwrap();
     }
-    let asked: Vec<_> = site.heads().iter().map(|head| path(head).to_owned()).collect();
-    assert_eq!(asked, ["/a", "/b", "/c", "/b"]);
+    let paths: Vec<_> = site.requests().iter().map(|request| path(request).to_owned()).collect();
+    assert_eq!(paths, ["/a", "/b", "/c", "/b"]);
 }
 
 #[tokio::test]
-async fn the_limit_of_a_store_holds_for_what_is_kept_too() {
+async fn limit_of_the_store_applies_to_cached_responses() {
     let site = site(&["cache-control: max-age=600"]);
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));
     let url = format!("http://{}/", site.address());

@@ -1,4 +1,4 @@
-//! A name server of the test's own, and a resolver that asks it (RFC 1035, as much of it as a question needs).
+//! A local DNS server and a resolver that queries it (a subset of RFC 1035).
 
 use std::{
     io,
@@ -7,38 +7,38 @@ use std::{
     thread,
 };
 
-use cog_media::{AddressFuture, Resolver};
+use cog_media::{ResolveFuture, Resolver};
 
 const A: u16 = 1;
 const AAAA: u16 = 28;
 
-/// A server that answers one lookup after the other as it was told, the last answer again and again.
+/// A server that returns these answers in order, and then repeats the last one.
 #[derive(Clone)]
 pub(crate) struct Dns {
     address: SocketAddr,
-    asked: Arc<Mutex<Vec<String>>>,
+    queried: Arc<Mutex<Vec<String>>>,
 }
 
 impl Dns {
-    /// Starts a server with these answers, whatever name is asked for.
+    /// Starts a server with these answers, for any name.
     pub(crate) fn start(answers: &[&[&str]]) -> Self {
         let answers: Vec<Vec<IpAddr>> = answers
             .iter()
             .map(|lookup| lookup.iter().map(|address| address.parse().unwrap()).collect())
             .collect();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let dns = Self { address: socket.local_addr().unwrap(), asked: Arc::default() };
-        let asked = Arc::clone(&dns.asked);
+        let dns = Self { address: socket.local_addr().unwrap(), queried: Arc::default() };
+        let queried = Arc::clone(&dns.queried);
         thread::spawn(move || {
             let mut packet = [0; 512];
             while let Ok((length, from)) = socket.recv_from(&mut packet) {
                 let question = &packet[..length];
                 let (name, kind) = read_question(question);
                 let lookup = {
-                    let mut asked = asked.lock().unwrap();
-                    // A lookup is a question of each kind; A comes first.
-                    asked.extend((kind == A).then_some(name));
-                    asked.len() - 1
+                    let mut queried = queried.lock().unwrap();
+                    // A lookup sends a question of each kind, A first.
+                    queried.extend((kind == A).then_some(name));
+                    queried.len() - 1
                 };
                 let answer = answers.get(lookup).or(answers.last()).unwrap();
                 socket.send_to(&reply(question, kind, answer), from).unwrap();
@@ -47,14 +47,14 @@ impl Dns {
         dns
     }
 
-    /// The names that were looked up.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    /// Returns the names that were looked up.
+    pub(crate) fn queried(&self) -> Vec<String> {
+        self.queried.lock().unwrap().clone()
     }
 }
 
 impl Resolver for Dns {
-    fn resolve(&self, name: &str) -> AddressFuture {
+    fn resolve(&self, name: &str) -> ResolveFuture {
         let (server, name) = (self.address, name.to_owned());
         Box::pin(async move {
             let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await?;
@@ -93,7 +93,7 @@ fn read_question(packet: &[u8]) -> (String, u16) {
     (labels.join("."), u16::from_be_bytes([packet[at + 1], packet[at + 2]]))
 }
 
-/// The question again, and a record with no time to live for each address of its kind.
+/// Returns the question with a record for each address of its kind, without a time to live.
 fn reply(question: &[u8], kind: u16, addresses: &[IpAddr]) -> Vec<u8> {
     let records: Vec<Vec<u8>> = addresses
         .iter()

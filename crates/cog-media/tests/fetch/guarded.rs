@@ -1,4 +1,4 @@
-//! What is asked, and what is not.
+//! Which servers the fetcher connects to.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -7,7 +7,7 @@ use cog_media::{FetchLimits, Fetcher, MediaError, UrlGuard};
 use crate::{
     dns::Dns,
     site::{Site, path, response},
-    support::{LIMIT, bytes, complaint, fetch, fetcher, limits},
+    support::{LIMIT, bytes, error_of, fetch, fetcher, limits},
 };
 
 /// `conformance/urls.json`.
@@ -21,7 +21,7 @@ fn refused() -> impl Iterator<Item = String> {
     lists.refused.into_values().flatten()
 }
 
-/// The same with a port, where it has none.
+/// Returns a URL with this port.
 fn at_port(url: &str, port: u16) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.to_owned() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -35,10 +35,10 @@ fn at_port(url: &str, port: u16) -> String {
 }
 
 #[tokio::test]
-async fn no_form_of_the_list_reaches_this_machine_or_a_name_server() {
-    let four = Site::at("127.0.0.1", |_| Some(response("200 OK", &[], b"secret")));
-    let port = four.address().port();
-    let six = Site::on("::1", port, |_| Some(response("200 OK", &[], b"secret")));
+async fn refused_forms_cause_no_request_and_no_lookup() {
+    let v4 = Site::at("127.0.0.1", |_| Some(response("200 OK", &[], b"secret")));
+    let port = v4.address().port();
+    let v6 = Site::on("::1", port, |_| Some(response("200 OK", &[], b"secret")));
     let dns = Dns::start(&[&["127.0.0.1", "::1"]]);
     let guard = UrlGuard::new(Vec::new()).with_ports([port]);
     let fetcher = Fetcher::with_resolver(guard, limits(), dns.clone());
@@ -47,11 +47,11 @@ async fn no_form_of_the_list_reaches_this_machine_or_a_name_server() {
             assert!(fetch(&fetcher, &url).await.is_err(), "{url:?}");
         }
     }
-    assert_eq!((four.heads(), six.heads(), dns.asked()), (vec![], vec![], vec![]));
+    assert_eq!((v4.requests(), v6.requests(), dns.queried()), (vec![], vec![], vec![]));
 }
 
 #[tokio::test]
-async fn a_name_with_an_address_of_this_machine_is_resolved_and_not_dialled() {
+async fn name_with_a_private_address_is_resolved_but_not_connected_to() {
     let site = Site::at("127.0.0.1", |_| Some(response("200 OK", &[], b"secret")));
     let port = site.address().port();
     for answer in
@@ -59,37 +59,40 @@ async fn a_name_with_an_address_of_this_machine_is_resolved_and_not_dialled() {
     {
         let guard = UrlGuard::new(Vec::new()).with_ports([port]);
         let fetcher = Fetcher::with_resolver(guard, limits(), Dns::start(&[answer]));
-        let said = complaint(&fetcher, &format!("http://innocent.example:{port}/?token=s3cret")).await;
-        assert!(said.contains("innocent.example: its IP address ") && said.contains("not public"), "{said}");
-        assert!(!said.contains("s3cret"), "{said}");
+        let message = error_of(&fetcher, &format!("http://innocent.example:{port}/?token=s3cret")).await;
+        assert!(
+            message.contains("innocent.example: its IP address ") && message.contains("not public"),
+            "{message}"
+        );
+        assert!(!message.contains("s3cret"), "{message}");
     }
-    assert_eq!(site.heads(), Vec::<String>::new());
+    assert_eq!(site.requests(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_name_that_changes_its_address_is_dialled_where_it_was_checked() {
+async fn connects_to_the_address_that_was_checked() {
     let public =
         Site::at("127.0.0.2", |_| Some(response("200 OK", &["content-type: image/PNG; q=1"], b"image")));
     let port = public.address().port();
     let private = Site::on("127.0.0.1", port, |_| Some(response("200 OK", &[], b"secret")));
-    // Checked once, dialled once: whoever looked the name up a second time would be led to 127.0.0.1.
+    // There is one lookup per connection: a second one would return 127.0.0.1.
     let dns = Dns::start(&[&["127.0.0.2"], &["127.0.0.1"]]);
     let fetcher = fetcher(&[format!("127.0.0.2:{port}"), format!("rebind.example:{port}")], dns.clone());
     let url = format!("http://rebind.example:{port}/");
     let fetched = fetch(&fetcher, &url).await.unwrap();
     assert_eq!((bytes(&fetched), fetched.declared.as_deref()), (b"image".to_vec(), Some("image/png")));
-    assert_eq!(dns.asked(), ["rebind.example"]);
-    // The next connection is checked anew.
-    assert!(complaint(&fetcher, &url).await.contains("127.0.0.1 is not public"));
-    assert_eq!((public.heads().len(), private.heads().len()), (1, 0));
+    assert_eq!(dns.queried(), ["rebind.example"]);
+    // The next connection is checked again.
+    assert!(error_of(&fetcher, &url).await.contains("127.0.0.1 is not public"));
+    assert_eq!((public.requests().len(), private.requests().len()), (1, 0));
 }
 
 #[tokio::test]
-async fn each_redirect_is_judged_like_the_first_address() {
+async fn each_redirect_is_judged_like_the_first_url() {
     let private = Site::at("127.0.0.1", |_| Some(response("200 OK", &[], b"secret")));
     let inner = private.address();
-    let public = Site::at("127.0.0.2", move |head| {
-        let location = match path(head) {
+    let public = Site::at("127.0.0.2", move |request| {
+        let location = match path(request) {
             "/loopback" => format!("http://{inner}/"),
             "/odd" => format!("http://2130706433:{}/", inner.port()),
             "/file" => "file:///etc/passwd".to_owned(),
@@ -103,18 +106,18 @@ async fn each_redirect_is_judged_like_the_first_address() {
     let base = format!("http://{}", public.address());
     let fetcher = fetcher(&[public.address().to_string()], Dns::start(&[&["127.0.0.1"]]));
     for hop in ["/loopback", "/odd", "/file", "/login", "/slashes"] {
-        let said = complaint(&fetcher, &format!("{base}{hop}")).await;
-        assert!(said.starts_with("redirected: the URL is refused: "), "{said}");
-        assert!(!said.contains("s3cret"), "{said}");
+        let message = error_of(&fetcher, &format!("{base}{hop}")).await;
+        assert!(message.starts_with("redirected: the URL is refused: "), "{message}");
+        assert!(!message.contains("s3cret"), "{message}");
     }
     assert_eq!(bytes(&fetch(&fetcher, &format!("{base}/relative")).await.unwrap()), b"image");
-    assert_eq!(private.heads(), Vec::<String>::new());
+    assert_eq!(private.requests(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn five_redirects_are_followed_and_not_six() {
-    let site = Site::at("127.0.0.2", |head| {
-        let left: u32 = path(head).trim_start_matches('/').parse().unwrap();
+async fn follows_five_redirects_but_not_six() {
+    let site = Site::at("127.0.0.2", |request| {
+        let left: u32 = path(request).trim_start_matches('/').parse().unwrap();
         Some(match left.checked_sub(1) {
             None => response("200 OK", &[], b"image"),
             Some(next) => response("307 Temporary Redirect", &[&format!("location: /{next}")], b""),
@@ -122,20 +125,20 @@ async fn five_redirects_are_followed_and_not_six() {
     });
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));
     assert!(fetch(&fetcher, &format!("http://{}/5", site.address())).await.is_ok());
-    let said = complaint(&fetcher, &format!("http://{}/6", site.address())).await;
-    assert!(said.contains("more than 5 redirects"), "{said}");
+    let message = error_of(&fetcher, &format!("http://{}/6", site.address())).await;
+    assert!(message.contains("more than 5 redirects"), "{message}");
 }
 
 #[tokio::test]
-async fn an_answer_over_the_limit_is_cut_where_it_is_known() {
+async fn response_over_the_limit_is_rejected() {
     let body = vec![7; usize::try_from(LIMIT).unwrap() + 1];
-    let site = Site::at("127.0.0.2", move |head| match path(head) {
-        "/said" => Some(response("200 OK", &["content-length: 100001"], b"")),
+    let site = Site::at("127.0.0.2", move |request| match path(request) {
+        "/declared" => Some(response("200 OK", &["content-length: 100001"], b"")),
         "/fits" => Some(response("200 OK", &[], &body[1..])),
         _ => Some(response("200 OK", &[], &body)),
     });
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));
-    for large in ["said", "sent"] {
+    for large in ["declared", "sent"] {
         let outcome = fetch(&fetcher, &format!("http://{}/{large}", site.address())).await;
         assert!(matches!(outcome, Err(MediaError::TooLarge { limit: LIMIT })), "{large}");
     }
@@ -143,15 +146,15 @@ async fn an_answer_over_the_limit_is_cut_where_it_is_known() {
 }
 
 #[tokio::test]
-async fn what_is_no_answer_is_told_with_its_status_and_without_the_query() {
-    let site = Site::at("127.0.0.2", |head| {
-        Some(match path(head).split('?').next().unwrap() {
+async fn failed_response_is_reported_with_status_and_without_query() {
+    let site = Site::at("127.0.0.2", |request| {
+        Some(match path(request).split('?').next().unwrap() {
             "/missing" => response("404 Not Found", &[], b"s3cret"),
             "/packed" => response("200 OK", &["content-encoding: gzip"], b"\x1f\x8b"),
-            "/cut" => response("200 OK", &["content-length: 10"], b"123"),
+            "/truncated" => response("200 OK", &["content-length: 10"], b"123"),
             "/nowhere" => response("302 Found", &[], b""),
             "/many" => response("200 OK", &[&format!("x: {}", "x".repeat(1 << 20))], b""),
-            _ => b"no HTTP\r\n\r\n".to_vec(),
+            _ => b"not HTTP\r\n\r\n".to_vec(),
         })
     });
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));
@@ -159,7 +162,7 @@ async fn what_is_no_answer_is_told_with_its_status_and_without_the_query() {
     for (path, status) in [
         ("missing", Some(404)),
         ("packed", None),
-        ("cut", None),
+        ("truncated", None),
         ("nowhere", Some(302)),
         ("many", None),
         ("x", None),
@@ -175,44 +178,44 @@ async fn what_is_no_answer_is_told_with_its_status_and_without_the_query() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_left_in_time() {
+async fn server_without_a_response_times_out() {
     let site = Site::at("127.0.0.2", |_| None);
     let mut limits = FetchLimits::default();
     limits.timeout = std::time::Duration::from_millis(100);
     let rules = vec![site.address().to_string().parse().unwrap()];
     let fetcher = Fetcher::new(UrlGuard::new(rules), limits);
-    let said = complaint(&fetcher, &format!("http://{}/", site.address())).await;
-    assert!(said.ends_with("timed out after 0.1 s"), "{said}");
+    let message = error_of(&fetcher, &format!("http://{}/", site.address())).await;
+    assert!(message.ends_with("timed out after 0.1 s"), "{message}");
 }
 
 #[tokio::test]
-async fn a_proxy_is_asked_where_the_operator_names_one_and_only_for_what_was_judged() {
+async fn proxy_gets_only_admitted_requests() {
     let proxy = Site::at("127.0.0.3", |_| Some(response("200 OK", &[], b"by proxy")));
     let dns = Dns::start(&[&["93.184.216.34"], &["127.0.0.1"]]);
     let fetcher = fetcher(&[], dns).through(format!("http://{}", proxy.address()).parse().unwrap());
     let url = "http://example.com/a.png";
     assert_eq!(bytes(&fetch(&fetcher, url).await.unwrap()), b"by proxy");
-    assert!(complaint(&fetcher, url).await.contains("127.0.0.1 is not public"));
-    assert!(complaint(&fetcher, "http://10.0.0.1/").await.contains("not public"));
-    let [head] = &proxy.heads()[..] else { panic!("{:?}", proxy.heads()) };
-    assert!(head.starts_with("GET http://example.com/a.png HTTP/1.1"), "{head}");
+    assert!(error_of(&fetcher, url).await.contains("127.0.0.1 is not public"));
+    assert!(error_of(&fetcher, "http://10.0.0.1/").await.contains("not public"));
+    let [request] = &proxy.requests()[..] else { panic!("{:?}", proxy.requests()) };
+    assert!(request.starts_with("GET http://example.com/a.png HTTP/1.1"), "{request}");
 }
 
 #[tokio::test]
-async fn nothing_is_sent_that_tells_of_the_caller() {
-    let site = Site::at("127.0.0.2", |head| {
-        Some(match path(head) {
+async fn request_contains_nothing_about_the_caller() {
+    let site = Site::at("127.0.0.2", |request| {
+        Some(match path(request) {
             "/a" => response("302 Found", &["location: /b", "set-cookie: id=1"], b""),
             _ => response("200 OK", &[], b"image"),
         })
     });
     let fetcher = fetcher(&[site.address().to_string()], Dns::start(&[&[]]));
     fetch(&fetcher, &format!("http://{}/a#part", site.address())).await.unwrap();
-    for head in site.heads() {
+    for request in site.requests() {
         let mut names: Vec<_> =
-            head.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
+            request.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0)).collect();
         names.sort_unstable();
-        assert_eq!(names, ["accept", "accept-encoding", "host", "user-agent"], "{head}");
-        assert!(head.contains("accept-encoding: identity"));
+        assert_eq!(names, ["accept", "accept-encoding", "host", "user-agent"], "{request}");
+        assert!(request.contains("accept-encoding: identity"));
     }
 }

@@ -1,5 +1,5 @@
-//! The guarded fetch against sites and a name server of the tests' own. 127.0.0.2 stands for the public network: the
-//! operator allows it, and nothing else of this machine.
+//! The fetcher against local web servers and a local DNS server. 127.0.0.2 represents the public network: the operator
+//! allows it, and no other address of this machine.
 
 #[cfg(test)]
 mod cache;

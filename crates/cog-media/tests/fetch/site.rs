@@ -1,4 +1,4 @@
-//! A web site of one machine's own: it answers by path, and counts who comes.
+//! A local web server that responds by path and records its requests.
 
 use std::{
     io::{Read, Write},
@@ -7,70 +7,70 @@ use std::{
     thread,
 };
 
-/// What a site answers to a request: its head in, a whole response out; none where it stays silent.
-type Answer = dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync;
+/// Returns the complete response to the headers of a request; none to send nothing.
+type Respond = dyn Fn(&str) -> Option<Vec<u8>> + Send + Sync;
 
-/// A site that runs until the test ends.
+/// A web server that runs until the test ends.
 pub(crate) struct Site {
     address: SocketAddr,
-    heads: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
-    /// A site at this address, on any port that is free.
+    /// Starts a server at this IP address, on any free port.
     pub(crate) fn at(
         address: &str,
-        answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static,
+        respond: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
-        Self::on(address, 0, answer)
+        Self::on(address, 0, respond)
     }
 
-    /// A site at this address and port.
+    /// Starts a server at this IP address and port.
     pub(crate) fn on(
         address: &str,
         port: u16,
-        answer: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static,
+        respond: impl Fn(&str) -> Option<Vec<u8>> + Send + Sync + 'static,
     ) -> Self {
         let address: IpAddr = address.parse().unwrap();
         let listener = TcpListener::bind((address, port)).unwrap();
-        let site = Self { address: listener.local_addr().unwrap(), heads: Arc::default() };
-        let (heads, answer) = (Arc::clone(&site.heads), Arc::new(answer));
+        let site = Self { address: listener.local_addr().unwrap(), requests: Arc::default() };
+        let (requests, respond) = (Arc::clone(&site.requests), Arc::new(respond));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (heads, answer) = (Arc::clone(&heads), Arc::clone(&answer));
-                thread::spawn(move || serve(stream, &heads, &*answer));
+                let (requests, respond) = (Arc::clone(&requests), Arc::clone(&respond));
+                thread::spawn(move || serve(stream, &requests, &*respond));
             }
         });
         site
     }
 
-    /// The address with the port.
+    /// Returns the IP address with the port.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The heads of what came: one for each connection, empty where nothing was said.
-    pub(crate) fn heads(&self) -> Vec<String> {
-        self.heads.lock().unwrap().clone()
+    /// Returns the headers of each connection; empty if none were received.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-fn serve(mut stream: TcpStream, heads: &Mutex<Vec<String>>, answer: &Answer) {
-    let mut head = Vec::new();
+fn serve(mut stream: TcpStream, requests: &Mutex<Vec<String>>, respond: &Respond) {
+    let mut headers = Vec::new();
     let mut byte = [0];
-    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
-        head.extend(byte);
+    while !headers.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+        headers.extend(byte);
     }
-    let head = String::from_utf8(head).unwrap();
-    heads.lock().unwrap().push(head.clone());
-    match answer(&head) {
-        // Whoever has heard enough hangs up.
-        Some(answer) => drop(stream.write_all(&answer)),
+    let headers = String::from_utf8(headers).unwrap();
+    requests.lock().unwrap().push(headers.clone());
+    match respond(&headers) {
+        // A client that has read enough disconnects.
+        Some(response) => drop(stream.write_all(&response)),
         None => drop(stream.read(&mut byte)),
     }
 }
 
-/// A response with these further lines of its head.
+/// Returns a response with these additional headers.
 pub(crate) fn response(status: &str, lines: &[&str], body: &[u8]) -> Vec<u8> {
     let mut response = format!("HTTP/1.1 {status}\r\nconnection: close\r\n").into_bytes();
     for line in lines {
@@ -82,7 +82,7 @@ pub(crate) fn response(status: &str, lines: &[&str], body: &[u8]) -> Vec<u8> {
     response
 }
 
-/// The path of a request.
-pub(crate) fn path(head: &str) -> &str {
-    head.split(' ').nth(1).unwrap_or_default()
+/// Returns the path of a request.
+pub(crate) fn path(request: &str) -> &str {
+    request.split(' ').nth(1).unwrap_or_default()
 }

@@ -1,13 +1,13 @@
-//! What the tests share.
+//! Helpers of the tests.
 
 use std::{io::Read as _, time::Duration};
 
 use cog_media::{FetchLimits, Fetched, Fetcher, MediaError, Resolver, Store, UrlGuard};
 
-/// The most that is fetched.
+/// The maximum bytes of a fetch.
 pub(crate) const LIMIT: u64 = 100_000;
 
-/// Limits that no test waits for, unless it means to.
+/// Returns the default limits, which no test waits for.
 pub(crate) fn limits() -> FetchLimits {
     FetchLimits::default()
 }
@@ -27,7 +27,7 @@ pub(crate) fn bytes(fetched: &Fetched) -> Vec<u8> {
     bytes
 }
 
-pub(crate) async fn complaint(fetcher: &Fetcher, url: &str) -> String {
+pub(crate) async fn error_of(fetcher: &Fetcher, url: &str) -> String {
     let error = fetch(fetcher, url).await.unwrap_err();
     assert_eq!(error.code().as_str(), "E1012", "{error}");
     error.to_string()

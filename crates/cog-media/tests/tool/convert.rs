@@ -1,4 +1,4 @@
-//! Frames and sound tracks.
+//! Frames and audio tracks.
 
 use std::{io::Read as _, time::Duration};
 
@@ -6,16 +6,16 @@ use cog_media::{Expected, Frame, FramePlan, FrameSelection, Media, MediaRules, T
 
 use crate::{
     files::{refusal, stored, tool, wait},
-    made::film,
+    samples::generate,
 };
 
 pub(crate) const TESTS: &[(&str, fn())] = tests![
-    a_frame_is_taken_for_each_second,
-    frames_are_as_many_as_are_asked_for,
-    frames_are_scaled_down_and_never_up,
-    frames_far_apart_are_told_with_their_own_times,
-    sound_of_any_kind_becomes_wav,
-    without_ffmpeg_it_is_said_what_is_missing,
+    extracts_one_frame_per_second,
+    extracts_the_requested_number_of_frames,
+    frames_are_only_scaled_down,
+    frames_have_their_own_times,
+    audio_of_any_type_becomes_wav,
+    missing_ffmpeg_is_reported,
 ];
 
 pub(crate) fn converter() -> Tool {
@@ -26,7 +26,7 @@ pub(crate) fn converter() -> Tool {
 }
 
 fn media(arguments: &str) -> Media {
-    let stored = stored(&film(arguments));
+    let stored = stored(&generate(arguments));
     wait(check(stored, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap()
 }
 
@@ -40,14 +40,14 @@ fn times(frames: &[Frame]) -> Vec<u64> {
     frames.iter().map(|frame| frame.at_ms).collect()
 }
 
-fn a_frame_is_taken_for_each_second() {
+fn extracts_one_frame_per_second() {
     for arguments in ["a.mp4", "a.mov", "-c:v libvpx -c:a libopus a.webm"] {
         let frames = frames(&media(arguments), FramePlan::default());
         assert_eq!(times(&frames), [0, 1000, 2000, 3000], "{arguments}");
     }
 }
 
-fn frames_are_as_many_as_are_asked_for() {
+fn extracts_the_requested_number_of_frames() {
     let video = media("-an a.mp4");
     let plan = |selection, max_frames| FramePlan { selection, max_frames, ..FramePlan::default() };
     assert_eq!(times(&frames(&video, plan(FrameSelection::Count(2), 60))), [0, 2000]);
@@ -57,7 +57,7 @@ fn frames_are_as_many_as_are_asked_for() {
     assert_eq!(times(&frames(&video, plan(FrameSelection::Every(Duration::from_secs(3600)), 60))), [0]);
 }
 
-fn frames_are_scaled_down_and_never_up() {
+fn frames_are_only_scaled_down() {
     let video = media("-an a.mp4");
     for (max_side, sides) in [(160, (160, 120)), (1000, (320, 240))] {
         let plan = FramePlan { selection: FrameSelection::Count(1), max_side, ..FramePlan::default() };
@@ -67,27 +67,27 @@ fn frames_are_scaled_down_and_never_up() {
     }
 }
 
-fn frames_far_apart_are_told_with_their_own_times() {
-    // Nothing is shown between the first half second and the last second.
+fn frames_have_their_own_times() {
+    // There is no frame between the first half second and the last second.
     let video = media("-an -vf select='lt(t,0.45)+gte(t,2.85)' -vsync vfr a.mp4");
     let times = times(&frames(&video, FramePlan::default()));
     assert_eq!(times, [0, 2900, 3000]);
 }
 
-fn sound_of_any_kind_becomes_wav() {
+fn audio_of_any_type_becomes_wav() {
     for arguments in ["a.mp4", "-map 1 a.mp3", "-map 1 -c:a libopus a.webm", "-map 1 -c:a libvorbis a.ogg"] {
-        let sound = wait(converter().audio(&media(arguments))).unwrap().unwrap();
+        let audio = wait(converter().audio(&media(arguments))).unwrap().unwrap();
         let mut bytes = Vec::new();
-        sound.reader().read_to_end(&mut bytes).unwrap();
+        audio.reader().read_to_end(&mut bytes).unwrap();
         assert!(bytes[44..].iter().any(|sample| *sample != 0), "{arguments}: silence");
-        let wav = wait(check(sound, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap();
+        let wav = wait(check(audio, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap();
         assert_eq!((wav.media_type(), wav.facts().sample_rate), ("audio/wav", Some(16_000)), "{arguments}");
-        assert!(wav.facts().duration_ms.is_some_and(|length| (3_900..4_300).contains(&length)));
+        assert!(wav.facts().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
     }
     assert!(wait(converter().audio(&media("-an a.mp4"))).unwrap().is_none());
 }
 
-fn without_ffmpeg_it_is_said_what_is_missing() {
+fn missing_ffmpeg_is_reported() {
     let outcome = wait(tool().frames(&media("a.mp4"), &FramePlan::default()));
     let missing =
         "E4011 cannot read the media file: frames and audio tracks require ffmpeg, which was not found";

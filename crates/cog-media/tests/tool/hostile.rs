@@ -1,4 +1,4 @@
-//! Files that mean harm, made by hand: each is refused with its code, or read for what it is, in time.
+//! Hostile files: each is refused with a code or read as its type, in time.
 
 use std::{
     process::{Command, Stdio},
@@ -10,31 +10,31 @@ use cog_media::{Expected, FramePlan, FrameSelection, MediaError, MediaRules, che
 use crate::{
     convert::converter,
     files::{stored, tool, wait},
-    made::{corpus, document, film, pdf},
     mutate::mutated,
+    samples::{corpus, document, generate, pdf},
 };
 
 pub(crate) const TESTS: &[(&str, fn())] = tests![
-    nothing_and_next_to_nothing_are_no_media,
-    beginnings_without_more_are_damaged,
-    images_of_absurd_sides_are_refused_unread,
-    endless_gifs_are_read_for_their_header,
-    boxes_of_absurd_lengths_are_damaged,
-    elements_of_absurd_lengths_come_to_an_end,
-    sound_without_frames_is_damaged,
-    documents_that_loop_come_to_an_end,
-    documents_that_grow_are_bounded,
+    empty_and_one_byte_files_are_unsupported,
+    truncated_files_are_damaged,
+    oversized_images_are_refused,
+    gif_with_many_frames_is_read,
+    boxes_with_invalid_lengths_are_damaged,
+    elements_with_invalid_lengths_end,
+    audio_without_frames_is_damaged,
+    documents_with_loops_end,
+    documents_that_expand_are_bounded,
     compressed_bombs_are_bounded,
-    pages_are_held_to_the_limit_and_not_one_past_it,
-    two_types_in_one_file_are_the_first,
-    scripts_for_players_are_no_media,
-    changed_files_are_answers_of_the_process_too,
-    frames_of_changed_videos_are_answers,
+    page_limit_is_exact,
+    first_of_two_types_counts,
+    playlists_and_scripts_are_unsupported,
+    mutated_files_return_a_code_or_a_type,
+    frames_of_mutated_videos_return_a_result,
     ffmpeg_has_limits_and_no_environment,
 ];
 
-/// The code of a refusal, or the type; within two seconds.
-fn told(bytes: &[u8]) -> String {
+/// Returns the code of the error, or the type; fails after two seconds.
+fn outcome_of(bytes: &[u8]) -> String {
     let begin = Instant::now();
     let outcome = wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&tool())));
     let took = begin.elapsed();
@@ -46,26 +46,26 @@ fn told(bytes: &[u8]) -> String {
     outcome.map_or_else(|error| error.code().to_string(), |media| media.media_type().to_owned())
 }
 
-fn nothing_and_next_to_nothing_are_no_media() {
-    assert_eq!(told(b""), "E1010");
+fn empty_and_one_byte_files_are_unsupported() {
+    assert_eq!(outcome_of(b""), "E1010");
     for byte in 0..=255 {
-        assert_eq!(told(&[byte]), "E1010", "{byte}");
+        assert_eq!(outcome_of(&[byte]), "E1010", "{byte}");
     }
 }
 
-fn beginnings_without_more_are_damaged() {
-    // The header of an image is at its beginning, and a beginning of sound is sound.
-    let whole = ["png", "gif", "webp", "jpeg", "wav", "mp3"];
+fn truncated_files_are_damaged() {
+    // The header of an image is at its beginning, and the beginning of an audio file is valid.
+    let readable = ["png", "gif", "webp", "jpeg", "wav", "mp3"];
     for (kind, bytes) in corpus() {
         for length in [16, 40, 100] {
-            let told = told(&bytes[..length]);
-            let is_refused = ["E1010", "E1013"].contains(&told.as_str());
-            assert!(is_refused || whole.contains(&kind), "{length} bytes of {kind}: {told}");
+            let outcome = outcome_of(&bytes[..length]);
+            let is_refused = ["E1010", "E1013"].contains(&outcome.as_str());
+            assert!(is_refused || readable.contains(&kind), "{length} bytes of {kind}: {outcome}");
         }
     }
 }
 
-/// A PNG that says to be so wide and high, with so much after its header.
+/// Returns a PNG that declares these dimensions, with `rest` after its header.
 fn png(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
     let mut header = b"IHDR".to_vec();
     header.extend([width.to_be_bytes(), height.to_be_bytes()].concat());
@@ -78,26 +78,26 @@ fn png(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn images_of_absurd_sides_are_refused_unread() {
-    assert_eq!(told(&png(8192, 8192, b"")), "image/png");
-    assert_eq!(told(&png(8193, 1, b"")), "E1015");
-    assert_eq!(told(&png(60_000, 60_000, b"")), "E1015");
-    assert_eq!(told(&png(u32::MAX, u32::MAX, b"")), "E1013");
-    assert_eq!(told(&png(0, 10, b"")), "E1013");
-    assert_eq!(told(&png(1, 1, &vec![0; 5_000_000])), "image/png");
+fn oversized_images_are_refused() {
+    assert_eq!(outcome_of(&png(8192, 8192, b"")), "image/png");
+    assert_eq!(outcome_of(&png(8193, 1, b"")), "E1015");
+    assert_eq!(outcome_of(&png(60_000, 60_000, b"")), "E1015");
+    assert_eq!(outcome_of(&png(u32::MAX, u32::MAX, b"")), "E1013");
+    assert_eq!(outcome_of(&png(0, 10, b"")), "E1013");
+    assert_eq!(outcome_of(&png(1, 1, &vec![0; 5_000_000])), "image/png");
     let webp = b"RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff";
-    assert!(["E1013", "E1015"].contains(&told(webp).as_str()));
+    assert!(["E1013", "E1015"].contains(&outcome_of(webp).as_str()));
 }
 
-fn endless_gifs_are_read_for_their_header() {
+fn gif_with_many_frames_is_read() {
     let frame = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0";
     let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0".to_vec();
     gif.extend(frame.repeat(300_000));
-    assert_eq!(told(&gif), "image/gif");
+    assert_eq!(outcome_of(&gif), "image/gif");
 }
 
-fn boxes_of_absurd_lengths_are_damaged() {
-    let head = b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2";
+fn boxes_with_invalid_lengths_are_damaged() {
+    let start = b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2";
     let inner = |name: &[u8; 4], size: u32, rest: &[u8]| [&size.to_be_bytes(), &name[..], rest].concat();
     let deep = (0..20_000).fold(Vec::new(), |inside: Vec<u8>, _| {
         let size = u32::try_from(inside.len() + 8).unwrap();
@@ -113,36 +113,36 @@ fn boxes_of_absurd_lengths_are_damaged() {
         inner(b"stsz", 20, &[0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]),
         deep,
     ];
-    for (at, absurd) in boxes.iter().enumerate() {
-        assert_eq!(told(&[&head[..], absurd].concat()), "E1013", "box {at}");
+    for (at, invalid) in boxes.iter().enumerate() {
+        assert_eq!(outcome_of(&[&start[..], invalid].concat()), "E1013", "box {at}");
     }
-    // Each length in the index of a film says that there are four thousand million of something.
-    let film = film("-an -t 1 -s 48x32 a.mp4");
+    // Each length in the index declares four billion entries.
+    let video = generate("-an -t 1 -s 48x32 a.mp4");
     for name in [b"stsz", b"stts", b"stsc", b"stco", b"stsd"] {
-        let at = film.windows(4).position(|window| window == name).unwrap();
-        let mut lying = film.clone();
-        lying[at + 8..at + 16].fill(0xff);
-        let code = told(&lying);
+        let at = video.windows(4).position(|window| window == name).unwrap();
+        let mut changed = video.clone();
+        changed[at + 8..at + 16].fill(0xff);
+        let code = outcome_of(&changed);
         assert!(["E1010", "E1011", "E1013"].contains(&code.as_str()), "{code}");
     }
 }
 
-fn elements_of_absurd_lengths_come_to_an_end() {
-    let film = film("-an -t 1 -s 48x32 -c:v libvpx a.webm");
+fn elements_with_invalid_lengths_end() {
+    let video = generate("-an -t 1 -s 48x32 -c:v libvpx a.webm");
     for element in [&b"\x16\x54\xae\x6b"[..], b"\x1f\x43\xb6\x75", b"\x15\x49\xa9\x66"] {
-        let at = film.windows(4).position(|window| window == element).unwrap() + 4;
-        let mut lying = film.clone();
-        lying[at..at + 8].copy_from_slice(&[0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe]);
-        assert!(["E1013", "video/webm"].contains(&told(&lying).as_str()));
+        let at = video.windows(4).position(|window| window == element).unwrap() + 4;
+        let mut changed = video.clone();
+        changed[at..at + 8].copy_from_slice(&[0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe]);
+        assert!(["E1013", "video/webm"].contains(&outcome_of(&changed).as_str()));
     }
 }
 
-fn sound_without_frames_is_damaged() {
+fn audio_without_frames_is_damaged() {
     let tag = |size: [u8; 4]| [&b"ID3\x04\0\0"[..], &size, &[0; 2000]].concat();
     for bytes in
         [tag([0, 0, 7, 0x76]), tag([0x7f; 4]), tag([0; 4]), [&b"\xff\xfb\x90\x64"[..], &[0; 3]].concat()]
     {
-        assert_eq!(told(&bytes), "E1013");
+        assert_eq!(outcome_of(&bytes), "E1013");
     }
     let wav = |channels: u16, rate: u32, length: u32| {
         let mut bytes = b"RIFF\xff\xff\xff\xffWAVEfmt \x10\0\0\0\x01\0".to_vec();
@@ -154,19 +154,19 @@ fn sound_without_frames_is_damaged() {
         [bytes, vec![0; 1000]].concat()
     };
     for (channels, rate, length) in [(0, 8000, 1000), (1, 0, 1000), (u16::MAX, u32::MAX, u32::MAX)] {
-        assert_eq!(told(&wav(channels, rate, length)), "E1013", "{channels} channels at {rate}");
+        assert_eq!(outcome_of(&wav(channels, rate, length)), "E1013", "{channels} channels at {rate}");
     }
-    assert_eq!(told(&[&b"OggS\0\x02"[..], &[0xff; 4000]].concat()), "E1013");
+    assert_eq!(outcome_of(&[&b"OggS\0\x02"[..], &[0xff; 4000]].concat()), "E1013");
 }
 
-/// A document with this page tree and these further objects, from the third on.
+/// Returns a document with this page tree and more objects, from the third on.
 fn tree(pages: &str, more: &[&str]) -> Vec<u8> {
     let first = ["<< /Type /Catalog /Pages 2 0 R >>", pages];
     document(&first.iter().chain(more).map(|object| (*object).to_owned()).collect::<Vec<_>>())
 }
 
-fn documents_that_loop_come_to_an_end() {
-    let itself = tree("<< /Type /Pages /Kids [2 0 R] /Count 1 >>", &[]);
+fn documents_with_loops_end() {
+    let own = tree("<< /Type /Pages /Kids [2 0 R] /Count 1 >>", &[]);
     let parents = tree(
         "<< /Type /Pages /Kids [3 0 R] /Parent 3 0 R /Count 2147483647 >>",
         &["<< /Type /Pages /Kids [2 0 R 2 0 R] /Parent 2 0 R /Count -1 >>"],
@@ -182,53 +182,53 @@ fn documents_that_loop_come_to_an_end() {
     let before = String::from_utf8(pdf(&["One"])).unwrap();
     let table = before.rfind("\nxref").unwrap() + 1;
     let previous = before.replace("/Root 1 0 R", &format!("/Root 1 0 R /Prev {table}"));
-    for (at, bytes) in [itself, parents, contents, lengths, previous.into_bytes()].iter().enumerate() {
-        let code = told(bytes);
+    for (at, bytes) in [own, parents, contents, lengths, previous.into_bytes()].iter().enumerate() {
+        let code = outcome_of(bytes);
         assert!(["E1013", "E1011", "application/pdf"].contains(&code.as_str()), "{at}: {code}");
-        in_time(bytes);
+        read_in_time(bytes);
     }
 }
 
-/// Reads the text, whatever comes of it.
-fn in_time(bytes: &[u8]) {
+/// Reads the text of a document; fails after five seconds.
+fn read_in_time(bytes: &[u8]) {
     let begin = Instant::now();
     let text = wait(tool().text(&stored(bytes)));
     assert!(matches!(text, Ok(_) | Err(MediaError::Damaged { .. })));
     assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
-fn documents_that_grow_are_bounded() {
+fn documents_that_expand_are_bounded() {
     let deep = tree(&format!("<< /Type /Pages /Kids {} >>", "[".repeat(200_000)), &[]);
-    assert_eq!(told(&deep), "E1013");
-    // Each `<00>` of ASCIIHex would be the code of the next; run-lengths make a hundred bytes of two.
+    assert_eq!(outcome_of(&deep), "E1013");
+    // Run-length encoding expands two bytes to a hundred, at each of four levels.
     let filters = "[/RunLengthDecode /RunLengthDecode /RunLengthDecode /RunLengthDecode /ASCIIHexDecode]";
     let bomb = format!("<< /Filter {filters} /Length 40000 >>\nstream\n{}\nendstream", "81 20".repeat(8000));
     let page = "<< /Type /Page /Parent 2 0 R /Contents [4 0 R 4 0 R 4 0 R 4 0 R] >>";
-    in_time(&tree("<< /Type /Pages /Kids [3 0 R] /Count 1 >>", &[page, &bomb]));
+    read_in_time(&tree("<< /Type /Pages /Kids [3 0 R] /Count 1 >>", &[page, &bomb]));
     let kids = "3 0 R ".repeat(200_000);
     let many = tree(&format!("<< /Type /Pages /Kids [{kids}] /Count 200000 >>"), &["<< /Type /Page >>"]);
-    assert_eq!(told(&many), "E1011");
+    assert_eq!(outcome_of(&many), "E1011");
 }
 
-fn pages_are_held_to_the_limit_and_not_one_past_it() {
-    assert_eq!(told(&pdf(&["a"; 500])), "application/pdf");
-    assert_eq!(told(&pdf(&["a"; 501])), "E1011");
+fn page_limit_is_exact() {
+    assert_eq!(outcome_of(&pdf(&["a"; 500])), "application/pdf");
+    assert_eq!(outcome_of(&pdf(&["a"; 501])), "E1011");
 }
 
-fn two_types_in_one_file_are_the_first() {
+fn first_of_two_types_counts() {
     let document = pdf(&["One"]);
     let gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
-    assert_eq!(told(&[&gif[..], &document].concat()), "image/gif");
-    assert_eq!(told(&[&b"GIF89a/*"[..], b"*/=1;alert(1)", &document].concat()), "E1015");
-    assert_eq!(told(&[&document[..], &gif[..]].concat()), "application/pdf");
-    assert_eq!(told(&[&document[..], b"PK\x03\x04 and more"].concat()), "application/pdf");
+    assert_eq!(outcome_of(&[&gif[..], &document].concat()), "image/gif");
+    assert_eq!(outcome_of(&[&b"GIF89a/*"[..], b"*/=1;alert(1)", &document].concat()), "E1015");
+    assert_eq!(outcome_of(&[&document[..], &gif[..]].concat()), "application/pdf");
+    assert_eq!(outcome_of(&[&document[..], b"PK\x03\x04 and more"].concat()), "application/pdf");
     let declared = Expected { media_type: Some("application/pdf".to_owned()), ..Expected::default() };
     let polyglot = stored(&[&gif[..], &document].concat());
     let outcome = wait(check(polyglot, &declared, &MediaRules::default(), Some(&tool())));
     assert_eq!(outcome.unwrap_err().code().as_str(), "E1014");
 }
 
-fn scripts_for_players_are_no_media() {
+fn playlists_and_scripts_are_unsupported() {
     for text in [
         "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n",
         "ffconcat version 1.0\nfile /etc/passwd\n",
@@ -236,25 +236,25 @@ fn scripts_for_players_are_no_media() {
         "push graphic-context\nimage over 0,0 1,1 'url(https://example.com/x)'\n",
         "%!PS\n(/etc/passwd) run\n",
     ] {
-        assert_eq!(told(text.as_bytes()), "E1010", "{text}");
+        assert_eq!(outcome_of(text.as_bytes()), "E1010", "{text}");
     }
 }
 
-fn changed_files_are_answers_of_the_process_too() {
+fn mutated_files_return_a_code_or_a_type() {
     let corpus = corpus();
     let mut rng = fastrand::Rng::with_seed(1);
     for (kind, original) in &corpus {
         for _ in 0..25 {
             let other = &corpus[rng.usize(..corpus.len())].1;
-            let told = told(&mutated(original, other, &mut rng));
-            let is_code = ["E1010", "E1011", "E1013", "E1015", "E4011"].contains(&told.as_str());
-            assert!(is_code || told.contains('/'), "{kind}: {told}");
+            let outcome = outcome_of(&mutated(original, other, &mut rng));
+            let is_code = ["E1010", "E1011", "E1013", "E1015", "E4011"].contains(&outcome.as_str());
+            assert!(is_code || outcome.contains('/'), "{kind}: {outcome}");
         }
     }
 }
 
-fn frames_of_changed_videos_are_answers() {
-    let original = film("-t 1 -s 48x32 a.mp4");
+fn frames_of_mutated_videos_return_a_result() {
+    let original = generate("-t 1 -s 48x32 a.mp4");
     let image = original.windows(4).position(|window| window == b"mdat").unwrap() + 8;
     let mut rng = fastrand::Rng::with_seed(2);
     let plan = FramePlan { selection: FrameSelection::Count(3), ..FramePlan::default() };
@@ -270,7 +270,7 @@ fn frames_of_changed_videos_are_answers() {
 #[cfg(not(target_os = "linux"))]
 fn ffmpeg_has_limits_and_no_environment() {}
 
-/// In the place of ffmpeg stands `cat`, which tells what it was left with.
+/// Runs `cat` instead of ffmpeg, which prints its limits and environment.
 #[cfg(target_os = "linux")]
 fn ffmpeg_has_limits_and_no_environment() {
     let cat = ["internal-media", "ffmpeg", "/bin/cat", "/proc/self/limits", "/proc/self/environ"];
@@ -280,21 +280,21 @@ fn ffmpeg_has_limits_and_no_environment() {
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    let told = String::from_utf8(output.stdout).unwrap();
-    for (limit, most) in [
+    let printed = String::from_utf8(output.stdout).unwrap();
+    for (limit, value) in [
         ("Max cpu time", "120"),
         ("Max file size", "0"),
         ("Max core file size", "0"),
         ("Max open files", "32"),
         ("Max address space", "2147483648"),
     ] {
-        let line = told.lines().find(|line| line.starts_with(limit)).unwrap();
+        let line = printed.lines().find(|line| line.starts_with(limit)).unwrap();
         let values: Vec<_> = line[limit.len()..].split_whitespace().take(2).collect();
-        assert_eq!(values, [most, most], "{limit}");
+        assert_eq!(values, [value, value], "{limit}");
     }
 }
 
-/// So many zeros, or whatever byte, as zlib writes them.
+/// Compresses bytes with zlib.
 fn deflated(bytes: Vec<u8>) -> Vec<u8> {
     let mut stream = lopdf::Stream::new(lopdf::Dictionary::new(), bytes);
     stream.compress().unwrap();
@@ -302,7 +302,7 @@ fn deflated(bytes: Vec<u8>) -> Vec<u8> {
 }
 
 fn compressed_bombs_are_bounded() {
-    // A profile of colours that grows to seventy megabytes, before a pixel is read.
+    // A colour profile that expands to 70 MB, before the pixels.
     let profile = deflated(vec![0; 70 << 20]);
     let mut chunk = b"iCCPname\0\0".to_vec();
     chunk.extend(&profile);
@@ -311,7 +311,7 @@ fn compressed_bombs_are_bounded() {
     let length = u32::try_from(chunk.len() - 4).unwrap().to_be_bytes();
     let crc = crc32fast::hash(&chunk).to_be_bytes();
     bytes.splice(at..at, [&length[..], &chunk, &crc].concat());
-    assert!(["image/png", "E1013"].contains(&told(&bytes).as_str()));
+    assert!(["image/png", "E1013"].contains(&outcome_of(&bytes).as_str()));
     // The content of a page, compressed twice.
     for text in [&b" "[..], b"BT ET "] {
         let content = deflated(deflated(text.repeat((70 << 20) / text.len())));
@@ -324,7 +324,7 @@ fn compressed_bombs_are_bounded() {
         let at = document.windows(mark.len()).position(|window| window == mark.as_bytes()).unwrap();
         let mut document = document;
         document.splice(at..at + mark.len(), content);
-        assert_eq!(told(&document), "application/pdf");
-        in_time(&document);
+        assert_eq!(outcome_of(&document), "application/pdf");
+        read_in_time(&document);
     }
 }

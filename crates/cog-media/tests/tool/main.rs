@@ -1,13 +1,13 @@
-//! Documents, sound and video are read by a process of its own: this very binary, started again.
+//! Documents, audio and video are read by a separate process: this binary, started again.
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::unwrap_used,
-    reason = "a test with a harness of its own, which is not told to be one"
+    reason = "a test with its own harness, which clippy does not recognise"
 )]
 
-/// Functions as tests, each under its own name.
+/// Lists test functions with their names.
 macro_rules! tests {
     ($($name:ident,)*) => { &[$((stringify!($name), $name)),*] };
 }
@@ -15,10 +15,10 @@ macro_rules! tests {
 mod convert;
 mod files;
 mod hostile;
-mod made;
 mod mutate;
 mod prepare;
 mod probe;
+mod samples;
 
 use std::{ffi::OsString, process::ExitCode};
 

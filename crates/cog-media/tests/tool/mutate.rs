@@ -1,11 +1,11 @@
-//! Changes to files as accidents and attackers make them, the same in every run.
+//! Random changes to files, the same in every run.
 
 use fastrand::Rng;
 
-/// What lengths and counts are overwritten with.
+/// Values that overwrite lengths and counts.
 const EXTREMES: [u32; 8] = [0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff];
 
-/// A changed copy: one to eight changes, half of them near the beginning, where headers are.
+/// Returns a copy with one to eight changes, half of them near the beginning, where headers are.
 pub(crate) fn mutated(original: &[u8], other: &[u8], rng: &mut Rng) -> Vec<u8> {
     let mut bytes = original.to_vec();
     for _ in 0..rng.usize(1..=8) {
@@ -38,8 +38,8 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
         6 => bytes.truncate(at),
         _ => {
             let from = rng.usize(..other.len());
-            let piece = &other[from..(from + 64).min(other.len())];
-            bytes.splice(at..at, piece.iter().copied());
+            let part = &other[from..(from + 64).min(other.len())];
+            bytes.splice(at..at, part.iter().copied());
         }
     }
 }

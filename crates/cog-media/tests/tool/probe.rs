@@ -1,20 +1,20 @@
-//! What containers and documents say of themselves.
+//! The facts of containers and documents.
 
 use cog_media::{Expected, Facts, MediaRules, PageText, Tool, check, sniff};
 
 use crate::{
     files::{refusal, stored, tool, wait},
-    made::{film, pdf},
+    samples::{generate, pdf},
 };
 
 pub(crate) const TESTS: &[(&str, fn())] = tests![
-    sound_is_told_with_its_length_rate_and_channels,
-    video_is_told_with_its_length_and_sides,
-    the_tracks_of_webm_decide_between_sound_and_video,
-    a_length_is_told_where_no_header_tells_it,
-    a_document_is_told_with_its_pages_and_their_text,
-    what_is_too_long_is_refused_with_the_reason,
-    a_program_that_is_not_there_is_told,
+    audio_has_duration_rate_and_channels,
+    video_has_duration_and_dimensions,
+    tracks_of_webm_decide_between_audio_and_video,
+    duration_is_found_without_a_header,
+    document_has_pages_and_text,
+    file_over_a_limit_has_a_reason,
+    missing_program_is_reported,
 ];
 
 fn facts(bytes: &[u8]) -> Facts {
@@ -22,61 +22,61 @@ fn facts(bytes: &[u8]) -> Facts {
     *media.unwrap().facts()
 }
 
-/// Whether a medium is as long as the films of these tests, to what a codec adds.
+/// Returns whether the duration is four seconds, with the padding of codecs.
 fn is_four_seconds(facts: &Facts) -> bool {
-    facts.duration_ms.is_some_and(|length| (3_900..4_300).contains(&length))
+    facts.duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration))
 }
 
-fn sound_is_told_with_its_length_rate_and_channels() {
+fn audio_has_duration_rate_and_channels() {
     for arguments in
         ["-map 1 a.mp3", "-map 1 -write_xing 0 b.mp3", "-map 1 a.wav", "-map 1 -c:a libvorbis a.ogg"]
     {
-        let facts = facts(&film(arguments));
+        let facts = facts(&generate(arguments));
         assert!(is_four_seconds(&facts), "{arguments}: {facts:?}");
         let rate = if arguments.contains("opus") { 48_000 } else { 44_100 };
-        let sound = (facts.sample_rate, facts.channels, facts.width);
-        assert_eq!(sound, (Some(rate), Some(1), None), "{arguments}");
+        let audio = (facts.sample_rate, facts.channels, facts.width);
+        assert_eq!(audio, (Some(rate), Some(1), None), "{arguments}");
     }
 }
 
-fn video_is_told_with_its_length_and_sides() {
+fn video_has_duration_and_dimensions() {
     for arguments in ["a.mp4", "-an b.mp4", "a.mov", "-c:v libvpx -c:a libopus a.webm"] {
-        let facts = facts(&film(arguments));
+        let facts = facts(&generate(arguments));
         assert!(is_four_seconds(&facts), "{arguments}: {facts:?}");
         assert_eq!((facts.width, facts.height), (Some(320), Some(240)), "{arguments}");
         assert_eq!(facts.sample_rate.is_some(), !arguments.contains("-an"), "{arguments}");
     }
 }
 
-fn the_tracks_of_webm_decide_between_sound_and_video() {
-    let sound = film("-map 1 -c:a libopus a.webm");
-    assert_eq!(sniff(&sound), Some("video/webm"));
+fn tracks_of_webm_decide_between_audio_and_video() {
+    let audio = generate("-map 1 -c:a libopus a.webm");
+    assert_eq!(sniff(&audio), Some("video/webm"));
     let declared = Expected { media_type: Some("audio/webm".to_owned()), ..Expected::default() };
-    let media = wait(check(stored(&sound), &declared, &MediaRules::default(), Some(&tool()))).unwrap();
+    let media = wait(check(stored(&audio), &declared, &MediaRules::default(), Some(&tool()))).unwrap();
     assert_eq!(media.media_type(), "audio/webm");
     let declared = Expected { media_type: Some("video/webm".to_owned()), ..Expected::default() };
-    let outcome = wait(check(stored(&sound), &declared, &MediaRules::default(), Some(&tool())));
+    let outcome = wait(check(stored(&audio), &declared, &MediaRules::default(), Some(&tool())));
     assert_eq!(refusal(outcome), "E1014 declared as video/webm, but the content is audio/webm");
-    let sound = film("-map 1 -c:a aac -f mp4 a.mp4");
-    let outcome = wait(check(stored(&sound), &Expected::default(), &MediaRules::default(), Some(&tool())));
+    let audio = generate("-map 1 -c:a aac -f mp4 a.mp4");
+    let outcome = wait(check(stored(&audio), &Expected::default(), &MediaRules::default(), Some(&tool())));
     assert!(refusal(outcome).starts_with("E1010 audio/mp4 is not supported here"));
 }
 
-fn a_length_is_told_where_no_header_tells_it() {
+fn duration_is_found_without_a_header() {
     let streamed_wav = {
-        let mut bytes = film("-map 1 -bitexact a.wav");
+        let mut bytes = generate("-map 1 -bitexact a.wav");
         for size in [4..8, 40..44] {
             bytes[size].fill(0xff);
         }
         bytes
     };
-    let films = ["-movflags frag_keyframe+empty_moov a.mp4", "-c:v libvpx -c:a libopus -live 1 a.webm"];
-    for bytes in films.map(film).into_iter().chain([streamed_wav]) {
+    let files = ["-movflags frag_keyframe+empty_moov a.mp4", "-c:v libvpx -c:a libopus -live 1 a.webm"];
+    for bytes in files.map(generate).into_iter().chain([streamed_wav]) {
         assert!(is_four_seconds(&facts(&bytes)), "{:?} {:?}", sniff(&bytes), facts(&bytes));
     }
 }
 
-fn a_document_is_told_with_its_pages_and_their_text() {
+fn document_has_pages_and_text() {
     let document = pdf(&["One\nand two", "", "Three"]);
     assert_eq!(facts(&document).pages, Some(3));
     let pages = wait(tool().text(&stored(&document))).unwrap();
@@ -86,17 +86,20 @@ fn a_document_is_told_with_its_pages_and_their_text() {
     assert_eq!(PageText::marked(&pages), marked);
 }
 
-fn what_is_too_long_is_refused_with_the_reason() {
+fn file_over_a_limit_has_a_reason() {
     let rules = MediaRules { max_duration_ms: Some(3_000), max_pages: 2, ..MediaRules::default() };
-    for (bytes, reason) in [(film("a.mp4"), "duration"), (pdf(&["1", "2", "3"]), "pages")] {
+    for (bytes, reason) in [(generate("a.mp4"), "duration"), (pdf(&["1", "2", "3"]), "pages")] {
         let outcome = wait(check(stored(&bytes), &Expected::default(), &rules, Some(&tool())));
         let error = outcome.unwrap_err();
         assert_eq!((error.code().as_str(), error.reason()), ("E1011", Some(reason)));
     }
 }
 
-fn a_program_that_is_not_there_is_told() {
+fn missing_program_is_reported() {
     let outcome = wait(Tool::new("/nowhere/cog").probe(&stored(b"%PDF-1.7"), "application/pdf"));
-    let told = refusal(outcome);
-    assert!(told.starts_with("E4011 cannot read the media file: the reader process cannot start"), "{told}");
+    let message = refusal(outcome);
+    assert!(
+        message.starts_with("E4011 cannot read the media file: the reader process cannot start"),
+        "{message}"
+    );
 }

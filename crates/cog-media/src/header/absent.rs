@@ -1,4 +1,4 @@
-//! Stands in for the reading of images in a build without the feature `decode`.
+//! Replaces the image reader in a build without the feature `decode`.
 
 use crate::{Facts, MediaError, Stored};
 
