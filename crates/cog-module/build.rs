@@ -48,7 +48,7 @@ fn watch(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
 }
 
-#[expect(clippy::disallowed_methods, reason = "a build script is told its output directory by a variable")]
+#[expect(clippy::disallowed_methods, reason = "a build script gets its output directory from a variable")]
 fn write_table(table: &str) -> Result<(), Box<dyn Error>> {
     let directory = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
     Ok(fs::write(directory.join("shipped.rs"), table)?)

@@ -1,6 +1,6 @@
 //! Diagnostics of a module: the rule, the location, and what to do.
 
-use std::{cell::RefCell, fmt, ops::Range, path::PathBuf};
+use std::{cell::RefCell, collections::BTreeMap, fmt, ops::Range, path::PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use cog_json::{ToJson, Writer};
@@ -38,19 +38,19 @@ pub struct Diagnostic {
     /// The file; the directory if a file is missing.
     pub file: PathBuf,
     /// The location in the file, if known.
-    pub place: Option<Box<Location>>,
+    pub location: Option<Box<Location>>,
     /// What to do about it.
     pub suggestion: Option<String>,
 }
 
 impl Diagnostic {
-    /// Creates a diagnostic that keeps the module from loading.
+    /// Creates an error: the module does not load.
     pub fn error(rule: Rule, file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         let (file, message) = (file.into(), message.into());
-        Self { severity: Severity::Error, rule, message, file, place: None, suggestion: None }
+        Self { severity: Severity::Error, rule, message, file, location: None, suggestion: None }
     }
 
-    /// Creates a diagnostic that does not keep the module from loading.
+    /// Creates a warning: the module loads.
     pub fn warning(rule: Rule, file: impl Into<PathBuf>, message: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::error(rule, file, message) }
     }
@@ -65,7 +65,7 @@ impl Diagnostic {
     /// Adds the location in its file.
     #[must_use]
     pub(crate) fn at(mut self, source: &Source, span: Range<usize>) -> Self {
-        self.place = Some(Box::new(source.location(span)));
+        self.location = Some(Box::new(source.location(span)));
         self
     }
 
@@ -86,11 +86,11 @@ impl Diagnostic {
 
     fn locate<'a>(&'a self, group: Group<'a>) -> Group<'a> {
         let file = self.file.to_string_lossy();
-        let Some(place) = &self.place else { return group.element(Origin::path(file)) };
-        let (line, column) = (place.line as usize, place.column as usize);
-        let annotation = AnnotationKind::Primary.span(place.marked.clone());
-        let snippet = Snippet::source(place.excerpt.as_str()).line_start(line).annotation(annotation);
-        if place.starts_at_line_start() {
+        let Some(location) = &self.location else { return group.element(Origin::path(file)) };
+        let (line, column) = (location.line as usize, location.column as usize);
+        let annotation = AnnotationKind::Primary.span(location.marked.clone());
+        let snippet = Snippet::source(location.excerpt.as_str()).line_start(line).annotation(annotation);
+        if location.starts_at_line_start() {
             group.element(snippet.path(file))
         } else {
             group.element(Origin::path(file).line(line).char_column(column)).element(snippet)
@@ -111,25 +111,30 @@ impl ToJson for Diagnostic {
             w.field("rule", self.rule.as_str());
             w.field("message", &self.message);
             w.field("file", self.file.to_string_lossy().as_ref());
-            if let Some(place) = &self.place {
-                w.field("line", &place.line);
-                w.field("column", &place.column);
-                w.field("text", place.excerpt.get(place.marked.clone()).unwrap_or_default());
+            if let Some(location) = &self.location {
+                w.field("line", &location.line);
+                w.field("column", &location.column);
+                w.field("text", location.excerpt.get(location.marked.clone()).unwrap_or_default());
             }
             w.optional("suggestion", &self.suggestion);
         });
     }
 }
 
+/// The maximum number of diagnostics that are reported for one file.
+pub(crate) const MAX_FINDINGS: usize = 200;
+
 /// Collects the diagnostics of one file while it is read.
 pub(crate) struct Findings<'a> {
     source: &'a Source,
     list: RefCell<Vec<Diagnostic>>,
+    /// The diagnostics over the maximum, by severity.
+    omitted: RefCell<BTreeMap<Severity, usize>>,
 }
 
 impl<'a> Findings<'a> {
     pub(crate) fn new(source: &'a Source) -> Self {
-        Self { source, list: RefCell::default() }
+        Self { source, list: RefCell::default(), omitted: RefCell::default() }
     }
 
     pub(crate) fn source(&self) -> &'a Source {
@@ -144,22 +149,53 @@ impl<'a> Findings<'a> {
         self.add(Diagnostic::warning(rule, &self.source.path, message), span, help);
     }
 
+    /// Counts a diagnostic that is over the maximum. Returns whether it is.
+    pub(crate) fn is_omitted(&self, severity: Severity) -> bool {
+        let is_full = self.list.borrow().len() >= MAX_FINDINGS;
+        if is_full {
+            *self.omitted.borrow_mut().entry(severity).or_default() += 1;
+        }
+        is_full
+    }
+
     /// Returns the diagnostics in the order of the text.
     pub(crate) fn into_vec(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
-        list.sort_by_key(|found| found.place.as_ref().map(|place| (place.line, place.column)));
+        list.sort_by_key(|found| found.location.as_ref().map(|location| (location.line, location.column)));
+        let omitted = self.omitted.into_inner();
+        if let Some(severity) = omitted.keys().next() {
+            let count: usize = omitted.values().sum();
+            let message = format!("{count} more problems in this file are not shown");
+            let rest = Diagnostic::error(Rule::ManifestShape, &self.source.path, message);
+            list.push(Diagnostic { severity: *severity, ..rest });
+        }
         list
     }
 
     fn add(&self, diagnostic: Diagnostic, span: Range<usize>, suggestion: Option<String>) {
-        self.list.borrow_mut().push(Diagnostic { suggestion, ..diagnostic }.at(self.source, span));
+        if !self.is_omitted(diagnostic.severity) {
+            self.list.borrow_mut().push(Diagnostic { suggestion, ..diagnostic }.at(self.source, span));
+        }
     }
 }
 
-/// Returns the candidate most similar to `found`, if it is similar enough.
-pub(crate) fn nearest<'a>(found: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The maximum length of a text that is quoted in a message or compared with candidates, in characters.
+const MAX_QUOTED: usize = 200;
+
+/// Returns a text for a message: shortened, and with control characters escaped.
+pub(crate) fn shown(text: &str) -> String {
+    let (text, rest) = text.split_at(text.char_indices().nth(MAX_QUOTED).map_or(text.len(), |(end, _)| end));
+    let escaped = text.escape_debug().to_string();
+    if rest.is_empty() { escaped } else { escaped + "…" }
+}
+
+/// Returns the candidate most similar to `found`, if it is similar enough; none for a very long text.
+pub(crate) fn nearest<'a>(found: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if found.len() > MAX_QUOTED {
+        return None;
+    }
     let found = found.to_lowercase();
-    let likeness = |word: &str| strsim::jaro_winkler(&found, &word.to_lowercase());
-    let best = words.into_iter().map(|word| (likeness(word), word)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let likeness = |name: &str| strsim::jaro_winkler(&found, &name.to_lowercase());
+    let best = names.into_iter().map(|name| (likeness(name), name)).max_by(|a, b| a.0.total_cmp(&b.0))?;
     (best.0 >= 0.75).then_some(best.1)
 }

@@ -18,11 +18,11 @@ pub enum Origin {
     Directory(PathBuf),
     /// A module that ships with the program.
     BuiltIn(&'static BuiltinModule),
-    /// A module held in memory.
+    /// A module in memory.
     Memory(Arc<ModuleFiles>),
 }
 
-/// The directory that messages name for a module held in memory.
+/// The directory that messages show for a module in memory.
 const EMBEDDED: &str = "embedded";
 
 impl Origin {
@@ -80,7 +80,7 @@ impl Origin {
         }
     }
 
-    /// Returns what is in the place of a missing file, such as a directory.
+    /// Returns what exists at the path of a missing file, such as a directory.
     pub(crate) fn what_is_at(&self, relative: &str) -> Option<&'static str> {
         match self {
             Origin::Directory(path) => files::what_is_at(&path.join(relative)),
@@ -97,7 +97,7 @@ impl Origin {
             }
             Origin::Memory(module) => {
                 let text = module.file(relative).ok_or(FileError::Missing)?;
-                files::text_of_at_most(text.as_bytes(), limit)?
+                files::text_within(text.as_bytes(), limit)?
             }
         };
         Ok(Source::new(self.path_of(relative), text))

@@ -1,6 +1,6 @@
 //! All access to files: limited reads here, atomic writes in `write`.
 
-#![expect(clippy::disallowed_methods, reason = "this module is the place where the crate reads files")]
+#![expect(clippy::disallowed_methods, reason = "all file access of the crate is in this module")]
 
 mod write;
 
@@ -76,7 +76,7 @@ pub enum FileError {
 }
 
 impl FileError {
-    /// What to do about it.
+    /// Returns what to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
             Self::Missing => "check the file name and the directory",
@@ -110,8 +110,8 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, FileError> {
     text_of(bytes)
 }
 
-/// Reads a text file below a directory. Links must stay inside, so that a module from someone else cannot make this
-/// program read, and send, other files.
+/// Reads a text file below a directory. Links must stay inside, so that a module from an untrusted source cannot make
+/// this program read and send other files.
 pub(crate) fn read_text_within(directory: &Path, relative: &str, limit: u64) -> Result<String, FileError> {
     let path = directory.join(relative);
     let (directory, target) = (fs::canonicalize(directory).map_err(missing)?, fs::canonicalize(&path));
@@ -137,8 +137,8 @@ pub fn text_of(bytes: Vec<u8>) -> Result<String, FileError> {
     if text.trim().is_empty() { Err(FileError::Empty) } else { Ok(text) }
 }
 
-/// Returns the text in some bytes, as [`text_of`], if they are at most `limit`.
-pub(crate) fn text_of_at_most(bytes: &[u8], limit: u64) -> Result<String, FileError> {
+/// Returns bytes as text, as [`text_of`], if there are at most `limit`.
+pub(crate) fn text_within(bytes: &[u8], limit: u64) -> Result<String, FileError> {
     if bytes.len() as u64 > limit { Err(FileError::TooLarge { limit }) } else { text_of(bytes.to_vec()) }
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn what_is_at(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// Checks that the entries of a directory can be listed.
+/// Checks that a directory can be listed.
 pub(crate) fn check_directory(directory: &Path) -> Result<(), FileError> {
     fs::read_dir(directory).map(drop).map_err(missing)
 }

@@ -6,7 +6,12 @@ use cog_spec::{Code, Manifest};
 use thiserror::Error;
 
 use crate::{
-    BuiltinModule, LoadError, Origin, diagnostic::nearest, files, is_module_name, layout, load_manifest,
+    BuiltinModule, LoadError, Origin,
+    diagnostic::{nearest, shown},
+    files,
+    layout::{self, has_manifest},
+    load_manifest,
+    name::is_module_name,
 };
 
 /// Finds modules by name or by path.
@@ -134,7 +139,7 @@ impl Finder {
     pub fn find_name(&self, name: &str) -> Result<Origin, FindError> {
         let leads_out = name.split(['/', '\\']).any(|step| step == "..") || name.contains('\0');
         if leads_out {
-            return Err(FindError::Outside { name: name.escape_debug().to_string() });
+            return Err(FindError::Outside { name: shown(name) });
         }
         let on_disk =
             || self.roots.iter().map(|root| root.join(name)).find(|directory| has_manifest(directory));
@@ -177,8 +182,8 @@ impl Finder {
         if full.is_dir() {
             return (is_path(path) || has_manifest(&full)).then_some(full);
         }
-        let name = full.file_name()?.to_str()?.to_owned();
-        let is_manifest = is_path(path) && full.is_file() && layout::is_module(&[name]);
+        let name = full.file_name()?.to_str()?;
+        let is_manifest = is_path(path) && full.is_file() && layout::is_manifest(name);
         is_manifest.then(|| full.parent().map(Path::to_owned)).flatten()
     }
 
@@ -198,15 +203,6 @@ impl ListedModule {
 
 fn is_path(text: &str) -> bool {
     text.contains(['/', '\\']) || matches!(text, "." | "..")
-}
-
-/// Returns a requested name, escaped and shortened for a message.
-fn shown(asked: &str) -> String {
-    asked.chars().take(200).collect::<String>().escape_debug().to_string()
-}
-
-fn has_manifest(directory: &Path) -> bool {
-    layout::is_module(&files::file_names(directory))
 }
 
 #[cfg(test)]

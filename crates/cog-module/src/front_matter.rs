@@ -36,8 +36,8 @@ pub(crate) fn split(source: &Source) -> Result<FrontMatter, Diagnostic> {
 
 /// Returns the text with everything except the YAML blanked, so that offsets, lines and columns stay the same.
 pub(crate) fn yaml_alone(source: &Source, front: &FrontMatter) -> Source {
-    let head = source.text.get(..front.yaml.start).unwrap_or_default();
-    let blank: String = head.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
+    let opening = source.text.get(..front.yaml.start).unwrap_or_default();
+    let blank: String = opening.chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
     let yaml = source.text.get(front.yaml.clone()).unwrap_or_default();
     Source::new(&source.path, blank + yaml)
 }
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn prompt_is_everything_after_the_second_hyphens() {
+    fn prompt_is_the_text_after_the_second_hyphens() {
         let (yaml, body) = halves("---\r\nname: a\r\n---\r\n# Title\n---\nmore\n").unwrap();
         assert_eq!((yaml.as_str(), body.as_str()), ("name: a\r\n", "# Title\n---\nmore\n"));
     }

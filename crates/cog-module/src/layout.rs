@@ -1,5 +1,7 @@
 //! The file layout of a module (ruling R5, docs/spec/modules.md).
 
+use std::path::Path;
+
 use cog_spec::Format;
 
 use crate::{Diagnostic, Origin, Rule, directory::unreadable, files};
@@ -57,9 +59,14 @@ pub(crate) const fn family_of(format: Format) -> Family {
     }
 }
 
-/// Returns whether there is a manifest among these files.
-pub(crate) fn is_module(names: &[String]) -> bool {
-    Family::ALL.iter().any(|family| names.iter().any(|name| name == family.manifest()))
+/// Returns whether a file name is that of a manifest.
+pub(crate) fn is_manifest(name: &str) -> bool {
+    Family::ALL.iter().any(|family| name == family.manifest())
+}
+
+/// Returns whether a directory contains a manifest.
+pub(crate) fn has_manifest(directory: &Path) -> bool {
+    Family::ALL.iter().any(|family| directory.join(family.manifest()).is_file())
 }
 
 fn no_manifest(origin: &Origin, names: &[String]) -> Diagnostic {

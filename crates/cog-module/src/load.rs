@@ -1,19 +1,19 @@
 //! Loads a [`Module`] and collects all diagnostics.
 
-use std::{ops::Range, sync::Arc};
+use std::{borrow::Cow, ops::Range, sync::Arc};
 
 use cog_schema::{Contract, Rules};
 use cog_spec::{Format, Manifest, Modality};
 
 use crate::{
-    Diagnostic, LoadError, Module, Origin, Prompt, PromptPart, Rule, Severity,
-    diagnostic::Findings,
+    Diagnostic, LoadError, Module, ModuleFiles, Origin, Prompt, PromptPart, Rule, Severity,
+    diagnostic::{Findings, shown},
     directory::unreadable,
     files::{self, FileError},
     front_matter,
     layout::{self, Family},
     manifest::{self, LoadContext},
-    schema::Schema,
+    schema::{Schema, SchemaSources},
     source::Source,
     yaml::{self, Node},
 };
@@ -23,12 +23,15 @@ use crate::{
 /// # Errors
 /// All diagnostics, if the module cannot run (E4008).
 pub fn load(origin: &Origin) -> Result<Module, LoadError> {
+    load_with_sources(origin).map(|(module, _)| module)
+}
+
+/// Loads a module and the source files of its schema.
+pub(crate) fn load_with_sources(origin: &Origin) -> Result<(Module, SchemaSources), LoadError> {
     let mut found = Vec::new();
     let module = read(origin, &mut found);
     match module {
-        Some(module) if found.iter().all(|finding| finding.severity == Severity::Warning) => {
-            Ok(Module { warnings: found, ..module })
-        }
+        Some((module, sources)) if is_loadable(&found) => Ok((Module { warnings: found, ..module }, sources)),
         _ => Err(LoadError { diagnostics: found }),
     }
 }
@@ -41,8 +44,42 @@ pub fn load_manifest(origin: &Origin) -> Result<Manifest, LoadError> {
     let mut found = Vec::new();
     let manifest = read_manifest(origin, &mut found);
     match manifest {
-        Some(manifest) if found.iter().all(|finding| finding.severity == Severity::Warning) => Ok(manifest),
+        Some(manifest) if is_loadable(&found) => Ok(manifest),
         _ => Err(LoadError { diagnostics: found }),
+    }
+}
+
+fn is_loadable(found: &[Diagnostic]) -> bool {
+    found.iter().all(|finding| finding.severity == Severity::Warning)
+}
+
+impl ModuleFiles {
+    /// Loads the module without reading any file.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn load(self) -> Result<Module, LoadError> {
+        load(&Origin::Memory(Arc::new(self)))
+    }
+}
+
+impl Module {
+    /// Loads a module from the text of `module.yaml`, `prompt.md` and `schema.json`.
+    ///
+    /// With [`include_str!`] a module is embedded in a program. [`ModuleFiles`] also accepts golden tests.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn from_parts(
+        manifest: impl Into<Cow<'static, str>>,
+        prompt: impl Into<Cow<'static, str>>,
+        schema: impl Into<Cow<'static, str>>,
+    ) -> Result<Self, LoadError> {
+        ModuleFiles::default()
+            .with("module.yaml", manifest)
+            .with("prompt.md", prompt)
+            .with("schema.json", schema)
+            .load()
     }
 }
 
@@ -66,7 +103,7 @@ fn read_manifest(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Manifes
     Some(manifest)
 }
 
-fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Module> {
+fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaSources)> {
     let (family, several) = collect_error(layout::detect(origin), found)?;
     found.extend(several);
     let text = collect_error(ManifestText::read(origin, family), found);
@@ -85,18 +122,20 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<Module> {
     found.extend(lints(origin, family, &manifest));
     let (schema, prompt) = (schema?, prompt?);
     found.extend(unused_media_placeholder(origin, family, &manifest, &prompt));
-    let contract = Contract::compile(&schema.document, &Rules::from(&manifest));
-    let problems = |problems: Vec<_>| problems.iter().map(|problem| schema.explain(problem)).collect();
+    let Schema { document, sources } = schema;
+    let contract = Contract::compile(&document, &Rules::from(&manifest));
+    let problems = |problems: Vec<_>| problems.iter().map(|problem| sources.explain(problem)).collect();
     let contract = collect_errors(contract.map_err(problems), found)?;
-    found.extend(missing_sections(&schema, &contract));
-    Some(Module {
+    found.extend(missing_sections(&sources, &contract));
+    let module = Module {
         manifest: Arc::new(manifest),
         contract: Arc::new(contract),
         prompt,
-        schema: schema.document,
+        schema: document,
         origin: origin.clone(),
         warnings: Vec::new(),
-    })
+    };
+    Some((module, sources))
 }
 
 /// The manifest as text and tree, and the prompt if it is in the same file.
@@ -179,22 +218,22 @@ fn read_constraints(origin: &Origin, family: Family, found: &mut Vec<Diagnostic>
 /// Returns warnings: an old format, a directory with another name.
 fn lints(origin: &Origin, family: Family, manifest: &Manifest) -> Vec<Diagnostic> {
     let file = origin.path_of(family.manifest());
-    let mut odd = Vec::new();
+    let mut found = Vec::new();
     if let Some(since) = deprecation(manifest.format) {
         let message = format!("format {} is {since}", manifest.format);
         let help = format!("run `cog migrate {}` to upgrade it", origin.display_name());
-        odd.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
+        found.push(Diagnostic::warning(Rule::FormatDeprecated, &file, message).suggest(help));
     }
     if let Origin::Directory(path) = origin
         && let Some(directory) = path.file_name().and_then(|name| name.to_str())
         && directory != manifest.name
         && directory != ".."
     {
-        let message = format!("module `{}` is in a directory named `{directory}`", manifest.name);
+        let message = format!("module `{}` is in a directory named `{directory}`", shown(&manifest.name));
         let help = "modules are found by directory name: use the same name for both";
-        odd.push(Diagnostic::warning(Rule::NameDirectory, file, message).suggest(help));
+        found.push(Diagnostic::warning(Rule::NameDirectory, file, message).suggest(help));
     }
-    odd
+    found
 }
 
 /// Returns how long a format is supported (SPEC 0.0.4).
@@ -207,18 +246,18 @@ const fn deprecation(format: Format) -> Option<&'static str> {
 }
 
 /// Reports missing sections: `data` is required to check answers, `input` is recommended.
-fn missing_sections(schema: &Schema, contract: &Contract) -> Vec<Diagnostic> {
+fn missing_sections(sources: &SchemaSources, contract: &Contract) -> Vec<Diagnostic> {
     let message = |part: &str| format!("the schema has no `{part}` section");
-    let lacks = |part: &str| schema.error_at(Rule::SchemaPart, message(part), "");
-    let data = contract.data_schema().is_none().then(|| lacks("data"));
+    let missing = |part: &str| sources.error_at(Rule::SchemaPart, message(part), "");
+    let data = contract.data_schema().is_none().then(|| missing("data"));
     let input = contract
         .input_schema()
         .is_none()
-        .then(|| Diagnostic { severity: Severity::Warning, ..lacks("input") });
+        .then(|| Diagnostic { severity: Severity::Warning, ..missing("input") });
     input.into_iter().chain(data).collect()
 }
 
-/// Warns about a media placeholder in the prompt of a module without media.
+/// Returns a warning about a media placeholder in the prompt of a module without media.
 fn unused_media_placeholder(
     origin: &Origin,
     family: Family,

@@ -6,9 +6,15 @@ mod sections;
 use cog_spec::{Format, Manifest, Tier};
 
 use self::fields::Fields;
-use crate::{Rule, diagnostic::Findings, layout::Family, yaml::Node};
+use crate::{
+    Rule,
+    diagnostic::{Findings, shown},
+    layout::Family,
+    name::{is_module_name, similar_module_name},
+    yaml::Node,
+};
 
-/// What the other files of the module contribute to its manifest.
+/// The other files of the module that decide its format and its defaults.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LoadContext<'a> {
     /// The layout of the module.
@@ -56,37 +62,23 @@ pub(crate) fn format_of(root: &Node, context: LoadContext<'_>) -> Format {
     }
 }
 
-/// Returns whether a name is lower case letters, digits and hyphens, starts with a letter, and has at most 128
-/// characters.
-pub fn is_module_name(name: &str) -> bool {
-    name.len() <= 128
-        && name.starts_with(|first: char| first.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
 fn identity(fields: &Fields<'_>) -> String {
     let Some(name) = fields.required_text("name") else { return "unnamed".to_owned() };
     if !is_module_name(&name) {
-        let help = suggested_name(&name).map(|better| format!("rename it to `{better}`"));
+        let help = similar_module_name(&name).map(|similar| format!("rename it to `{similar}`"));
         let message = format!(
-            "`{name}` is not a valid module name: use lower case letters, digits and hyphens, starting with a letter"
+            "`{}` is not a valid module name: use lower case letters, digits and hyphens, starting with a letter",
+            shown(&name)
         );
         fields.error_at("name", Rule::NameForm, message, help);
     }
     name
 }
 
-fn suggested_name(name: &str) -> Option<String> {
-    let better: String =
-        name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let better = better.trim_matches(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit());
-    is_module_name(better).then(|| better.to_owned())
-}
-
 fn excludes(fields: &Fields<'_>, format: Format) -> Vec<String> {
     let excludes = fields.texts("excludes");
     if excludes.is_none() && !fields.has("excludes") {
-        let help = Some("add `excludes:` with a list of what the module must not do".to_owned());
+        let help = Some("add `excludes:` with a list of things that the module must not do".to_owned());
         match format {
             Format::V0 | Format::V1 => fields.missing("excludes", help),
             Format::V21 | Format::V22 | Format::V25 => fields.missing_but_optional("excludes", help),

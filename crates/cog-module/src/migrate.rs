@@ -1,10 +1,12 @@
 //! Migrates modules from old formats to v2.2 and v2.5 (docs/spec/modules.md, *Migration*).
 //!
-//! [`plan`] writes nothing; the plan can be shown as a diff and then applied. Existing files keep their comments and
-//! the order of their keys, because text is inserted and not regenerated.
+//! [`plan`] writes nothing; the plan can be shown as a diff and then applied. The comments and the
+//! order of keys in existing files stay, because text is inserted and not regenerated.
 
 mod apply;
+mod change;
 mod draft;
+mod error;
 mod manifest;
 mod prompt;
 mod schema;
@@ -14,10 +16,10 @@ use std::path::PathBuf;
 
 use cog_json::{ToJson, Writer};
 use cog_spec::{Format, Manifest};
-use thiserror::Error;
 
 use self::draft::Draft;
-use crate::{LoadError, Module, Origin, files::FileError, load};
+pub use self::{change::FileChange, error::MigrateError};
+use crate::{Module, Origin, load};
 
 /// The target format of a migration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,58 +46,6 @@ pub struct Migration {
     pub changes: Vec<FileChange>,
     /// Notes for review.
     pub notes: Vec<String>,
-}
-
-/// A file before and after.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FileChange {
-    /// The path in the module's directory.
-    pub path: String,
-    /// The current text; none for a new file.
-    pub before: Option<String>,
-    /// The new text; none for a removed file.
-    pub after: Option<String>,
-}
-
-/// Why a module was not migrated. It is then unchanged.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MigrateError {
-    /// It does not load.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// It is built in, so there is no directory to change.
-    #[error("`{name}` is built in and cannot be migrated")]
-    BuiltIn {
-        /// Its name.
-        name: String,
-    },
-    /// The manifest has a form that text cannot be inserted into.
-    #[error("module.yaml uses flow style (`{{ }}`), which cannot be edited")]
-    FlowStyle,
-    /// The result would not load: an error in this program.
-    #[error("the migrated module is invalid: {0}")]
-    Result(LoadError),
-    /// A file could not be read or written.
-    #[error("{}: {error}", .path.display())]
-    File {
-        /// The file or directory.
-        path: PathBuf,
-        /// What went wrong.
-        error: FileError,
-    },
-}
-
-impl MigrateError {
-    /// Returns what to do about it.
-    pub fn suggestion(&self) -> Option<String> {
-        match self {
-            Self::Load(_) | Self::Result(_) => None,
-            Self::BuiltIn { name } => Some(format!("run `cog new NAME --from {name}` to create a copy")),
-            Self::FlowStyle => Some("write each key on its own line, without braces".to_owned()),
-            Self::File { error, .. } => Some(error.suggestion().to_owned()),
-        }
-    }
 }
 
 /// Plans the migration of a module without writing.
@@ -164,19 +114,6 @@ impl Migration {
     }
 }
 
-impl FileChange {
-    fn diff(&self, directory: &str) -> String {
-        let (before, after) = (self.before.as_deref().unwrap_or(""), self.after.as_deref().unwrap_or(""));
-        let name = |side: &str, text: &Option<String>| match text {
-            Some(_) if matches!(directory, "" | ".") => format!("{side}/{}", self.path),
-            Some(_) => format!("{side}/{directory}/{}", self.path),
-            None => "/dev/null".to_owned(),
-        };
-        let diff = similar::TextDiff::from_lines(before, after);
-        diff.unified_diff().header(&name("a", &self.before), &name("b", &self.after)).to_string()
-    }
-}
-
 impl ToJson for Migration {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -186,20 +123,6 @@ impl ToJson for Migration {
             w.field("to", self.to.as_str());
             w.field("changes", &self.changes);
             w.field("notes", &self.notes);
-        });
-    }
-}
-
-impl ToJson for FileChange {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        let kind = match (&self.before, &self.after) {
-            (None, _) => "created",
-            (_, None) => "removed",
-            _ => "changed",
-        };
-        w.object(|w| {
-            w.field("path", &self.path);
-            w.field("change", kind);
         });
     }
 }

@@ -1,9 +1,9 @@
-use std::{fmt, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use cog_schema::Contract;
 use cog_spec::{Code, Manifest};
 
-use crate::{Diagnostic, Origin, Prompt};
+use crate::{Diagnostic, Origin, Prompt, Severity, layout};
 
 /// A loaded module: manifest with defaults resolved, contract compiled, prompt parsed.
 ///
@@ -20,8 +20,15 @@ pub struct Module {
     pub schema: serde_json::Value,
     /// Its origin.
     pub origin: Origin,
-    /// Warnings; none of them keeps it from running.
+    /// Warnings; it can run nevertheless.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Module {
+    /// Returns the path of its manifest.
+    pub(crate) fn manifest_file(&self) -> PathBuf {
+        self.origin.path_of(layout::family_of(self.manifest.format).manifest())
+    }
 }
 
 /// Why a module does not load (E4008): all diagnostics, including warnings.
@@ -40,7 +47,7 @@ impl LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut errors = self.diagnostics.iter().filter(|found| found.severity == crate::Severity::Error);
+        let mut errors = self.diagnostics.iter().filter(|found| found.severity == Severity::Error);
         let Some(first) = errors.next() else { return f.write_str("cannot load the module") };
         write!(f, "cannot load the module: {}", first.message)?;
         match errors.count() {

@@ -7,10 +7,12 @@ use thiserror::Error;
 
 use crate::{
     LoadError, Origin,
+    diagnostic::shown,
     edit::Edits,
     files::{self, FileError},
-    is_module_name, layout,
+    layout,
     load::locate_name,
+    name::{is_module_name, similar_module_name},
 };
 
 /// Why no module was created. Nothing is left behind.
@@ -49,23 +51,14 @@ impl ScaffoldError {
     pub fn suggestion(&self) -> Option<String> {
         match self {
             Self::Name { name } => {
-                let like = similar_name(name);
-                Some(if like.is_empty() { "try `my-module`".to_owned() } else { format!("try `{like}`") })
+                let similar = similar_module_name(name);
+                Some(format!("try `{}`", similar.as_deref().unwrap_or("my-module")))
             }
             Self::Exists { .. } => Some("choose another name, or move the existing directory".to_owned()),
             Self::Source(_) => None,
             Self::Write { error, .. } => Some(error.suggestion().to_owned()),
         }
     }
-}
-
-/// Returns the module name most similar to a text; empty if there is none.
-fn similar_name(text: &str) -> String {
-    let lower =
-        text.chars().take(80).map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' });
-    let name: String = lower.skip_while(|c| !c.is_ascii_lowercase()).collect();
-    let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
-    words.join("-")
 }
 
 /// Creates a v2.5 module from the template, in a directory `name` under `parent`. Returns the directory.
@@ -115,7 +108,7 @@ fn rename(from: &Origin, manifest: &str, name: &str) -> Option<Vec<u8>> {
 /// Writes the files to a temporary directory, which then takes its final name.
 fn create(parent: &Path, name: &str, files: Vec<(String, Vec<u8>)>) -> Result<PathBuf, ScaffoldError> {
     if !is_module_name(name) {
-        return Err(ScaffoldError::Name { name: name.escape_debug().to_string() });
+        return Err(ScaffoldError::Name { name: shown(name) });
     }
     let directory = parent.join(name);
     if directory.exists() {

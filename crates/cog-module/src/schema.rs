@@ -16,11 +16,14 @@ use crate::{
 /// The maximum nesting of a schema.
 const MAX_DEPTH: u32 = 128;
 
-/// The compiled document, and its source files.
+/// The schema of a module: one document, and its source files.
 pub(crate) struct Schema {
     pub(crate) document: serde_json::Value,
-    files: Vec<SchemaFile>,
+    pub(crate) sources: SchemaSources,
 }
+
+/// The source files of a schema, which map JSON pointers to locations.
+pub(crate) struct SchemaSources(Vec<SchemaFile>);
 
 /// A source file, and its position in the document.
 struct SchemaFile {
@@ -31,7 +34,7 @@ struct SchemaFile {
 }
 
 impl Schema {
-    /// Reads the schema of a module; each invalid file is a diagnostic.
+    /// Reads the schema of a module, or returns one diagnostic per invalid file.
     pub(crate) fn read(origin: &Origin, family: Family) -> Result<Self, Vec<Diagnostic>> {
         let parts: &[(&str, &'static str)] = match family {
             Family::V0 => &[("input.schema.json", "/input"), ("output.schema.json", "/output")],
@@ -45,9 +48,11 @@ impl Schema {
             }
         }
         let document = merge(&files);
-        if problems.is_empty() { Ok(Self { document, files }) } else { Err(problems) }
+        if problems.is_empty() { Ok(Self { document, sources: SchemaSources(files) }) } else { Err(problems) }
     }
+}
 
+impl SchemaSources {
     /// Returns the diagnostic of a compile error.
     pub(crate) fn explain(&self, problem: &SchemaError) -> Diagnostic {
         let diagnostic = self.error_at(Rule::SchemaInvalid, problem.message.clone(), &problem.pointer);
@@ -57,7 +62,7 @@ impl Schema {
     /// Returns an error at the value of a pointer, or at its nearest existing parent.
     pub(crate) fn error_at(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
         let by_prefix = |file: &&SchemaFile| pointer.starts_with(file.prefix);
-        let Some(file) = self.files.iter().find(by_prefix).or(self.files.first()) else {
+        let Some(file) = self.0.iter().find(by_prefix).or(self.0.first()) else {
             return Diagnostic::error(rule, "", message);
         };
         let within = pointer.strip_prefix(file.prefix).unwrap_or_default();

@@ -45,7 +45,7 @@ impl Source {
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line_end = start + after.find(['\n', '\r']).unwrap_or(after.len());
         let line_number = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        let column = self.text.get(line_start..start).map_or(0, |head| head.chars().count()) + 1;
+        let column = self.text.get(line_start..start).map_or(0, |before| before.chars().count()) + 1;
 
         let from = floor_boundary(&self.text, start.saturating_sub(MARGIN).max(line_start));
         let to = floor_boundary(&self.text, (start + 2 * MARGIN).min(line_end)).max(start);

@@ -5,9 +5,9 @@ mod level;
 use cog_json::{ToJson, Writer};
 use cog_spec::Format;
 
-use crate::{Diagnostic, Module, Origin, Rule, Severity, golden, layout, load};
+use crate::{Diagnostic, Module, Origin, Rule, Severity, golden, layout, load::load_with_sources};
 
-/// The level that a module must reach.
+/// The level that a module is checked against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Level {
     /// It loads, and its golden tests satisfy its contract.
@@ -37,8 +37,8 @@ pub struct Report {
 /// No model is called. Each check has its own [`Rule`], and a failed check does not prevent others, as far as the
 /// files can be read.
 pub fn validate(origin: &Origin, level: Level) -> Report {
-    let module = match load(origin) {
-        Ok(module) => module,
+    let (module, sources) = match load_with_sources(origin) {
+        Ok(loaded) => loaded,
         Err(error) => {
             return Report { origin: origin.clone(), module: None, cases: 0, diagnostics: error.diagnostics };
         }
@@ -50,7 +50,7 @@ pub fn validate(origin: &Origin, level: Level) -> Report {
         diagnostics
             .extend(golden::check_case(&module, case).into_iter().map(|found| case_finding(case, found)));
     }
-    diagnostics.extend(level::check(&module, level));
+    diagnostics.extend(level::check(&module, &sources, level));
     Report { origin: origin.clone(), cases: discovery.cases.len(), module: Some(module), diagnostics }
 }
 
@@ -72,6 +72,9 @@ impl Report {
 
     /// Returns the manifest that was read, if there is one.
     pub fn manifest_file(&self) -> Option<std::path::PathBuf> {
+        if let Some(module) = &self.module {
+            return Some(module.manifest_file());
+        }
         let (family, _) = layout::detect(&self.origin).ok()?;
         Some(self.origin.path_of(family.manifest()))
     }

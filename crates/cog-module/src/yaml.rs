@@ -11,7 +11,7 @@ use serde_saphyr::{
     options,
 };
 
-use crate::{Diagnostic, Rule, source::Source};
+use crate::{Diagnostic, Rule, diagnostic::shown, source::Source};
 
 /// A value and its byte range.
 #[derive(Debug, Clone)]
@@ -175,7 +175,7 @@ fn bytes(location: Location) -> Range<usize> {
 fn explain(source: &Source, error: &Error) -> Diagnostic {
     let (rule, message) = match innermost(error) {
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            (Rule::YamlSyntax, format!("duplicate key `{key}`"))
+            (Rule::YamlSyntax, format!("duplicate key `{}`", shown(key)))
         }
         Error::MultipleDocuments { .. } => {
             (Rule::YamlSyntax, "a second YAML document starts here; a manifest has only one".to_owned())
@@ -191,11 +191,11 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
         ),
         other => match DefaultMessageFormatter.format_message(other) {
             // The library reports self-containing lists and very deep nesting with its own messages.
-            words if words.contains("recursi") => (
+            message if message.contains("recursi") => (
                 Rule::YamlLimit,
                 "lists or mappings are nested too deeply, or one contains itself".to_owned(),
             ),
-            words => (Rule::YamlSyntax, words.into_owned()),
+            message => (Rule::YamlSyntax, message.into_owned()),
         },
     };
     let suggestion = match rule {
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn rejects_duplicate_keys() {
         let error = parse_text("a: 1\na: 2\n").unwrap_err();
-        assert_eq!((error.rule, error.place.unwrap().line), (Rule::YamlSyntax, 2));
+        assert_eq!((error.rule, error.location.unwrap().line), (Rule::YamlSyntax, 2));
     }
 
     #[test]

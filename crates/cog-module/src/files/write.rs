@@ -14,7 +14,7 @@ use super::{FileError, missing};
 /// link is followed; a pipe or device is written directly.
 ///
 /// # Errors
-/// If the system refuses; the file is then unchanged.
+/// If the file cannot be written; it is then unchanged.
 pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileError> {
     let Target::File(path) = target_of(path)? else { return Ok(fs::write(path, content)?) };
     let mut sibling = sibling_file(parent_of(&path))?;
@@ -25,7 +25,7 @@ pub fn write_atomic(path: &Path, content: impl AsRef<[u8]>) -> Result<(), FileEr
     Ok(())
 }
 
-/// Checks that a file can be written, before the work whose result it will contain.
+/// Checks that a file can be written, before the work that produces its content.
 ///
 /// # Errors
 /// As [`write_atomic`].
@@ -159,11 +159,16 @@ impl Sibling {
         self.0.path()
     }
 
-    /// Replaces `directory` by `staged`. The old directory moves to `kept`, or is removed with the sibling.
+    /// Replaces `directory` with `staged`. The old directory moves to `backup`, or is removed with the sibling.
     ///
     /// If the system can exchange two names atomically, `directory` is complete at every moment.
-    pub(crate) fn swap(&self, staged: &Path, directory: &Path, kept: Option<&Path>) -> Result<(), FileError> {
-        let away = kept.map_or_else(|| self.path().join("replaced"), Path::to_owned);
+    pub(crate) fn swap(
+        &self,
+        staged: &Path,
+        directory: &Path,
+        backup: Option<&Path>,
+    ) -> Result<(), FileError> {
+        let away = backup.map_or_else(|| self.path().join("replaced"), Path::to_owned);
         if exchange(staged, directory)? {
             return Ok(fs::rename(staged, &away)?);
         }

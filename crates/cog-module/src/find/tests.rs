@@ -6,12 +6,11 @@ use super::*;
 use crate::testing::{Directory, MANIFEST};
 
 /// Returns a working directory with `cognitive/modules/sorter`.
-fn place() -> (TempDir, Finder) {
-    let place = TempDir::new().unwrap();
-    put(&place.path().join("cognitive/modules/sorter"));
-    let finder =
-        Finder::new(place.path(), vec![place.path().join("extra")], Some(&place.path().join("home")));
-    (place, finder)
+fn setup() -> (TempDir, Finder) {
+    let root = TempDir::new().unwrap();
+    put(&root.path().join("cognitive/modules/sorter"));
+    let finder = Finder::new(root.path(), vec![root.path().join("extra")], Some(&root.path().join("home")));
+    (root, finder)
 }
 
 fn put(directory: &Path) {
@@ -28,27 +27,27 @@ fn directory(origin: &Origin) -> PathBuf {
 
 #[test]
 fn searches_directories_in_order() {
-    let (place, finder) = place();
-    for root in [".cognitive/modules", "extra", "home/.cognitive/modules"] {
-        put(&place.path().join(root).join("sorter"));
-        put(&place.path().join(root).join("second"));
+    let (root, finder) = setup();
+    for parent in [".cognitive/modules", "extra", "home/.cognitive/modules"] {
+        put(&root.path().join(parent).join("sorter"));
+        put(&root.path().join(parent).join("second"));
     }
-    assert_eq!(directory(&finder.find("sorter").unwrap()), place.path().join("cognitive/modules/sorter"));
-    assert_eq!(directory(&finder.find("second").unwrap()), place.path().join(".cognitive/modules/second"));
+    assert_eq!(directory(&finder.find("sorter").unwrap()), root.path().join("cognitive/modules/sorter"));
+    assert_eq!(directory(&finder.find("second").unwrap()), root.path().join(".cognitive/modules/second"));
 }
 
 #[test]
 fn module_on_disk_precedes_a_built_in_one() {
-    let (place, finder) = place();
+    let (root, finder) = setup();
     assert!(matches!(finder.find("code-reviewer"), Ok(Origin::BuiltIn(_))));
-    put(&place.path().join("extra/code-reviewer"));
+    put(&root.path().join("extra/code-reviewer"));
     assert!(matches!(finder.find("code-reviewer"), Ok(Origin::Directory(_))));
 }
 
 #[test]
 fn path_is_a_directory_or_its_manifest() {
-    let (place, finder) = place();
-    let expected = place.path().join("cognitive/modules/sorter");
+    let (root, finder) = setup();
+    let expected = root.path().join("cognitive/modules/sorter");
     for path in
         ["cognitive/modules/sorter", "./cognitive/modules/sorter", "cognitive/modules/sorter/module.yaml"]
     {
@@ -56,13 +55,13 @@ fn path_is_a_directory_or_its_manifest() {
         assert_eq!(fs::canonicalize(found).unwrap(), fs::canonicalize(&expected).unwrap(), "{path}");
     }
     assert_eq!(directory(&finder.find(expected.to_str().unwrap()).unwrap()), expected);
-    put(&place.path().join("here"));
-    assert_eq!(directory(&finder.find("here").unwrap()), place.path().join("here"));
+    put(&root.path().join("here"));
+    assert_eq!(directory(&finder.find("here").unwrap()), root.path().join("here"));
 }
 
 #[test]
 fn rejects_names_that_point_outside() {
-    let (_place, finder) = place();
+    let (_root, finder) = setup();
     for name in ["../secret", "a/../../b", "..\\x", "x\0y"] {
         let error = finder.find(name).unwrap_err();
         assert_eq!(error.code().as_str(), "E4007", "{name}");
@@ -73,22 +72,22 @@ fn rejects_names_that_point_outside() {
 
 #[test]
 fn invalid_path_is_reported_as_a_path() {
-    let (place, finder) = place();
-    files::write_atomic(&place.path().join("notes.txt"), "x").unwrap();
-    for (path, told) in [
+    let (root, finder) = setup();
+    files::write_atomic(&root.path().join("notes.txt"), "x").unwrap();
+    for (path, message) in [
         ("./nothing", "`./nothing` is not a directory"),
         ("../nothing", "`../nothing` is not a directory"),
         ("./notes.txt", "`./notes.txt` is not a manifest"),
     ] {
-        assert_eq!(finder.find(path).unwrap_err().to_string(), told);
+        assert_eq!(finder.find(path).unwrap_err().to_string(), message);
     }
 }
 
 #[test]
 fn unknown_name_is_not_found() {
-    let (_place, finder) = place();
+    let (_root, finder) = setup();
     let long = "x".repeat(10_000);
-    for name in ["", "nobody-has-this", "Sorter", "/no/such/directory", "./nothing", "$(x)", &long] {
+    for name in ["", "no-such-module", "Sorter", "/no/such/directory", "./nothing", "$(x)", &long] {
         let error = finder.find(name).unwrap_err();
         assert_eq!(error.code().as_str(), "E4006", "{name}");
         assert!(error.to_string().len() < 300);
@@ -97,18 +96,18 @@ fn unknown_name_is_not_found() {
 
 #[test]
 fn suggests_the_nearest_name() {
-    let (_place, finder) = place();
+    let (_root, finder) = setup();
     assert_eq!(finder.find("sortre").unwrap_err().suggestion(), "did you mean `sorter`?");
     assert_eq!(finder.find("code-reviwer").unwrap_err().suggestion(), "did you mean `code-reviewer`?");
 }
 
 #[test]
 fn lists_each_module_once_with_its_errors() {
-    let (place, finder) = place();
-    put(&place.path().join("extra/sorter"));
-    fs::create_dir_all(place.path().join("extra/no-module")).unwrap();
-    fs::create_dir_all(place.path().join("extra/broken")).unwrap();
-    files::write_atomic(&place.path().join("extra/broken/module.yaml"), "name: [").unwrap();
+    let (root, finder) = setup();
+    put(&root.path().join("extra/sorter"));
+    fs::create_dir_all(root.path().join("extra/no-module")).unwrap();
+    fs::create_dir_all(root.path().join("extra/broken")).unwrap();
+    files::write_atomic(&root.path().join("extra/broken/module.yaml"), "name: [").unwrap();
     let listed = finder.list();
     let names: Vec<&str> = listed.iter().map(|listed| listed.name.as_str()).collect();
     assert!(names.is_sorted() && names.contains(&"sorter") && names.contains(&"code-reviewer"));
@@ -122,4 +121,13 @@ fn built_in_modules_are_found_without_directories() {
     let directory = Directory::empty();
     let finder = Finder::new(directory.path(), Vec::new(), None);
     assert_eq!(finder.list().len(), BuiltinModule::all().len());
+}
+
+#[test]
+fn long_names_are_shortened_in_messages() {
+    let (_root, finder) = setup();
+    for name in [format!("../{}", "x".repeat(10_000)), "y".repeat(10_000)] {
+        assert!(finder.find(&name).unwrap_err().to_string().len() < 300);
+        assert!(finder.find_name(&name).unwrap_err().to_string().len() < 300);
+    }
 }

@@ -19,7 +19,7 @@ pub(super) fn compare(expected: &Expected, envelope: Node<'_>) -> Vec<Mismatch> 
             same_envelope(answer.node(), envelope, &mut found);
         }
         Expected::Exact(data) => match envelope.get("data") {
-            Some(answered) => same(data.node(), answered, "data", &mut found),
+            Some(actual) => same(data.node(), actual, "data", &mut found),
             None => found.push(Mismatch::new("data", "required", without_data(envelope))),
         },
         Expected::Schemas { fields, .. } => {
@@ -38,39 +38,39 @@ fn same_envelope(expected: Node<'_>, envelope: Node<'_>, found: &mut Vec<Mismatc
     for (key, value) in expected.members() {
         match envelope.get(key) {
             None => found.push(Mismatch::new(key, "required", missing(value))),
-            Some(answered) if key == "meta" => {
+            Some(actual) if key == "meta" => {
                 for (key, value) in value.members().filter(|(key, _)| !RUNTIME_KEYS.contains(key)) {
-                    same_member(key, value, answered, "meta", found);
+                    same_member(key, value, actual, "meta", found);
                 }
             }
-            Some(answered) => same(value, answered, key, found),
+            Some(actual) => same(value, actual, key, found),
         }
     }
 }
 
-fn same(expected: Node<'_>, answered: Node<'_>, at: &str, found: &mut Vec<Mismatch>) {
+fn same(expected: Node<'_>, actual: Node<'_>, at: &str, found: &mut Vec<Mismatch>) {
     if found.len() >= MAX_MISMATCHES {
         return;
     }
-    if expected.is_object() && answered.is_object() {
+    if expected.is_object() && actual.is_object() {
         for (key, value) in expected.members() {
-            same_member(key, value, answered, at, found);
+            same_member(key, value, actual, at, found);
         }
-        for (key, value) in answered.members().filter(|(key, _)| expected.get(key).is_none()) {
+        for (key, value) in actual.members().filter(|(key, _)| expected.get(key).is_none()) {
             found.push(Mismatch::new(member(at, key), "equals", format!("unexpected value {}", show(value))));
         }
-    } else if expected.is_array() && answered.is_array() && expected.len() == answered.len() {
-        for (index, (value, answered)) in expected.elements().zip(answered.elements()).enumerate() {
-            same(value, answered, &format!("{at}[{index}]"), found);
+    } else if expected.is_array() && actual.is_array() && expected.len() == actual.len() {
+        for (index, (value, actual)) in expected.elements().zip(actual.elements()).enumerate() {
+            same(value, actual, &format!("{at}[{index}]"), found);
         }
-    } else if expected.to_value() != answered.to_value() {
-        found.push(Mismatch::new(at, "equals", expected_found(expected, answered)));
+    } else if expected.to_value() != actual.to_value() {
+        found.push(Mismatch::new(at, "equals", expected_found(expected, actual)));
     }
 }
 
-fn same_member(key: &str, value: Node<'_>, answered: Node<'_>, at: &str, found: &mut Vec<Mismatch>) {
-    match answered.get(key) {
-        Some(answered) => same(value, answered, &member(at, key), found),
+fn same_member(key: &str, value: Node<'_>, actual: Node<'_>, at: &str, found: &mut Vec<Mismatch>) {
+    match actual.get(key) {
+        Some(actual) => same(value, actual, &member(at, key), found),
         None => found.push(Mismatch::new(member(at, key), "required", missing(value))),
     }
 }
@@ -116,15 +116,15 @@ fn required(text: &str, envelope: Node<'_>) -> Option<Mismatch> {
 fn assertion(rule: &str, expected: Node<'_>, found: Node<'_>) -> Option<String> {
     // A value without an amount satisfies neither `_min` nor `_max`.
     let amounts = || amount(found).zip(expected.as_f64());
-    let unusable = why_unusable(rule, expected);
-    if unusable.is_some() {
-        return unusable;
-    }
     let passes = match rule {
-        "min" => amounts().is_some_and(|(found, least)| found >= least),
-        "max" => amounts().is_some_and(|(found, most)| found <= most),
+        "min" | "max" if expected.as_f64().is_none() => return why_unusable(rule, expected),
+        "min" => amounts().is_some_and(|(found, min)| found >= min),
+        "max" => amounts().is_some_and(|(found, max)| found <= max),
         "contains" => contains(found, expected),
-        "matches" => matches(found, expected),
+        "matches" => match matches(found, expected) {
+            Ok(passes) => passes,
+            Err(unusable) => return Some(unusable),
+        },
         "not" => found.to_value() != expected.to_value(),
         _ => found.to_value() == expected.to_value(),
     };
@@ -133,7 +133,7 @@ fn assertion(rule: &str, expected: Node<'_>, found: Node<'_>) -> Option<String> 
         "max" => "at most ",
         "contains" => "a value containing ",
         "matches" => "a string matching ",
-        "not" => "anything but ",
+        "not" => "a value other than ",
         _ => "",
     };
     (!passes).then(|| format!("expected {expectation}{}, found {}", show(expected), show(found)))
@@ -155,28 +155,28 @@ fn contains(found: Node<'_>, expected: Node<'_>) -> bool {
     }
 }
 
-fn matches(found: Node<'_>, pattern: Node<'_>) -> bool {
-    let schema = serde_json::json!({ "type": "string", "pattern": pattern.as_str() });
-    checker::violations(&schema, found).is_ok_and(|messages| messages.is_empty())
+/// Returns whether a value is a string that matches a pattern, or why the pattern is unusable.
+fn matches(found: Node<'_>, pattern: Node<'_>) -> Result<bool, String> {
+    let Some(text) = pattern.as_str() else {
+        return Err(format!("{} is not a regular expression: expected a string", show(pattern)));
+    };
+    let schema = serde_json::json!({ "type": "string", "pattern": text });
+    match checker::violations(&schema, found) {
+        Ok(messages) => Ok(messages.is_empty()),
+        Err(_) => Err(format!(
+            "{} is not a valid regular expression; look-around and backreferences are not supported",
+            show(pattern)
+        )),
+    }
 }
 
 /// Returns why an operator cannot use its operand.
-pub(super) fn why_unusable(rule: &str, expected: Node<'_>) -> Option<String> {
-    match (rule, expected.as_str()) {
-        ("min" | "max", _) if expected.as_f64().is_none() => {
-            Some(format!("`_{rule}` requires a number, found {}", show(expected)))
+pub(super) fn why_unusable(rule: &str, operand: Node<'_>) -> Option<String> {
+    match rule {
+        "min" | "max" if operand.as_f64().is_none() => {
+            Some(format!("`_{rule}` requires a number, found {}", show(operand)))
         }
-        ("matches", None) => {
-            Some(format!("{} is not a regular expression: expected a string", show(expected)))
-        }
-        ("matches", Some(text)) => {
-            let schema = serde_json::json!({ "pattern": text });
-            checker::violations(&schema, Value::null().node()).err()?;
-            Some(format!(
-                "{} is not a valid regular expression; look-around and backreferences are not supported",
-                show(expected)
-            ))
-        }
+        "matches" => matches(Value::null().node(), operand).err(),
         _ => None,
     }
 }
@@ -200,15 +200,15 @@ fn resolve<'a>(path: &Path, envelope: Node<'a>) -> (String, Option<Node<'a>>) {
 }
 
 fn in_data(path: &Path) -> String {
-    let mut whole = Path::root();
-    whole.push_key("data");
+    let mut full = Path::root();
+    full.push_key("data");
     for segment in path.segments() {
         match segment {
-            Segment::Key(key) => whole.push_key(key),
-            Segment::Index(index) => whole.push_index(index),
+            Segment::Key(key) => full.push_key(key),
+            Segment::Index(index) => full.push_index(index),
         }
     }
-    whole.to_string()
+    full.to_string()
 }
 
 fn member(at: &str, key: &str) -> String {
@@ -222,8 +222,8 @@ fn missing(expected: Node<'_>) -> String {
     format!("expected {}, but it is missing", show(expected))
 }
 
-fn expected_found(expected: Node<'_>, answered: Node<'_>) -> String {
-    format!("expected {}, found {}", show(expected), show(answered))
+fn expected_found(expected: Node<'_>, actual: Node<'_>) -> String {
+    format!("expected {}, found {}", show(expected), show(actual))
 }
 
 fn without_data(envelope: Node<'_>) -> String {

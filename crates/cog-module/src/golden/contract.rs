@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use cog_json::{Node, Path, ToJson, Value};
 use cog_schema::Violation;
 use cog_spec::Tier;
@@ -9,8 +11,8 @@ use super::{
 };
 use crate::{Module, Rule, checker};
 
-/// Checks a case against contract and tier without a run: the `contract only` of docs/spec/golden-tests.md. Returns
-/// each mismatch with its rule.
+/// Checks a case against the contract and the tier without a run (`contract only` in docs/spec/golden-tests.md).
+/// Returns each mismatch with its rule.
 pub fn check_case(module: &Module, case: &GoldenCase) -> Vec<(Rule, Mismatch)> {
     let is_example = case.name == "example";
     let (input_rule, answer_rule) = if is_example {
@@ -24,25 +26,31 @@ pub fn check_case(module: &Module, case: &GoldenCase) -> Vec<(Rule, Mismatch)> {
 }
 
 fn answer(module: &Module, expected: &Expected) -> Vec<Mismatch> {
-    let mut found = unusable(module, expected);
-    let Some(answer) = expected.answer().map(Value::node) else { return found };
-    if is_envelope(answer) {
-        found.extend(check_envelope(module, answer));
-        if !matches!(expected, Expected::Exact(_)) {
-            found.extend(compare(expected, answer));
+    match expected.answer().map(Value::node) {
+        Some(answer) if is_envelope(answer) => {
+            let mut found = check_envelope(module, answer);
+            if !matches!(expected, Expected::Exact(_)) {
+                found.extend(compare(expected, answer));
+            }
+            found
         }
-    } else {
-        found.extend(check_data(module, answer));
+        answer => {
+            let mut found = unusable(module, expected);
+            found.extend(answer.map(|data| check_data(module, data)).unwrap_or_default());
+            found
+        }
     }
-    found
 }
 
-/// Returns invalid schemas in `$validate` and invalid operands in `_validate`.
+/// Returns invalid schemas in `$validate` and invalid operands in `_validate`, if there is no envelope to compare.
 fn unusable(module: &Module, expected: &Expected) -> Vec<Mismatch> {
     match expected {
         Expected::Schemas { fields, .. } => fields.iter().filter_map(broken_schema).collect(),
         Expected::Assertions { assertions, .. } => {
-            let operators = assertions.members().filter(|(key, _)| !is_named(&module.schema, key));
+            let names = property_names(&module.schema);
+            // A key that is the name of a field has no operator, whatever its suffix.
+            let is_field = |key: &str| names.contains(key.rsplit('.').next().unwrap_or(key));
+            let operators = assertions.members().filter(|(key, _)| !is_field(key));
             operators.filter_map(|(key, value)| broken_operator(key, value)).collect()
         }
         Expected::Exact(_) => Vec::new(),
@@ -59,17 +67,22 @@ fn broken_operator(key: &str, value: Node<'_>) -> Option<Mismatch> {
     Some(Mismatch::new(format!("_validate.{key}"), rule, why_unusable(rule, value)?))
 }
 
-/// Returns whether the schema has a field with the name of a key: then its suffix is not an operator.
-fn is_named(schema: &serde_json::Value, key: &str) -> bool {
-    let field = key.rsplit('.').next().unwrap_or(key);
-    match schema {
-        serde_json::Value::Object(members) => {
-            let properties = members.get("properties").and_then(|properties| properties.get(field));
-            properties.is_some() || members.values().any(|inner| is_named(inner, field))
+/// Returns the names of all fields in a schema.
+fn property_names(schema: &serde_json::Value) -> HashSet<&str> {
+    let mut names = HashSet::new();
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            serde_json::Value::Object(members) => {
+                let properties = members.get("properties").and_then(serde_json::Value::as_object);
+                names.extend(properties.into_iter().flatten().map(|(name, _)| name.as_str()));
+                open.extend(members.values());
+            }
+            serde_json::Value::Array(items) => open.extend(items),
+            _ => {}
         }
-        serde_json::Value::Array(items) => items.iter().any(|inner| is_named(inner, field)),
-        _ => false,
     }
+    names
 }
 
 fn check_envelope(module: &Module, envelope: Node<'_>) -> Vec<Mismatch> {
@@ -101,10 +114,10 @@ fn tier_gate(module: &Module, meta: Node<'_>) -> Vec<Mismatch> {
     let Some(tier) = module.manifest.tier else { return Vec::new() };
     let mut found = Vec::new();
     let confidence = meta.get("confidence").and_then(Node::as_f64);
-    if let (Some(least), Some(confidence)) = (tier.least_confidence(), confidence)
-        && confidence < least
+    if let (Some(min), Some(confidence)) = (tier.least_confidence(), confidence)
+        && confidence < min
     {
-        let message = format!("tier {tier} requires at least {least}, found {confidence}");
+        let message = format!("tier {tier} requires at least {min}, found {confidence}");
         found.push(Mismatch::new("meta.confidence", "tier", message));
     }
     let risk = meta.get("risk");

@@ -24,7 +24,7 @@ pub enum Expected {
 }
 
 /// The maximum number of expectations: each is compiled and checked separately.
-const MAX: usize = 1000;
+const MAX_EXPECTATIONS: usize = 1000;
 
 /// Why an expected file is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -43,7 +43,7 @@ pub enum ExpectedError {
         path: String,
     },
     /// There are too many expectations.
-    #[error("{found} expectations; the maximum is {MAX}")]
+    #[error("{found} expectations; the maximum is {MAX_EXPECTATIONS}")]
     TooMany {
         /// How many there are.
         found: usize,
@@ -95,7 +95,11 @@ fn fields(schemas: Node<'_>) -> Result<Vec<(Path, serde_json::Value)>, ExpectedE
 }
 
 fn check_count(expected: Node<'_>) -> Result<(), ExpectedError> {
-    if expected.len() > MAX { Err(ExpectedError::TooMany { found: expected.len() }) } else { Ok(()) }
+    if expected.len() > MAX_EXPECTATIONS {
+        Err(ExpectedError::TooMany { found: expected.len() })
+    } else {
+        Ok(())
+    }
 }
 
 fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {

@@ -83,7 +83,7 @@ fn schemas_are_checked_field_by_field() {
 
 #[test]
 fn every_operator_can_pass_and_fail() {
-    let holds = json!({ "_validate": {
+    let passing = json!({ "_validate": {
         "required": ["items[1].id", "meta.explain", "ok"],
         "ok": true,
         "count": 2,
@@ -94,8 +94,8 @@ fn every_operator_can_pass_and_fail() {
         "meta.risk_not": "high",
         "absent_not": "x",
     } });
-    assert_eq!(mismatches(holds, answer()), []);
-    let fails = json!({ "_validate": {
+    assert_eq!(mismatches(passing, answer()), []);
+    let failing = json!({ "_validate": {
         "required": ["items[2].id"],
         "count": 3,
         "count_min": 3,
@@ -106,7 +106,7 @@ fn every_operator_can_pass_and_fail() {
         "absent": 1,
     } });
     let rules = ["required", "equals", "min", "max", "contains", "matches", "not", "equals"];
-    let found = mismatches(fails, answer());
+    let found = mismatches(failing, answer());
     assert_eq!(found.iter().map(|(_, rule)| rule.as_str()).collect::<Vec<_>>(), rules);
 }
 
@@ -169,8 +169,8 @@ fn finds_each_case_once() {
     let directory = Directory::example("format-v22");
     let pairs = "  - ./tests/case1.input.json -> tests/case1.expected.json\n  - own/a.json -> own/b.json\n";
     let text = directory.read("module.yaml");
-    let (head, _) = text.split_once("\ntests:").unwrap();
-    let manifest = format!("{head}\ntests:\n{pairs}");
+    let (before, _) = text.split_once("\ntests:").unwrap();
+    let manifest = format!("{before}\ntests:\n{pairs}");
     let case = directory.read("tests/case1.input.json");
     let directory = directory
         .with("module.yaml", manifest)
@@ -212,12 +212,12 @@ fn unusable_operand_is_found_without_an_answer() {
         check_case(&module, &case)
     };
     let broken = check(json!({ "rationale_matches": "(unclosed", "issues_min": "many", "ok": true }));
-    let told: Vec<_> = broken.iter().map(|(rule, found)| (*rule, found.path.as_str())).collect();
+    let reported: Vec<_> = broken.iter().map(|(rule, found)| (*rule, found.path.as_str())).collect();
     let expected = [
         (Rule::GoldenExpected, "_validate.rationale_matches"),
         (Rule::GoldenExpected, "_validate.issues_min"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(reported, expected);
     assert!(broken[0].1.message.contains("\"(unclosed\""), "{broken:?}");
     let good = json!({ "rationale_matches": "^(a|b)+$", "issues_min": 1, "rationale_not": "" });
     assert_eq!(check(good), []);

@@ -4,6 +4,7 @@ use cog_spec::{Format, Modality, ResponseMode, Strictness, Tier};
 
 use crate::{
     BuiltinModule,
+    diagnostic::MAX_FINDINGS,
     testing::{Directory, MANIFEST, SCHEMA, rules_of},
 };
 
@@ -75,8 +76,9 @@ fn manifest_overrides_the_defaults_of_the_tier() {
 
 #[test]
 fn reads_both_forms_of_policies_and_context() {
-    let words = "policies: { network: allow, filesystem_write: deny }\ncontext: fork\n";
-    let manifest = Directory::v22().with("module.yaml", MANIFEST.to_owned() + words).load().unwrap().manifest;
+    let keywords = "policies: { network: allow, filesystem_write: deny }\ncontext: fork\n";
+    let manifest =
+        Directory::v22().with("module.yaml", MANIFEST.to_owned() + keywords).load().unwrap().manifest;
     assert!(manifest.policies.network_allowed && !manifest.policies.filesystem_write_allowed);
     assert!(manifest.context.fork && manifest.context.declared.is_none());
 
@@ -212,10 +214,10 @@ fn excludes_are_required_in_old_formats_only() {
     assert_eq!(rules_of(&v22), ["key-missing"]);
     let v1 = Directory::example("format-v1");
     let text = v1.read("MODULE.md");
-    let (head, tail) = text.split_once("excludes:").unwrap();
-    let tail = tail.trim_start().trim_start_matches(|c| c != '\n').trim_start_matches('\n');
-    let without: Vec<&str> = tail.lines().skip_while(|line| line.starts_with("  - ")).collect();
-    let v1 = v1.with("MODULE.md", format!("{head}{}", without.join("\n")));
+    let (before, after) = text.split_once("excludes:").unwrap();
+    let after = after.trim_start().trim_start_matches(|c| c != '\n').trim_start_matches('\n');
+    let without: Vec<&str> = after.lines().skip_while(|line| line.starts_with("  - ")).collect();
+    let v1 = v1.with("MODULE.md", format!("{before}{}", without.join("\n")));
     assert!(v1.load().is_err(), "{:?}", rules_of(&v1));
 }
 
@@ -235,7 +237,7 @@ fn error_in_a_v0_schema_names_its_file() {
     let error = directory.load().unwrap_err();
     let found = error.diagnostics.iter().find(|found| found.rule == Rule::SchemaSyntax).unwrap();
     assert_eq!(found.file.file_name(), Some(Path::new("output.schema.json").as_os_str()));
-    assert_eq!(found.place.as_ref().map(|place| (place.line, place.column)), Some((1, 11)));
+    assert_eq!(found.location.as_ref().map(|location| (location.line, location.column)), Some((1, 11)));
 }
 
 #[test]
@@ -255,7 +257,7 @@ fn accepts_byte_order_mark_and_carriage_returns() {
 }
 
 #[test]
-fn reports_what_is_in_place_of_a_file() {
+fn reports_a_directory_or_utf16_in_place_of_a_file() {
     let directory = Directory::v22().without("module.yaml").with("module.yaml/x", "a directory of that name");
     let found = &directory.load().unwrap_err().diagnostics[0];
     assert_eq!(
@@ -278,4 +280,33 @@ fn broken_link_as_manifest_is_reported() {
     std::os::unix::fs::symlink("nowhere", directory.path().join("module.yaml")).unwrap();
     let found = &directory.load().unwrap_err().diagnostics[0];
     assert_eq!(found.message, "module.yaml is a broken link, not a file");
+}
+
+#[test]
+fn long_values_are_shortened_in_messages() {
+    // YAML limits the length of keys itself.
+    let (long, key) = ("x".repeat(100_000), "x".repeat(1000));
+    let manifest = format!(
+        "name: N{long}\nversion: v{long}\nresponsibility: x\ntier: {long}\nio: {{ data: {long} }}\n{key}: 1\nerror_codes: {{ E{key}: x }}\n"
+    );
+    let error = Directory::v22().with("module.yaml", manifest).load().unwrap_err();
+    assert!(error.diagnostics.len() >= 6);
+    for found in error.diagnostics {
+        assert!(found.message.len() < 500, "{}: {} bytes", found.rule, found.message.len());
+        assert!(found.suggestion.unwrap_or_default().len() < 500, "{}", found.rule);
+    }
+}
+
+#[test]
+fn number_of_diagnostics_per_file_is_bounded() {
+    let keys: String = (0..5_000).map(|number| format!("key{number}: 1\n")).collect();
+    let manifest = format!("{MANIFEST}{keys}overflow: 1\n");
+    let many = Directory::v22().with("module.yaml", manifest.clone()).load().unwrap_err().diagnostics;
+    assert_eq!(many.len(), MAX_FINDINGS + 1);
+    let last = many.last().unwrap();
+    assert_eq!(last.message, "4801 more problems in this file are not shown");
+    assert_eq!(many.iter().filter(|found| found.severity == Severity::Error).count(), 1);
+
+    let only_warnings = Directory::v22().with("module.yaml", format!("{MANIFEST}{keys}"));
+    assert_eq!(only_warnings.load().unwrap().warnings.len(), MAX_FINDINGS + 1);
 }

@@ -1,10 +1,10 @@
-use std::{cell::RefCell, ops::Range, str::FromStr};
+use std::{cell::RefCell, collections::BTreeSet, ops::Range, str::FromStr};
 
 use cog_spec::ParseEnumError;
 
 use crate::{
-    Rule,
-    diagnostic::{Findings, nearest},
+    Rule, Severity,
+    diagnostic::{Findings, nearest, shown},
     yaml::{Content, Entry, Node},
 };
 
@@ -15,7 +15,7 @@ pub(super) struct Fields<'a> {
     entries: &'a [Entry],
     /// The path of this mapping: empty at the root, otherwise `overflow.`.
     prefix: String,
-    known: RefCell<Vec<&'a str>>,
+    known: RefCell<BTreeSet<&'a str>>,
     findings: &'a Findings<'a>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the value of a key; none if it is absent or empty.
     pub(super) fn node(&self, key: &'static str) -> Option<&'a Node> {
-        self.known.borrow_mut().push(key);
+        self.known.borrow_mut().insert(key);
         let entry = self.entries.iter().find(|entry| entry.key == key)?;
         (!matches!(entry.value.content, Content::Null)).then_some(&entry.value)
     }
@@ -72,7 +72,7 @@ impl<'a> Fields<'a> {
 
     /// Marks a key that the author chose as known.
     pub(super) fn know(&self, key: &'a str) {
-        self.known.borrow_mut().push(key);
+        self.known.borrow_mut().insert(key);
     }
 
     /// Returns a string. A number or a boolean is returned as written.
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> {
     pub(super) fn either(&self, key: &'static str, allowed: &'static [&'static str; 2]) -> Option<bool> {
         let node = self.node(key)?;
         let text = self.as_text(node).unwrap_or_default();
-        let position = allowed.iter().position(|word| *word == text);
+        let position = allowed.iter().position(|keyword| *keyword == text);
         if position.is_none() {
             self.invalid_keyword(key, node, &text, allowed);
         }
@@ -130,18 +130,18 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Returns an integer of at least `least` that fits in `T`.
-    pub(super) fn integer<T: TryFrom<i64>>(&self, key: &'static str, least: i64) -> Option<T> {
+    /// Returns an integer of at least `min` that fits in `T`.
+    pub(super) fn integer<T: TryFrom<i64>>(&self, key: &'static str, min: i64) -> Option<T> {
         let node = self.node(key)?;
         let Content::Number(number) = &node.content else {
             self.wrong_type(key, node, "an integer");
             return None;
         };
         let integer =
-            number.as_i64().filter(|integer| *integer >= least).and_then(|integer| T::try_from(integer).ok());
+            number.as_i64().filter(|integer| *integer >= min).and_then(|integer| T::try_from(integer).ok());
         if integer.is_none() {
             let message =
-                format!("`{}{key}` is {number}; expected an integer of at least {least}", self.prefix);
+                format!("`{}{key}` is {number}; expected an integer of at least {min}", self.prefix);
             self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
         }
         integer
@@ -156,9 +156,9 @@ impl<'a> Fields<'a> {
         };
         let value = number.as_f64().filter(|value| range.contains(value));
         if value.is_none() {
-            let (least, most) = (range.start(), range.end());
+            let (min, max) = (range.start(), range.end());
             let message =
-                format!("`{}{key}` is {number}; expected a number from {least} to {most}", self.prefix);
+                format!("`{}{key}` is {number}; expected a number from {min} to {max}", self.prefix);
             self.findings.error(Rule::KeyValue, node.span.clone(), message, None);
         }
         value
@@ -204,12 +204,13 @@ impl<'a> Fields<'a> {
         let full = format!("{trimmed}{}", ".0".repeat(2_usize.saturating_sub(trimmed.matches('.').count())));
         let is_version = semver::Version::parse(&full).is_ok();
         if is_version && trimmed == text {
-            let message = format!("version `{text}` is incomplete; using `{full}`");
+            let message = format!("version `{}` is incomplete; using `{}`", shown(&text), shown(&full));
             self.warning_at("version", Rule::VersionForm, message, Some(format!("write `version: {full}`")));
             return Some(full);
         }
         let help = is_version.then(|| format!("write `version: {full}`"));
-        let message = format!("`{text}` is not a valid version: expected three numbers such as 1.0.0");
+        let message =
+            format!("`{}` is not a valid version: expected three numbers such as 1.0.0", shown(&text));
         self.error_at("version", Rule::VersionForm, message, help);
         None
     }
@@ -230,6 +231,10 @@ impl<'a> Fields<'a> {
         self.findings.error(rule, self.value_span(key), message, help);
     }
 
+    pub(super) fn error_in(&self, node: &Node, rule: Rule, message: String) {
+        self.findings.error(rule, node.span.clone(), message, None);
+    }
+
     pub(super) fn warning_at(&self, key: &str, rule: Rule, message: String, help: Option<String>) {
         self.findings.warning(rule, self.value_span(key), message, help);
     }
@@ -246,9 +251,10 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn invalid_keyword(&self, key: &str, node: &Node, found: &str, allowed: &[&'static str]) {
-        let message =
-            format!("`{}{key}` cannot be `{found}`; use one of: {}", self.prefix, allowed.join(", "));
-        let help = nearest(found, allowed.iter().copied()).map(|word| format!("did you mean `{word}`?"));
+        let (prefix, found_text) = (&self.prefix, shown(found));
+        let message = format!("`{prefix}{key}` cannot be `{found_text}`; use one of: {}", allowed.join(", "));
+        let help =
+            nearest(found, allowed.iter().copied()).map(|keyword| format!("did you mean `{keyword}`?"));
         self.findings.error(Rule::KeyValue, node.span.clone(), message, help);
     }
 
@@ -256,7 +262,10 @@ impl<'a> Fields<'a> {
     pub(super) fn finish(&self) {
         let known = self.known.borrow();
         for entry in self.entries.iter().filter(|entry| !known.contains(&entry.key.as_str())) {
-            let message = format!("unknown key `{}{}`; it is ignored", self.prefix, entry.key);
+            if self.findings.is_omitted(Severity::Warning) {
+                continue;
+            }
+            let message = format!("unknown key `{}{}`; it is ignored", self.prefix, shown(&entry.key));
             let near = nearest(&entry.key, known.iter().copied()).map(|key| format!("did you mean `{key}`?"));
             let help = near.unwrap_or_else(|| KEYS.to_owned());
             self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
@@ -269,7 +278,7 @@ impl<'a> Fields<'a> {
             return None;
         };
         match text.parse() {
-            Ok(word) => Some(word),
+            Ok(keyword) => Some(keyword),
             Err(ParseEnumError { found, allowed }) => {
                 self.invalid_keyword(key, node, &found, allowed);
                 None

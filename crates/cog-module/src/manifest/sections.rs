@@ -6,6 +6,7 @@ use cog_spec::{ErrorCode, Manifest, Modality, RiskRule};
 use super::{LoadContext, fields::Fields};
 use crate::{
     Rule,
+    diagnostic::shown,
     yaml::{Content, Node},
 };
 
@@ -83,7 +84,7 @@ fn failure(fields: &Fields<'_>, manifest: &mut Manifest) {
     let failure = &mut manifest.failure;
     fields.section("failure", |f| {
         if let Some(node) = f.node("contract")
-            && !matches!(&node.content, Content::Text(word) if word == "error_union")
+            && !matches!(&node.content, Content::Text(keyword) if keyword == "error_union")
         {
             f.error_at("contract", Rule::KeyValue, "`failure.contract` must be `error_union`".into(), None);
         }
@@ -131,7 +132,7 @@ fn pointer(fields: &Fields<'_>, key: &'static str, schema: Option<&serde_json::V
     if within.starts_with('/') && leads_somewhere {
         return Some(within.to_owned());
     }
-    let message = format!("`{text}` does not exist in schema.json");
+    let message = format!("`{}` does not exist in schema.json", shown(&text));
     fields.error_at(key, Rule::IoPointer, message, Some(format!("write `{key}: \"#/{key}\"`")));
     None
 }
@@ -168,8 +169,8 @@ fn constraints(fields: &Fields<'_>, manifest: &mut Manifest) {
     set(&mut constraints.no_inventing_data, fields.flag("no_inventing_data"));
     set(&mut constraints.require_confidence, fields.flag("require_confidence"));
     set(&mut constraints.require_rationale, fields.flag("require_rationale"));
-    let most = fields.number("behavior_equivalence_false_max_confidence", 0.0..=1.0);
-    constraints.behavior_equivalence_false_max_confidence = most;
+    let max = fields.number("behavior_equivalence_false_max_confidence", 0.0..=1.0);
+    constraints.behavior_equivalence_false_max_confidence = max;
 }
 
 /// Reads `constraints.yaml`, which has no fixed structure: the keys of v1 count, others are ignored.
@@ -267,8 +268,8 @@ fn error_codes(fields: &Fields<'_>, manifest: &mut Manifest) {
                 }
                 Content::Text(_) => {
                     let message =
-                        format!("`{}` cannot be declared by a module: use E5000 to E9999", entry.key);
-                    f.error_at(&entry.key, Rule::KeyValue, message, None);
+                        format!("`{}` cannot be declared by a module: use E5000 to E9999", shown(&entry.key));
+                    f.error_in(&entry.value, Rule::KeyValue, message);
                 }
                 _ => f.wrong_type(&entry.key, &entry.value, "a description (string)"),
             }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 impl Migration {
-    /// Writes the plan. With `backup`, the old directory is kept next to the module, and its path is returned.
+    /// Writes the plan. With `backup`, the old directory is stored next to the module, and its path is returned.
     ///
     /// The change is atomic: the new directory is created next to the old one, loaded as a check, and then replaces
     /// it.
@@ -26,9 +26,9 @@ impl Migration {
         files::copy_directory(&directory, &staged).map_err(|error| self.at(&directory, error))?;
         self.write_into(&staged)?;
         load(&Origin::Directory(staged.clone())).map_err(MigrateError::Result)?;
-        let kept = backup.then(|| self.backup_name(&directory));
-        fresh.swap(&staged, &directory, kept.as_deref()).map_err(|error| self.at(&directory, error))?;
-        Ok(kept)
+        let backup = backup.then(|| self.backup_name(&directory));
+        fresh.swap(&staged, &directory, backup.as_deref()).map_err(|error| self.at(&directory, error))?;
+        Ok(backup)
     }
 
     fn write_into(&self, staged: &Path) -> Result<(), MigrateError> {
@@ -43,7 +43,7 @@ impl Migration {
         Ok(())
     }
 
-    /// Returns `NAME.v1.bak`, with a number if that exists. The dot keeps it from being a module name.
+    /// Returns `NAME.v1.bak`, with a number if that exists. Because of the dot it is not a module name.
     fn backup_name(&self, directory: &Path) -> PathBuf {
         let name = directory.file_name().unwrap_or_default().to_string_lossy();
         let base = format!("{name}.{}.bak", self.from);

@@ -49,12 +49,12 @@ pub(super) fn to_v22(draft: &mut Draft<'_>, output: &str) -> Result<(), MigrateE
         add_rationale(data, &mut edits, draft);
     }
     let parts = [("meta", META), ("error", ERROR)];
-    let lacking: Vec<&str> =
+    let missing: Vec<&str> =
         parts.iter().filter(|(key, _)| tree.get(key).is_none()).map(|(_, text)| *text).collect();
-    if let Some(end) = source.text.rfind('}').filter(|_| !lacking.is_empty()) {
+    if let Some(end) = source.text.rfind('}').filter(|_| !missing.is_empty()) {
         let before = source.text.get(..end).unwrap_or_default().trim_end().len();
         let comma = if tree.node().is_empty() { "" } else { "," };
-        let text = format!("{comma}\n  {}\n", lacking.join(",\n  "));
+        let text = format!("{comma}\n  {}\n", missing.join(",\n  "));
         edits.replace(before..end, text.replace('\n', newline));
     }
     draft.put(FILE, edits.apply(&source.text))

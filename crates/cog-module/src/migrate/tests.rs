@@ -83,8 +83,8 @@ fn preserves_comments_order_and_line_endings() {
     migrate(&directory, Target::V25);
     let text = directory.read("module.yaml");
     assert!(!text.replace("\r\n", "").contains('\n'), "{text:?}");
-    let kept: Vec<&str> = text.lines().filter(|line| manifest.lines().any(|old| old == *line)).collect();
-    assert_eq!(kept, manifest.lines().collect::<Vec<_>>());
+    let remaining: Vec<&str> = text.lines().filter(|line| manifest.lines().any(|old| old == *line)).collect();
+    assert_eq!(remaining, manifest.lines().collect::<Vec<_>>());
     assert!(text.contains("tier: decision\r\n# Response mode"), "{text}");
     assert!(text.find("tier:") < text.find("# what not"), "{text}");
 }

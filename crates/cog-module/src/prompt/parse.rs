@@ -1,5 +1,5 @@
 use super::{Call, PromptPart};
-use crate::is_module_name;
+use crate::name::is_module_name;
 
 /// Splits a text at its placeholders, in one pass.
 pub(super) fn parts(text: &str) -> Vec<PromptPart> {
@@ -44,22 +44,22 @@ fn placeholder(text: &str) -> Option<(PromptPart, &str)> {
 }
 
 fn dollar(rest: &str) -> Option<(PromptPart, &str)> {
-    if let Some(after) = word_end(rest, "ARGUMENTS") {
+    if let Some(after) = after_name(rest, "ARGUMENTS") {
         return Some(indexed(after).unwrap_or((PromptPart::Arguments, after)));
     }
-    if let Some(after) = word_end(rest, "INPUT") {
+    if let Some(after) = after_name(rest, "INPUT") {
         return Some((PromptPart::Input, after));
     }
-    if let Some(after) = word_end(rest, "MEDIA_INPUTS") {
+    if let Some(after) = after_name(rest, "MEDIA_INPUTS") {
         return Some((PromptPart::MediaInputs, after));
     }
     let (index, after) = number(rest)?;
     is_end_of_short(after).then_some((PromptPart::Word { index, short: true }, after))
 }
 
-/// Returns the rest after `word` if the word ends there: `$INPUTS` is not `$INPUT`.
-fn word_end<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let after = text.strip_prefix(word)?;
+/// Returns the rest after `name` if the name ends there: `$INPUTS` is not `$INPUT`.
+fn after_name<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let after = text.strip_prefix(name)?;
     (!after.starts_with(|c: char| c.is_alphanumeric() || c == '_')).then_some(after)
 }
 

@@ -5,10 +5,10 @@ use crate::{BuiltinModule, Level, validate};
 
 #[test]
 fn new_module_is_valid_at_every_level_and_tier() {
-    let place = TempDir::new().unwrap();
+    let parent = TempDir::new().unwrap();
     for tier in Tier::ALL {
         let name = format!("my-{tier}");
-        let directory = new(place.path(), &name, *tier).unwrap();
+        let directory = new(parent.path(), &name, *tier).unwrap();
         let report = validate(&Origin::Directory(directory), Level::V25);
         assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
         let manifest = report.module.unwrap().manifest;
@@ -18,23 +18,23 @@ fn new_module_is_valid_at_every_level_and_tier() {
 
 #[test]
 fn copy_has_every_file_and_its_own_name() {
-    let place = TempDir::new().unwrap();
+    let parent = TempDir::new().unwrap();
     let shipped = Origin::BuiltIn(BuiltinModule::find("code-reviewer").unwrap());
-    let directory = copy(place.path(), "my-reviewer", &shipped).unwrap();
+    let directory = copy(parent.path(), "my-reviewer", &shipped).unwrap();
     let report = validate(&Origin::Directory(directory.clone()), Level::V22);
     assert!(report.diagnostics.is_empty(), "{:?}", report.diagnostics);
     let text = files::read_text(&directory.join("module.yaml"), files::MAX_PART).unwrap();
     assert!(text.starts_with("# Reviews a piece of code") && text.contains("name: my-reviewer\n"), "{text}");
 
-    let again = copy(place.path(), "second", &Origin::Directory(directory)).unwrap();
+    let again = copy(parent.path(), "second", &Origin::Directory(directory)).unwrap();
     assert_eq!(crate::load(&Origin::Directory(again)).unwrap().manifest.name, "second");
 }
 
 #[test]
 fn images_are_copied_unchanged() {
-    let place = TempDir::new().unwrap();
+    let parent = TempDir::new().unwrap();
     let shipped = BuiltinModule::find("image-analyzer").unwrap();
-    let directory = copy(place.path(), "eye", &Origin::BuiltIn(shipped)).unwrap();
+    let directory = copy(parent.path(), "eye", &Origin::BuiltIn(shipped)).unwrap();
     let image = directory.join("assets/example-input.png");
     let expected = shipped.file("assets/example-input.png").unwrap();
     assert_eq!(image.metadata().unwrap().len(), expected.len() as u64);
@@ -42,11 +42,11 @@ fn images_are_copied_unchanged() {
 
 #[test]
 fn nothing_is_overwritten_or_left_behind() {
-    let place = TempDir::new().unwrap();
-    new(place.path(), "one", Tier::Decision).unwrap();
-    assert!(matches!(new(place.path(), "one", Tier::Exec), Err(ScaffoldError::Exists { .. })));
+    let parent = TempDir::new().unwrap();
+    new(parent.path(), "one", Tier::Decision).unwrap();
+    assert!(matches!(new(parent.path(), "one", Tier::Exec), Err(ScaffoldError::Exists { .. })));
     for name in ["..", "a/b", "Upper", "", "../x"] {
-        assert!(matches!(new(place.path(), name, Tier::Exec), Err(ScaffoldError::Name { .. })), "{name}");
+        assert!(matches!(new(parent.path(), name, Tier::Exec), Err(ScaffoldError::Name { .. })), "{name}");
     }
-    assert_eq!(files::directory_names(place.path()), ["one"]);
+    assert_eq!(files::directory_names(parent.path()), ["one"]);
 }

@@ -2,18 +2,14 @@ use cog_spec::{Format, Meta, Modality};
 use serde_json::Value;
 
 use super::Level;
-use crate::{
-    Diagnostic, Module, Rule,
-    layout::{self, Family},
-    schema::Schema,
-};
+use crate::{Diagnostic, Module, Rule, schema::SchemaSources};
 
-/// Returns what a module lacks for a level.
-pub(super) fn check(module: &Module, level: Level) -> Vec<Diagnostic> {
+/// Returns the requirements of a level that a module does not meet.
+pub(super) fn check(module: &Module, sources: &SchemaSources, level: Level) -> Vec<Diagnostic> {
     if level == Level::Any {
         return Vec::new();
     }
-    let check = Check { module, schema: Schema::read(&module.origin, family(module)).ok() };
+    let check = Check { module, sources };
     let mut found = Vec::new();
     found.extend(check.format(level));
     found.extend(check.tier());
@@ -30,13 +26,13 @@ pub(super) fn check(module: &Module, level: Level) -> Vec<Diagnostic> {
 
 struct Check<'a> {
     module: &'a Module,
-    schema: Option<Schema>,
+    sources: &'a SchemaSources,
 }
 
 impl Check<'_> {
     fn format(&self, level: Level) -> Option<Diagnostic> {
         let format = self.module.manifest.format;
-        let (fits, asked, lacks) = match level {
+        let (fits, requested, missing) = match level {
             Level::V25 => (format == Format::V25, "v2.5", "neither `response` nor `modalities`"),
             _ => (format >= Format::V22, "v2.2", "neither a tier nor a meta schema"),
         };
@@ -44,17 +40,17 @@ impl Check<'_> {
             return None;
         }
         let message = match format {
-            Format::V0 | Format::V1 => format!("the module's format is {format}, not {asked}"),
-            _ => format!("the module's format is {format}, not {asked}: it has {lacks}"),
+            Format::V0 | Format::V1 => format!("the module's format is {format}, not {requested}"),
+            _ => format!("the module's format is {format}, not {requested}: it has {missing}"),
         };
         let help =
-            format!("run `cog migrate {}` to upgrade it to {asked}", self.module.origin.display_name());
+            format!("run `cog migrate {}` to upgrade it to {requested}", self.module.origin.display_name());
         Some(self.about_manifest(Rule::LevelFormat, message).suggest(help))
     }
 
     fn tier(&self) -> Option<Diagnostic> {
-        let lacks = self.module.manifest.tier.is_none();
-        lacks.then(|| self.about_manifest(Rule::LevelTier, "the module has no tier".to_owned()))
+        let is_missing = self.module.manifest.tier.is_none();
+        is_missing.then(|| self.about_manifest(Rule::LevelTier, "the module has no tier".to_owned()))
     }
 
     fn part(&self, part: &str) -> Option<Diagnostic> {
@@ -71,19 +67,19 @@ impl Check<'_> {
         let (schema, pointer) = self.find(part)?;
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |key: &&str| required.is_some_and(|list| list.iter().any(|item| item == key));
-        let lacking: Vec<&str> = keys.iter().copied().filter(|key| !is_required(key)).collect();
-        if lacking.is_empty() {
+        let missing: Vec<&str> = keys.iter().copied().filter(|key| !is_required(key)).collect();
+        if missing.is_empty() {
             return None;
         }
-        let message = format!("the {part} schema does not require {}", lacking.join(", "));
-        let help = format!("add {} to its `required`", lacking.join(", "));
+        let message = format!("the {part} schema does not require {}", missing.join(", "));
+        let help = format!("add {} to its `required`", missing.join(", "));
         Some(self.about_schema(rule, message, &pointer).suggest(help))
     }
 
     fn explain(&self) -> Option<Diagnostic> {
         let (schema, pointer) = self.find("meta")?;
-        let most = schema.pointer("/properties/explain/maxLength").and_then(Value::as_u64);
-        if most.is_some_and(|most| most <= Meta::MAX_EXPLAIN as u64) {
+        let max = schema.pointer("/properties/explain/maxLength").and_then(Value::as_u64);
+        if max.is_some_and(|max| max <= Meta::MAX_EXPLAIN as u64) {
             return None;
         }
         let message = "the meta schema does not limit `explain` to 280 characters".to_owned();
@@ -124,14 +120,11 @@ impl Check<'_> {
     }
 
     fn about_manifest(&self, rule: Rule, message: String) -> Diagnostic {
-        Diagnostic::error(rule, self.module.origin.path_of(family(self.module).manifest()), message)
+        Diagnostic::error(rule, self.module.manifest_file(), message)
     }
 
     fn about_schema(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
-        match &self.schema {
-            Some(schema) => schema.error_at(rule, message, pointer),
-            None => Diagnostic::error(rule, self.module.origin.path_of(""), message),
-        }
+        self.sources.error_at(rule, message, pointer)
     }
 }
 
@@ -153,8 +146,4 @@ fn has_media(schema: &Value) -> bool {
         }
     }
     false
-}
-
-fn family(module: &Module) -> Family {
-    layout::family_of(module.manifest.format)
 }

@@ -48,8 +48,8 @@ fn invalid_schema_is_reported_at_its_location() {
         .with("schema.json", SCHEMA.replace("\"required\": [\"text\"]", "\"required\": \"text\""));
     let report = validate(&directory.origin(), Level::Any);
     let found = report.diagnostics.iter().find(|found| found.rule == Rule::SchemaInvalid).unwrap();
-    let place = found.place.as_ref().unwrap();
-    assert_eq!(place.excerpt.get(place.marked.clone()), Some("text"), "{found}");
+    let location = found.location.as_ref().unwrap();
+    assert_eq!(location.excerpt.get(location.marked.clone()), Some("text"), "{found}");
 }
 
 #[test]
