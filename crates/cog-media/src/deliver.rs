@@ -56,7 +56,7 @@ pub enum Delivered {
 }
 
 impl Delivery {
-    /// Returns the `type` of what is delivered this way.
+    /// Returns the `type` of media that are delivered this way.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Inline => "base64",
