@@ -1,14 +1,14 @@
-//! Raw material for tests: a server that answers as vendors do, and byte splitters.
+//! Test support: a mock server of model providers, and a function that splits bytes.
 //!
-//! Nothing here uses the crates it helps to test: what the mock says is written down from the vendors'
-//! own interfaces, and checked with their clients (`crates/cog-provider/tests/sdk`).
+//! This crate uses none of the crates that it tests. The mock's replies follow the API references of the vendors, and
+//! their clients validate them (`crates/cog-provider/tests/sdk`).
 //!
 //! ```
 //! use cog_testkit::{Mock, Reply, Wire};
 //!
-//! let mock = Mock::start([Reply::text(r#"{"ok": true}"#).pieces(4)]);
-//! let address = mock.base_url(Wire::OpenAi); // for OPENAI_BASE_URL
-//! assert!(address.starts_with("http://127.0.0.1:") && address.ends_with("/v1"));
+//! let mock = Mock::start([Reply::text(r#"{"ok": true}"#).chunk_size(4)]);
+//! let base_url = mock.base_url(Wire::OpenAi); // for OPENAI_BASE_URL
+//! assert!(base_url.starts_with("http://127.0.0.1:") && base_url.ends_with("/v1"));
 //! assert!(mock.requests().is_empty());
 //! ```
 
@@ -20,5 +20,5 @@ mod wire;
 
 pub use mock::{Mock, Received};
 pub use reply::{Finish, Reply};
-pub use split::{pieces_of, splits};
+pub use split::splits;
 pub use wire::Wire;

@@ -1,4 +1,4 @@
-//! A server on this machine that answers as vendors do.
+//! A local server that replies like the vendors.
 
 mod body;
 
@@ -26,51 +26,51 @@ use crate::{
     wire::{Wire, models},
 };
 
-/// A server on 127.0.0.1 that speaks all wire forms, each at its own path, and keeps what it was asked.
+/// A server on 127.0.0.1 that implements every wire form at its own path, and stores the requests.
 ///
-/// It runs in a thread of its own, so that tests need no runtime; dropping it ends it. Replies are given
-/// in order, and the last one again and again.
+/// It runs in its own thread, so that tests need no async runtime. Dropping it stops it. Replies are sent in order, and
+/// the last one repeats.
 pub struct Mock {
     address: SocketAddr,
     shared: Arc<Shared>,
-    stop: Option<oneshot::Sender<()>>,
+    shutdown: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A request that arrived.
+/// A received request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Received {
-    /// `POST`.
+    /// The HTTP method, `POST`.
     pub method: String,
-    /// The path, with the query.
+    /// The path and query.
     pub path: String,
-    /// Names in lower case.
+    /// The headers; names are in lower case.
     pub headers: Vec<(String, String)>,
-    /// The body as JSON; null where it is none.
+    /// The body as JSON; null if it is not JSON.
     pub body: Value,
-    /// The client's end of the connection; equal for requests over the same one.
+    /// The client's socket address; equal for requests over the same connection.
     pub peer: SocketAddr,
 }
 
 impl Received {
-    /// A header's value.
+    /// Returns the value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// What the server and the test both hold.
+/// The state that the server and the test share.
 struct Shared {
     replies: Mutex<VecDeque<Reply>>,
     requests: Mutex<Vec<Received>>,
-    broken_off: AtomicUsize,
+    interrupted: AtomicUsize,
 }
 
 impl Mock {
     /// Starts a server with these replies.
     ///
     /// # Panics
-    /// If no port of this machine can be had: a test cannot go on without.
+    /// Panics if no port is available.
     pub fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         Self::try_start(replies).unwrap_or_else(|error| unreachable!("no port for the mock: {error}"))
     }
@@ -78,7 +78,7 @@ impl Mock {
     /// Starts a server with these replies.
     ///
     /// # Errors
-    /// No port of this machine can be had.
+    /// Fails if no port is available.
     pub fn try_start(replies: impl IntoIterator<Item = Reply>) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         listener.set_nonblocking(true)?;
@@ -86,9 +86,9 @@ impl Mock {
         let shared = Arc::new(Shared {
             replies: Mutex::new(replies.into_iter().collect()),
             requests: Mutex::default(),
-            broken_off: AtomicUsize::new(0),
+            interrupted: AtomicUsize::new(0),
         });
-        let (stop, stopped) = oneshot::channel();
+        let (shutdown, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let state = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
@@ -99,34 +99,34 @@ impl Mock {
                 }
             });
         });
-        Ok(Self { address, shared, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { address, shared, shutdown: Some(shutdown), thread: Some(thread) })
     }
 
-    /// The address without a path, `http://127.0.0.1:40123`.
+    /// Returns the URL without a path, `http://127.0.0.1:40123`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The address to give to a client of this wire form.
+    /// Returns the base URL for clients of this wire form.
     pub fn base_url(&self, wire: Wire) -> String {
         format!("{}{}", self.url(), wire.base_path())
     }
 
-    /// What was asked so far, in order.
+    /// Returns the requests so far, in order.
     pub fn requests(&self) -> Vec<Received> {
         lock(&self.shared.requests).clone()
     }
 
-    /// How many replies were broken off by the client.
-    pub fn broken_off(&self) -> usize {
-        self.shared.broken_off.load(Ordering::SeqCst)
+    /// Returns the number of replies that the client interrupted.
+    pub fn interrupted(&self) -> usize {
+        self.shared.interrupted.load(Ordering::SeqCst)
     }
 }
 
 impl Drop for Mock {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
+        if let Some(shutdown) = self.shutdown.take() {
+            let _ = shutdown.send(());
         }
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -135,7 +135,7 @@ impl Drop for Mock {
 }
 
 impl Shared {
-    /// The next reply; the last one stays.
+    /// Returns the next reply; the last one repeats.
     fn next(&self) -> Reply {
         let mut replies = lock(&self.replies);
         let next = if replies.len() > 1 { replies.pop_front() } else { replies.front().cloned() };
@@ -149,11 +149,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 async fn serve(listener: TcpListener, state: Arc<Shared>) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let router = Router::new().fallback(answer).with_state(state);
+    let router = Router::new().fallback(handle).with_state(state);
     axum::serve(listener, router.into_make_service_with_connect_info::<SocketAddr>()).await
 }
 
-async fn answer(
+async fn handle(
     State(shared): State<Arc<Shared>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     method: Method,
@@ -164,11 +164,11 @@ async fn answer(
     let received = Received {
         method: method.to_string(),
         path: uri.to_string(),
-        headers: headers.iter().map(|(name, value)| (name.to_string(), shown(value))).collect(),
+        headers: headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
         peer,
     };
-    let asked = received.body.clone();
+    let request = received.body.clone();
     lock(&shared.requests).push(received);
     if method == Method::GET
         && let Some(list) = models(uri.path())
@@ -176,38 +176,38 @@ async fn answer(
         return respond(200, "application/json", Body::from(list.to_string()), &[]);
     }
     let reply = shared.next();
-    // Not even for no time at all: a client that left meanwhile would not be counted.
+    // Even a timer of zero length would yield, and a client that disconnects meanwhile would not be counted.
     if !reply.delay.is_zero() {
         tokio::time::sleep(reply.delay).await;
     }
-    match Wire::at(uri.path()) {
-        Some(wire) => wire_answer(&shared, wire, &uri, &asked, reply),
+    match Wire::from_path(uri.path()) {
+        Some(wire) => wire_reply(&shared, wire, &uri, &request, reply),
         None => respond(404, "text/plain", Body::from("404 page not found"), &[]),
     }
 }
 
-fn wire_answer(shared: &Arc<Shared>, wire: Wire, uri: &Uri, asked: &Value, reply: Reply) -> Response<Body> {
-    let (kind, pieces) = match (&reply.raw, &reply.fault) {
+fn wire_reply(shared: &Arc<Shared>, wire: Wire, uri: &Uri, request: &Value, reply: Reply) -> Response<Body> {
+    let (kind, chunks) = match (&reply.raw, &reply.error) {
         (Some(raw), _) => (wire.stream_type(), vec![raw.clone()]),
         (None, Some(message)) if reply.status >= 300 => {
-            ("application/json", vec![wire.failure(reply.status, message).to_string()])
+            ("application/json", vec![wire.error_body(reply.status, message).to_string()])
         }
-        _ if wire.wants_stream(uri.path(), asked) => (wire.stream_type(), wire.stream(&reply)),
-        _ => ("application/json", vec![wire.whole(&reply).to_string()]),
+        _ if wire.wants_stream(uri.path(), request) => (wire.stream_type(), wire.stream(&reply)),
+        _ => ("application/json", vec![wire.complete(&reply).to_string()]),
     };
     let (status, headers) = (reply.status, reply.headers.clone());
-    respond(status, kind, body::body(pieces, reply, Arc::clone(shared)), &headers)
+    respond(status, kind, body::body(chunks, reply, Arc::clone(shared)), &headers)
 }
 
 fn respond(status: u16, kind: &str, body: Body, headers: &[(String, String)]) -> Response<Body> {
     let builder = Response::builder().status(StatusCode::from_u16(status).unwrap_or_default());
-    let own = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
-    let builder = if own { builder } else { builder.header(header::CONTENT_TYPE, kind) };
+    let has_type = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
+    let builder = if has_type { builder } else { builder.header(header::CONTENT_TYPE, kind) };
     let builder = headers.iter().fold(builder, |builder, (name, value)| builder.header(name, value));
     builder.body(body).unwrap_or_default()
 }
 
-fn shown(value: &axum::http::HeaderValue) -> String {
+fn text(value: &axum::http::HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 

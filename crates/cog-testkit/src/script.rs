@@ -1,4 +1,4 @@
-//! Replies from JSON, for people and for programs in other languages.
+//! Reads replies from JSON, for programs in other languages.
 
 use std::time::Duration;
 
@@ -7,16 +7,17 @@ use serde_json::Value;
 use crate::{Finish, Reply};
 
 impl Reply {
-    /// Reads a reply: `{"text": "…"}`, or `{"status": 429, "message": "…"}`, or `{"raw": "…"}`, and with it
-    /// any of `media` (`[{"media_type", "data"}]`, base64), `reasoning`, `refusal`, `finish`, `model`, `usage`
-    /// (`[in, out]`), `pieces`, `network`, `cut`, `delay_ms`, `pause_ms`, `hang`, `headers`. A `text` that is no string is sent as JSON.
+    /// Reads a reply: `{"text": "…"}`, or `{"status": 429, "message": "…"}`, or `{"raw": "…"}`. Optional
+    /// fields are `media` (`[{"media_type", "data"}]`, base64), `reasoning`, `refusal`, `finish`, `model`, `usage` (`[in, out]`),
+    /// `chunk_size`, `packet_size`, `interrupt_after`, `delay_ms`, `pause_ms`, `hang` and `headers`. A `text` that is not a string
+    /// is sent as JSON.
     ///
     /// # Errors
-    /// A field that is not known, or has another type.
+    /// Fails if a field is unknown or has the wrong type.
     pub fn from_json(script: &Value) -> Result<Self, String> {
-        let fields = script.as_object().ok_or("a reply is an object")?;
+        let fields = script.as_object().ok_or("a reply must be an object")?;
         fields.iter().try_fold(Self::text(""), |reply, (key, value)| {
-            reply.set(key, value).ok_or_else(|| format!("`{key}`: {value} is not understood"))
+            reply.set(key, value).ok_or_else(|| format!("unknown or invalid field `{key}`: {value}"))
         })
     }
 
@@ -26,23 +27,23 @@ impl Reply {
         Some(match key {
             "text" => Self { text: text().unwrap_or_else(|| value.to_string()), ..self },
             "raw" => Self { raw: Some(text()?), ..self },
-            "message" => self.fault(text()?),
+            "message" => self.stream_error(text()?),
             "status" => self.status(u16::try_from(value.as_u64()?).ok()?),
             "reasoning" => self.reasoning(text()?),
             "refusal" => self.refusal(text()?),
             "finish" => self.finish(finish(value.as_str()?)),
             "model" => self.model(text()?),
-            "media" => value.as_array()?.iter().try_fold(self, |reply, medium| {
-                let text = |key: &str| Some(medium.get(key)?.as_str()?.to_owned());
+            "media" => value.as_array()?.iter().try_fold(self, |reply, item| {
+                let text = |key: &str| Some(item.get(key)?.as_str()?.to_owned());
                 Some(reply.media(text("media_type")?, text("data")?))
             })?,
             "usage" => self.usage(value.get(0)?.as_u64()?, value.get(1)?.as_u64()?),
-            "pieces" => self.pieces(number()?),
-            "network" => self.network(number()?),
-            "cut" => self.cut(number()?),
+            "chunk_size" => self.chunk_size(number()?),
+            "packet_size" => self.packet_size(number()?),
+            "interrupt_after" => self.interrupt_after(number()?),
             "delay_ms" => self.delay(Duration::from_millis(value.as_u64()?)),
             "pause_ms" => self.pause(Duration::from_millis(value.as_u64()?)),
-            "hang" => Self { hang: value.as_bool()?, ..self },
+            "hang" => Self { hangs: value.as_bool()?, ..self },
             "headers" => value
                 .as_object()?
                 .iter()
@@ -52,12 +53,12 @@ impl Reply {
     }
 }
 
-fn finish(word: &str) -> Finish {
-    match word {
+fn finish(reason: &str) -> Finish {
+    match reason {
         "stop" => Finish::Stop,
         "length" => Finish::Length,
         "content_filter" => Finish::ContentFilter,
-        other => Finish::Word(other.to_owned()),
+        other => Finish::Other(other.to_owned()),
     }
 }
 
@@ -68,19 +69,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_script_says_what_the_builder_says() {
+    fn script_and_builder_create_the_same_reply() {
         let script = json!({ "text": { "ok": true }, "finish": "length", "usage": [1, 2], "delay_ms": 3,
-            "headers": { "x-a": "b" }, "pieces": 1 });
+            "headers": { "x-a": "b" }, "chunk_size": 1 });
         let built =
-            Reply::text(r#"{"ok":true}"#).finish(Finish::Length).usage(1, 2).pieces(1).header("x-a", "b");
+            Reply::text(r#"{"ok":true}"#).finish(Finish::Length).usage(1, 2).chunk_size(1).header("x-a", "b");
         assert_eq!(Reply::from_json(&script), Ok(built.delay(Duration::from_millis(3))));
         let failure = Reply::from_json(&json!({ "status": 429, "message": "slow" }));
         assert_eq!(failure, Ok(Reply::error(429, "slow")));
     }
 
     #[test]
-    fn what_is_not_understood_is_told() {
-        assert_eq!(Reply::from_json(&json!({ "cut": "x" })).unwrap_err(), "`cut`: \"x\" is not understood");
+    fn rejects_unknown_and_invalid_fields() {
+        assert_eq!(
+            Reply::from_json(&json!({ "hang": "x" })).unwrap_err(),
+            "unknown or invalid field `hang`: \"x\""
+        );
         assert!(Reply::from_json(&json!({ "txt": "" })).is_err());
         assert!(Reply::from_json(&json!([])).is_err());
     }

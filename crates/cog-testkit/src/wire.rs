@@ -1,4 +1,4 @@
-//! What vendors send, from their interface descriptions.
+//! The replies of each vendor, as its API reference describes them.
 
 mod anthropic;
 mod gemini;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Reply;
 
-/// The model that every vendor here lists.
+/// The model that every vendor lists.
 const MODEL: &str = "mock-model";
 
 /// A wire form.
@@ -23,15 +23,15 @@ pub enum Wire {
     Anthropic,
     /// Gemini generateContent.
     Gemini,
-    /// Ollama's own.
+    /// Ollama's own protocol.
     Ollama,
 }
 
 impl Wire {
-    /// Every one that answers in words.
+    /// Every wire form for text.
     pub const ALL: [Wire; 4] = [Wire::OpenAi, Wire::Anthropic, Wire::Gemini, Wire::Ollama];
 
-    /// Its name, `openai`.
+    /// Returns its name, `openai`.
     pub const fn name(self) -> &'static str {
         match self {
             Wire::OpenAi => "openai",
@@ -42,7 +42,7 @@ impl Wire {
         }
     }
 
-    /// The path that belongs to the address which clients of this form are given.
+    /// Returns the path of the base URL for clients of this form.
     pub(crate) const fn base_path(self) -> &'static str {
         match self {
             Wire::OpenAi | Wire::OpenAiImages => "/v1",
@@ -50,8 +50,8 @@ impl Wire {
         }
     }
 
-    /// The form that is spoken at a path.
-    pub(crate) fn at(path: &str) -> Option<Self> {
+    /// Returns the form that a path belongs to.
+    pub(crate) fn from_path(path: &str) -> Option<Self> {
         let ends = |end: &str| path.ends_with(end);
         if ends("/chat/completions") {
             Some(Wire::OpenAi)
@@ -68,17 +68,17 @@ impl Wire {
         }
     }
 
-    /// Whether a request to this path asks for a stream.
+    /// Returns whether a request to this path is for a stream.
     pub(crate) fn wants_stream(self, path: &str, body: &Value) -> bool {
-        let asked = body.get("stream").and_then(Value::as_bool);
+        let requested = body.get("stream").and_then(Value::as_bool);
         match self {
             Wire::Gemini => path.ends_with(":streamGenerateContent"),
-            Wire::Ollama => asked.unwrap_or(true),
-            Wire::OpenAi | Wire::OpenAiImages | Wire::Anthropic => asked.unwrap_or(false),
+            Wire::Ollama => requested.unwrap_or(true),
+            Wire::OpenAi | Wire::OpenAiImages | Wire::Anthropic => requested.unwrap_or(false),
         }
     }
 
-    /// The type of a streamed body.
+    /// Returns the media type of a streamed body.
     pub(crate) const fn stream_type(self) -> &'static str {
         match self {
             Wire::Ollama => "application/x-ndjson",
@@ -86,7 +86,7 @@ impl Wire {
         }
     }
 
-    /// A streamed reply, event by event or line by line.
+    /// Returns the events or lines of a streamed reply.
     pub fn stream(self, reply: &Reply) -> Vec<String> {
         match self {
             Wire::OpenAi => openai::stream(reply),
@@ -97,29 +97,29 @@ impl Wire {
         }
     }
 
-    /// The same reply as one body.
-    pub fn whole(self, reply: &Reply) -> Value {
+    /// Returns the same reply as one body.
+    pub fn complete(self, reply: &Reply) -> Value {
         match self {
-            Wire::OpenAi => openai::whole(reply),
+            Wire::OpenAi => openai::complete(reply),
             Wire::OpenAiImages => openai::images(reply),
-            Wire::Anthropic => anthropic::whole(reply),
-            Wire::Gemini => gemini::whole(reply),
-            Wire::Ollama => ollama::whole(reply),
+            Wire::Anthropic => anthropic::complete(reply),
+            Wire::Gemini => gemini::complete(reply),
+            Wire::Ollama => ollama::complete(reply),
         }
     }
 
-    /// The body of a failure.
-    pub fn failure(self, status: u16, message: &str) -> Value {
+    /// Returns the body of an error reply.
+    pub fn error_body(self, status: u16, message: &str) -> Value {
         match self {
-            Wire::OpenAi | Wire::OpenAiImages => openai::failure(status, message),
-            Wire::Anthropic => anthropic::failure(status, message),
-            Wire::Gemini => gemini::failure(status, message),
-            Wire::Ollama => ollama::failure(message),
+            Wire::OpenAi | Wire::OpenAiImages => openai::error_body(status, message),
+            Wire::Anthropic => anthropic::error_body(status, message),
+            Wire::Gemini => gemini::error_body(status, message),
+            Wire::Ollama => ollama::error_body(message),
         }
     }
 }
 
-/// The answer to a question for the models, at any of the paths vendors have for it.
+/// Returns the list of models, at any of the paths that vendors use for it.
 pub(crate) fn models(path: &str) -> Option<Value> {
     if path.ends_with("/api/tags") {
         Some(json!({ "models": [{ "name": MODEL, "model": MODEL }] }))
@@ -135,7 +135,7 @@ pub(crate) fn models(path: &str) -> Option<Value> {
     }
 }
 
-/// An event that has only data.
+/// Returns an event with data only.
 fn data(value: &Value) -> String {
     format!("data: {value}\n\n")
 }

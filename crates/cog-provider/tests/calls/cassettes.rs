@@ -30,7 +30,7 @@ fn other_request() -> ModelRequest {
 async fn replays_recording_without_key_and_network() {
     for wire in Wire::ALL {
         let directory = tempfile::tempdir().unwrap();
-        let mock = Mock::start([Reply::text("{\"n\": 1}").pieces(2), Reply::text("{\"n\": 2}")]);
+        let mock = Mock::start([Reply::text("{\"n\": 1}").chunk_size(2), Reply::text("{\"n\": 2}")]);
         let recording = provider(wire, &mock).record(directory.path()).unwrap();
         let first = events_of(&recording, &simple_request()).await.unwrap();
         let second = events_of(&recording, &other_request()).await.unwrap();
@@ -127,7 +127,9 @@ async fn appends_to_existing_cassette() {
 async fn replays_interrupted_reply() {
     let directory = tempfile::tempdir().unwrap();
     let pause = std::time::Duration::from_millis(5);
-    let mock = Mock::start([Reply::text("{\"a\": \"long enough to be interrupted\"}").cut(900).pause(pause)]);
+    let mock = Mock::start([Reply::text("{\"a\": \"long enough to be interrupted\"}")
+        .interrupt_after(900)
+        .pause(pause)]);
     let live =
         until_error(&provider(Wire::OpenAi, &mock).record(directory.path()).unwrap(), &simple_request())
             .await;

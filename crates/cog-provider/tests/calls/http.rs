@@ -17,7 +17,7 @@ const ANSWER: &str = "{\"ok\": true, \"note\": \"é漢🙂\"}";
 #[tokio::test]
 async fn every_protocol_returns_the_answer() {
     for wire in Wire::ALL {
-        let reply = Reply::text(ANSWER).reasoning("Let me see.").pieces(3).usage(20, 9);
+        let reply = Reply::text(ANSWER).reasoning("Let me see.").chunk_size(3).usage(20, 9);
         let mock = Mock::start([reply]);
         let events = events_of(&provider(wire, &mock), &simple_request()).await.unwrap();
         assert_eq!(answer(&events), ANSWER, "{}", wire.name());
@@ -55,7 +55,7 @@ async fn key_is_sent_in_the_vendors_header() {
 async fn reply_may_arrive_in_packets_of_any_size() {
     for wire in Wire::ALL {
         for bytes in [1, 7, 4096] {
-            let mock = Mock::start([Reply::text(ANSWER).network(bytes)]);
+            let mock = Mock::start([Reply::text(ANSWER).packet_size(bytes)]);
             let events = events_of(&provider(wire, &mock), &simple_request()).await.unwrap();
             assert_eq!(answer(&events), ANSWER, "{} in packets of {bytes}", wire.name());
         }
@@ -116,7 +116,7 @@ async fn long_retry_after_is_not_waited_for() {
 #[tokio::test]
 async fn error_before_the_first_token_is_retried() {
     for wire in [Wire::Anthropic, Wire::OpenAi] {
-        let overloaded = Reply::text("").fault("Overloaded");
+        let overloaded = Reply::text("").stream_error("Overloaded");
         let mock = Mock::start([overloaded, Reply::text(ANSWER)]);
         let events = events_of(&provider(wire, &mock), &simple_request()).await.unwrap();
         assert_eq!((answer(&events).as_str(), mock.requests().len()), (ANSWER, 2));
@@ -126,7 +126,7 @@ async fn error_before_the_first_token_is_retried() {
 #[tokio::test]
 async fn nothing_is_retried_after_the_first_token() {
     for wire in Wire::ALL {
-        let mock = Mock::start([Reply::text(ANSWER).fault("Overloaded"), Reply::text("another")]);
+        let mock = Mock::start([Reply::text(ANSWER).stream_error("Overloaded"), Reply::text("another")]);
         let (events, error) = until_error(&provider(wire, &mock), &simple_request()).await;
         assert_eq!((answer(&events).as_str(), mock.requests().len()), (ANSWER, 1), "{}", wire.name());
         assert_eq!((error.code(), error.reason()), (Code::StreamInterrupted, Some("provider")));
@@ -137,9 +137,10 @@ async fn nothing_is_retried_after_the_first_token() {
 #[tokio::test]
 async fn interrupted_connection_returns_the_events_so_far() {
     for wire in Wire::ALL {
-        let complete = wire.stream(&Reply::text(ANSWER).pieces(4)).concat().len();
+        let complete = wire.stream(&Reply::text(ANSWER).chunk_size(4)).concat().len();
         let pause = Duration::from_millis(5);
-        let mock = Mock::start([Reply::text(ANSWER).pieces(4).cut(complete * 3 / 4).pause(pause)]);
+        let mock =
+            Mock::start([Reply::text(ANSWER).chunk_size(4).interrupt_after(complete * 3 / 4).pause(pause)]);
         let (events, error) = until_error(&provider(wire, &mock), &simple_request()).await;
         assert!(ANSWER.starts_with(&answer(&events)) && !answer(&events).is_empty(), "{}", wire.name());
         assert!(matches!(error, ProviderError::Interrupted { by: Interruption::Network, .. }), "{error:?}");
@@ -243,7 +244,7 @@ async fn each_deadline_ends_the_call() {
     let short = Duration::from_millis(60);
     let cases = [
         (Reply::text(ANSWER).delay(Duration::from_secs(60)), Deadline::FirstToken),
-        (Reply::text(ANSWER).pause(Duration::from_secs(60)).pieces(4), Deadline::Idle),
+        (Reply::text(ANSWER).pause(Duration::from_secs(60)).chunk_size(4), Deadline::Idle),
     ];
     for (reply, deadline) in cases {
         let mock = Mock::start([reply]);
@@ -257,7 +258,7 @@ async fn each_deadline_ends_the_call() {
         );
         assert_eq!(error.code(), Code::StreamTimeout);
     }
-    let mock = Mock::start([Reply::text(ANSWER).pause(Duration::from_secs(60)).pieces(4)]);
+    let mock = Mock::start([Reply::text(ANSWER).pause(Duration::from_secs(60)).chunk_size(4)]);
     let mut request = simple_request();
     request.timeout = Some(short);
     let (_, error) = until_error(&provider(Wire::Ollama, &mock), &request).await;
@@ -271,9 +272,9 @@ async fn dropping_the_stream_closes_the_connection() {
     let request = simple_request();
     let mut stream = provider.call(&request).await.unwrap();
     assert!(stream.next().await.unwrap().is_ok());
-    assert_eq!(mock.broken_off(), 0);
+    assert_eq!(mock.interrupted(), 0);
     drop(stream);
-    while mock.broken_off() == 0 {
+    while mock.interrupted() == 0 {
         tokio::task::yield_now().await;
     }
 }
@@ -281,12 +282,12 @@ async fn dropping_the_stream_closes_the_connection() {
 #[tokio::test]
 async fn rejects_answer_over_eight_megabytes() {
     const LIMIT: usize = 8 << 20;
-    let mock = Mock::start([Reply::text("x".repeat(LIMIT)).pieces(1 << 20)]);
+    let mock = Mock::start([Reply::text("x".repeat(LIMIT)).chunk_size(1 << 20)]);
     assert_eq!(
         answer(&events_of(&provider(Wire::Ollama, &mock), &simple_request()).await.unwrap()).len(),
         LIMIT
     );
-    let mock = Mock::start([Reply::text("x".repeat(LIMIT + 1)).pieces(1 << 20)]);
+    let mock = Mock::start([Reply::text("x".repeat(LIMIT + 1)).chunk_size(1 << 20)]);
     let (_, error) = until_error(&provider(Wire::Ollama, &mock), &simple_request()).await;
     assert_eq!(error.to_string(), "the reply of Ollama has more than 8388608 bytes");
 }

@@ -60,7 +60,7 @@ async fn rejects_image_over_the_limit() {
 #[tokio::test]
 async fn incomplete_image_is_an_interrupted_reply() {
     for (wire, name, model) in IMAGE_MODELS {
-        let image = Reply::text("").media("image/png", "A".repeat(9000)).cut(5000);
+        let image = Reply::text("").media("image/png", "A".repeat(9000)).interrupt_after(5000);
         let complete = Reply::text("").media("image/png", "AAAA");
         let mock = Mock::start([image.clone(), complete]);
         let again =
@@ -78,7 +78,7 @@ async fn incomplete_image_is_an_interrupted_reply() {
 async fn records_and_replays_images() {
     for (wire, name, model) in IMAGE_MODELS {
         let directory = tempfile::tempdir().unwrap();
-        let mock = Mock::start([Reply::text("A dot.").media("image/png", "iVBORw0KGgo=").network(7)]);
+        let mock = Mock::start([Reply::text("A dot.").media("image/png", "iVBORw0KGgo=").packet_size(7)]);
         let recording = provider_named(name, &mock.base_url(wire)).record(directory.path()).unwrap();
         let recorded = events_of(&recording, &image_request(model)).await.unwrap();
         drop(mock);

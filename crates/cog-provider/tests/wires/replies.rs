@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use cog_spec::ModelEvent;
-use cog_testkit::{Reply, Wire, pieces_of, splits};
+use cog_testkit::{Reply, Wire, splits};
 
 #[test]
 fn openai() {
@@ -36,15 +36,15 @@ fn ollama() {
 /// The mock's own replies are also stored as files, so that the vendors' clients can validate them.
 #[test]
 fn files_of_the_mock_are_current() {
-    let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").pieces(5);
+    let reply = Reply::text("{\"ok\": true, \"note\": \"é漢🙂\"}").chunk_size(5);
     let image = Reply::text("A red dot.").media("image/png", "iVBORw0KGgo=");
-    let images = format!("{}\n", Wire::OpenAiImages.whole(&image));
+    let images = format!("{}\n", Wire::OpenAiImages.complete(&image));
     let images = (directory(Wire::OpenAiImages).join("mock.json"), images);
     let stale: Vec<String> = Wire::ALL
         .into_iter()
         .flat_map(|wire| {
             let stream = if wire == Wire::Ollama { "mock.ndjson" } else { "mock.sse" };
-            let complete = format!("{}\n", wire.whole(&reply));
+            let complete = format!("{}\n", wire.complete(&reply));
             [
                 (directory(wire).join(stream), wire.stream(&reply).concat()),
                 (directory(wire).join("mock.json"), complete),
@@ -63,7 +63,7 @@ fn replay(wire: Wire, kind: ProtocolKind) {
     for file in files {
         let bytes = read(&file);
         let at_once = decode(kind, [bytes.as_slice()]);
-        assert_eq!(decode(kind, pieces_of(&bytes, 1)), at_once, "byte by byte: {}", file.display());
+        assert_eq!(decode(kind, bytes.chunks(1)), at_once, "byte by byte: {}", file.display());
         for halves in splits(&bytes) {
             assert_eq!(decode(kind, halves), at_once, "split at {}: {}", halves[0].len(), file.display());
         }

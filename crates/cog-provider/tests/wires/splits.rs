@@ -2,7 +2,7 @@
 
 use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use cog_spec::ModelEvent;
-use cog_testkit::{Reply, Wire, pieces_of};
+use cog_testkit::{Reply, Wire};
 use proptest::prelude::*;
 
 const KINDS: [(Wire, ProtocolKind); 4] = [
@@ -15,12 +15,12 @@ const KINDS: [(Wire, ProtocolKind); 4] = [
 proptest! {
     #[test]
     fn text_is_decoded_unchanged(text in ".{0,60}", reasoning in ".{0,20}", chunk in 1_usize..9, packet in 1_usize..90) {
-        let reply = Reply::text(&text).reasoning(&reasoning).pieces(chunk);
+        let reply = Reply::text(&text).reasoning(&reasoning).chunk_size(chunk);
         for (wire, kind) in KINDS {
             let bytes = wire.stream(&reply).concat().into_bytes();
             let mut decoder = kind.protocol().decoder(MAX_FRAME_BYTES);
             let mut events = Vec::new();
-            for packet in pieces_of(&bytes, packet) {
+            for packet in bytes.chunks(packet) {
                 decoder.push(packet, &mut events).unwrap();
             }
             decoder.finish(&mut events).unwrap();

@@ -84,7 +84,7 @@ fn check(chunks: &[Chunk], place: usize) -> bool {
 async fn interruption_at_any_byte_returns_one_error_with_partial_data() {
     let directory = directory("Answer.", &[]);
     for wire in Wire::ALL {
-        let reply = |place| Reply::text(answer().to_string()).pieces(9).cut(place);
+        let reply = |place| Reply::text(answer().to_string()).chunk_size(9).interrupt_after(place);
         let mock = Mock::start(places().take(CUTS / Wire::ALL.len()).map(reply));
         let runtime = runtime_with(wire, &mock);
         let module = runtime.load(directory.path().to_str().unwrap()).unwrap();

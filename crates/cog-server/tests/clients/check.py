@@ -103,7 +103,7 @@ def after_a_break(page, address, expected):
 
 def heartbeats(page, expected):
     """Signs of life are there, and no client minds."""
-    with serve("--keepalive-interval", "50ms", reply={"text": ANSWER, "pieces": 5, "pause_ms": 8, "delay_ms": 300}) as address:
+    with serve("--keepalive-interval", "50ms", reply={"text": ANSWER, "chunk_size": 5, "pause_ms": 8, "delay_ms": 300}) as address:
         text = plain.curl(address + EXECUTE, SSE, *plain.posted())
         assert "\n:\n\n" in text, text
         same("curl -N, SSE with heartbeats", plain.events(text), expected)
@@ -204,7 +204,7 @@ def uploaded(page):
 
 def made(page):
     """The page shows the image that a run makes, though only who has the token may fetch it."""
-    with serve(reply={"text": DRAWN, "pieces": 5, "pause_ms": 8}, token=True) as address:
+    with serve(reply={"text": DRAWN, "chunk_size": 5, "pause_ms": 8}, token=True) as address:
         page.at(address + "/").give(TOKEN)
         page.complaints()
         _, fields = page.run_a_module("m", "query", '{"query": "a pixel"}')

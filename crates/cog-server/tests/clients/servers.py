@@ -73,7 +73,7 @@ def process(command, says, **more):
 @contextlib.contextmanager
 def serve(*flags, reply=None, token=False):
     """A server that runs the module `m`; its address."""
-    script = json.dumps(reply or {"text": ANSWER, "pieces": 5, "pause_ms": 8})
+    script = json.dumps(reply or {"text": ANSWER, "chunk_size": 5, "pause_ms": 8})
     with contextlib.ExitStack() as stack:
         directory = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory()))
         module = directory / "cognitive" / "modules" / "m"

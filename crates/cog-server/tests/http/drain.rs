@@ -7,7 +7,7 @@ use crate::support::{ANSWER, BODY, Stage, begun, code, failure, lines};
 
 #[tokio::test]
 async fn shutdown_waits_for_running_streams() {
-    let reply = Reply::text(ANSWER).pieces(20).pause(Duration::from_millis(10));
+    let reply = Reply::text(ANSWER).chunk_size(20).pause(Duration::from_millis(10));
     let mut stage = Stage::start([reply]).await;
     let request = stage.execute("live", BODY).header("accept", "application/x-ndjson");
     let mut body = request.send().await.unwrap().bytes_stream();
@@ -38,7 +38,7 @@ async fn stopped_streams_can_be_resumed() {
     assert_eq!(end.pointer("/error/details/reason").unwrap().as_str(), Some("shutdown"));
     assert!(end.pointer("/error/recovery/last_seq").is_some());
     (&mut stage.served).await.unwrap().unwrap();
-    while stage.mock.broken_off() == 0 {
+    while stage.mock.interrupted() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -133,7 +133,8 @@ async fn invalid_checkpoint_restarts_or_is_refused() {
 
 #[tokio::test]
 async fn interrupted_run_is_repeated_in_its_session() {
-    let stage = Stage::start([Reply::text(ANSWER).pieces(10).cut(2000), Reply::text(ANSWER)]).await;
+    let stage =
+        Stage::start([Reply::text(ANSWER).chunk_size(10).interrupt_after(2000), Reply::text(ANSWER)]).await;
     let response = stage.execute("live", BODY).header("accept", "application/x-ndjson").send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
     let first = lines(&response.text().await.unwrap());

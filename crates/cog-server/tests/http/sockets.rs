@@ -120,7 +120,7 @@ async fn second_body_during_a_run_is_refused() {
     socket.send(Message::text(BODY)).await.unwrap();
     let answered = until_end(&mut socket).await.pop().unwrap();
     assert_eq!((code(&answered), answered.get("streaming").is_none()), ("E1001", true));
-    assert_eq!(stage.mock.broken_off(), 0);
+    assert_eq!(stage.mock.interrupted(), 0);
     socket.send(Message::text(r#"{"type": "cancel"}"#)).await.unwrap();
     assert_eq!(code(&until_end(&mut socket).await.pop().unwrap()), "E2010");
 }
@@ -186,7 +186,7 @@ async fn interrupted_connection_cancels_its_run() {
     socket.send(Message::text(BODY)).await.unwrap();
     while next(&mut socket).await.get("chunk").is_none() {}
     drop(socket);
-    while stage.mock.broken_off() == 0 {
+    while stage.mock.interrupted() == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
@@ -270,7 +270,7 @@ async fn pings_during_a_run_close_the_connection() {
         sent += pings.len();
         assert!(sent < 64 << 20, "the server takes pings that it cannot answer");
     }
-    while stage.mock.broken_off() == 0 {
+    while stage.mock.interrupted() == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }
@@ -345,7 +345,7 @@ async fn a_close_frame_during_a_run_is_answered_and_stops_it() {
         }
     };
     assert!(closing.await, "the connection ended without a closing handshake");
-    while stage.mock.broken_off() == 0 {
+    while stage.mock.interrupted() == 0 {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
 }

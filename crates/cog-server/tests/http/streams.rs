@@ -57,10 +57,10 @@ async fn first_chunk_is_sent_before_the_model_ends() {
     while !text.contains("data.result") {
         text += std::str::from_utf8(&body.next().await.unwrap().unwrap()).unwrap();
     }
-    assert_eq!(stage.mock.broken_off(), 0);
+    assert_eq!(stage.mock.interrupted(), 0);
     drop(body);
     // Nobody reads it any more: the call to the model is broken off.
-    while stage.mock.broken_off() == 0 {
+    while stage.mock.interrupted() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -73,7 +73,7 @@ async fn disconnect_of_a_sync_client_cancels_the_call() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     asked.abort();
-    while stage.mock.broken_off() == 0 {
+    while stage.mock.interrupted() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
@@ -99,7 +99,7 @@ async fn silence_is_filled_with_keepalives() {
 
 #[tokio::test]
 async fn interrupted_provider_stream_ends_with_one_error_chunk() {
-    let half = Reply::text(ANSWER).pieces(10).cut(2000);
+    let half = Reply::text(ANSWER).chunk_size(10).interrupt_after(2000);
     let stage = Stage::start([half]).await;
     let response = stage.execute("live", BODY).header("accept", "application/x-ndjson").send().await.unwrap();
     assert_eq!(response.status(), 200);

@@ -108,7 +108,7 @@ impl Stage {
 
 /// An answer that stops in the middle of `data.result`, and a connection that stays open.
 pub(crate) fn begun() -> Reply {
-    Reply::text(ANSWER).pieces(4).cut(6500).hang()
+    Reply::text(ANSWER).chunk_size(4).interrupt_after(6500).hang()
 }
 
 fn runtime(mock: &Mock, directory: &TempDir, media: &MediaStore) -> Runtime {

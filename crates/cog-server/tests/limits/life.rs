@@ -24,9 +24,9 @@ async fn two_hundred_clients_that_leave_in_the_middle_cost_nothing_more() {
         stream
     }));
     let streams = timeout(LONG, streams).await.unwrap();
-    assert_eq!(site.mock.broken_off(), 0);
+    assert_eq!(site.mock.interrupted(), 0);
     drop(streams);
-    broken_off(&site, 200).await;
+    interrupted(&site, 200).await;
     site.counts("cog_streams_open 0").await;
 }
 
@@ -40,9 +40,9 @@ async fn sockets_that_leave_in_the_middle_cost_nothing_more() {
         socket
     }));
     let sockets = timeout(LONG, sockets).await.unwrap();
-    assert_eq!(site.mock.broken_off(), 0);
+    assert_eq!(site.mock.interrupted(), 0);
     drop(sockets);
-    broken_off(&site, 20).await;
+    interrupted(&site, 20).await;
     site.counts("cog_streams_open 0").await;
 }
 
@@ -66,19 +66,19 @@ async fn disconnect_during_a_sync_run_cancels_the_call() {
     // The mock sees a call broken off only once its reply has begun.
     tokio::time::sleep(SOON / 5).await;
     drop(client);
-    broken_off(&site, 1).await;
+    interrupted(&site, 1).await;
     site.counts(r#"cog_provider_calls_total{provider="openai",outcome="dropped"} 1"#).await;
 }
 
 /// Waits until the model has seen so many calls broken off.
-async fn broken_off(site: &Site, count: usize) {
+async fn interrupted(site: &Site, count: usize) {
     let seen = async {
-        while site.mock.broken_off() < count {
+        while site.mock.interrupted() < count {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     let seen = timeout(SOON * 5, seen).await;
-    assert!(seen.is_ok(), "{} of {count} calls were cancelled", site.mock.broken_off());
+    assert!(seen.is_ok(), "{} of {count} calls were cancelled", site.mock.interrupted());
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn shutdown_stops_streams_with_recovery() {
 
 #[tokio::test]
 async fn shutdown_waits_for_streams() {
-    let reply = answer().pieces(4).pause(Duration::from_millis(20));
+    let reply = answer().chunk_size(4).pause(Duration::from_millis(20));
     let mut site = Site::start(ServerSettings::default(), [reply]).await;
     let mut stream = site.stream().await;
     until(&mut stream, "\"chunk\"").await;

@@ -1,7 +1,7 @@
-//! A mock vendor for people and for programs in other languages.
+//! A mock server of model providers, for programs in other languages.
 //!
-//! Reads a JSON script from standard input to its end: a reply or an array of replies, as
-//! `cog_testkit::Reply::from_json` has them. Prints its address, then serves until it is killed.
+//! Reads JSON from standard input: a reply or an array of replies, as `cog_testkit::Reply::from_json` describes them. Prints
+//! its URL, then serves until it is killed.
 //!
 //! ```text
 //! $ echo '{"text": {"ok": true}}' | cargo run -q -p cog-testkit --bin cog-mock

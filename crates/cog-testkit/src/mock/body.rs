@@ -11,39 +11,39 @@ use futures_util::stream;
 use super::Shared;
 use crate::Reply;
 
-/// The body of a reply, piece by piece, broken off or left hanging as the reply says.
-pub(super) fn body(pieces: Vec<String>, reply: Reply, shared: Arc<Shared>) -> Body {
-    let packets = packets(pieces, &reply);
-    let sending =
-        Sending { packets, pause: reply.pause, cut: reply.cut.is_some(), hang: reply.hang, shared, sent: 0 };
+/// Creates the body of a reply, which may be interrupted or stay open.
+pub(super) fn body(chunks: Vec<String>, reply: Reply, shared: Arc<Shared>) -> Body {
+    let packets = packets(chunks, &reply);
+    let interrupts = reply.interrupt_after.is_some();
+    let sending = Sending { packets, pause: reply.pause, interrupts, hangs: reply.hangs, shared, sent: 0 };
     Body::from_stream(stream::unfold(sending, Sending::next))
 }
 
-/// The pieces as they leave: cut short, and cut anew where the reply sets the size of packets.
-fn packets(pieces: Vec<String>, reply: &Reply) -> VecDeque<Bytes> {
-    let pieces: Vec<Vec<u8>> = pieces.into_iter().map(String::into_bytes).collect();
-    let pieces = match reply.network {
-        Some(size) => pieces.concat().chunks(size).map(<[u8]>::to_vec).collect(),
-        None => pieces,
+/// Returns the packets of a body: truncated, and split again if the reply sets their size.
+fn packets(chunks: Vec<String>, reply: &Reply) -> VecDeque<Bytes> {
+    let chunks: Vec<Vec<u8>> = chunks.into_iter().map(String::into_bytes).collect();
+    let chunks = match reply.packet_size {
+        Some(size) => chunks.concat().chunks(size).map(<[u8]>::to_vec).collect(),
+        None => chunks,
     };
-    let mut left = reply.cut.unwrap_or(usize::MAX);
+    let mut left = reply.interrupt_after.unwrap_or(usize::MAX);
     let mut packets = VecDeque::new();
-    for mut piece in pieces {
-        piece.truncate(left);
-        left -= piece.len();
-        if !piece.is_empty() {
-            packets.push_back(Bytes::from(piece));
+    for mut chunk in chunks {
+        chunk.truncate(left);
+        left -= chunk.len();
+        if !chunk.is_empty() {
+            packets.push_back(Bytes::from(chunk));
         }
     }
     packets
 }
 
-/// A body on its way.
+/// A body that is being sent.
 struct Sending {
     packets: VecDeque<Bytes>,
     pause: Duration,
-    cut: bool,
-    hang: bool,
+    interrupts: bool,
+    hangs: bool,
     shared: Arc<Shared>,
     sent: usize,
 }
@@ -52,16 +52,16 @@ impl Sending {
     async fn next(mut self) -> Option<(Result<Bytes, Error>, Self)> {
         if let Some(packet) = self.packets.pop_front() {
             if self.sent > 0 {
-                self.rest().await;
+                self.wait().await;
             }
             self.sent += 1;
             return Some((Ok(packet), self));
         }
-        if self.hang {
+        if self.hangs {
             std::future::pending::<()>().await;
         }
-        if std::mem::take(&mut self.cut) {
-            // The packets before the break must have left before it.
+        if std::mem::take(&mut self.interrupts) {
+            // The packets before the interruption must be sent first.
             tokio::task::yield_now().await;
             return Some((Err(Error::from(ErrorKind::ConnectionAborted)), self));
         }
@@ -70,8 +70,8 @@ impl Sending {
 }
 
 impl Sending {
-    /// Lets the last packet leave; a timer of no time at all would still take a millisecond.
-    async fn rest(&self) {
+    /// Lets the last packet be sent. A timer of zero length would still take a millisecond.
+    async fn wait(&self) {
         if self.pause.is_zero() {
             tokio::task::yield_now().await;
         } else {
@@ -82,8 +82,8 @@ impl Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        if self.hang || !self.packets.is_empty() {
-            self.shared.broken_off.fetch_add(1, Ordering::SeqCst);
+        if self.hangs || !self.packets.is_empty() {
+            self.shared.interrupted.fetch_add(1, Ordering::SeqCst);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::{
 
 use super::*;
 
-/// The whole answer to a request, head and all.
-fn ask(mock: &Mock, path: &str, body: &str) -> String {
+/// Sends a request and returns the complete response with its headers.
+fn post(mock: &Mock, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(mock.address).unwrap();
     let length = body.len();
     write!(
@@ -20,9 +20,9 @@ fn ask(mock: &Mock, path: &str, body: &str) -> String {
 }
 
 #[test]
-fn it_answers_in_the_form_of_the_path_and_keeps_the_request() {
+fn replies_in_the_format_of_the_path_and_stores_the_request() {
     let mock = Mock::start([Reply::text("hello")]);
-    let answer = ask(&mock, "/v1/chat/completions", r#"{"stream": true}"#);
+    let answer = post(&mock, "/v1/chat/completions", r#"{"stream": true}"#);
     assert!(answer.contains("content-type: text/event-stream"), "{answer}");
     assert!(answer.contains(r#""delta":{"content":"hello"}"#) && answer.contains("[DONE]"), "{answer}");
     let request = mock.requests().remove(0);
@@ -31,25 +31,25 @@ fn it_answers_in_the_form_of_the_path_and_keeps_the_request() {
 }
 
 #[test]
-fn replies_come_in_order_and_the_last_one_stays() {
+fn replies_are_sent_in_order_and_the_last_one_repeats() {
     let mock = Mock::start([Reply::error(429, "slow down").header("retry-after", "3"), Reply::text("b")]);
-    let first = ask(&mock, "/v1/messages", "{}");
+    let first = post(&mock, "/v1/messages", "{}");
     assert!(first.starts_with("HTTP/1.1 429") && first.contains("retry-after: 3"), "{first}");
     assert!(first.contains(r#""type":"rate_limit_error""#), "{first}");
     for _ in 0..2 {
-        assert!(ask(&mock, "/v1/messages", "{}").contains(r#""text":"b""#));
+        assert!(post(&mock, "/v1/messages", "{}").contains(r#""text":"b""#));
     }
 }
 
 #[test]
-fn a_reply_can_be_cut() {
-    let mock = Mock::start([Reply::text("hello").cut(40)]);
-    let answer = ask(&mock, "/api/chat", "{}");
+fn reply_can_be_interrupted() {
+    let mock = Mock::start([Reply::text("hello").interrupt_after(40)]);
+    let answer = post(&mock, "/api/chat", "{}");
     assert!(answer.contains(r#"{"model":"mock-model""#) && !answer.contains("hello"), "{answer}");
     assert!(!answer.ends_with("0\r\n\r\n"), "{answer}");
 }
 
 #[test]
-fn an_unknown_path_is_a_404() {
-    assert!(ask(&Mock::start([]), "/other", "{}").starts_with("HTTP/1.1 404"));
+fn unknown_path_is_a_404() {
+    assert!(post(&Mock::start([]), "/other", "{}").starts_with("HTTP/1.1 404"));
 }

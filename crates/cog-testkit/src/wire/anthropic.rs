@@ -16,14 +16,14 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
     let mut index = 0;
     if !reply.reasoning.is_empty() {
         let start = json!({ "type": "thinking", "thinking": "", "signature": "" });
-        block(&mut events, index, &start, reply.reasoning_pieces(), "thinking");
+        block(&mut events, index, &start, reply.reasoning_chunks(), "thinking");
         index += 1;
     }
     if reply.refusal.is_none() {
-        block(&mut events, index, &json!({ "type": "text", "text": "" }), reply.text_pieces(), "text");
+        block(&mut events, index, &json!({ "type": "text", "text": "" }), reply.text_chunks(), "text");
     }
-    if let Some(message) = &reply.fault {
-        events.push(event(&failure(529, message)));
+    if let Some(message) = &reply.error {
+        events.push(event(&error_body(529, message)));
         return events;
     }
     events.push(event(&json!({
@@ -35,7 +35,7 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
     events
 }
 
-pub(super) fn whole(reply: &Reply) -> Value {
+pub(super) fn complete(reply: &Reply) -> Value {
     let (input, output) = reply.usage;
     let content = match reply.refusal {
         Some(_) => json!([]),
@@ -48,7 +48,7 @@ pub(super) fn whole(reply: &Reply) -> Value {
     })
 }
 
-pub(super) fn failure(status: u16, message: &str) -> Value {
+pub(super) fn error_body(status: u16, message: &str) -> Value {
     let kind = match status {
         401 => "authentication_error",
         403 => "permission_error",
@@ -61,12 +61,12 @@ pub(super) fn failure(status: u16, message: &str) -> Value {
     json!({ "type": "error", "error": { "type": kind, "message": message }, "request_id": "req_mock" })
 }
 
-fn block(events: &mut Vec<String>, index: usize, start: &Value, pieces: Vec<String>, kind: &str) {
+fn block(events: &mut Vec<String>, index: usize, start: &Value, chunks: Vec<String>, kind: &str) {
     events.push(event(&json!({ "type": "content_block_start", "index": index, "content_block": start })));
-    for piece in pieces {
+    for chunk in chunks {
         let mut delta = json!({ "type": format!("{kind}_delta") });
         if let Some(fields) = delta.as_object_mut() {
-            fields.insert(kind.to_owned(), piece.into());
+            fields.insert(kind.to_owned(), chunk.into());
         }
         events.push(event(&json!({ "type": "content_block_delta", "index": index, "delta": delta })));
     }
@@ -84,11 +84,11 @@ fn stop_reason(reply: &Reply) -> &str {
         Finish::Stop => "end_turn",
         Finish::Length => "max_tokens",
         Finish::ContentFilter => "refusal",
-        Finish::Word(word) => word,
+        Finish::Other(reason) => reason,
     }
 }
 
 fn stop_details(reply: &Reply) -> Option<Value> {
-    let words = reply.refusal.as_ref()?;
-    Some(json!({ "type": "refusal", "category": null, "explanation": words }))
+    let explanation = reply.refusal.as_ref()?;
+    Some(json!({ "type": "refusal", "category": null, "explanation": explanation }))
 }

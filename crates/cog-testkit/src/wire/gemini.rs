@@ -5,24 +5,24 @@ use crate::{Finish, Reply};
 
 pub(super) fn stream(reply: &Reply) -> Vec<String> {
     if reply.refusal.is_some() {
-        return vec![data(&whole(reply))];
+        return vec![data(&complete(reply))];
     }
-    let thoughts = reply.reasoning_pieces().into_iter().map(|text| json!({ "text": text, "thought": true }));
-    let texts = reply.text_pieces().into_iter().map(|text| json!({ "text": text }));
+    let thoughts = reply.reasoning_chunks().into_iter().map(|text| json!({ "text": text, "thought": true }));
+    let texts = reply.text_chunks().into_iter().map(|text| json!({ "text": text }));
     let mut parts: Vec<Value> = thoughts.chain(texts).chain(media(reply)).collect();
     let last = parts.pop().unwrap_or_default();
     let mut events: Vec<String> = parts.iter().map(|part| data(&response(reply, part, None))).collect();
-    match &reply.fault {
+    match &reply.error {
         Some(message) => {
             events.push(data(&response(reply, &last, None)));
-            events.push(data(&failure(503, message)));
+            events.push(data(&error_body(503, message)));
         }
         None => events.push(data(&response(reply, &last, Some(finish(reply))))),
     }
     events
 }
 
-pub(super) fn whole(reply: &Reply) -> Value {
+pub(super) fn complete(reply: &Reply) -> Value {
     match reply.refusal {
         Some(_) => json!({
             "promptFeedback": { "blockReason": "PROHIBITED_CONTENT" },
@@ -36,8 +36,8 @@ pub(super) fn whole(reply: &Reply) -> Value {
     }
 }
 
-pub(super) fn failure(status: u16, message: &str) -> Value {
-    let word = match status {
+pub(super) fn error_body(status: u16, message: &str) -> Value {
+    let name = match status {
         400 => "INVALID_ARGUMENT",
         401 => "UNAUTHENTICATED",
         403 => "PERMISSION_DENIED",
@@ -46,14 +46,14 @@ pub(super) fn failure(status: u16, message: &str) -> Value {
         503 => "UNAVAILABLE",
         _ => "INTERNAL",
     };
-    json!({ "error": { "code": status, "message": message, "status": word } })
+    json!({ "error": { "code": status, "message": message, "status": name } })
 }
 
 fn media(reply: &Reply) -> impl Iterator<Item = Value> {
     reply
         .media
         .iter()
-        .map(|medium| json!({ "inlineData": { "mimeType": medium.media_type, "data": medium.data } }))
+        .map(|media| json!({ "inlineData": { "mimeType": media.media_type, "data": media.data } }))
 }
 
 fn response(reply: &Reply, part: &Value, finish: Option<&str>) -> Value {
@@ -62,8 +62,8 @@ fn response(reply: &Reply, part: &Value, finish: Option<&str>) -> Value {
 
 fn candidate(reply: &Reply, parts: Vec<Value>, finish: Option<&str>) -> Value {
     let mut candidate = json!({ "content": { "parts": parts, "role": "model" }, "index": 0 });
-    if let (Some(word), Some(fields)) = (finish, candidate.as_object_mut()) {
-        fields.insert("finishReason".to_owned(), word.into());
+    if let (Some(reason), Some(fields)) = (finish, candidate.as_object_mut()) {
+        fields.insert("finishReason".to_owned(), reason.into());
     }
     json!({
         "candidates": [candidate], "usageMetadata": usage(reply), "modelVersion": reply.model,
@@ -76,7 +76,7 @@ fn finish(reply: &Reply) -> &str {
         Finish::Stop => "STOP",
         Finish::Length => "MAX_TOKENS",
         Finish::ContentFilter => "SAFETY",
-        Finish::Word(word) => word,
+        Finish::Other(reason) => reason,
     }
 }
 

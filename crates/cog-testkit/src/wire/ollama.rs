@@ -5,33 +5,33 @@ use crate::{Finish, Reply};
 const CREATED: &str = "2026-11-20T12:00:00.000000Z";
 
 pub(super) fn stream(reply: &Reply) -> Vec<String> {
-    let thoughts = reply.reasoning_pieces();
+    let thoughts = reply.reasoning_chunks();
     let thoughts =
         thoughts.iter().map(|text| json!({ "role": "assistant", "content": "", "thinking": text }));
-    let texts = reply.text_pieces();
+    let texts = reply.text_chunks();
     let texts = texts.iter().map(|text| json!({ "role": "assistant", "content": text }));
     let mut lines: Vec<String> =
-        thoughts.chain(texts).map(|message| line(&going_on(reply, &message))).collect();
-    lines.push(line(&match &reply.fault {
-        Some(message) => failure(message),
-        None => ending(reply, ""),
+        thoughts.chain(texts).map(|message| line(&partial(reply, &message))).collect();
+    lines.push(line(&match &reply.error {
+        Some(message) => error_body(message),
+        None => last(reply, ""),
     }));
     lines
 }
 
-pub(super) fn whole(reply: &Reply) -> Value {
-    ending(reply, &reply.text)
+pub(super) fn complete(reply: &Reply) -> Value {
+    last(reply, &reply.text)
 }
 
-pub(super) fn failure(message: &str) -> Value {
+pub(super) fn error_body(message: &str) -> Value {
     json!({ "error": message })
 }
 
-fn going_on(reply: &Reply, message: &Value) -> Value {
+fn partial(reply: &Reply, message: &Value) -> Value {
     json!({ "model": reply.model, "created_at": CREATED, "message": message, "done": false })
 }
 
-fn ending(reply: &Reply, text: &str) -> Value {
+fn last(reply: &Reply, text: &str) -> Value {
     let (input, output) = reply.usage;
     json!({
         "model": reply.model, "created_at": CREATED, "message": { "role": "assistant", "content": text },
@@ -50,6 +50,6 @@ fn finish(reply: &Reply) -> &str {
         Finish::Stop => "stop",
         Finish::Length => "length",
         Finish::ContentFilter => "content_filter",
-        Finish::Word(word) => word,
+        Finish::Other(reason) => reason,
     }
 }

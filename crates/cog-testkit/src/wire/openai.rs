@@ -9,20 +9,20 @@ const CREATED: u64 = 1_790_000_000;
 pub(super) fn stream(reply: &Reply) -> Vec<String> {
     let mut events =
         vec![chunk(reply, &json!({ "role": "assistant", "content": "", "refusal": null }), None)];
-    let reasoning = reply.reasoning_pieces();
-    events.extend(reasoning.iter().map(|piece| chunk(reply, &json!({ "reasoning_content": piece }), None)));
+    let reasoning = reply.reasoning_chunks();
+    events.extend(reasoning.iter().map(|text| chunk(reply, &json!({ "reasoning_content": text }), None)));
     match &reply.refusal {
-        Some(words) => events.push(chunk(reply, &json!({ "refusal": words }), None)),
+        Some(explanation) => events.push(chunk(reply, &json!({ "refusal": explanation }), None)),
         None => {
-            let pieces = reply.text_pieces();
-            events.extend(pieces.iter().map(|piece| chunk(reply, &json!({ "content": piece }), None)));
+            let chunks = reply.text_chunks();
+            events.extend(chunks.iter().map(|text| chunk(reply, &json!({ "content": text }), None)));
             if let Some(images) = inline_images(reply) {
                 events.push(chunk(reply, &json!({ "content": "", "images": images }), None));
             }
         }
     }
-    if let Some(message) = &reply.fault {
-        events.push(data(&failure(500, message)));
+    if let Some(message) = &reply.error {
+        events.push(data(&error_body(500, message)));
         return events;
     }
     events.push(chunk(reply, &json!({}), Some(finish(reply))));
@@ -34,7 +34,7 @@ pub(super) fn stream(reply: &Reply) -> Vec<String> {
     events
 }
 
-pub(super) fn whole(reply: &Reply) -> Value {
+pub(super) fn complete(reply: &Reply) -> Value {
     json!({
         "id": ID, "object": "chat.completion", "created": CREATED, "model": reply.model,
         "system_fingerprint": "fp_mock",
@@ -48,13 +48,13 @@ pub(super) fn whole(reply: &Reply) -> Value {
     })
 }
 
-/// An `ImagesResponse`, whose only words are the prompt as it was understood.
+/// Returns an `ImagesResponse`. Its only text is the revised prompt.
 pub(super) fn images(reply: &Reply) -> Value {
     let (input, output) = reply.usage;
-    let format = reply.media.first().and_then(|medium| medium.media_type.strip_prefix("image/"));
-    let data = reply.media.iter().map(|medium| {
+    let format = reply.media.first().and_then(|media| media.media_type.strip_prefix("image/"));
+    let data = reply.media.iter().map(|media| {
         let revised = Some(&reply.text).filter(|text| !text.is_empty());
-        json!({ "b64_json": medium.data, "revised_prompt": revised })
+        json!({ "b64_json": media.data, "revised_prompt": revised })
     });
     json!({
         "created": CREATED, "data": data.collect::<Vec<_>>(), "background": "opaque",
@@ -66,7 +66,7 @@ pub(super) fn images(reply: &Reply) -> Value {
     })
 }
 
-pub(super) fn failure(status: u16, message: &str) -> Value {
+pub(super) fn error_body(status: u16, message: &str) -> Value {
     let (kind, code) = match status {
         401 => ("invalid_request_error", Some("invalid_api_key")),
         404 => ("invalid_request_error", Some("model_not_found")),
@@ -87,10 +87,10 @@ fn chunk(reply: &Reply, delta: &Value, finish: Option<&str>) -> String {
 }
 
 fn message(reply: &Reply) -> Map<String, Value> {
-    let sound = reply.media.iter().find(|medium| medium.media_type.starts_with("audio/"));
-    let content = (reply.refusal.is_none() && sound.is_none()).then_some(&reply.text);
-    let audio = sound.map(|sound| {
-        json!({ "id": "audio_mock", "data": sound.data, "expires_at": CREATED, "transcript": reply.text })
+    let audio_item = reply.media.iter().find(|media| media.media_type.starts_with("audio/"));
+    let content = (reply.refusal.is_none() && audio_item.is_none()).then_some(&reply.text);
+    let audio = audio_item.map(|audio_item| {
+        json!({ "id": "audio_mock", "data": audio_item.data, "expires_at": CREATED, "transcript": reply.text })
     });
     let always =
         [("role", json!("assistant")), ("content", json!(content)), ("refusal", json!(reply.refusal))];
@@ -99,13 +99,13 @@ fn message(reply: &Reply) -> Map<String, Value> {
     always.into_iter().chain(media).map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// Images as OpenRouter sends them.
+/// Returns the images in the format of OpenRouter.
 fn inline_images(reply: &Reply) -> Option<Value> {
-    let found = reply.media.iter().filter(|medium| medium.media_type.starts_with("image/"));
+    let found = reply.media.iter().filter(|media| media.media_type.starts_with("image/"));
     let images: Vec<Value> = (0_u32..)
         .zip(found)
-        .map(|(index, medium)| {
-            let url = format!("data:{};base64,{}", medium.media_type, medium.data);
+        .map(|(index, media)| {
+            let url = format!("data:{};base64,{}", media.media_type, media.data);
             json!({ "type": "image_url", "image_url": { "url": url }, "index": index })
         })
         .collect();
@@ -117,7 +117,7 @@ fn finish(reply: &Reply) -> &str {
         Finish::Stop => "stop",
         Finish::Length => "length",
         Finish::ContentFilter => "content_filter",
-        Finish::Word(word) => word,
+        Finish::Other(reason) => reason,
     }
 }
 

@@ -143,7 +143,7 @@ fn signal_lets_streams_finish() {
         assert!(rest.contains(r#""code":"E2010""#) && rest.contains(r#""reason":"shutdown""#), "{rest}");
         assert_eq!(server.ended(), Some(0), "{signal}");
         // The mock may notice the disconnect later.
-        while mock.broken_off() == 0 {
+        while mock.interrupted() == 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -26,7 +26,7 @@ fn streaming(place: &Place, mock: &Mock, more: &[&str]) -> Command {
 
 /// The beginning of a reply, up to its rationale; the rest never arrives.
 fn unfinished() -> Reply {
-    Reply::text(REPLY).cut(5_500).hang()
+    Reply::text(REPLY).interrupt_after(5_500).hang()
 }
 
 fn chunks(text: &str) -> Vec<Value> {
@@ -96,7 +96,7 @@ fn chunks_can_go_to_a_file() {
 #[test]
 fn recording_streams_the_same_answer() {
     let place = Place::new();
-    let mock = Mock::start([Reply::text(REPLY).pieces(3)]);
+    let mock = Mock::start([Reply::text(REPLY).chunk_size(3)]);
     let recorded = streaming(&place, &mock, &["--record", "tape"]).output().unwrap();
     drop(mock);
     let args = ["run", "code-reviewer", "--args", "x = 1", "--stream", "--replay", "tape"];
@@ -120,7 +120,7 @@ fn recording_streams_the_same_answer() {
 #[test]
 fn chunk_type_can_be_selected() {
     let place = Place::new();
-    let mock = Mock::start([Reply::text(REPLY).pieces(1)]);
+    let mock = Mock::start([Reply::text(REPLY).chunk_size(1)]);
     let snapshots =
         chunks(&stdout(&streaming(&place, &mock, &["--chunk-type", "snapshot"]).output().unwrap()));
     assert!(snapshots.iter().all(|chunk| chunk["chunk"]["type"] != "delta"));
@@ -168,7 +168,7 @@ fn interrupt_ends_stream_with_error_chunk() {
 #[test]
 fn closed_pipe_cancels_the_call_quietly() {
     let place = Place::new();
-    let mock = Mock::start([Reply::text(REPLY).pieces(1).pause(Duration::from_millis(5))]);
+    let mock = Mock::start([Reply::text(REPLY).chunk_size(1).pause(Duration::from_millis(5))]);
     let mut child =
         streaming(&place, &mock, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut read = [0; 16];
@@ -176,7 +176,7 @@ fn closed_pipe_cancels_the_call_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(!stderr(&output).contains("error"), "{}", stderr(&output));
-    while mock.broken_off() == 0 {
+    while mock.interrupted() == 0 {
         std::thread::yield_now();
     }
 }

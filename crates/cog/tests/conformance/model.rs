@@ -46,8 +46,8 @@ impl Model {
     }
 
     /// The number of replies that the client interrupted.
-    pub(crate) fn broken_off(&self) -> usize {
-        self.mock.broken_off()
+    pub(crate) fn interrupted(&self) -> usize {
+        self.mock.interrupted()
     }
 
     /// The bodies of the requests so far.

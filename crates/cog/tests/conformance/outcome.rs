@@ -73,7 +73,7 @@ impl Outcome {
             "folds" => self.check_fold(),
             "same_chunks" => scene.check_same(chunks),
             "distinct" => scene.check_distinct(&wanted),
-            "broken_off" => check_broken_off(scene, expected),
+            "interrupted" => check_interrupted(scene, expected),
             "calls" => differences(&Value::from(self.requests.len()), expected),
             "asked" => {
                 let asked = scene.site.as_ref().map(Site::asked).unwrap_or_default();
@@ -154,8 +154,8 @@ fn verdict(directory: &Path, chunks: &[Value]) -> Value {
 }
 
 /// The model may notice a disconnect later.
-fn check_broken_off(scene: &Scene<'_>, expected: &Value) -> Vec<String> {
-    let count = || Value::from(scene.model.as_ref().map(|model| model.broken_off()));
+fn check_interrupted(scene: &Scene<'_>, expected: &Value) -> Vec<String> {
+    let count = || Value::from(scene.model.as_ref().map(|model| model.interrupted()));
     let is_so = wait_until(|| differences(&count(), expected).is_empty().then_some(()));
     is_so.map_or_else(|| differences(&count(), expected), |()| Vec::new())
 }
