@@ -20,6 +20,8 @@ pub(crate) enum Mode {
 
 /// Prints every page, and writes or compares it.
 pub(crate) fn run(mode: Mode) -> Outcome {
+    // The program that prints the other pages contains the schemas.
+    let mut stale = update(mode, schemas()?)?;
     let pages = [
         ("docs/error-codes.md", error_codes()),
         ("docs/cli.md", command_line()?),
@@ -30,19 +32,48 @@ pub(crate) fn run(mode: Mode) -> Outcome {
     if !broken.is_empty() {
         return Err(format!("links that lead nowhere:\n  {}", broken.join("\n  ")));
     }
-    let mut stale = Vec::new();
-    for (path, text) in pages {
-        match mode {
-            Mode::Write => write(path, &text)?,
-            Mode::Check if read(path).is_ok_and(|found| found == text) => {}
-            Mode::Check => stale.push(path),
-        }
-    }
+    stale.extend(update(mode, pages.map(|(path, text)| (path.to_owned(), text)))?);
     if stale.is_empty() {
         say(format_args!("generate: every page is up to date"));
         return Ok(());
     }
     Err(format!("out of date, run `cargo xtask generate`: {}", stale.join(", ")))
+}
+
+/// Writes the pages, or returns the paths of those that differ.
+fn update(mode: Mode, pages: impl IntoIterator<Item = (String, String)>) -> Outcome<Vec<String>> {
+    let mut stale = Vec::new();
+    for (path, text) in pages {
+        match mode {
+            Mode::Write => write(&path, &text)?,
+            Mode::Check if read(&path).is_ok_and(|found| found == text) => {}
+            Mode::Check => stale.push(path),
+        }
+    }
+    Ok(stale)
+}
+
+/// Returns the JSON Schemas that cog-spec generates from its types, with their paths.
+fn schemas() -> Outcome<Vec<(String, String)>> {
+    let example = [
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "cog-spec",
+        "--features",
+        "schema",
+        "--example",
+        "schemas",
+    ];
+    let printed = capture(cargo().args(example))?;
+    let page = |line: &str| {
+        let document: serde_json::Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+        let name = document.get("name").and_then(|name| name.as_str()).ok_or("a schema without a name")?;
+        let schema = document.get("schema").ok_or("a name without a schema")?;
+        Ok((format!("crates/cog-spec/schemas/{name}.schema.json"), format!("{schema:#}\n")))
+    };
+    printed.lines().map(page).collect()
 }
 
 const ERROR_CODES_HEAD: &str = "\

@@ -1,11 +1,13 @@
 use std::fmt;
 
-use cog_json::{Node, ToJson, Value, Writer};
+use cog_json::{Node, Value};
+use serde::{Serialize, Serializer};
 
 use crate::{Part, Problem, ToolCall, read};
 
 /// The author of a message (appendix A.1.1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Instructions.
     System,
@@ -103,39 +105,50 @@ impl Message {
     }
 }
 
-impl ToJson for Message {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.optional("id", &self.id);
-            w.field("role", self.role.as_str());
-            w.optional("name", &self.name);
-            w.optional("created_at", &self.created_at);
-            w.field("content", &Content(self));
-            if !self.tool_calls.is_empty() {
-                w.field("tool_calls", &self.tool_calls);
-            }
-            w.optional("tool_call_id", &self.tool_call_id);
-            w.optional("metadata", &self.metadata);
-        });
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { id, role, name, created_at, tool_calls, tool_call_id, metadata, .. } = self;
+        let content = Content(self);
+        MessageForm { id, role: *role, name, created_at, content, tool_calls, tool_call_id, metadata }
+            .serialize(serializer)
     }
 }
 
-/// `content` in the form that the role of the message requires (ruling R63).
+/// A message as it is written.
+#[derive(Serialize)]
+struct MessageForm<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: &'a Option<String>,
+    role: Role,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_at: &'a Option<f64>,
+    content: Content<'a>,
+    #[serde(skip_serializing_if = "<[ToolCall]>::is_empty")]
+    tool_calls: &'a [ToolCall],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: &'a Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: &'a Option<Value>,
+}
+
+/// `content`, written by hand in the form that the role of the message requires (ruling R63).
 struct Content<'a>(&'a Message);
 
-impl ToJson for Content<'_> {
-    fn write_json(&self, w: &mut Writer<'_>) {
+impl Serialize for Content<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let plain = matches!(self.0.role, Role::Assistant | Role::Tool);
         match self.0.content.as_slice() {
-            [] if plain => w.null(),
-            [Part::Text(text)] if plain && text.index.is_none() => w.string(&text.text),
-            parts => parts.write_json(w),
+            [] if plain => serializer.serialize_none(),
+            [Part::Text(text)] if plain && text.index.is_none() => text.text.serialize(serializer),
+            parts => parts.serialize(serializer),
         }
     }
 }
 
 /// An ordered list of messages.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Conversation(pub Vec<Message>);
 
 impl Conversation {
@@ -155,12 +168,6 @@ impl Conversation {
     /// All problems of all messages.
     pub fn read(node: Node<'_>) -> Result<Self, Vec<Problem>> {
         read::conversation(node)
-    }
-}
-
-impl ToJson for Conversation {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        self.0.write_json(w);
     }
 }
 

@@ -1,4 +1,4 @@
-use cog_json::{ToJson, Writer};
+use serde::{Serialize, Serializer};
 
 /// A part of a message's content (appendix A.1.2).
 #[derive(Debug, Clone, PartialEq)]
@@ -48,11 +48,12 @@ impl Part {
 }
 
 /// The content of a text part.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TextPart {
     /// The text.
     pub text: String,
     /// The index among the parts, if the sender numbers them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<u64>,
 }
 
@@ -70,7 +71,8 @@ pub struct ImagePart {
 }
 
 /// The level of detail at which a model reads an image (appendix A.1.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Detail {
     /// Low resolution: 85 tokens.
     Low,
@@ -95,29 +97,32 @@ impl Detail {
 }
 
 /// `video_metadata` of a frame.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct VideoFrame {
     /// The identifier of the video.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub video_id: Option<String>,
     /// The time from the start of the video, in seconds.
     pub timestamp_sec: f64,
     /// The index of the frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_index: Option<u64>,
 }
 
 /// Audio, with its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AudioPart {
     /// The bytes as base64: raw PCM or a compressed format.
     pub data: String,
     /// The format: `wav`, `mp3`, …
     pub format: String,
     /// The sample rate in samples per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sample_rate: Option<u64>,
 }
 
 /// A file, with its bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FilePart {
     /// The media type, such as `application/pdf`.
     pub media_type: String,
@@ -125,74 +130,52 @@ pub struct FilePart {
     pub data: String,
 }
 
-impl ToJson for Part {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| match self {
-            Self::Text(part) => {
-                w.field("type", "text");
-                w.field("text", &part.text);
-                w.optional("index", &part.index);
-            }
-            Self::Image(part) => {
-                w.field("type", "image_url");
-                w.field("image_url", &ImageUrl(part));
-                w.optional("video_metadata", &part.video);
-            }
-            Self::Audio(part) => {
-                w.field("type", "input_audio");
-                w.field("input_audio", part);
-            }
-            Self::File(part) => {
-                w.field("type", "file");
-                w.field("file", part);
-            }
-        });
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(part) => PartForm::Text(part),
+            Self::Image(ImagePart { url, detail, rotation, video }) => PartForm::ImageUrl {
+                image_url: ImageUrl { url, detail: *detail, rotation: *rotation },
+                video_metadata: video.as_ref(),
+            },
+            Self::Audio(part) => PartForm::InputAudio { input_audio: part },
+            Self::File(part) => PartForm::File { file: part },
+        }
+        .serialize(serializer)
     }
 }
 
-struct ImageUrl<'a>(&'a ImagePart);
-
-impl ToJson for ImageUrl<'_> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("url", &self.0.url);
-            w.optional("detail", &self.0.detail.map(Detail::as_str));
-            w.optional("rotation", &self.0.rotation);
-        });
-    }
+/// A part as it is written.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum PartForm<'a> {
+    Text(&'a TextPart),
+    ImageUrl {
+        image_url: ImageUrl<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        video_metadata: Option<&'a VideoFrame>,
+    },
+    InputAudio {
+        input_audio: &'a AudioPart,
+    },
+    File {
+        file: &'a FilePart,
+    },
 }
 
-impl ToJson for VideoFrame {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.optional("video_id", &self.video_id);
-            w.field("timestamp_sec", &self.timestamp_sec);
-            w.optional("frame_index", &self.frame_index);
-        });
-    }
-}
-
-impl ToJson for AudioPart {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("data", &self.data);
-            w.field("format", &self.format);
-            w.optional("sample_rate", &self.sample_rate);
-        });
-    }
-}
-
-impl ToJson for FilePart {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("media_type", &self.media_type);
-            w.field("data", &self.data);
-        });
-    }
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<Detail>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotation: Option<f64>,
 }
 
 #[cfg(test)]
 mod tests {
+    use cog_json::ToJson as _;
+
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reading messages from JSON, with all problems.
+//! Reads messages from JSON, by hand, so that every problem is reported with its path.
 
 use cog_json::{Kind, Node};
 

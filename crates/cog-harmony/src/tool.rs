@@ -1,4 +1,4 @@
-use cog_json::{ToJson, Writer};
+use serde::{Serialize, Serializer};
 
 /// A tool call that the model requests (appendix A.2.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,16 +11,23 @@ pub struct ToolCall {
     pub arguments: String,
 }
 
-impl ToJson for ToolCall {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("id", &self.id);
-            w.field("type", "function");
-            w.key("function");
-            w.object(|w| {
-                w.field("name", &self.name);
-                w.field("arguments", &self.arguments);
-            });
-        });
+impl Serialize for ToolCall {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { id, name, arguments } = self;
+        ToolCallForm { id, r#type: "function", function: Function { name, arguments } }.serialize(serializer)
     }
+}
+
+/// A tool call as it is written.
+#[derive(Serialize)]
+struct ToolCallForm<'a> {
+    id: &'a str,
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: &'a str,
 }

@@ -13,7 +13,7 @@ pub struct Event<'a> {
     pub path: &'a Path,
     /// The value so far.
     pub node: Node<'a>,
-    /// What happened to it.
+    /// The change.
     pub kind: EventKind<'a>,
 }
 
@@ -32,14 +32,14 @@ pub enum EventKind<'a> {
     },
     /// The value is complete and will not change. It is the only event of a number or literal.
     Complete,
-    /// The key stood in this object before: the value that begins here takes the place of the earlier one,
-    /// whatever was told of it. Comes before anything else of this value (ruling R44).
+    /// The key is a duplicate: the value that starts here replaces the earlier one. It is the first event of the value
+    /// (ruling R44).
     Replaced,
-    /// All that was told so far was no part of the document but of reasoning, whose closing tag came now; it is told
-    /// of the root of what is dropped. Only in tolerant mode, where text stood before (see
+    /// All earlier events were part of the model's reasoning, whose closing tag arrived now, and are retracted. Emitted at
+    /// the root, in tolerant mode only, and only after text (see
     /// [`Parser::is_tentative`](crate::Parser::is_tentative)).
     Retracted {
-        /// Whether the document was in doubt; otherwise its violations may have been acted on already.
+        /// Whether the document was tentative; otherwise a caller may have reacted to its violations.
         tentative: bool,
     },
 }

@@ -49,4 +49,4 @@ pub use crate::parser::{Deviation, End, Parser, Reader, Tolerance};
 pub use crate::path::{Path, PathError, Segment};
 pub use crate::typed::{DeserializeError, SerializeError, from_value, to_value};
 pub use crate::value::Value;
-pub use crate::write::{ToJson, Writer};
+pub use crate::write::{Array, ToJson, Writer};

@@ -49,7 +49,7 @@ impl Limits {
         Limits { nodes, ..self }
     }
 
-    /// Returns these limits, reduced to what the tree can address.
+    /// Returns these limits, reduced to the offsets of the tree.
     pub(crate) fn addressable(self) -> Self {
         Limits { bytes: self.bytes.min(MAX_BYTES), nodes: self.nodes.min(MAX_NODES), ..self }
     }

@@ -9,12 +9,12 @@ use std::fmt;
 use crate::number::Number;
 use crate::tape::{Entry, Tag, Tape, fingerprint};
 use crate::value::Value;
-use crate::write::{ToJson, Writer};
+use crate::write::Writer;
 
 pub use self::iter::{Elements, Members};
 
-/// A view of one value. It is cheap to copy, and works on a complete value and on a draft that is still arriving;
-/// [`Node::is_complete`] tells which.
+/// A view of a value, cheap to copy. It works on a complete value and on a draft that is still arriving; see
+/// [`Node::is_complete`].
 ///
 /// A draft contains the decoded part of an incomplete string. It contains a number or literal once that is complete, and
 /// a member once its value is there.
@@ -42,7 +42,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The name JSON Schema uses for the kind: `"object"`, `"null"`, `"boolean"` and so on.
+    /// Returns the name of the kind in JSON Schema, such as `"object"`, `"null"` or `"boolean"`.
     #[inline]
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -98,7 +98,7 @@ impl Key {
 }
 
 impl<'a> Node<'a> {
-    /// What kind of value this is.
+    /// Returns the kind of the value.
     #[inline]
     #[must_use]
     pub fn kind(self) -> Kind {
@@ -112,14 +112,14 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the end of the value has arrived. Always true in a [`Value`] that was parsed without error.
+    /// Returns whether the value is complete. Always true in a [`Value`] that was parsed without error.
     #[must_use]
     pub fn is_complete(self) -> bool {
         self.entry().is_complete()
     }
 
-    /// The bytes of the source between the quotes of a complete string without escapes: there the string stands as it
-    /// is read. None for every other value.
+    /// Returns the range in the source, between the quotes, of a complete string without escapes. None for every other
+    /// value.
     #[must_use]
     pub fn literal_range(self) -> Option<std::ops::Range<usize>> {
         let entry = self.entry();
@@ -127,35 +127,35 @@ impl<'a> Node<'a> {
         is_literal.then(|| entry.string_range())
     }
 
-    /// Whether this is `null`.
+    /// Returns whether this is `null`.
     #[inline]
     #[must_use]
     pub fn is_null(self) -> bool {
         self.kind() == Kind::Null
     }
 
-    /// Whether this is an object.
+    /// Returns whether this is an object.
     #[inline]
     #[must_use]
     pub fn is_object(self) -> bool {
         self.entry().tag() == Tag::Object
     }
 
-    /// Whether this is an array.
+    /// Returns whether this is an array.
     #[inline]
     #[must_use]
     pub fn is_array(self) -> bool {
         self.entry().tag() == Tag::Array
     }
 
-    /// Whether this is a string.
+    /// Returns whether this is a string.
     #[inline]
     #[must_use]
     pub fn is_string(self) -> bool {
         self.entry().tag() == Tag::String
     }
 
-    /// The boolean, if it is one.
+    /// Returns the boolean, if it is one.
     #[inline]
     #[must_use]
     pub fn as_bool(self) -> Option<bool> {
@@ -166,7 +166,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The string, decoded, if it is one; of an unfinished string what has arrived.
+    /// Returns the decoded string, if it is one; of an incomplete string, the part that has arrived.
     #[inline]
     #[must_use]
     pub fn as_str(self) -> Option<&'a str> {
@@ -174,7 +174,7 @@ impl<'a> Node<'a> {
         (entry.tag() == Tag::String).then(|| self.tape.string(entry))
     }
 
-    /// The number, if it is one.
+    /// Returns the number, if it is one.
     #[inline]
     #[must_use]
     pub fn as_number(self) -> Option<Number<'a>> {
@@ -182,19 +182,19 @@ impl<'a> Node<'a> {
         (entry.tag() == Tag::Number).then(|| Number::new(self.tape.literal(entry), entry.is_integer()))
     }
 
-    /// The number as the nearest float, if it is one.
+    /// Returns the number as the nearest float, if it is one.
     #[must_use]
     pub fn as_f64(self) -> Option<f64> {
         self.as_number().map(Number::as_f64)
     }
 
-    /// The number, if it is mathematically an integer within range: `2.0` is 2.
+    /// Returns the number, if it is mathematically an integer within range: `2.0` is 2.
     #[must_use]
     pub fn as_i64(self) -> Option<i64> {
         self.as_number().and_then(Number::as_i64)
     }
 
-    /// The number, if it is mathematically an integer within range: `2.0` is 2.
+    /// Returns the number, if it is mathematically an integer within range: `2.0` is 2.
     #[must_use]
     pub fn as_u64(self) -> Option<u64> {
         self.as_number().and_then(Number::as_u64)
@@ -242,7 +242,7 @@ impl<'a> Node<'a> {
         if entry.is_container() { entry.count() } else { 0 }
     }
 
-    /// Whether there is no member or element; true for scalars.
+    /// Returns whether there is no member or element; true for scalars.
     #[inline]
     #[must_use]
     pub fn is_empty(self) -> bool {
@@ -329,12 +329,19 @@ impl PartialEq for Node<'_> {
 impl fmt::Display for Node<'_> {
     /// Compact JSON; indented with `{:#}`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&if f.alternate() { self.to_json_pretty() } else { self.to_json() })
+        let mut text = String::new();
+        match f.alternate() {
+            true => self.write_pretty(&mut text),
+            false => self.write(&mut text),
+        }
+        f.write_str(&text)
     }
 }
 
 impl fmt::Debug for Node<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_json())
+        let mut text = String::new();
+        self.write(&mut text);
+        f.write_str(&text)
     }
 }

@@ -4,6 +4,11 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use serde::{Serialize, Serializer};
+
+/// The name of the type by which [`Writer`](crate::Writer) recognizes a number, so that it is written as it was read.
+pub(crate) const NUMBER_TOKEN: &str = "$cog_json::Number";
+
 /// A JSON number as it was written.
 #[derive(Clone, Copy)]
 pub struct Number<'a> {
@@ -46,7 +51,7 @@ impl<'a> Number<'a> {
         if self.plain { self.literal.parse().ok() } else { self.as_i128().and_then(|it| it.try_into().ok()) }
     }
 
-    /// The value, if it is an integer within range; `-0` is 0.
+    /// Returns the value, if it is an integer within range; `-0` is 0.
     #[inline]
     #[must_use]
     pub fn as_u64(self) -> Option<u64> {
@@ -63,10 +68,44 @@ impl<'a> Number<'a> {
         self.literal.parse().unwrap_or(0.0)
     }
 
+    /// Returns an integer if the literal is one of 64 bits, otherwise the nearest float, which the parser of `serde_json`
+    /// sometimes misses by a bit.
+    pub(crate) fn to_serde(self) -> serde_json::Number {
+        let integer = Some(self).filter(|it| it.is_plain_integer() && it.literal() != "-0");
+        integer
+            .and_then(|it| it.as_u64().map(Into::into).or_else(|| it.as_i64().map(Into::into)))
+            .or_else(|| serde_json::Number::from_f64(self.as_f64()))
+            .unwrap_or_else(|| 0.into())
+    }
+
     pub(crate) fn as_i128(self) -> Option<i128> {
         match self.plain {
             true => self.literal.parse().ok(),
             false => Decimal::parse(self.literal).to_i128(),
+        }
+    }
+}
+
+/// Written by hand, as only the writer of this crate can keep the literal.
+impl Serialize for Number<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let literal = Literal { number: *self, is_human_readable: serializer.is_human_readable() };
+        serializer.serialize_newtype_struct(NUMBER_TOKEN, &literal)
+    }
+}
+
+/// A number inside the newtype that announces it.
+struct Literal<'a> {
+    number: Number<'a>,
+    /// The answer of the serializer outside the newtype. Only [`Writer`](crate::Writer) changes it inside.
+    is_human_readable: bool,
+}
+
+impl Serialize for Literal<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match serializer.is_human_readable() == self.is_human_readable {
+            true => self.number.to_serde().serialize(serializer),
+            false => serializer.serialize_str(self.number.literal()),
         }
     }
 }

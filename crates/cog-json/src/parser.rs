@@ -32,7 +32,7 @@ pub use self::tolerance::{Deviation, Tolerance};
 /// A push parser: takes bytes in any split, emits events, and gives access to the draft at any time.
 ///
 /// Time is linear in the input, memory is bounded by the [`Limits`], and there is no recursion. After an error the draft
-/// can still be read, and more bytes give the same error.
+/// can still be read, and more bytes return the same error.
 pub struct Parser {
     machine: Machine,
     input: Input,
@@ -41,7 +41,7 @@ pub struct Parser {
     failed: Option<SyntaxError>,
 }
 
-/// How a document ended.
+/// The end of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The value is complete.

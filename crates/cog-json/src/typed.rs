@@ -5,13 +5,14 @@ mod error;
 mod key;
 
 use serde::de::{Deserializer, Visitor};
-use serde::{Deserialize, Serialize, forward_to_deserialize_any};
+use serde::{Deserialize, Serialize, forward_to_deserialize_any, ser};
 
 use crate::limits::Limits;
 use crate::node::{Kind, Node};
 use crate::number::Number;
 use crate::parser::Parser;
 use crate::value::Value;
+use crate::write::Writer;
 
 use self::access::{Elements, Members, Variant};
 
@@ -35,25 +36,25 @@ pub use self::error::{DeserializeError, SerializeError};
 /// ```
 ///
 /// # Errors
-/// When the value does not have the form of `T`; the error names the path of the first difference.
+/// When the value does not match `T`; the error has the path of the first mismatch.
 pub fn from_value<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, DeserializeError> {
     T::deserialize(value.node())
 }
 
 /// Converts a type that serde can serialize into a value.
 ///
-/// A float that is not finite becomes `null`, as `serde_json` writes it.
+/// A float that is not finite becomes `null`, as in `serde_json`.
 ///
 /// # Errors
-/// When the serialization of `T` fails, or gives no JSON, such as a map whose keys are not strings.
+/// When the serialization of `T` fails, for example for a map whose keys are not strings.
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, SerializeError> {
-    let text = serde_json::to_string(value).map_err(|error| SerializeError::new(error.to_string()))?;
-    Parser::one_shot(text.as_bytes(), Limits::unbounded())
-        .map_err(|error| SerializeError::new(error.to_string()))
+    let mut text = String::new();
+    value.serialize(&mut Writer::compact(&mut text))?;
+    Parser::one_shot(text.as_bytes(), Limits::unbounded()).map_err(ser::Error::custom)
 }
 
-/// The name of the type by which [`Value`] requests JSON text, so that numbers stay as they were written. The text
-/// comes as bytes after this name.
+/// The name of the type by which [`Value`] requests JSON text, so that numbers keep their literals. The text is passed
+/// as bytes after this name.
 pub(crate) const VALUE_TOKEN: &str = "$cog_json::Value";
 
 macro_rules! integers {
@@ -136,7 +137,7 @@ impl<'de> Deserializer<'de> for Node<'de> {
     }
 }
 
-/// As `serde_json` reads it: an integer of 64 bits, otherwise the nearest float.
+/// Visits an integer of 64 bits, otherwise the nearest float, as `serde_json` does.
 fn visit_number<'de, V: Visitor<'de>>(number: Number<'_>, visitor: V) -> Result<V::Value, DeserializeError> {
     if !number.is_plain_integer() || number.literal() == "-0" {
         return visitor.visit_f64(number.as_f64());
@@ -148,7 +149,7 @@ fn visit_number<'de, V: Visitor<'de>>(number: Number<'_>, visitor: V) -> Result<
     }
 }
 
-/// For a type that is an integer.
+/// Visits a number for an integer type.
 fn visit_integer<'de, V: Visitor<'de>>(number: Number<'_>, visitor: V) -> Result<V::Value, DeserializeError> {
     if let Some(value) = number.as_u64() {
         return visitor.visit_u64(value);

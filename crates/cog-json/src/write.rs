@@ -1,12 +1,15 @@
 //! Writing JSON.
 
 mod node;
+mod serialize;
 mod to_json;
+
+use serde::Serialize;
 
 use crate::node::Node;
 use crate::scan::string_run;
 
-pub use self::to_json::ToJson;
+pub use self::to_json::{Array, ToJson};
 
 /// Appends one JSON value to a string, with its commas, colons, quotes and indentation.
 ///
@@ -29,12 +32,14 @@ pub struct Writer<'a> {
     comma: bool,
     /// A key was written, and its value follows.
     after_key: bool,
+    /// The string that follows is the literal of a number.
+    expects_literal: bool,
 }
 
 impl<'a> Writer<'a> {
     /// Creates a writer without white space.
     pub fn compact(out: &'a mut String) -> Self {
-        Writer { out, pretty: false, depth: 0, comma: false, after_key: false }
+        Writer { out, pretty: false, depth: 0, comma: false, after_key: false, expects_literal: false }
     }
 
     /// Creates a writer with line breaks, indented by two spaces.
@@ -75,8 +80,7 @@ impl<'a> Writer<'a> {
     pub fn key(&mut self, key: &str) -> &mut Self {
         self.separate();
         write_string(key, self.out);
-        self.out.push_str(if self.pretty { ": " } else { ":" });
-        self.after_key = true;
+        self.end_key();
         self
     }
 
@@ -102,6 +106,17 @@ impl<'a> Writer<'a> {
         self.literal("null");
     }
 
+    /// Writes a value that serde can serialize, or `null` if its serialization fails.
+    pub(crate) fn value(&mut self, value: &(impl Serialize + ?Sized)) {
+        let (start, depth, comma) = (self.out.len(), self.depth, self.comma);
+        let after_key = self.after_key;
+        if value.serialize(&mut *self).is_err() {
+            self.out.truncate(start);
+            (self.depth, self.comma, self.after_key, self.expects_literal) = (depth, comma, after_key, false);
+            self.null();
+        }
+    }
+
     /// Writes a value of a tree, numbers as they were written. Incomplete containers and strings are closed.
     pub fn node(&mut self, node: Node<'_>) {
         node::write(node, self);
@@ -111,6 +126,11 @@ impl<'a> Writer<'a> {
     fn literal(&mut self, text: &str) {
         self.separate();
         self.out.push_str(text);
+    }
+
+    fn end_key(&mut self) {
+        self.out.push_str(if self.pretty { ": " } else { ":" });
+        self.after_key = true;
     }
 
     fn open(&mut self, bracket: char) {

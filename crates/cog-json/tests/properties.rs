@@ -1,4 +1,4 @@
-//! What holds for every document, whatever the chunks it comes in.
+//! Properties of every document and every split.
 
 use cog_json::{Deviation, End, Event, EventKind, Limits, Parser, SyntaxError, Tolerance, Value};
 use proptest::prelude::*;
@@ -126,7 +126,7 @@ fn nearly_json() -> impl Strategy<Value = String> {
     })
 }
 
-/// What a model might send, and what it would not.
+/// Replies of models, likely and unlikely.
 fn reply() -> impl Strategy<Value = String> {
     prop::collection::vec(
         prop_oneof![nearly_json(), prop::sample::select(SCRAPS).prop_map(str::to_owned)],
@@ -201,7 +201,7 @@ fn chunks<'a>(mut text: &'a [u8], lengths: &'a [usize]) -> impl Iterator<Item = 
     })
 }
 
-/// All that a run tells, texts joined.
+/// The result of a run, with texts joined.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     events: Vec<String>,

@@ -1,6 +1,6 @@
 //! Reports the media of a run: `meta.media_processed` and `meta.media_validation` (SPEC 6.2, docs/spec/media.md).
 
-use cog_json::{Path, ToJson, Value, Writer};
+use cog_json::{Array, Path, ToJson, Value, Writer};
 use cog_spec::Modality;
 
 use crate::{Media, Prepared};
@@ -21,7 +21,7 @@ pub fn media_processed(all: &[Processed]) -> Value {
     write_all(all, |processed, w| {
         w.optional("source", &processed.media.source());
         processed.media.write_fields(w);
-        w.field("sent", &processed.sent);
+        w.field("sent", &Array(&processed.sent));
     })
 }
 
@@ -59,6 +59,7 @@ fn checks(media: &Media) -> Vec<&'static str> {
     ["type", "size"].into_iter().chain(of_kind.iter().copied()).chain(checksum).collect()
 }
 
+/// Written by hand: the size and the part are computed.
 impl ToJson for Prepared {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

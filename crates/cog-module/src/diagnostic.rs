@@ -104,6 +104,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+/// Written by hand: the location is flattened, and the path is written as text.
 impl ToJson for Diagnostic {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

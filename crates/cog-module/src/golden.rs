@@ -7,7 +7,8 @@ mod expected;
 
 use std::path::PathBuf;
 
-use cog_json::{Node, ToJson, Value, Writer};
+use cog_json::{Node, Value};
+use serde::Serialize;
 
 pub use self::{
     contract::check_case,
@@ -33,7 +34,7 @@ pub struct GoldenCase {
 }
 
 /// A difference between the expected and the actual answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
     /// Its path in the envelope: `data.issues[0].risk` (ruling R44).
     pub path: String,
@@ -46,16 +47,6 @@ pub struct Mismatch {
 impl Mismatch {
     fn new(path: impl Into<String>, rule: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), rule: rule.into(), message: message.into() }
-    }
-}
-
-impl ToJson for Mismatch {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("path", &self.path);
-            w.field("rule", &self.rule);
-            w.field("message", &self.message);
-        });
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) fn read(root: &Node, context: LoadContext<'_>, findings: &Findings<'_
     }
     sections::read(&fields, &mut manifest, context);
     if format.asks_for_envelope() && tier.is_none() && !fields.has("tier") {
-        let help = Some(format!("add `tier:` with one of: {}", Tier::WORDS.join(", ")));
+        let help = Some(format!("add `tier:` with one of: {}", Tier::NAMES.join(", ")));
         fields.missing_but_optional("tier", help);
     }
     fields.finish();

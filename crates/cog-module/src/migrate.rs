@@ -14,7 +14,7 @@ mod v0;
 
 use std::path::PathBuf;
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_spec::{Format, Manifest};
 
 use self::draft::Draft;
@@ -114,6 +114,7 @@ impl Migration {
     }
 }
 
+/// Written by hand: the path is written as text.
 impl ToJson for Migration {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -121,7 +122,7 @@ impl ToJson for Migration {
             w.field("path", self.directory.to_string_lossy().as_ref());
             w.field("from", self.from.as_str());
             w.field("to", self.to.as_str());
-            w.field("changes", &self.changes);
+            w.field("changes", &Array(&self.changes));
             w.field("notes", &self.notes);
         });
     }

@@ -2,7 +2,7 @@
 
 mod level;
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_spec::Format;
 
 use crate::{Diagnostic, Module, Origin, Rule, Severity, golden, layout, load::load_with_sources};
@@ -80,6 +80,7 @@ impl Report {
     }
 }
 
+/// Written by hand: most members are computed.
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -89,7 +90,7 @@ impl ToJson for Report {
             w.optional("manifest", &self.manifest_file().map(|path| path.to_string_lossy().into_owned()));
             w.optional("format", &self.format().map(Format::as_str));
             w.field("cases", &u64::try_from(self.cases).unwrap_or(u64::MAX));
-            w.field("diagnostics", &self.diagnostics);
+            w.field("diagnostics", &Array(&self.diagnostics));
         });
     }
 }

@@ -180,6 +180,7 @@ fn pointer_in_input(pointer: &str) -> &str {
 
 struct Members<'a>(Vec<(&'a str, Node<'a>)>);
 
+/// Written by hand: an object of borrowed members.
 impl ToJson for Members<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

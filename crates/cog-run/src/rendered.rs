@@ -60,6 +60,7 @@ fn shorten(part: &mut Part) {
     }
 }
 
+/// Written by hand: its request is written by hand.
 impl ToJson for Rendered {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

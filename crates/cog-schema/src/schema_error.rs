@@ -1,9 +1,9 @@
-use cog_json::{ToJson, Writer};
 use cog_spec::Code;
+use serde::Serialize;
 use thiserror::Error;
 
 /// An error of a schema document.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[error("{}: {message}", if .pointer.is_empty() { "/" } else { .pointer.as_str() })]
 pub struct SchemaError {
     /// Its JSON pointer (RFC 6901); empty for the complete document.
@@ -11,6 +11,7 @@ pub struct SchemaError {
     /// What was found and what is allowed.
     pub message: String,
     /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
@@ -28,15 +29,5 @@ impl SchemaError {
     #[must_use]
     pub const fn code(&self) -> Code {
         Code::ModuleInvalid
-    }
-}
-
-impl ToJson for SchemaError {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("pointer", &self.pointer);
-            w.field("message", &self.message);
-            w.optional("suggestion", &self.suggestion);
-        });
     }
 }

@@ -1,10 +1,11 @@
-use cog_json::{Path, ToJson, Writer};
+use cog_json::Path;
 use cog_spec::Code;
+use serde::Serialize;
 
 use crate::finding::Finding;
 
 /// A violation of the contract.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// Its path (ruling R44), from `input`, `data`, `meta` or `error`. For a missing field, the path that it would have.
     pub path: String,
@@ -13,8 +14,10 @@ pub struct Violation {
     /// What was found and what is allowed. Only short values without white space are repeated.
     pub message: String,
     /// Its code if it is the only violation.
+    #[serde(skip)]
     pub code: Code,
     /// What the author probably meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
@@ -41,17 +44,6 @@ impl Violation {
             Some((first, rest)) if rest.iter().all(|other| other.code == first.code) => first.code,
             _ => general,
         }
-    }
-}
-
-impl ToJson for Violation {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("path", &self.path);
-            w.field("rule", &self.rule);
-            w.field("message", &self.message);
-            w.optional("suggestion", &self.suggestion);
-        });
     }
 }
 

@@ -125,6 +125,7 @@ impl Accepted<'_> {
     }
 }
 
+/// Written by hand: the URL is computed.
 impl ToJson for Accepted<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -1,17 +1,17 @@
-//! What a runtime, a provider and a model can do.
+//! The capabilities of a runtime, a provider and a model.
 
-use cog_json::{ToJson, Writer};
+use serde::{Serialize, Serializer};
 
-use crate::tier::words;
+use crate::string_enum::string_enum;
 
-words! {
+string_enum! {
     /// A kind of content (SPEC 2.2; `document`: docs/spec/modules.md).
     Modality {
         /// Text; always supported.
         Text = "text",
         /// Images.
         Image = "image",
-        /// Sound.
+        /// Audio.
         Audio = "audio",
         /// Video.
         Video = "video",
@@ -20,24 +20,24 @@ words! {
     }
 }
 
-words! {
-    /// A way to deliver a stream (SPEC 3.2.4).
+string_enum! {
+    /// A transport of streams (SPEC 3.2.4).
     Transport {
         /// Server-sent events.
         Sse = "sse",
         /// WebSocket text frames.
         WebSocket = "websocket",
-        /// A JSON object a line.
+        /// One JSON object per line.
         Ndjson = "ndjson",
     }
 }
 
-words! {
-    /// A vendor's way to be told the schema of an answer.
+string_enum! {
+    /// The form in which a provider receives the schema of an answer.
     Dialect {
-        /// OpenAI's strict schemas: every property required, no further ones, nullable by union.
+        /// OpenAI's strict schemas: every property is required and may be null, and no others are allowed.
         OpenAiStrict = "openai_strict",
-        /// A JSON Schema in `response_format`, taken as it is (vLLM, llama.cpp, Mistral and others).
+        /// An unchanged JSON Schema in `response_format` (vLLM, llama.cpp, Mistral and others).
         JsonSchema = "json_schema",
         /// Anthropic's output format.
         Anthropic = "anthropic",
@@ -45,15 +45,15 @@ words! {
         Gemini = "gemini",
         /// Ollama's `format`.
         Ollama = "ollama",
-        /// No schema, but "answer with a JSON object".
+        /// No schema, but the answer must be a JSON object.
         JsonObject = "json_object",
-        /// Nothing: the prompt alone asks for JSON.
+        /// Only the prompt requests JSON.
         Prompt = "prompt",
     }
 }
 
 impl Modality {
-    /// The media types of this kind that go in (SPEC 4.1.1); text has none.
+    /// Returns the input media types of this kind (SPEC 4.1.1); text has none.
     pub const fn media_types(self) -> &'static [&'static str] {
         match self {
             Modality::Text => &[],
@@ -64,7 +64,7 @@ impl Modality {
         }
     }
 
-    /// The media types of this kind that come out (SPEC 4.1.2); text and documents have none.
+    /// Returns the output media types of this kind (SPEC 4.1.2); text and documents have none.
     pub const fn output_types(self) -> &'static [&'static str] {
         match self {
             Modality::Text | Modality::Document => &[],
@@ -75,28 +75,28 @@ impl Modality {
     }
 }
 
-/// The document that every runtime must be able to show (SPEC 8.1).
+/// The capabilities document of a runtime (SPEC 8.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// The runtime's name.
+    /// The name of the runtime.
     pub runtime: String,
-    /// Its version.
+    /// The version of the runtime.
     pub version: String,
-    /// Whether it streams.
+    /// Whether it supports streaming.
     pub streaming: bool,
-    /// What it takes.
+    /// The input modalities.
     pub input: Vec<Modality>,
-    /// What it makes.
+    /// The output modalities.
     pub output: Vec<Modality>,
-    /// The largest medium of any kind, in MB of 1,048,576 bytes.
+    /// The maximum size of a media file, in MB of 1,048,576 bytes.
     pub max_media_size_mb: u32,
-    /// How it delivers streams.
+    /// The transports of streams.
     pub transports: Vec<Transport>,
 }
 
 impl Capabilities {
-    /// The capabilities of a runtime that takes and gives text alone, and does not stream.
+    /// Creates the capabilities of a runtime that only supports text, and does not stream.
     pub fn new(runtime: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             runtime: runtime.into(),
@@ -110,48 +110,52 @@ impl Capabilities {
     }
 }
 
-impl ToJson for Modality {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.string(self.as_str());
+impl Serialize for Capabilities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let multimodal = MultimodalForm { input: &self.input, output: &self.output };
+        let capabilities = CapabilitiesForm {
+            streaming: self.streaming,
+            multimodal,
+            max_media_size_mb: self.max_media_size_mb,
+            supported_transports: &self.transports,
+        };
+        let Self { runtime, version, .. } = self;
+        CapabilitiesDocument { runtime, version, capabilities }.serialize(serializer)
     }
 }
 
-impl ToJson for Transport {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.string(self.as_str());
-    }
+/// The capabilities of a runtime (SPEC 8.1).
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Capabilities"))]
+pub(crate) struct CapabilitiesDocument<'a> {
+    /// The name of the runtime.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    runtime: &'a str,
+    /// The version of the runtime.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    version: &'a str,
+    /// The capabilities.
+    capabilities: CapabilitiesForm<'a>,
 }
 
-impl ToJson for Capabilities {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("runtime", &self.runtime);
-            w.field("version", &self.version);
-            w.field("capabilities", &Inner(self));
-        });
-    }
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+struct CapabilitiesForm<'a> {
+    /// Whether the runtime supports streaming.
+    streaming: bool,
+    /// The supported kinds of content.
+    multimodal: MultimodalForm<'a>,
+    /// The maximum size of a media file, in MB of 1,048,576 bytes.
+    max_media_size_mb: u32,
+    /// The transports of streams.
+    supported_transports: &'a [Transport],
 }
 
-struct Inner<'a>(&'a Capabilities);
-
-impl ToJson for Inner<'_> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("streaming", &self.0.streaming);
-            w.field("multimodal", &Multimodal(self.0));
-            w.field("max_media_size_mb", &self.0.max_media_size_mb);
-            w.field("supported_transports", &self.0.transports);
-        });
-    }
-}
-
-struct Multimodal<'a>(&'a Capabilities);
-
-impl ToJson for Multimodal<'_> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("input", &self.0.input);
-            w.field("output", &self.0.output);
-        });
-    }
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+struct MultimodalForm<'a> {
+    /// The input modalities.
+    input: &'a [Modality],
+    /// The output modalities.
+    output: &'a [Modality],
 }

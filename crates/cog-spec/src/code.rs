@@ -1,8 +1,10 @@
 //! The table of error codes (SPEC 7, docs/spec/errors.md). This is its only definition.
 
+use std::borrow::Cow;
 use std::{fmt, str::FromStr};
 
-use cog_json::{ToJson, Writer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Whether a retry can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +18,7 @@ pub enum Recoverable {
 }
 
 impl Recoverable {
-    /// The value of `error.recoverable`; none for [`Recoverable::Maybe`].
+    /// Returns the value of `error.recoverable`; none for [`Recoverable::Maybe`].
     pub const fn as_bool(self) -> Option<bool> {
         match self {
             Recoverable::Yes => Some(true),
@@ -40,7 +42,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// The name of the category.
+    /// Returns the name of the category.
     pub const fn as_str(self) -> &'static str {
         match self {
             Category::Input => "input",
@@ -66,37 +68,37 @@ macro_rules! codes {
             /// Every code, in order.
             pub const ALL: &'static [Code] = &[$(Code::$variant),+];
 
-            /// The code itself, `E1000`.
+            /// Returns the code, such as `E1000`.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $number),+ }
             }
 
-            /// Its name, `PARSE_ERROR`.
+            /// Returns the name, such as `PARSE_ERROR`.
             pub const fn name(self) -> &'static str {
                 match self { $(Code::$variant => $name),+ }
             }
 
-            /// Whether a retry can succeed.
+            /// Returns whether a retry can succeed.
             pub const fn recoverable(self) -> Recoverable {
                 match self { $(Code::$variant => Recoverable::$recoverable),+ }
             }
 
-            /// The status of the HTTP response with the envelope.
+            /// Returns the status of the HTTP response with the envelope.
             pub const fn http_status(self) -> u16 {
                 match self { $(Code::$variant => $http),+ }
             }
 
-            /// The text code of v2.2 that means the same (ruling R31).
+            /// Returns the equivalent text code of v2.2 (ruling R31).
             pub const fn legacy(self) -> Option<&'static str> {
                 match self { $(Code::$variant => $legacy),+ }
             }
 
-            /// What the code means, in one sentence.
+            /// Returns the meaning of the code, one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Code::$variant => $meaning),+ }
             }
 
-            /// What the user can do about it.
+            /// Returns the advice to the user.
             pub const fn advice(self) -> &'static str {
                 match self { $(Code::$variant => $advice),+ }
             }
@@ -249,7 +251,7 @@ codes! {
 }
 
 impl Code {
-    /// The category of the code (SPEC 7.2).
+    /// Returns the category of the code (SPEC 7.2).
     pub fn category(self) -> Category {
         match self.as_str().as_bytes().get(1) {
             Some(b'1') => Category::Input,
@@ -279,13 +281,20 @@ impl FromStr for Code {
     }
 }
 
-impl ToJson for Code {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.string(self.as_str());
+impl Serialize for Code {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
-/// The code in an envelope: the specification's, or one that the manifest declares (E5xxx–E9xxx).
+impl<'de> Deserialize<'de> for Code {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'de, str>::deserialize(deserializer)?;
+        text.parse().map_err(|()| D::Error::custom(format_args!("`{text}` is not an error code")))
+    }
+}
+
+/// The code in an envelope: one of the table, or one that the module's manifest declares (E5xxx–E9xxx).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ErrorCode {
     /// A code of the table.
@@ -295,7 +304,7 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// The value of `error.code`.
+    /// Returns the value of `error.code`.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Standard(code) => code.as_str(),
@@ -303,7 +312,7 @@ impl ErrorCode {
         }
     }
 
-    /// The status of an HTTP response; 422 for a code of the module's own.
+    /// Returns the status of the HTTP response; 422 for a declared code.
     pub fn http_status(&self) -> u16 {
         match self {
             Self::Standard(code) => code.http_status(),
@@ -311,19 +320,23 @@ impl ErrorCode {
         }
     }
 
-    /// Whether the text has the form of a code that a module may declare: E5000 to E9999.
+    /// Returns whether a module may declare the code: E5000 to E9999.
     pub fn is_declarable(text: &str) -> bool {
         matches!(text.as_bytes(), [b'E', b'5'..=b'9', a, b, c] if [a, b, c].iter().all(|d| d.is_ascii_digit()))
     }
-}
 
-impl ErrorCode {
-    /// The name of a code of the table; none of a code of the module's own.
+    /// Returns the name of a code of the table; none for a declared code.
     pub fn name(&self) -> Option<&'static str> {
         match self {
             Self::Standard(code) => Some(code.name()),
             Self::Declared(_) => None,
         }
+    }
+}
+
+impl Serialize for ErrorCode {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

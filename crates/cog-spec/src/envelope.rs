@@ -1,22 +1,23 @@
-use cog_json::{ToJson, Value, Writer};
+use cog_json::{ToJson as _, Value};
+use serde::{Serialize, Serializer};
 
 use crate::{Code, ErrorCode, Meta, Secret, Usage, Warning};
 
-/// The one answer of every run: `{ok, meta, data}` or `{ok, meta, error, partial_data?}` (SPEC 3.1).
+/// The answer of every run: `{ok, meta, data}` or `{ok, meta, error, partial_data?}` (SPEC 3.1).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Envelope {
     /// The control plane.
     pub meta: Meta,
-    /// The data plane, or why there is none.
+    /// The data of a successful run, or the error of a failed one.
     pub outcome: Outcome,
-    /// `_warnings`: what a caller should know (docs/spec/streaming.md).
+    /// `_warnings`: warnings for the caller (docs/spec/streaming.md).
     pub warnings: Vec<Warning>,
-    /// `_emitted_context`: what the module hands on (docs/spec/context.md).
+    /// `_emitted_context`: the context that the module emits (docs/spec/context.md).
     pub emitted_context: Option<Value>,
 }
 
-/// What stands beside `meta`.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// `ok: true`.
@@ -26,36 +27,43 @@ pub enum Outcome {
     },
     /// `ok: false`.
     Failure {
-        /// What went wrong.
+        /// The error.
         error: ErrorBody,
-        /// What there is of the answer.
+        /// The part of the answer that is available.
         partial_data: Option<Value>,
     },
 }
 
-/// `error`: code, message, and what helps (docs/spec/errors.md).
-#[derive(Debug, Clone, PartialEq)]
+/// The error of a failed run (docs/spec/errors.md).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "error"))]
 #[non_exhaustive]
 pub struct ErrorBody {
-    /// The code.
+    /// The error code.
+    #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = "^E[1-9][0-9]{3}$")))]
     pub code: ErrorCode,
-    /// What happened, for a person; holds no secret.
+    /// A description of the error for people; never contains a secret.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub message: String,
-    /// Whether another attempt can help.
+    /// Whether a retry can succeed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub recoverable: Option<bool>,
-    /// What to do about it.
+    /// A suggestion how to solve the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
-    /// More, for a program: an object.
+    /// Details for programs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
     pub details: Option<Value>,
 }
 
 impl ErrorBody {
-    /// An error of the table; `recoverable` as the table says, left out where it says maybe.
+    /// Creates an error of the table, with its value of `recoverable`.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self::with_code(code.into(), message)
     }
 
-    /// An error with a code of the table or of the module's own, which says nothing of `recoverable`.
+    /// Creates an error with a code of the table, or with a declared code, which has no `recoverable`.
     pub fn with_code(code: ErrorCode, message: impl Into<String>) -> Self {
         let recoverable = match code {
             ErrorCode::Standard(code) => code.recoverable().as_bool(),
@@ -64,21 +72,21 @@ impl ErrorBody {
         Self { code, message: message.into(), recoverable, suggestion: None, details: None }
     }
 
-    /// The same with a suggestion.
+    /// Adds a suggestion.
     #[must_use]
     pub fn suggest(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into());
         self
     }
 
-    /// The same with details, an object.
+    /// Adds details, an object.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self
     }
 
-    /// The same without a secret, wherever it stands.
+    /// Masks a secret in all texts of the error.
     #[must_use]
     pub fn without(self, secret: &Secret) -> Self {
         let details =
@@ -91,7 +99,7 @@ impl ErrorBody {
         }
     }
 
-    /// The same, said to be recoverable or not.
+    /// Sets whether the error is recoverable.
     #[must_use]
     pub fn with_recoverable(mut self, recoverable: bool) -> Self {
         self.recoverable = Some(recoverable);
@@ -100,28 +108,28 @@ impl ErrorBody {
 }
 
 impl Envelope {
-    /// An envelope without warnings.
+    /// Creates an envelope without warnings.
     pub fn new(meta: Meta, outcome: Outcome) -> Self {
         Self { meta, outcome, warnings: Vec::new(), emitted_context: None }
     }
 
-    /// A success without warnings.
+    /// Creates the envelope of a successful run, without warnings.
     pub fn success(meta: Meta, data: Value) -> Self {
         Self::new(meta, Outcome::Success { data })
     }
 
-    /// A failure that the runtime found, with the meta of ruling R32.
+    /// Creates the envelope of an error that the runtime found, with the meta of ruling R32.
     pub fn failure(error: ErrorBody) -> Self {
         let meta = Meta::for_failure(&error.message);
         Self::new(meta, Outcome::Failure { error, partial_data: None })
     }
 
-    /// Whether the run succeeded.
+    /// Returns whether the run succeeded.
     pub fn is_ok(&self) -> bool {
         matches!(self.outcome, Outcome::Success { .. })
     }
 
-    /// The checked answer of a success.
+    /// Returns the answer of a successful run.
     pub fn data(&self) -> Option<&Value> {
         match &self.outcome {
             Outcome::Success { data } => Some(data),
@@ -129,7 +137,7 @@ impl Envelope {
         }
     }
 
-    /// The error of a failure.
+    /// Returns the error of a failed run.
     pub fn error(&self) -> Option<&ErrorBody> {
         match &self.outcome {
             Outcome::Success { .. } => None,
@@ -137,51 +145,74 @@ impl Envelope {
         }
     }
 
-    /// The tokens of the run, where they are known.
+    /// Returns the tokens of the run, if they are known.
     pub fn usage(&self) -> Option<Usage> {
         self.meta.runtime.usage
     }
 }
 
-impl ToJson for Envelope {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("ok", &self.is_ok());
-            w.field("meta", &self.meta);
-            match &self.outcome {
-                Outcome::Success { data } => {
-                    w.field("data", data);
-                }
-                Outcome::Failure { error, partial_data } => {
-                    w.field("error", error);
-                    w.optional("partial_data", partial_data);
-                }
+impl Serialize for Envelope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { meta, outcome, warnings, emitted_context } = self;
+        match outcome {
+            Outcome::Success { data } => {
+                EnvelopeForm::Success { ok: true, meta, data, warnings, emitted_context }
+                    .serialize(serializer)
             }
-            write_extras(w, &self.warnings, self.emitted_context.as_ref());
-        });
+            Outcome::Failure { error, partial_data } => {
+                EnvelopeForm::Failure { ok: false, meta, error, partial_data, warnings, emitted_context }
+                    .serialize(serializer)
+            }
+        }
     }
 }
 
-/// `_warnings` and `_emitted_context`, which stand beside `meta` in envelope and final chunk alike.
-pub(crate) fn write_extras(w: &mut Writer<'_>, warnings: &[Warning], emitted_context: Option<&Value>) {
-    if !warnings.is_empty() {
-        w.field("_warnings", warnings);
-    }
-    w.optional("_emitted_context", &emitted_context);
-}
-
-impl ToJson for ErrorBody {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| write_error_fields(w, self));
-    }
-}
-
-pub(crate) fn write_error_fields(w: &mut Writer<'_>, error: &ErrorBody) {
-    w.field("code", error.code.as_str());
-    w.field("message", &error.message);
-    w.optional("recoverable", &error.recoverable);
-    w.optional("suggestion", &error.suggestion);
-    w.optional("details", &error.details);
+/// The answer of a run: the data of a success, or the error of a failure (SPEC 3.1).
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Envelope", transform = crate::schema::one_of, extend("type" = "object")))]
+#[serde(untagged)]
+pub(crate) enum EnvelopeForm<'a> {
+    /// A successful run.
+    #[cfg_attr(feature = "schema", schemars(title = "success", extend("not" = { "anyOf": [{ "required": ["error"] }, { "required": ["partial_data"] }] })))]
+    Success {
+        /// True for a successful run.
+        #[cfg_attr(feature = "schema", schemars(extend("const" = true)))]
+        ok: bool,
+        /// The control plane.
+        meta: &'a Meta,
+        /// The checked answer.
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
+        data: &'a Value,
+        /// The warnings of the run.
+        #[serde(rename = "_warnings", skip_serializing_if = "<[Warning]>::is_empty")]
+        warnings: &'a [Warning],
+        /// The context that the module emits.
+        #[serde(rename = "_emitted_context", skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
+        emitted_context: &'a Option<Value>,
+    },
+    /// A failed run.
+    #[cfg_attr(feature = "schema", schemars(title = "failure", extend("not" = { "required": ["data"] })))]
+    Failure {
+        /// False for a failed run.
+        #[cfg_attr(feature = "schema", schemars(extend("const" = false)))]
+        ok: bool,
+        /// The control plane.
+        meta: &'a Meta,
+        /// The error.
+        error: &'a ErrorBody,
+        /// The part of the answer that is available.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::ObjectOrNull"))]
+        partial_data: &'a Option<Value>,
+        /// The warnings of the run.
+        #[serde(rename = "_warnings", skip_serializing_if = "<[Warning]>::is_empty")]
+        warnings: &'a [Warning],
+        /// The context that the module emits.
+        #[serde(rename = "_emitted_context", skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
+        emitted_context: &'a Option<Value>,
+    },
 }
 
 #[cfg(test)]

@@ -1,106 +1,129 @@
-//! What a provider's reply becomes once its wire form is gone.
+//! The events of a provider's reply, without its wire form.
 
-use cog_json::{Node, ToJson, Writer};
+use cog_json::Node;
+use serde::{Deserialize, Serialize};
 
-/// What a model's reply consists of, in the order in which it arrives.
+/// A part of a model's reply, in the order in which the parts arrive.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
-    /// What the provider says of itself: the model that answers, and the fingerprint of its system.
+    /// The reply has started.
     Started {
-        /// The model that answers, as the vendor names it.
+        /// The model that replies, as the provider names it.
         model: Option<String>,
-        /// The vendor's id of the reply.
+        /// The provider's identifier of the reply.
         id: Option<String>,
-        /// The vendor's fingerprint of the system that answers.
+        /// The provider's fingerprint of the system that replies.
         fingerprint: Option<String>,
     },
-    /// A piece of the answer's text.
+    /// A part of the answer's text.
     Text(String),
-    /// A piece of the model's reasoning; never part of the answer.
+    /// A part of the model's reasoning; never part of the answer.
     Reasoning(String),
-    /// A piece of a tool call.
+    /// A part of a tool call.
     ToolCall(ToolCallDelta),
-    /// An image or a sound that the model made, whole.
+    /// A complete generated image or audio clip.
     Media(ModelMedia),
-    /// Tokens so far; a later one replaces an earlier one.
+    /// The tokens so far; a later event replaces an earlier one.
     Usage(Usage),
-    /// Why the model stopped. Nothing but `Usage` follows.
+    /// The reason why the model stopped. Only `Usage` may follow.
     Finished(FinishReason),
 }
 
-/// A piece of a tool call: the first piece of an index names the call.
+/// A part of a tool call. The first part of an index names the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCallDelta {
-    /// Which call of the reply.
+    /// The index of the call in the reply.
     pub index: u32,
-    /// The call's id, on its first piece.
+    /// The identifier of the call, in its first part.
     pub id: Option<String>,
-    /// The tool's name, on its first piece.
+    /// The name of the tool, in its first part.
     pub name: Option<String>,
-    /// A piece of the arguments, JSON as text.
+    /// A part of the arguments, JSON as text.
     pub arguments: String,
 }
 
-/// A medium as a model's reply brings it: nothing of it has been checked.
+/// A generated media item as it arrived in a reply, unchecked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelMedia {
-    /// Its type as the vendor gives it, `image/png`; none where the vendor gives none.
+    /// The media type that the provider reports, such as `image/png`.
     pub media_type: Option<String>,
-    /// Its bytes as base64, as they came.
+    /// The bytes as base64, as they arrived.
     pub data: String,
-    /// How it was made, as the vendor tells it or was asked (SPEC 4.3.1): `("quality", "high")`. The model is told
-    /// by [`ModelEvent::Started`].
+    /// The parameters of the generation, reported by the provider or requested (SPEC 4.3.1): `("quality", "high")`. The
+    /// model is in [`ModelEvent::Started`].
     pub params: Vec<(&'static str, String)>,
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FinishReason {
-    /// It was done.
+    /// The reply is complete.
     Stop,
-    /// It reached its limit of output (E2003).
+    /// The model reached its output limit (E2003).
     Length,
-    /// It refuses, with its words where it gives any (E2004, `details.reason`).
+    /// The model refuses, with its explanation if it gives one (E2004, `details.reason`).
     Refusal(Option<String>),
-    /// The vendor's filter stopped it (E2004, `details.reason`).
+    /// The provider's filter stopped the reply (E2004, `details.reason`).
     ContentFilter,
-    /// It wants tools called.
+    /// The model requests tool calls.
     ToolCalls,
-    /// A word of the vendor's that is not known here; kept as it came.
+    /// An unknown reason, as the provider reported it.
     Other(String),
 }
 
-/// Tokens of one reply or of several, as the vendor counts them (SPEC 3.2.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// The number of tokens of one or more replies, as the provider counts them (SPEC 3.2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "usage"))]
+#[serde(into = "UsageForm")]
 pub struct Usage {
-    /// Tokens that went in, cached ones included.
+    /// The tokens of the input, including cached ones.
     pub input_tokens: u64,
-    /// Tokens that came out, reasoning included.
+    /// The tokens of the output, including reasoning.
     pub output_tokens: u64,
-    /// Of the input: read from the vendor's cache.
+    /// The tokens of the input that were read from the provider's cache.
     pub cached_input_tokens: Option<u64>,
-    /// Of the output: reasoning.
+    /// The tokens of the output that were used for reasoning.
     pub reasoning_tokens: Option<u64>,
 }
 
+/// The members of a usage, with the sum.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "usage"))]
+struct UsageForm {
+    /// The tokens of the input, including cached ones.
+    input_tokens: u64,
+    /// The tokens of the output, including reasoning.
+    output_tokens: u64,
+    /// The sum of input and output tokens.
+    total_tokens: u64,
+    /// The tokens of the input that were read from the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cached_input_tokens: Option<u64>,
+    /// The tokens of the output that were used for reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_tokens: Option<u64>,
+}
+
+impl From<Usage> for UsageForm {
+    fn from(usage: Usage) -> Self {
+        let Usage { input_tokens, output_tokens, cached_input_tokens, reasoning_tokens } = usage;
+        let total_tokens = usage.total();
+        Self { input_tokens, output_tokens, total_tokens, cached_input_tokens, reasoning_tokens }
+    }
+}
+
 impl Usage {
-    /// Reads a usage as [`Meta`](crate::Meta) and the final chunk have it; none without the two required counts.
+    /// Reads a usage of [`Meta`](crate::Meta) or a final chunk; none without the two required counts.
     pub fn read(node: Node<'_>) -> Option<Self> {
-        let count = |key: &str| node.get(key).and_then(Node::as_u64);
-        Some(Self {
-            input_tokens: count("input_tokens")?,
-            output_tokens: count("output_tokens")?,
-            cached_input_tokens: count("cached_input_tokens"),
-            reasoning_tokens: count("reasoning_tokens"),
-        })
+        Self::deserialize(node).ok()
     }
 
-    /// The sum of both.
+    /// Returns the sum of input and output tokens.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// The tokens of two replies together.
+    /// Returns the tokens of two replies together.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -113,17 +136,5 @@ impl Usage {
             cached_input_tokens: sum(self.cached_input_tokens, other.cached_input_tokens),
             reasoning_tokens: sum(self.reasoning_tokens, other.reasoning_tokens),
         }
-    }
-}
-
-impl ToJson for Usage {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("input_tokens", &self.input_tokens);
-            w.field("output_tokens", &self.output_tokens);
-            w.field("total_tokens", &self.total());
-            w.optional("cached_input_tokens", &self.cached_input_tokens);
-            w.optional("reasoning_tokens", &self.reasoning_tokens);
-        });
     }
 }

@@ -1,4 +1,4 @@
-//! Envelopes as Rust results: a failed run as an error, and the data of a successful one as a type of one's own.
+//! Envelopes as Rust results: a failed run as an error, and the data of a successful one as the caller's own type.
 
 use std::fmt;
 
@@ -8,20 +8,20 @@ use thiserror::Error;
 
 use crate::{Envelope, ErrorBody, Outcome};
 
-/// Why an envelope gives no value of the requested type.
+/// The error of [`Envelope::data_as`].
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// The run failed.
     #[error(transparent)]
     Failed(ErrorBody),
-    /// The data do not have the form of the type.
+    /// The data do not match the type.
     #[error("the data of the answer do not fit the type: {0}")]
     Form(DeserializeError),
 }
 
 impl fmt::Display for ErrorBody {
-    /// `E1006 INVALID_REFERENCE: message`, and the suggestion where there is one.
+    /// `E1006 INVALID_REFERENCE: message`, and the suggestion if there is one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.code)?;
         if let Some(name) = self.code.name() {
@@ -50,10 +50,10 @@ impl fmt::Display for Envelope {
 impl std::error::Error for Envelope {}
 
 impl Envelope {
-    /// Returns the data of a successful run as a type of one's own, which may borrow its strings from the envelope.
+    /// Returns the data of a successful run as the caller's own type, which may borrow its strings from the envelope.
     ///
     /// # Errors
-    /// [`DataError::Failed`] with the error of a failed run; [`DataError::Form`] where the data do not fit the type.
+    /// [`DataError::Failed`] with the error of a failed run; [`DataError::Form`] if the data do not match the type.
     pub fn data_as<'de, T: Deserialize<'de>>(&'de self) -> Result<T, DataError> {
         match &self.outcome {
             Outcome::Success { data } => cog_json::from_value(data).map_err(DataError::Form),
@@ -105,14 +105,14 @@ mod tests {
     }
 
     #[test]
-    fn data_of_a_success_become_a_type_of_ones_own() {
+    fn converts_data_to_own_type() {
         let envelope = success(r#"{"verdict": "approve", "issues": ["one"]}"#);
         let review: Review<'_> = envelope.data_as().unwrap();
         assert_eq!(review, Review { verdict: "approve", issues: vec!["one".to_owned()] });
     }
 
     #[test]
-    fn data_of_another_form_name_the_path() {
+    fn mismatch_names_the_path() {
         let envelope = success(r#"{"verdict": "approve", "issues": [7]}"#);
         let error = envelope.data_as::<Review<'_>>().unwrap_err();
         assert!(matches!(error, DataError::Form(_)));

@@ -1,14 +1,12 @@
-//! The data of the specification, and what passes between the stages of a run.
+//! The data types of the specification, and the types that the stages of a run exchange.
 //!
-//! Nothing here acts: no clock, no file, no socket. A type that two crates exchange lives here; a
-//! type that one crate keeps to itself does not.
+//! This crate has no clock, file or socket. A type that two crates exchange is here.
 //!
-//! * what a module says of itself: [`Manifest`], with the defaults of its [`Tier`] resolved;
-//! * what a run answers: [`Envelope`] and [`Chunk`], with [`Meta`], [`Risk`], [`ErrorBody`];
-//! * the one table of error codes: [`Code`];
-//! * the JSON Schemas of these documents, as they are published: [`Schema`];
-//! * what passes between the stages: [`ModelEvent`], [`Usage`], [`FinishReason`], [`Repair`],
-//!   [`Secret`].
+//! * the manifest of a module: [`Manifest`], with the defaults of its [`Tier`] resolved;
+//! * the answer of a run: [`Envelope`] and [`Chunk`], with [`Meta`], [`Risk`], [`ErrorBody`];
+//! * the table of error codes: [`Code`];
+//! * the published JSON Schemas of these documents: [`Schema`];
+//! * the types between the stages: [`ModelEvent`], [`Usage`], [`FinishReason`], [`Repair`], [`Secret`].
 
 mod capability;
 mod chunk;
@@ -20,8 +18,11 @@ mod manifest;
 mod meta;
 mod repair;
 mod risk;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod schemas;
 mod secret;
+mod string_enum;
 mod tier;
 mod warning;
 
@@ -40,5 +41,6 @@ pub use repair::{Repair, RepairRule};
 pub use risk::{Risk, RiskRule, RiskValue};
 pub use schemas::Schema;
 pub use secret::Secret;
-pub use tier::{ChunkType, EnumStrategy, OnViolation, ParseEnumError, ResponseMode, Strictness, Tier};
+pub use string_enum::ParseEnumError;
+pub use tier::{ChunkType, EnumStrategy, OnViolation, ResponseMode, Strictness, Tier};
 pub use warning::{Warning, WarningCode};

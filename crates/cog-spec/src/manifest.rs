@@ -1,13 +1,14 @@
-//! What a module says of itself, with every default resolved (SPEC 2.2, docs/spec/modules.md).
+//! The manifest of a module, with every default resolved (SPEC 2.2, docs/spec/modules.md).
 
 use cog_json::Value;
 
 use crate::{
-    ChunkType, EnumStrategy, Modality, OnViolation, ResponseMode, RiskRule, Strictness, Tier, tier::words,
+    ChunkType, EnumStrategy, Modality, OnViolation, ResponseMode, RiskRule, Strictness, Tier,
+    string_enum::string_enum,
 };
 
-words! {
-    /// Which of the five formats a directory has (ruling R5).
+string_enum! {
+    /// The format of a module's directory (ruling R5).
     Format {
         /// `module.md`, two schema files, `constraints.yaml`, `prompt.txt`.
         V0 = "v0",
@@ -23,75 +24,75 @@ words! {
 }
 
 impl Format {
-    /// Whether the model is asked for a whole envelope (v2.2 and later) rather than for its data
-    /// alone (docs/spec/modules.md, *What it is asked for*).
+    /// Returns whether the model is asked for an envelope (v2.2 and later) or only for its data (docs/spec/modules.md,
+    /// *What it is asked for*).
     pub const fn asks_for_envelope(self) -> bool {
         matches!(self, Format::V22 | Format::V25)
     }
 
-    /// Whether loading it brings a deprecation warning (ruling R7).
+    /// Returns whether loading it gives a deprecation warning (ruling R7).
     pub const fn is_deprecated(self) -> bool {
         !self.asks_for_envelope()
     }
 }
 
-/// A manifest, read and resolved: no field here is "as the tier says" any more.
+/// A manifest with the defaults of its tier.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
-    /// Lower case, digits, hyphens.
+    /// The name of the module: lower case, digits, hyphens.
     pub name: String,
-    /// The module's own version, semantic.
+    /// The version of the module, a semantic version.
     pub version: String,
-    /// What it is for, in a sentence.
+    /// The purpose of the module, one sentence.
     pub responsibility: String,
-    /// The format of the directory it was read from.
+    /// The format of the directory from which it was read.
     pub format: Format,
-    /// Its tier; none in v0, v1 and v2.1, which have no thresholds.
+    /// The tier; none in v0, v1 and v2.1, which have no thresholds.
     pub tier: Option<Tier>,
-    /// What happens to fields that the schema does not name.
+    /// The treatment of fields that the schema does not name.
     pub strictness: Strictness,
-    /// What the module must not do; told to the model.
+    /// The actions that the module must not take; part of the prompt.
     pub excludes: Vec<String>,
-    /// What the module may do.
+    /// The permissions of the module.
     pub policies: Policies,
-    /// Which tools it may call.
+    /// The tools that it may call.
     pub tools: ToolRules,
     /// Insights beyond the schema.
     pub overflow: Overflow,
-    /// Words beyond the enums.
+    /// Values beyond the enums.
     pub enums: Enums,
-    /// What a failure may carry.
+    /// The contents of a failed answer.
     pub failure: Failure,
-    /// What the module needs of a model.
+    /// The requirements for a model.
     pub requirements: Requirements,
-    /// How the model is to generate.
+    /// The parameters of the generation.
     pub generation: Generation,
     /// JSON pointers to the parts of `schema.json`.
     pub io: IoPointers,
-    /// What else the module's answers may look like.
+    /// The older forms of answers that are accepted.
     pub compat: Compat,
-    /// Where `meta.risk` comes from.
+    /// The source of `meta.risk`.
     pub risk_rule: RiskRule,
     /// Constraints of v1 and v2.1.
     pub constraints: Constraints,
-    /// Who may call it.
+    /// The callers that are allowed.
     pub invocation: Invocation,
-    /// What context it takes and emits.
+    /// The context that it accepts and emits.
     pub context: ContextRule,
-    /// The composition as written; a later stage reads it.
+    /// The composition, unparsed.
     pub composition: Option<Value>,
-    /// How it answers.
+    /// The form of its answers.
     pub response: Response,
-    /// What goes in and out, beyond text.
+    /// The kinds of content beyond text.
     pub modalities: Modalities,
-    /// Codes of its own, E5xxx–E9xxx, with their meaning.
+    /// The module's own error codes, E5xxx–E9xxx, with their meaning.
     pub error_codes: Vec<(String, String)>,
-    /// `input -> expected` pairs of golden tests.
+    /// The golden tests, as pairs `input -> expected`.
     pub tests: Vec<(String, String)>,
 }
 
 impl Manifest {
-    /// A manifest that sets nothing but its name: every field has the default of its tier.
+    /// Creates a manifest whose other fields have the defaults of its tier.
     pub fn with_defaults(name: impl Into<String>, format: Format, tier: Option<Tier>) -> Self {
         let by_tier = tier.unwrap_or(Tier::Decision);
         Self {
@@ -124,47 +125,47 @@ impl Manifest {
     }
 }
 
-/// `policies`, in either shape (ruling R10); everything is denied unless allowed.
+/// `policies`, in either form (ruling R10); everything is denied unless allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Policies {
     /// Tools may be called.
     pub tools_allowed: bool,
     /// The module's tools and code may use the network (ruling R11).
     pub network_allowed: bool,
-    /// They may write files.
+    /// The module's tools and code may write files.
     pub filesystem_write_allowed: bool,
-    /// They may have side effects.
+    /// The module's tools and code may have side effects.
     pub side_effects_allowed: bool,
-    /// They may run code.
+    /// The module's tools may run code.
     pub code_execution_allowed: bool,
 }
 
-/// `tools`: which tools the module may call, once `policies.tools_allowed` is set.
+/// `tools`: the tools that the module may call if `policies.tools_allowed` is set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ToolRules {
     /// A tool that is neither allowed nor denied by name may be called.
     pub allow_by_default: bool,
     /// Tools that may be called.
     pub allowed: Vec<String>,
-    /// Tools that may not.
+    /// Tools that may not be called.
     pub denied: Vec<String>,
 }
 
-/// `overflow`: insights beyond the schema, kept and countable.
+/// `overflow`: insights beyond the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Overflow {
     /// `data.extensions.insights` is allowed.
     pub enabled: bool,
-    /// The insights can be recovered into the schema later.
+    /// The insights can be added to the schema later.
     pub recoverable: bool,
-    /// How many; there is always a number.
+    /// The maximum number of insights.
     pub max_items: u32,
-    /// Each insight must say where in the schema it belongs.
+    /// Each insight must name its path in the schema.
     pub require_suggested_mapping: bool,
 }
 
 impl Overflow {
-    /// The defaults of a tier.
+    /// Returns the defaults of a tier.
     pub const fn for_tier(tier: Tier) -> Self {
         Self {
             enabled: tier.overflow_enabled(),
@@ -175,19 +176,19 @@ impl Overflow {
     }
 }
 
-/// `enums`: words beyond the enums of the schema (ruling R22).
+/// `enums`: values beyond the enums of the schema (ruling R22).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Enums {
-    /// Whether `{custom, reason}` may stand for a word.
+    /// Whether `{custom, reason}` may replace a value.
     pub strategy: EnumStrategy,
     /// The name of `custom` in that object.
     pub unknown_tag: String,
 }
 
-/// `failure`: what a failure may carry.
+/// `failure`: the contents of a failed answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failure {
-    /// `partial_data` may stand beside `error`.
+    /// `partial_data` may accompany `error`.
     pub partial_allowed: bool,
     /// The module's error schema is enforced.
     pub must_return_error_schema: bool,
@@ -199,53 +200,53 @@ impl Default for Failure {
     }
 }
 
-/// `runtime_requirements`: what the module needs of a model.
+/// `runtime_requirements`: the requirements for a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Requirements {
-    /// The provider must take a schema.
+    /// The provider must support schemas.
     pub structured_output: bool,
-    /// The longest input, in tokens (E1005).
+    /// The maximum size of the input, in tokens (E1005).
     pub max_input_tokens: Option<u64>,
-    /// What a model had better be able to do.
+    /// The capabilities that a model should have.
     pub preferred_capabilities: Vec<String>,
 }
 
-/// `generation`: how the model is to generate. None leaves it to the vendor.
+/// `generation`: the parameters of the generation. None is the provider's default.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Generation {
-    /// 0 to 2.
+    /// The temperature, from 0 to 2.
     pub temperature: Option<f64>,
-    /// The most tokens of output.
+    /// The maximum number of output tokens.
     pub max_tokens: Option<u64>,
-    /// For models that take one.
+    /// The seed, for models that support one.
     pub seed: Option<i64>,
-    /// Texts at which to stop.
+    /// The texts at which the generation stops.
     pub stop: Vec<String>,
 }
 
-/// `io`: JSON pointers to the parts of `schema.json`; none where the part has its usual name.
+/// `io`: JSON pointers to the parts of `schema.json`; none if the part has its usual name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IoPointers {
-    /// The input.
+    /// The pointer to the input schema.
     pub input: Option<String>,
-    /// The data.
+    /// The pointer to the data schema.
     pub data: Option<String>,
-    /// The meta.
+    /// The pointer to the meta schema.
     pub meta: Option<String>,
-    /// The error.
+    /// The pointer to the error schema.
     pub error: Option<String>,
 }
 
-/// `compat`: what else the module's answers may look like.
+/// `compat`: the older forms of answers that are accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compat {
     /// Answers of v2.1 are wrapped.
     pub accepts_v21_payload: bool,
-    /// Answers of v2.2 are taken.
+    /// Answers of v2.2 are accepted.
     pub accepts_v22_payload: bool,
-    /// An answer that is no envelope is wrapped (ruling R28).
+    /// An answer without an envelope is wrapped (ruling R28).
     pub runtime_auto_wrap: bool,
-    /// The part of `schema.json` that is called `output` is read as this part.
+    /// The part as which `output` of `schema.json` is read.
     pub schema_output_alias: String,
 }
 
@@ -277,12 +278,12 @@ pub struct Constraints {
     pub behavior_equivalence_false_max_confidence: Option<f64>,
 }
 
-/// `invocation`: who may call the module.
+/// `invocation`: the callers that are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invocation {
-    /// A person may.
+    /// A person may call the module.
     pub user_invocable: bool,
-    /// An agent may.
+    /// An agent may call the module.
     pub agent_invocable: bool,
 }
 
@@ -292,32 +293,32 @@ impl Default for Invocation {
     }
 }
 
-/// `context`, as a word or an object (ruling R10, docs/spec/context.md).
+/// `context`, as a name or an object (ruling R10, docs/spec/context.md).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ContextRule {
-    /// Children get a copy (`fork`) rather than the parent's own (`main`).
+    /// Whether children receive a copy (`fork`) instead of the parent's context (`main`).
     pub fork: bool,
-    /// The object as written, where it is one; a later stage reads it.
+    /// The object, unparsed, if it is one.
     pub declared: Option<Value>,
 }
 
-/// `response`: how the module answers (SPEC 2.2).
+/// `response`: the form of the module's answers (SPEC 2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response {
     /// One envelope, a stream, or either.
     pub mode: ResponseMode,
-    /// How content travels in a stream.
+    /// The form of the content in a stream.
     pub chunk_type: ChunkType,
-    /// Bytes held before a delta leaves; 0 holds nothing (ruling R47).
+    /// The number of bytes that are buffered before a delta is sent; 0 buffers nothing (ruling R47).
     pub buffer_size: u64,
-    /// What a violation does (ruling R49).
+    /// The reaction to a violation (ruling R49).
     pub on_violation: OnViolation,
-    /// How often the model is asked at most.
+    /// The maximum number of model calls.
     pub max_attempts: u32,
 }
 
 impl Response {
-    /// The defaults: by tier for v2.5, sync for everything else (ruling R6).
+    /// Returns the defaults: by tier for v2.5, otherwise sync (ruling R6).
     pub const fn for_format(format: Format, tier: Option<Tier>) -> Self {
         let mode = match (format, tier) {
             (Format::V25, Some(tier)) => tier.response_mode(),
@@ -333,14 +334,14 @@ impl Response {
     }
 }
 
-/// `modalities`: what goes in and out (SPEC 2.2); text always does (ruling R12).
+/// `modalities`: the kinds of content (SPEC 2.2); text is always included (ruling R12).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Modalities {
-    /// What goes in.
+    /// The kinds of the input.
     pub input: Vec<Modality>,
-    /// What comes out.
+    /// The kinds of the output.
     pub output: Vec<Modality>,
-    /// Limits of the module's own.
+    /// The module's own limits.
     pub constraints: MediaConstraints,
 }
 
@@ -354,22 +355,22 @@ impl Default for Modalities {
     }
 }
 
-/// `modalities.constraints`: limits of the module's own, tighter than the specification's.
+/// `modalities.constraints`: the module's own limits, within those of the specification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MediaConstraints {
-    /// The largest medium, in MB of 1,048,576 bytes.
+    /// The maximum size of a media file, in MB of 1,048,576 bytes.
     pub max_size_mb: Option<f64>,
-    /// The longest side of an image, in pixels.
+    /// The maximum width and height of an image, in pixels.
     pub max_dimension: Option<u32>,
-    /// The shortest side of an image, in pixels.
+    /// The minimum width and height of an image, in pixels.
     pub min_dimension: Option<u32>,
-    /// The most pixels of an image.
+    /// The maximum number of pixels of an image.
     pub max_pixels: Option<u64>,
-    /// The longest sound or video, in seconds.
+    /// The maximum duration of audio or video, in seconds.
     pub max_duration_s: Option<f64>,
-    /// How many media.
+    /// The maximum number of media files.
     pub max_items: Option<u32>,
-    /// Whether metadata are stripped.
+    /// Whether metadata are removed.
     pub strip_metadata: bool,
 }
 

@@ -1,10 +1,9 @@
-use cog_json::{Node, ToJson, Value, Writer};
+use cog_json::{Node, Value};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{Code, Repair, Risk, RiskValue, Usage};
 
-/// The keys of `meta` that are the runtime's own (ruling R27).
-///
-/// They are added after the module's meta schema was checked, and that check ignores them.
+/// The keys of `meta` that the runtime writes (ruling R27). A module's meta schema does not apply to them.
 pub const RUNTIME_KEYS: &[&str] = &[
     "model",
     "processing_time_ms",
@@ -19,27 +18,37 @@ pub const RUNTIME_KEYS: &[&str] = &[
     "cost",
 ];
 
-/// The control plane of an answer (SPEC 6): what a caller routes by without reading `data`.
-#[derive(Debug, Clone, PartialEq)]
+/// The control plane: what a caller decides by without reading `data` (SPEC 6).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "meta"))]
 #[non_exhaustive]
 pub struct Meta {
-    /// How sure the model says it is, 0 to 1; none in the first chunk of a stream.
+    /// The confidence that the model reports, from 0 to 1.
+    #[cfg_attr(feature = "schema", schemars(with = "f64", range(min = 0, max = 1)))]
     pub confidence: Option<f64>,
-    /// How much harm the answer can do.
+    /// The harm that the answer can do.
     pub risk: RiskValue,
-    /// What the answer says, in at most 280 characters.
+    /// A summary of the answer, at most 280 characters.
+    #[cfg_attr(feature = "schema", schemars(length(max = 280)))]
     pub explain: String,
-    /// Fields of the module's own, in their order.
+    /// The module's own fields, in their order.
+    #[serde(flatten, serialize_with = "members")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub extra: Vec<(String, Value)>,
-    /// What the runtime adds.
+    /// The fields that the runtime adds.
+    #[serde(flatten)]
     pub runtime: RuntimeMeta,
 }
 
+fn members<S: Serializer>(members: &[(String, Value)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(members.iter().map(|(key, value)| (key, value)))
+}
+
 impl Meta {
-    /// The longest `explain`, in Unicode scalar values (ruling R23).
+    /// The maximum length of `explain`, in Unicode scalar values (ruling R23).
     pub const MAX_EXPLAIN: usize = 280;
 
-    /// A meta of the three required fields.
+    /// Creates a meta of the three required fields.
     pub fn new(confidence: Option<f64>, risk: impl Into<RiskValue>, explain: impl Into<String>) -> Self {
         Self {
             confidence,
@@ -51,9 +60,9 @@ impl Meta {
     }
 
     /// Reads a meta: the required fields, the runtime's own keys (ruling R27), and the module's own fields. None
-    /// where risk or explain is absent or of another type.
+    /// if risk or explain is absent or of another type.
     ///
-    /// Read and written by hand, as the fields of three types are members of one object in a fixed order.
+    /// Read by hand, because a field of the runtime that has another type is only ignored.
     pub fn read(meta: Node<'_>) -> Option<Self> {
         let is_own = |(key, _): &(&str, Node<'_>)| {
             !RUNTIME_KEYS.contains(key) && !matches!(*key, "confidence" | "risk" | "explain")
@@ -68,127 +77,100 @@ impl Meta {
         })
     }
 
-    /// The meta of an error that the runtime itself found: confidence 0, risk high (ruling R32).
+    /// Creates the meta of an error that the runtime found: confidence 0, risk high (ruling R32).
     ///
-    /// `message` is cut to the length of an `explain`.
+    /// `message` is truncated to the maximum length of `explain`.
     pub fn for_failure(message: &str) -> Self {
         Self::new(Some(0.0), Risk::High, message.chars().take(Self::MAX_EXPLAIN).collect::<String>())
     }
 }
 
-impl ToJson for Meta {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("confidence", &self.confidence);
-            w.field("risk", &self.risk);
-            w.field("explain", &self.explain);
-            for (key, value) in &self.extra {
-                w.field(key, value);
-            }
-            self.runtime.write_fields(w);
-        });
-    }
-}
-
-/// What the runtime knows of a run and adds to `meta` (ruling R27).
-#[derive(Debug, Clone, PartialEq, Default)]
+/// The fields of `meta` that the runtime adds (ruling R27).
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(transform = crate::schema::add_latency))]
 #[non_exhaustive]
 pub struct RuntimeMeta {
-    /// The model that answered, `VENDOR/MODEL`.
+    /// The model that replied, as `PROVIDER/MODEL`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub model: Option<String>,
-    /// From the first byte asked for to the envelope, in milliseconds.
+    /// The time from the start of the run to the envelope, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub processing_time_ms: Option<u64>,
-    /// Tokens of all attempts.
+    /// The tokens of all attempts.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// How often the model was asked, where more than once.
+    /// The number of model calls, if more than one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub attempts: Option<u32>,
     /// Every repair (ruling R26).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repairs: Vec<Repair>,
-    /// Providers that were asked before the one that answered, in order.
+    /// The providers that failed before the one that replied, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<Fallback>,
-    /// Links the run to the caller's traces.
+    /// The identifier that links the run to the caller's traces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub trace_id: Option<String>,
-    /// Each medium that reached the model.
+    /// The media items that were sent to the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<crate::schema::Object>"))]
     pub media_processed: Option<Value>,
-    /// What was checked of each medium.
+    /// The results of checking the media items.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::ArrayOrObject"))]
     pub media_validation: Option<Value>,
-    /// What the run cost: amount, currency, and where the price is from.
+    /// The cost of the run: amount, currency, and the source of the price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Object"))]
     pub cost: Option<Value>,
 }
 
-/// A provider that gave no answer, so that the next one was asked: `{provider, code, message}`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A provider that failed, so that the next one was called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "fallback"))]
 pub struct Fallback {
-    /// Its name.
+    /// The name of the provider.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub provider: String,
-    /// The code of its fault.
+    /// The code of its error.
+    #[cfg_attr(feature = "schema", schemars(with = "String", length(min = 1)))]
     pub code: Code,
-    /// What went wrong, for a person.
+    /// The message of its error.
     pub message: String,
 }
 
-impl ToJson for Fallback {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("provider", &self.provider);
-            w.field("code", &self.code);
-            w.field("message", &self.message);
-        });
-    }
-}
-
-impl Fallback {
-    fn read(node: Node<'_>) -> Option<Self> {
-        let text = |key: &str| node.get(key).and_then(Node::as_str);
-        Some(Self {
-            provider: text("provider")?.to_owned(),
-            code: text("code")?.parse().ok()?,
-            message: text("message")?.to_owned(),
-        })
-    }
-}
-
 impl RuntimeMeta {
-    /// Reads the runtime's own keys of a meta; a key with another type is left out.
     fn read(meta: Node<'_>) -> Self {
         let text = |key: &str| meta.get(key).and_then(Node::as_str).map(str::to_owned);
         let value = |key: &str| meta.get(key).map(Node::to_value);
-        let list = |key: &str| meta.get(key).into_iter().flat_map(Node::elements);
         let time = meta.get("processing_time_ms").or_else(|| meta.get("latency_ms"));
         Self {
             model: text("model"),
             processing_time_ms: time.and_then(Node::as_u64),
             usage: meta.get("usage").and_then(Usage::read),
             attempts: meta.get("attempts").and_then(Node::as_u64).and_then(|count| count.try_into().ok()),
-            repairs: list("repairs").filter_map(Repair::read).collect(),
-            fallbacks: list("fallbacks").filter_map(Fallback::read).collect(),
+            repairs: list(meta.get("repairs")),
+            fallbacks: list(meta.get("fallbacks")),
             trace_id: text("trace_id"),
             media_processed: value("media_processed"),
             media_validation: value("media_validation"),
             cost: value("cost"),
         }
     }
+}
 
-    fn write_fields(&self, w: &mut Writer<'_>) {
-        w.optional("model", &self.model);
-        w.optional("processing_time_ms", &self.processing_time_ms);
-        w.optional("usage", &self.usage);
-        w.optional("attempts", &self.attempts);
-        if !self.repairs.is_empty() {
-            w.field("repairs", &self.repairs);
-        }
-        if !self.fallbacks.is_empty() {
-            w.field("fallbacks", &self.fallbacks);
-        }
-        w.optional("trace_id", &self.trace_id);
-        w.optional("media_processed", &self.media_processed);
-        w.optional("media_validation", &self.media_validation);
-        w.optional("cost", &self.cost);
-    }
+/// Returns the elements that have the form of `T`.
+fn list<'a, T: Deserialize<'a>>(list: Option<Node<'a>>) -> Vec<T> {
+    list.into_iter().flat_map(Node::elements).filter_map(|element| T::deserialize(element).ok()).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use cog_json::ToJson as _;
+
     use crate::RepairRule;
 
     use super::*;

@@ -1,27 +1,28 @@
-use cog_json::{Node, ToJson, Value, Writer};
+use cog_json::Value;
+use serde::{Deserialize, Serialize};
 
-use crate::tier::words;
+use crate::string_enum::string_enum;
 
-words! {
-    /// What a repair did (ruling R24). Repair touches form, never meaning.
+string_enum! {
+    /// The kind of a repair (ruling R24). A repair changes form, never meaning.
     RepairRule {
-        /// Text around the JSON was left out.
+        /// Text around the JSON was removed.
         SurroundingText = "surrounding_text",
-        /// A code fence around the JSON was left out.
+        /// A code fence around the JSON was removed.
         CodeFence = "code_fence",
-        /// A comma before a closing bracket was left out.
+        /// A comma before a closing bracket was removed.
         TrailingComma = "trailing_comma",
-        /// A string in single quotes was read.
+        /// A string in single quotes was accepted.
         SingleQuotes = "single_quotes",
-        /// A comment was left out.
+        /// A comment was removed.
         Comment = "comment",
         /// A raw control character in a string was read as its escape.
         RawNewline = "raw_newline",
         /// `None`, `True` or `False` was read as `null`, `true` or `false`.
         PythonLiteral = "python_literal",
-        /// A key stood twice; the last one counts.
+        /// A key appeared twice; the last value counts.
         DuplicateKey = "duplicate_key",
-        /// A reply that is no envelope was wrapped (ruling R28).
+        /// A reply without an envelope was wrapped (ruling R28).
         Wrap = "wrap",
         /// `meta.confidence` was absent and filled.
         FillConfidence = "fill_confidence",
@@ -31,47 +32,29 @@ words! {
         FillExplain = "fill_explain",
         /// White space around `meta.explain` was trimmed.
         TrimExplain = "trim_explain",
-        /// `meta.explain` was cut to 280 characters (ruling R23).
+        /// `meta.explain` was truncated to 280 characters (ruling R23).
         TruncateExplain = "truncate_explain",
-        /// Insights beyond the limit were cut (ruling R30).
+        /// Insights beyond the limit were removed (ruling R30).
         CutInsights = "cut_insights",
     }
 }
 
-/// One entry of `meta.repairs`: `{rule, path, before?, after?}` (ruling R26).
-///
-/// Values are given only for paths under `meta`; elsewhere the two are sizes in bytes, so that the
-/// ledger never repeats business content.
-#[derive(Debug, Clone, PartialEq)]
+/// A repair of the form of a reply (ruling R26). Values are only given for paths under `meta`; elsewhere `before` and
+/// `after` are sizes in bytes, so that the entry never repeats business content.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "repair"))]
 pub struct Repair {
-    /// What was done.
+    /// The kind of the repair.
+    #[cfg_attr(feature = "schema", schemars(with = "String", length(min = 1)))]
     pub rule: RepairRule,
-    /// Where, from the envelope: `meta.explain`; empty for the reply as a whole.
+    /// The path from the envelope, such as `meta.explain`; empty for the complete reply.
     pub path: String,
-    /// What stood there: a value under `meta`, else a number of bytes.
+    /// The value before the repair, or its size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
     pub before: Option<Value>,
-    /// What stands there now, likewise.
+    /// The value after the repair, or its size in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Anything"))]
     pub after: Option<Value>,
-}
-
-impl Repair {
-    pub(crate) fn read(node: Node<'_>) -> Option<Self> {
-        Some(Self {
-            rule: node.get("rule")?.as_str()?.parse().ok()?,
-            path: node.get("path")?.as_str()?.to_owned(),
-            before: node.get("before").map(Node::to_value),
-            after: node.get("after").map(Node::to_value),
-        })
-    }
-}
-
-impl ToJson for Repair {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("rule", self.rule.as_str());
-            w.field("path", &self.path);
-            w.optional("before", &self.before);
-            w.optional("after", &self.after);
-        });
-    }
 }

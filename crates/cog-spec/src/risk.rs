@@ -1,37 +1,39 @@
-//! Risk: the order of the overview, and the rules by which it is aggregated.
+//! Risk: its levels, and the rules by which it is aggregated.
 
-use cog_json::{Node, ToJson, Writer};
+use cog_json::Node;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
-use crate::tier::words;
+use crate::string_enum::string_enum;
 
-words! {
-    /// How much harm an answer can do; `none < low < medium < high` (overview, risk).
+string_enum! {
+    /// The harm that an answer can do; `none < low < medium < high` (overview, risk).
     Risk {
-        /// None.
+        /// No harm.
         None = "none",
-        /// Low.
+        /// Low harm.
         Low = "low",
-        /// Medium.
+        /// Medium harm.
         Medium = "medium",
-        /// High.
+        /// High harm.
         High = "high",
     }
 }
 
-words! {
-    /// Where `meta.risk` comes from (overview, risk; ruling R21).
+string_enum! {
+    /// The source of `meta.risk` (overview, risk; ruling R21).
     RiskRule {
-        /// The greatest `risk` in `data.changes`.
+        /// The maximum `risk` in `data.changes`.
         MaxChangesRisk = "max_changes_risk",
-        /// The greatest `risk` in `data.issues`.
+        /// The maximum `risk` in `data.issues`.
         MaxIssuesRisk = "max_issues_risk",
-        /// What the model says.
+        /// The value that the model reports.
         Explicit = "explicit",
     }
 }
 
 impl RiskRule {
-    /// The list in `data` whose risks are aggregated.
+    /// Returns the list in `data` whose risks are aggregated.
     pub const fn list(self) -> Option<&'static str> {
         match self {
             RiskRule::MaxChangesRisk => Some("changes"),
@@ -41,27 +43,29 @@ impl RiskRule {
     }
 }
 
-/// `meta.risk` as it may stand in an envelope: a word, or an object (ruling R20).
+/// `meta.risk`: a level, or a value of the module's own (ruling R20).
 #[derive(Debug, Clone, PartialEq)]
 pub enum RiskValue {
-    /// A word of the order.
+    /// A level.
     Level(Risk),
-    /// `{custom, reason}`, or a word outside the order; counts as high.
+    /// `{custom, reason}`, or a name that is not a level; counts as high.
     Custom {
-        /// The word of the module's own.
+        /// The name.
         custom: String,
-        /// Why no word of the order fits; none where the answer was a bare word.
+        /// The reason why no level fits; none if the answer was only a name.
         reason: Option<String>,
     },
 }
 
 impl RiskValue {
-    /// Reads a `risk` field; none where it is neither a word nor `{custom, reason}`.
+    /// Reads a `risk` field; none unless it is a string or `{custom, reason}`.
+    ///
+    /// Read and written by hand, as a custom value is either a string or an object.
     pub fn read(node: Node<'_>) -> Option<Self> {
-        if let Some(word) = node.as_str() {
-            return Some(match word.parse() {
+        if let Some(name) = node.as_str() {
+            return Some(match name.parse() {
                 Ok(level) => Self::Level(level),
-                Err(_) => Self::Custom { custom: word.to_owned(), reason: None },
+                Err(_) => Self::Custom { custom: name.to_owned(), reason: None },
             });
         }
         let custom = node.get("custom")?.as_str()?.to_owned();
@@ -69,7 +73,7 @@ impl RiskValue {
         Some(Self::Custom { custom, reason: Some(reason) })
     }
 
-    /// Where it stands in the order: what is outside counts as high (ruling R20).
+    /// Returns the level; a custom value counts as high (ruling R20).
     pub fn level(&self) -> Risk {
         match self {
             Self::Level(level) => *level,
@@ -84,15 +88,17 @@ impl From<Risk> for RiskValue {
     }
 }
 
-impl ToJson for RiskValue {
-    fn write_json(&self, w: &mut Writer<'_>) {
+impl Serialize for RiskValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Level(level) => w.string(level.as_str()),
-            Self::Custom { custom, reason: None } => w.string(custom),
-            Self::Custom { custom, reason: Some(reason) } => w.object(|w| {
-                w.field("custom", custom);
-                w.field("reason", reason);
-            }),
+            Self::Level(level) => level.serialize(serializer),
+            Self::Custom { custom, reason: None } => custom.serialize(serializer),
+            Self::Custom { custom, reason: Some(reason) } => {
+                let mut object = serializer.serialize_struct("RiskValue", 2)?;
+                object.serialize_field("custom", custom)?;
+                object.serialize_field("reason", reason)?;
+                object.end()
+            }
         }
     }
 }

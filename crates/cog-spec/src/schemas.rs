@@ -1,27 +1,33 @@
-//! The JSON Schemas (draft-07) of the documents that this crate and `cog-harmony` describe, as they are published.
+//! The published JSON Schemas (draft-07) of the documents that this crate and `cog-harmony` describe.
+//!
+//! `cargo xtask generate` writes `envelope`, `chunk` and `capabilities` from the types. The others are written by hand:
+//! a manifest and a media item are read as trees, so that errors have a position, and no type has the form of a handoff.
+//! The schema of a message depends on its role.
 
-use crate::tier::words;
+use crate::string_enum::string_enum;
 
-words! {
-    /// A document of which there is a JSON Schema.
+string_enum! {
+    /// A document that has a JSON Schema.
     Schema {
         /// `module.yaml`.
         Manifest = "manifest",
-        /// The answer of a run.
+        /// The envelope of a run.
         Envelope = "envelope",
         /// One chunk of a stream.
         Chunk = "chunk",
-        /// What a runtime can do.
+        /// The capabilities of a runtime.
         Capabilities = "capabilities",
         /// A Harmony message.
         Message = "message",
         /// A Harmony handoff packet.
         Handoff = "handoff",
+        /// A media source, or a generated media item.
+        Media = "media",
     }
 }
 
 impl Schema {
-    /// The schema as it stands in the repository.
+    /// Returns the text of the schema.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Manifest => include_str!("../schemas/manifest.schema.json"),
@@ -30,6 +36,7 @@ impl Schema {
             Self::Capabilities => include_str!("../schemas/capabilities.schema.json"),
             Self::Message => include_str!("../schemas/message.schema.json"),
             Self::Handoff => include_str!("../schemas/handoff.schema.json"),
+            Self::Media => include_str!("../schemas/media.schema.json"),
         }
     }
 }

@@ -2,20 +2,19 @@ use std::fmt;
 
 use cog_json::ToJson as _;
 
-/// A key or token that does not print: `Debug` and `Display` show `***`.
+/// A key or token that cannot be printed: `Debug` and `Display` show `***`.
 ///
-/// The text leaves through [`Secret::expose`] alone, so that a search for that name finds every
-/// place where a secret goes out.
+/// Only [`Secret::expose`] returns the text, so that a search for its name finds every use of a secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps the text of a secret.
+    /// Creates a secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The text itself, for the header it goes into and nothing else.
+    /// Returns the text, for the header of a request.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -30,7 +29,7 @@ impl Secret {
         self.forms().iter().rev().fold(text.to_owned(), |text, form| text.replace(form, "***"))
     }
 
-    /// The secret, and what JSON in JSON makes of it: a log in JSON repeats a reply in JSON whose strings hold JSON.
+    /// Returns the secret and its escaped forms in nested JSON, such as a JSON log that contains a JSON reply.
     fn forms(&self) -> Vec<String> {
         const MAX_NESTING: usize = 4;
         let mut forms = vec![self.0.clone()];
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_does_not_print() {
+    fn secret_is_not_printed() {
         let key = Secret::new("sk-canary");
         assert_eq!(format!("{key} {key:?}"), "*** ***");
         assert_eq!(key.redact("401 for sk-canary"), "401 for ***");

@@ -1,126 +1,77 @@
-//! The words a manifest chooses from (SPEC 2.2, 5; overview, tiers).
+//! The values from which a manifest chooses (SPEC 2.2, 5; overview, tiers).
 
-use thiserror::Error;
+use crate::string_enum::string_enum;
 
-/// A word that the specification does not know in this place.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{found}` is not one of {}", .allowed.join(", "))]
-pub struct ParseEnumError {
-    /// The word that was found.
-    pub found: String,
-    /// Every word that may stand there.
-    pub allowed: &'static [&'static str],
-}
-
-/// Declares an enum of words: its names, the way there and back, all values.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant),+ }
-
-        impl $name {
-            /// Every value, in the order of the specification.
-            pub const ALL: &'static [$name] = &[$($name::$variant),+];
-            /// Every word, in the same order.
-            pub const WORDS: &'static [&'static str] = &[$($word),+];
-
-            /// The word of the specification.
-            pub const fn as_str(self) -> &'static str {
-                match self { $($name::$variant => $word),+ }
-            }
-        }
-
-        impl ::std::fmt::Display for $name {
-            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl ::std::str::FromStr for $name {
-            type Err = $crate::ParseEnumError;
-
-            fn from_str(word: &str) -> Result<Self, Self::Err> {
-                match word {
-                    $($word => Ok($name::$variant),)+
-                    _ => Err($crate::ParseEnumError { found: word.to_owned(), allowed: $name::WORDS }),
-                }
-            }
-        }
-    };
-}
-pub(crate) use words;
-
-words! {
-    /// What an answer may be used for without a person (SPEC 5.1).
+string_enum! {
+    /// The use of an answer without human review (SPEC 5.1).
     Tier {
-        /// Acted on by a program: confidence of 0.9 at least, risk `none` or `low`.
+        /// A program acts on it: confidence of at least 0.9, risk `none` or `low`.
         Exec = "exec",
-        /// Weighed by a person.
+        /// A person decides with its help.
         Decision = "decision",
-        /// Inspiration; no threshold.
+        /// A source of ideas; there is no threshold.
         Exploration = "exploration",
     }
 }
 
-words! {
-    /// What happens to fields that the schema does not name (ruling R8).
+string_enum! {
+    /// The treatment of fields that the schema does not name (ruling R8).
     Strictness {
         /// They are refused: E3001.
         High = "high",
-        /// They are kept, with a warning.
+        /// They are preserved, with a warning.
         Medium = "medium",
-        /// They are kept.
+        /// They are preserved.
         Low = "low",
     }
 }
 
-words! {
-    /// Whether `{custom, reason}` may stand for a word of an extensible enum (ruling R22).
+string_enum! {
+    /// Whether `{custom, reason}` may replace a value of an extensible enum (ruling R22).
     EnumStrategy {
-        /// Only the words of the enum.
+        /// Only the values of the enum are allowed.
         Strict = "strict",
-        /// Also the object, where the schema has the pattern.
+        /// The object is allowed where the schema has the pattern.
         Extensible = "extensible",
     }
 }
 
-words! {
-    /// How a module likes to answer (SPEC 2.2, ruling R6).
+string_enum! {
+    /// The form of a module's answer (SPEC 2.2, ruling R6).
     ResponseMode {
         /// One envelope.
         Sync = "sync",
         /// A sequence of chunks.
         Streaming = "streaming",
-        /// Whichever the caller asks for.
+        /// The form that the caller requests.
         Both = "both",
     }
 }
 
-words! {
-    /// How content travels in a stream (SPEC 3.2.1).
+string_enum! {
+    /// The form of the content in a stream (SPEC 3.2.1).
     ChunkType {
-        /// Pieces of leaves.
+        /// Parts of strings, and other leaves as they complete.
         Delta = "delta",
-        /// The whole of `data`, again and again (ruling R46).
+        /// All `data`, repeatedly (ruling R46).
         Snapshot = "snapshot",
     }
 }
 
-words! {
-    /// What a violation of the contract does while an answer arrives (ruling R49).
+string_enum! {
+    /// The reaction to a violation of the contract while an answer arrives (ruling R49).
     OnViolation {
-        /// It is told in a progress chunk; the check at the end decides.
+        /// A progress chunk reports it; the final check decides.
         Report = "report",
-        /// The provider is stopped; E3001.
+        /// The call is cancelled with E3001.
         Abort = "abort",
-        /// The model is asked again, in the same session.
+        /// The model is called again, in the same session.
         Retry = "retry",
     }
 }
 
 impl Tier {
-    /// The strictness of a tier that does not set one (SPEC 5.2).
+    /// Returns the strictness of a module that does not set one (SPEC 5.2).
     pub const fn strictness(self) -> Strictness {
         match self {
             Tier::Exec => Strictness::High,
@@ -134,7 +85,7 @@ impl Tier {
         !matches!(self, Tier::Exec)
     }
 
-    /// How many insights are allowed by default (overview, tiers).
+    /// Returns the maximum number of insights by default (overview, tiers).
     pub const fn max_items(self) -> u32 {
         match self {
             Tier::Exec => 0,
@@ -143,7 +94,7 @@ impl Tier {
         }
     }
 
-    /// The enum strategy of a tier that does not set one (SPEC 5.2).
+    /// Returns the enum strategy of a module that does not set one (SPEC 5.2).
     pub const fn enum_strategy(self) -> EnumStrategy {
         match self {
             Tier::Exec => EnumStrategy::Strict,
@@ -151,7 +102,7 @@ impl Tier {
         }
     }
 
-    /// The response mode of a v2.5 manifest that does not set one (SPEC 5.2, ruling R6).
+    /// Returns the response mode of a v2.5 manifest that does not set one (SPEC 5.2, ruling R6).
     pub const fn response_mode(self) -> ResponseMode {
         match self {
             Tier::Exec => ResponseMode::Sync,
@@ -160,8 +111,8 @@ impl Tier {
         }
     }
 
-    /// The least confidence with which an answer of this tier succeeds (ruling R2).
-    pub const fn least_confidence(self) -> Option<f64> {
+    /// Returns the minimum confidence of a successful answer (ruling R2).
+    pub const fn min_confidence(self) -> Option<f64> {
         match self {
             Tier::Exec => Some(0.9),
             Tier::Decision | Tier::Exploration => None,
@@ -174,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_word_reads_back() {
+    fn every_name_parses_back() {
         for tier in Tier::ALL {
             assert_eq!(tier.as_str().parse(), Ok(*tier));
         }

@@ -1,9 +1,9 @@
-use cog_json::{Node, ToJson, Writer};
+use serde::{Deserialize, Serialize};
 
-use crate::tier::words;
+use crate::string_enum::string_enum;
 
-words! {
-    /// The warnings of a run (docs/spec/streaming.md).
+string_enum! {
+    /// The code of a warning (docs/spec/streaming.md).
     WarningCode {
         /// The content is not what its name or header hinted.
         ContentHint = "W1014",
@@ -34,53 +34,37 @@ words! {
     }
 }
 
-/// An entry of `_warnings`: a fact that the caller should know about a valid answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A warning about a successful or failed run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "warning"))]
 #[non_exhaustive]
 pub struct Warning {
-    /// The code.
+    /// The code of the warning.
+    #[cfg_attr(feature = "schema", schemars(with = "String", regex(pattern = r"^W[0-9]{4}$")))]
     pub code: WarningCode,
-    /// The description, in one sentence.
+    /// The message, one sentence.
     pub message: String,
-    /// The fallback that was used, if any: `sync`.
+    /// The fallback that was used, such as `sync`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fallback_used: Option<String>,
 }
 
 impl Warning {
-    /// Returns a warning without a fallback.
+    /// Creates a warning without a fallback.
     pub fn new(code: WarningCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), fallback_used: None }
     }
 
-    /// Sets the name of the fallback: `sync`.
+    /// Adds the fallback that was used, such as `sync`.
     #[must_use]
     pub fn with_fallback(mut self, fallback: impl Into<String>) -> Self {
         self.fallback_used = Some(fallback.into());
         self
     }
 
-    /// Reads an entry of `_warnings`; none where a field is absent or the code is unknown.
-    pub fn read(node: Node<'_>) -> Option<Self> {
-        Some(Self {
-            code: node.get("code")?.as_str()?.parse().ok()?,
-            message: node.get("message")?.as_str()?.to_owned(),
-            fallback_used: node.get("fallback_used").and_then(Node::as_str).map(str::to_owned),
-        })
-    }
-
-    /// Returns the warning about a stream that was requested from a module without streams (ruling R55).
+    /// Creates the warning for a stream that was requested of a module that does not stream (ruling R55).
     pub fn sync_instead_of_stream() -> Self {
         let message = "The module does not stream (`response.mode: sync`): it returned one envelope instead.";
         Self::new(WarningCode::SyncInsteadOfStream, message).with_fallback("sync")
-    }
-}
-
-impl ToJson for Warning {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("code", self.code.as_str());
-            w.field("message", &self.message);
-            w.optional("fallback_used", &self.fallback_used);
-        });
     }
 }

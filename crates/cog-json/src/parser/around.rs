@@ -3,7 +3,7 @@
 use crate::parser::seek::Seeker;
 use crate::parser::tolerance::{Ledger, Tolerance};
 
-/// Where the document may start if the reply contains nothing else but a fence.
+/// The possible start of the document in a reply that otherwise only contains a fence.
 #[derive(Clone, Copy)]
 pub(super) struct Bodies {
     /// After reasoning in tags.

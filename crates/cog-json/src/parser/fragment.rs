@@ -10,7 +10,7 @@ use crate::parser::machine::Machine;
 use crate::parser::opening::{self, Lead, Look};
 use crate::parser::sink::Silent;
 
-/// How far a value reaches that begins before a given offset.
+/// The end of a value that begins before a given offset.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Beyond the offset.
@@ -26,14 +26,14 @@ const MAX_VALUES: usize = 16;
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub(super) start: usize,
-    /// What shows it is before this offset. Nothing else decides, so that the split does not matter.
+    /// The text before this offset decides, so that the split does not matter.
     pub(super) pos: usize,
     /// Whether its form is one that the parser does not read.
     pub(super) is_wider: bool,
 }
 
-/// Where the document starts, an object being `found` after the text that begins at `from`: at the outermost bracket
-/// that is open there.
+/// Returns the start of the document: the outermost bracket that is open where an object was `found`, in the text that
+/// begins at `from`.
 ///
 /// # Errors
 /// When the object is a part of something that cannot be read.
@@ -48,7 +48,7 @@ pub(super) fn start(from: usize, found: Found, machine: &mut Machine) -> Result<
     start
 }
 
-/// How far the value reaches that begins at `start`, going by the text before `pos`.
+/// Returns the end of the value that begins at `start`, judged by the text before `pos`.
 ///
 /// # Errors
 /// When that text cannot be read.
@@ -112,10 +112,10 @@ fn check_before(before: &str, found: usize, brackets: &Brackets) -> Result<(), E
     }
 }
 
-/// The brackets of a text in which strings cannot be told from prose.
+/// The brackets of a text in which strings cannot be distinguished from prose.
 #[derive(Default)]
 struct Brackets {
-    /// Those that are open at the end, and where.
+    /// The brackets that are open at the end, with their offsets.
     open: Vec<(u8, usize)>,
     braces: usize,
     squares: usize,

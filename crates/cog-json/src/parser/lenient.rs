@@ -1,4 +1,4 @@
-//! What the tolerant parser reads beyond JSON (ruling R24).
+//! The deviations from JSON that the tolerant parser reads (ruling R24).
 
 use crate::parser::machine::{Expect, Machine, Step, Token};
 use crate::parser::sink::Sink;
@@ -109,7 +109,7 @@ impl Machine {
     }
 }
 
-/// What an entry in the ledger refers to.
+/// The value to which an entry of the ledger refers.
 #[derive(Clone, Copy)]
 pub(super) enum LedgerTarget {
     /// The current value, or the member of the current key.

@@ -22,7 +22,7 @@ pub(super) struct Machine {
     pub(super) tape: Tape,
     /// The first byte of the text that was not parsed.
     pub(super) pos: usize,
-    /// What may come at `pos`.
+    /// The grammar at `pos`.
     pub(super) expect: Expect,
     /// The incomplete token at `pos`.
     pub(super) token: Token,
@@ -34,7 +34,7 @@ pub(super) struct Machine {
     pub(super) ledger: Ledger,
 }
 
-/// What may come next.
+/// The grammar of the next token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expect {
     /// The root, or the value of a member.

@@ -1,13 +1,13 @@
-//! How an object may begin that this parser does not read.
+//! Recognizes the start of objects that this parser does not read.
 //!
 //! Models write objects with bare keys, curly quotes, invisible spaces and other separators (ruling R75). The
 //! parser refuses them, but it must know them: what opens like an object is never prose around another object
 //! (ruling R76). Each check looks at a bounded number of bytes, so that seeking stays linear.
 
-/// What the text so far shows.
+/// The result of a check on the text so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
-    /// It is there, and this many bytes show it.
+    /// It matches, and this many bytes decide it.
     Yes(usize),
     No,
     /// More text is needed.
@@ -17,8 +17,8 @@ pub(super) enum Look {
 /// The maximum number of bytes that a check looks at.
 const WINDOW: usize = 256;
 
-/// Whether `text`, which follows an opening brace, goes on with a key and its separator in a form of R75: after a
-/// bare key also with something like a value.
+/// Checks whether `text`, which follows an opening brace, continues with a key and its separator in a form of R75; after
+/// a bare key also with the start of a value.
 pub(super) fn member(text: &str) -> Look {
     let mut scan = Scan::new(text);
     scan.skip(is_filler);
@@ -32,14 +32,14 @@ pub(super) fn member(text: &str) -> Look {
     scan.decide(outcome)
 }
 
-/// Whether `text`, which follows a quoted key, goes on with something that stands for a colon.
+/// Checks whether `text`, which follows a quoted key, continues with a replacement for a colon.
 pub(super) fn separator(text: &str) -> Look {
     let mut scan = Scan::new(text);
     let outcome = scan.separator().map(drop);
     scan.decide(outcome)
 }
 
-/// How a text before an object ends, if the object looks like the value of a member.
+/// The end of a text before an object that looks like the value of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lead {
     /// `"key":`
@@ -50,7 +50,7 @@ pub(super) enum Lead {
     Comma,
 }
 
-/// Whether an object that follows `text` looks like the value of a member or an element.
+/// Returns whether an object that follows `text` looks like the value of a member or an element.
 pub(super) fn lead(text: &str) -> Option<Lead> {
     let before = text.trim_end_matches(is_space);
     let same_line = !text.get(before.len()..).unwrap_or_default().contains('\n');
@@ -153,7 +153,7 @@ impl<'a> Scan<'a> {
         self.next_if(|char| separator != '=' && matches!(char, ',' | '}')).map(drop)
     }
 
-    /// What stands for a colon: its first character.
+    /// Returns the first character of a replacement for a colon.
     fn separator(&mut self) -> Option<char> {
         self.skip(is_space);
         let first = self.next_if(|char| is_separator(char) && char != '>')?;
@@ -170,7 +170,7 @@ pub(super) fn is_space(char: char) -> bool {
         || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' | '\u{180e}')
 }
 
-/// What may stand between a brace and the first key beside comments.
+/// Returns whether the character may appear between a brace and the first key.
 fn is_filler(char: char) -> bool {
     is_space(char) || matches!(char, ',' | '.' | '…' | '，')
 }

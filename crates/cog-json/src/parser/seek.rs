@@ -18,14 +18,14 @@ pub(super) struct Seeker {
     phase: Phase,
     /// The first bracket of the current candidate.
     start: usize,
-    /// Where to continue if the candidate is prose.
+    /// The offset at which to continue if the candidate is prose.
     retry: usize,
     /// The number of opening brackets of the candidate.
     depth: usize,
     max_depth: usize,
-    /// Where the reply starts, after reasoning.
+    /// The start of the reply, after reasoning.
     body: usize,
-    /// Where it starts if a closing tag in its text ends reasoning too.
+    /// The start of the reply if a closing tag in its text ends reasoning too.
     tail: usize,
     /// Whether a closing tag ends the search.
     stops_at_tag: bool,
@@ -53,7 +53,7 @@ enum Phase {
     },
 }
 
-/// Where a comment may appear.
+/// The position of a comment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Back {
     InArray,
@@ -161,12 +161,12 @@ impl Seeker {
         self.is_wider
     }
 
-    /// Where the reply starts, after reasoning.
+    /// Returns the start of the reply, after reasoning.
     pub(super) fn body(&self) -> usize {
         self.body
     }
 
-    /// Where it starts if a closing tag in its text ends reasoning too.
+    /// Returns the start of the reply if a closing tag in its text ends reasoning too.
     pub(super) fn tail(&self) -> usize {
         self.tail
     }

@@ -1,4 +1,4 @@
-//! Where events go.
+//! The receivers of events.
 
 use crate::event::Event;
 

@@ -20,7 +20,7 @@ pub(super) struct StringToken {
     entry: Entry,
     /// Its index on the tape; none for a key.
     index: Option<u32>,
-    /// How many bytes of it were emitted.
+    /// The number of its bytes that were emitted.
     emitted: usize,
     began: bool,
     quote: u8,

@@ -53,7 +53,7 @@ pub(super) fn parse(text: &str) -> Result<Path, PathError> {
     Ok(path)
 }
 
-/// Reads one step and gives what comes after it.
+/// Reads one step and returns the rest.
 fn step<'a>(rest: &'a str, first: bool, path: &mut Path) -> Option<&'a str> {
     if let Some(inner) = rest.strip_prefix('[') {
         return if inner.starts_with('"') { quoted(inner, path) } else { index(inner, path) };

@@ -1,12 +1,12 @@
-//! What can go wrong between values and types.
+//! The errors of conversions between values and types.
 
 use std::fmt;
 
-use serde::de;
+use serde::{de, ser};
 
 use crate::path::{Path, Segment};
 
-/// A value does not have the form of the type.
+/// A value does not match the type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeserializeError {
     path: Path,
@@ -14,19 +14,19 @@ pub struct DeserializeError {
 }
 
 impl DeserializeError {
-    /// The path of the value that differs, from the value that was converted.
+    /// Returns the path of the value that does not match.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What differs, without the path.
+    /// Returns the message without the path.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The same error, seen from the container of the value.
+    /// Adds the step from the container of the value to the path.
     pub(super) fn inside(self, segment: Segment<'_>) -> Self {
         let path = std::iter::once(segment).chain(self.path.segments()).collect();
         Self { path, message: self.message }
@@ -57,8 +57,8 @@ pub struct SerializeError {
     message: String,
 }
 
-impl SerializeError {
-    pub(super) fn new(message: String) -> Self {
-        Self { message }
+impl ser::Error for SerializeError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self { message: message.to_string() }
     }
 }

@@ -102,7 +102,7 @@ proptest! {
         }
         agrees!(u8, i8, u64, i64, u128, i128, bool, String, Option<u8>, (u8, String), Vec<serde_json::Value>);
         agrees!(BTreeMap<u8, u8>, BTreeMap<String, serde_json::Value>, Variants, ());
-        // `serde_json` misses the nearest float now and then.
+        // `serde_json` sometimes misses the nearest float.
         prop_assert_eq!(from_value::<f64>(&value).ok(), text.parse().ok().filter(|float: &f64| float.is_finite()));
     }
 }

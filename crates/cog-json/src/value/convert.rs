@@ -4,6 +4,7 @@ use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 
 use crate::node::{Kind, Node};
+use crate::number::Number;
 use crate::value::Value;
 
 impl From<&serde_json::Value> for Value {
@@ -30,7 +31,10 @@ impl Serialize for Node<'_> {
             Kind::Null => serializer.serialize_unit(),
             Kind::Bool => serializer.serialize_bool(self.as_bool().unwrap_or_default()),
             Kind::String => serializer.serialize_str(self.as_str().unwrap_or_default()),
-            Kind::Number => number(*self).serialize(serializer),
+            Kind::Number => match self.as_number() {
+                Some(number) => number.serialize(serializer),
+                None => serializer.serialize_unit(),
+            },
             Kind::Array => {
                 let mut array = serializer.serialize_seq(Some(self.len()))?;
                 self.elements().try_for_each(|element| array.serialize_element(&element))?;
@@ -50,19 +54,10 @@ pub(crate) fn to_serde(node: Node<'_>) -> serde_json::Value {
         Kind::Null => serde_json::Value::Null,
         Kind::Bool => node.as_bool().into(),
         Kind::String => node.as_str().into(),
-        Kind::Number => serde_json::Value::Number(number(node)),
+        Kind::Number => {
+            serde_json::Value::Number(node.as_number().map_or_else(|| 0.into(), Number::to_serde))
+        }
         Kind::Array => node.elements().map(to_serde).collect(),
         Kind::Object => node.members().map(|(key, value)| (key, to_serde(value))).collect(),
     }
-}
-
-/// Returns an integer if the literal is one of 64 bits, otherwise the nearest float, which the parser of `serde_json`
-/// sometimes misses by a bit.
-fn number(node: Node<'_>) -> serde_json::Number {
-    let number = node.as_number();
-    let integer = number.filter(|it| it.is_plain_integer() && it.literal() != "-0");
-    integer
-        .and_then(|it| it.as_u64().map(Into::into).or_else(|| it.as_i64().map(Into::into)))
-        .or_else(|| serde_json::Number::from_f64(number?.as_f64()))
-        .unwrap_or_else(|| 0.into())
 }

@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for Copy<'_, '_> {
         self.scalar(value)
     }
 
-    /// Reads what the deserializer of this crate gives, so that numbers stay as they were written.
+    /// Reads the JSON text that the deserializer of this crate provides, so that numbers keep their literals.
     fn visit_byte_buf<E: Error>(self, bytes: Vec<u8>) -> Result<(), E> {
         let json = bytes.strip_prefix(VALUE_TOKEN.as_bytes());
         let value = json.and_then(|json| Value::parse_within(json, Limits::unbounded()).ok());

@@ -1,4 +1,7 @@
+use std::collections::BTreeMap;
+
 use super::*;
+use crate::typed::to_value;
 use crate::value::Value;
 
 #[test]
@@ -21,7 +24,44 @@ fn escapes_only_what_must_be_escaped() {
 #[test]
 fn numbers_keep_their_literals() {
     let json = r#"[1.0,-0,1E+2,12345678901234567890123,0.10]"#;
-    assert_eq!(Value::parse(json).unwrap().to_json(), json);
+    let value = Value::parse(json).unwrap();
+    assert_eq!(value.to_json(), json);
+    assert_eq!(to_value(&[&value]).unwrap().to_json(), format!("[{json}]"));
+    assert_eq!(serde_json::to_string(&value).unwrap(), "[1.0,-0.0,100.0,1.2345678901234568e+22,0.1]");
+}
+
+#[derive(Serialize)]
+enum Everything<'a> {
+    Unit,
+    Newtype(Option<u8>),
+    Tuple(i128, char),
+    Struct { bytes: &'a [u8], float: f32, map: BTreeMap<i8, ()>, flags: (bool, Unit) },
+}
+
+#[derive(Serialize)]
+struct Unit;
+
+#[test]
+fn serializes_as_serde_json_does() {
+    let map = BTreeMap::from([(-1, ()), (2, ())]);
+    let values = [
+        Everything::Unit,
+        Everything::Newtype(Some(7)),
+        Everything::Newtype(None),
+        Everything::Tuple(i128::MAX, 'é'),
+        Everything::Struct { bytes: b"ab", float: 1.1, map, flags: (true, Unit) },
+    ];
+    assert_eq!(values.as_slice().to_json(), serde_json::to_string(&values).unwrap());
+    assert_eq!(values.as_slice().to_json_pretty(), serde_json::to_string_pretty(&values).unwrap());
+}
+
+#[test]
+fn value_that_cannot_be_serialized_becomes_null() {
+    let mut out = String::new();
+    Writer::compact(&mut out).object(|w| {
+        w.field("a", &BTreeMap::from([("k", BTreeMap::from([((1, 2), 3)]))])).field("b", &1);
+    });
+    assert_eq!(out, r#"{"a":null,"b":1}"#);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Types that can be written as JSON.
 
-use crate::node::Node;
-use crate::value::Value;
+use serde::Serialize;
+
 use crate::write::Writer;
 
-/// A value that has a JSON form.
+/// A value that has a JSON form. Types that serde can serialize have one.
 pub trait ToJson {
     /// Writes exactly one value.
     fn write_json(&self, w: &mut Writer<'_>);
@@ -24,92 +24,22 @@ pub trait ToJson {
     }
 }
 
-impl<T: ToJson + ?Sized> ToJson for &T {
+/// A value whose serialization fails, such as a map with keys that are not strings, becomes `null`.
+impl<T: Serialize + ?Sized> ToJson for T {
     fn write_json(&self, w: &mut Writer<'_>) {
-        (**self).write_json(w);
+        w.value(self);
     }
 }
 
-impl<T: ToJson + ?Sized> ToJson for Box<T> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        (**self).write_json(w);
-    }
-}
+/// The array of values whose JSON form is written by hand.
+pub struct Array<'a, T>(pub &'a [T]);
 
-impl ToJson for Node<'_> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.node(*self);
-    }
-}
-
-impl ToJson for Value {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.node(self.node());
-    }
-}
-
-impl ToJson for str {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.string(self);
-    }
-}
-
-impl ToJson for String {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.string(self);
-    }
-}
-
-impl ToJson for bool {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.bool(*self);
-    }
-}
-
-/// `None` is `null`; [`Writer::optional`] leaves the member out.
-impl<T: ToJson> ToJson for Option<T> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        match self {
-            Some(value) => value.write_json(w),
-            None => w.null(),
-        }
-    }
-}
-
-impl<T: ToJson> ToJson for [T] {
+impl<T: ToJson> ToJson for Array<'_, T> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.array(|w| {
-            for item in self {
-                w.item(item);
+            for value in self.0 {
+                w.item(value);
             }
         });
     }
 }
-
-impl<T: ToJson> ToJson for Vec<T> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        self.as_slice().write_json(w);
-    }
-}
-
-impl ToJson for f64 {
-    /// The shortest text that reads back as the same float; `null` if it is not finite.
-    fn write_json(&self, w: &mut Writer<'_>) {
-        match serde_json::Number::from_f64(*self) {
-            Some(number) => w.literal(&number.to_string()),
-            None => w.null(),
-        }
-    }
-}
-
-macro_rules! integers {
-    ($($integer:ty)*) => {$(
-        impl ToJson for $integer {
-            fn write_json(&self, w: &mut Writer<'_>) {
-                w.literal(&self.to_string());
-            }
-        }
-    )*};
-}
-
-integers! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize }

@@ -1,12 +1,13 @@
-use cog_json::{ToJson, Writer};
+use serde::Serialize;
 
 /// The media type of a PDF.
 pub(super) const PDF: &str = "application/pdf";
 
 /// The text of one page.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PageText {
     /// The page number, from 1.
+    #[serde(rename = "page")]
     pub number: u32,
     /// Its text, line by line, trimmed; empty for a page without text, such as a scan.
     pub text: String,
@@ -22,14 +23,5 @@ impl PageText {
             format!("[page {}]\n{text}\n", page.number)
         };
         pages.iter().map(page).collect::<Vec<_>>().join("\n")
-    }
-}
-
-impl ToJson for PageText {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("page", &self.number);
-            w.field("text", &self.text);
-        });
     }
 }

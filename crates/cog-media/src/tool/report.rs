@@ -106,6 +106,7 @@ fn page_of(node: Node<'_>) -> Option<PageText> {
     Some(PageText { number, text: node.get("text")?.as_str()?.to_owned() })
 }
 
+/// Written by hand: absent facts are not written.
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| match self {

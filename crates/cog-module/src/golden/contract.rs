@@ -114,7 +114,7 @@ fn tier_gate(module: &Module, meta: Node<'_>) -> Vec<Mismatch> {
     let Some(tier) = module.manifest.tier else { return Vec::new() };
     let mut found = Vec::new();
     let confidence = meta.get("confidence").and_then(Node::as_f64);
-    if let (Some(min), Some(confidence)) = (tier.least_confidence(), confidence)
+    if let (Some(min), Some(confidence)) = (tier.min_confidence(), confidence)
         && confidence < min
     {
         let message = format!("tier {tier} requires at least {min}, found {confidence}");

@@ -76,6 +76,7 @@ impl Output {
     }
 }
 
+/// Written by hand: the members depend on the form and on the slot.
 impl ToJson for Output {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

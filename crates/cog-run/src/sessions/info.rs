@@ -1,8 +1,10 @@
-use cog_json::{Node, ToJson, Writer};
+use cog_json::Node;
 use cog_spec::Chunk;
+use serde::Serialize;
 
 /// The state of a session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum SessionState {
     /// The model is called.
@@ -18,10 +20,11 @@ pub enum SessionState {
 }
 
 /// Information about a session for its owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct SessionInfo {
     /// Its id, which no other client can guess.
+    #[serde(rename = "session_id")]
     pub id: String,
     /// The module that runs.
     pub module: String,
@@ -69,18 +72,5 @@ impl SessionState {
     pub(crate) fn from_error(details: Option<Node<'_>>) -> Self {
         let reason = details.and_then(|details| details.get("reason")?.as_str());
         if reason == Some("cancelled") { Self::Cancelled } else { Self::Failed }
-    }
-}
-
-impl ToJson for SessionInfo {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("session_id", &self.id);
-            w.field("module", &self.module);
-            w.field("state", self.state.as_str());
-            w.field("detached", &self.detached);
-            w.field("last_seq", &self.last_seq);
-            w.field("created_ms", &self.created_ms);
-        });
     }
 }

@@ -2,6 +2,7 @@
 
 use cog_json::{Node, Writer};
 use cog_spec::{Generation, Warning};
+use serde::Deserialize as _;
 
 use crate::{Caller, RunOptions};
 
@@ -34,7 +35,8 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
         seed: node.get("seed").and_then(|it| it.as_i64()),
         stop: node.get("stop")?.elements().map(text).collect::<Option<_>>()?,
     };
-    options.warnings = node.get("warnings")?.elements().map(Warning::read).collect::<Option<_>>()?;
+    options.warnings =
+        node.get("warnings")?.elements().map(|it| Warning::deserialize(it).ok()).collect::<Option<_>>()?;
     Some(())
 }
 

@@ -48,6 +48,7 @@ pub(super) fn without_insights(data: Node<'_>) -> Option<Value> {
 
 struct Others<'a>(Node<'a>);
 
+/// Written by hand: an object without one of its members.
 impl ToJson for Others<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -84,6 +84,7 @@ struct CheckedMeta<'a> {
     without_risk: bool,
 }
 
+/// Written by hand: a meta without some of its members.
 impl ToJson for CheckedMeta<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let is_checked = |key: &str| !(RUNTIME_KEYS.contains(&key) || self.without_risk && key == "risk");
@@ -97,11 +98,11 @@ impl ToJson for CheckedMeta<'_> {
 }
 
 fn unknown_risk(risk: Node<'_>, level: Option<&str>, path: &Path) -> Violation {
-    let allowed = either(Risk::WORDS.iter().map(|level| quoted(level)));
+    let allowed = either(Risk::NAMES.iter().map(|level| quoted(level)));
     let Some(level) = level else { return mistyped(path, risk, &allowed) };
     let message = format!("found {}; allowed: {allowed}", found(risk));
     let violation = Violation::new(path, "enum", Code::InvalidEnum, message);
-    match nearest(level, Risk::WORDS.iter().copied()) {
+    match nearest(level, Risk::NAMES.iter().copied()) {
         Some(near) => violation.suggest(format!("Did you mean {}?", quoted(near))),
         None => violation,
     }

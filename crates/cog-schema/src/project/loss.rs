@@ -1,8 +1,8 @@
-use cog_json::{ToJson, Writer};
 use cog_spec::Dialect;
+use serde::Serialize;
 
 /// A keyword of a contract that is not sent to the provider as written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Loss {
     /// The JSON pointer of the schema in the module's document; empty for the complete contract.
     pub pointer: String,
@@ -15,7 +15,8 @@ pub struct Loss {
 }
 
 /// How a keyword is handled that is not sent as written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LossKind {
     /// It is sent in another form.
@@ -44,16 +45,5 @@ impl Loss {
             kind: LossKind::EnforcedLocally,
             reason: format!("{dialect}: {reason}"),
         }
-    }
-}
-
-impl ToJson for Loss {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("pointer", &self.pointer);
-            w.field("keyword", &self.keyword);
-            w.field("kind", self.kind.as_str());
-            w.field("reason", &self.reason);
-        });
     }
 }

@@ -142,6 +142,7 @@ impl Progress {
     }
 }
 
+/// Written by hand: a complete upload has the members of its media file.
 impl ToJson for Progress {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

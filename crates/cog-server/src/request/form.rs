@@ -185,6 +185,7 @@ fn write_input(w: &mut Writer<'_>, input: Option<Node<'_>>, files: &[File]) {
     }
 }
 
+/// Written by hand: the file is written as a media source.
 impl ToJson for File {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -95,6 +95,7 @@ struct Index {
     paths: &'static [String],
 }
 
+/// Written by hand: most members are constants.
 impl ToJson for Index {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -7,6 +7,7 @@ use cog_spec::Manifest;
 /// An entry of the list of modules.
 pub(super) struct Entry<'a>(pub(super) &'a ListedModule);
 
+/// Written by hand: a module that does not load has only an error.
 impl ToJson for Entry<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -24,6 +25,7 @@ impl ToJson for Entry<'_> {
 /// A module: its description and its contract.
 pub(super) struct Shown<'a>(pub(super) &'a Module);
 
+/// Written by hand: its members are those of the manifest and the contract.
 impl ToJson for Shown<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let Module { manifest, contract, .. } = self.0;

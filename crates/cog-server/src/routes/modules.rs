@@ -1,5 +1,5 @@
 use axum::{extract::State, http::StatusCode, response::Response};
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 
 use super::{
     describe::{Entry, Shown},
@@ -49,10 +49,11 @@ pub(crate) async fn show(State(app): State<App>, Name(name): Name) -> Result<Res
 
 struct List<'a>(&'a [Entry<'a>]);
 
+/// Written by hand, as its entries are.
 impl ToJson for List<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
-            w.field("modules", self.0);
+            w.field("modules", &Array(self.0));
         });
     }
 }

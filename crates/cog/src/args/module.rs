@@ -23,7 +23,7 @@ pub(crate) struct VerifyArgs {
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Document type [default: detected]
-    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Kind::WORDS))]
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Kind::NAMES))]
     kind: Option<String>,
     /// Also check against this module's schema and tier
     #[arg(long, value_name = "MODULE")]
@@ -114,7 +114,7 @@ pub(crate) struct NewArgs {
     #[arg(long, value_name = "MODULE", conflicts_with = "tier")]
     pub(crate) from: Option<String>,
     /// Tier: `exec` for automation, `decision` for judgements, `exploration` for ideas
-    #[arg(long, value_name = "TIER", default_value = "decision", value_parser = PossibleValuesParser::new(Tier::WORDS))]
+    #[arg(long, value_name = "TIER", default_value = "decision", value_parser = PossibleValuesParser::new(Tier::NAMES))]
     pub(crate) tier: String,
     /// Directory to create the module in
     #[arg(long = "in", value_name = "DIR", default_value = ".")]

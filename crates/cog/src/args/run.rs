@@ -105,7 +105,7 @@ pub(crate) struct StreamArgs {
     #[arg(long, requires = "stream")]
     pub(crate) require_streaming: bool,
     /// Send changes of each field (`delta`) or all of `data` (`snapshot`) [default: from the manifest]
-    #[arg(long, value_name = "TYPE", requires = "stream", value_parser = keyword::<ChunkType>(ChunkType::WORDS))]
+    #[arg(long, value_name = "TYPE", requires = "stream", value_parser = keyword::<ChunkType>(ChunkType::NAMES))]
     pub(crate) chunk_type: Option<ChunkType>,
     /// Bytes to buffer before sending, for at most 50 ms [default: from the manifest]
     #[arg(long, value_name = "BYTES", requires = "stream", allow_negative_numbers = true)]
@@ -120,7 +120,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub(crate) strict: bool,
     /// Response to a contract violation; `retry` calls the model again [default: from the manifest]
-    #[arg(long, value_name = "ACTION", value_parser = keyword::<OnViolation>(OnViolation::WORDS))]
+    #[arg(long, value_name = "ACTION", value_parser = keyword::<OnViolation>(OnViolation::NAMES))]
     pub(crate) on_violation: Option<OnViolation>,
     /// Maximum calls to the model, including the first [default: from the manifest]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]

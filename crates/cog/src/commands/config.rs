@@ -1,6 +1,6 @@
 //! `cog config`: every setting with its source.
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 
 use crate::{
     args::ConfigArgs,
@@ -37,10 +37,11 @@ struct Report<'a> {
     settings: &'a [Row],
 }
 
+/// Written by hand: its rows are written by hand.
 impl ToJson for Report<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
-            w.field("settings", self.settings);
+            w.field("settings", &Array(self.settings));
         });
     }
 }

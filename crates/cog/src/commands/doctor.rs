@@ -4,7 +4,7 @@ mod ffmpeg;
 
 use std::time::Duration;
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_provider::{
     HttpProvider, ProviderError,
     vendors::{AuthRequirement, VENDORS, Vendor},
@@ -202,16 +202,18 @@ struct Report<'a> {
     ffmpeg: &'a Ffmpeg,
 }
 
+/// Written by hand: its findings are written by hand.
 impl ToJson for Report<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("chosen", self.chosen);
-            w.field("providers", self.found);
+            w.field("providers", &Array(self.found));
             w.field("ffmpeg", self.ffmpeg);
         });
     }
 }
 
+/// Written by hand: its members are those of the provider and its state.
 impl ToJson for Finding {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

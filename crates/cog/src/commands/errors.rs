@@ -1,6 +1,6 @@
 //! `cog errors`: the table of error codes, and details of one code.
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_spec::{Code, Recoverable};
 
 use crate::{
@@ -14,7 +14,9 @@ use crate::{
 pub(crate) fn errors(args: &ErrorsArgs, console: &Console) -> Result<Exit, CliError> {
     match (args.code, args.format.is_json()) {
         (Some(code), true) => console.print_json(&Entry(code))?,
-        (None, true) => console.print_json(&Code::ALL.iter().copied().map(Entry).collect::<Vec<_>>())?,
+        (None, true) => {
+            console.print_json(&Array(&Code::ALL.iter().copied().map(Entry).collect::<Vec<_>>()))?;
+        }
         (Some(code), false) => console.print(&explain(code, console))?,
         (None, false) => console.print(&table(console))?,
     }
@@ -62,6 +64,7 @@ const fn recoverable(code: Code) -> &'static str {
 
 struct Entry(Code);
 
+/// Written by hand: all members are computed.
 impl ToJson for Entry {
     fn write_json(&self, w: &mut Writer<'_>) {
         let code = self.0;

@@ -3,7 +3,7 @@
 mod fields;
 mod manifest;
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_module::{Module, golden};
 
 pub(super) use self::fields::Fields;
@@ -45,6 +45,7 @@ impl<'a> Report<'a> {
     }
 }
 
+/// Written by hand: its members are those of a module.
 impl ToJson for Report<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let Report { module, tests } = self;
@@ -55,7 +56,7 @@ impl ToJson for Report<'_> {
             w.optional("input", &schema(module.contract.input_schema()));
             w.optional("data", &schema(module.contract.data_schema()));
             w.field("tests", tests);
-            w.field("warnings", &module.warnings);
+            w.field("warnings", &Array(&module.warnings));
         });
     }
 }

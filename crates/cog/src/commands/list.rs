@@ -1,6 +1,6 @@
 //! `cog list`: the available modules.
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_module::ListedModule;
 use cog_spec::Manifest;
 
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn list(args: &ListArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
     let listed = default_finder(environment, console)?.list();
     if args.format.is_json() {
-        console.print_json(&listed.iter().map(Entry).collect::<Vec<_>>())?;
+        console.print_json(&Array(&listed.iter().map(Entry).collect::<Vec<_>>()))?;
         return Ok(Exit::Ok);
     }
     let mut table = Table::new(["name", "version", "format", "tier", "location", "description"]);
@@ -42,6 +42,7 @@ fn cells(module: &ListedModule) -> [String; 6] {
 
 struct Entry<'a>(&'a ListedModule);
 
+/// Written by hand: a module that does not load has only an error.
 impl ToJson for Entry<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let ListedModule { name, origin, manifest, .. } = self.0;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_module::{
     Finder, Origin,
     migrate::{self, Migration, Target},
@@ -32,7 +32,7 @@ pub(crate) fn migrate(
         }
     }
     if args.format.is_json() {
-        console.print_json(&done)?;
+        console.print_json(&Array(&done))?;
     } else {
         let text: String =
             done.iter().map(|step| step.describe(args.dry_run, console.out().palette)).collect();
@@ -82,6 +82,7 @@ impl Step {
     }
 }
 
+/// Written by hand: the migration is written by hand.
 impl ToJson for Step {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

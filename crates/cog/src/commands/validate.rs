@@ -1,5 +1,6 @@
 //! `cog validate`: checks module files.
 
+use cog_json::Array;
 use cog_module::{Level, Report, Severity};
 
 use super::targets::{default_finder, targets};
@@ -24,7 +25,7 @@ pub(crate) fn validate(
         targets.iter().map(|(_, origin)| cog_module::validate(origin, level)).collect();
     match reports.as_slice() {
         [only] if args.format.is_json() && !args.all => console.print_json(only)?,
-        all if args.format.is_json() => console.print_json(all)?,
+        all if args.format.is_json() => console.print_json(&Array(all))?,
         all => {
             let names = targets.iter().map(|(name, _)| name.as_str());
             let text: Vec<_> = names.zip(all).map(|(name, report)| describe(name, report, console)).collect();

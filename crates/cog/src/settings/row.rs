@@ -15,6 +15,7 @@ pub(crate) struct Row {
     pub(crate) source: Source,
 }
 
+/// Written by hand: the source is written as text.
 impl ToJson for Row {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -47,6 +47,7 @@ impl fmt::Display for Shown {
     }
 }
 
+/// Written by hand: a value without a name for its variant.
 impl ToJson for Shown {
     fn write_json(&self, w: &mut Writer<'_>) {
         match self {

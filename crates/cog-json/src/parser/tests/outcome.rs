@@ -31,18 +31,18 @@ pub(super) fn run<'a>(mut parser: Parser, chunks: impl IntoIterator<Item = &'a [
 
 /// The same document in one chunk, in every two chunks, and byte by byte.
 pub(super) fn run_every_split(parser: impl Fn() -> Parser, text: &[u8]) -> Outcome {
-    let whole = run(parser(), [text]);
+    let expected = run(parser(), [text]);
     for at in 0..=text.len() {
         let (left, right) = text.split_at(at);
         assert_eq!(
             run(parser(), [left, right]),
-            whole,
+            expected,
             "split at {at} of {:?}",
             String::from_utf8_lossy(text)
         );
     }
-    assert_eq!(run(parser(), text.chunks(1)), whole, "byte by byte: {:?}", String::from_utf8_lossy(text));
-    whole
+    assert_eq!(run(parser(), text.chunks(1)), expected, "byte by byte: {:?}", String::from_utf8_lossy(text));
+    expected
 }
 
 fn note(event: Event<'_>, events: &mut Vec<String>) {

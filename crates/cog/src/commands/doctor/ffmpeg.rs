@@ -37,6 +37,7 @@ impl Ffmpeg {
     }
 }
 
+/// Written by hand: null if ffmpeg is not installed.
 impl ToJson for Ffmpeg {
     fn write_json(&self, w: &mut Writer<'_>) {
         match &self.path {

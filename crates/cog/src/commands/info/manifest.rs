@@ -8,6 +8,7 @@ use cog_spec::{
 /// The JSON form of a manifest.
 pub(super) struct ManifestJson<'a>(pub(super) &'a Manifest);
 
+/// Written by hand: sections with defaults are not written.
 impl ToJson for ManifestJson<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let manifest = self.0;

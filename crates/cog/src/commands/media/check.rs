@@ -131,6 +131,7 @@ impl Decision {
     }
 }
 
+/// Written by hand: all but the source is computed.
 impl ToJson for Decision {
     fn write_json(&self, w: &mut Writer<'_>) {
         let error = self.outcome.as_ref().err();

@@ -91,6 +91,7 @@ struct Line<'a> {
     file: &'a Path,
 }
 
+/// Written by hand: the path is written as text.
 impl ToJson for Line<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -41,6 +41,7 @@ struct Finding<'a> {
     outcome: Result<Media, MediaError>,
 }
 
+/// Written by hand: the members depend on the kind of the media file.
 impl ToJson for Finding<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
@@ -57,6 +58,7 @@ impl ToJson for Finding<'_> {
 
 struct Refusal<'a>(&'a MediaError);
 
+/// Written by hand: all members are computed.
 impl ToJson for Refusal<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -1,8 +1,8 @@
 //! `cog media text`: the text of a PDF, as models without PDF support receive it.
 
-use cog_json::{ToJson, Writer};
 use cog_media::{MediaError, MediaRules, PageText};
 use cog_spec::{ErrorBody, Modality};
+use serde::Serialize;
 
 use super::{super::runtime, sources};
 use crate::{
@@ -51,16 +51,8 @@ fn numbers(pages: &[u32]) -> String {
     format!("{word} {}{more}", shown.join(", "))
 }
 
+#[derive(Serialize)]
 struct Pages<'a> {
     source: &'a str,
     pages: &'a [PageText],
-}
-
-impl ToJson for Pages<'_> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("source", self.source);
-            w.field("pages", self.pages);
-        });
-    }
 }

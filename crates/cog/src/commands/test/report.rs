@@ -1,6 +1,6 @@
 //! The test report, as text and as JSON.
 
-use cog_json::{ToJson, Writer};
+use cog_json::{Array, ToJson, Writer};
 use cog_module::golden::Mismatch;
 use cog_spec::{Code, ErrorBody};
 
@@ -139,29 +139,32 @@ impl CaseReport {
     }
 }
 
+/// Written by hand: the counts are computed.
 impl ToJson for Report {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             for verdict in VERDICTS {
                 w.field(&verdict.replace(' ', "_"), &(self.count(verdict) as u64));
             }
-            w.field("modules", &self.suites);
+            w.field("modules", &Array(&self.suites));
         });
     }
 }
 
+/// Written by hand: it has either cases or an error.
 impl ToJson for Suite {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("module", &self.module);
             match &self.cases {
-                Ok(cases) => w.field("cases", cases),
+                Ok(cases) => w.field("cases", &Array(cases)),
                 Err(error) => w.field("error", error),
             };
         });
     }
 }
 
+/// Written by hand: the verdict is written as text.
 impl ToJson for CaseReport {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
