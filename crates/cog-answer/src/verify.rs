@@ -1,27 +1,30 @@
-//! Checking what the specification describes, whoever produced it: `cog verify`.
+//! `cog verify`: checks documents of any runtime against the specification.
 //!
-//! Nothing is repaired here: what a run would put in order is a violation.
+//! Nothing is repaired: a document that a run would repair is invalid. The published schemas decide the form of a
+//! document. The rules of this module are those that a schema cannot express: the order of a stream, the consistency of
+//! members, and the rules of a module.
 
 mod chunk;
+mod consistency;
 mod detect;
 mod envelope;
-mod fields;
+mod form;
 mod media;
 mod module;
 mod read;
-mod runtime;
 mod stream;
+mod violations;
 
 use std::{fmt, str::FromStr};
 
-use cog_json::{ToJson, Writer};
 use cog_schema::{Contract, Violation};
 use cog_spec::{Manifest, ParseEnumError};
+use serde::{Serialize, Serializer};
 
 use self::{module::Standard, read::Document};
 use crate::error::violation;
 
-/// What can be checked.
+/// A kind of document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -29,9 +32,9 @@ pub enum Kind {
     Envelope,
     /// One chunk of a stream (SPEC 3.2.1).
     Chunk,
-    /// The chunks of a stream, a line each, in an array, or as server-sent events (SPEC 3.2.2, 3.2.4).
+    /// The chunks of a stream: one per line, in an array, or as server-sent events (SPEC 3.2.2, 3.2.4).
     Stream,
-    /// A media source, or a generated medium (SPEC 4.2, 4.3).
+    /// A media source, or a generated media item (SPEC 4.2, 4.3).
     Media,
     /// Harmony messages (appendix, A.1).
     Messages,
@@ -41,19 +44,19 @@ pub enum Kind {
     Answer,
 }
 
-/// What a check tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The result of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Whether nothing was found.
+    /// Whether there are no violations.
     pub valid: bool,
-    /// What it was checked as; none where that could not be found out.
+    /// The kind of the document; none if it was not recognized.
     pub kind: Option<Kind>,
-    /// What was found, each with its path: in a stream it starts with the number of the chunk, from 0.
+    /// The violations. In a stream, a path starts with the index of the chunk.
     pub violations: Vec<Violation>,
 }
 
-/// Checks a text. Without a kind it is found out from what the text holds; with a module its schema and the rules of
-/// its tier are checked too.
+/// Checks a document. Without a kind, the members of the document decide it. With a module, the document must also match
+/// its schema and the rules of its tier.
 pub fn verify(text: &str, kind: Option<Kind>, module: Option<(&Manifest, &Contract)>) -> Verdict {
     let document = match read::read(text, kind == Some(Kind::Stream)) {
         Ok(document) => document,
@@ -88,15 +91,15 @@ impl Verdict {
 }
 
 impl Kind {
-    /// Every kind that can be asked for, in the order of the documentation.
+    /// Every kind, in the order of the documentation.
     pub const ALL: [Kind; 7] =
         [Kind::Envelope, Kind::Chunk, Kind::Stream, Kind::Media, Kind::Messages, Kind::Handoff, Kind::Answer];
 
-    /// The words for them.
-    pub const WORDS: &'static [&'static str] =
+    /// The names of all kinds, in the same order.
+    pub const NAMES: &'static [&'static str] =
         &["envelope", "chunk", "stream", "media", "messages", "handoff", "answer"];
 
-    /// The kind in a word.
+    /// Returns the name of the kind.
     pub const fn as_str(self) -> &'static str {
         match self {
             Kind::Envelope => "envelope",
@@ -119,19 +122,15 @@ impl fmt::Display for Kind {
 impl FromStr for Kind {
     type Err = ParseEnumError;
 
-    fn from_str(word: &str) -> Result<Self, ParseEnumError> {
-        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == word);
-        known.ok_or_else(|| ParseEnumError { found: word.to_owned(), allowed: Self::WORDS })
+    fn from_str(text: &str) -> Result<Self, ParseEnumError> {
+        let known = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
+        known.ok_or_else(|| ParseEnumError { found: text.to_owned(), allowed: Self::NAMES })
     }
 }
 
-impl ToJson for Verdict {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("valid", &self.valid);
-            w.field("kind", &self.kind.map(Kind::as_str));
-            w.field("violations", &self.violations);
-        });
+impl Serialize for Kind {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 

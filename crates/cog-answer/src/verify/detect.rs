@@ -1,16 +1,16 @@
-//! What a document is meant to be.
+//! Detects the kind of a document.
 
 use cog_json::{Node, Value};
 
 use super::{Kind, read::Document};
 
-/// Keys of which a chunk has at least one.
-const OF_CHUNKS: [&str; 4] = ["chunk", "final", "progress", "streaming"];
+/// A chunk has at least one of these keys.
+const CHUNK_KEYS: [&str; 4] = ["chunk", "final", "progress", "streaming"];
 
-/// Keys of which a medium has at least one beside `type`.
-const OF_MEDIA: [&str; 4] = ["url", "data", "path", "upload_id"];
+/// A media item has `type` and at least one of these keys.
+const MEDIA_KEYS: [&str; 4] = ["url", "data", "path", "upload_id"];
 
-/// The kind of a document, by the first of these that fits; none if nothing does.
+/// Returns the kind of a document: the first one whose keys it has.
 pub(super) fn kind(document: &Document, has_module: bool) -> Option<Kind> {
     let node = match document {
         Document::Lines(_) => return Some(Kind::Stream),
@@ -27,7 +27,7 @@ pub(super) fn kind(document: &Document, has_module: bool) -> Option<Kind> {
         Some(Kind::Chunk)
     } else if node.get("ok").and_then(Node::as_bool).is_some() {
         Some(Kind::Envelope)
-    } else if has("type") && OF_MEDIA.into_iter().any(has) {
+    } else if has("type") && MEDIA_KEYS.into_iter().any(has) {
         Some(Kind::Media)
     } else {
         has_module.then_some(Kind::Answer)
@@ -35,7 +35,7 @@ pub(super) fn kind(document: &Document, has_module: bool) -> Option<Kind> {
 }
 
 fn is_chunk(node: Node<'_>) -> bool {
-    OF_CHUNKS.into_iter().any(|key| node.get(key).is_some())
+    CHUNK_KEYS.into_iter().any(|key| node.get(key).is_some())
 }
 
 fn is_list_of(node: Node<'_>, is_item: impl Fn(Node<'_>) -> bool) -> bool {

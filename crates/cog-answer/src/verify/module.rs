@@ -1,17 +1,17 @@
-//! What an answer is held to: the specification alone, or a module's contract and tier as well.
+//! The requirements for an answer: those of the specification, and of a module's contract and tier.
 
 use cog_json::Node;
 use cog_schema::{Contract, Rules, Violation};
 use cog_spec::{Code, ErrorCode, Format, Manifest, Meta, Tier};
 use serde_json::json;
 
-use super::runtime;
+use super::consistency;
 use crate::{error::violation, error_code, judge::risk};
 
-/// What is checked.
+/// The requirements for an answer.
 pub(super) struct Standard<'a> {
     module: Option<(&'a Manifest, &'a Contract)>,
-    /// The specification's own rules, which a contract without a schema knows.
+    /// A contract without a schema, which has the specification's own rules.
     bare: Contract,
 }
 
@@ -20,14 +20,14 @@ impl<'a> Standard<'a> {
         Self { module, bare: bare() }
     }
 
-    /// Meta: three fields and their limits, the runtime's own keys, and the module's schema.
+    /// Checks a meta: the three required fields, the module's schema, and the members that the runtime writes.
     pub(super) fn check_meta(&self, meta: Node<'_>, found: &mut Vec<Violation>) {
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
         found.extend(contract.check_meta(meta));
-        runtime::check(meta, "meta", found);
+        consistency::check_meta(meta, "meta", found);
     }
 
-    /// A success: data against the schema, and what its tier allows.
+    /// Checks a successful answer: its data, and the rules of the tier.
     pub(super) fn check_success(&self, meta: Node<'_>, data: Node<'_>, found: &mut Vec<Violation>) {
         if let Some((manifest, _)) = self.module {
             check_tier(manifest, meta, data, found);
@@ -35,7 +35,7 @@ impl<'a> Standard<'a> {
         self.check_data(data, found);
     }
 
-    /// Data against the module's schema; without a module there is nothing to hold them to.
+    /// Checks data against the module's schema, if there is a module.
     pub(super) fn check_data(&self, data: Node<'_>, found: &mut Vec<Violation>) {
         let Some((_, contract)) = self.module else { return };
         let check = contract.check_data(data);
@@ -46,35 +46,35 @@ impl<'a> Standard<'a> {
         }));
     }
 
-    /// An error: code and message, and the module's schema, which sees the code normalised (ruling R31).
+    /// Checks an error: code, message, and the module's schema after the code is normalised (ruling R31).
     pub(super) fn check_error(&self, error: Node<'_>, found: &mut Vec<Violation>) {
-        let said = error.get("code").and_then(Node::as_str);
+        let reported = error.get("code").and_then(Node::as_str);
         let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);
-        let code = said.and_then(|said| error_code::normalise(said, declared));
+        let code = reported.and_then(|text| error_code::normalise(text, declared));
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
-        let is_of_a_module = self.module.is_none() && said.is_some_and(ErrorCode::is_declarable);
+        let is_declarable = self.module.is_none() && reported.is_some_and(ErrorCode::is_declarable);
         let mut violations = match &code {
             Some(code) => contract.check_error(error_code::with_code(error, code).node()),
             None => contract.check_error(error),
         };
-        violations.retain(|violation| !(is_of_a_module && violation.path == "error.code"));
-        let is_told = violations.iter().any(|violation| violation.path == "error.code");
+        violations.retain(|violation| !(is_declarable && violation.path == "error.code"));
+        let is_known = violations.iter().any(|violation| violation.path == "error.code");
         found.extend(violations);
-        if let (None, Some(said), false, false) = (code, said, is_told, is_of_a_module) {
-            let message = format!("`{said}` is not an error code of the specification");
+        if let (None, Some(reported), false, false) = (code, reported, is_known, is_declarable) {
+            let message = format!("`{reported}` is not an error code of the specification");
             found.push(violation("error.code", "error_code", message));
         }
     }
 }
 
-/// A contract whose module says nothing.
+/// Returns the contract of an empty module.
 #[expect(clippy::expect_used, reason = "the document is this one, and compiling it is tested")]
 fn bare() -> Contract {
     let manifest = Manifest::with_defaults("none", Format::V25, None);
     Contract::compile(&json!({ "data": {} }), &Rules::from(&manifest)).expect("an empty schema compiles")
 }
 
-/// Supplement R2, R3, R21.
+/// Checks confidence and risk by the rules of the tier (rulings R2, R3, R21).
 fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut Vec<Violation>) {
     let Some(meta) = Meta::read(meta) else { return };
     let confidence = meta.confidence.unwrap_or_default();
@@ -82,10 +82,10 @@ fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut V
         found.push(Violation { code, ..violation(path, rule, message) });
     };
     if let Some(tier) = manifest.tier
-        && let Some(least) = tier.least_confidence()
-        && confidence < least
+        && let Some(min) = tier.min_confidence()
+        && confidence < min
     {
-        let message = format!("found {confidence}; tier {tier} requires at least {least}");
+        let message = format!("found {confidence}; tier {tier} requires at least {min}");
         refuse("meta.confidence", "tier", Code::LowConfidence, message);
     }
     let level = meta.risk.level();
@@ -93,9 +93,9 @@ fn check_tier(manifest: &Manifest, meta: Node<'_>, data: Node<'_>, found: &mut V
         let message = format!("found `{level}`; tier exec allows `none` and `low`");
         refuse("meta.risk", "tier", Code::ConstraintViolation, message);
     }
-    if let Some(greatest) = risk::aggregate(manifest.risk_rule, data).filter(|greatest| *greatest != level) {
+    if let Some(aggregated) = risk::aggregate(manifest.risk_rule, data).filter(|it| *it != level) {
         let rule = manifest.risk_rule;
-        let message = format!("found `{level}`; by `{rule}` it is `{greatest}`");
+        let message = format!("found `{level}`; by `{rule}` it is `{aggregated}`");
         refuse("meta.risk", "risk_rule", Code::OutputSchemaViolation, message);
     }
 }

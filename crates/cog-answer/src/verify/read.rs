@@ -1,23 +1,23 @@
-//! From text to the JSON that is checked.
+//! Reads the document from text.
 
 use cog_json::{SyntaxError, Value};
 use cog_schema::Violation;
 
 use crate::error::violation;
 
-/// What a text holds.
+/// A document.
 #[derive(Debug)]
 pub(super) enum Document {
     /// One value.
     One(Value),
-    /// A value a line.
+    /// One value per line.
     Lines(Vec<Value>),
 }
 
-/// Reads one JSON value, or one a line where the first line is one, or one in each server-sent event; blank lines
-/// count for nothing. A text that is none of these is one violation.
+/// Reads one JSON value, or one per line if the first line is a value, or one per server-sent event. Blank lines are
+/// ignored. A text in none of these forms is one violation.
 pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violation>> {
-    let whole = match Value::parse(text) {
+    let error = match Value::parse(text) {
         Ok(value) => return Ok(Document::One(value)),
         Err(error) => not_json(text, &error),
     };
@@ -30,15 +30,15 @@ pub(super) fn read(text: &str, is_stream: bool) -> Result<Document, Box<Violatio
     let lines = || text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let is_by_line = lines().next().is_some_and(|(_, line)| Value::parse(line).is_ok());
     if !(is_by_line || is_stream && lines().count() > 1) {
-        return Err(Box::new(whole));
+        return Err(Box::new(error));
     }
     let values =
         lines().map(|(index, line)| Value::parse(line).map_err(|error| bad_line(index, line, &error)));
     Ok(Document::Lines(values.collect::<Result<_, _>>()?))
 }
 
-/// The data of server-sent events, each with the number of its line; none where the text is anything else. The server
-/// writes them on one line each (SPEC 3.2.4).
+/// Returns the data of server-sent events, each with the index of its line; none if the text has another form. Data have
+/// one line (SPEC 3.2.4).
 fn events(text: &str) -> Option<Vec<(usize, &str)>> {
     let mut events = Vec::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{accumulator::DataAccumulator, error::violation};
 
-/// A chunk, and its number among all that were read, from 0.
+/// A chunk, and its index among all chunks.
 #[derive(Clone, Copy)]
 struct Item<'a> {
     index: usize,
@@ -32,15 +32,15 @@ impl Item<'_> {
     }
 }
 
-/// Checks the chunks of a stream: each by itself, then their order (SPEC 3.2.3). Heartbeats, `{}`, count for nothing.
+/// Checks the chunks of a stream: each chunk, then their order (SPEC 3.2.3). Keep-alives, `{}`, are ignored.
 pub(super) fn check(standard: &Standard<'_>, document: &Document, found: &mut Vec<Violation>) {
     let nodes: Vec<Node<'_>> = match document {
         Document::Lines(lines) => lines.iter().map(Value::node).collect(),
         Document::One(value) if value.is_array() => value.elements().collect(),
         Document::One(value) => vec![value.node()],
     };
-    let is_heartbeat = |node: &Node<'_>| node.is_object() && node.is_empty();
-    let items = nodes.into_iter().enumerate().filter(|(_, node)| !is_heartbeat(node));
+    let is_keep_alive = |node: &Node<'_>| node.is_object() && node.is_empty();
+    let items = nodes.into_iter().enumerate().filter(|(_, node)| !is_keep_alive(node));
     let items: Vec<Item<'_>> =
         items.map(|(index, node)| Item { index, node, part: Part::from_chunk(node) }).collect();
     for item in &items {
@@ -54,7 +54,7 @@ pub(super) fn check(standard: &Standard<'_>, document: &Document, found: &mut Ve
     check_content(&items, found);
 }
 
-/// The first chunk is meta, the last is the end, and neither comes twice.
+/// Checks that only the first chunk is meta, and only the last one ends the stream.
 fn check_ends(items: &[Item<'_>], found: &mut Vec<Violation>) {
     let (Some(first), Some(last)) = (items.first(), items.last()) else {
         return found.push(violation("", "empty", "the stream has no chunks"));
@@ -76,7 +76,7 @@ fn check_ends(items: &[Item<'_>], found: &mut Vec<Violation>) {
     }
 }
 
-/// An error names the session of its stream.
+/// Checks that an error has the session ID of its stream.
 fn check_sessions(items: &[Item<'_>], found: &mut Vec<Violation>) {
     let session = |item: &Item<'_>| item.node.get("session_id").and_then(|id| id.as_str().map(str::to_owned));
     let Some(first) = items.iter().find(|item| item.part == Some(Part::Meta)).and_then(session) else {
@@ -90,23 +90,23 @@ fn check_sessions(items: &[Item<'_>], found: &mut Vec<Violation>) {
     }
 }
 
-/// Sorted, the numbers run from 1 without gaps; those of a resumed stream go on from where it was.
+/// Checks that the sorted numbers start at 1, or where a resumed stream continues, and have no gaps.
 fn check_numbers(items: &[Item<'_>], found: &mut Vec<Violation>) {
     let resumed = items.iter().find_map(|item| item.node.get("resume_from_seq")?.as_u64());
-    let mut due = resumed.unwrap_or(0) + 1;
+    let mut expected = resumed.unwrap_or(0) + 1;
     for (item, seq) in sorted(items) {
-        if seq != due {
-            let message = match seq < due {
+        if seq != expected {
+            let message = match seq < expected {
                 true => format!("duplicate sequence number {seq}"),
-                false => format!("found {seq}; expected {due}"),
+                false => format!("found {seq}; expected {expected}"),
             };
             found.push(violation(&item.path("chunk.seq"), "seq", message));
         }
-        due = seq.saturating_add(1);
+        expected = seq.saturating_add(1);
     }
 }
 
-/// What was told of a field is what the final data say of it (ruling R45).
+/// Checks that the chunks of each field add up to its final value (ruling R45).
 fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
     let is_resumed = items.iter().any(|item| item.node.get("resumed").is_some());
     let end = items.iter().find(|item| item.part == Some(Part::Final));
@@ -114,34 +114,34 @@ fn check_content(items: &[Item<'_>], found: &mut Vec<Violation>) {
     else {
         return;
     };
-    let (image, fields) = told(items);
-    let mut of_end = DataAccumulator::default();
-    of_end.replace("data", data.to_serde());
+    let (streamed, fields) = accumulate(items);
+    let mut last = DataAccumulator::default();
+    last.replace("data", data.to_serde());
     for field in fields {
-        let Some(of_chunks) = image.at(&field) else { continue };
-        if of_end.at(&field).map(Value::from) != Some(Value::from(of_chunks)) {
+        let Some(value) = streamed.at(&field) else { continue };
+        if last.at(&field).map(Value::from) != Some(Value::from(value)) {
             let message = format!("the chunks of `{field}` do not add up to its final value");
             found.push(violation(&end.path(&field), "content", message));
         }
     }
 }
 
-/// What the chunks give, and the fields they told.
-fn told(items: &[Item<'_>]) -> (DataAccumulator, BTreeSet<String>) {
-    let (mut image, mut fields) = (DataAccumulator::default(), BTreeSet::new());
+/// Returns the data of all chunks, and the fields in them.
+fn accumulate(items: &[Item<'_>]) -> (DataAccumulator, BTreeSet<String>) {
+    let (mut data, mut fields) = (DataAccumulator::default(), BTreeSet::new());
     for (item, _) in sorted(items) {
         let Some(chunk) = item.node.get("chunk") else { continue };
         let field = chunk.get("field").and_then(Node::as_str).unwrap_or("data");
         if let Some(delta) = chunk.get("delta").and_then(Node::as_str) {
-            image.append(field, delta);
-        } else if let Some(data) = chunk.get("data") {
-            image.replace(field, data.to_serde());
+            data.append(field, delta);
+        } else if let Some(value) = chunk.get("data") {
+            data.replace(field, value.to_serde());
         }
         if field.starts_with("data") {
             fields.insert(field.to_owned());
         }
     }
-    (image, fields)
+    (data, fields)
 }
 
 fn sorted<'a, 'b>(items: &'b [Item<'a>]) -> Vec<(&'b Item<'a>, u64)> {

@@ -1,11 +1,12 @@
+use cog_json::ToJson;
 use cog_spec::Tier;
 use serde_json::json;
 
 use super::*;
 use crate::testing::{chunks, manifest, plain, reply, rules, schema};
 
-/// `path rule` of each violation.
-fn told(verdict: &Verdict) -> Vec<String> {
+/// Returns `path rule` of each violation.
+fn broken(verdict: &Verdict) -> Vec<String> {
     verdict.violations.iter().map(|one| format!("{} {}", one.path, one.rule)).collect()
 }
 
@@ -17,7 +18,7 @@ mod detection {
     use super::*;
 
     #[test]
-    fn the_kind_is_found_out_in_order() {
+    fn detects_the_kind() {
         let cases = [
             (r#"[{"role": "user"}]"#, Some(Kind::Messages)),
             (r#"{"protocol": "harmony_handoff_v1"}"#, Some(Kind::Handoff)),
@@ -39,17 +40,17 @@ mod detection {
     }
 
     #[test]
-    fn what_is_no_json_is_one_violation() {
+    fn invalid_json_is_one_violation() {
         for text in ["", "so what", "{\"ok\": true,}", "{\"chunk\": 1}\nnot json\n"] {
             let verdict = verify(text, None, None);
-            assert_eq!(told(&verdict), [" json"], "{text}");
+            assert_eq!(broken(&verdict), [" json"], "{text}");
         }
         let verdict = verify("{\n  \"ok\": tru\n}", None, None);
         assert_eq!(verdict.violations[0].message, "not JSON: expected a value, at line 2, column 9");
     }
 
     #[test]
-    fn a_verdict_is_json() {
+    fn verdict_has_a_json_form() {
         let verdict = verify(r#"{"type": "ftp", "url": "x"}"#, None, None);
         let expected = concat!(
             r#"{"valid":false,"kind":"media","violations":[{"path":"type","rule":"type","#,
@@ -59,8 +60,8 @@ mod detection {
     }
 
     #[test]
-    fn kinds_of_a_later_version_are_not_called_valid() {
-        assert_eq!(told(&verify(r#"[{"role": "user"}]"#, None, None)), [" kind"]);
+    fn unsupported_kinds_are_invalid() {
+        assert_eq!(broken(&verify(r#"[{"role": "user"}]"#, None, None)), [" kind"]);
     }
 }
 
@@ -69,18 +70,18 @@ mod envelopes {
 
     #[test]
     fn success_and_failure_are_valid() {
-        assert_eq!(told(&judge(&reply(json!({})))), [] as [&str; 0]);
-        assert_eq!(told(&judge(&reply(json!({ "error": null })))), [] as [&str; 0]);
+        assert_eq!(broken(&judge(&reply(json!({})))), [] as [&str; 0]);
+        assert_eq!(broken(&judge(&reply(json!({ "error": null })))), [] as [&str; 0]);
         let meta = json!({ "confidence": 0.2, "risk": "high", "explain": "No." });
         for code in ["E2006", "BEHAVIOR_CHANGE_REQUIRED", "E5001"] {
             let error = json!({ "code": code, "message": "x" });
             let failure = json!({ "ok": false, "meta": meta, "error": error, "partial_data": { "a": 1 } });
-            assert_eq!(told(&judge(&failure)), [] as [&str; 0], "{code}");
+            assert_eq!(broken(&judge(&failure)), [] as [&str; 0], "{code}");
         }
     }
 
     #[test]
-    fn each_fault_is_told_with_its_place() {
+    fn each_violation_is_listed_with_its_place() {
         let cases = [
             (json!({ "meta": { "confidence": 1.5 } }), "meta.confidence maximum"),
             (json!({ "meta": { "explain": "é".repeat(281) } }), "meta.explain maxLength"),
@@ -90,34 +91,34 @@ mod envelopes {
             (json!({ "result": 1 }), "result additionalProperties"),
             (json!({ "_warnings": [{ "code": "W2001" }] }), "_warnings[0].message required"),
         ];
-        for (fault, expected) in cases {
-            assert_eq!(told(&judge(&reply(fault))), [expected]);
+        for (change, expected) in cases {
+            assert_eq!(broken(&judge(&reply(change))), [expected]);
         }
         let failure = json!({
             "ok": false, "meta": { "confidence": 0, "risk": "high", "explain": "No." }, "data": {},
             "error": { "code": "E4099", "message": "x", "recoverable": "yes" }, "partial_data": [],
         });
         assert_eq!(
-            told(&judge(&failure)),
+            broken(&judge(&failure)),
             ["data envelope", "error.recoverable type", "error.code error_code", "partial_data type"]
         );
     }
 
     #[test]
-    fn the_runtime_s_own_keys_have_their_shapes() {
+    fn checks_the_keys_of_the_runtime() {
         let usage = |input, output: u64, total: u64| {
             let usage: serde_json::Value =
                 json!({ "input_tokens": input, "output_tokens": output, "total_tokens": total });
             json!({ "usage": usage })
         };
-        let of_meta = json!({ "rule": "trim_explain", "path": "meta.explain", "before": " x", "after": "x" });
-        let of_data = json!({ "rule": "trailing_comma", "path": "data.a", "before": 1, "after": 0 });
+        let inside = json!({ "rule": "trim_explain", "path": "meta.explain", "before": " x", "after": "x" });
+        let outside = json!({ "rule": "trailing_comma", "path": "data.a", "before": 1, "after": 0 });
         let good = json!({
             "model": "openai/gpt", "processing_time_ms": 0, "latency_ms": 3, "usage": usage(json!(3), 4, 7)["usage"], "attempts": 2,
-            "repairs": [of_meta, of_data], "trace_id": "t", "media_processed": [{}], "media_validation": {},
+            "repairs": [inside, outside], "trace_id": "t", "media_processed": [{}], "media_validation": {},
             "cost": { "amount": 0.1 },
         });
-        assert_eq!(told(&judge(&reply(json!({ "meta": good })))), [] as [&str; 0]);
+        assert_eq!(broken(&judge(&reply(json!({ "meta": good })))), [] as [&str; 0]);
         let cases = [
             (json!({ "model": 7 }), "model type"),
             (json!({ "processing_time_ms": 1.5 }), "processing_time_ms type"),
@@ -139,40 +140,40 @@ mod envelopes {
             (json!({ "cost": 3 }), "cost type"),
         ];
         for (bad, expected) in cases {
-            let whole = reply(json!({ "meta": bad }));
-            assert_eq!(told(&judge(&whole)), [format!("meta.{expected}")], "{bad}");
-            let meta = &whole["meta"];
+            let envelope = reply(json!({ "meta": bad }));
+            assert_eq!(broken(&judge(&envelope)), [format!("meta.{expected}")], "{bad}");
+            let meta = &envelope["meta"];
             let first = json!({ "ok": true, "streaming": true, "session_id": "s", "meta": meta });
-            assert_eq!(told(&judge(&first)), [format!("meta.{expected}")], "{bad}");
+            assert_eq!(broken(&judge(&first)), [format!("meta.{expected}")], "{bad}");
             let end = json!({ "final": true, "meta": meta, "data": {} });
-            assert_eq!(told(&judge(&end)), [format!("meta.{expected}")], "{bad}");
+            assert_eq!(broken(&judge(&end)), [format!("meta.{expected}")], "{bad}");
             let update = json!({ "chunk": { "seq": 1, "type": "snapshot", "field": "meta", "data": meta } });
-            assert_eq!(told(&judge(&update)), [format!("chunk.data.{expected}")], "{bad}");
+            assert_eq!(broken(&judge(&update)), [format!("chunk.data.{expected}")], "{bad}");
         }
     }
 
     #[test]
-    fn a_module_adds_its_schema_and_its_tier() {
-        let told_by = |rules: &crate::AnswerRules, more| {
-            told(&verify(&reply(more).to_string(), None, Some((&rules.manifest, &rules.contract))))
+    fn module_adds_its_schema_and_tier() {
+        let with_module = |rules: &crate::AnswerRules, more| {
+            broken(&verify(&reply(more).to_string(), None, Some((&rules.manifest, &rules.contract))))
         };
-        assert_eq!(told_by(&plain(), json!({})), [] as [&str; 0]);
-        assert_eq!(told_by(&plain(), json!({ "data": { "result": 7 } })), ["data.result type"]);
+        assert_eq!(with_module(&plain(), json!({})), [] as [&str; 0]);
+        assert_eq!(with_module(&plain(), json!({ "data": { "result": 7 } })), ["data.result type"]);
         let exec = rules(manifest(Tier::Exec), &schema(json!({})));
-        let shaky = json!({ "meta": { "confidence": 0.8999, "risk": "medium" } });
-        assert_eq!(told_by(&exec, shaky.clone()), ["meta.confidence tier", "meta.risk tier"]);
-        assert_eq!(told_by(&plain(), shaky), [] as [&str; 0]);
+        let unsure = json!({ "meta": { "confidence": 0.8999, "risk": "medium" } });
+        assert_eq!(with_module(&exec, unsure.clone()), ["meta.confidence tier", "meta.risk tier"]);
+        assert_eq!(with_module(&plain(), unsure), [] as [&str; 0]);
         let changes = json!({ "changes": { "type": "array", "items": { "type": "object" } } });
         let aggregating = rules(manifest(Tier::Decision), &schema(changes));
         let risky = json!({ "data": { "changes": [{ "risk": "high" }] } });
-        assert_eq!(told_by(&aggregating, risky), ["meta.risk risk_rule"]);
+        assert_eq!(with_module(&aggregating, risky), ["meta.risk risk_rule"]);
     }
 
     #[test]
-    fn a_bare_answer_is_held_to_the_schema() {
+    fn checks_data_without_an_envelope() {
         let rules = plain();
         let module = Some((&*rules.manifest, &*rules.contract));
-        assert_eq!(told(&verify(r#"{"result": "x"}"#, None, module)), ["data.rationale rationale"]);
+        assert_eq!(broken(&verify(r#"{"result": "x"}"#, None, module)), ["data.rationale rationale"]);
         assert!(verify(r#"{"result": "x", "rationale": "y"}"#, None, module).valid);
     }
 }
@@ -188,65 +189,65 @@ mod streams {
         json!({ "chunk": { "seq": seq, "type": "delta", "field": "data.a", "delta": text } }).to_string()
     }
 
-    fn told_of(lines: &[&str]) -> Vec<String> {
-        told(&verify(&lines.join("\n"), Some(Kind::Stream), None))
+    fn rules_of(lines: &[&str]) -> Vec<String> {
+        broken(&verify(&lines.join("\n"), Some(Kind::Stream), None))
     }
 
     #[test]
-    fn our_own_streams_are_valid_as_lines_as_an_array_and_as_events() {
+    fn accepts_streams_as_lines_array_and_events() {
         let text = reply(json!({ "data": { "n": 12, "odd key": [true, {}], "big": 1e300 } })).to_string();
         let stop = Some(cog_spec::FinishReason::Stop);
         for (text, reason) in [(text.as_str(), stop), (&text[..90], None)] {
             let lines: Vec<String> = chunks(&plain(), text, 5, reason).iter().map(ToJson::to_json).collect();
-            assert_eq!(told(&verify(&lines.join("\n"), None, None)), [] as [&str; 0]);
-            assert_eq!(told(&verify(&format!("[{}]", lines.join(",")), None, None)), [] as [&str; 0]);
+            assert_eq!(broken(&verify(&lines.join("\n"), None, None)), [] as [&str; 0]);
+            assert_eq!(broken(&verify(&format!("[{}]", lines.join(",")), None, None)), [] as [&str; 0]);
             let events = lines.iter().map(|line| format!("event: chunk\nid: s:1\ndata: {line}\n\n"));
             let events = format!("retry: 1000\n: alive\n\n{}", events.collect::<String>());
-            assert_eq!(told(&verify(&events, None, None)), [] as [&str; 0]);
+            assert_eq!(broken(&verify(&events, None, None)), [] as [&str; 0]);
         }
     }
 
     #[test]
-    fn heartbeats_and_another_order_are_no_faults() {
-        assert_eq!(told_of(&[META, "{}", &delta(2, "y"), "", &delta(1, "x"), END]), [] as [&str; 0]);
+    fn accepts_keep_alives_and_any_order() {
+        assert_eq!(rules_of(&[META, "{}", &delta(2, "y"), "", &delta(1, "x"), END]), [] as [&str; 0]);
     }
 
     #[test]
-    fn numbers_run_from_one_without_gaps() {
-        assert_eq!(told_of(&[META, &delta(2, "xy"), END]), ["[1].chunk.seq seq"]);
-        assert_eq!(told_of(&[META, &delta(1, "x"), &delta(3, "y"), END]), ["[2].chunk.seq seq"]);
-        assert_eq!(told_of(&[META, &delta(1, "x"), &delta(1, "y"), END]), ["[2].chunk.seq seq"]);
-        assert_eq!(told_of(&[META, &delta(0, "xy"), END]), ["[1].chunk.seq type", "[1].chunk.seq seq"]);
+    fn rejects_gaps_in_numbers() {
+        assert_eq!(rules_of(&[META, &delta(2, "xy"), END]), ["[1].chunk.seq seq"]);
+        assert_eq!(rules_of(&[META, &delta(1, "x"), &delta(3, "y"), END]), ["[2].chunk.seq seq"]);
+        assert_eq!(rules_of(&[META, &delta(1, "x"), &delta(1, "y"), END]), ["[2].chunk.seq seq"]);
+        assert_eq!(rules_of(&[META, &delta(0, "xy"), END]), ["[1].chunk.seq type", "[1].chunk.seq seq"]);
     }
 
     #[test]
-    fn a_stream_has_one_start_and_one_end() {
-        assert_eq!(told_of(&[&delta(1, "xy"), END]), ["[0] order"]);
-        assert_eq!(told_of(&[META, META, END]), ["[1] order"]);
-        assert_eq!(told_of(&[META, &delta(1, "x")]), ["[1] order"]);
-        assert_eq!(told_of(&[META, END, END]), ["[2] order"]);
-        assert_eq!(told(&verify("[]", Some(Kind::Stream), None)), [" empty"]);
+    fn rejects_second_start_and_end() {
+        assert_eq!(rules_of(&[&delta(1, "xy"), END]), ["[0] order"]);
+        assert_eq!(rules_of(&[META, META, END]), ["[1] order"]);
+        assert_eq!(rules_of(&[META, &delta(1, "x")]), ["[1] order"]);
+        assert_eq!(rules_of(&[META, END, END]), ["[2] order"]);
+        assert_eq!(broken(&verify("[]", Some(Kind::Stream), None)), [" empty"]);
     }
 
     #[test]
-    fn chunks_give_the_final_value() {
-        assert_eq!(told_of(&[META, &delta(1, "x"), END]), ["[2].data.a content"]);
-        let mended = r#"{"chunk": {"seq": 2, "type": "snapshot", "field": "data.a", "data": "xy"}}"#;
-        assert_eq!(told_of(&[META, &delta(1, "x"), mended, END]), [] as [&str; 0]);
+    fn chunks_must_add_up_to_the_final_value() {
+        assert_eq!(rules_of(&[META, &delta(1, "x"), END]), ["[2].data.a content"]);
+        let corrected = r#"{"chunk": {"seq": 2, "type": "snapshot", "field": "data.a", "data": "xy"}}"#;
+        assert_eq!(rules_of(&[META, &delta(1, "x"), corrected, END]), [] as [&str; 0]);
     }
 
     #[test]
-    fn an_error_names_the_session_of_its_stream() {
+    fn error_must_have_the_session_of_its_stream() {
         let error = |session: &str| {
             let error = json!({ "code": "E2002", "message": "Stream interrupted: timeout exceeded", "recoverable": true });
             json!({ "ok": false, "streaming": true, "session_id": session, "error": error }).to_string()
         };
-        assert_eq!(told_of(&[META, &error("s")]), [] as [&str; 0]);
-        assert_eq!(told_of(&[META, &error("other")]), ["[1].session_id session"]);
+        assert_eq!(rules_of(&[META, &error("s")]), [] as [&str; 0]);
+        assert_eq!(rules_of(&[META, &error("other")]), ["[1].session_id session"]);
     }
 
     #[test]
-    fn each_chunk_has_its_fields() {
+    fn rejects_chunks_with_invalid_fields() {
         let cases = [
             (json!({ "ok": true, "streaming": true, "session_id": "s" }), "meta required"),
             (json!({ "chunk": { "seq": 1, "type": "delta", "field": "data.a" } }), "chunk.delta required"),
@@ -265,25 +266,25 @@ mod streams {
             (json!({ "final": true, "meta": reply(json!({}))["meta"] }), "data required"),
         ];
         for (chunk, expected) in cases {
-            assert_eq!(told(&judge(&chunk)), [expected], "{chunk}");
+            assert_eq!(broken(&judge(&chunk)), [expected], "{chunk}");
         }
         let usage = json!({ "input_tokens": 1250, "output_tokens": 340, "total_tokens": 1591 });
         let end = json!({ "final": true, "meta": reply(json!({}))["meta"], "data": {}, "usage": usage });
-        assert_eq!(told(&judge(&end)), ["usage.total_tokens sum"]);
+        assert_eq!(broken(&judge(&end)), ["usage.total_tokens sum"]);
     }
 }
 
 mod media {
     use super::*;
 
-    fn told_of(medium: serde_json::Value) -> Vec<String> {
-        told(&verify(&medium.to_string(), Some(Kind::Media), None))
+    fn rules_of(item: serde_json::Value) -> Vec<String> {
+        broken(&verify(&item.to_string(), Some(Kind::Media), None))
     }
 
     #[test]
-    fn the_forms_of_the_specification_are_valid() {
+    fn accepts_the_forms_of_the_specification() {
         let params = json!({ "model": "dall-e-3", "quality": "hd" });
-        for medium in [
+        for item in [
             json!({ "type": "url", "url": "https://example.com/image.jpg", "media_type": "image/jpeg" }),
             json!({ "type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=", "generation_params": params }),
             json!({ "type": "file", "path": "a.png" }),
@@ -291,12 +292,12 @@ mod media {
             json!({ "type": "url", "url": "http://h/a", "expires_at": "2026-02-04T12:00:00.5+01:00", "width": 1 }),
             json!({ "type": "base64", "media_type": "application/pdf", "data": "AA==" }),
         ] {
-            assert_eq!(told_of(medium), [] as [&str; 0]);
+            assert_eq!(rules_of(item), [] as [&str; 0]);
         }
     }
 
     #[test]
-    fn each_fault_is_told() {
+    fn each_violation_is_listed() {
         let cases = [
             (json!({ "url": "https://example.com" }), "type required"),
             (json!({ "type": "url", "url": "not a url" }), "url type"),
@@ -313,9 +314,9 @@ mod media {
                 "checksum.algorithm type",
             ),
         ];
-        for (medium, expected) in cases {
-            assert_eq!(told_of(medium.clone()), [expected], "{medium}");
+        for (item, expected) in cases {
+            assert_eq!(rules_of(item.clone()), [expected], "{item}");
         }
-        assert_eq!(told_of(json!("x")), [" type"]);
+        assert_eq!(rules_of(json!("x")), [" type"]);
     }
 }
