@@ -2,7 +2,7 @@ use cog_json::{Path, Segment};
 use cog_spec::Chunk;
 use serde_json::{Map, Value};
 
-/// The `data` that the chunks of a stream give. Paths create the containers (ruling R44).
+/// The `data` to which the chunks of a stream add up. Paths create the containers (ruling R44).
 #[derive(Debug, Clone, Default)]
 pub struct DataAccumulator {
     data: Option<Value>,

@@ -1,3 +1,5 @@
+mod pending;
+
 use std::time::Duration;
 
 use cog_json::{ToJson, Value};
@@ -7,11 +9,13 @@ use cog_spec::{
 };
 
 use crate::{
-    AnswerRules, Correction, PendingReply, error,
+    AnswerRules, Correction, error,
     judge::{Failure, Success},
     outbox::Outbox,
     reply::Reply,
 };
+
+pub use self::pending::PendingReply;
 
 /// Converts a model's events to the chunks of one stream (SPEC 3.2).
 ///
@@ -22,15 +26,15 @@ use crate::{
 /// The elapsed time of the run is passed as an argument.
 #[must_use = "a stream has exactly one end: finish or fail"]
 pub struct Assembler {
-    pub(crate) rules: AnswerRules,
+    rules: AnswerRules,
     reply: Reply,
     attempt: u32,
     /// The tokens of earlier attempts.
-    pub(crate) spent: Option<Usage>,
-    pub(crate) model: Option<String>,
+    spent: Option<Usage>,
+    model: Option<String>,
     /// Warnings about the media that the model receives.
     media_warnings: Vec<Warning>,
-    pub(crate) outbox: Outbox,
+    outbox: Outbox,
 }
 
 /// Whether to read more of the reply.
@@ -42,7 +46,7 @@ pub enum Step {
     Stop,
 }
 
-/// What follows [`Assembler::finish`].
+/// The result of [`Assembler::finish`].
 #[must_use = "another attempt must be started"]
 pub enum Finish {
     /// The last chunk was emitted.
@@ -122,7 +126,7 @@ impl Assembler {
         self.close(false).finish(now, out)
     }
 
-    /// Parses the rest of the reply, so that generated media can be inserted. `has_media` tells whether there are any.
+    /// Parses the rest of the reply, so that generated media can be inserted. `has_media` is whether there are any.
     pub fn close(mut self, has_media: bool) -> PendingReply {
         let mut reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
         self.spent = self.usage(&reply);
@@ -150,14 +154,14 @@ impl Assembler {
     }
 
     /// Whether another attempt is allowed and can help, because the model violated its contract.
-    pub(crate) fn may_retry(&self, failure: &Failure) -> bool {
+    fn may_retry(&self, failure: &Failure) -> bool {
         self.rules.response.on_violation == OnViolation::Retry
             && self.attempt < self.rules.response.max_attempts
             && failure.is_contract_violation()
     }
 
     /// Starts another attempt. Emits the violations of the failed one that were not emitted yet.
-    pub(crate) fn restart(&mut self, error: &ErrorBody) {
+    fn restart(&mut self, error: &ErrorBody) {
         for violation in error::violations(error) {
             self.outbox.violation(violation);
         }
@@ -165,7 +169,7 @@ impl Assembler {
         self.outbox.retract();
     }
 
-    pub(crate) fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
+    fn emit_success(&mut self, success: Success, usage: Option<Usage>, now: Duration) {
         let Success { mut meta, data, repairs, warnings, .. } = success;
         // The final chunk has usage beside meta; the fold moves it there (ruling R40).
         meta.runtime = self.runtime(repairs, None, now);
@@ -173,7 +177,7 @@ impl Assembler {
         self.outbox.push(Chunk::Final { meta: Box::new(meta), data, usage, warnings, emitted_context: None });
     }
 
-    pub(crate) fn emit_failure(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
+    fn emit_failure(&mut self, failure: Failure, usage: Option<Usage>, now: Duration) {
         let Failure { error, meta, partial_data, repairs, warnings } = failure;
         let mut meta = meta.unwrap_or_else(|| Meta::for_failure(&error.message));
         meta.runtime = self.runtime(repairs, usage, now);
@@ -190,13 +194,13 @@ impl Assembler {
     }
 
     /// The warnings of the run, then those of the reply.
-    fn all_warnings(&self, of_reply: Vec<Warning>) -> Vec<Warning> {
+    fn all_warnings(&self, reply_warnings: Vec<Warning>) -> Vec<Warning> {
         let redacted = |mut warning: Warning| {
             warning.message = self.rules.redact(&warning.message);
             warning
         };
-        let of_run = self.rules.warnings.iter().chain(&self.media_warnings);
-        of_run.cloned().chain(of_reply).map(redacted).collect()
+        let run_warnings = self.rules.warnings.iter().chain(&self.media_warnings);
+        run_warnings.cloned().chain(reply_warnings).map(redacted).collect()
     }
 
     fn runtime(&self, repairs: Vec<Repair>, usage: Option<Usage>, now: Duration) -> RuntimeMeta {

@@ -11,12 +11,12 @@ const MAX_ANSWER: usize = 32 << 10;
 /// The maximum number of violations that are listed.
 const MAX_REPORTED: usize = 20;
 
-/// What another attempt adds to the conversation: the model's answer, and what is wrong with it.
+/// The messages that another attempt adds to the conversation: the model's answer and feedback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Correction {
     /// The model's answer, at most 32 KiB of it; empty if there was none.
     pub answer: String,
-    /// What is wrong with it, and what to send instead.
+    /// The violations, and a request for a valid answer.
     pub feedback: String,
 }
 
@@ -88,12 +88,12 @@ mod tests {
             error::violation("data.a", "type", "found a number; allowed: a string"),
             error::violation("data.b", "required", "absent"),
         ];
-        let text = feedback(&error::of_violations(&violations));
+        let text = feedback(&error::from_violations(&violations));
         assert!(text.contains(
             "\n- `data.a` (type): found a number; allowed: a string\n- `data.b` (required): absent\n"
         ));
         let many = vec![error::violation("data", "type", "wrong"); 30];
-        assert!(feedback(&error::of_violations(&many)).contains("\n- and 10 more\n"));
+        assert!(feedback(&error::from_violations(&many)).contains("\n- and 10 more\n"));
         assert!(
             feedback(&ErrorBody::new(Code::ParseError, "No JSON"))
                 .starts_with("This answer cannot be used. No JSON\n\nAnswer")

@@ -72,12 +72,15 @@ pub(crate) fn content_filter() -> ErrorBody {
 const REPHRASE: &str = "Review what the input requests; rephrase it, or use another model.";
 
 /// The answer violates its contract: all violations, under their common code (ruling R30).
-pub(crate) fn of_violations(violations: &[Violation]) -> ErrorBody {
-    of_violations_with(violations, |_| {})
+pub(crate) fn from_violations(violations: &[Violation]) -> ErrorBody {
+    from_violations_with(violations, |_| {})
 }
 
-/// As [`of_violations`], with more details.
-pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mut Writer<'_>)) -> ErrorBody {
+/// As [`from_violations`], with more details.
+pub(crate) fn from_violations_with(
+    violations: &[Violation],
+    more: impl FnOnce(&mut Writer<'_>),
+) -> ErrorBody {
     let code = Violation::common_code(violations, Code::OutputSchemaViolation);
     let listed = violations.get(..MAX_VIOLATIONS).unwrap_or(violations);
     let details = details(|w| {
@@ -93,7 +96,7 @@ pub(crate) fn of_violations_with(violations: &[Violation], more: impl FnOnce(&mu
 }
 
 /// The answer contains rejected media (E3001): each with its own code.
-pub(crate) fn of_media(violations: &[Violation]) -> ErrorBody {
+pub(crate) fn from_media(violations: &[Violation]) -> ErrorBody {
     let details = details(|w| {
         w.key("violations").array(|w| {
             violations.iter().take(MAX_VIOLATIONS).for_each(|violation| write_with_code(violation, w));

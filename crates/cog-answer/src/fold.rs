@@ -89,7 +89,7 @@ impl EnvelopeBuilder {
                 envelope
             }
             Some(Chunk::Error { error, partial_data, warnings, .. }) => {
-                let error = of_sync(*error);
+                let error = sync_error(*error);
                 let mut envelope = self.failure(error, partial_data);
                 envelope.warnings = warnings;
                 envelope
@@ -112,7 +112,7 @@ impl EnvelopeBuilder {
 }
 
 /// The timeout of a stream is E2011, that of a sync answer E2002 (ruling R40).
-fn of_sync(mut error: ErrorBody) -> ErrorBody {
+fn sync_error(mut error: ErrorBody) -> ErrorBody {
     if error.code == Code::StreamTimeout.into() {
         error.code = Code::Timeout.into();
     }

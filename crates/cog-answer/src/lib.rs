@@ -39,7 +39,6 @@ mod listener;
 mod outbox;
 mod partial;
 mod patch;
-mod pending;
 mod place;
 #[cfg(test)]
 mod properties;
@@ -54,7 +53,7 @@ pub mod verify;
 mod watch;
 
 pub use crate::accumulator::DataAccumulator;
-pub use crate::assembler::{Assembler, Finish, Step};
+pub use crate::assembler::{Assembler, Finish, PendingReply, Step};
 pub use crate::fold::{EnvelopeBuilder, fold};
 pub use crate::rules::{AnswerRules, RecoveryOffer};
-pub use crate::{correction::Correction, patch::PlacedValue, pending::PendingReply};
+pub use crate::{correction::Correction, patch::PlacedValue};

@@ -22,7 +22,7 @@ pub(crate) struct Listener {
     watch: Option<Watch>,
 }
 
-/// How data are emitted (SPEC 2.2, `chunk_type`).
+/// The form in which data are emitted (SPEC 2.2, `chunk_type`).
 #[derive(Debug)]
 enum Emitter {
     Deltas(Box<Deltas>),
@@ -123,7 +123,7 @@ impl Listener {
         &self.recognizer
     }
 
-    /// Emits the rest of a successful answer, so that all chunks together give exactly `data`.
+    /// Emits the rest of a successful answer, so that all chunks add up to exactly `data`.
     pub(crate) fn finish(self, data: &Value, changed: &[Path], is_complete: bool, out: &mut Outbox) {
         match self.emitter {
             Emitter::Deltas(deltas) => deltas.finish(data, changed, is_complete, out),

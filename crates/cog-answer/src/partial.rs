@@ -35,9 +35,9 @@ fn collect_begun(node: Node<'_>, omitted: &mut Omitted) -> bool {
         return true;
     }
     let inner: Vec<Node<'_>> = node.members().map(|(_, member)| member).chain(node.elements()).collect();
-    let kept = inner.into_iter().filter(|inner| collect_begun(*inner, omitted)).count();
-    if kept == 0 {
+    let retained = inner.into_iter().filter(|inner| collect_begun(*inner, omitted)).count();
+    if retained == 0 {
         omitted.insert(node.id());
     }
-    kept > 0
+    retained > 0
 }

@@ -93,6 +93,7 @@ impl Patched<'_> {
     }
 }
 
+/// Written by hand: a tree with the inserted values.
 impl ToJson for Patched<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         match (self.patch.value, self.node) {

@@ -11,9 +11,9 @@ pub(crate) fn data() -> Path {
 
 /// Converts a path in bare data to a path in the envelope.
 pub(crate) fn from_bare(path: &Path) -> Path {
-    let mut whole = data();
-    whole.extend(path.segments());
-    whole
+    let mut placed = data();
+    placed.extend(path.segments());
+    placed
 }
 
 /// Returns the value at a path of the envelope. `part` is the member that the first step names.

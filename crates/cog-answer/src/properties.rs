@@ -1,4 +1,4 @@
-//! What holds of every reply, however it is made and however it arrives.
+//! Properties of every reply, for any split.
 
 use cog_spec::{ChunkType, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::{AnswerRules, fold, testing::*};
 
-/// JSON as a model writes it: keys may come twice.
+/// JSON of a model, with duplicate keys.
 #[derive(Debug, Clone)]
 enum Json {
     Scalar(&'static str),
@@ -119,12 +119,12 @@ fn reply_text() -> impl Strategy<Value = String> {
     (json, around).prop_map(|(json, (before, after))| format!("{before}{json}{after}"))
 }
 
-/// What rules are made of.
+/// The parameters of the rules.
 #[derive(Debug, Clone)]
 struct Setup {
     format: Format,
     tier: Tier,
-    asked: Dialect,
+    dialect: Dialect,
     chunk_type: ChunkType,
     buffer_size: u64,
 }
@@ -136,7 +136,7 @@ impl Setup {
         let data =
             json!({ "type": "object", "properties": { "optional": { "type": "string" }, "a": {}, "b": {} } });
         let mut rules = rules(manifest, &json!({ "data": data }));
-        rules.dialect = self.asked;
+        rules.dialect = self.dialect;
         rules.response.chunk_type = self.chunk_type;
         rules.response.buffer_size = self.buffer_size;
         rules
@@ -146,25 +146,30 @@ impl Setup {
 fn any_setup() -> impl Strategy<Value = Setup> {
     let format = prop::sample::select(vec![Format::V1, Format::V22, Format::V25]);
     let tier = prop::sample::select(Tier::ALL.to_vec());
-    let asked = prop::sample::select(vec![Dialect::OpenAiStrict, Dialect::Prompt]);
+    let dialect = prop::sample::select(vec![Dialect::OpenAiStrict, Dialect::Prompt]);
     let chunk_type = prop::sample::select(vec![ChunkType::Delta, ChunkType::Delta, ChunkType::Snapshot]);
-    (format, tier, asked, chunk_type, 0..40_u64).prop_map(|(format, tier, asked, chunk_type, buffer_size)| {
-        Setup { format, tier, asked, chunk_type, buffer_size }
-    })
+    (format, tier, dialect, chunk_type, 0..40_u64).prop_map(
+        |(format, tier, dialect, chunk_type, buffer_size)| Setup {
+            format,
+            tier,
+            dialect,
+            chunk_type,
+            buffer_size,
+        },
+    )
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Every stream is in order and gives its data (`chunks` checks that), and however it was split, its fold is the
-    /// same.
+    /// Every stream is in order and adds up to its data (`chunks` checks it), and its fold does not depend on the split.
     #[test]
-    fn the_fold_does_not_depend_on_the_split(setup in any_setup(), text in reply_text(), piece in 1..20_usize) {
+    fn the_fold_does_not_depend_on_the_split(setup in any_setup(), text in reply_text(), size in 1..20_usize) {
         let rules = setup.rules();
         let stop = Some(FinishReason::Stop);
-        let whole = envelope(fold(chunks(&rules, &text, text.len(), stop.clone())));
-        let split = envelope(fold(chunks(&rules, &text, piece, stop)));
-        prop_assert_eq!(split, whole);
+        let complete = envelope(fold(chunks(&rules, &text, text.len(), stop.clone())));
+        let split = envelope(fold(chunks(&rules, &text, size, stop)));
+        prop_assert_eq!(split, complete);
     }
 
     /// Chunks in any order fold to the same envelope.
@@ -177,7 +182,7 @@ proptest! {
         prop_assert_eq!(fold(turned), fold(chunks.clone()));
     }
 
-    /// An answer that stands, given as a reply, stands unchanged and needs no repair.
+    /// A valid answer that is sent as a reply is unchanged and needs no repair.
     #[test]
     fn repair_is_idempotent(setup in any_setup(), text in reply_text()) {
         let rules = setup.rules();
@@ -193,13 +198,13 @@ proptest! {
         prop_assert_eq!(&second["data"], &first["data"]);
     }
 
-    /// Whatever a violation does, and though the stream is resumed or cut: it is in order, gives its data, and has one
-    /// end (`chunks` checks that, and has `verify` read it). What is told on the way changes nothing of the answer.
+    /// For every reaction to violations, resumed or truncated, a stream is in order, adds up to its data, and has one end
+    /// (`chunks` checks it, also with `verify`). Progress does not change the answer.
     #[test]
     fn every_stream_is_right_whatever_a_violation_does(
         setup in any_setup(),
         text in reply_text(),
-        piece in 1..20_usize,
+        size in 1..20_usize,
         on_violation in prop::sample::select(vec![OnViolation::Report, OnViolation::Abort, OnViolation::Retry]),
         (resume_from, is_finished) in (prop::option::of(1..1000_u64), any::<bool>()),
     ) {
@@ -208,17 +213,17 @@ proptest! {
         rules.response.max_attempts = 3;
         rules.resume_from = resume_from;
         let reason = is_finished.then_some(FinishReason::Stop);
-        let live = envelope(fold(chunks(&rules, &text, piece, reason.clone())));
+        let live = envelope(fold(chunks(&rules, &text, size, reason.clone())));
         let attempts = live["meta"]["attempts"].as_u64().unwrap_or(1);
         prop_assert!(attempts == 1 || (on_violation == OnViolation::Retry && attempts == 3), "{attempts}");
     }
 
-    /// Where no one reads along, the envelope is the same, however the reply ends and wherever it is cut.
+    /// Without a reader the envelope does not change, for every end of the reply.
     #[test]
     fn a_silent_run_gives_the_envelope_of_the_stream(
         setup in any_setup(),
         text in reply_text(),
-        (piece, cut) in (1..20_usize, prop_oneof![Just(1.0), 0.0..1.0_f64]),
+        (size, cut) in (1..20_usize, prop_oneof![Just(1.0), 0.0..1.0_f64]),
         on_violation in prop::sample::select(vec![OnViolation::Report, OnViolation::Abort, OnViolation::Retry]),
         reason in prop::option::of(prop::sample::select(vec![
             FinishReason::Stop,
@@ -232,14 +237,14 @@ proptest! {
         rules.response.on_violation = on_violation;
         rules.response.max_attempts = 2;
         let text = &text[..text.floor_char_boundary((text.len() as f64 * cut) as usize)];
-        let live = envelope(fold(chunks(&rules, text, piece, reason.clone())));
+        let live = envelope(fold(chunks(&rules, text, size, reason.clone())));
         rules.is_streamed = false;
-        let silent = run(&rules, text, piece, reason);
+        let silent = run(&rules, text, size, reason);
         prop_assert!(silent.len() <= 3, "the first chunk, the meta of a failure, the end: {silent:?}");
         prop_assert_eq!(envelope(fold(silent)), live);
     }
 
-    /// A reply that is cut anywhere is no answer, and what is given of it was in it.
+    /// A truncated reply is never an answer, and its partial data are part of it.
     #[test]
     fn a_cut_reply_is_never_an_answer(setup in any_setup(), text in reply_text(), cut in 0.0..1.0_f64) {
         let rules = setup.rules();

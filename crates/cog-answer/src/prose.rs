@@ -1,7 +1,7 @@
 //! A reply of media and text that is not JSON.
 
-use cog_json::{ToJson, Value, Writer};
 use cog_spec::RepairRule;
+use serde::Serialize;
 
 use crate::{AnswerRules, judge::ParsedReply, repair::Ledger, shape::Shape};
 
@@ -16,21 +16,18 @@ pub(crate) fn read(rules: &AnswerRules, prose: &str) -> ParsedReply {
     let text = prose.trim();
     let text = if text.is_empty() { NO_TEXT } else { text };
     let rationale = rules.contract.takes_rationale().then_some(text);
-    let value = Value::parse(&Answer { rationale }.to_json()).unwrap_or_default();
+    let value = cog_json::to_value(&Answer { ok: true, data: Data { rationale } }).unwrap_or_default();
     ParsedReply { value, shape: Shape::Envelope { ok: true }, ledger }
 }
 
+#[derive(Serialize)]
 struct Answer<'a> {
-    rationale: Option<&'a str>,
+    ok: bool,
+    data: Data<'a>,
 }
 
-impl ToJson for Answer<'_> {
-    fn write_json(&self, w: &mut Writer<'_>) {
-        w.object(|w| {
-            w.field("ok", &true);
-            w.key("data").object(|w| {
-                w.optional("rationale", &self.rationale);
-            });
-        });
-    }
+#[derive(Serialize)]
+struct Data<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rationale: Option<&'a str>,
 }

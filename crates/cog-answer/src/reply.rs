@@ -23,7 +23,7 @@ pub(crate) struct Reply {
     fault: Option<SyntaxError>,
     /// The text before any JSON document. It is only recorded if the model may generate media beside it.
     prose: Option<String>,
-    /// What the next attempt shows to the model.
+    /// The text that the next attempt shows to the model.
     pub(crate) attempt_text: AttemptText,
     pub(crate) usage: Option<Usage>,
     pub(crate) finish: Option<FinishReason>,
@@ -124,7 +124,7 @@ impl Reply {
         let ledger = Ledger::new(self.parser.deviations(), self.is_bare());
         let recognizer = self.listener.recognizer();
         let several = self.parser.has_second_object();
-        // Of several objects none is chosen, not even for what there is of it.
+        // Of several objects none is chosen, not even for partial data.
         let value = self.parser.into_value().filter(|_| !several);
         let partial_data = value.as_ref().and_then(|value| {
             let draft = recognizer.draft(value.node())?;
@@ -140,7 +140,7 @@ impl Reply {
         }
         let stops = self.listener.stopping_violations();
         if !stops.is_empty() {
-            return Some(error::of_violations(stops));
+            return Some(error::from_violations(stops));
         }
         match &self.finish {
             _ if self.parser.has_second_object() => Some(error::several_objects()),

@@ -13,7 +13,7 @@ pub struct AnswerRules {
     pub manifest: Arc<Manifest>,
     /// The module's contract.
     pub contract: Arc<Contract>,
-    /// How data are emitted and what a violation does: from the manifest, or set by the caller. `mode` is ignored.
+    /// The form of emitted data and the reaction to violations: from the manifest, or set by the caller. `mode` is ignored.
     pub response: Response,
     /// The provider's name. `meta.model` is `PROVIDER/MODEL` once the reply names its model.
     pub provider: String,
@@ -25,7 +25,7 @@ pub struct AnswerRules {
     /// last, and the meta of a failure. Values are then checked early only if `response.on_violation` is abort or retry
     /// (rulings R48, R49).
     pub is_streamed: bool,
-    /// What the runtime knows of the run: the model, the trace, the media.
+    /// The meta of the run before the reply: the model, the trace, the media.
     pub runtime: RuntimeMeta,
     /// The warnings of the run so far.
     pub warnings: Vec<Warning>,
@@ -43,7 +43,7 @@ pub struct AnswerRules {
 /// How an interrupted stream (E2010, E2011) can be resumed: `error.recovery` (docs/spec/streaming.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecoveryOffer {
-    /// How long to wait, in milliseconds.
+    /// The time to wait before a retry, in milliseconds.
     pub retry_after_ms: u64,
     /// The maximum number of retries.
     pub max_retries: u32,

@@ -16,7 +16,7 @@ pub(crate) enum Shape {
 
 impl Shape {
     /// Returns the shape of a complete reply: an object with a boolean `ok` is an envelope.
-    fn of(root: Node<'_>) -> Self {
+    fn from_root(root: Node<'_>) -> Self {
         match root.get("ok").and_then(Node::as_bool) {
             Some(ok) => Self::Envelope { ok },
             None => Self::Bare,
@@ -74,7 +74,7 @@ impl Recognizer {
         match self.shape {
             Some(Shape::Bare) => (Shape::Bare, !self.has_passed_member),
             early => {
-                let shape = Shape::of(root);
+                let shape = Shape::from_root(root);
                 (shape, early == Some(shape) && !self.has_passed_data)
             }
         }

@@ -1,4 +1,4 @@
-//! What the tests share: modules made of a schema, runs of a reply, and what must hold of every stream.
+//! Helpers for tests: modules from a schema, runs of a reply, and the rules of every stream.
 
 use std::{sync::Arc, time::Duration};
 
@@ -59,28 +59,28 @@ fn merge(into: &mut serde_json::Value, more: serde_json::Value) {
     }
 }
 
-/// The chunks of a reply that arrives in pieces of `piece` bytes and is finished for `reason`; a model that is asked
-/// again says the same again.
+/// Returns the chunks of a reply that arrives in parts of `size` bytes and finishes with `reason`. A retry gets the same
+/// reply.
 pub(crate) fn chunks(
     rules: &AnswerRules,
     text: &str,
-    piece: usize,
+    size: usize,
     reason: Option<FinishReason>,
 ) -> Vec<Chunk> {
-    let out = run(rules, text, piece, reason);
+    let out = run(rules, text, size, reason);
     check_stream(&out);
     out
 }
 
-/// The same, unchecked: where no one reads along, the chunks are not a whole stream.
-pub(crate) fn run(rules: &AnswerRules, text: &str, piece: usize, reason: Option<FinishReason>) -> Vec<Chunk> {
+/// As `chunks`, unchecked: without a reader the chunks are not a complete stream.
+pub(crate) fn run(rules: &AnswerRules, text: &str, size: usize, reason: Option<FinishReason>) -> Vec<Chunk> {
     let (assembler, first) = Assembler::new(rules.clone());
     let mut assembler = Box::new(assembler);
     let mut out = vec![first];
     let mut now = Duration::ZERO;
     assembler.tick(now, &mut out);
     loop {
-        let texts = pieces(text, piece).into_iter().map(ModelEvent::Text);
+        let texts = parts(text, size).into_iter().map(ModelEvent::Text);
         for event in texts.chain(reason.clone().map(ModelEvent::Finished)) {
             now += Duration::from_millis(10);
             if assembler.event(event, now, &mut out) == Step::Stop {
@@ -95,40 +95,40 @@ pub(crate) fn run(rules: &AnswerRules, text: &str, piece: usize, reason: Option<
     out
 }
 
-/// The envelope of a reply, whatever way it arrives.
+/// Returns the envelope of a reply, which must not depend on the size of its parts.
 pub(crate) fn answer(rules: &AnswerRules, reply: &serde_json::Value) -> serde_json::Value {
     answer_text(rules, &reply.to_string())
 }
 
-/// The same of any text.
+/// As `answer`, for any text.
 pub(crate) fn answer_text(rules: &AnswerRules, text: &str) -> serde_json::Value {
-    let whole = envelope(fold(chunks(rules, text, text.len().max(1), Some(FinishReason::Stop))));
-    for piece in [1, 7] {
-        let split = envelope(fold(chunks(rules, text, piece, Some(FinishReason::Stop))));
-        assert_eq!(split, whole, "in pieces of {piece}");
+    let complete = envelope(fold(chunks(rules, text, text.len().max(1), Some(FinishReason::Stop))));
+    for size in [1, 7] {
+        let split = envelope(fold(chunks(rules, text, size, Some(FinishReason::Stop))));
+        assert_eq!(split, complete, "in parts of {size}");
     }
-    whole
+    complete
 }
 
-/// An envelope as JSON, without the time it took.
+/// Returns an envelope as JSON, without the processing time.
 pub(crate) fn envelope(mut envelope: Envelope) -> serde_json::Value {
     envelope.meta.runtime.processing_time_ms = None;
     serde_json::from_str(&cog_json::ToJson::to_json(&envelope)).unwrap()
 }
 
-/// Text in pieces, never within a character.
-pub(crate) fn pieces(text: &str, size: usize) -> Vec<String> {
-    let mut pieces = Vec::new();
+/// Splits a text, never within a character.
+pub(crate) fn parts(text: &str, size: usize) -> Vec<String> {
+    let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (piece, after) = rest.split_at(rest.ceil_char_boundary(size));
-        pieces.push(piece.to_owned());
+        let (part, after) = rest.split_at(rest.ceil_char_boundary(size));
+        parts.push(part.to_owned());
         rest = after;
     }
-    pieces
+    parts
 }
 
-/// What holds of every stream: its first chunk, its numbers, its one end, and that its chunks give its data.
+/// Checks the rules of every stream: its first chunk, its numbers, its end, and its data.
 pub(crate) fn check_stream(chunks: &[Chunk]) {
     assert!(matches!(chunks.first(), Some(Chunk::Meta { .. })), "the first chunk is meta");
     assert_eq!(chunks.iter().filter(|chunk| matches!(chunk, Chunk::Meta { .. })).count(), 1);
@@ -143,9 +143,9 @@ pub(crate) fn check_stream(chunks: &[Chunk]) {
     let last = chunks.last().unwrap();
     assert!(last.is_end(), "nothing follows the end");
     if let Chunk::Final { data, .. } = last {
-        let mut image = DataAccumulator::default();
-        chunks.iter().for_each(|chunk| image.apply(chunk));
-        assert_eq!(image.into_data(), Some(data.to_serde()));
+        let mut streamed = DataAccumulator::default();
+        chunks.iter().for_each(|chunk| streamed.apply(chunk));
+        assert_eq!(streamed.into_data(), Some(data.to_serde()));
     }
     let lines: Vec<String> = chunks.iter().map(cog_json::ToJson::to_json).collect();
     let verdict = crate::verify::verify(&lines.join("\n"), None, None);

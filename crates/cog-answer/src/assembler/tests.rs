@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::{Finish, fold, testing::*};
 
-fn told(rules: &AnswerRules, text: &str, piece: usize) -> Vec<serde_json::Value> {
+fn emitted(rules: &AnswerRules, text: &str, piece: usize) -> Vec<serde_json::Value> {
     let chunks = chunks(rules, text, piece, Some(FinishReason::Stop));
     chunks.iter().map(|chunk| serde_json::from_str(&chunk.to_json()).unwrap()).collect()
 }
@@ -12,10 +12,10 @@ fn told(rules: &AnswerRules, text: &str, piece: usize) -> Vec<serde_json::Value>
 #[test]
 fn a_reply_becomes_a_stream() {
     let text = reply(json!({ "data": { "result": "a\nb", "count": 2, "tags": [] } })).to_string();
-    let told = told(&plain(), &text, text.len());
-    let fields: Vec<_> = told[1..told.len() - 1].iter().map(|chunk| &chunk["chunk"]).collect();
+    let emitted = emitted(&plain(), &text, text.len());
+    let fields: Vec<_> = emitted[1..emitted.len() - 1].iter().map(|chunk| &chunk["chunk"]).collect();
     assert_eq!(
-        told[0],
+        emitted[0],
         json!({
             "ok": true, "streaming": true, "session_id": "sess_1",
             "meta": { "confidence": null, "risk": "medium", "explain": "Running m" },
@@ -29,7 +29,7 @@ fn a_reply_becomes_a_stream() {
     );
     assert_eq!(*fields[3], json!({ "seq": 4, "type": "snapshot", "field": "data.count", "data": 2 }));
     assert_eq!(*fields[4], json!({ "seq": 5, "type": "snapshot", "field": "data.tags", "data": [] }));
-    assert_eq!(told.last().unwrap()["final"], true);
+    assert_eq!(emitted.last().unwrap()["final"], true);
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn deltas_leave_as_they_arrive() {
 }
 
 #[test]
-fn an_envelope_that_names_itself_late_is_told_at_its_end() {
+fn envelope_with_late_ok_is_emitted_at_its_end() {
     let text = r#"{"meta": {"confidence": 1, "risk": "low", "explain": "x"}, "data": {"result": "r", "rationale": "y"}, "ok": true}"#;
     let envelope = answer_text(&plain(), text);
     assert_eq!(envelope["data"], json!({ "result": "r", "rationale": "y" }));
@@ -56,7 +56,7 @@ fn an_envelope_that_names_itself_late_is_told_at_its_end() {
 }
 
 #[test]
-fn a_key_that_comes_twice_is_told_anew() {
+fn duplicate_key_is_emitted_again() {
     for twice in [
         r#""result": "first", "result": "second""#,
         r#""result": {"a": 1, "b": {}}, "result": "second""#,
@@ -75,16 +75,16 @@ fn a_key_that_comes_twice_is_told_anew() {
 }
 
 #[test]
-fn data_alone_are_told_at_once_where_they_were_asked_for() {
+fn bare_data_are_emitted_at_once_if_requested() {
     let older = rules(
         Manifest::with_defaults("old", Format::V1, None),
         &json!({ "input": {}, "output": { "type": "object" } }),
     );
-    let told = told(&older, r#"{"result": "x", "odd key": [true], "confidence": 0.7}"#, 4);
-    assert_eq!(told[1]["chunk"]["field"], "data.result");
-    let fields: Vec<_> = told.iter().map(|chunk| &chunk["chunk"]["field"]).collect();
+    let emitted = emitted(&older, r#"{"result": "x", "odd key": [true], "confidence": 0.7}"#, 4);
+    assert_eq!(emitted[1]["chunk"]["field"], "data.result");
+    let fields: Vec<_> = emitted.iter().map(|chunk| &chunk["chunk"]["field"]).collect();
     assert!(fields.contains(&&json!(r#"data["odd key"][0]"#)));
-    assert_eq!(told.last().unwrap()["meta"]["confidence"], 0.7);
+    assert_eq!(emitted.last().unwrap()["meta"]["confidence"], 0.7);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn snapshots_carry_all_of_the_data() {
 }
 
 #[test]
-fn a_buffer_gathers_pieces_until_they_are_many_or_old() {
+fn buffer_collects_text_until_it_is_large_or_old() {
     let mut rules = plain();
     rules.response.buffer_size = 64;
     let text = reply(json!({ "data": { "rationale": "r".repeat(300) } })).to_string();
@@ -200,13 +200,13 @@ fn chunks_of_an_interrupted_stream_fold_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn a_violation_is_told_when_the_value_is_complete() {
+fn violation_is_reported_when_the_value_is_complete() {
     let text = reply(json!({ "data": { "result": 7 } })).to_string();
-    let told = told(&plain(), &text, 1);
-    let note = told.iter().find(|chunk| chunk.get("progress").is_some()).unwrap();
+    let emitted = emitted(&plain(), &text, 1);
+    let note = emitted.iter().find(|chunk| chunk.get("progress").is_some()).unwrap();
     assert_eq!(note["progress"]["violation"]["path"], "data.result");
-    assert_eq!(told.iter().filter(|chunk| chunk.get("progress").is_some()).count(), 1);
-    assert_eq!(told.last().unwrap()["error"]["code"], "E3001");
+    assert_eq!(emitted.iter().filter(|chunk| chunk.get("progress").is_some()).count(), 1);
+    assert_eq!(emitted.last().unwrap()["error"]["code"], "E3001");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn abort_stops_at_the_first_violation() {
 }
 
 #[test]
-fn retry_asks_again_in_the_same_stream() {
+fn retry_calls_again_in_the_same_stream() {
     let mut rules = plain();
     rules.response.on_violation = OnViolation::Retry;
     rules.provider = "openai".to_owned();
@@ -256,7 +256,7 @@ fn retry_asks_again_in_the_same_stream() {
 }
 
 #[test]
-fn what_only_the_check_at_the_end_finds_is_told_before_the_model_is_asked_again() {
+fn final_check_is_reported_before_a_retry() {
     let mut rules = plain();
     rules.response.on_violation = OnViolation::Retry;
     let (mut assembler, _) = Assembler::new(rules);
@@ -266,11 +266,11 @@ fn what_only_the_check_at_the_end_finds_is_told_before_the_model_is_asked_again(
     assembler.event(ModelEvent::Text(bad.to_string()), Duration::ZERO, &mut out);
     assembler.event(ModelEvent::Finished(FinishReason::Stop), Duration::ZERO, &mut out);
     assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Again(..)));
-    let told = out.iter().filter_map(|chunk| match chunk {
+    let emitted = out.iter().filter_map(|chunk| match chunk {
         Chunk::Progress(progress) => progress.violation.as_ref(),
         _ => None,
     });
-    assert_eq!(told.map(|violation| violation.path.as_str()).collect::<Vec<_>>(), ["data.rationale"]);
+    assert_eq!(emitted.map(|violation| violation.path.as_str()).collect::<Vec<_>>(), ["data.rationale"]);
     assert!(matches!(out.last(), Some(Chunk::Snapshot { field: None, .. })));
 }
 
@@ -339,7 +339,7 @@ fn warnings_of_a_failure_are_for_the_envelope_and_not_for_its_chunk() {
 }
 
 #[test]
-fn a_draft_in_reasoning_is_taken_back() {
+fn draft_in_reasoning_is_retracted() {
     let good = reply(json!({})).to_string();
     let draft = reply(json!({ "data": { "result": 7, "more": "of it" } })).to_string();
     let text = format!("I could say {draft} or {{\"ok\": ...}}, no.\n</think>\n{good}");

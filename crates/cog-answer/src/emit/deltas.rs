@@ -16,7 +16,7 @@ pub(crate) struct Deltas {
     open: Vec<bool>,
     /// The value that starts replaces one that was emitted.
     is_replacing: bool,
-    /// The emitted data can only be corrected as a whole.
+    /// The emitted data can only be corrected by a snapshot of all data.
     is_stale: bool,
     has_emitted: bool,
 }
@@ -80,10 +80,10 @@ impl Deltas {
         self.buffer.due()
     }
 
-    /// Emits the rest, so that all chunks together give `data`. `changed` are the paths that differ from what arrived
-    /// (ruling R45). `is_complete` tells whether all events of the data were processed.
-    pub(crate) fn finish(self, whole: &Value, changed: &[Path], is_complete: bool, out: &mut Outbox) {
-        let data = whole.node();
+    /// Emits the rest, so that all chunks add up to `data`. `changed` are the paths that differ from what arrived
+    /// (ruling R45). `is_complete` is whether all events of the data were processed.
+    pub(crate) fn finish(self, complete: &Value, changed: &[Path], is_complete: bool, out: &mut Outbox) {
+        let data = complete.node();
         if self.is_stale || !is_complete {
             if self.has_emitted {
                 out.snapshot("data", empty(data.kind()));
@@ -92,7 +92,7 @@ impl Deltas {
         }
         for path in changed {
             if let Some(node) = place::resolve(data, path) {
-                out.snapshot(&path.to_string(), whole.child(node));
+                out.snapshot(&path.to_string(), complete.child(node));
             }
         }
         if self.has_delayed {

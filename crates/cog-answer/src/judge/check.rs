@@ -44,7 +44,7 @@ pub(super) fn check(rules: &AnswerRules, opened: Opened) -> Result<Checked, Box<
     };
     let meta = match read {
         Some(meta) if violations.is_empty() => meta,
-        _ => return Err(Box::new(failure(error::of_violations(&violations)))),
+        _ => return Err(Box::new(failure(error::from_violations(&violations)))),
     };
     if rules.strict && !ledger.entries().is_empty() {
         return Err(Box::new(failure(error::repaired(ledger.entries()))));

@@ -6,7 +6,7 @@ use cog_spec::{Code, ErrorBody, Meta, Risk, Tier, Warning, WarningCode};
 use super::{Failure, Success, check::Checked, risk};
 use crate::{AnswerRules, error, partial};
 
-/// A confidence below this gives a warning for tier decision (ruling R4).
+/// The confidence below which tier decision has a warning (ruling R4).
 const LOW_FOR_DECISION: f64 = 0.5;
 
 pub(super) fn admit(rules: &AnswerRules, checked: Checked) -> Result<Success, Box<Failure>> {
@@ -49,7 +49,7 @@ fn overconfident(rules: &AnswerRules, meta: &Meta, data: Node<'_>) -> Option<Err
 
 /// Ruling R2.
 fn unsure(tier: Tier, meta: &Meta) -> Option<ErrorBody> {
-    let min = tier.least_confidence()?;
+    let min = tier.min_confidence()?;
     let confidence = meta.confidence.unwrap_or_default();
     (confidence < min).then(|| {
         let message = format!("Confidence is {confidence}; tier {tier} requires at least {min}");

@@ -32,7 +32,7 @@ pub(super) fn judge(rules: &AnswerRules, parsed: ParsedReply) -> Failure {
     let (error, meta) = match outcome {
         Some(_) if rules.strict && !ledger.entries().is_empty() => (error::repaired(ledger.entries()), None),
         Some(error) if violations.is_empty() => (error, Meta::read(meta.node())),
-        _ => (error::of_violations_with(&violations, model_error), None),
+        _ => (error::from_violations_with(&violations, model_error), None),
     };
     Failure { meta, partial_data, repairs: ledger.into_entries(), ..Failure::new(error) }
 }

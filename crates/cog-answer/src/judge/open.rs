@@ -25,7 +25,7 @@ pub(super) struct Opened {
     /// None if they are absent.
     pub(super) data: Option<Value>,
     pub(super) ledger: Ledger,
-    /// What is wrong with the envelope itself.
+    /// The violations of the envelope itself.
     pub(super) violations: Vec<Violation>,
 }
 

@@ -197,7 +197,7 @@ mod repair {
     }
 
     #[test]
-    fn a_types_or_enums_are_never_mended() {
+    fn types_and_enums_are_never_repaired() {
         for (more, code) in [
             (json!({ "meta": { "confidence": "0.9" } }), "E3001"),
             (json!({ "meta": { "risk": "severe" } }), "E3005"),
@@ -282,11 +282,11 @@ mod overflow {
     }
 }
 
-mod faults {
+mod violations {
     use super::*;
 
     #[test]
-    fn every_violation_is_listed_and_none_of_their_values_is_kept() {
+    fn lists_every_violation_without_their_values() {
         let text = r#"{"ok": true, "meta": {"confidence": 2, "risk": "low", "explain": "x"}, "data": {"result": 7, "rationale": "", "more": [1]}}"#;
         let envelope = answer_text(&plain(), text);
         assert_eq!(envelope["error"]["code"], "E3001");
@@ -323,22 +323,23 @@ mod faults {
     }
 
     #[test]
-    fn what_the_model_says_under_the_runtime_s_keys_does_not_count() {
+    fn ignores_the_keys_of_the_runtime_in_a_reply() {
         let meta = json!({ "usage": "all of it", "model": 7, "attempts": 0, "cost": 1, "own": 2 });
         let envelope = answer(&plain(), &reply(json!({ "meta": meta })));
-        let said = envelope["meta"].as_object().unwrap();
-        assert_eq!(said.keys().collect::<Vec<_>>(), ["confidence", "risk", "explain", "own"]);
+        let meta = envelope["meta"].as_object().unwrap();
+        assert_eq!(meta.keys().collect::<Vec<_>>(), ["confidence", "risk", "explain", "own"]);
     }
 
     #[test]
     fn unknown_fields_follow_the_strictness() {
-        let of = |strictness| with(|manifest| manifest.strictness = strictness);
+        let strict = |strictness| with(|manifest| manifest.strictness = strictness);
         let more = reply(json!({ "data": { "extra": 1 } }));
-        assert_eq!(answer(&of(Strictness::High), &more)["error"]["code"], "E3001");
-        let medium = answer(&of(Strictness::Medium), &more);
+        assert_eq!(answer(&strict(Strictness::High), &more)["error"]["code"], "E3001");
+        let medium = answer(&strict(Strictness::Medium), &more);
         assert_eq!((&medium["data"]["extra"], warnings(&medium)), (&json!(1), vec!["W3007"]));
-        assert_eq!(warnings(&answer(&of(Strictness::Low), &more)), [] as [&str; 0]);
-        let failed = answer(&of(Strictness::Medium), &reply(json!({ "data": { "extra": 1, "result": 7 } })));
+        assert_eq!(warnings(&answer(&strict(Strictness::Low), &more)), [] as [&str; 0]);
+        let failed =
+            answer(&strict(Strictness::Medium), &reply(json!({ "data": { "extra": 1, "result": 7 } })));
         assert_eq!((&failed["ok"], warnings(&failed)), (&json!(false), vec!["W3007"]));
     }
 
@@ -380,14 +381,14 @@ mod faults {
     }
 
     #[test]
-    fn a_reply_that_was_cut_is_never_an_answer() {
-        let whole = reply(json!({})).to_string();
+    fn truncated_reply_is_never_an_answer() {
+        let complete = reply(json!({})).to_string();
         let cases = [
-            (whole.as_str(), Some(FinishReason::Length), "E2003"),
-            (&whole[..whole.len() - 3], Some(FinishReason::Length), "E2003"),
-            (&whole[..whole.len() - 1], Some(FinishReason::Stop), "E1000"),
-            (&whole, None, "E2010"),
-            (&whole, Some(FinishReason::ContentFilter), "E2004"),
+            (complete.as_str(), Some(FinishReason::Length), "E2003"),
+            (&complete[..complete.len() - 3], Some(FinishReason::Length), "E2003"),
+            (&complete[..complete.len() - 1], Some(FinishReason::Stop), "E1000"),
+            (&complete, None, "E2010"),
+            (&complete, Some(FinishReason::ContentFilter), "E2004"),
             ("No.", Some(FinishReason::Refusal(Some("No.".to_owned()))), "E2004"),
         ];
         for (text, reason, code) in cases {
@@ -398,7 +399,7 @@ mod faults {
     }
 
     #[test]
-    fn partial_data_are_what_was_told() {
+    fn partial_data_are_the_emitted_data() {
         let text = r#"{"ok": true, "data": {"result": "r", "list": [{"a": "x"}, {"b": {"c": ["#;
         let envelope = answer_text(&plain(), text);
         assert_eq!(envelope["partial_data"], json!({ "result": "r", "list": [{ "a": "x" }] }));
@@ -458,15 +459,15 @@ mod errors_of_the_model {
         let mut schema = schema(json!({}));
         schema["error"] = json!({ "properties": { "code": { "pattern": "^E[1-4][0-9]{3}$" }, "message": { "minLength": 5 } } });
         let rules = rules(manifest(Tier::Decision), &schema);
-        let told =
+        let normalised =
             error(&rules, json!({ "code": "BEHAVIOR_CHANGE_REQUIRED", "message": "It would change." }));
-        assert_eq!(told["error"]["code"], "E2005");
+        assert_eq!(normalised["error"]["code"], "E2005");
         let short = error(&rules, json!({ "code": "E2005", "message": "No" }));
         assert_eq!(short["error"]["details"]["violations"][0]["path"], "error.message");
     }
 
     #[test]
-    fn what_the_model_has_comes_along() {
+    fn partial_data_of_the_model_is_returned() {
         let failure = json!({
             "ok": false, "error": { "code": "E2007", "message": "x" },
             "partial_data": { "result": 7, "rationale": "Half of it." },
@@ -494,7 +495,7 @@ mod adversarial {
     }
 
     #[test]
-    fn what_is_wrong_everywhere_is_told_in_bounded_length() {
+    fn number_of_listed_violations_is_bounded() {
         let list = json!({ "list": { "type": "array", "items": { "type": "string" } } });
         let rules = rules(manifest(Tier::Decision), &schema(list));
         let envelope = answer_once(&rules, &list_of("1"));
@@ -503,7 +504,7 @@ mod adversarial {
     }
 
     #[test]
-    fn unknown_everywhere_is_told_in_bounded_length() {
+    fn number_of_warnings_is_bounded() {
         let item = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
         let list = json!({ "list": { "type": "array", "items": item } });
         let rules = rules(manifest(Tier::Decision), &schema(list));

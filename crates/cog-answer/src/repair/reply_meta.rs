@@ -96,6 +96,7 @@ impl ReplyMeta {
     }
 }
 
+/// Written by hand, because the module's own members follow the three required ones.
 impl ToJson for ReplyMeta {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {

@@ -48,6 +48,7 @@ struct Retained<'a> {
     omitted: &'a Omitted,
 }
 
+/// Written by hand: a tree without the omitted values.
 impl ToJson for Retained<'_> {
     fn write_json(&self, w: &mut Writer<'_>) {
         let is_retained = |node: Node<'_>| !self.omitted.contains(&node.id());

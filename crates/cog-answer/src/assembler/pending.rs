@@ -6,8 +6,10 @@ use cog_json::{Segment, ToJson, Value};
 use cog_schema::{MediaSlot, Placement, Violation};
 use cog_spec::{Chunk, Code, ErrorBody, Warning};
 
+use super::{Assembler, Finish};
 use crate::{
-    Assembler, Correction, Finish, error,
+    correction::{AttemptText, Correction},
+    error,
     judge::{self, Failure, Success},
     patch::{self, PlacedValue},
     reply::CompleteReply,
@@ -19,7 +21,7 @@ use crate::{
 #[must_use = "a stream has exactly one end: finish or fail"]
 pub struct PendingReply {
     assembler: Assembler,
-    attempt_text: crate::correction::AttemptText,
+    attempt_text: AttemptText,
     ended: Result<CompleteReply, Box<Failure>>,
     /// Media that the answer must not contain.
     refused: Vec<Violation>,
@@ -29,7 +31,7 @@ pub struct PendingReply {
 impl PendingReply {
     pub(crate) fn new(
         assembler: Assembler,
-        attempt_text: crate::correction::AttemptText,
+        attempt_text: AttemptText,
         ended: Result<CompleteReply, Box<Failure>>,
     ) -> Self {
         Self { assembler, attempt_text, ended, refused: Vec::new(), warnings: Vec::new() }
@@ -84,7 +86,7 @@ impl PendingReply {
         complete.placed.extend(placed.iter().map(|one| one.path.clone()));
     }
 
-    /// Rejects a media item and gives the reason. The answer then violates its contract (E3001).
+    /// Rejects a media item with a reason. The answer then violates its contract (E3001).
     pub fn refuse(&mut self, path: &str, code: Code, why: &str) {
         let violation = error::violation(path, "media", format!("{code}: {why}"));
         self.refused.push(Violation { code, ..violation });
