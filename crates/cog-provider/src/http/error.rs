@@ -163,8 +163,8 @@ fn describe(status: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let texts = text.split('<').map(|part| part.split_once('>').map_or(part, |(_, after)| after));
     let words: Vec<&str> = texts.flat_map(str::split_whitespace).take(12).collect();
-    let words: String = words.join(" ").chars().take(120).collect();
-    if words.is_empty() { format!("status {status}") } else { words }
+    let excerpt: String = words.join(" ").chars().take(120).collect();
+    if excerpt.is_empty() { format!("status {status}") } else { excerpt }
 }
 
 fn kind(status: Option<u16>, error: &VendorError) -> Kind {

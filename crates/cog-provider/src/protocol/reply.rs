@@ -9,7 +9,7 @@ use super::{DecodeError, VendorError};
 
 /// Emits the events of one reply in order: the model and reply ID, then content, then usage, then one `Finished`.
 ///
-/// The finish reason is held back until the reply ends, since vendors send more after it, and some send it more than
+/// The finish reason is emitted at the end of the reply, since vendors send more after it, and some send it more than
 /// once.
 #[derive(Default)]
 pub(crate) struct Reply {

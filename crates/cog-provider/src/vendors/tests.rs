@@ -51,14 +51,14 @@ fn base_url_loses_only_its_trailing_slash() {
 
 #[test]
 fn ollama_host_is_parsed_like_ollama_does() {
-    for (given, expected) in [
+    for (configured, expected) in [
         ("127.0.0.1", "http://127.0.0.1:11434"),
         ("0.0.0.0", "http://127.0.0.1:11434"),
         ("box.lan:80", "http://box.lan"),
         ("http://box.lan:5000/", "http://box.lan:5000"),
         ("https://ollama.example", "https://ollama.example"),
     ] {
-        assert_eq!(base_url("ollama", Some(given)).unwrap(), expected, "{given}");
+        assert_eq!(base_url("ollama", Some(configured)).unwrap(), expected, "{configured}");
     }
 }
 

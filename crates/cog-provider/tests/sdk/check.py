@@ -1,11 +1,11 @@
-"""Holds our wire forms against the vendors' own Python clients.
+"""Validates our wire formats with the vendors' own Python clients.
 
-Requests: each `../wire/*/request-*.snap` must be what the client's types allow, with no field they do not
-know but those listed in EXTRAS. Replies: each recording is served to the client, which must read the same
-text out of it as our decoder did; the mock's recordings must also fit the types strictly.
+Requests: each `../wire/*/request-*.snap` must match the client's types, without unknown fields other than those in EXTRAS.
+Replies: each recording is served to the client, which must read the same text as our decoder. The mock's recordings must
+also match the types strictly.
 
-With a directory, what runs with media sent must fit as well: DIRECTORY/VENDOR/NAME.json, as the tests of crates/cog
-leave them. Each of those is also spoiled, in one place after the other: no spoiled one may pass.
+With a directory, requests of runs with media are validated too: DIRECTORY/VENDOR/NAME.json, which the tests of crates/cog write.
+Each of them is also changed to be invalid, in one field at a time, and every change must be rejected.
 
 Needs: openai, anthropic, google-genai, ollama. Usage: python check.py [DIRECTORY]
 """
@@ -38,7 +38,7 @@ from pydantic import TypeAdapter
 
 WIRE = Path(__file__).parent.parent / "wire"
 
-# Fields that a vendor has beyond the types of the client that its interface follows.
+# Fields of a vendor that the types of the client do not have.
 EXTRAS = {
     "minimax": {"reasoning_split"},
     "mistral": {"random_seed"},
@@ -46,8 +46,8 @@ EXTRAS = {
     "ollama": {"truncate", "shift"},
 }
 
-# Recordings that the vendor's own client need not read: forms it never asks for, breaks, faults, novelties.
-NOT_FOR_CLIENTS = {"array", "cut", "error_in_stream", "linked", "image_cut", "image_unknown", "unknown"}
+# Recordings that the vendor's own client cannot read: other formats, incomplete replies, errors, unknown fields.
+NOT_FOR_CLIENTS = {"array", "incomplete", "error_in_stream", "linked", "image_incomplete", "image_unknown", "unknown"}
 
 
 def main() -> int:
@@ -58,7 +58,7 @@ def main() -> int:
     for name, check in checks:
         try:
             check()
-        except Exception as error:  # any fault of any client is a failed check
+        except Exception as error:  # any error of any client is a failed check
             failed += 1
             print(f"FAILED {name}: {type(error).__name__}: {error}", file=sys.stderr)
     print(f"{len(checks) - failed} of {len(checks)} checks against the vendors' clients passed")
@@ -106,7 +106,7 @@ def gemini_request(body):
 
 
 def ollama_request(body):
-    # Its type of a request takes any object for a message; its type of a message holds the client's own images.
+    # Its request type accepts any object as a message; its message type contains the client's own image type.
     for message in body["messages"]:
         images = [{"value": image} for image in message.get("images", [])]
         read = fits_model(ollama.Message, {**message, "images": images})
@@ -115,18 +115,18 @@ def ollama_request(body):
 
 
 def fits_model(kind, body):
-    """Validates a body strictly, as the JSON that it is; fields that the type does not know fail."""
+    """Validates a body strictly, as JSON. Unknown fields fail."""
     return kind.model_validate_json(json.dumps(body), strict=True, extra="forbid")
 
 
 def fits(kind, body):
-    """Validates a body; fields that the type does not know are dropped by that, which shows."""
-    adapter = TypeAdapter(kind)  # kept until the lazy iterators in the value have run
+    """Validates a body. Unknown fields are dropped, so the comparison fails."""
+    adapter = TypeAdapter(kind)  # must outlive the lazy iterators in the value
     same(plain(adapter.validate_python(body)), body)
 
 
 def plain(value):
-    """A validated value with its lazy iterators run to their end, which validates what is in them."""
+    """Returns a validated value with its lazy iterators consumed, which validates their items."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
@@ -149,44 +149,44 @@ def media_checks(directory: Path):
         name, vendor, body = f"{path.parent.name}/{path.name}", path.parent.name, json.loads(path.read_text())
         check = partial(check_request, "openai_images" if "prompt" in body else vendor, vendor)
         yield name, lambda check=check, path=path: check(json.loads(path.read_text()))
-        for place, body in spoiled(body):
-            yield f"{name} spoiled at {place}", lambda check=check, body=body: refused(check, body)
+        for path_in_body, body in invalid_copies(body):
+            yield f"{name} invalid at {path_in_body}", lambda check=check, body=body: rejects(check, body)
 
 
-def refused(check, body):
+def rejects(check, body):
     try:
         check(body)
-    except Exception:  # whatever the client says of it
+    except Exception:  # any error of the client
         return
-    raise AssertionError("a request that was spoiled passed")
+    raise AssertionError("an invalid request passed")
 
 
-def spoiled(body):
-    """Copies of a body, each with one member of what is asked of another kind, or with one that nobody knows."""
-    yield "unheard_of", changed(body, ("unheard_of",), 1)
+def invalid_copies(body):
+    """Yields copies of a body, each with one member of another type or with one unknown member."""
+    yield "unknown_member", changed(body, ("unknown_member",), 1)
     for part in {"messages", "contents", "prompt"} & set(body):
-        for place, value in places((part,), body[part]):
+        for path, value in members((part,), body[part]):
             if isinstance(value, dict):
-                yield (*place, "unheard_of"), changed(body, (*place, "unheard_of"), 1)
+                yield (*path, "unknown_member"), changed(body, (*path, "unknown_member"), 1)
             elif isinstance(value, str):
-                yield place, changed(body, place, 1)
+                yield path, changed(body, path, 1)
 
 
-def places(place, value):
-    """Every value under a place, with the way to it."""
-    yield place, value
+def members(path, value):
+    """Yields every value inside a value, with its path."""
+    yield path, value
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in inner:
-        yield from places((*place, key), item)
+        yield from members((*path, key), item)
 
 
-def changed(value, place, new):
-    """A copy of a value in which another stands at a place; what is beside the way there is shared."""
-    if not place:
+def changed(value, path, new):
+    """Returns a copy of a value with a new value at a path. The other members are shared."""
+    if not path:
         return new
     copy = value.copy()
-    key = place[0]
-    copy[key] = changed(value[key], place[1:], new) if place[1:] else new
+    key = path[0]
+    copy[key] = changed(value[key], path[1:], new) if path[1:] else new
     return copy
 
 
@@ -204,7 +204,7 @@ def reply_checks():
 
 
 def read_by_us(path: Path) -> str:
-    """The text of the answer, and the base64 of its media, in the snapshot of our decoder's events."""
+    """Returns the text of the answer and the base64 of its media, from the snapshot of our decoder's events."""
     lines = path.with_name(path.name + ".snap").read_text().splitlines()
     media = re.compile(r'Media\(.* data: "([^"]*)"')
     parts = (json.loads(line[len("Text(") : -1]) if line.startswith("Text(") else media.match(line) for line in lines)
@@ -234,10 +234,10 @@ def openai_text(url: str, stream: bool) -> Iterator[str]:
                 yield from (block.get("text") for block in content)
             else:
                 yield content
-            if sound := getattr(part, "audio", None):
-                yield sound.transcript
-                yield sound.data
-            for image in getattr(part, "images", None) or []:  # OpenRouter's, beyond the types
+            if audio := getattr(part, "audio", None):
+                yield audio.transcript
+                yield audio.data
+            for image in getattr(part, "images", None) or []:  # OpenRouter's images, which the types do not have
                 yield image["image_url"]["url"].split(",")[1]
 
 
@@ -277,8 +277,8 @@ def gemini_text(url: str, stream: bool) -> Iterator[str]:
 
 def ollama_text(url: str, stream: bool) -> Iterator[str]:
     reply = ollama.Client(host=url).chat(model="m", messages=[{"role": "user", "content": "?"}], stream=stream)
-    for piece in reply if stream else [reply]:
-        yield piece.message.content
+    for chunk in reply if stream else [reply]:
+        yield chunk.message.content
 
 
 def fits_strictly(path: Path):
@@ -296,16 +296,16 @@ def fits_strictly(path: Path):
     streamed = path.suffix != ".json"
     adapter = TypeAdapter(kinds[path.parent.name, streamed])
     texts = [line.removeprefix("data: ") for line in path.read_text().splitlines()]
-    pieces = [text for text in texts if text.startswith("{")]
-    if not pieces:
-        raise AssertionError("no pieces were found")
-    for piece in pieces:
-        if '"type":"ping"' not in piece:  # the client drops pings before its types see them
-            adapter.validate_json(piece)
+    chunks = [text for text in texts if text.startswith("{")]
+    if not chunks:
+        raise AssertionError("no chunks were found")
+    for chunk in chunks:
+        if '"type":"ping"' not in chunk:  # the client drops pings before validation
+            adapter.validate_json(chunk)
 
 
 class serving:
-    """Serves one file as the answer to everything, for as long as the block runs."""
+    """Serves one file as the response to every request, while the block runs."""
 
     TYPES = {".sse": "text/event-stream", ".ndjson": "application/x-ndjson", ".json": "application/json"}
 

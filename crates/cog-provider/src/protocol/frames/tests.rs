@@ -197,7 +197,7 @@ fn last_line(line: &[u8]) -> Result<Option<String>, DecodeError> {
     }
 }
 
-/// Reads server-sent events from a complete text, in the words of the WHATWG specification.
+/// Reads server-sent events from a complete text, step by step as the WHATWG specification describes.
 fn reference_sse(text: &[u8]) -> Outcome {
     let lines = sse_lines(text);
     let (mut found, mut name, mut data) = (Vec::new(), Vec::new(), None::<Vec<u8>>);
