@@ -1,5 +1,7 @@
 //! The layout of text in columns.
 
+use std::borrow::Cow;
+
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Returns the columns of a text on a terminal.
@@ -78,26 +80,8 @@ fn is_colour(number: &str) -> bool {
 }
 
 fn wrap_line(line: &str, columns: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut current = String::new();
-    let mut used = 0;
-    for word in line.split_inclusive(' ') {
-        if used > 0 && used + word.trim_end().width() > columns {
-            lines.push(std::mem::take(&mut current));
-            used = 0;
-        }
-        for c in word.chars() {
-            let step = c.width().unwrap_or(0);
-            if used + step > columns && c != ' ' {
-                lines.push(std::mem::take(&mut current));
-                used = 0;
-            }
-            current.push(c);
-            used += step;
-        }
-    }
-    lines.push(current);
-    lines.iter().map(|line| line.trim_end().to_owned()).collect()
+    let options = textwrap::Options::new(columns).word_splitter(textwrap::WordSplitter::NoHyphenation);
+    textwrap::wrap(line, options).into_iter().map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]
