@@ -1,6 +1,7 @@
 //! The commands, one file per command.
 
 mod capabilities;
+mod complete;
 mod completions;
 mod config;
 mod doctor;
@@ -28,6 +29,8 @@ mod targets;
 mod test;
 mod validate;
 mod verify;
+
+pub(crate) use self::complete::complete;
 
 use crate::{
     args::{Cli, Command},

@@ -1,10 +1,10 @@
 //! The command line of Cognitive Modules, used by the binaries `cog` and `cogn`.
 //!
-//! * `args`: what can be typed, as clap types; nothing there acts; `typed`: what was typed;
-//! * `settings`: the one settings value, read once: flag, environment, files, default;
-//! * `commands`: one file for each command, from its arguments to what it prints;
-//! * `output`: stdout is data, stderr is talk; cards, tables, progress, faults;
-//! * `exit`: the five exit codes.
+//! * `args`: the arguments, as clap types without behaviour; `parse` parses them;
+//! * `settings`: the settings, read once from flags, environment variables, files and defaults;
+//! * `commands`: one file per command, from its arguments to its output;
+//! * `output`: data on stdout, messages on stderr; cards, tables, progress, errors;
+//! * `exit`: the exit codes.
 
 mod args;
 mod commands;
@@ -26,6 +26,9 @@ pub fn main() -> ExitCode {
     if let Some(arguments) = parse::internal_media() {
         return cog_media::internal_media(&arguments);
     }
+    if let Some(exit) = commands::complete() {
+        return exit.into();
+    }
     let (cli, deprecated) = match parse::parse() {
         Ok(parsed) => parsed,
         Err(exit) => return exit.into(),
@@ -34,5 +37,5 @@ pub fn main() -> ExitCode {
     let console = Console::new(&environment, &cli.global);
     output::log::start(&cli.global, &console, matches!(cli.command, args::Command::Serve(_)));
     deprecated.iter().for_each(|flag| console.deprecated(flag));
-    commands::dispatch(cli, environment, &console).unwrap_or_else(|fault| fault.report(&console)).into()
+    commands::dispatch(cli, environment, &console).unwrap_or_else(|error| error.report(&console)).into()
 }

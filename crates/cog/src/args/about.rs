@@ -186,7 +186,8 @@ fn code(text: &str) -> Result<Code, String> {
 #[command(
     arg_required_else_help = true,
     after_help = "\
-For zsh, add `fpath+=~/.zfunc` to ~/.zshrc before `compinit`.
+Completes commands, flags, providers and the names of modules. For zsh, add `fpath+=~/.zfunc` to ~/.zshrc before \
+`compinit`.
 
 Examples:
   cog completions bash >> ~/.bash_completion

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// Runs a script in a shell with the program on its path, and returns the output.
-fn told_by(shell: &str, script: &str) -> String {
+fn output_of(shell: &str, script: &str) -> String {
     let cog = std::path::Path::new(env!("CARGO_BIN_EXE_cog")).parent().unwrap();
     let path = std::env::join_paths([cog, "/usr/bin".as_ref(), "/bin".as_ref()]).unwrap();
     let home = tempfile::tempdir().unwrap();
@@ -21,16 +21,37 @@ fn bash_completes() {
     let script = r#"
         source <(cog completions bash)
         complete -p cog
-        complete_at() { COMP_WORDS=(cog "$@"); COMP_CWORD=$#; _cog cog "${@: -1}" "${COMP_WORDS[-2]}"; echo "${COMPREPLY[@]}"; }
+        complete_at() {
+            COMP_WORDS=(cog "$@") COMP_CWORD=$# COMP_TYPE=9
+            _clap_complete_cog cog "${@: -1}" "${COMP_WORDS[-2]}"
+            echo "${COMPREPLY[@]}"
+        }
         complete_at vali
         complete_at run x --prov
         complete_at run x --provider olla
+        complete_at run x --provider openai,olla
         complete_at errors --format ""
+        cog new my-module --in cognitive/modules > new.log 2>&1 || cat new.log
+        complete_at run my-
+        complete_at test my-module code-r
+        complete_at verify a.json --module my
+        complete_at run ./cogni
     "#;
-    let told = told_by("bash", script);
-    let lines: Vec<&str> = told.lines().skip(1).collect();
-    assert!(told.contains("-F _cog cog"), "{told}");
-    assert_eq!(lines, ["validate", "--provider", "ollama", "human json"]);
+    let output = output_of("bash", script);
+    assert!(output.contains("-F _clap_complete_cog cog"), "{output}");
+    let lines: Vec<&str> = output.lines().skip(1).collect();
+    let expected = [
+        "validate",
+        "--provider",
+        "ollama",
+        "openai,ollama",
+        "human json",
+        "my-module",
+        "code-reviewer",
+        "my-module",
+        "./cognitive/",
+    ];
+    assert_eq!(lines, expected);
 }
 
 #[test]
@@ -40,10 +61,11 @@ fn fish_completes() {
         complete -C "cog vali"
         complete -C "cog run x --prov"
         complete -C "cog run x --provider olla"
+        complete -C "cog run code-r"
     "#;
-    let told = told_by("fish", script);
-    let words: Vec<&str> = told.lines().filter_map(|line| line.split('\t').next()).collect();
-    assert_eq!(words, ["validate", "--provider", "ollama"]);
+    let output = output_of("fish", script);
+    let words: Vec<&str> = output.lines().filter_map(|line| line.split('\t').next()).collect();
+    assert_eq!(words, ["validate", "--provider", "ollama", "code-reviewer"]);
 }
 
 /// zsh completes only on a terminal, so a second zsh gets a terminal and a tab.
@@ -53,11 +75,15 @@ fn zsh_completes() {
         zmodload zsh/zpty
         zpty shell zsh -f -i
         zpty -w shell 'autoload -Uz compinit; compinit -u -D; source <(cog completions zsh)'
-        zpty -w shell 'cog() { print -r "ran: $*." }; print -r re""ady'
-        zpty -r -m shell told '*ready*'
-        zpty -w shell $'cog vali\t'
-        zpty -r -m shell told '*ran: *.*'
-        print -r -- "$told"
+        zpty -w shell 'print -r re""ady'
+        zpty -r -m shell output '*ready*'
+        zpty -w shell $'cog vali\t--help'
+        zpty -r -m shell output '*(Exit code 0 if all|unrecognized)*'
+        print -r -- "$output"
+        zpty -w shell $'cog info code-rev\t--format json'
+        zpty -r -m shell output '*(user_invocable|E4006)*'
+        print -r -- "$output"
     "#;
-    assert!(told_by("zsh", script).contains("ran: validate."));
+    let output = output_of("zsh", script);
+    assert!(output.contains("Exit code 0 if all") && output.contains("user_invocable"), "{output}");
 }

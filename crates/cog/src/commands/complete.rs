@@ -1,0 +1,71 @@
+//! Completion: a shell calls the program for each tab, and gets the names of modules too.
+
+use std::ffi::OsStr;
+
+use clap::{Arg, Command, CommandFactory as _};
+use clap_complete::{
+    CompleteEnv,
+    engine::{ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _},
+    env::Shells,
+};
+
+use super::targets::finder;
+use crate::{
+    args::Cli,
+    exit::Exit,
+    parse::program,
+    settings::{Environment, Flags, Settings},
+};
+
+/// The variable that the scripts of `cog completions` set to the name of the shell.
+const VARIABLE: &str = "COG_COMPLETE";
+
+/// Prints the candidates if a shell calls for them; otherwise returns none.
+pub(crate) fn complete() -> Option<Exit> {
+    let directory = std::env::current_dir().ok();
+    let shell = CompleteEnv::with_factory(command).var(VARIABLE);
+    match shell.try_complete(std::env::args_os(), directory.as_deref()) {
+        Ok(true) => Some(Exit::Ok),
+        Ok(false) => None,
+        Err(error) => {
+            let _ = error.print();
+            Some(Exit::Usage)
+        }
+    }
+}
+
+/// Returns the script that makes a shell call this program.
+pub(super) fn script(shell: &str) -> std::io::Result<Vec<u8>> {
+    let mut script = Vec::new();
+    if let Some(completer) = Shells::builtins().completer(shell) {
+        completer.write_registration(VARIABLE, program(), program(), program(), &mut script)?;
+    }
+    Ok(script)
+}
+
+/// The commands, with the modules as candidates of each argument that names one.
+fn command() -> Command {
+    let with_modules = |arg: Arg| match arg.get_value_names() {
+        Some([name]) if name == "MODULE" => arg.add(ArgValueCompleter::new(modules)),
+        _ => arg,
+    };
+    Cli::command().name(program()).mut_subcommands(|command| command.mut_args(with_modules))
+}
+
+/// Returns the modules whose names begin with `current`, or directories if it is a path.
+fn modules(current: &OsStr) -> Vec<CompletionCandidate> {
+    let text = current.to_string_lossy();
+    if text.contains('/') || text.starts_with('.') {
+        return PathCompleter::dir().complete(current);
+    }
+    // A shell shows no errors of a completion.
+    let Ok(settings) = Settings::read(Flags::default(), Environment::from_process()) else {
+        return Vec::new();
+    };
+    let listed = finder(&settings).list().into_iter().filter(|module| module.name.starts_with(&*text));
+    let candidate = |module: cog_module::ListedModule| {
+        let purpose = module.manifest.ok().map(|manifest| manifest.responsibility.into());
+        CompletionCandidate::new(module.name).help(purpose)
+    };
+    listed.map(candidate).collect()
+}
