@@ -117,7 +117,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Writes a value of a tree, numbers as they were written. Incomplete containers and strings are closed.
+    /// Writes a value of a tree, without recursion, and with the literals of its numbers. Incomplete containers and strings
+    /// are closed.
     pub fn node(&mut self, node: Node<'_>) {
         node::write(node, self);
     }

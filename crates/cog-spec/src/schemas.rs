@@ -21,7 +21,7 @@ string_enum! {
         Message = "message",
         /// A Harmony handoff packet.
         Handoff = "handoff",
-        /// A media source, or a generated media item.
+        /// A media source, or a generated media item. `cog verify` uses it, and `cog schema` does not print it.
         Media = "media",
     }
 }
