@@ -28,7 +28,7 @@ pub struct RunOptions {
     /// The model of the first provider. None uses the provider's default. Fallback providers use their own
     /// models.
     pub model: Option<String>,
-    /// Makes every repair a violation (ruling R26).
+    /// Whether every repair is a violation (ruling R26).
     pub strict: bool,
     /// The maximum duration of the run (ruling R40). None uses the runtime's limit.
     pub timeout: Option<Duration>,

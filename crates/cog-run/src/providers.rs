@@ -52,7 +52,7 @@ impl Providers {
         Self { default, named }
     }
 
-    /// Returns the providers to call, in order; empty when offline. `asked` contains names separated by
+    /// Returns the providers to call, in order; empty when offline. `requested` contains names separated by
     /// commas.
     ///
     /// # Errors

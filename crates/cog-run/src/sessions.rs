@@ -123,6 +123,12 @@ impl Sessions {
         self.0.store.count_by_state()
     }
 
+    /// Returns the number of sessions that are in memory only because their file could not be written. 0 without a
+    /// state directory.
+    pub fn count_not_on_disk(&self) -> usize {
+        self.0.store.count_not_on_disk()
+    }
+
     /// Cancels every run.
     pub fn cancel_all(&self, reason: CancelReason) {
         self.0.store.cancel_all(reason);

@@ -98,9 +98,9 @@ pub(crate) async fn run(
 }
 
 async fn stream(app: &App, request: ExecuteRequest, wire: Wire) -> Result<Response, ApiError> {
-    let followed = follow(app, request).await?;
-    let mut response = wire.response(followed.subscriber, &app.settings);
-    if followed.is_new {
+    let subscribed = follow(app, request).await?;
+    let mut response = wire.response(subscribed.subscriber, &app.settings);
+    if subscribed.is_new {
         response.headers_mut().insert(WARNING, HeaderValue::from_static(NEW_SESSION));
     }
     Ok(response)

@@ -30,7 +30,7 @@ pub(crate) async fn follow(app: &App, mut request: ExecuteRequest) -> Result<Sub
     if request.body.input.is_none() || !may_start_again {
         return Err(error.into_envelope().into());
     }
-    // Perhaps only the position is wrong: then the whole session is sent, from its first chunk.
+    // If only the position is wrong, the complete session is sent, from its first chunk.
     let subscriber = match resume_run(app, &id, &request, ResumeFrom::default()).await? {
         Ok(subscriber) => subscriber,
         Err(_) => {

@@ -116,21 +116,21 @@ impl Guards {
     fn admit(&self, request: &Request<Body>) -> Result<Client, Refusal> {
         let peer = peer(request);
         if WITHOUT_TOKEN.contains(&request.uri().path()) {
-            return Ok(Client::of_peer(peer.ip()));
+            return Ok(Client::from_ip(peer.ip()));
         }
         self.drain.check()?;
         // The pages are public, so that a token can be entered there.
         if (self.is_public)(request.uri().path()) {
-            let client = Client::of_peer(peer.ip());
+            let client = Client::from_ip(peer.ip());
             return self.rates.check(&client).map(|()| client);
         }
         if cors::is_preflight(request.method(), request.headers()) {
-            return Ok(Client::of_peer(peer.ip()));
+            return Ok(Client::from_ip(peer.ip()));
         }
         match self.access.client(request.headers(), peer) {
             Ok(client) => self.rates.check(&client).map(|()| client),
             // Wrong tokens count as requests of the client's IP address.
-            Err(refusal) => Err(self.rates.check(&Client::of_peer(peer.ip())).err().unwrap_or(refusal)),
+            Err(refusal) => Err(self.rates.check(&Client::from_ip(peer.ip())).err().unwrap_or(refusal)),
         }
     }
 

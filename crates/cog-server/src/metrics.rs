@@ -11,7 +11,7 @@ use std::{ops::Deref, sync::Arc};
 use cog_run::sessions::SessionState;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
-    metrics::{family::Family, gauge::Gauge},
+    metrics::{family::Family, gauge::Gauge, info::Info},
     registry::Registry,
 };
 
@@ -29,6 +29,7 @@ pub struct Counters {
     runs: runs::Runs,
     streams: Gauge,
     sessions: Family<State, Gauge>,
+    sessions_not_on_disk: Gauge,
     available: Family<Provider, Gauge>,
     registry: Registry,
 }
@@ -41,6 +42,8 @@ pub(crate) struct Live {
     pub(crate) providers: Vec<(String, bool)>,
     /// The number of sessions in each state.
     pub(crate) sessions: [(SessionState, usize); 5],
+    /// The number of sessions whose file could not be written.
+    pub(crate) sessions_not_on_disk: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,12 +62,17 @@ impl Metrics {
         let mut registry = Registry::with_prefix("cog");
         let (streams, sessions) = (Gauge::default(), Family::<State, Gauge>::default());
         let available = Family::<Provider, Gauge>::default();
+        let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The version of the server", version);
         registry.register("streams_open", "Open streams", streams.clone());
         registry.register("sessions", "Stored sessions, by state", sessions.clone());
+        let sessions_not_on_disk = Gauge::default();
+        let help = "Sessions in memory only, because their file could not be written";
+        registry.register("sessions_not_on_disk", help, sessions_not_on_disk.clone());
         let help = "Whether a provider is available: 0 while its circuit is open";
         registry.register("provider_available", help, available.clone());
         let (http, runs) = (http::Http::new(&mut registry), runs::Runs::new(&mut registry));
-        Self(Arc::new(Counters { http, runs, streams, sessions, available, registry }))
+        Self(Arc::new(Counters { http, runs, streams, sessions, sessions_not_on_disk, available, registry }))
     }
 
     /// Returns all metrics as text.
@@ -74,6 +82,7 @@ impl Metrics {
             let state = State { state: state.as_str() };
             self.sessions.get_or_create(&state).set(gauge(*count));
         }
+        self.sessions_not_on_disk.set(gauge(live.sessions_not_on_disk));
         for (provider, is_available) in &live.providers {
             let provider = Provider { provider: provider.clone() };
             self.available.get_or_create(&provider).set(i64::from(*is_available));

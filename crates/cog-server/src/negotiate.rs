@@ -44,7 +44,7 @@ impl ResponsePreference<'_> {
     /// # Errors
     /// E1004 for an unknown mode; E4010 where the request requires a stream and the module has none.
     pub(crate) fn delivery(&self, module: ResponseMode) -> Result<Delivery, ApiError> {
-        let accept = Accept::of(self.headers);
+        let accept = Accept::from_headers(self.headers);
         let requested = match self.requested()? {
             Some(mode) => Some(mode),
             None => accept.preferred().map(Preferred::mode),

@@ -1,11 +1,11 @@
-//! Work that grows with the size of a request: not on the event loop.
+//! Runs work that grows with the size of a request outside the event loop.
 
 use std::{future::pending, num::NonZero, panic::resume_unwind, sync::Arc, thread::available_parallelism};
 
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-/// The size of a request, in bytes, from which its work leaves the event loop. A smaller one takes less time than the
-/// hop to another thread saves.
+/// The size of a request, in bytes, from which its work runs on another thread. Switching threads costs more than the
+/// work of a smaller request.
 const MIN_BYTES: usize = 64 << 10;
 
 /// Threads for the work of large requests. There are as many as processors; more work waits.
@@ -16,7 +16,7 @@ impl Offload {
         Self(Arc::new(Semaphore::new(available_parallelism().map_or(1, NonZero::get))))
     }
 
-    /// Does the work for a request of this size: at once, or on a thread that may block.
+    /// Runs the work for a request of this size: at once, or on a thread that may block.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         bytes: usize,
@@ -28,7 +28,7 @@ impl Offload {
         // The semaphore is never closed.
         let permit = Arc::clone(&self.0).acquire_owned().await;
         blocking(move || {
-            // Work whose client left goes on, and counts until its end.
+            // The work continues after its client disconnects, and is counted until it ends.
             let _permit = permit;
             work()
         })
@@ -36,13 +36,13 @@ impl Offload {
     }
 }
 
-/// Does work that waits for files, or takes long, on a thread that may block.
+/// Runs work that waits for files or takes long on a thread that may block.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     match spawn_blocking(work).await {
         Ok(done) => done,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
-            // The runtime ends, and this task with it.
+            // The runtime is shutting down, and drops this task.
             Err(_) => pending().await,
         },
     }
@@ -61,20 +61,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn small_requests_stay_on_the_event_loop_and_large_ones_leave_it() {
+    async fn only_large_requests_leave_the_event_loop() {
         assert_eq!(thread_of(MIN_BYTES - 1).await, thread::current().id());
         assert_ne!(thread_of(MIN_BYTES).await, thread::current().id());
     }
 
     #[tokio::test]
-    async fn work_past_the_bound_waits() {
+    async fn work_over_the_limit_waits() {
         let offload = Offload(Arc::new(Semaphore::new(1)));
         let (open, gate) = std::sync::mpsc::channel::<()>();
         let mut first = Box::pin(offload.run(MIN_BYTES, move || gate.recv().unwrap()));
         let mut second = Box::pin(offload.run(MIN_BYTES, || ()));
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
-        // The permit is held although the caller is gone.
+        // The permit is held after the caller is dropped.
         drop(first);
         assert!(offload.0.try_acquire().is_err());
         open.send(()).unwrap();
@@ -83,7 +83,7 @@ mod tests {
 
     #[tokio::test]
     #[should_panic(expected = "a defect")]
-    async fn a_panic_reaches_the_request() {
+    async fn panic_reaches_the_request() {
         Offload::new().run(MIN_BYTES, || panic!("a defect")).await;
     }
 }

@@ -6,8 +6,8 @@ mod options;
 mod recovery;
 
 pub(crate) use self::{
-    body::{ExecuteBody, RunBody, object, read},
+    body::{ExecuteBody, RunBody, check_encoding, object, read},
     form::{is_form, read_form},
     options::{MediaOutput, Mode, Options},
-    recovery::of_headers,
+    recovery::recovery_from_headers,
 };

@@ -83,7 +83,7 @@ pub(crate) struct Caller {
 
 impl Caller {
     /// The caller, from the extensions that the guard has set.
-    pub(crate) fn of(extensions: &Extensions) -> Self {
+    pub(crate) fn from_extensions(extensions: &Extensions) -> Self {
         let host = extensions.get::<Host>().cloned();
         Self { client: client(extensions), host, trace_id: trace_id(extensions) }
     }

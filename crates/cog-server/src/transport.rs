@@ -25,7 +25,7 @@ pub(crate) enum Wire {
 pub(crate) const TRANSPORTS: [Transport; 3] =
     [Wire::Sse.transport(), Transport::WebSocket, Wire::Ndjson.transport()];
 
-/// Tells proxies not to buffer the stream.
+/// The header that disables buffering in proxies.
 const ACCEL: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The header with the session of a stream.
 const SESSION: HeaderName = HeaderName::from_static("x-session-id");

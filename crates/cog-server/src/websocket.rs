@@ -75,7 +75,7 @@ impl Conversation {
                 Incoming::Frame(Frame::Close) => return self.close(close_code::NORMAL, "").await,
                 Incoming::Frame(Frame::Cancel) if self.has_run => {}
                 Incoming::Frame(Frame::Cancel) => self.send_envelope(&no_run_to_cancel()).await?,
-                Incoming::Invalid(fault) => self.send_envelope(&fault.into_envelope()).await?,
+                Incoming::Invalid(error) => self.send_envelope(&error.into_envelope()).await?,
                 Incoming::Ignored => {}
                 Incoming::TooLarge => return self.too_large().await,
                 Incoming::Broken(code) => return self.close(code, "").await,
@@ -90,23 +90,23 @@ impl Conversation {
     async fn run_once(&mut self, body: ExecuteBody) -> Flow {
         let request = match self.request(body).await {
             Ok(request) => request,
-            Err(fault) => return self.refuse(fault).await,
+            Err(error) => return self.refuse(error).await,
         };
         let _in_flight = self.app.guard.drain.enter();
         match request {
             (request, Delivery::Stream(_)) => match follow(&self.app, request).await {
-                Ok(followed) => self.follow(followed.subscriber).await,
-                Err(fault) => self.refuse(fault).await,
+                Ok(subscribed) => self.follow(subscribed.subscriber).await,
+                Err(error) => self.refuse(error).await,
             },
             (request, delivery) => self.run_to_envelope(request, delivery).await,
         }
     }
 
-    async fn refuse(&mut self, fault: ApiError) -> Flow {
-        if let ApiError::Refused(refusal) = &fault {
+    async fn refuse(&mut self, error: ApiError) -> Flow {
+        if let ApiError::Refused(refusal) = &error {
             self.app.guard.metrics.http.refused(refusal.reason().as_str());
         }
-        self.send_envelope(&fault.into_envelope()).await
+        self.send_envelope(&error.into_envelope()).await
     }
 
     async fn request(&mut self, mut body: ExecuteBody) -> Result<(ExecuteRequest, Delivery), ApiError> {
@@ -114,8 +114,8 @@ impl Conversation {
         self.app.guard.rates.check(&self.caller.client)?;
         let module = self.app.load(&self.name).await?;
         // A WebSocket streams unless the body requests otherwise.
-        let wishes = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
-        let delivery = wishes.delivery(module.manifest.response.mode)?;
+        let preference = ResponsePreference { headers: &frame::STREAM, query: None, options: &body.options };
+        let delivery = preference.delivery(module.manifest.response.mode)?;
         self.app.own(&mut body.options, &self.caller);
         let client = self.caller.client.clone();
         let request = ExecuteRequest { module, name: self.name.clone(), body, client, files: Vec::new() };
@@ -174,7 +174,7 @@ impl Conversation {
         match incoming {
             Incoming::Frame(Frame::Run(_)) => self.send_envelope(&run_in_progress()).await,
             Incoming::Frame(Frame::Close) => self.close(close_code::NORMAL, "").await,
-            Incoming::Invalid(fault) => self.send_envelope(&fault.into_envelope()).await,
+            Incoming::Invalid(error) => self.send_envelope(&error.into_envelope()).await,
             Incoming::TooLarge => self.too_large().await,
             Incoming::Broken(code) => self.close(code, "").await,
             Incoming::Closed => self.closed().await,

@@ -59,7 +59,7 @@ impl MediaSink {
         }
     }
 
-    /// Checks a media item as it arrives: item `nth` of its reply, from 0.
+    /// Checks a media item as it arrives: item `index` of its reply, from 0.
     pub(crate) async fn check(&self, media: ModelMedia, index: usize) -> GeneratedMedia {
         let ModelMedia { media_type, data, params } = media;
         if let Err(error) = self.check_count(index) {

@@ -28,7 +28,7 @@ impl RunOptions {
         self
     }
 
-    /// Makes every repair of the answer an error (ruling R26).
+    /// Sets whether every repair of the answer is a violation (ruling R26).
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
@@ -42,35 +42,35 @@ impl RunOptions {
         self
     }
 
-    /// Replaces fields of the manifest's `generation`.
+    /// Sets the fields that replace those of the manifest's `generation`.
     #[must_use]
     pub fn generation(mut self, generation: Generation) -> Self {
         self.generation = generation;
         self
     }
 
-    /// Sets what a violation does while the answer arrives (ruling R49).
+    /// Sets the handling of violations while the answer arrives (ruling R49).
     #[must_use]
     pub fn on_violation(mut self, on_violation: OnViolation) -> Self {
         self.on_violation = Some(on_violation);
         self
     }
 
-    /// Sets how often the model is called at most.
+    /// Sets the maximum number of calls to the model.
     #[must_use]
     pub fn max_attempts(mut self, max_attempts: u32) -> Self {
         self.max_attempts = Some(max_attempts);
         self
     }
 
-    /// Sets how content is streamed (SPEC 2.2).
+    /// Sets the way content is streamed (SPEC 2.2).
     #[must_use]
     pub fn chunk_type(mut self, chunk_type: ChunkType) -> Self {
         self.chunk_type = Some(chunk_type);
         self
     }
 
-    /// Sets how many bytes are buffered before they are streamed (ruling R47).
+    /// Sets the number of bytes that are buffered before they are streamed (ruling R47).
     #[must_use]
     pub fn buffer_size(mut self, buffer_size: u64) -> Self {
         self.buffer_size = Some(buffer_size);
@@ -133,14 +133,14 @@ impl RunOptions {
         self
     }
 
-    /// Sets warnings that the answer has besides those of the run.
+    /// Sets the warnings of the answer in addition to those of the run.
     #[must_use]
     pub fn warnings(mut self, warnings: Vec<Warning>) -> Self {
         self.warnings = warnings;
         self
     }
 
-    /// Sets how a client may resume the stream after an interruption.
+    /// Sets the recovery offer in the final event of a stream that can be resumed.
     #[must_use]
     pub fn recovery(mut self, recovery: RecoveryOffer) -> Self {
         self.recovery = Some(recovery);

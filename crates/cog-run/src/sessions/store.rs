@@ -249,6 +249,15 @@ impl SessionStore {
         counts
     }
 
+    /// Returns the number of sessions whose file could not be written.
+    pub(crate) fn count_not_on_disk(&self) -> usize {
+        if self.journal.is_none() {
+            return 0;
+        }
+        let table = self.lock();
+        table.sessions.values().filter(|session| session.lock().persistence.is_none()).count()
+    }
+
     /// Removes expired sessions, and returns the time until the next sweep.
     pub(crate) fn sweep(&self) -> Duration {
         let mut table = self.lock();

@@ -12,7 +12,7 @@ use super::{
 /// The maximum bytes of a batch with more than one entry, which limits the memory of a slow reader.
 const MAX_BATCH: usize = 64 * 1024;
 
-/// The start position of a reader.
+/// The position after which a reader starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum After {
     /// The meta chunk.

@@ -36,9 +36,9 @@ async fn falls_back_to_the_next_provider() {
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let meta = envelope.meta.runtime;
     assert_eq!(meta.model.as_deref(), Some("three/one"));
-    let told: Vec<_> =
+    let reported: Vec<_> =
         meta.fallbacks.iter().map(|fallback| (fallback.provider.as_str(), fallback.code)).collect();
-    assert_eq!(told, [("one", Code::ProviderUnavailable), ("two", Code::ProviderUnavailable)]);
+    assert_eq!(reported, [("one", Code::ProviderUnavailable), ("two", Code::ProviderUnavailable)]);
     let models: Vec<_> = providers.iter().map(|provider| provider.requests()[0].model.clone()).collect();
     assert_eq!(models, ["of-the-first", "", ""]);
 }
@@ -64,14 +64,14 @@ async fn only_provider_errors_fall_back() {
         (ProviderError::ContextOverflow { model: "m".to_owned(), message: "long".to_owned() }, false),
     ];
     let directory = directory("Answer.", &[]);
-    for (fault, is_passed_on) in cases {
-        let (providers, runtime) = in_order([Scripted::failing(fault.clone()), Scripted::replying(ANSWER)]);
+    for (error, is_passed_on) in cases {
+        let (providers, runtime) = in_order([Scripted::failing(error.clone()), Scripted::replying(ANSWER)]);
         let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
         let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
         assert_eq!(
             (envelope.is_ok(), providers[1].requests().len() == 1),
             (is_passed_on, is_passed_on),
-            "{fault}"
+            "{error}"
         );
     }
 }
@@ -149,8 +149,8 @@ async fn fallback_receives_media_in_a_supported_form() {
     assert!(envelope.is_ok(), "{:?}", envelope.error());
     let types = providers.each_ref().map(|provider| sent(provider));
     assert_eq!(types, ["data:image/webp", "data:image/jpeg"]);
-    let told = envelope.meta.runtime.media_processed.unwrap();
-    assert_eq!(told.pointer("/0/sent/0/media_type").unwrap().as_str(), Some("image/jpeg"));
+    let reported = envelope.meta.runtime.media_processed.unwrap();
+    assert_eq!(reported.pointer("/0/sent/0/media_type").unwrap().as_str(), Some("image/jpeg"));
 }
 
 #[tokio::test]

@@ -20,9 +20,9 @@ fn error(chunks: &[Chunk]) -> serde_json::Value {
 /// Returns the chunks of a run that is cancelled one second after its first data.
 async fn stopped(reason: CancelReason, recovery: Option<RecoveryOffer>) -> (Vec<Chunk>, Arc<Scripted>) {
     let directory = directory("Answer.", &[]);
-    let said =
+    let text =
         r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"}, "data": {"result": "fi"#;
-    let (provider, runtime, module) = runtime_with(Scripted::hanging(said), &directory);
+    let (provider, runtime, module) = runtime_with(Scripted::hanging(text), &directory);
     let cancellation = Cancellation::new();
     let mut options = RunOptions::new().cancellation(cancellation.clone());
     options.recovery = recovery;

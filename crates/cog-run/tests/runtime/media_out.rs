@@ -47,13 +47,13 @@ pub(crate) fn artist(manifest: &[&str]) -> TempDir {
     directory
 }
 
-fn medium(media_type: Option<&str>, data: &str) -> ModelEvent {
+fn media(media_type: Option<&str>, data: &str) -> ModelEvent {
     let params = vec![("quality", "high".to_owned())];
     ModelEvent::Media(ModelMedia { media_type: media_type.map(str::to_owned), data: data.to_owned(), params })
 }
 
 pub(crate) fn png() -> ModelEvent {
-    medium(Some("image/png"), PNG)
+    media(Some("image/png"), PNG)
 }
 
 fn text(text: &str) -> ModelEvent {
@@ -131,7 +131,7 @@ async fn image_without_text_is_an_answer() {
 
 #[tokio::test]
 async fn extra_media_are_reported() {
-    let events = [png(), medium(None, JPEG), png(), png(), text(ANSWER)];
+    let events = [png(), media(None, JPEG), png(), png(), text(ANSWER)];
     let envelope = run(&artist(&[]), &events).await;
     let data = data(&envelope);
     assert_eq!(data["more"][0]["width"], 3);
@@ -144,41 +144,41 @@ async fn extra_media_are_reported() {
 #[tokio::test]
 async fn media_with_a_wrong_type_are_rejected() {
     for (event, expected) in [
-        (medium(Some("image/jpeg"), PNG), "E1014"),
-        (medium(Some("image/png"), "@@@@"), "E1013"),
-        (medium(Some("image/png"), ""), "E1013"),
-        (medium(None, GIF), "E1010"),
-        (medium(Some("image/png"), &PNG[..40]), "E1013"),
-        (medium(Some("image/png"), "SGVsbG8h"), "E1010"),
+        (media(Some("image/jpeg"), PNG), "E1014"),
+        (media(Some("image/png"), "@@@@"), "E1013"),
+        (media(Some("image/png"), ""), "E1013"),
+        (media(None, GIF), "E1010"),
+        (media(Some("image/png"), &PNG[..40]), "E1013"),
+        (media(Some("image/png"), "SGVsbG8h"), "E1010"),
     ] {
         let envelope = run(&artist(&[]), &[text(ANSWER), event]).await;
         let violations = violations(&envelope);
         assert_eq!(violations[0]["code"], expected);
         assert!(violations[0]["message"].as_str().unwrap().starts_with(expected), "{violations}");
         assert!(violations[0]["path"].as_str().unwrap().starts_with("data"), "{violations}");
-        let told: Json = serde_json::from_str(&envelope.to_json()).unwrap();
-        assert_eq!(told["partial_data"], json!({ "rationale": "because" }));
+        let shown: Json = serde_json::from_str(&envelope.to_json()).unwrap();
+        assert_eq!(shown["partial_data"], json!({ "rationale": "because" }));
     }
     let narrow = artist(&["modalities: {output: [text, image], constraints: {max_dimension: 2}}"][..0]);
     let manifest = "name: m\nversion: 1.0.0\nresponsibility: Answer\ntier: decision\nexcludes: [a]\n\
         modalities: {output: [text, image], constraints: {max_dimension: 2}}";
     write(&narrow, "module.yaml", manifest);
-    let envelope = run(&narrow, &[text(ANSWER), medium(None, JPEG)]).await;
+    let envelope = run(&narrow, &[text(ANSWER), media(None, JPEG)]).await;
     assert_eq!(violations(&envelope)[0]["code"], "E1015");
 }
 
 #[tokio::test]
 async fn rejected_image_is_retried() {
     let directory = artist(&["# retry"]);
-    let bad = vec![text(ANSWER), medium(Some("image/jpeg"), PNG), ModelEvent::Finished(FinishReason::Stop)];
+    let bad = vec![text(ANSWER), media(Some("image/jpeg"), PNG), ModelEvent::Finished(FinishReason::Stop)];
     let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
     let (provider, runtime, module) = runtime_with(Scripted::new([bad, good]), &directory);
     let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry);
     let envelope = runtime.execute(&module, sample_input(), options).await;
     assert_eq!(data(&envelope)["image"]["media_type"], "image/png");
     assert_eq!(envelope.meta.runtime.attempts, Some(2));
-    let told = provider.requests()[1].messages.to_json();
-    assert!(told.contains("E1014"), "{told}");
+    let shown = provider.requests()[1].messages.to_json();
+    assert!(shown.contains("E1014"), "{shown}");
 }
 
 #[tokio::test]
@@ -205,8 +205,8 @@ async fn members_beside_an_image_are_retained() {
 
 #[tokio::test]
 async fn media_inside_the_json_are_checked_and_delivered() {
-    let written = |medium: Json| {
-        let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"image\": {medium}"));
+    let written = |media: Json| {
+        let answer = ANSWER.replace("\"because\"", &format!("\"because\", \"image\": {media}"));
         [text(&answer)]
     };
     let base64 =
@@ -217,13 +217,13 @@ async fn media_inside_the_json_are_checked_and_delivered() {
     let options = RunOptions::new().delivery(Delivery::Directory(out.path().into()));
     let (_, envelope) = chunks(&artist(&[]), &written(base64("image/png", PNG)), options).await;
     assert_eq!(data(&envelope)["image"]["type"], "file");
-    for (medium, expected) in [
+    for (media, expected) in [
         (base64("image/jpeg", PNG), "E1014"),
         (base64("image/png", "not base64"), "E1013"),
         (json!({ "type": "file", "media_type": "image/png", "path": "/etc/passwd" }), "E4007"),
         (json!({ "type": "url", "media_type": "image/png", "url": "http://127.0.0.1/a.png" }), "E1012"),
     ] {
-        assert_eq!(violations(&run(&artist(&[]), &written(medium)).await)[0]["code"], expected);
+        assert_eq!(violations(&run(&artist(&[]), &written(media)).await)[0]["code"], expected);
     }
     let url = json!({ "type": "url", "media_type": "image/png", "url": "https://cdn.example.com/a.png" });
     assert_eq!(data(&run(&artist(&[]), &written(url.clone())).await)["image"], url);
@@ -233,21 +233,21 @@ async fn media_inside_the_json_are_checked_and_delivered() {
 async fn directory_delivery_writes_one_file_per_media_item() {
     let out = tempfile::tempdir().unwrap();
     let options = RunOptions::new().delivery(Delivery::Directory(out.path().join("a/b")));
-    let (_, envelope) = chunks(&artist(&[]), &[png(), medium(None, JPEG)], options).await;
+    let (_, envelope) = chunks(&artist(&[]), &[png(), media(None, JPEG)], options).await;
     let data = data(&envelope);
-    for (medium, ending, length) in [(&data["image"], "png", 70), (&data["more"][0], "jpg", 286)] {
-        let path = Path::new(medium["path"].as_str().unwrap());
-        assert_eq!(medium["type"], "file");
-        assert!(path.is_absolute() && path.extension().unwrap() == ending, "{medium}");
+    for (media, ending, length) in [(&data["image"], "png", 70), (&data["more"][0], "jpg", 286)] {
+        let path = Path::new(media["path"].as_str().unwrap());
+        assert_eq!(media["type"], "file");
+        assert!(path.is_absolute() && path.extension().unwrap() == ending, "{media}");
         assert_eq!(path.metadata().unwrap().len(), length);
-        assert_eq!(medium.get("data"), None);
+        assert_eq!(media.get("data"), None);
     }
 }
 
 /// Stores uploads as long as it has room.
 #[derive(Default)]
 struct Shop {
-    kept: Mutex<Vec<(Option<String>, String)>>,
+    stored: Mutex<Vec<(Option<String>, String)>>,
     is_full: bool,
 }
 
@@ -256,9 +256,9 @@ impl Publish for Shop {
         if self.is_full {
             return Err(ErrorBody::new(Code::RateLimited, "there is no room"));
         }
-        let mut kept = self.kept.lock().unwrap();
-        kept.push((owner.map(str::to_owned), media.media_type().to_owned()));
-        let url = format!("https://shop.test/{}", kept.len());
+        let mut stored = self.stored.lock().unwrap();
+        stored.push((owner.map(str::to_owned), media.media_type().to_owned()));
+        let url = format!("https://shop.test/{}", stored.len());
         Ok(Published { url, expires_at: "2026-02-04T12:00:00Z".to_owned() })
     }
 }
@@ -275,7 +275,7 @@ async fn published_media_have_urls_that_expire() {
         "generation_params": { "model": "one", "quality": "high" },
     });
     assert_eq!(data(&envelope)["image"], expected);
-    assert_eq!(*shop.kept.lock().unwrap(), [(Some("ann".to_owned()), "image/png".to_owned())]);
+    assert_eq!(*shop.stored.lock().unwrap(), [(Some("ann".to_owned()), "image/png".to_owned())]);
 }
 
 #[tokio::test]
@@ -311,7 +311,7 @@ async fn only_fields_of_the_schema_are_written() {
     let (_, envelope) = chunks(&directory, &[text(ANSWER), png()], options).await;
     assert_eq!(data(&envelope)["image"], expected);
     // An image of a type that the field does not accept is omitted with a warning.
-    let envelope = run(&directory, &[text(ANSWER), medium(None, JPEG)]).await;
+    let envelope = run(&directory, &[text(ANSWER), media(None, JPEG)]).await;
     assert_eq!(data(&envelope), json!({ "rationale": "because" }));
     assert_eq!(envelope.warnings[0].code.as_str(), "W3009");
 }
@@ -348,10 +348,10 @@ async fn prompt_does_not_request_images_as_text() {
     let (provider, runtime, module) = runtime_with(Scripted::new([vec![png()]]), &artist(&[]));
     runtime.execute(&module, sample_input(), RunOptions::default()).await;
     let request = &provider.requests()[0];
-    let told = request.messages.to_json();
+    let shown = request.messages.to_json();
     assert!(
-        told.contains("do not write `image`, `more` yourself") && !told.contains("MediaOutput"),
-        "{told}"
+        shown.contains("do not write `image`, `more` yourself") && !shown.contains("MediaOutput"),
+        "{shown}"
     );
 }
 
@@ -380,16 +380,16 @@ async fn position_of_an_image_does_not_change_the_answer() {
     let with_stub =
         ANSWER.replace("\"because\"", "\"because\", \"image\": {\"alt\": \"A cat\"}, \"more\": []");
     for answer in [ANSWER, &with_stub] {
-        let pieces: Vec<ModelEvent> =
-            answer.as_bytes().chunks(9).map(|piece| text(std::str::from_utf8(piece).unwrap())).collect();
-        let whole = run(&directory, &[text(answer), png(), png()]).await;
-        for at in 0..=pieces.len() {
+        let parts: Vec<ModelEvent> =
+            answer.as_bytes().chunks(9).map(|part| text(std::str::from_utf8(part).unwrap())).collect();
+        let complete = run(&directory, &[text(answer), png(), png()]).await;
+        for at in 0..=parts.len() {
             for chunk_type in [cog_spec::ChunkType::Delta, cog_spec::ChunkType::Snapshot] {
-                let mut events = pieces.clone();
+                let mut events = parts.clone();
                 events.splice(at..at, [png(), png()]);
                 let options = RunOptions::new().chunk_type(chunk_type);
                 let (_, envelope) = chunks(&directory, &events, options).await;
-                assert_eq!(data(&envelope), data(&whole), "before piece {at}");
+                assert_eq!(data(&envelope), data(&complete), "before part {at}");
             }
         }
     }

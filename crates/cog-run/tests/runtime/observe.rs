@@ -34,7 +34,7 @@ impl Observer for Notes {
         let tokens = run.usage.map_or(0, |usage| usage.total());
         let (attempts, repairs) = (run.attempts, run.repairs);
         let note =
-            format!("{} {:?} tokens={tokens} asked={attempts} repairs={repairs}", run.module, run.outcome);
+            format!("{} {:?} tokens={tokens} attempts={attempts} repairs={repairs}", run.module, run.outcome);
         self.0.lock().unwrap().push(note);
     }
 }
@@ -67,7 +67,7 @@ async fn answer_is_reported_with_tokens_and_repairs() {
     let provider = Arc::new(Scripted::new([reply(&repaired)]));
     let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, sample_input(), RunOptions::default()).await;
-    assert_eq!(notes.take(), ["scripted Answered first token", "m Answered tokens=12 asked=1 repairs=1"]);
+    assert_eq!(notes.take(), ["scripted Answered first token", "m Answered tokens=12 attempts=1 repairs=1"]);
 }
 
 #[tokio::test]
@@ -76,9 +76,9 @@ async fn failure_is_reported_with_code_and_tokens() {
     let provider = Arc::new(Scripted::new([reply("no JSON at all")]));
     let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, sample_input(), RunOptions::default()).await;
-    let told = notes.take();
-    assert_eq!(told.first().unwrap(), "scripted Answered first token");
-    assert_eq!(told.get(1).unwrap(), "m Failed(Standard(ParseError)) tokens=12 asked=1 repairs=0");
+    let reported = notes.take();
+    assert_eq!(reported.first().unwrap(), "scripted Answered first token");
+    assert_eq!(reported.get(1).unwrap(), "m Failed(Standard(ParseError)) tokens=12 attempts=1 repairs=0");
 }
 
 #[tokio::test]
@@ -87,7 +87,7 @@ async fn rejected_run_is_reported_without_a_call() {
     let provider = Arc::new(Scripted::replying(ANSWER));
     let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, input("{}"), RunOptions::default()).await;
-    assert_eq!(notes.take(), ["m Failed(Standard(MissingRequiredField)) tokens=0 asked=0 repairs=0"]);
+    assert_eq!(notes.take(), ["m Failed(Standard(MissingRequiredField)) tokens=0 attempts=0 repairs=0"]);
     assert_eq!(provider.requests(), []);
 }
 
@@ -102,9 +102,9 @@ async fn dropped_run_is_reported() {
     chunks.next().await.unwrap();
     drop(chunks);
     assert_eq!(provider.open_replies(), 0);
-    let mut told = notes.take();
-    told.sort();
-    assert_eq!(told, ["m Dropped tokens=0 asked=1 repairs=0", "scripted Dropped first token"]);
+    let mut reported = notes.take();
+    reported.sort();
+    assert_eq!(reported, ["m Dropped tokens=0 attempts=1 repairs=0", "scripted Dropped first token"]);
 }
 
 /// Returns the notifications of calls, of a run that calls this mock.

@@ -127,10 +127,10 @@ async fn read_some(follower: &mut Subscriber) -> Vec<Line> {
 }
 
 /// Returns the events of a reply in chunks of this many characters.
-fn pieces(text: &str, size: usize) -> Vec<ModelEvent> {
+fn text_events(text: &str, size: usize) -> Vec<ModelEvent> {
     let chars: Vec<char> = text.chars().collect();
-    let pieces = chars.chunks(size).map(|piece| ModelEvent::Text(piece.iter().collect()));
-    pieces.chain([ModelEvent::Finished(FinishReason::Stop)]).collect()
+    let text_events = chars.chunks(size).map(|part| ModelEvent::Text(part.iter().collect()));
+    text_events.chain([ModelEvent::Finished(FinishReason::Stop)]).collect()
 }
 
 fn answer(rationale: &str) -> String {

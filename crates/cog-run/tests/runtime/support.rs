@@ -26,7 +26,7 @@ pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "ris
 /// A provider that sends its replies in turn, then repeats the last one, and records its requests.
 pub(crate) struct Scripted {
     info: ProviderInfo,
-    fault: Option<ProviderError>,
+    error: Option<ProviderError>,
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
     hangs: bool,
     panics: bool,
@@ -42,7 +42,7 @@ impl Scripted {
         info.media_models = vec![MediaModel { output: &[Modality::Image], ..MediaModel::ANY }].into();
         Self {
             info,
-            fault: None,
+            error: None,
             replies,
             hangs: false,
             panics: false,
@@ -67,8 +67,8 @@ impl Scripted {
     }
 
     /// Fails every call.
-    pub(crate) fn failing(fault: ProviderError) -> Self {
-        Self { fault: Some(fault), ..Self::new([]) }
+    pub(crate) fn failing(error: ProviderError) -> Self {
+        Self { error: Some(error), ..Self::new([]) }
     }
 
     /// Sets the name of the provider.
@@ -129,8 +129,8 @@ impl Provider for Scripted {
 
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
         self.requests.lock().unwrap().push(request.clone());
-        if let Some(fault) = &self.fault {
-            return Box::pin(std::future::ready(Err(fault.clone())));
+        if let Some(error) = &self.error {
+            return Box::pin(std::future::ready(Err(error.clone())));
         }
         assert!(!self.panics, "this provider panics");
         let mut replies = self.replies.lock().unwrap();

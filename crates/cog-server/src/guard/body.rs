@@ -78,16 +78,16 @@ mod tests {
 
     const MAX_LEN: Duration = Duration::from_secs(60);
 
-    fn pieces(pieces: &[&'static str]) -> Body {
-        Body::from_stream(stream::iter(pieces.to_vec()).map(Ok::<_, std::io::Error>))
+    fn parts(parts: &[&'static str]) -> Body {
+        Body::from_stream(stream::iter(parts.to_vec()).map(Ok::<_, std::io::Error>))
     }
 
     #[tokio::test]
     async fn body_over_limit_returns_413() {
-        for body in [Body::from("12345678"), pieces(&["1234", "56", "78"]), pieces(&["12345678", ""])] {
+        for body in [Body::from("12345678"), parts(&["1234", "56", "78"]), parts(&["12345678", ""])] {
             assert_eq!(read(body, 8, MAX_LEN).await.unwrap(), "12345678");
         }
-        for body in [Body::from("123456789"), pieces(&["1234", "56", "789"]), pieces(&["123456789"])] {
+        for body in [Body::from("123456789"), parts(&["1234", "56", "789"]), parts(&["123456789"])] {
             let refusal = read(body, 8, MAX_LEN).await.unwrap_err();
             assert_eq!((refusal.status().as_u16(), refusal.error().code.as_str()), (413, "E1005"));
         }

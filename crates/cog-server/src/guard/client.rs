@@ -17,10 +17,10 @@ pub(crate) enum Client {
 
 impl Client {
     /// The client at an IP address.
-    pub(crate) fn of_peer(address: IpAddr) -> Self {
-        Self::Peer(match address.to_canonical() {
-            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
-            address @ IpAddr::V4(_) => address,
+    pub(crate) fn from_ip(ip: IpAddr) -> Self {
+        Self::Peer(match ip.to_canonical() {
+            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & !u128::from(u64::MAX))),
+            ip @ IpAddr::V4(_) => ip,
         })
     }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Token(name) => write!(f, "token:{name}"),
-            Self::Peer(address) => write!(f, "peer:{address}"),
+            Self::Peer(ip) => write!(f, "peer:{ip}"),
             Self::Others => f.write_str("others"),
         }
     }
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn peer(address: &str) -> Client {
-        Client::of_peer(address.parse().unwrap())
+        Client::from_ip(address.parse().unwrap())
     }
 
     #[test]

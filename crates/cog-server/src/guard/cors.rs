@@ -54,7 +54,7 @@ pub(crate) fn allow(page: &Page, headers: &mut HeaderMap) {
     }
 }
 
-/// Tells caches that the response depends on the origin.
+/// Adds `Vary`, because the response depends on the origin.
 pub(crate) fn vary(headers: &mut HeaderMap) {
     const NAMES: [HeaderName; 3] =
         [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD, header::ACCESS_CONTROL_REQUEST_HEADERS];

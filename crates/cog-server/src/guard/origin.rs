@@ -28,7 +28,7 @@ pub(crate) enum Page {
 
 /// An invalid origin.
 #[derive(Debug, Error)]
-#[error("`{0}` is not a valid origin: use SCHEME://HOST[:PORT] without a path")]
+#[error("`{0}` is not a valid origin: use SCHEME://HOST[:PORT] of a page, without a path or `*`")]
 pub struct InvalidOrigin(String);
 
 impl Origins {
@@ -37,7 +37,11 @@ impl Origins {
     /// # Errors
     /// An origin is not valid.
     pub(crate) fn new(listed: &[String]) -> Result<Self, InvalidOrigin> {
-        let read = |text: &String| Origin::read(text).ok_or_else(|| InvalidOrigin(text.clone()));
+        let is_page = |origin: &Origin| {
+            !origin.host.name.contains('*') && !matches!(origin.scheme.as_str(), "ftp" | "ws" | "wss")
+        };
+        let read =
+            |text: &String| Origin::read(text).filter(is_page).ok_or_else(|| InvalidOrigin(text.clone()));
         listed.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
@@ -156,7 +160,17 @@ mod tests {
 
     #[test]
     fn invalid_origin_cannot_be_listed() {
-        for text in ["app.example", "*", "null", "https://app.example/path", "https://", "https://a b"] {
+        for text in [
+            "app.example",
+            "*",
+            "null",
+            "https://app.example/path",
+            "https://",
+            "https://a b",
+            "https://*.example",
+            "wss://app.example",
+            "ftp://app.example",
+        ] {
             assert!(Origins::new(&[text.to_owned()]).is_err(), "{text}");
         }
     }

@@ -104,7 +104,7 @@ mod tests {
     }
 
     fn peer(number: u32) -> Client {
-        Client::of_peer(IpAddr::from(number.to_be_bytes()))
+        Client::from_ip(IpAddr::from(number.to_be_bytes()))
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl RequestLog {
             method: request.method().clone(),
             path: request.uri().path().to_owned(),
             route: request.extensions().get().cloned(),
-            trace: Trace::of(request.headers()),
+            trace: Trace::from_headers(request.headers()),
             client: None,
             status: None,
             refused: None,

@@ -51,10 +51,10 @@ fn router(guard: &Guard) -> Router {
         .with_state(guard.clone())
 }
 
-/// The status, the headers and the body of an answer.
+/// The status, the headers and the body of a response.
 type Answer = (u16, HeaderMap, String);
 
-async fn ask(guard: &Guard, method: Method, path: &str, headers: &[(&str, &str)]) -> Answer {
+async fn send(guard: &Guard, method: Method, path: &str, headers: &[(&str, &str)]) -> Answer {
     let mut request = Request::builder().method(method).uri(path);
     let has_host = headers.iter().any(|(name, _)| *name == "host");
     for (name, value) in headers.iter().chain((!has_host).then_some(&("host", "localhost:8000"))) {
@@ -67,7 +67,7 @@ async fn ask(guard: &Guard, method: Method, path: &str, headers: &[(&str, &str)]
 }
 
 async fn get_from(guard: &Guard, path: &str, headers: &[(&str, &str)]) -> Answer {
-    ask(guard, Method::GET, path, headers).await
+    send(guard, Method::GET, path, headers).await
 }
 
 #[tokio::test]
@@ -119,12 +119,12 @@ async fn guesses_of_a_token_are_counted_like_requests() {
 async fn listed_page_may_send_preflight_and_read() {
     let guard = Guard::from(with_tokens());
     let origin = ("origin", "https://app.example");
-    let asks = [
+    let headers = [
         origin,
         ("access-control-request-method", "POST"),
         ("access-control-request-headers", "authorization"),
     ];
-    let (status, headers, _) = ask(&guard, Method::OPTIONS, "/boom", &asks).await;
+    let (status, headers, _) = send(&guard, Method::OPTIONS, "/boom", &headers).await;
     assert_eq!(status, 204);
     assert_eq!(headers[header::ACCESS_CONTROL_ALLOW_ORIGIN], "https://app.example");
     assert!(headers[header::ACCESS_CONTROL_ALLOW_METHODS].to_str().unwrap().contains("POST"));
@@ -147,7 +147,7 @@ async fn unlisted_page_is_refused() {
         (Method::GET, vec![origin]),
         (Method::GET, vec![origin, ("connection", "upgrade"), ("upgrade", "websocket")]),
     ] {
-        let (status, headers, _) = ask(&guard, method, "/who", &headers).await;
+        let (status, headers, _) = send(&guard, method, "/who", &headers).await;
         assert_eq!(status, 403);
         assert!(!headers.contains_key(header::ACCESS_CONTROL_ALLOW_ORIGIN));
     }
@@ -156,7 +156,7 @@ async fn unlisted_page_is_refused() {
 #[tokio::test]
 async fn panic_fails_one_request_only() {
     let guard = Guard::from(guards());
-    let (status, headers, body) = ask(&guard, Method::POST, "/boom", &[("x-request-id", "r-8")]).await;
+    let (status, headers, body) = send(&guard, Method::POST, "/boom", &[("x-request-id", "r-8")]).await;
     assert_eq!((status, headers["x-request-id"].to_str().unwrap()), (500, "r-8"));
     assert!(body.contains("E4000") && body.contains("r-8") && !body.contains("canary"), "{body}");
     assert_eq!(get_from(&guard, "/who", &[]).await.0, 200);
@@ -176,16 +176,17 @@ async fn shutdown_refuses_new_requests() {
 #[tokio::test]
 async fn refusals_are_counted_by_reason() {
     let guard = Guard::from(guards());
-    let _held = guard.slots.take(&Client::of_peer([0, 0, 0, 0].into())).unwrap();
+    let _held = guard.slots.take(&Client::from_ip([0, 0, 0, 0].into())).unwrap();
     assert_eq!(get_from(&guard, "/slot", &[]).await.0, 429);
     assert_eq!(get_from(&guard, "/nowhere?key=sk-canary", &[]).await.0, 404);
     let text = guard.metrics.text(&Live {
         streams: guard.slots.taken(),
         providers: Vec::new(),
         sessions: SessionState::ALL.map(|state| (state, 0)),
+        sessions_not_on_disk: 0,
     });
     for line in [
-        r#"cog_refused_total{reason="streams_in_all"} 1"#,
+        r#"cog_refused_total{reason="max_streams"} 1"#,
         r#"cog_http_requests_total{method="GET",route="/slot",status="429"} 1"#,
         r#"cog_http_requests_total{method="GET",route="other",status="404"} 1"#,
         "cog_streams_open 1",

@@ -40,7 +40,7 @@ struct Known {
     client: Client,
 }
 
-/// Who has access.
+/// The clients that have access.
 #[derive(Clone)]
 pub(crate) enum Access {
     /// Every client that reaches the address.
@@ -62,7 +62,7 @@ impl MissingAuthError {
 }
 
 impl Access {
-    /// Returns who has access at this address.
+    /// Returns the access rules at this address.
     ///
     /// # Errors
     /// Other machines can reach the address, there are no tokens, and `is_insecure` is not set.
@@ -84,7 +84,7 @@ impl Access {
     /// 401 E4007 for a missing or unknown token.
     pub(crate) fn client(&self, headers: &HeaderMap, peer: SocketAddr) -> Result<Client, Refusal> {
         match self {
-            Self::Open => Ok(Client::of_peer(peer.ip())),
+            Self::Open => Ok(Client::from_ip(peer.ip())),
             Self::Tokens(tokens) => match given::token(headers) {
                 None => Err(refusal("missing token", r#"Bearer realm="cog""#)),
                 Some(given) => tokens

@@ -30,7 +30,7 @@ const MAX_LEN: usize = 128;
 
 impl Trace {
     /// Reads the ids from the headers.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let request_id =
             headers.get(REQUEST_ID).filter(|id| is_plain(id)).cloned().unwrap_or_else(generate_id);
         let traceparent = headers.get("traceparent").and_then(|value| value.to_str().ok());
@@ -83,16 +83,16 @@ fn generate_id() -> HeaderValue {
 mod tests {
     use super::*;
 
-    fn of(name: &'static str, value: &str) -> Trace {
-        Trace::of(&HeaderMap::from_iter([(HeaderName::from_static(name), value.parse().unwrap())]))
+    fn with_header(name: &'static str, value: &str) -> Trace {
+        Trace::from_headers(&HeaderMap::from_iter([(HeaderName::from_static(name), value.parse().unwrap())]))
     }
 
     #[test]
     fn trace_id_of_the_caller_is_used() {
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-        let found = of("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
+        let found = with_header("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
         assert_eq!(found.trace_id.as_deref(), Some(trace));
-        let later = of("traceparent", &format!("01-{trace}-00f067aa0ba902b7-01-more"));
+        let later = with_header("traceparent", &format!("01-{trace}-00f067aa0ba902b7-01-more"));
         assert_eq!(later.trace_id.as_deref(), Some(trace));
     }
 
@@ -110,18 +110,18 @@ mod tests {
             &format!("00-{trace}-{}-01", "0".repeat(16)),
             &format!("00-{trace}0-{parent}-01"),
         ] {
-            assert_eq!(of("traceparent", value).trace_id, None, "{value}");
+            assert_eq!(with_header("traceparent", value).trace_id, None, "{value}");
         }
     }
 
     #[test]
     fn valid_request_id_of_the_caller_is_used() {
-        assert_eq!(of("x-request-id", "req-1:a/b").request_id(), "req-1:a/b");
-        assert_eq!(of("x-request-id", &"a".repeat(128)).request_id(), "a".repeat(128));
+        assert_eq!(with_header("x-request-id", "req-1:a/b").request_id(), "req-1:a/b");
+        assert_eq!(with_header("x-request-id", &"a".repeat(128)).request_id(), "a".repeat(128));
         for id in ["a b", "", "a\"b", &"a".repeat(129)] {
-            assert_ne!(of("x-request-id", id).request_id(), id);
+            assert_ne!(with_header("x-request-id", id).request_id(), id);
         }
         let none = HeaderMap::new();
-        assert_ne!(Trace::of(&none).request_id(), Trace::of(&none).request_id());
+        assert_ne!(Trace::from_headers(&none).request_id(), Trace::from_headers(&none).request_id());
     }
 }

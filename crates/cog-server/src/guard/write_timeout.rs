@@ -144,9 +144,9 @@ mod tests {
             let mut read = Vec::new();
             for _ in 0..3 {
                 advance(LIMIT - Duration::from_millis(1)).await;
-                let mut piece = [0; 4];
-                client.read_exact(&mut piece).await.unwrap();
-                read.extend(piece);
+                let mut chunk = [0; 4];
+                client.read_exact(&mut chunk).await.unwrap();
+                read.extend(chunk);
             }
             read
         };

@@ -73,7 +73,7 @@ impl UploadError {
 
     /// Whether it is a limit of the client.
     pub(super) fn is_client_limit(&self) -> bool {
-        matches!(self, Self::Full { limit: "uploads_per_client" | "uploads_bytes_per_client", .. })
+        matches!(self, Self::Full { limit: "max_uploads_per_client" | "max_upload_bytes_per_client", .. })
     }
 
     fn code(&self) -> Code {
@@ -116,7 +116,9 @@ impl UploadError {
             }
             Self::LengthMismatch { .. } => "send exactly the declared number of bytes",
             Self::TotalTooLarge { .. } => "send fewer or smaller files",
-            Self::Full { .. } => "wait until uploads expire; the operator can raise the limit",
+            Self::Full { .. } => {
+                "wait until uploads expire; the operator can raise the limit that `details.limit` names"
+            }
         }
     }
 
@@ -126,7 +128,7 @@ impl UploadError {
                 serde_json::json!({ "received_bytes": received })
             }
             Self::TotalTooLarge { max } => {
-                serde_json::json!({ "reason": LimitKind::Total.reason(), "limit": "form_bytes", "max": max })
+                serde_json::json!({ "reason": LimitKind::Total.reason(), "limit": "max_form_bytes", "max": max })
             }
             Self::Full { limit, max, .. } => serde_json::json!({ "limit": limit, "max": max }),
             _ => return None,
@@ -150,10 +152,10 @@ impl From<&UploadError> for ErrorBody {
 
 impl From<UploadError> for ApiError {
     fn from(error: UploadError) -> Self {
-        let fault = Self::from(ErrorBody::from(&error));
+        let response = Self::from(ErrorBody::from(&error));
         match error.status() {
-            Some(status) => fault.with_status(status),
-            None => fault,
+            Some(status) => response.with_status(status),
+            None => response,
         }
     }
 }

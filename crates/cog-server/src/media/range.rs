@@ -14,7 +14,7 @@ pub(super) enum Range {
 impl Range {
     /// Returns the range of a request for a file of this length and entity tag. `If-Range` with another tag, or with a date,
     /// selects the complete file.
-    pub(super) fn of(method: &Method, headers: &HeaderMap, length: u64, tag: &str) -> Self {
+    pub(super) fn new(method: &Method, headers: &HeaderMap, length: u64, tag: &str) -> Self {
         let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or_default().trim());
         let is_current = text(header::IF_RANGE).is_none_or(|known| known == tag);
         match text(header::RANGE).filter(|_| method == Method::GET && is_current) {
@@ -51,7 +51,7 @@ mod tests {
 
     fn range_of(headers: &[(&'static str, &'static str)]) -> Range {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
-        Range::of(&Method::GET, &headers.collect(), 10, "\"tag\"")
+        Range::new(&Method::GET, &headers.collect(), 10, "\"tag\"")
     }
 
     #[test]
@@ -89,6 +89,6 @@ mod tests {
             assert_eq!(with(other), Range::Complete, "{other}");
         }
         let headers = HeaderMap::from_iter([(header::RANGE, "bytes=0-1".parse().unwrap())]);
-        assert_eq!(Range::of(&Method::HEAD, &headers, 10, "\"tag\""), Range::Complete);
+        assert_eq!(Range::new(&Method::HEAD, &headers, 10, "\"tag\""), Range::Complete);
     }
 }

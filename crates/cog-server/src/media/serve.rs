@@ -35,7 +35,7 @@ pub(crate) fn serve(
 ) -> Result<Response, UploadError> {
     let (media, until) = store.media(id, owner)?;
     let (length, tag) = (media.bytes().len(), format!("\"{id}\""));
-    let mut response = match Range::of(method, headers, length, &tag) {
+    let mut response = match Range::new(method, headers, length, &tag) {
         Range::Complete => bytes(&media, 0, length)?,
         Range::Part { first, last } => {
             let mut response = bytes(&media, first, last + 1 - first)?;

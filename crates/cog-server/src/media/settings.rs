@@ -7,15 +7,15 @@ use std::time::Duration;
 #[non_exhaustive]
 pub struct UploadSettings {
     /// The maximum number of files of all clients: 1,000.
-    pub count: usize,
+    pub max_files: usize,
     /// The maximum number of files of one client: 32.
-    pub per_client: usize,
+    pub max_files_per_client: usize,
     /// The maximum bytes of all clients: 4 GiB.
-    pub bytes: usize,
+    pub max_bytes: usize,
     /// The maximum bytes of one client: 512 MiB.
-    pub bytes_per_client: usize,
+    pub max_bytes_per_client: usize,
     /// The maximum bytes of all files of one form: 200 MiB, as of all media of one input.
-    pub form_bytes: usize,
+    pub max_form_bytes: usize,
     /// The time after which a file expires: 15 minutes.
     pub ttl: Duration,
 }
@@ -23,11 +23,11 @@ pub struct UploadSettings {
 impl Default for UploadSettings {
     fn default() -> Self {
         Self {
-            count: 1_000,
-            per_client: 32,
-            bytes: 4 << 30,
-            bytes_per_client: 512 << 20,
-            form_bytes: 200 << 20,
+            max_files: 1_000,
+            max_files_per_client: 32,
+            max_bytes: 4 << 30,
+            max_bytes_per_client: 512 << 20,
+            max_form_bytes: 200 << 20,
             ttl: Duration::from_secs(900),
         }
     }

@@ -8,7 +8,7 @@ pub(crate) enum Span {
     Complete,
     /// The bytes from `first` to `last`, of `total` if known: `Content-Range: bytes 0-99/200`.
     Part { first: u64, last: u64, total: Option<u64> },
-    /// None: the client asks for the progress (`Content-Range: bytes */200` or `*/*`).
+    /// No bytes: the client queries the progress (`Content-Range: bytes */200` or `*/*`).
     None,
 }
 
@@ -17,7 +17,7 @@ impl Span {
     ///
     /// # Errors
     /// E1001 for an invalid header.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Self, ErrorBody> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Result<Self, ErrorBody> {
         let Some(value) = headers.get(header::CONTENT_RANGE) else { return Ok(Self::Complete) };
         let text = value.to_str().unwrap_or("?").trim();
         Self::read(text).ok_or_else(|| wrong(text))

@@ -16,7 +16,7 @@ use super::{
 
 /// Uploads and generated media on disk, each with an owner and an expiry.
 ///
-/// The files have no name and are gone with the process. Clones share one store: the runtime opens what the server
+/// The files have no name and are removed when the process ends. Clones share one store: the runtime opens what the server
 /// received ([`Uploads`]).
 #[derive(Clone)]
 pub struct MediaStore(Arc<Shared>);
@@ -103,12 +103,12 @@ impl MediaStore {
 
     /// Returns the progress of an upload.
     pub(crate) fn progress(&self, id: &str, owner: &str) -> Result<Progress, UploadError> {
-        self.lock().of(id, owner).map(|entry| entry.progress(id))
+        self.lock().get_owned(id, owner).map(|entry| entry.progress(id))
     }
 
     /// Returns a complete file, and when it expires.
     pub(super) fn media(&self, id: &str, owner: &str) -> Result<(Media, Instant), UploadError> {
-        match self.lock().of(id, owner)? {
+        match self.lock().get_owned(id, owner)? {
             Entry { state: State::Complete(media), until, .. } => Ok((media.clone(), *until)),
             _ => Err(UploadError::unknown()),
         }
@@ -117,7 +117,7 @@ impl MediaStore {
     /// Continues an upload after `after` bytes; `None` starts it again.
     pub(super) fn begin(&self, id: &str, owner: &str, after: Option<u64>) -> Result<Receiving, UploadError> {
         let mut stored = self.lock();
-        let entry = stored.of(id, owner)?;
+        let entry = stored.get_owned(id, owner)?;
         match (&entry.state, after) {
             (State::Complete(_), _) => return Err(UploadError::Complete),
             (State::Receiving, _) => return Err(UploadError::Busy),
@@ -171,12 +171,12 @@ impl MediaStore {
         };
         stored.entries.insert(id.clone(), entry);
         stored.next_expiry = Some(stored.next_expiry.map_or(until, |next| next.min(until)));
-        self.sweep_later(&mut stored);
+        self.start_sweeping(&mut stored);
         Ok((id, expires_at))
     }
 
-    /// Has expired files removed also where no request comes.
-    fn sweep_later(&self, stored: &mut StoredFiles) {
+    /// Starts the task that removes expired files, unless it is running.
+    fn start_sweeping(&self, stored: &mut StoredFiles) {
         if stored.is_sweeping {
             return;
         }
@@ -195,7 +195,7 @@ impl MediaStore {
     /// Locks the entries, without those that have expired.
     fn lock(&self) -> MutexGuard<'_, StoredFiles> {
         let mut stored = self.0.stored.lock().unwrap_or_else(PoisonError::into_inner);
-        stored.expire(Instant::now(), self.0.settings.count);
+        stored.expire(Instant::now(), self.0.settings.max_files);
         stored
     }
 }
@@ -219,8 +219,8 @@ impl Uploads for MediaStore {
 
 impl StoredFiles {
     /// Returns the entry of this owner. Another owner's entry counts as unknown.
-    fn of(&mut self, id: &str, owner: &str) -> Result<&mut Entry, UploadError> {
-        let expired = self.expired.iter().any(|(gone, whose)| gone == id && whose == owner);
+    fn get_owned(&mut self, id: &str, owner: &str) -> Result<&mut Entry, UploadError> {
+        let expired = self.expired.iter().any(|(expired, of)| expired == id && of == owner);
         let entry = self.entries.get_mut(id).filter(|entry| entry.owner == owner);
         entry.ok_or(UploadError::Media(MediaError::Upload { expired }))
     }
@@ -256,13 +256,17 @@ impl StoredFiles {
 
     fn has_slot(&self, owner: &str, settings: &UploadSettings) -> Result<(), UploadError> {
         let own = self.entries.values().filter(|entry| entry.owner == owner).count();
-        if own >= settings.per_client {
+        if own >= settings.max_files_per_client {
             let what = "too many files of this client";
-            return Err(UploadError::Full { what, limit: "uploads_per_client", max: settings.per_client });
+            return Err(UploadError::Full {
+                what,
+                limit: "max_uploads_per_client",
+                max: settings.max_files_per_client,
+            });
         }
-        if self.entries.len() >= settings.count {
+        if self.entries.len() >= settings.max_files {
             let what = "too many files on this server";
-            return Err(UploadError::Full { what, limit: "uploads", max: settings.count });
+            return Err(UploadError::Full { what, limit: "max_uploads", max: settings.max_files });
         }
         Ok(())
     }
@@ -272,14 +276,14 @@ impl StoredFiles {
             let is_own = entry.owner == owner;
             (own + if is_own { entry.received } else { 0 }, all + entry.received)
         });
-        if own + more > settings.bytes_per_client as u64 {
+        if own + more > settings.max_bytes_per_client as u64 {
             let what = "too many bytes of this client";
-            let max = settings.bytes_per_client;
-            return Err(UploadError::Full { what, limit: "uploads_bytes_per_client", max });
+            let max = settings.max_bytes_per_client;
+            return Err(UploadError::Full { what, limit: "max_upload_bytes_per_client", max });
         }
-        if all > settings.bytes as u64 {
+        if all > settings.max_bytes as u64 {
             let what = "too many bytes on this server";
-            return Err(UploadError::Full { what, limit: "uploads_bytes", max: settings.bytes });
+            return Err(UploadError::Full { what, limit: "max_upload_bytes_total", max: settings.max_bytes });
         }
         Ok(())
     }
@@ -310,10 +314,10 @@ impl Receiving {
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
         let length = bytes.len() as u64;
         let mut stored = self.store.lock();
-        stored.of(&self.id, &self.owner)?;
+        stored.get_owned(&self.id, &self.owner)?;
         stored
             .make_room(&self.owner, |stored| stored.has_room(&self.owner, length, &self.store.0.settings))?;
-        stored.of(&self.id, &self.owner)?.received += length;
+        stored.get_owned(&self.id, &self.owner)?.received += length;
         drop(stored);
         self.received += length;
         let pushed = self.bytes.as_mut().map_or(Ok(()), |store| store.push(bytes));
@@ -333,7 +337,7 @@ impl Receiving {
         let media = check(stored, &self.declared.expected, &MediaRules::default(), tool).await?;
         self.bytes = None;
         let mut stored = self.store.lock();
-        let entry = stored.of(&self.id, &self.owner)?;
+        let entry = stored.get_owned(&self.id, &self.owner)?;
         (entry.received, entry.state) = (received, State::Complete(media));
         Ok(entry.progress(&self.id))
     }
@@ -348,7 +352,7 @@ impl Drop for Receiving {
     fn drop(&mut self) {
         let Some(bytes) = self.bytes.take() else { return };
         // If it has expired, its bytes are dropped.
-        if let Ok(entry) = self.store.lock().of(&self.id, &self.owner) {
+        if let Ok(entry) = self.store.lock().get_owned(&self.id, &self.owner) {
             entry.received = self.received;
             entry.state = State::Open(bytes);
         }

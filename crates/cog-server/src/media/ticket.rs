@@ -135,7 +135,7 @@ impl Progress {
         self.media.is_some()
     }
 
-    /// `Range`: the bytes received; none where there are none.
+    /// Returns the header `Range` with the bytes received; none before the first byte.
     pub(crate) fn range(&self) -> Option<HeaderValue> {
         let last = self.received.checked_sub(1)?;
         HeaderValue::from_str(&format!("bytes=0-{last}")).ok()

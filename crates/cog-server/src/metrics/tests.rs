@@ -17,6 +17,7 @@ fn text(metrics: &Metrics) -> String {
             (SessionState::Interrupted, 0),
             (SessionState::Cancelled, 0),
         ],
+        sessions_not_on_disk: 3,
     })
 }
 
@@ -42,6 +43,8 @@ fn requests_are_counted_by_route_and_status() {
         r#"cog_provider_available{provider="openai"} 1"#,
         r#"cog_provider_available{provider="gemini"} 0"#,
         r#"cog_sessions{state="finished"} 5"#,
+        "cog_sessions_not_on_disk 3",
+        concat!(r#"cog_build_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }

@@ -44,11 +44,11 @@ impl Preferred {
 }
 
 impl Accept {
-    /// Reads the headers. A missing header and one without a supported type are the same.
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    /// Reads the headers. A header without a supported type counts as missing.
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         let mut accept = Self { json: None, sse: None, ndjson: None };
-        let said = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let ranges = said.flat_map(|value| value.split(','));
+        let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let ranges = values.flat_map(|value| value.split(','));
         let mut closest = [None; 3];
         for (range, weight) in ranges.filter_map(range) {
             let forms = [&mut accept.json, &mut accept.sse, &mut accept.ndjson];
@@ -85,10 +85,10 @@ impl Accept {
         if self.ndjson > self.sse { Wire::Ndjson } else { Wire::Sse }
     }
 
-    /// Whether JSON ranks higher than HTML.
+    /// Whether the client accepts HTML.
     pub(crate) fn is_page(headers: &HeaderMap) -> bool {
-        let said = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let mut ranges = said.flat_map(|value| value.split(',')).filter_map(range);
+        let values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let mut ranges = values.flat_map(|value| value.split(',')).filter_map(range);
         ranges.any(|(range, weight)| range.eq_ignore_ascii_case("text/html") && weight > 0)
     }
 }

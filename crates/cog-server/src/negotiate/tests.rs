@@ -4,7 +4,7 @@ use cog_spec::ResponseMode::{self, Both, Streaming, Sync};
 
 use super::*;
 
-/// How a request of these headers, this query and these options is answered by a module of this mode.
+/// Returns the delivery of a request with these headers, query and options for a module of this mode.
 fn delivery(
     mode: ResponseMode,
     headers: &[(&'static str, &str)],
@@ -16,8 +16,8 @@ fn delivery(
         .map(|(name, value)| (header::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
         .collect();
     let options = Options::read(Value::parse(options).unwrap().node()).unwrap();
-    let wishes = ResponsePreference { headers: &headers, query: Some(query), options: &options };
-    wishes.delivery(mode).map_err(|fault| fault.into_envelope().error().unwrap().code.to_string())
+    let preference = ResponsePreference { headers: &headers, query: Some(query), options: &options };
+    preference.delivery(mode).map_err(|error| error.into_envelope().error().unwrap().code.to_string())
 }
 
 fn accept(mode: ResponseMode, value: &str) -> Delivery {
@@ -70,7 +70,7 @@ fn sync_module_falls_back_or_refuses_a_stream() {
 }
 
 #[test]
-fn requiring_a_stream_is_asking_for_one() {
+fn require_streaming_requests_a_stream() {
     assert_eq!(delivery(Both, &[], "", r#"{"require_streaming": true}"#), Ok(SSE));
     assert_eq!(delivery(Sync, &[], "", r#"{"require_streaming": true}"#), Err("E4010".to_owned()));
 }

@@ -43,7 +43,7 @@ pub(crate) struct RunBody {
 /// Reads a JSON body.
 ///
 /// # Errors
-/// 415 for another content type, 413 E1005 for a body over the limit.
+/// 415 for another content type or a compressed body, 413 E1005 for a body over the limit.
 pub(crate) async fn read(
     headers: &HeaderMap,
     body: Body,
@@ -52,6 +52,7 @@ pub(crate) async fn read(
     if !is_json(headers) {
         return Err(not_json(headers));
     }
+    check_encoding(headers)?;
     Ok(guard::body::read(body, settings.max_body_bytes, settings.body_timeout).await?)
 }
 
@@ -60,18 +61,23 @@ impl ExecuteBody {
     ///
     /// # Errors
     /// E1000 to E1003, with the path.
-    pub(crate) fn parse(body: &[u8], of_headers: Option<Recovery>) -> Result<Self, ApiError> {
-        Self::of(&object(body)?, body.len(), of_headers)
+    pub(crate) fn parse(body: &[u8], header_recovery: Option<Recovery>) -> Result<Self, ApiError> {
+        Self::from_value(&object(body)?, body.len(), header_recovery)
     }
 
     /// Reads a parsed body. `bytes` is the size of its text.
     ///
     /// # Errors
     /// As [`ExecuteBody::parse`].
-    pub(crate) fn of(value: &Value, bytes: usize, of_headers: Option<Recovery>) -> Result<Self, ApiError> {
+    pub(crate) fn from_value(
+        value: &Value,
+        bytes: usize,
+        header_recovery: Option<Recovery>,
+    ) -> Result<Self, ApiError> {
         allow_only(value.node(), "", &["input", "_options", "_recovery"])?;
-        let of_body = value.get("_recovery").filter(|it| !it.is_null()).map(recovery::of_body).transpose()?;
-        let recovery = of_body.or(of_headers);
+        let body_recovery =
+            value.get("_recovery").filter(|it| !it.is_null()).map(recovery::from_body).transpose()?;
+        let recovery = body_recovery.or(header_recovery);
         let input = value.get("input").map(|input| value.child(input));
         if input.is_none() && recovery.is_none() {
             return Err(missing("input", r#"send {"input": {…}}"#));
@@ -149,6 +155,22 @@ fn is_json(headers: &HeaderMap) -> bool {
     let value = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let name = value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     name == "application/json" || (name.starts_with("application/") && name.ends_with("+json"))
+}
+
+/// Checks that a body is not compressed: neither its content (415) nor its transfer (501).
+pub(crate) fn check_encoding(headers: &HeaderMap) -> Result<(), ApiError> {
+    let unsupported = |name, plain, status| match headers.get(&name) {
+        Some(value) if !value.as_bytes().eq_ignore_ascii_case(plain) => {
+            let message =
+                format!("unsupported {name}: {}", String::from_utf8_lossy(value.as_bytes()).escape_debug());
+            Err(ApiError::new(Code::InvalidInput, message)
+                .suggest("send the body without compression")
+                .with_status(status))
+        }
+        _ => Ok(()),
+    };
+    unsupported(header::CONTENT_ENCODING, b"identity", StatusCode::UNSUPPORTED_MEDIA_TYPE)?;
+    unsupported(header::TRANSFER_ENCODING, b"chunked", StatusCode::NOT_IMPLEMENTED)
 }
 
 fn not_json(headers: &HeaderMap) -> ApiError {

@@ -12,7 +12,7 @@ use cog_spec::{Code, ErrorBody};
 use multer::{Field, Multipart, parse_boundary};
 use tokio::time::timeout;
 
-use super::{ExecuteBody, object, recovery::Recovery};
+use super::{ExecuteBody, check_encoding, object, recovery::Recovery};
 use crate::{
     error::ApiError,
     guard,
@@ -25,11 +25,11 @@ const JSON: [&str; 3] = ["input", "_options", "_recovery"];
 /// The maximum number of parts; an input has at most ten media files.
 const MAX: usize = 16;
 
-/// A form: the body that it stands for, and its files.
+/// A form: the equivalent JSON body, and its files.
 pub(crate) struct Form {
     /// In the input each file is an `upload_ref`.
     pub(crate) body: ExecuteBody,
-    /// The files, stored as long as this value lives.
+    /// The files, stored until this value is dropped.
     pub(crate) files: Vec<UploadLease>,
 }
 
@@ -44,9 +44,9 @@ pub(crate) fn is_form(headers: &HeaderMap) -> bool {
     boundary(headers).is_some()
 }
 
-/// Reads a form. Files are stored as uploads, together up to [`UploadSettings::form_bytes`].
+/// Reads a form. Files are stored as uploads, together up to [`UploadSettings::max_form_bytes`].
 ///
-/// [`UploadSettings::form_bytes`]: crate::UploadSettings::form_bytes
+/// [`UploadSettings::max_form_bytes`]: crate::UploadSettings::max_form_bytes
 ///
 /// # Errors
 /// 400 for an invalid form; the error of a file that is not valid.
@@ -57,6 +57,7 @@ pub(crate) async fn read_form(
     body: Body,
     recovery: Option<Recovery>,
 ) -> Result<Form, ApiError> {
+    check_encoding(headers)?;
     let boundary = boundary(headers).unwrap_or_default();
     let mut form = Multipart::new(body.into_data_stream(), boundary);
     let max_time = app.settings.body_timeout;
@@ -78,7 +79,7 @@ pub(crate) async fn read_form(
         }
     }
     let files = files.lent;
-    let read = move || ExecuteBody::of(&to_body(&json, &named)?, bytes, recovery);
+    let read = move || ExecuteBody::from_value(&to_body(&json, &named)?, bytes, recovery);
     Ok(Form { body: app.offload.run(bytes, read).await?, files })
 }
 
@@ -94,7 +95,7 @@ struct Files<'a> {
 impl Files<'_> {
     /// Stores a file and returns the id of its upload.
     async fn store(&mut self, part: Body) -> Result<String, UploadError> {
-        let max = self.app.settings.uploads.form_bytes as u64;
+        let max = self.app.settings.uploads.max_form_bytes as u64;
         let room = max.saturating_sub(self.bytes);
         let (media, max_time) = (&self.app.media, self.app.settings.body_timeout);
         let id = media.create(self.owner, Wanted::within(room))?.id().to_owned();
@@ -124,7 +125,7 @@ async fn next(form: &mut Multipart<'static>, max_time: Duration) -> Result<Optio
     }
 }
 
-/// Returns the body that a form stands for.
+/// Returns the equivalent JSON body of a form.
 fn to_body(json: &[(String, Value)], files: &[File]) -> Result<Value, ApiError> {
     let part = |name: &str| json.iter().find(|(key, _)| key == name).map(|(_, value)| value.node());
     let input = part("input");

@@ -18,7 +18,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
 ///
 /// # Errors
 /// E1001 for a header that is not valid.
-pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorBody> {
+pub(crate) fn recovery_from_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorBody> {
     // An invalid number is an error even without a session.
     let last_seq = text(headers, SEQ).map_or(Ok(0), last_seq)?;
     let Some(session) = text(headers, SESSION) else {
@@ -29,8 +29,8 @@ pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Recovery>, ErrorB
 }
 
 fn last_seq(text: &str) -> Result<u64, ErrorBody> {
-    let fault = || format!("header X-Cognitive-Recovery-Seq: `{}` is not a whole number", short(text));
-    number(text).ok_or_else(|| wrong(fault()))
+    let message = || format!("header X-Cognitive-Recovery-Seq: `{}` is not a whole number", short(text));
+    number(text).ok_or_else(|| wrong(message()))
 }
 
 /// The id of a server-sent event, `SESSION:SEQ` (ruling R51).
@@ -43,7 +43,7 @@ pub(crate) fn event_id(id: &str) -> Result<Recovery, ErrorBody> {
 }
 
 /// `_recovery {session_id, last_seq, last_checkpoint}`.
-pub(super) fn of_body(node: Node<'_>) -> Result<Recovery, ErrorBody> {
+pub(super) fn from_body(node: Node<'_>) -> Result<Recovery, ErrorBody> {
     const KEYS: [&str; 3] = ["session_id", "last_seq", "last_checkpoint"];
     if !node.is_object() {
         return Err(wrong("_recovery: must be an object of session_id, last_seq, last_checkpoint"));
@@ -106,7 +106,7 @@ mod tests {
         let named = |(name, value): &(&'static str, &'static str)| {
             (axum::http::HeaderName::from_static(name), HeaderValue::from_static(value))
         };
-        of_headers(&pairs.iter().map(named).collect())
+        recovery_from_headers(&pairs.iter().map(named).collect())
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn forged_numbers_are_refused() {
+    fn forged_numbers_are_rejected() {
         for seq in ["-1", "1.5", "", "x", "99999999999999999999999", "+3"] {
             assert!(headers(&[(SESSION, "s"), (SEQ, seq)]).is_err(), "{seq}");
             assert!(headers(&[(SEQ, seq)]).is_err(), "{seq}");
@@ -130,10 +130,10 @@ mod tests {
     }
 
     #[test]
-    fn the_body_may_name_a_checkpoint() {
+    fn body_may_contain_a_checkpoint() {
         let text =
             r#"{"session_id": "s", "last_seq": 3, "last_checkpoint": {"offset": 12, "hash": "abc123"}}"#;
-        let (_, from) = of_body(Value::parse(text).unwrap().node()).unwrap();
+        let (_, from) = from_body(Value::parse(text).unwrap().node()).unwrap();
         assert_eq!(from.last_checkpoint.unwrap().offset, 12);
         for text in [
             r#"{"last_seq": 3}"#,
@@ -141,7 +141,7 @@ mod tests {
             r#"{"session_id": "s", "seq": 1}"#,
             "7",
         ] {
-            assert!(of_body(Value::parse(text).unwrap().node()).is_err(), "{text}");
+            assert!(from_body(Value::parse(text).unwrap().node()).is_err(), "{text}");
         }
     }
 }

@@ -83,6 +83,7 @@ pub(crate) async fn metrics(State(app): State<App>) -> Response {
         streams: app.guard.slots.taken(),
         providers: providers.map(|one| (one.info().name.clone().into_owned(), one.is_available())).collect(),
         sessions: app.sessions.count_by_state(),
+        sessions_not_on_disk: app.sessions.count_not_on_disk(),
     };
     let mut response = answer::written(StatusCode::OK, app.guard.metrics.text(&live));
     let kind = HeaderValue::from_static(metrics::CONTENT_TYPE);

@@ -40,7 +40,7 @@ pub(crate) async fn execute(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let client = caller.client.clone();
-    let recovery = request::of_headers(&parts.headers)?;
+    let recovery = request::recovery_from_headers(&parts.headers)?;
     let (mut body, files) = if request::is_form(&parts.headers) {
         // Boxed: the future of every run would be as large as that of a form.
         let form =
@@ -52,9 +52,9 @@ pub(crate) async fn execute(
     };
     app.own(&mut body.options, &caller);
     let module = app.load(&name).await?;
-    let wishes =
+    let preference =
         ResponsePreference { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
-    let delivery = wishes.delivery(module.manifest.response.mode)?;
+    let delivery = preference.delivery(module.manifest.response.mode)?;
     drop(parts); // and with them the memory that the request was read into
     deliver(&app, ExecuteRequest { module, name, body, client, files }, delivery).await
 }

@@ -80,7 +80,8 @@ pub(crate) async fn upload(
     request: Request,
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    let span = Span::of(&parts.headers)?;
+    request::check_encoding(&parts.headers)?;
+    let span = Span::from_headers(&parts.headers)?;
     let owned = (id.as_str(), client.owner());
     let max_time = app.settings.body_timeout;
     let progress = media::receive(&app.media, (owned.0, &owned.1), span, body, max_time).await?;

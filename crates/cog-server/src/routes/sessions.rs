@@ -14,7 +14,7 @@ use crate::{
     guard::Client,
     negotiate::Accept,
     openapi::{Chunks, RecoveryHeaders, Refused, RunFailed},
-    request::of_headers,
+    request::recovery_from_headers,
     state::App,
 };
 
@@ -55,12 +55,12 @@ pub(crate) async fn events(
     client: Client,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let from = match of_headers(&headers)? {
+    let from = match recovery_from_headers(&headers)? {
         Some((session, _)) if session != id => return Err(another(&session)),
         recovery => recovery.map(|(_, from)| from),
     };
     let subscriber = follow::resubscribe(&app, &id, &client, from).await?;
-    Ok(Accept::of(&headers).wire().response(subscriber, &app.settings))
+    Ok(Accept::from_headers(&headers).wire().response(subscriber, &app.settings))
 }
 
 /// Cancels a session. It cannot be resumed.

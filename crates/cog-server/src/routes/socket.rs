@@ -41,22 +41,24 @@ pub(crate) async fn socket(
     Ok(upgrade.on_upgrade(move |socket| Conversation::new(app, caller, name, socket).run()))
 }
 
-fn not_a_socket(error: &WebSocketUpgradeRejection) -> Response {
+fn not_a_socket(rejection: &WebSocketUpgradeRejection) -> Response {
     let is_plain = !matches!(
-        error,
+        rejection,
         WebSocketUpgradeRejection::InvalidWebSocketVersionHeader(_)
             | WebSocketUpgradeRejection::WebSocketKeyHeaderMissing(_)
     );
     let (status, message) = match is_plain {
         true => (StatusCode::UPGRADE_REQUIRED, "this route requires a WebSocket upgrade".to_owned()),
-        false => (StatusCode::BAD_REQUEST, format!("invalid WebSocket upgrade: {error}")),
+        false => (StatusCode::BAD_REQUEST, format!("invalid WebSocket upgrade: {rejection}")),
     };
-    let fault = ApiError::new(Code::InvalidInput, message)
+    let error = ApiError::new(Code::InvalidInput, message)
         .suggest("connect to ws://…/ws, or POST to …/execute")
         .with_status(status);
-    let mut response = fault.into_response();
+    let mut response = error.into_response();
+    let headers = response.headers_mut();
     if is_plain {
-        response.headers_mut().insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     }
+    headers.insert(header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
     response
 }

@@ -1,4 +1,4 @@
-//! Connections over real sockets, each limit at its edge and one past it.
+//! Connections over real sockets: each limit exactly, and exceeded by one.
 
 use std::{convert::Infallible, net::Ipv4Addr};
 
@@ -22,10 +22,10 @@ use crate::{
     metrics::{Live, Metrics},
 };
 
-/// A guard against tests that hang: nothing here takes a tenth of it.
+/// The timeout of a hanging test. No step takes a tenth of it.
 const LONG: Duration = Duration::from_secs(30);
 
-/// A server with a few routes of its own; it ends with the value.
+/// A server with a few test routes. Dropping it stops the server.
 struct Running {
     address: SocketAddr,
     guard: Guard,
@@ -60,8 +60,8 @@ fn guard() -> Guard {
 
 fn router(guard: &Guard) -> Router {
     let flood = || async {
-        let piece = Bytes::from_static(&[b'x'; 64 * 1024]);
-        Body::from_stream(stream::repeat(piece).map(Ok::<_, Infallible>))
+        let chunk = Bytes::from_static(&[b'x'; 64 * 1024]);
+        Body::from_stream(stream::repeat(chunk).map(Ok::<_, Infallible>))
     };
     let socket = |upgrade: WebSocketUpgrade| async {
         upgrade.on_upgrade(|mut socket| async move {
@@ -85,11 +85,11 @@ async fn start(settings: ServerSettings) -> Running {
     let address = listener.local_addr().unwrap();
     let guard = guard();
     let (router, served) = (router(&guard), guard.clone());
-    let (shutdown, told) = oneshot::channel::<()>();
+    let (shutdown, signal) = oneshot::channel::<()>();
     let (stop, stopped) = oneshot::channel();
     let mut serving = JoinSet::new();
     serving.spawn(async move {
-        let shutdown = async { drop(told.await) };
+        let shutdown = async { drop(signal.await) };
         let stop = || {
             let _ = stop.send(());
         };
@@ -109,39 +109,43 @@ impl Running {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")).await
     }
 
-    /// Everything that the server says to this, until it closes the connection.
-    async fn said_to(&self, text: &str) -> String {
+    /// Sends a request and returns everything that the server sends until the connection closes.
+    async fn receive(&self, text: &str) -> String {
         rest(&mut self.send(text).await).await
     }
 
     fn count(&self, line: &str) -> bool {
-        let live =
-            Live { streams: 0, providers: Vec::new(), sessions: SessionState::ALL.map(|state| (state, 0)) };
+        let live = Live {
+            streams: 0,
+            providers: Vec::new(),
+            sessions: SessionState::ALL.map(|state| (state, 0)),
+            sessions_not_on_disk: 0,
+        };
         self.guard.metrics.text(&live).lines().any(|found| found == line)
     }
 }
 
-/// What else is said, until the connection is closed.
+/// Reads the rest until the connection is closed.
 async fn rest(stream: &mut TcpStream) -> String {
-    let mut said = Vec::new();
-    // A reset is an end as well.
-    let _ = timeout(LONG, stream.read_to_end(&mut said)).await.expect("the server hangs");
-    String::from_utf8_lossy(&said).into_owned()
+    let mut received = Vec::new();
+    // A reset closes the connection too.
+    let _ = timeout(LONG, stream.read_to_end(&mut received)).await.expect("the server hangs");
+    String::from_utf8_lossy(&received).into_owned()
 }
 
-/// Reads until this has been said.
+/// Reads until this text has arrived.
 async fn until(stream: &mut TcpStream, end: &str) -> String {
-    let mut said = String::new();
-    while !said.contains(end) {
-        let mut piece = [0; 4096];
-        let read = timeout(LONG, stream.read(&mut piece)).await.expect("the server hangs").unwrap();
-        assert_ne!(read, 0, "closed after {said:?}");
-        said.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+    let mut received = String::new();
+    while !received.contains(end) {
+        let mut chunk = [0; 4096];
+        let read = timeout(LONG, stream.read(&mut chunk)).await.expect("the server hangs").unwrap();
+        assert_ne!(read, 0, "closed after {received:?}");
+        received.push_str(std::str::from_utf8(&chunk[..read]).unwrap());
     }
-    said
+    received
 }
 
-/// A request whose head has exactly this many bytes.
+/// Builds a request whose headers have exactly this many bytes.
 fn head(bytes: usize) -> String {
     let (begin, end) = ("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: ", "\r\n\r\n");
     format!("{begin}{}{end}", "x".repeat(bytes - begin.len() - end.len()))
@@ -150,11 +154,11 @@ fn head(bytes: usize) -> String {
 #[tokio::test]
 async fn headers_up_to_the_limit_are_accepted() {
     let server = start(small()).await;
-    let said = server.said_to(&head(16 * 1024 - 1)).await;
-    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    let received = server.receive(&head(16 * 1024 - 1)).await;
+    assert!(received.starts_with("HTTP/1.1 200"), "{received}");
     for bytes in [16 * 1024 + 1, 20 * 1024] {
-        let said = server.said_to(&head(bytes)).await;
-        assert!(said.starts_with("HTTP/1.1 431"), "{said}");
+        let received = server.receive(&head(bytes)).await;
+        assert!(received.starts_with("HTTP/1.1 431"), "{received}");
     }
 }
 
@@ -165,15 +169,15 @@ async fn at_most_100_headers_are_accepted() {
         let more: String = (2..count).map(|number| format!("X-{number}: 1\r\n")).collect();
         format!("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{more}\r\n")
     };
-    assert!(server.said_to(&lines(100)).await.starts_with("HTTP/1.1 200"));
-    assert!(server.said_to(&lines(101)).await.starts_with("HTTP/1.1 431"));
+    assert!(server.receive(&lines(100)).await.starts_with("HTTP/1.1 200"));
+    assert!(server.receive(&lines(101)).await.starts_with("HTTP/1.1 431"));
 }
 
 #[tokio::test]
 async fn incomplete_headers_time_out() {
     let server = start(small()).await;
     for begun in ["", "GET / HT", "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "] {
-        assert!(!server.said_to(begun).await.contains("200"), "{begun}");
+        assert!(!server.receive(begun).await.contains("200"), "{begun}");
     }
 }
 
@@ -186,8 +190,8 @@ async fn slow_headers_time_out() {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    let mut said = Vec::new();
-    let closed = async { drop(reading.read_to_end(&mut said).await) };
+    let mut received = Vec::new();
+    let closed = async { drop(reading.read_to_end(&mut received).await) };
     timeout(LONG, async {
         tokio::select! { () = drip => {}, () = closed => {} }
     })
@@ -199,8 +203,8 @@ async fn slow_headers_time_out() {
 async fn idle_http_connection_is_closed() {
     let server = start(small()).await;
     let mut stream = server.get("/").await;
-    let said = rest(&mut stream).await;
-    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    let received = rest(&mut stream).await;
+    assert!(received.starts_with("HTTP/1.1 200"), "{received}");
 }
 
 #[tokio::test]
@@ -222,8 +226,8 @@ async fn body_limit_is_exact() {
         (chunked(1025), "413"),
         (post("Content-Length: 10".into(), "x"), "408"),
     ] {
-        let said = server.said_to(&request).await;
-        assert!(said.starts_with(&format!("HTTP/1.1 {status}")), "{said}");
+        let received = server.receive(&request).await;
+        assert!(received.starts_with(&format!("HTTP/1.1 {status}")), "{received}");
     }
 }
 
@@ -241,7 +245,7 @@ async fn client_that_does_not_read_times_out() {
     drop(stream);
 }
 
-/// Asks for a WebSocket.
+/// Requests a WebSocket.
 const UPGRADE: &str = "GET /socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
@@ -264,14 +268,14 @@ async fn slow_reader_stays_connected() {
     let mut stream = server.get("/flood").await;
     let mut read = 0;
     while read < 16 << 20 {
-        let mut piece = vec![0; 1 << 20];
-        read += timeout(LONG, stream.read(&mut piece)).await.unwrap().unwrap();
+        let mut chunk = vec![0; 1 << 20];
+        read += timeout(LONG, stream.read(&mut chunk)).await.unwrap().unwrap();
     }
     assert!(server.count("cog_write_timeouts_total 0"));
 }
 
 #[tokio::test]
-async fn more_connections_than_there_are_places_for_wait() {
+async fn connections_over_the_limit_wait() {
     let server = start(ServerSettings { max_connections: 2, ..ServerSettings::default() }).await;
     let (mut first, mut second) = (server.get("/").await, server.get("/").await);
     until(&mut first, "here").await;
@@ -305,9 +309,12 @@ async fn shutdown_waits_for_streams_and_refuses_new_requests() {
     server.shutdown.send(()).unwrap();
     server.guard.drain.begun.cancelled().await;
     open.write_all(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
-    let said = rest(&mut open).await;
-    assert!(said.starts_with("HTTP/1.1 503") && said.contains("E4001"), "{said}");
-    assert!(said.to_lowercase().contains("connection: close") && said.contains("retry-after: "), "{said}");
+    let received = rest(&mut open).await;
+    assert!(received.starts_with("HTTP/1.1 503") && received.contains("E4001"), "{received}");
+    assert!(
+        received.to_lowercase().contains("connection: close") && received.contains("retry-after: "),
+        "{received}"
+    );
     assert!(server.stopped.try_recv().is_err(), "the stream was stopped before its time");
     drop(stream);
     timeout(LONG, server.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();

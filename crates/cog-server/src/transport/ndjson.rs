@@ -1,4 +1,4 @@
-//! NDJSON: a chunk a line.
+//! NDJSON: one chunk per line.
 
 use axum::body::Bytes;
 use cog_run::sessions::Batch;

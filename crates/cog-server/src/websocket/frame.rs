@@ -91,6 +91,6 @@ fn read(text: &[u8]) -> Result<Frame, ApiError> {
             )
             .suggest(r#"to start a run, send a body without `type`: {"input": {…}}"#))
         }
-        None => ExecuteBody::of(&value, text.len(), None).map(|body| Frame::Run(Box::new(body))),
+        None => ExecuteBody::from_value(&value, text.len(), None).map(|body| Frame::Run(Box::new(body))),
     }
 }

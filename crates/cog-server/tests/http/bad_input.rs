@@ -39,20 +39,20 @@ async fn invalid_body_has_a_precise_error() {
 #[tokio::test]
 async fn syntax_error_contains_its_line() {
     let stage = Stage::answering().await;
-    let told = envelope(stage.execute("live", "{\n  \"input\": oops\n}").send().await.unwrap()).await;
-    let message = told.pointer("/error/message").unwrap().as_str().unwrap();
+    let failed = envelope(stage.execute("live", "{\n  \"input\": oops\n}").send().await.unwrap()).await;
+    let message = failed.pointer("/error/message").unwrap().as_str().unwrap();
     assert!(message.contains("line 2, column 12"), "{message}");
 }
 
 #[tokio::test]
-async fn bytes_that_are_not_utf8_are_refused() {
+async fn invalid_utf8_is_rejected() {
     let stage = Stage::answering().await;
     let request = stage.execute("live", "").body(b"{\"input\": \"\xff\"}".to_vec());
     assert_eq!(failure(request).await, (400, "E1000".to_owned()));
 }
 
 #[tokio::test]
-async fn another_content_type_is_refused() {
+async fn other_content_type_returns_415() {
     let stage = Stage::answering().await;
     let url = stage.url("/v1/modules/live/execute");
     for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""] {
@@ -67,16 +67,25 @@ async fn another_content_type_is_refused() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_is_refused() {
+async fn compressed_body_returns_415() {
+    let stage = Stage::answering().await;
+    let request = stage.execute("live", BODY).header("content-encoding", "gzip");
+    assert_eq!(failure(request).await, (415, "E1001".to_owned()));
+    let request = stage.execute("live", BODY).header("content-encoding", "identity");
+    assert_eq!(request.send().await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn body_over_the_limit_returns_413() {
     let stage = Stage::with([Reply::text(ANSWER)], |settings| settings.max_body_bytes = 100).await;
     let large = format!(r#"{{"input": {{"query": "{}"}}}}"#, "x".repeat(200));
     assert_eq!(failure(stage.execute("live", &large)).await, (413, "E1005".to_owned()));
-    let pieces: Vec<Result<String, std::io::Error>> = vec![Ok(large.clone()), Ok(large)];
-    let body = reqwest::Body::wrap_stream(futures_util::stream::iter(pieces));
+    let parts: Vec<Result<String, std::io::Error>> = vec![Ok(large.clone()), Ok(large)];
+    let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
     assert_eq!(failure(stage.execute("live", "").body(body)).await, (413, "E1005".to_owned()));
 }
 
-/// What the server answers to these bytes, up to the end of the connection.
+/// Sends these bytes and returns everything that the server sends until the connection closes.
 async fn raw(stage: &Stage, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(&stage.address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
@@ -99,6 +108,8 @@ async fn invalid_http_closes_the_connection() {
     assert!(raw(&stage, huge.as_bytes()).await.starts_with("HTTP/1.1 431"));
     assert_eq!(raw(&stage, b"").await, "");
     assert_eq!(raw(&stage, b"GET /health HTTP/1.1\r\nhost").await, "");
+    let twice = b"POST /run HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n";
+    assert!(raw(&stage, twice).await.starts_with("HTTP/1.1 501"));
     let slow = b"POST /run HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     assert!(raw(&stage, slow).await.starts_with("HTTP/1.1 408"));
 }

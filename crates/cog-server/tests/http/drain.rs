@@ -13,8 +13,8 @@ async fn shutdown_waits_for_running_streams() {
     let mut body = request.send().await.unwrap().bytes_stream();
     let mut text = String::from_utf8(body.next().await.unwrap().unwrap().to_vec()).unwrap();
     stage.stop.take().unwrap().send(()).unwrap();
-    while let Some(piece) = body.next().await {
-        text += std::str::from_utf8(&piece.unwrap()).unwrap();
+    while let Some(chunk) = body.next().await {
+        text += std::str::from_utf8(&chunk.unwrap()).unwrap();
     }
     assert!(lines(&text).last().unwrap().get("final").is_some());
     (&mut stage.served).await.unwrap().unwrap();
@@ -30,8 +30,8 @@ async fn stopped_streams_can_be_resumed() {
     let mut body = request.send().await.unwrap().bytes_stream();
     let mut text = String::from_utf8(body.next().await.unwrap().unwrap().to_vec()).unwrap();
     stage.stop.take().unwrap().send(()).unwrap();
-    while let Some(piece) = body.next().await {
-        text += std::str::from_utf8(&piece.unwrap()).unwrap();
+    while let Some(chunk) = body.next().await {
+        text += std::str::from_utf8(&chunk.unwrap()).unwrap();
     }
     let end = lines(&text).pop().unwrap();
     assert_eq!(code(&end), "E2010");
@@ -47,11 +47,11 @@ async fn stopped_streams_can_be_resumed() {
 async fn sync_run_ends_with_e2010_at_shutdown() {
     let mut stage =
         Stage::with([begun()], |settings| settings.shutdown_timeout = Duration::from_millis(100)).await;
-    let asked = tokio::spawn(failure(stage.execute("once", BODY)));
+    let request = tokio::spawn(failure(stage.execute("once", BODY)));
     while stage.mock.requests().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     stage.stop.take().unwrap().send(()).unwrap();
-    assert_eq!(asked.await.unwrap(), (502, "E2010".to_owned()));
+    assert_eq!(request.await.unwrap(), (502, "E2010".to_owned()));
     (&mut stage.served).await.unwrap().unwrap();
 }

@@ -1,4 +1,4 @@
-//! The server as its clients see it: real connections on this machine, a mock for the model.
+//! The server over real connections, with a mock of the model.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects by failing")]
 #![expect(clippy::panic, clippy::disallowed_methods, reason = "a test owns its server and its clients")]

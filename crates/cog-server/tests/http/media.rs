@@ -1,4 +1,4 @@
-//! Uploads over HTTP: all at once, in parts, cut, wrong, and served again.
+//! Uploads over HTTP: complete, in parts, interrupted, invalid, and downloaded.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ use crate::{
 const PIXEL: &[u8] =
     b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
 
-async fn created(stage: &Stage, said: &str) -> Value {
+async fn created(stage: &Stage, declared: &str) -> Value {
     let url = stage.url("/v1/media/upload-url");
-    let request = stage.client.post(url).header("content-type", "application/json").body(said.to_owned());
+    let request = stage.client.post(url).header("content-type", "application/json").body(declared.to_owned());
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 201);
     envelope(response).await
@@ -28,7 +28,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     value.get(key).and_then(|it| it.as_str()).unwrap_or_else(|| panic!("no {key}"))
 }
 
-/// The address of a new upload, and its id.
+/// Creates an upload and returns its URL and id.
 async fn place(stage: &Stage) -> (String, String) {
     let ticket = created(stage, "{}").await;
     (stage.url(text(&ticket, "upload_url")), text(&ticket, "upload_id").to_owned())
@@ -54,8 +54,8 @@ async fn upload_is_validated_and_can_be_downloaded() {
         (response.status().as_u16(), &response.headers()["range"]),
         (200, &"bytes=0-34".parse().unwrap())
     );
-    let told = envelope(response).await;
-    assert_eq!((text(&told, "media_type"), text(&told, "sha256").len()), ("image/gif", 64));
+    let received = envelope(response).await;
+    assert_eq!((text(&received, "media_type"), text(&received, "sha256").len()), ("image/gif", 64));
     let response = stage.get(&format!("/v1/media/{}", text(&ticket, "upload_id"))).await;
     let header = |name: &str| header(&response, name);
     assert_eq!((header("content-type"), header("content-length")), ("image/gif", "35"));
@@ -72,22 +72,26 @@ async fn media_support_range_and_head() {
     let (url, id) = place(&stage).await;
     assert_eq!(stage.client.put(url).body(PIXEL).send().await.unwrap().status(), 200);
     let url = stage.url(&format!("/v1/media/{id}"));
-    let asked = |range: &'static str| stage.client.get(&url).header("range", range);
-    for (range, told, bytes) in [
+    let request = |range: &'static str| stage.client.get(&url).header("range", range);
+    for (range, received, bytes) in [
         ("bytes=0-5", "bytes 0-5/35", &PIXEL[..6]),
         ("bytes=30-", "bytes 30-34/35", &PIXEL[30..]),
         ("bytes=-1", "bytes 34-34/35", &PIXEL[34..]),
     ] {
-        let response = asked(range).send().await.unwrap();
-        assert_eq!((response.status().as_u16(), header(&response, "content-range")), (206, told), "{range}");
+        let response = request(range).send().await.unwrap();
+        assert_eq!(
+            (response.status().as_u16(), header(&response, "content-range")),
+            (206, received),
+            "{range}"
+        );
         assert_eq!(header(&response, "content-length"), bytes.len().to_string());
         assert_eq!(response.bytes().await.unwrap(), bytes);
     }
-    let whole = asked("bytes=0-1").header("if-range", "\"another\"").send().await.unwrap();
-    assert_eq!((whole.status().as_u16(), whole.content_length()), (200, Some(35)));
-    let tag = whole.headers()["etag"].clone();
-    assert_eq!(asked("bytes=0-1").header("if-range", tag).send().await.unwrap().status(), 206);
-    let past = asked("bytes=35-").send().await.unwrap();
+    let complete = request("bytes=0-1").header("if-range", "\"another\"").send().await.unwrap();
+    assert_eq!((complete.status().as_u16(), complete.content_length()), (200, Some(35)));
+    let tag = complete.headers()["etag"].clone();
+    assert_eq!(request("bytes=0-1").header("if-range", tag).send().await.unwrap().status(), 206);
+    let past = request("bytes=35-").send().await.unwrap();
     assert_eq!((past.status().as_u16(), header(&past, "content-range")), (416, "bytes */35"));
     let head = stage.client.head(&url).header("range", "bytes=0-1").send().await.unwrap();
     assert_eq!((head.status().as_u16(), header(&head, "content-length")), (200, "35"));
@@ -102,10 +106,13 @@ async fn parts_must_be_in_order_and_progress_can_be_queried() {
     assert_eq!(part(&stage, &url, "bytes 0-9/35", &PIXEL[..10]).await.status(), 202);
     let response = part(&stage, &url, "bytes 12-34/35", &PIXEL[12..]).await;
     assert_eq!(response.status(), 416);
-    let told = envelope(response).await;
-    assert_eq!(told.pointer("/error/details/received_bytes").unwrap().as_u64(), Some(10));
-    let asked = part(&stage, &url, "bytes */35", &[]).await;
-    assert_eq!((asked.status().as_u16(), &asked.headers()["range"]), (202, &"bytes=0-9".parse().unwrap()));
+    let received = envelope(response).await;
+    assert_eq!(received.pointer("/error/details/received_bytes").unwrap().as_u64(), Some(10));
+    let request = part(&stage, &url, "bytes */35", &[]).await;
+    assert_eq!(
+        (request.status().as_u16(), &request.headers()["range"]),
+        (202, &"bytes=0-9".parse().unwrap())
+    );
     assert_eq!(part(&stage, &url, "bytes 10-34/35", &PIXEL[10..]).await.status(), 200);
     assert_eq!(part(&stage, &url, "bytes */35", &[]).await.status(), 200);
     assert_eq!(part(&stage, &url, "bytes 0-34/35", PIXEL).await.status(), 409);
@@ -122,8 +129,8 @@ async fn received_bytes_are_retained_after_an_interruption() {
     drop(connection);
     let mut received = None;
     while received != Some(20) {
-        let asked = part(&stage, &url, "bytes */*", &[]).await;
-        received = envelope(asked).await.get("received_bytes").unwrap().as_u64();
+        let request = part(&stage, &url, "bytes */*", &[]).await;
+        received = envelope(request).await.get("received_bytes").unwrap().as_u64();
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(part(&stage, &url, "bytes 20-34/35", &PIXEL[20..]).await.status(), 200);
@@ -169,14 +176,14 @@ async fn expired_upload_is_gone() {
 
 #[tokio::test]
 async fn uploads_per_client_are_limited() {
-    let stage = Stage::with([], |settings| settings.uploads.per_client = 1).await;
+    let stage = Stage::with([], |settings| settings.uploads.max_files_per_client = 1).await;
     place(&stage).await;
     let url = stage.url("/v1/media/upload-url");
     let request = stage.client.post(url).header("content-type", "application/json").body("{}");
     assert_eq!(failure(request).await, (429, "E4002".to_owned()));
 }
 
-/// A form of these parts; those with a content type are files.
+/// Builds a form of these parts. Parts with a content type are files.
 fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (head, bytes) in parts {
@@ -202,7 +209,7 @@ const FILE: (&str, &[u8]) = ("\"photo\"; filename=\"a.gif\"", PIXEL);
 #[tokio::test]
 async fn form_runs_a_module_and_its_files_are_removed() {
     let stage = Stage::with([Reply::text(ANSWER)], |settings| {
-        settings.uploads.count = 1;
+        settings.uploads.max_files = 1;
     });
     let stage = stage.await;
     for accept in ["application/json", "application/x-ndjson"] {
@@ -223,7 +230,7 @@ async fn files_of_a_form_have_a_total_limit() {
     let parts = [INPUT, FILE, more, more];
     for (form_bytes, status) in [(3 * PIXEL.len(), 200), (3 * PIXEL.len() - 1, 413)] {
         let replies = [Reply::text(ANSWER)];
-        let stage = Stage::with(replies, |settings| settings.uploads.form_bytes = form_bytes).await;
+        let stage = Stage::with(replies, |settings| settings.uploads.max_form_bytes = form_bytes).await;
         let response = post_form(&stage, &parts).send().await.unwrap();
         assert_eq!(response.status(), status, "{form_bytes}");
         let answer = envelope(response).await;
@@ -234,26 +241,26 @@ async fn files_of_a_form_have_a_total_limit() {
             assert!(stage.mock.requests().is_empty());
         }
     }
-    let stage = Stage::with([], |settings| settings.uploads.form_bytes = 2 * PIXEL.len() - 1).await;
+    let stage = Stage::with([], |settings| settings.uploads.max_form_bytes = 2 * PIXEL.len() - 1).await;
     let endless = stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 1 << 16]));
     let head = form(&[INPUT, FILE])[..].strip_suffix(b"--b--\r\n").unwrap().to_vec();
     let head =
         [&head[..], b"--b\r\nContent-Disposition: form-data; name=second; filename=c\r\n\r\n"].concat();
     let body = reqwest::Body::wrap_stream(stream::iter([Ok(head)]).chain(endless));
     let (status, code) = failure(post_form(&stage, &[]).body(body)).await;
-    assert_eq!((status, code.as_str()), (413, "E1011"), "it is told before all has come");
+    assert_eq!((status, code.as_str()), (413, "E1011"), "the limit applies before the body is complete");
 }
 
-/// A run with a file whose reader leaves in the middle of the answer: the session.
+/// Starts a run with a file, disconnects during the answer, and returns the session.
 async fn interrupted(stage: &Stage) -> String {
     let url = stage.url("/v1/modules/sees/execute");
     let request = stage.client.post(url).header("content-type", "multipart/form-data; boundary=b");
     let request = request.header("accept", "application/x-ndjson").body(form(&[INPUT, FILE]));
     let mut response = request.send().await.unwrap();
     let id = header(&response, "x-session-id").to_owned();
-    let mut told = Vec::new();
-    while !String::from_utf8_lossy(&told).contains("\"delta\"") {
-        told.extend_from_slice(&response.chunk().await.unwrap().unwrap());
+    let mut received = Vec::new();
+    while !String::from_utf8_lossy(&received).contains("\"delta\"") {
+        received.extend_from_slice(&response.chunk().await.unwrap().unwrap());
     }
     drop(response);
     sessions::state(stage, &id, "interrupted").await;
@@ -279,7 +286,7 @@ async fn resumed_run_uses_its_files_again() {
 
 #[tokio::test]
 async fn resuming_without_files_is_an_error() {
-    let set = |settings: &mut cog_server::ServerSettings| settings.uploads.per_client = 1;
+    let set = |settings: &mut cog_server::ServerSettings| settings.uploads.max_files_per_client = 1;
     let stage = Stage::with([begun(), Reply::text(ANSWER)], set).await;
     let id = interrupted(&stage).await;
     place(&stage).await;

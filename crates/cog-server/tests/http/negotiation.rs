@@ -2,7 +2,7 @@ use reqwest::Response;
 
 use crate::support::{BODY, Stage, envelope, failure};
 
-/// The content type of an answer.
+/// Returns the content type of a response.
 fn kind(response: &Response) -> String {
     response.headers()["content-type"].to_str().unwrap().to_owned()
 }

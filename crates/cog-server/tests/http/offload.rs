@@ -1,4 +1,4 @@
-//! Large requests: the event loop goes on while they are parsed and checked.
+//! Large requests do not block the event loop while they are parsed and checked.
 
 use std::{sync::mpsc, time::Duration};
 
@@ -15,14 +15,14 @@ fn with_one_blocking_thread(test: impl Future<Output = ()>) {
     runtime.max_blocking_threads(1).enable_all().build().unwrap().block_on(test);
 }
 
-/// Keeps the blocking thread from what is started after this, until the gate is dropped.
+/// Occupies the blocking thread until the gate is dropped.
 fn gate() -> mpsc::Sender<()> {
     let (gate, opened) = mpsc::channel::<()>();
     drop(spawn_blocking(move || opened.recv()));
     gate
 }
 
-/// A server whose modules are loaded.
+/// Starts a server whose modules are loaded.
 async fn stage() -> Stage {
     let stage = Stage::answering().await;
     for module in ["live", "once"] {
@@ -31,7 +31,7 @@ async fn stage() -> Stage {
     stage
 }
 
-/// A body that is checked against the schema, and larger than what is checked on the event loop.
+/// A body that matches the schema and is too large for the event loop.
 fn large() -> String {
     format!(r#"{{"input": {{"query": "{}"}}, "_options": {{}}}}"#, "x".repeat(100_000))
 }

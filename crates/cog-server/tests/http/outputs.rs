@@ -1,4 +1,4 @@
-//! Media that a run makes: their addresses over every transport, whose they are, and where there is no room for them.
+//! Generated media: their URLs in every transport, their owner, and the limits of their storage.
 
 use cog_json::Value;
 use cog_server::Tokens;
@@ -24,21 +24,21 @@ async fn drawing() -> Stage {
     Stage::start([drawn()]).await
 }
 
-/// The member of the image of an envelope or of a last chunk.
+/// Returns a member of the image in an envelope or a final chunk.
 fn image<'a>(answer: &'a Value, member: &str) -> Option<&'a str> {
     let data = answer.get("data").or_else(|| answer.get("final")?.get("data"));
     data.unwrap_or_else(|| panic!("no data: {answer}")).get("image")?.get(member)?.as_str()
 }
 
-/// That the answer's image is at an address of the server, and there.
+/// Checks that the image of the answer has a URL of the server and can be fetched.
 async fn is_at_the_server(stage: &Stage, answer: &Value) {
     let url = image(answer, "url").unwrap_or_else(|| panic!("no address: {answer}"));
     assert!(url.starts_with(&stage.url("/v1/media/med_")), "{url}");
     assert_eq!((image(answer, "type"), image(answer, "data")), (Some("url"), None));
     assert!(image(answer, "expires_at").unwrap().ends_with('Z'));
-    let medium = stage.client.get(url).send().await.unwrap();
-    assert_eq!((medium.status().as_u16(), &medium.headers()["content-type"]), (200, &image_type()));
-    assert!(medium.bytes().await.unwrap().starts_with(b"\x89PNG"));
+    let media = stage.client.get(url).send().await.unwrap();
+    assert_eq!((media.status().as_u16(), &media.headers()["content-type"]), (200, &image_type()));
+    assert!(media.bytes().await.unwrap().starts_with(b"\x89PNG"));
 }
 
 fn image_type() -> reqwest::header::HeaderValue {
@@ -67,8 +67,8 @@ async fn detached_run_stores_generated_media() {
     let body = r#"{"input": {"query": "why?"}, "_options": {"detach": true}}"#;
     let accepted = envelope(stage.execute("draws", body).send().await.unwrap()).await;
     let place = accepted.get("events_url").unwrap().as_str().unwrap().to_owned();
-    let told = events(&stage.get(&place).await.text().await.unwrap());
-    is_at_the_server(&stage, &told.last().unwrap().data).await;
+    let received = events(&stage.get(&place).await.text().await.unwrap());
+    is_at_the_server(&stage, &received.last().unwrap().data).await;
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn base64_output_is_inside_the_answer() {
 
 #[tokio::test]
 async fn media_over_the_limit_are_returned_as_base64_with_a_warning() {
-    let stage = Stage::with([drawn()], |settings| settings.uploads.per_client = 0).await;
+    let stage = Stage::with([drawn()], |settings| settings.uploads.max_files_per_client = 0).await;
     let answer = envelope(stage.execute("draws", BODY).send().await.unwrap()).await;
     assert_eq!((image(&answer, "type"), image(&answer, "data")), (Some("base64"), Some(PNG)));
     let warnings = answer.get("_warnings").unwrap().to_string();
@@ -99,14 +99,14 @@ async fn generated_media_belong_to_the_caller_under_the_public_url() {
     let answer = stage.execute("draws", BODY).bearer_auth(mine).send().await.unwrap();
     let answer = envelope(answer).await;
     let path = image(&answer, "url").unwrap().strip_prefix("https://cog.example/models").unwrap();
-    let asked = |token: &str| stage.client.get(stage.url(path)).bearer_auth(token);
-    assert_eq!(asked(mine).send().await.unwrap().status(), 200);
-    assert_eq!(failure(asked(yours)).await, (404, "E1019".to_owned()));
+    let request = |token: &str| stage.client.get(stage.url(path)).bearer_auth(token);
+    assert_eq!(request(mine).send().await.unwrap().status(), 200);
+    assert_eq!(failure(request(yours)).await, (404, "E1019".to_owned()));
     assert_eq!(failure(stage.client.get(stage.url(path))).await, (401, "E4007".to_owned()));
 }
 
 #[tokio::test]
-async fn media_come_as_addresses_or_in_the_answer_and_in_no_other_form() {
+async fn media_output_is_url_or_base64() {
     let stage = drawing().await;
     let body = r#"{"input": {"query": "why?"}, "_options": {"media_output": "file"}}"#;
     let response = stage.execute("draws", body).send().await.unwrap();

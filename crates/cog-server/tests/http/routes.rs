@@ -20,7 +20,7 @@ async fn index_and_capabilities_describe_the_server() {
 }
 
 #[tokio::test]
-async fn capabilities_are_those_that_the_routes_have() {
+async fn capabilities_match_the_routes() {
     let stage = Stage::answering().await;
     let declared = envelope(stage.get("/v1/capabilities").await).await;
     let transports = declared.pointer("/capabilities/supported_transports").unwrap();
@@ -30,7 +30,7 @@ async fn capabilities_are_those_that_the_routes_have() {
 }
 
 #[tokio::test]
-async fn modules_are_listed_and_shown_with_their_contract_and_without_their_place() {
+async fn modules_are_shown_with_their_contract_and_without_their_path() {
     let stage = Stage::answering().await;
     let listed = envelope(stage.get("/v1/modules").await).await;
     let names: Vec<_> = listed
@@ -48,7 +48,7 @@ async fn modules_are_listed_and_shown_with_their_contract_and_without_their_plac
 }
 
 #[tokio::test]
-async fn a_run_answers_with_one_envelope() {
+async fn run_returns_one_envelope() {
     let stage = Stage::answering().await;
     let response = stage.execute("once", BODY).send().await.unwrap();
     assert_eq!(
@@ -61,7 +61,7 @@ async fn a_run_answers_with_one_envelope() {
 }
 
 #[tokio::test]
-async fn older_callers_are_answered_too() {
+async fn routes_of_older_clients_work() {
     let stage = Stage::answering().await;
     for body in [
         r#"{"module": "live", "args": "why?"}"#,
@@ -72,17 +72,17 @@ async fn older_callers_are_answered_too() {
         assert_eq!(response.status(), 200, "{body}");
         assert_eq!(envelope(response).await.get("ok").unwrap().as_bool(), Some(true));
     }
-    let asked = |body: &'static str| {
+    let request = |body: &'static str| {
         failure(stage.client.post(stage.url("/run")).header("content-type", "application/json").body(body))
     };
-    assert_eq!(asked("{}").await, (400, "E1002".to_owned()));
-    assert_eq!(asked(r#"{"module": "live"}"#).await, (400, "E1002".to_owned()));
-    assert_eq!(asked(r#"{"module": "live", "args": "a", "input": {}}"#).await, (400, "E1001".to_owned()));
-    assert_eq!(asked(r#"{"module": "../live", "args": "a"}"#).await, (403, "E4007".to_owned()));
+    assert_eq!(request("{}").await, (400, "E1002".to_owned()));
+    assert_eq!(request(r#"{"module": "live"}"#).await, (400, "E1002".to_owned()));
+    assert_eq!(request(r#"{"module": "live", "args": "a", "input": {}}"#).await, (400, "E1001".to_owned()));
+    assert_eq!(request(r#"{"module": "../live", "args": "a"}"#).await, (403, "E4007".to_owned()));
 }
 
 #[tokio::test]
-async fn an_unknown_route_or_method_is_an_envelope() {
+async fn unknown_route_or_method_returns_an_envelope() {
     let stage = Stage::answering().await;
     assert_eq!(failure(stage.client.get(stage.url("/v2"))).await, (404, "E1006".to_owned()));
     let response = stage.client.delete(stage.url("/v1/modules")).send().await.unwrap();
@@ -92,7 +92,7 @@ async fn an_unknown_route_or_method_is_an_envelope() {
 }
 
 #[tokio::test]
-async fn modules_are_found_by_name_alone() {
+async fn modules_are_found_by_name_only() {
     let stage = Stage::answering().await;
     for (name, status) in [
         ("unknown", 404),

@@ -16,7 +16,7 @@ async fn text(stage: &Stage, path: &str, headers: &[(&str, &str)]) -> String {
     response.text().await.unwrap()
 }
 
-/// The state of a session, once it is this one.
+/// Waits until a session has this state, and returns it.
 pub(crate) async fn state(stage: &Stage, id: &str, wanted: &str) -> Value {
     loop {
         let info = envelope(stage.get(&format!("/v1/sessions/{id}")).await).await;
@@ -50,14 +50,14 @@ async fn a_stream_is_resumed_after_the_last_event() {
     let stage = Stage::answering().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
-    let whole = events(&response.text().await.unwrap());
+    let complete = events(&response.text().await.unwrap());
     let path = format!("/v1/sessions/{id}/events");
-    for seq in [0, 3, whole.len() - 2] {
+    for seq in [0, 3, complete.len() - 2] {
         let rest = events(&text(&stage, &path, &[("last-event-id", &format!("{id}:{seq}"))]).await);
         assert_eq!(rest[0].event, "meta");
         assert_eq!(rest[0].data.get("resumed").unwrap().as_bool(), Some(true));
         assert_eq!(rest[0].data.get("resume_from_seq").unwrap().as_u64(), Some(seq as u64));
-        assert_eq!(rest[1..], whole[seq + 1..], "{seq}");
+        assert_eq!(rest[1..], complete[seq + 1..], "{seq}");
     }
     assert_eq!(stage.mock.requests().len(), 1);
 }
@@ -67,7 +67,7 @@ async fn recovery_is_read_from_headers_or_body() {
     let stage = Stage::answering().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
-    let whole = events(&response.text().await.unwrap());
+    let complete = events(&response.text().await.unwrap());
     let body = format!(r#"{{"_recovery": {{"session_id": "{id}", "last_seq": 2}}}}"#);
     let by_body = stage.execute("live", &body);
     let headers = stage.execute("live", BODY).header("x-cognitive-recovery-session", &id);
@@ -76,7 +76,7 @@ async fn recovery_is_read_from_headers_or_body() {
     for request in [by_body, by_headers, by_event] {
         let response = request.send().await.unwrap();
         assert!(!response.headers().contains_key("x-cognitive-warning"));
-        assert_eq!(events(&response.text().await.unwrap())[1..], whole[3..]);
+        assert_eq!(events(&response.text().await.unwrap())[1..], complete[3..]);
     }
 }
 
@@ -102,8 +102,8 @@ async fn a_session_of_another_module_is_not_resumed() {
     let recovery = format!(r#""_recovery": {{"session_id": "{id}", "last_seq": 2}}"#);
     let refused = stage.execute("either", &format!("{{{recovery}}}"));
     assert_eq!(failure(refused).await, (410, "E4013".to_owned()));
-    let afresh = stage.execute("either", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
-    let response = afresh.send().await.unwrap();
+    let again = stage.execute("either", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
+    let response = again.send().await.unwrap();
     assert!(response.headers()["x-cognitive-warning"].to_str().unwrap().starts_with("SESSION_AFRESH"));
     assert_ne!(response.headers()["x-session-id"], id.as_str());
     response.text().await.unwrap();
@@ -115,17 +115,17 @@ async fn invalid_checkpoint_restarts_or_is_refused() {
     let stage = Stage::answering().await;
     let response = stage.execute("live", BODY).send().await.unwrap();
     let id = response.headers()["x-session-id"].to_str().unwrap().to_owned();
-    let whole = events(&response.text().await.unwrap());
+    let complete = events(&response.text().await.unwrap());
     for claim in
         [r#""last_seq": 9999"#, r#""last_seq": 4, "last_checkpoint": {"offset": 1, "hash": "000000"}"#]
     {
         let recovery = format!(r#""_recovery": {{"session_id": "{id}", {claim}}}"#);
         let refused = stage.execute("live", &format!("{{{recovery}}}"));
         assert_eq!(failure(refused).await, (409, "E4014".to_owned()), "{claim}");
-        let afresh = stage.execute("live", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
-        let read = events(&afresh.send().await.unwrap().text().await.unwrap());
+        let again = stage.execute("live", &format!(r#"{{"input": {{"query": "?"}}, {recovery}}}"#));
+        let read = events(&again.send().await.unwrap().text().await.unwrap());
         assert_eq!(read[0].data.get("resume_from_seq").unwrap().as_u64(), Some(0));
-        assert_eq!(read[1..], whole[1..]);
+        assert_eq!(read[1..], complete[1..]);
     }
     let other = stage.client.get(stage.url(&format!("/v1/sessions/{id}/events")));
     assert_eq!(failure(other.header("last-event-id", "sess_other:1")).await, (409, "E4014".to_owned()));
@@ -149,7 +149,7 @@ async fn interrupted_run_is_repeated_in_its_session() {
 }
 
 #[tokio::test]
-async fn a_cancelled_session_is_over() {
+async fn cancelled_session_cannot_be_resumed() {
     let stage = Stage::hanging().await;
     let accepted = envelope(stage.execute("live", DETACHED).send().await.unwrap()).await;
     let id = accepted.get("session_id").unwrap().as_str().unwrap();
@@ -159,8 +159,8 @@ async fn a_cancelled_session_is_over() {
     let cancelled = stage.client.delete(&url).send().await.unwrap();
     assert_eq!(cancelled.status(), 200);
     let mut rest = String::new();
-    while let Some(piece) = body.next().await {
-        rest += std::str::from_utf8(&piece.unwrap()).unwrap();
+    while let Some(chunk) = body.next().await {
+        rest += std::str::from_utf8(&chunk.unwrap()).unwrap();
     }
     let end = events(&rest).pop().unwrap().data;
     assert_eq!(
@@ -171,7 +171,7 @@ async fn a_cancelled_session_is_over() {
 }
 
 #[tokio::test]
-async fn an_unknown_session_is_gone() {
+async fn unknown_session_returns_410() {
     let stage = Stage::answering().await;
     let url = stage.url("/v1/sessions/sess_00000000000000000000000000000000");
     for request in

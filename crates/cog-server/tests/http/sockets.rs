@@ -25,7 +25,7 @@ pub(crate) async fn open(stage: &Stage, module: &str) -> Socket {
     tokio_tungstenite::connect_async(url).await.unwrap().0
 }
 
-/// The next text frame.
+/// Returns the next text frame.
 async fn next(socket: &mut Socket) -> Value {
     loop {
         if let Message::Text(text) = socket.next().await.unwrap().unwrap() {
@@ -34,7 +34,7 @@ async fn next(socket: &mut Socket) -> Value {
     }
 }
 
-/// The chunks up to the end of a run.
+/// Returns the chunks up to the final one.
 async fn until_end(socket: &mut Socket) -> Vec<Value> {
     let mut chunks = Vec::new();
     loop {
@@ -49,13 +49,13 @@ async fn until_end(socket: &mut Socket) -> Vec<Value> {
     }
 }
 
-/// A run's chunks.
+/// Runs the module and returns its chunks.
 pub(crate) async fn frames(socket: &mut Socket, body: &str) -> Vec<Value> {
     socket.send(Message::text(body)).await.unwrap();
     until_end(socket).await
 }
 
-/// The code with which the server closes.
+/// Returns the code with which the server closes.
 async fn closed(socket: &mut Socket) -> u16 {
     loop {
         if let Message::Close(frame) = socket.next().await.unwrap().unwrap() {
@@ -85,7 +85,7 @@ async fn cancel_stops_the_run_and_keeps_the_connection() {
     let end = until_end(&mut socket).await.pop().unwrap();
     assert_eq!(code(&end), "E2010");
     assert_eq!(end.pointer("/error/details/reason").unwrap().as_str(), Some("cancelled"));
-    // One that comes too late means the run that is over.
+    // A late one refers to the finished run.
     socket.send(Message::text(r#"{"type": "cancel"}"#)).await.unwrap();
     assert!(frames(&mut socket, BODY).await.last().unwrap().get("final").is_some());
 }
@@ -195,13 +195,15 @@ async fn interrupted_connection_cancels_its_run() {
 async fn request_without_upgrade_returns_426() {
     let stage = Stage::answering().await;
     let request = stage.client.get(stage.url("/v1/modules/live/ws"));
+    let response = request.try_clone().unwrap().send().await.unwrap();
+    assert_eq!(response.headers()["sec-websocket-version"], "13");
     assert_eq!(failure(request).await, (426, "E1001".to_owned()));
     let url = format!("ws://{}/v1/modules/unknown/ws", stage.address);
     let refused = tokio_tungstenite::connect_async(url).await.unwrap_err();
     assert!(refused.to_string().contains("404"), "{refused}");
 }
 
-/// A connection after the handshake, for frames as bytes.
+/// Opens a connection for frames as bytes, after the handshake.
 async fn raw(stage: &Stage) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -220,14 +222,14 @@ async fn raw(stage: &Stage) -> TcpStream {
     stream
 }
 
-/// A masked frame; the mask is zero, so that the payload stays as it is.
+/// Builds a masked frame. The mask is zero, so the payload is unchanged.
 fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
     let length = u8::try_from(payload.len()).unwrap();
     [&[0x80 | opcode, 0x80 | length, 0, 0, 0, 0], payload].concat()
 }
 
 /// Sends pings until the server closes the connection. Reads `drip` bytes after each 64 KiB. Returns the bytes that
-/// were sent, or `None` where the server takes more than 64 MiB.
+/// were sent, or `None` if the server accepts more than 64 MiB.
 async fn flood(stage: &Stage, drip: usize) -> Option<usize> {
     let pings = masked(0x9, &[b'x'; 125]).repeat(500);
     let mut stream = raw(stage).await;
@@ -295,7 +297,7 @@ async fn every_ping_of_a_client_that_reads_is_answered() {
     sending.await.unwrap();
 }
 
-/// What the server sends after this Close frame, up to the end of the connection.
+/// Sends this Close frame and returns everything that the server sends until the connection closes.
 async fn after_close(stage: &Stage, payload: &[u8]) -> Vec<u8> {
     let mut stream = raw(stage).await;
     stream.write_all(&masked(0x8, payload)).await.unwrap();

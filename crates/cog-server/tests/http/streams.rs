@@ -59,7 +59,7 @@ async fn first_chunk_is_sent_before_the_model_ends() {
     }
     assert_eq!(stage.mock.interrupted(), 0);
     drop(body);
-    // Nobody reads it any more: the call to the model is broken off.
+    // The last reader has disconnected: the call to the model is cancelled.
     while stage.mock.interrupted() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -68,18 +68,18 @@ async fn first_chunk_is_sent_before_the_model_ends() {
 #[tokio::test]
 async fn disconnect_of_a_sync_client_cancels_the_call() {
     let stage = Stage::hanging().await;
-    let asked = tokio::spawn(stage.execute("once", BODY).send());
+    let request = tokio::spawn(stage.execute("once", BODY).send());
     while stage.mock.requests().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    asked.abort();
+    request.abort();
     while stage.mock.interrupted() == 0 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 
 #[tokio::test]
-async fn silence_is_filled_with_keepalives() {
+async fn idle_stream_sends_keepalives() {
     let beating =
         |settings: &mut cog_server::ServerSettings| settings.keepalive_interval = Duration::from_millis(20);
     for (accept, beat) in [("text/event-stream", ":\n\n"), ("application/x-ndjson", "\n\n")] {

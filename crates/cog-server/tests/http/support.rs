@@ -1,4 +1,4 @@
-//! A server, a model that says what it is told, and clients.
+//! A server, a mock of the model, and clients.
 
 use std::{sync::Arc, time::Duration};
 
@@ -19,20 +19,20 @@ use reqwest::{RequestBuilder, Response};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 
-/// An answer that fits the modules of a [`Stage`].
+/// A valid answer of the modules of a [`Stage`].
 pub(crate) const ANSWER: &str = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
-    "data": {"result": "a text of some length, so that it comes in pieces", "rationale": "because"}, "error": null}"#;
-/// A body that fits them.
+    "data": {"result": "a text of some length, so that it comes in parts", "rationale": "because"}, "error": null}"#;
+/// A valid body for them.
 pub(crate) const BODY: &str = r#"{"input": {"query": "why?"}}"#;
 
-/// The schemas of a question and of its answer.
+/// The schemas of the input and the answer.
 const TEXT: &str =
     r#"{"type": "object", "required": ["query"], "properties": {"query": {"type": "string"}}}"#;
 const RESULT: &str = r#"{"type": "object", "required": ["result", "rationale"], "properties":
     {"result": {"type": "string"}, "rationale": {"type": "string"}}}"#;
 
-/// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both; one that makes
-/// images, `draws`; and one that takes them, `sees`.
+/// A server over three modules that differ in their mode: `live` streams, `once` does not, `either` does both; one that generates
+/// images, `draws`; and one that accepts them, `sees`.
 pub(crate) struct Stage {
     pub(crate) mock: Mock,
     pub(crate) address: String,
@@ -43,12 +43,12 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// With a model that answers well.
+    /// Starts a stage whose model returns valid answers.
     pub(crate) async fn answering() -> Self {
         Self::start([Reply::text(ANSWER)]).await
     }
 
-    /// With a model that begins to answer and then says nothing more.
+    /// Starts a stage whose model starts an answer and then hangs.
     pub(crate) async fn hanging() -> Self {
         Self::start([begun()]).await
     }
@@ -57,7 +57,7 @@ impl Stage {
         Self::with(replies, |_| {}).await
     }
 
-    /// With other settings.
+    /// Starts a stage with other settings.
     pub(crate) async fn with(
         replies: impl IntoIterator<Item = Reply>,
         set: impl FnOnce(&mut ServerSettings),
@@ -93,13 +93,13 @@ impl Stage {
         self.client.get(self.url(path)).send().await.unwrap()
     }
 
-    /// An execute request.
+    /// Builds an execute request.
     pub(crate) fn execute(&self, module: &str, body: &str) -> RequestBuilder {
         let url = self.url(&format!("/v1/modules/{module}/execute"));
         self.client.post(url).header("content-type", "application/json").body(body.to_owned())
     }
 
-    /// The lines of a run as NDJSON.
+    /// Runs a module and returns its NDJSON lines.
     pub(crate) async fn ndjson(&self, body: &str) -> Vec<Value> {
         let request = self.execute("live", body).header("accept", "application/x-ndjson");
         lines(&request.send().await.unwrap().text().await.unwrap())
@@ -130,7 +130,7 @@ fn module(directory: &TempDir, name: &str, mode: &str) {
     written(directory, name, &format!("response:\n  mode: {mode}\n"), (TEXT, RESULT));
 }
 
-/// A module that takes an image: `input.photo`.
+/// Writes a module that accepts an image: `input.photo`.
 fn viewer(directory: &TempDir) {
     let input = r##"{"type": "object", "required": ["photo"], "properties":
         {"query": {"type": "string"}, "photo": {"$ref": "#/$defs/MediaInput"}}}"##;
@@ -138,7 +138,7 @@ fn viewer(directory: &TempDir) {
     written(directory, "sees", manifest, (input, RESULT));
 }
 
-/// A module that makes images: `data.image`, beside `data.rationale`.
+/// Writes a module that generates images: `data.image`, and `data.rationale`.
 fn artist(directory: &TempDir) {
     let data = r##"{"type": "object", "required": ["rationale"], "properties":
         {"image": {"$ref": "#/$defs/MediaOutput"}, "rationale": {"type": "string"}}}"##;
@@ -161,18 +161,18 @@ fn written(directory: &TempDir, name: &str, more: &str, (input, data): (&str, &s
     }
 }
 
-/// The envelope of a response.
+/// Returns the envelope of a response.
 pub(crate) async fn envelope(response: Response) -> Value {
     let text = response.text().await.unwrap();
     Value::parse(text.trim()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// `error.code`.
+/// Returns `error.code`.
 pub(crate) fn code(envelope: &Value) -> &str {
     envelope.pointer("/error/code").and_then(|code| code.as_str()).unwrap_or("none")
 }
 
-/// The status and the code of a failure.
+/// Sends a request and returns the status and the code of its failure.
 pub(crate) async fn failure(request: RequestBuilder) -> (u16, String) {
     let response = request.send().await.unwrap();
     let status = response.status().as_u16();
@@ -182,7 +182,7 @@ pub(crate) async fn failure(request: RequestBuilder) -> (u16, String) {
     (status, code(&envelope).to_owned())
 }
 
-/// Lines of JSON.
+/// Parses lines of JSON.
 pub(crate) fn lines(text: &str) -> Vec<Value> {
     text.lines().filter(|line| !line.is_empty()).map(|line| Value::parse(line).unwrap()).collect()
 }
@@ -195,7 +195,7 @@ pub(crate) struct Event {
     pub(crate) data: Value,
 }
 
-/// The events of a body.
+/// Parses the events of a body.
 pub(crate) fn events(text: &str) -> Vec<Event> {
     let field = |block: &str, name: &str| {
         let found = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
@@ -211,7 +211,7 @@ pub(crate) fn events(text: &str) -> Vec<Event> {
         .collect()
 }
 
-/// The chunks without what differs from run to run: the session and the time.
+/// Returns the chunks without the session and the time, which differ from run to run.
 pub(crate) fn comparable(chunks: &[Value]) -> Vec<String> {
     let mut texts = Vec::new();
     for chunk in chunks {

@@ -1,4 +1,4 @@
-//! Who may ask: tokens, hosts, origins.
+//! Access: tokens, hosts, origins.
 
 use cog_server::{Server, ServerSettings, Tokens};
 use futures_util::{SinkExt as _, StreamExt as _};

@@ -1,4 +1,4 @@
-//! Clients that leave, and a server that ends.
+//! Clients that disconnect, and a server that shuts down.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use tokio_tungstenite::{connect_async, tungstenite::Message};
 
 use crate::support::{LONG, Site, answer, code, endless, question, until};
 
-/// What a client that left may still cost: the provider's call is to be over within a second.
+/// The maximum time until the provider's call of a disconnected client is cancelled.
 const SOON: Duration = Duration::from_secs(1);
 
 #[tokio::test]
-async fn two_hundred_clients_that_leave_in_the_middle_cost_nothing_more() {
+async fn disconnected_clients_release_everything() {
     let mut settings = ServerSettings::default();
     settings.max_streams_per_client = 200;
     let site = Site::start(settings, [endless()]).await;
@@ -31,7 +31,7 @@ async fn two_hundred_clients_that_leave_in_the_middle_cost_nothing_more() {
 }
 
 #[tokio::test]
-async fn sockets_that_leave_in_the_middle_cost_nothing_more() {
+async fn disconnected_websockets_release_everything() {
     let site = Site::start(ServerSettings::default(), [endless()]).await;
     let sockets = join_all((0..20).map(|_| async {
         let (mut socket, _) = connect_async(format!("ws://{}/v1/modules/m/ws", site.address)).await.unwrap();
@@ -57,20 +57,20 @@ async fn disconnect_during_a_sync_run_cancels_the_call() {
     );
     let mut client = TcpStream::connect(site.address).await.unwrap();
     client.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
-    let asked = async {
+    let request = async {
         while site.mock.requests().is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    timeout(LONG, asked).await.unwrap();
-    // The mock sees a call broken off only once its reply has begun.
+    timeout(LONG, request).await.unwrap();
+    // The mock detects a cancelled call only after its reply has started.
     tokio::time::sleep(SOON / 5).await;
     drop(client);
     interrupted(&site, 1).await;
     site.counts(r#"cog_provider_calls_total{provider="openai",outcome="dropped"} 1"#).await;
 }
 
-/// Waits until the model has seen so many calls broken off.
+/// Waits until the mock has seen this many cancelled calls.
 async fn interrupted(site: &Site, count: usize) {
     let seen = async {
         while site.mock.interrupted() < count {
@@ -114,7 +114,7 @@ async fn shutdown_refuses_requests_on_open_connections() {
     let mut site = Site::start(ServerSettings::default(), [endless()]).await;
     let mut stream = site.stream().await;
     until(&mut stream, "begun").await;
-    // The client keeps this connection, and takes it again.
+    // The client reuses this connection.
     assert_eq!(site.get("/health").await.text().await.unwrap().trim(), r#"{"status":"ok"}"#);
     site.shut_down();
     let refused = async {

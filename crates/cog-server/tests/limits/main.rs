@@ -1,4 +1,4 @@
-//! The limits and the life of a server, over real connections: each limit at its edge and one past it.
+//! The limits and the shutdown of a server, over real connections: each limit exactly, and exceeded by one.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What a server tells of its work: metrics, timing, traces.
+//! Metrics, timing and traces.
 
 use cog_server::ServerSettings;
 use cog_testkit::Reply;
@@ -77,7 +77,7 @@ async fn open_circuit_is_visible_in_metrics() {
 }
 
 #[tokio::test]
-async fn every_run_of_a_socket_is_in_the_trace_that_opened_it() {
+async fn runs_of_a_websocket_share_its_trace() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let mut request = format!("ws://{}/v1/modules/m/ws", site.address).into_client_request().unwrap();

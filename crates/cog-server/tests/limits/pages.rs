@@ -1,4 +1,4 @@
-//! What the server says of itself: its pages, and its OpenAPI document.
+//! The pages of the server and its OpenAPI document.
 
 use cog_server::{ServerSettings, Tokens};
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Site, answer};
 
-/// The routes of docs/spec/http.md that there are.
+/// The routes of docs/spec/http.md.
 const ROUTES: [&str; 16] = [
     "GET /",
     "GET /docs",
@@ -45,8 +45,8 @@ async fn document_and_router_agree() {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
             let is_named = methods.get(method.as_str().to_lowercase()).is_some();
-            let asked = site.http.request(method.clone(), site.url(&path.replace(['{', '}'], "")));
-            let response = asked.send().await.unwrap();
+            let request = site.http.request(method.clone(), site.url(&path.replace(['{', '}'], "")));
+            let response = request.send().await.unwrap();
             assert_eq!(response.status() != 405, is_named, "{method} {path}");
             assert!(!response.text().await.unwrap().contains("route not found"), "{method} {path}");
         }
@@ -54,7 +54,7 @@ async fn document_and_router_agree() {
 }
 
 #[tokio::test]
-async fn every_answer_has_a_status_that_the_document_names() {
+async fn every_response_status_is_documented() {
     let site = Site::start(ServerSettings::default(), [answer()]).await;
     let document = document(&site).await;
     for (path, method, status) in [
@@ -65,8 +65,8 @@ async fn every_answer_has_a_status_that_the_document_names() {
         ("/v1/modules/m/execute", "post", "415"),
         ("/assets/{file}", "get", "404"),
     ] {
-        let asked = site.http.request(method.to_uppercase().parse().unwrap(), site.url(path));
-        let response = asked.send().await.unwrap();
+        let request = site.http.request(method.to_uppercase().parse().unwrap(), site.url(path));
+        let response = request.send().await.unwrap();
         assert_eq!(response.status().as_str(), status, "{path}");
         let named = path.replace("/nothing", "/{name}").replace("/m/", "/{name}/").replace("sess_x", "{id}");
         assert!(document["paths"][named][method]["responses"][status].is_object(), "{path} {status}");
@@ -74,7 +74,7 @@ async fn every_answer_has_a_status_that_the_document_names() {
 }
 
 #[tokio::test]
-async fn pages_come_without_a_token_and_load_nothing_from_elsewhere() {
+async fn pages_need_no_token_and_load_no_other_host() {
     let mut settings = ServerSettings::default();
     settings.access.tokens = Some(Tokens::parse("ci:0123456789abcdef0123").unwrap());
     let site = Site::start(settings, [answer()]).await;

@@ -1,4 +1,4 @@
-//! How large a request may be, and how many there may be in a second.
+//! Limits of request sizes and rates.
 
 use cog_server::ServerSettings;
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -10,7 +10,7 @@ use tokio_tungstenite::{
 
 use crate::support::{EXECUTE, LONG, Site, answer, code};
 
-/// A body of exactly this many bytes.
+/// Returns a body of exactly this many bytes.
 fn body(bytes: usize) -> String {
     let empty = json!({ "input": { "query": "" } }).to_string().len();
     json!({ "input": { "query": "x".repeat(bytes - empty) } }).to_string()

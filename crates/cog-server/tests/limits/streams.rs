@@ -1,4 +1,4 @@
-//! How many streams may be open: of one client, and of all.
+//! The maximum number of open streams, per client and in total.
 
 use cog_server::ServerSettings;
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn streams_per_client_are_limited() {
     assert_eq!(third.headers()["retry-after"], "1");
     assert_eq!(code(third).await, (429, "E4002".to_owned()));
     site.counts("cog_streams_open 2").await;
-    site.counts(r#"cog_refused_total{reason="streams_per_client"} 1"#).await;
+    site.counts(r#"cog_refused_total{reason="max_streams_per_client"} 1"#).await;
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn streams_in_total_are_limited() {
     let mut first = site.stream().await;
     until(&mut first, "begun").await;
     assert_eq!(code(site.stream().await).await, (429, "E4002".to_owned()));
-    site.counts(r#"cog_refused_total{reason="streams_in_all"} 1"#).await;
+    site.counts(r#"cog_refused_total{reason="max_streams"} 1"#).await;
 }
 
 #[tokio::test]

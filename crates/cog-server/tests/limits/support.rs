@@ -1,4 +1,4 @@
-//! A server of its own for each test, with a model behind it that says what it is told.
+//! A server per test, with a mock of the model.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -23,13 +23,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, sync::oneshot, task::JoinSet, time::timeout};
 
-/// A guard against tests that hang: nothing here takes a tenth of it.
+/// The timeout of a hanging test. No step takes a tenth of it.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// The vendor's key, which nobody may ever see.
+/// The provider's key, which must never be visible.
 pub(crate) const KEY: &str = "sk-canary-0123456789";
 
-/// A server, its model, and the directory of its one module. It ends with the value.
+/// A server, its mock, and the directory of its only module. Dropping it stops the server.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) mock: Mock,
@@ -40,7 +40,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// A server with these settings, whose model gives these replies, the last one for ever.
+    /// Starts a server with these settings. The mock sends these replies in order, and repeats the last one.
     #[expect(clippy::disallowed_methods, reason = "a client of the tests")]
     pub(crate) async fn start(settings: ServerSettings, replies: impl IntoIterator<Item = Reply>) -> Self {
         let (mock, directory, metrics) = (Mock::start(replies), module(), Metrics::new());
@@ -53,10 +53,10 @@ impl Site {
         let server = Server::new(settings, runtime, sessions).with_metrics(metrics);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (shutdown, told) = oneshot::channel::<()>();
+        let (shutdown, signal) = oneshot::channel::<()>();
         let mut serving = JoinSet::new();
         serving.spawn(async move {
-            let shutdown = async { drop(told.await) };
+            let shutdown = async { drop(signal.await) };
             server.serve(listener, shutdown).await.unwrap();
         });
         Self { address, mock, http: Client::new(), shutdown: Some(shutdown), serving, _directory: directory }
@@ -86,12 +86,12 @@ impl Site {
         request.body(body.to_string()).send().await.unwrap()
     }
 
-    /// Begins the end of the server.
+    /// Starts the shutdown of the server.
     pub(crate) fn shut_down(&mut self) {
         self.shutdown.take().unwrap().send(()).unwrap();
     }
 
-    /// Waits for the end of the server.
+    /// Waits until the server has stopped.
     pub(crate) async fn ended(&mut self) {
         timeout(LONG, self.serving.join_next()).await.expect("the server hangs").unwrap().unwrap();
     }
@@ -113,19 +113,19 @@ impl Site {
 
 pub(crate) const EXECUTE: &str = "/v1/modules/m/execute";
 
-/// A body that the module takes.
+/// A valid body for the module.
 pub(crate) fn question() -> Value {
     json!({ "input": { "query": "why?" } })
 }
 
-/// An answer of the model that fits the module.
+/// A valid answer of the module.
 pub(crate) fn answer() -> Reply {
     let data = json!({ "result": "fine", "rationale": "because" });
     let meta = json!({ "confidence": 0.9, "risk": "low", "explain": "e" });
     Reply::text(json!({ "ok": true, "meta": meta, "data": data }).to_string())
 }
 
-/// An answer that begins and never ends.
+/// An answer that starts and never ends.
 pub(crate) fn endless() -> Reply {
     let text = r#"{"ok": true, "meta": {"confidence": 0.9, "risk": "low", "explain": "e"},
         "data": {"result": "begun, but"#;
@@ -133,22 +133,22 @@ pub(crate) fn endless() -> Reply {
     Reply::raw(format!("data: {delta}\n\n")).hang()
 }
 
-/// The error's code in an envelope.
+/// Returns the error code of an envelope.
 pub(crate) async fn code(response: Response) -> (u16, String) {
     let status = response.status().as_u16();
     let envelope: Value = serde_json::from_str(&response.text().await.unwrap()).unwrap();
     (status, envelope["error"]["code"].as_str().unwrap_or("none").to_owned())
 }
 
-/// Reads a stream until this stands in it.
+/// Reads a stream until it contains this text.
 pub(crate) async fn until(response: &mut Response, text: &str) -> String {
-    let mut said = String::new();
-    while !said.contains(text) {
-        let piece = timeout(LONG, response.chunk()).await.expect("the stream hangs").unwrap();
-        let piece = piece.unwrap_or_else(|| panic!("the stream ended without {text}: {said}"));
-        said.push_str(std::str::from_utf8(&piece).unwrap());
+    let mut received = String::new();
+    while !received.contains(text) {
+        let chunk = timeout(LONG, response.chunk()).await.expect("the stream hangs").unwrap();
+        let chunk = chunk.unwrap_or_else(|| panic!("the stream ended without {text}: {received}"));
+        received.push_str(std::str::from_utf8(&chunk).unwrap());
     }
-    said
+    received
 }
 
 fn provider(mock: &Mock) -> impl Provider + use<> {

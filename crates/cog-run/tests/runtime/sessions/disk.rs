@@ -10,7 +10,7 @@ use cog_run::sessions::{After, SessionError, SessionSettings, SessionState, Sess
 use tempfile::TempDir;
 
 use super::{
-    Bench, Random, answer, applied, detached, error_of, final_data, partial_of, pieces, read, read_some,
+    Bench, Random, answer, applied, detached, error_of, final_data, partial_of, read, read_some, text_events,
 };
 use crate::support::{ANSWER, Scripted};
 
@@ -63,8 +63,10 @@ fn left_behind(name: &str, bytes: &[u8]) -> TempDir {
 #[tokio::test]
 async fn finished_stream_has_the_same_bytes_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
-    let bench =
-        Bench::new(Scripted::new([pieces(&answer("a long \"story\" \n über"), 3)]), on(directory.path()));
+    let bench = Bench::new(
+        Scripted::new([text_events(&answer("a long \"story\" \n über"), 3)]),
+        on(directory.path()),
+    );
     let id = bench.finish().await;
     let (log, info) = (bench.log(&id).await, bench.sessions.get(&id, "alice"));
     let bench = bench.restarted(on(directory.path())).await;
@@ -78,19 +80,19 @@ async fn finished_stream_has_the_same_bytes_after_a_restart() {
 #[tokio::test]
 async fn file_truncated_at_any_byte_resumes_to_the_same_data() {
     let origin = tempfile::tempdir().unwrap();
-    let reply = pieces(&answer(&"word after word ".repeat(20)), 9);
+    let reply = text_events(&answer(&"word after word ".repeat(20)), 9);
     let first = Bench::new(Scripted::new([reply.clone()]), on(origin.path()));
     let id = first.finish().await;
     let log = first.log(&id).await;
     let first = first.restarted(SessionSettings::default()).await;
     let path = files(origin.path()).remove(0);
-    let whole = bytes(&path);
-    let preamble = whole.split_inclusive(|byte| *byte == b'\n').take(2).map(<[u8]>::len).sum::<usize>();
+    let complete = bytes(&path);
+    let preamble = complete.split_inclusive(|byte| *byte == b'\n').take(2).map(<[u8]>::len).sum::<usize>();
     let mut random = Random::new();
     for _ in 0..200 {
-        let cut = preamble + random.below(whole.len() - preamble);
-        let directory = left_behind(path.file_name().unwrap().to_str().unwrap(), &whole[..cut]);
-        let written = whole[..cut].iter().filter(|byte| **byte == b'\n').count() - 1;
+        let cut = preamble + random.below(complete.len() - preamble);
+        let directory = left_behind(path.file_name().unwrap().to_str().unwrap(), &complete[..cut]);
+        let written = complete[..cut].iter().filter(|byte| **byte == b'\n').count() - 1;
         // A chunk that a client has received is in the file, because it is shown only then.
         let mut joined = log[..1 + random.below(written)].to_vec();
         let bench = Bench::new(Scripted::new([reply.clone()]), on(directory.path()));
@@ -113,12 +115,12 @@ async fn unfinished_stream_ends_with_recovery_after_a_restart() {
     let provider = Scripted::hanging(r#"{"ok": true, "data": {"result": "fine", "rationale": "be"#);
     let bench = Bench::new(provider, on(directory.path()));
     let session = bench.start_with(detached());
-    let told = read_some(&mut session.follow(After::Start)).await;
+    let received = read_some(&mut session.follow(After::Start)).await;
     let name = format!("{}.ndjson", session.id());
     let killed = left_behind(&name, &bytes(&directory.path().join("sessions").join(&name)));
     let after = Bench::new(Scripted::replying(ANSWER), on(killed.path()));
     let log = after.log(session.id()).await;
-    assert_eq!(log[..told.len()], told);
+    assert_eq!(log[..received.len()], received);
     let end = error_of(&log);
     assert_eq!((&end["code"], &end["details"]["reason"]), (&"E2010".into(), &"shutdown".into()));
     assert_eq!(end["recovery"]["last_seq"], log.last().unwrap().1);
@@ -195,11 +197,15 @@ async fn other_files_are_skipped() {
 #[tokio::test]
 async fn stream_continues_in_memory_if_its_file_cannot_be_written() {
     let directory = tempfile::tempdir().unwrap();
-    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), on(directory.path()));
+    let bench = Bench::new(Scripted::new([text_events(&answer("story"), 2)]), on(directory.path()));
+    let stored = bench.finish().await;
+    assert_eq!(bench.sessions.count_not_on_disk(), 0);
     fs::remove_dir_all(directory.path().join("sessions")).unwrap();
     let id = bench.finish().await;
+    assert_eq!(bench.sessions.count_not_on_disk(), 1);
     let log = bench.log(&id).await;
     assert_eq!(applied(&log), final_data(&log));
+    assert_eq!(bench.state(&stored), Some(SessionState::Finished));
 }
 
 #[tokio::test]
@@ -256,7 +262,7 @@ async fn files_are_removed_with_their_sessions() {
 async fn file_over_the_log_limit_is_removed() {
     let directory = tempfile::tempdir().unwrap();
     let settings = on(directory.path()).max_session_bytes(10_000);
-    let bench = Bench::new(Scripted::new([pieces(&answer(&"word ".repeat(1_000)), 10)]), settings);
+    let bench = Bench::new(Scripted::new([text_events(&answer(&"word ".repeat(1_000)), 10)]), settings);
     let session = bench.start_with(detached());
     bench.sessions.idle().await;
     assert_eq!(bench.state(session.id()), Some(SessionState::Finished));

@@ -12,14 +12,15 @@ use cog_run::{
 };
 
 use super::{
-    Bench, Slot, answer, applied, detached, error_of, final_data, of, partial_of, pieces, read, read_batch,
-    read_some,
+    Bench, Slot, answer, applied, detached, error_of, final_data, of, partial_of, read, read_batch,
+    read_some, text_events,
 };
 use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
 async fn session_contains_all_chunks_of_its_run() {
-    let bench = Bench::new(Scripted::new([pieces(&answer("a long story"), 5)]), SessionSettings::default());
+    let bench =
+        Bench::new(Scripted::new([text_events(&answer("a long story"), 5)]), SessionSettings::default());
     let session = bench.start();
     let lines = read(session.follow(After::Start)).await;
     assert_eq!((lines[0].0.as_str(), lines[0].1), ("meta", 0));
@@ -84,8 +85,8 @@ async fn unread_session_is_cancelled_with_its_handle() {
     let bench = Bench::new(Scripted::hanging("{"), SessionSettings::default());
     drop(bench.start());
     bench.sessions.idle().await;
-    let kept = bench.start_with(detached()).id().to_owned();
-    assert_eq!(bench.state(&kept), Some(SessionState::Running));
+    let stored = bench.start_with(detached()).id().to_owned();
+    assert_eq!(bench.state(&stored), Some(SessionState::Running));
 }
 
 #[tokio::test]
@@ -167,7 +168,7 @@ async fn dropped_run_has_a_final_event() {
 
 #[tokio::test]
 async fn concurrent_sessions_do_not_mix() {
-    let replies = (0..1000).map(|number| pieces(&answer(&format!("story {number:04} ends")), 4));
+    let replies = (0..1000).map(|number| text_events(&answer(&format!("story {number:04} ends")), 4));
     let bench = Bench::new(Scripted::new(replies), SessionSettings::default());
     let sessions: Vec<Session> = (0..1000).map(|_| bench.start()).collect();
     let mut readers = tokio::task::JoinSet::new();
@@ -201,7 +202,8 @@ async fn sessions_are_counted_by_state() {
 
 #[tokio::test]
 async fn dropped_wait_loses_no_entry() {
-    let bench = Bench::new(Scripted::new([pieces(&answer("a long story"), 2)]), SessionSettings::default());
+    let bench =
+        Bench::new(Scripted::new([text_events(&answer("a long story"), 2)]), SessionSettings::default());
     let session = bench.start();
     let mut follower = session.follow(After::Start);
     let mut lines = Vec::new();

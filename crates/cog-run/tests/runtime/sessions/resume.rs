@@ -9,14 +9,14 @@ use cog_run::sessions::{After, ResumeError, ResumeFrom, SessionSettings, Session
 use cog_spec::{Checkpoint, ModelEvent};
 
 use super::{
-    Bench, Line, Random, Slot, answer, applied, detached, error_of, final_data, of, pieces, read, read_batch,
-    read_some,
+    Bench, Line, Random, Slot, answer, applied, detached, error_of, final_data, of, read, read_batch,
+    read_some, text_events,
 };
 use crate::support::{self, ANSWER, Scripted};
 
 #[tokio::test]
 async fn detached_run_continues_without_readers() {
-    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 3)]), SessionSettings::default());
+    let bench = Bench::new(Scripted::new([text_events(&answer("story"), 3)]), SessionSettings::default());
     let session = bench.start_with(detached());
     drop(session.follow(After::Start));
     bench.sessions.idle().await;
@@ -29,9 +29,9 @@ async fn detached_run_continues_without_readers() {
 
 #[tokio::test]
 async fn interrupted_run_is_repeated_in_its_session() {
-    let hanging = pieces(r#"{"ok": true, "data": {"result": "wrong", "rationale": "bef"#, 7);
+    let hanging = text_events(r#"{"ok": true, "data": {"result": "wrong", "rationale": "bef"#, 7);
     let hanging = hanging.into_iter().filter(|event| matches!(event, ModelEvent::Text(_))).collect();
-    let provider = Scripted::new([hanging, pieces(&answer("after"), 7)]).hanging_after_reply();
+    let provider = Scripted::new([hanging, text_events(&answer("after"), 7)]).hanging_after_reply();
     let bench = Bench::new(provider, SessionSettings::default());
     let session = bench.start();
     let mut follower = session.follow(After::Start);
@@ -54,7 +54,7 @@ async fn interrupted_run_is_repeated_in_its_session() {
 #[tokio::test]
 async fn image_is_sent_again_after_a_disconnect() {
     let text = crate::media_out::ANSWER;
-    let events: Vec<_> = [crate::media_out::png()].into_iter().chain(pieces(text, 7)).collect();
+    let events: Vec<_> = [crate::media_out::png()].into_iter().chain(text_events(text, 7)).collect();
     let provider = Scripted::new([events]);
     let bench = Bench::of(crate::media_out::artist(&[]), provider, SessionSettings::default());
     let id = bench.finish().await;
@@ -73,9 +73,10 @@ async fn image_is_sent_again_after_a_disconnect() {
 
 #[tokio::test]
 async fn run_interrupted_by_the_provider_can_be_resumed() {
-    let mut cut = pieces(&answer("before"), 7);
+    let mut cut = text_events(&answer("before"), 7);
     cut.truncate(cut.len() - 3);
-    let bench = Bench::new(Scripted::new([cut, pieces(&answer("after"), 7)]), SessionSettings::default());
+    let bench =
+        Bench::new(Scripted::new([cut, text_events(&answer("after"), 7)]), SessionSettings::default());
     let id = bench.finish().await;
     let mut lines = bench.log(&id).await;
     let end = error_of(&lines);
@@ -91,7 +92,8 @@ async fn run_interrupted_by_the_provider_can_be_resumed() {
 #[tokio::test]
 async fn concurrent_resumes_share_one_run() {
     let cut = vec![ModelEvent::Text(r#"{"ok": true, "data": {"result": "fi"#.to_owned())];
-    let bench = Bench::new(Scripted::new([cut, pieces(&answer("after"), 7)]), SessionSettings::default());
+    let bench =
+        Bench::new(Scripted::new([cut, text_events(&answer("after"), 7)]), SessionSettings::default());
     let id = bench.finish().await;
     let (one, other) = (bench.resume(&id, 0).await.unwrap(), bench.resume(&id, 0).await.unwrap());
     let (one, other) = tokio::join!(read(one), read(other));
@@ -104,7 +106,7 @@ async fn resumed_parts_join_to_the_complete_log() {
     let story = "word after word ".repeat(30);
     let mut random = Random::new();
     for cut in 0..200 {
-        let bench = Bench::new(Scripted::new([pieces(&answer(&story), 9)]), SessionSettings::default());
+        let bench = Bench::new(Scripted::new([text_events(&answer(&story), 9)]), SessionSettings::default());
         let is_detached = cut % 2 == 0;
         let session = bench.start_with(of("alice").detached(is_detached));
         let mut joined: Vec<Line> = Vec::new();

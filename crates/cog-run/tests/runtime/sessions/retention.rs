@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_run::sessions::{After, ResumeError, SessionSettings, SessionState};
 
-use super::{Bench, answer, applied, detached, error_of, final_data, pieces, read, read_batch};
+use super::{Bench, answer, applied, detached, error_of, final_data, read, read_batch, text_events};
 use crate::support::{ANSWER, Scripted};
 
 #[tokio::test]
@@ -15,10 +15,10 @@ async fn oldest_finished_sessions_are_removed_over_the_limit() {
     for _ in 0..3 {
         ids.push(bench.finish().await);
     }
-    assert!(ids.iter().all(|id| bench.state(id).is_some()), "three are kept");
+    assert!(ids.iter().all(|id| bench.state(id).is_some()), "three are stored");
     ids.push(bench.finish().await);
-    let kept: Vec<bool> = ids.iter().map(|id| bench.state(id).is_some()).collect();
-    assert_eq!(kept, [false, true, true, true]);
+    let stored: Vec<bool> = ids.iter().map(|id| bench.state(id).is_some()).collect();
+    assert_eq!(stored, [false, true, true, true]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -44,9 +44,9 @@ async fn finished_sessions_are_removed_over_the_byte_limit() {
     for _ in 0..10 {
         ids.push(bench.finish().await);
     }
-    let kept: Vec<bool> = ids.iter().map(|id| bench.state(id).is_some()).collect();
-    assert!(kept.iter().filter(|kept| **kept).count() >= 2 && !kept[0] && kept[9], "{kept:?}");
-    assert!(kept.is_sorted(), "the oldest leave first: {kept:?}");
+    let stored: Vec<bool> = ids.iter().map(|id| bench.state(id).is_some()).collect();
+    assert!(stored.iter().filter(|stored| **stored).count() >= 2 && !stored[0] && stored[9], "{stored:?}");
+    assert!(stored.is_sorted(), "the oldest leave first: {stored:?}");
     assert_eq!(running.state(held.id()), Some(SessionState::Running));
 }
 
@@ -54,7 +54,7 @@ async fn finished_sessions_are_removed_over_the_byte_limit() {
 async fn log_over_the_limit_drops_its_oldest_entries() {
     let story = answer(&"word ".repeat(2_000));
     let settings = SessionSettings::new().max_session_bytes(20_000);
-    let bench = Bench::new(Scripted::new([pieces(&story, 10)]), settings);
+    let bench = Bench::new(Scripted::new([text_events(&story, 10)]), settings);
     let session = bench.start_with(detached());
     let mut slow = session.follow(After::Start);
     let mut lines = Vec::new();
@@ -73,7 +73,7 @@ async fn log_over_the_limit_drops_its_oldest_entries() {
 #[tokio::test]
 async fn store_without_retention_serves_live_readers() {
     let settings = SessionSettings::new().max_sessions(0);
-    let bench = Bench::new(Scripted::new([pieces(&answer("story"), 2)]), settings);
+    let bench = Bench::new(Scripted::new([text_events(&answer("story"), 2)]), settings);
     let session = bench.start();
     let lines = read(session.follow(After::Start)).await;
     assert_eq!(applied(&lines), final_data(&lines));

@@ -30,7 +30,7 @@ fn unnamed_token_is_identified_by_its_digest() {
 }
 
 #[test]
-fn without_a_token_and_with_a_wrong_one_the_answer_is_401() {
+fn missing_or_wrong_token_returns_401() {
     let access = Access::Tokens(tokens(TOKEN));
     let basic = client_of(&access, header::AUTHORIZATION, "Basic YWJjOmRlZg==").unwrap_err();
     let wrong = client_of(&access, header::AUTHORIZATION, "Bearer abcdefghij012345678").unwrap_err();

@@ -39,7 +39,7 @@ fn bytes(store: &MediaStore, id: &str, owner: Option<&str>) -> Result<Vec<u8>, M
 }
 
 #[tokio::test]
-async fn only_its_owner_opens_an_upload() {
+async fn upload_is_visible_only_to_its_owner() {
     let store = store(|_| {});
     let id = created(&store, "me");
     let progress = sent(&store, &id, PIXEL).await.unwrap();
@@ -75,15 +75,15 @@ async fn interrupted_upload_continues_at_its_offset() {
 #[tokio::test]
 async fn upload_must_match_its_declaration_and_can_be_sent_again() {
     let store = store(|_| {});
-    for (said, expected) in [
+    for (declared, expected) in [
         (r#"{"media_type": "image/png"}"#, "E1014"),
         (r#"{"size_bytes": 34}"#, "E1011"),
         (r#"{"size_bytes": 36}"#, "E1001"),
         (r#"{"checksum": {"algorithm": "crc32", "value": "00000000"}}"#, "E1020"),
     ] {
-        let id = store.create("me", wanted(said)).unwrap().id;
-        assert_eq!(code(&sent(&store, &id, PIXEL).await.unwrap_err()), expected, "{said}");
-        assert_eq!(code(&sent(&store, &id, PIXEL).await.unwrap_err()), expected, "{said}");
+        let id = store.create("me", wanted(declared)).unwrap().id;
+        assert_eq!(code(&sent(&store, &id, PIXEL).await.unwrap_err()), expected, "{declared}");
+        assert_eq!(code(&sent(&store, &id, PIXEL).await.unwrap_err()), expected, "{declared}");
     }
     let id = store.create("me", wanted(r#"{"media_type": "IMAGE/GIF", "size_bytes": 35}"#)).unwrap().id;
     assert_eq!(code(&sent(&store, &id, b"not media").await.unwrap_err()), "E1001");
@@ -94,12 +94,12 @@ async fn upload_must_match_its_declaration_and_can_be_sent_again() {
 }
 
 #[tokio::test]
-async fn there_is_room_for_so_many_uploads_and_bytes_and_not_for_more() {
+async fn number_and_bytes_of_uploads_are_limited() {
     let store = store(|settings| {
-        settings.count = 3;
-        settings.per_client = 2;
-        settings.bytes = 100;
-        settings.bytes_per_client = 50;
+        settings.max_files = 3;
+        settings.max_files_per_client = 2;
+        settings.max_bytes = 100;
+        settings.max_bytes_per_client = 50;
     });
     let (first, second) = (created(&store, "me"), created(&store, "me"));
     assert_eq!(code(&store.create("me", Wanted::default()).unwrap_err()), "E4002");
@@ -107,7 +107,7 @@ async fn there_is_room_for_so_many_uploads_and_bytes_and_not_for_more() {
     assert_eq!(code(&store.create("others", Wanted::default()).unwrap_err()), "E4002");
     sent(&store, &first, PIXEL).await.unwrap();
     let error = sent(&store, &second, PIXEL).await.unwrap_err();
-    assert!(matches!(error, UploadError::Full { limit: "uploads_bytes_per_client", max: 50, .. }));
+    assert!(matches!(error, UploadError::Full { limit: "max_upload_bytes_per_client", max: 50, .. }));
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,7 +127,7 @@ async fn file_is_removed_when_it_expires() {
 
 #[tokio::test]
 async fn retained_file_is_removed_when_its_space_is_needed() {
-    let store = store(|settings| settings.per_client = 2);
+    let store = store(|settings| settings.max_files_per_client = 2);
     let ids = [created(&store, "me"), created(&store, "me")];
     for (at, id) in ids.iter().enumerate() {
         sent(&store, id, PIXEL).await.unwrap();

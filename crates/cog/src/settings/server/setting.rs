@@ -94,15 +94,15 @@ server_settings! {
         "Drop clients that stop reading for this long";
     "shutdown-timeout" Time |it| &mut it.server.shutdown_timeout,
         "Time for open streams to finish after shutdown is requested";
-    "max-uploads" Count |it| &mut it.server.uploads.count,
+    "max-uploads" Count |it| &mut it.server.uploads.max_files,
         "Maximum stored uploads";
-    "max-uploads-per-client" Count |it| &mut it.server.uploads.per_client,
+    "max-uploads-per-client" Count |it| &mut it.server.uploads.max_files_per_client,
         "Maximum stored uploads per client";
-    "max-upload-bytes-total" Bytes |it| &mut it.server.uploads.bytes,
+    "max-upload-bytes-total" Bytes |it| &mut it.server.uploads.max_bytes,
         "Maximum disk space for all uploads";
-    "max-upload-bytes-per-client" Bytes |it| &mut it.server.uploads.bytes_per_client,
+    "max-upload-bytes-per-client" Bytes |it| &mut it.server.uploads.max_bytes_per_client,
         "Maximum disk space for the uploads of one client";
-    "max-form-bytes" Bytes |it| &mut it.server.uploads.form_bytes,
+    "max-form-bytes" Bytes |it| &mut it.server.uploads.max_form_bytes,
         "Maximum total size of the files in one form";
     "upload-ttl" Time |it| &mut it.server.uploads.ttl,
         "Time before an upload expires";
