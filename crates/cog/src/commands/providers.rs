@@ -41,11 +41,11 @@ pub(super) enum Rank {
 ///
 /// # Errors
 /// E4001 for an unknown name, an invalid base URL or an unusable recording.
-pub(super) fn select(settings: &Settings, tape: RecordMode<'_>) -> Result<Selected, ErrorBody> {
-    if let RecordMode::Replay(directory) = tape {
+pub(super) fn select(settings: &Settings, mode: RecordMode<'_>) -> Result<Selected, ErrorBody> {
+    if let RecordMode::Replay(directory) = mode {
         return replayed(settings, directory);
     }
-    match (selection(settings)?, tape) {
+    match (selection(settings)?, mode) {
         ((Choice::Vendor(first), others), RecordMode::Off) => with_fallbacks(settings, first, &others),
         ((Choice::Vendor(vendor), others), RecordMode::Record(directory)) if others.is_empty() => {
             recorded(settings, vendor, directory)

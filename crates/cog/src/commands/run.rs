@@ -23,9 +23,9 @@ use crate::{
 
 /// Runs the module and prints its envelope, also when the run fails.
 pub(crate) fn run(args: &RunArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
-    if let Err(fault) = emit::check(args.request.output.output.as_deref()) {
-        console.print_json(&Envelope::failure(fault.to_body()))?;
-        return Err(fault);
+    if let Err(error) = emit::check(args.request.output.output.as_deref()) {
+        console.print_json(&Envelope::failure(error.to_body()))?;
+        return Err(error);
     }
     let flags = Flags { strict: args.check.strict.then_some(true), ..args.request.model.flags() };
     let settings = load_settings(flags, environment, console)?;
@@ -66,7 +66,7 @@ enum RunResult {
 impl Run<'_> {
     /// Prepares the run.
     fn prepare(&mut self) -> Result<Ready, ErrorBody> {
-        let selected = providers::select(&self.settings, self.tape())?;
+        let selected = providers::select(&self.settings, self.record_mode())?;
         let runtime = runtime::runtime(&self.settings, selected.providers);
         let module = runtime::load(&runtime, &self.args.request.input.module, &self.settings, self.console)?;
         self.module = Some(Arc::clone(&module));
@@ -123,7 +123,7 @@ impl Run<'_> {
         Ok(chunks)
     }
 
-    fn tape(&self) -> RecordMode<'_> {
+    fn record_mode(&self) -> RecordMode<'_> {
         match (&self.args.record, &self.args.replay) {
             (Some(directory), _) => RecordMode::Record(directory),
             (_, Some(directory)) => RecordMode::Replay(directory),

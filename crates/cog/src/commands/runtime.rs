@@ -62,7 +62,7 @@ pub(super) fn access(module: &Module, settings: &Settings, flags: &MediaFlags) -
     }
 }
 
-/// Runs a future to its end. Returns none if a signal came first, which cancels the future.
+/// Runs a future until it is done. Returns none if a signal came first, which cancels the future.
 ///
 /// # Errors
 /// E4000 if the async runtime or the signal handlers cannot be started.

@@ -98,7 +98,7 @@ async fn reload_tokens(serving: &ServeSettings, mut signal: ReloadSignal, consol
             (Some(_), Err(CliError::Usage { message, .. })) => {
                 console.note(&format!("SIGHUP: keeping the current tokens: {message}"));
             }
-            _ => console.note("SIGHUP ignored: there is no --token-file to read again"),
+            _ => console.note("SIGHUP ignored: no --token-file is set"),
         }
     }
 }
@@ -148,14 +148,14 @@ fn raise_open_files() {}
 
 fn events(workers: usize) -> Result<Events, ErrorBody> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    // With hundreds of connections a worker's own queue overflows into the one that all share; looked into as rarely as
-    // by default, that lets some clients wait many times as long as others.
+    // With hundreds of connections a worker's queue overflows into the shared queue. At the default interval, some clients
+    // of the shared queue wait many times as long as others.
     builder.global_queue_interval(2);
     if workers > 0 {
         builder.worker_threads(workers);
     }
     builder.enable_all().build().map_err(|error| {
-        ErrorBody::new(Code::InternalError, format!("the system gives no event loop: {error}"))
+        ErrorBody::new(Code::InternalError, format!("cannot start the async runtime: {error}"))
     })
 }
 
@@ -166,11 +166,10 @@ fn cannot_serve(error: &SetupError) -> CliError {
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> ErrorBody {
     let error_body = ErrorBody::new(Code::InternalError, format!("cannot listen at {address}: {error}"));
     match error.kind() {
-        io::ErrorKind::AddrInUse => {
-            error_body.suggest("another program listens there; choose another --port, or 0")
-        }
+        io::ErrorKind::AddrInUse => error_body
+            .suggest("another program uses this port; choose another --port, or 0 for any free port"),
         io::ErrorKind::PermissionDenied => {
-            error_body.suggest("ports below 1024 are the system's; choose another --port")
+            error_body.suggest("ports below 1024 require privileges; choose another --port")
         }
         _ => error_body,
     }

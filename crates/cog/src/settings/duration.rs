@@ -17,19 +17,20 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
+        _ if number.is_empty() => return Err(invalid(text)),
         _ => return Err(format!("`{unit}` is not a unit of time: use ms, s, m or h")),
     };
-    let seconds = number
-        .trim()
-        .parse::<f64>()
-        .map_err(|_| format!("`{text}` is not a valid duration: use a form such as 30s"))?;
-    let length = Duration::try_from_secs_f64(seconds * factor)
-        .map_err(|_| format!("`{text}` is not a valid duration"))?;
+    let seconds = number.trim().parse::<f64>().map_err(|_| invalid(text))?;
+    let length = Duration::try_from_secs_f64(seconds * factor).map_err(|_| invalid(text))?;
     match length {
         Duration::ZERO => Err("a duration must be more than zero".to_owned()),
         length if length > MAX => Err(format!("`{text}` is longer than one day")),
         length => Ok(length),
     }
+}
+
+fn invalid(text: &str) -> String {
+    format!("`{text}` is not a valid duration: use a form such as 30s")
 }
 
 /// Formats a duration so that [`parse`] parses it.
@@ -73,6 +74,7 @@ mod tests {
         for text in ["", "-1s", "s", "0", "25h", "inf", "NaN", "1e999s"] {
             assert!(parse(text).is_err(), "{text}");
         }
+        assert_eq!(parse("soon").unwrap_err(), "`soon` is not a valid duration: use a form such as 30s");
     }
 
     #[test]

@@ -48,7 +48,7 @@ fn blank_variable_is_unset() {
 #[test]
 fn invalid_variable_is_named() {
     let error = settings(&[("COG_TIMEOUT", "soon")], None).unwrap_err();
-    assert_eq!(error.to_string(), "COG_TIMEOUT: `soon` is not a unit of time: use ms, s, m or h");
+    assert_eq!(error.to_string(), "COG_TIMEOUT: `soon` is not a valid duration: use a form such as 30s");
 }
 
 #[test]

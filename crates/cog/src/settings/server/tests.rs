@@ -26,6 +26,14 @@ fn flag_wins_over_variable_over_default() {
 }
 
 #[test]
+fn switches_accept_every_form() {
+    for (text, is_on) in [("true", true), ("on", true), ("1", true), ("off", false), ("no", false)] {
+        assert_eq!(read(&[], &[("resume", text)]).unwrap().0.resume, is_on, "{text}");
+    }
+    assert!(read(&[], &[("resume", "maybe")]).is_err());
+}
+
+#[test]
 fn errors_name_the_setting() {
     let error = read(&[("COG_SERVE_MAX_BODY_BYTES", "many")], &[]).unwrap_err();
     assert!(error.to_string().starts_with("COG_SERVE_MAX_BODY_BYTES: `many` is not a "), "{error}");
