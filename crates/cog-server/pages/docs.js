@@ -45,7 +45,7 @@ function operation(path, method, described) {
 }
 
 // The order of the groups.
-const order = (tag) => ["run", "modules", "sessions", "about", "older clients"].indexOf(tag);
+const order = (tag) => ["run", "modules", "sessions", "media", "about", "older clients"].indexOf(tag);
 
 function reference({ info, paths, components }) {
   const groups = new Map();
