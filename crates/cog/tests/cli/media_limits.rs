@@ -57,8 +57,8 @@ fn reader(command: &mut Child) -> PathBuf {
 
 /// A soft limit and its hard limit.
 fn limit(process: &Path, name: &str) -> Vec<String> {
-    let told = fs::read_to_string(process.join("limits")).unwrap_or_default();
-    let line = told.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
+    let messages = fs::read_to_string(process.join("limits")).unwrap_or_default();
+    let line = messages.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
     line.split_whitespace().take(2).map(str::to_owned).collect()
 }
 
@@ -89,10 +89,10 @@ fn decompression_bomb_ends_confined_process() {
     assert!(!own.is_empty() && own.iter().all(is_stream), "{own:?}");
 
     let output = command.wait_with_output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.starts_with("error[E1013]: unreadable application/pdf: "), "{told}");
-    assert!(told.contains("exceeded its memory or time limit"), "{told}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.starts_with("error[E1013]: unreadable application/pdf: "), "{messages}");
+    assert!(messages.contains("exceeded its memory or time limit"), "{messages}");
     assert!(!reader.join("exe").exists(), "it still runs");
 }
 
@@ -101,10 +101,10 @@ fn document_with_too_much_text_is_an_error() {
     let place = Place::new();
     place.write("long.pdf", document(&format!("BT /F1 12 Tf ({}) Tj ET", "a".repeat(9 << 20))));
     let output = place.cog(["media", "text", "long.pdf"]).output().unwrap();
-    let told = stderr(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
     assert!(output.stdout.is_empty());
-    assert!(told.starts_with("error[E1013]: ") && told.contains("text"), "{told}");
+    assert!(messages.starts_with("error[E1013]: ") && messages.contains("text"), "{messages}");
 }
 
 #[test]

@@ -261,10 +261,11 @@ fn key_repeated_by_model_is_masked_in_log_only() {
             let args = [&["run", "code-reviewer", "--args", "x"], log].concat();
             let output = asking(&place, &mock, &args).output().unwrap();
             assert!(stdout(&output).contains("sk-canary"), "{}", stdout(&output));
-            let told = stderr(&output);
+            let messages = stderr(&output);
             assert!(
-                !told.contains("canary") && told.contains("***") != (reply == answer && log.is_empty()),
-                "{told}"
+                !messages.contains("canary")
+                    && messages.contains("***") != (reply == answer && log.is_empty()),
+                "{messages}"
             );
         }
     }

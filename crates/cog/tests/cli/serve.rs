@@ -41,20 +41,20 @@ fn project_file_cannot_set_listen_address() {
 /// A running server.
 struct Serving {
     child: Child,
-    told: BufReader<ChildStderr>,
+    messages: BufReader<ChildStderr>,
     address: String,
 }
 
 impl Serving {
     fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut messages = BufReader::new(child.stderr.take().unwrap());
         let mut lines = String::new();
         while !lines.contains("http://") {
-            assert_ne!(told.read_line(&mut lines).unwrap(), 0, "{lines}");
+            assert_ne!(messages.read_line(&mut lines).unwrap(), 0, "{lines}");
         }
         let address = lines.split("http://").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-        Self { child, told, address }
+        Self { child, messages, address }
     }
 
     /// Returns the response so far.
@@ -93,7 +93,7 @@ impl Serving {
     }
 
     fn ended(mut self) -> Option<i32> {
-        let _ = std::io::copy(&mut self.told, &mut std::io::sink());
+        let _ = std::io::copy(&mut self.messages, &mut std::io::sink());
         self.child.wait().unwrap().code()
     }
 }
@@ -157,13 +157,13 @@ fn log_has_requests_and_no_secrets() {
                 Authorization: Bearer my-canary\r\nConnection: close";
     server.send(head, "my-canary").read_to_string(&mut String::new()).unwrap();
     server.signal("TERM");
-    let mut told = String::new();
-    server.told.read_to_string(&mut told).unwrap();
-    let line = told.lines().find(|line| line.contains("r-1")).unwrap();
+    let mut messages = String::new();
+    server.messages.read_to_string(&mut messages).unwrap();
+    let line = messages.lines().find(|line| line.contains("r-1")).unwrap();
     for part in ["method=\"GET\"", "path=\"/v1/modules\"", "status=200", "client=peer:127.0.0.1"] {
         assert!(line.contains(part), "{line}");
     }
-    assert!(!told.contains("canary"), "{told}");
+    assert!(!messages.contains("canary"), "{messages}");
     assert_eq!(server.ended(), Some(0));
 }
 
@@ -175,7 +175,7 @@ fn second_signal_exits_immediately() {
     server.signal("TERM");
     let mut line = String::new();
     while !line.contains("shutting down") {
-        assert_ne!(server.told.read_line(&mut line).unwrap(), 0, "{line}");
+        assert_ne!(server.messages.read_line(&mut line).unwrap(), 0, "{line}");
     }
     server.signal("TERM");
     assert_eq!(server.ended(), Some(130));
@@ -219,7 +219,7 @@ fn sighup_reads_the_tokens_again_and_ends_nothing() {
         server.signal("HUP");
         let mut lines = String::new();
         while !lines.contains(note) {
-            assert_ne!(server.told.read_line(&mut lines).unwrap(), 0, "{lines}");
+            assert_ne!(server.messages.read_line(&mut lines).unwrap(), 0, "{lines}");
         }
     };
     assert_eq!(status(&server, TOKEN), "200");
@@ -240,7 +240,7 @@ fn server_logs_warnings_by_default() {
     server.send(head, r#"{"input": {"code": "x"}}"#).read_to_string(&mut String::new()).unwrap();
     server.signal("TERM");
     let mut log = String::new();
-    server.told.read_to_string(&mut log).unwrap();
+    server.messages.read_to_string(&mut log).unwrap();
     assert!(log.contains("WARN"), "{log}");
     assert_eq!(server.ended(), Some(0));
 }

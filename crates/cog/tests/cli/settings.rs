@@ -21,9 +21,9 @@ fn json_settings_have_types() {
     let place = Place::new();
     let mut command = place.cog(["config", "--format", "json"]);
     command.env("COG_RETRIES", "2").env("COG_STRICT", "true").env("COG_SERVE_PORT", "9000");
-    let told = json(&command.env("LLM_MODEL", "7").output().unwrap());
+    let rows = json(&command.env("LLM_MODEL", "7").output().unwrap());
     let value = |name: &str| {
-        let mut settings = told["settings"].as_array().unwrap().iter();
+        let mut settings = rows["settings"].as_array().unwrap().iter();
         settings.find(|setting| setting["name"] == name).unwrap()["value"].clone()
     };
     assert_eq!((value("provider"), value("model")), (json!(null), json!("7")));
@@ -37,7 +37,7 @@ fn json_settings_have_types() {
 fn invalid_proxy_is_reported() {
     let place = Place::new();
     let mock = Mock::start([Reply::error(400, "no")]);
-    for (proxy, is_told) in [
+    for (proxy, is_reported) in [
         ("not an address", true),
         ("http://", true),
         ("proxy.example:many", true),
@@ -47,9 +47,9 @@ fn invalid_proxy_is_reported() {
     ] {
         let mut command = place.cog(["run", "code-reviewer", "--args", "x"]);
         command.env("OPENAI_API_KEY", "sk-canary").env("OPENAI_BASE_URL", mock.base_url(Wire::OpenAi));
-        let told = stderr(&command.env("HTTPS_PROXY", proxy).output().unwrap());
+        let messages = stderr(&command.env("HTTPS_PROXY", proxy).output().unwrap());
         let warning = "; HTTPS_PROXY is ignored, since it is not a URL such as http://proxy.example:3128";
-        assert_eq!(told.contains(warning), is_told, "{proxy}: {told}");
+        assert_eq!(messages.contains(warning), is_reported, "{proxy}: {messages}");
     }
 }
 

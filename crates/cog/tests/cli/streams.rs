@@ -101,7 +101,7 @@ fn recording_streams_the_same_answer() {
     drop(mock);
     let args = ["run", "code-reviewer", "--args", "x = 1", "--stream", "--replay", "tape"];
     let replayed = place.cog(args).output().unwrap();
-    let told = |output: &std::process::Output| {
+    let messages = |output: &std::process::Output| {
         let mut chunks = chunks(&stdout(output));
         chunks.iter_mut().for_each(|chunk| {
             chunk.as_object_mut().unwrap().remove("session_id");
@@ -109,7 +109,7 @@ fn recording_streams_the_same_answer() {
         });
         chunks
     };
-    assert_eq!(told(&recorded), told(&replayed), "{}", stderr(&replayed));
+    assert_eq!(messages(&recorded), messages(&replayed), "{}", stderr(&replayed));
     let verified = with_stdin(
         place.cog(["verify", "-", "--kind", "stream", "--module", "code-reviewer"]),
         &stdout(&replayed),

@@ -94,10 +94,11 @@ pub(crate) fn json(output: &Output) -> serde_json::Value {
 /// run to run, are replaced.
 macro_rules! snapshot {
     ($command:expr) => {
-        $crate::support::settings().bind(|| insta::assert_snapshot!($crate::support::told($command)))
+        $crate::support::settings().bind(|| insta::assert_snapshot!($crate::support::transcript($command)))
     };
     ($name:literal, $command:expr) => {
-        $crate::support::settings().bind(|| insta::assert_snapshot!($name, $crate::support::told($command)))
+        $crate::support::settings()
+            .bind(|| insta::assert_snapshot!($name, $crate::support::transcript($command)))
     };
 }
 pub(crate) use snapshot;
@@ -115,7 +116,7 @@ pub(crate) fn settings() -> insta::Settings {
 }
 
 /// Runs a command, and returns its command line, exit code and output.
-pub(crate) fn told(mut command: impl BorrowMut<Command>) -> String {
+pub(crate) fn transcript(mut command: impl BorrowMut<Command>) -> String {
     let command = command.borrow_mut();
     let output = command.output().unwrap();
     let words: Vec<_> = command.get_args().map(|word| quoted(&word.to_string_lossy())).collect();

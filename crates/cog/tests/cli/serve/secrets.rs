@@ -30,7 +30,7 @@ fn run(server: &Serving, accept: &str) -> String {
 fn log(mut server: Serving) -> String {
     server.signal("TERM");
     let mut log = String::new();
-    server.told.read_to_string(&mut log).unwrap();
+    server.messages.read_to_string(&mut log).unwrap();
     assert_eq!(server.ended(), Some(0));
     log
 }

@@ -43,12 +43,12 @@ fn restarted_server_reruns_unfinished_session() {
     assert!(resumed[0].contains(r#""resumed":true,"resume_from_seq":1"#), "{resumed:?}");
     assert!(resumed.iter().any(|line| line.contains(r#""type":"snapshot","data":{}"#)), "{resumed:?}");
     assert_eq!(last(&resumed)["data"]["verdict"], "approve");
-    let told = events(&server, id, "");
+    let before = events(&server, id, "");
     server.signal("KILL");
     assert_eq!(server.ended(), None);
 
     let server = start();
-    assert_eq!(events(&server, id, ""), told, "byte for byte");
+    assert_eq!(events(&server, id, ""), before, "byte for byte");
     assert_eq!(mock.requests().len(), 2);
     server.signal("TERM");
     assert_eq!(server.ended(), Some(0));
