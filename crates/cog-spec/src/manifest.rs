@@ -24,8 +24,8 @@ string_enum! {
 }
 
 impl Format {
-    /// Returns whether the model is asked for an envelope (v2.2 and later) or only for its data (docs/spec/modules.md,
-    /// *What it is asked for*).
+    /// Returns whether a model writes an envelope (v2.2 and later) or only its data (docs/spec/modules.md, *What the model
+    /// receives*).
     pub const fn asks_for_envelope(self) -> bool {
         matches!(self, Format::V22 | Format::V25)
     }
