@@ -124,13 +124,37 @@ impl ToJson for WireRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// An option of `generation` that the vendor has no parameter for.
-    #[error("{vendor} does not support `{option}`")]
+    /// An option of `generation` that the model does not support.
+    #[error("{vendor} does not support `{option}` with the model `{model}`")]
     Option {
         /// The display name of the vendor.
         vendor: &'static str,
+        /// The model.
+        model: String,
         /// The option.
         option: &'static str,
+    },
+    /// A value of an option that the model does not support.
+    #[error("{vendor} does not support `{option}: {value}` with the model `{model}`; supported: {supported}")]
+    OptionValue {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The model.
+        model: String,
+        /// The option.
+        option: &'static str,
+        /// The value.
+        value: &'static str,
+        /// The supported values, separated by commas.
+        supported: String,
+    },
+    /// A temperature for a model that supports one only without reasoning.
+    #[error("{vendor} supports `temperature` with the model `{model}` only if `effort` is none")]
+    TemperatureWithReasoning {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The model.
+        model: String,
     },
     /// An unsupported kind of content.
     #[error("{vendor} does not support {modality} input")]
@@ -182,11 +206,23 @@ impl RequestError {
     /// Returns the error code of the specification.
     pub const fn code(&self) -> Code {
         match self {
-            Self::Option { .. } | Self::Tools { .. } => Code::UnsupportedValue,
+            Self::Option { .. }
+            | Self::OptionValue { .. }
+            | Self::TemperatureWithReasoning { .. }
+            | Self::Tools { .. } => Code::UnsupportedValue,
             Self::Modality { .. } | Self::ImageUrl { .. } => Code::MultimodalNotSupported,
             Self::TooLarge { has_media: true, .. } => Code::MediaTooLarge,
             Self::TooLarge { .. } => Code::InputTooLarge,
             Self::NoModel { .. } | Self::BadModel { .. } => Code::ProviderUnavailable,
+        }
+    }
+
+    /// Returns the option of `generation` that the model does not support, if that is the error.
+    pub const fn option(&self) -> Option<&'static str> {
+        match self {
+            Self::Option { option, .. } | Self::OptionValue { option, .. } => Some(option),
+            Self::TemperatureWithReasoning { .. } => Some("temperature"),
+            _ => None,
         }
     }
 
@@ -198,6 +234,12 @@ impl RequestError {
                     "Remove `generation.{option}` (--{}), or choose another provider.",
                     option.replace('_', "-")
                 )
+            }
+            Self::OptionValue { option, .. } => {
+                format!("Set `generation.{option}` (--{}) to a supported value.", option.replace('_', "-"))
+            }
+            Self::TemperatureWithReasoning { .. } => {
+                "Remove `generation.temperature` (--temperature), or set --effort none.".to_owned()
             }
             Self::Modality { modality, .. } => {
                 format!("Choose a provider and model that support {modality}.")

@@ -3,6 +3,8 @@
 //! A row contains everything specific to one vendor. The protocol contains what vendors share.
 
 mod base_url;
+mod model_table;
+mod models;
 mod settings;
 mod table;
 
@@ -11,6 +13,7 @@ use cog_spec::{Dialect, Modality};
 use crate::{Formats, protocol::ProtocolKind};
 
 pub use base_url::{InvalidBaseUrl, normalize_base_url};
+pub use models::{ModelSettings, Temperature};
 pub use settings::ProviderSettings;
 pub use table::VENDORS;
 
@@ -47,6 +50,8 @@ pub struct Vendor {
     pub formats: Formats,
     /// The models that generate media; the first match for a name applies.
     pub media_models: &'static [MediaModel],
+    /// The settings that its models support; the first match for a name applies.
+    pub models: &'static [ModelSettings],
     /// The differences from its protocol.
     pub quirks: Quirks,
 }
@@ -111,8 +116,6 @@ pub struct Quirks {
     pub max_tokens: &'static str,
     /// The parameter for the seed, if the vendor has one.
     pub seed: Option<&'static str>,
-    /// Whether the vendor accepts a temperature.
-    pub temperature: bool,
     /// Whether the vendor supports `stream_options`.
     pub stream_options: bool,
     /// Whether the vendor can stream an answer with a schema.
@@ -126,7 +129,6 @@ impl Quirks {
     pub const NONE: Self = Self {
         max_tokens: "max_tokens",
         seed: Some("seed"),
-        temperature: true,
         stream_options: true,
         streams_schema: true,
         extra: &[],

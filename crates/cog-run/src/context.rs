@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_media::Access;
+use cog_spec::Generation;
 
 use crate::{Providers, compiled::Compilations, modules::Modules, observe::Observer};
 
@@ -15,5 +16,7 @@ pub(crate) struct Shared {
     pub(crate) timeout: Duration,
     /// The media that runs may open from their input.
     pub(crate) media: Access,
+    /// The parameters of the generation for runs without their own.
+    pub(crate) generation: Generation,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }

@@ -43,7 +43,7 @@ pub use cog_media::{Access, Delivery, FileGuard, MediaError, Uploads};
 pub use cog_media::{AllowRule, FetchLimits, Fetcher, Proxy, UrlGuard};
 pub use cog_module::{Finder, LoadError, Module, ModuleFiles, Origin};
 pub use cog_spec::{
-    Checkpoint, Chunk, ChunkType, Code, DataError, Envelope, ErrorBody, ErrorCode, Fallback, Generation,
-    Meta, OnViolation, Outcome, Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta, Tier, Warning,
-    WarningCode,
+    Checkpoint, Chunk, ChunkType, Code, DataError, Effort, Envelope, ErrorBody, ErrorCode, Fallback,
+    Generation, Meta, OnViolation, Outcome, Progress, Recovery, Repair, Risk, RiskValue, RuntimeMeta,
+    ServiceTier, Tier, Verbosity, Warning, WarningCode,
 };

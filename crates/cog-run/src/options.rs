@@ -32,7 +32,7 @@ pub struct RunOptions {
     pub strict: bool,
     /// The maximum duration of the run (ruling R40). None uses the runtime's limit.
     pub timeout: Option<Duration>,
-    /// The fields that replace those of the manifest's `generation`.
+    /// The parameters of the generation. They replace those of the runtime and of the manifest.
     pub generation: Generation,
     /// The handling of violations while the answer arrives (ruling R49).
     pub on_violation: Option<OnViolation>,
@@ -79,27 +79,4 @@ pub enum Caller {
     User,
     /// A model: `invocation.agent_invocable`.
     Agent,
-}
-
-/// Returns the manifest's generation settings, with the fields that the run replaces.
-pub(crate) fn merge(manifest: &Generation, run: &Generation) -> Generation {
-    Generation {
-        temperature: run.temperature.or(manifest.temperature),
-        max_tokens: run.max_tokens.or(manifest.max_tokens),
-        seed: run.seed.or(manifest.seed),
-        stop: if run.stop.is_empty() { manifest.stop.clone() } else { run.stop.clone() },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn run_overrides_the_manifest_by_field() {
-        let manifest = Generation { temperature: Some(0.2), max_tokens: Some(100), ..Generation::default() };
-        let run = Generation { temperature: Some(1.0), ..Generation::default() };
-        let merged = merge(&manifest, &run);
-        assert_eq!((merged.temperature, merged.max_tokens), (Some(1.0), Some(100)));
-    }
 }

@@ -21,7 +21,7 @@ use crate::{
     drive::Driver,
     input::CheckedInput,
     media::{self, MediaSink, Sources},
-    offline, options,
+    offline,
     plan::{Plan, Prepared},
     preflight, prompt,
     request::{self, RequestSpec},
@@ -59,7 +59,7 @@ pub(crate) fn prepare(
     let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
     let media = Sources::new(shared, module, &input, options)?;
     let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
-    let generation = options::merge(&module.manifest.generation, &options.generation);
+    let generation = options.generation.or(&shared.generation).or(&module.manifest.generation);
     let observer = shared.observer.clone();
     let spec = RequestSpec { module: Arc::clone(module), compiled, generation, observer };
     let timeout = options.timeout.unwrap_or(shared.timeout);

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use cog_media::Access;
 use cog_module::{Finder, Module};
 use cog_provider::Provider;
-use cog_spec::{Envelope, ErrorBody};
+use cog_spec::{Envelope, ErrorBody, Generation};
 
 use crate::{
     ChunkStream, Providers, Rendered, RunInput, RunOptions,
@@ -31,6 +31,7 @@ pub struct RuntimeBuilder {
     timeout: Duration,
     recheck: Duration,
     media: Access,
+    generation: Generation,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -49,6 +50,7 @@ impl Runtime {
             timeout: Self::DEFAULT_TIMEOUT,
             recheck: Self::DEFAULT_RECHECK,
             media: Access::default(),
+            generation: Generation::default(),
             observer: None,
         }
     }
@@ -251,6 +253,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Sets the parameters of the generation for runs without their own. They replace those of a manifest.
+    pub fn generation(mut self, generation: Generation) -> Self {
+        self.generation = generation;
+        self
+    }
+
     /// Sets the observer, which is notified of every call and run.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
@@ -266,13 +274,14 @@ impl RuntimeBuilder {
 
     /// Builds the runtime.
     pub fn build(self) -> Runtime {
-        let Self { providers, finder, timeout, recheck, media, observer } = self;
+        let Self { providers, finder, timeout, recheck, media, generation, observer } = self;
         let providers = match &observer {
             Some(observer) => providers.observed(observer),
             None => providers,
         };
         let modules = Modules::new(finder, recheck);
         let compilations = Compilations::default();
-        Runtime { shared: Arc::new(Shared { providers, modules, compilations, timeout, media, observer }) }
+        let shared = Shared { providers, modules, compilations, timeout, media, generation, observer };
+        Runtime { shared: Arc::new(shared) }
     }
 }

@@ -14,6 +14,7 @@ mod code;
 mod envelope;
 mod event;
 mod failure;
+mod generation;
 mod manifest;
 mod meta;
 mod repair;
@@ -32,8 +33,9 @@ pub use code::{Category, Code, ErrorCode, Recoverable};
 pub use envelope::{Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use failure::DataError;
+pub use generation::{Effort, Generation, ServiceTier, Verbosity};
 pub use manifest::{
-    Compat, Constraints, ContextRule, Enums, Failure, Format, Generation, Invocation, IoPointers, Manifest,
+    Compat, Constraints, ContextRule, Enums, Failure, Format, Invocation, IoPointers, Manifest,
     MediaConstraints, Modalities, Overflow, Policies, Requirements, Response, ToolRules,
 };
 pub use meta::{Fallback, Meta, RUNTIME_KEYS, RuntimeMeta};

@@ -3,7 +3,7 @@
 use cog_json::Value;
 
 use crate::{
-    ChunkType, EnumStrategy, Modality, OnViolation, ResponseMode, RiskRule, Strictness, Tier,
+    ChunkType, EnumStrategy, Generation, Modality, OnViolation, ResponseMode, RiskRule, Strictness, Tier,
     string_enum::string_enum,
 };
 
@@ -209,19 +209,6 @@ pub struct Requirements {
     pub max_input_tokens: Option<u64>,
     /// The capabilities that a model should have.
     pub preferred_capabilities: Vec<String>,
-}
-
-/// `generation`: the parameters of the generation. None is the provider's default.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Generation {
-    /// The temperature, from 0 to 2.
-    pub temperature: Option<f64>,
-    /// The maximum number of output tokens.
-    pub max_tokens: Option<u64>,
-    /// The seed, for models that support one.
-    pub seed: Option<i64>,
-    /// The texts at which the generation stops.
-    pub stop: Vec<String>,
 }
 
 /// `io`: JSON pointers to the parts of `schema.json`; none if the part has its usual name.

@@ -7,7 +7,13 @@ mod module;
 mod run;
 mod serve;
 
-use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+use std::str::FromStr;
+
+use clap::{
+    ArgAction, Parser, Subcommand, ValueEnum,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+use cog_spec::ParseEnumError;
 
 pub(crate) use self::{
     about::{
@@ -128,4 +134,11 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print a manual page
     Man(ManArgs),
+}
+
+/// Parses one of `names`, which help and completion show.
+fn keyword<T: FromStr<Err = ParseEnumError> + Clone + Send + Sync + 'static>(
+    names: &'static [&'static str],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }

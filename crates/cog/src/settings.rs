@@ -5,6 +5,7 @@ mod duration;
 mod environment;
 mod error;
 mod file;
+mod generation;
 mod layers;
 mod media;
 mod redactor;
@@ -32,6 +33,7 @@ pub(crate) use self::{
     duration::{parse as parse_duration, show as show_duration},
     environment::Environment,
     error::SettingsError,
+    generation::GenerationSettings,
     media::MediaSettings,
     redactor::Redactor,
     renamed::{Deprecated, old_server_flag},
@@ -80,6 +82,8 @@ pub(crate) struct Settings {
     pub(crate) strict: Setting<bool>,
     /// Additional module directories.
     pub(crate) modules: Setting<Vec<PathBuf>>,
+    /// The parameters of the generation that runs prefer.
+    pub(crate) generation: GenerationSettings,
     /// Which media of an input may be opened.
     pub(crate) media: MediaSettings,
     /// The user's home directory.
@@ -118,6 +122,7 @@ impl Settings {
             .pick(BREAKER_RESET_TIMEOUT, None, duration::parse, |file| Some(file.breaker_reset_timeout?.0))?;
         let strict = layers.pick(STRICT, flags.strict, amount::switch, |file| file.strict)?;
         let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
+        let generation = GenerationSettings::read(&layers)?;
         let media = MediaSettings::read(&layers, home.as_deref())?;
         let Layers { project, operator, .. } = layers;
         let files = [&project, &operator].into_iter().flatten();
@@ -134,6 +139,7 @@ impl Settings {
             breaker_reset_timeout: reset.unwrap_or_else(|| Setting::default(breaker.reset_timeout)),
             strict: strict.unwrap_or_else(|| Setting::default(false)),
             modules,
+            generation,
             media,
             home,
             deprecated,

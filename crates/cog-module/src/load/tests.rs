@@ -128,7 +128,7 @@ policies:
 overflow:
   enabled: yes
   max_items: -1
-generation: { temperature: 3, seed: x }
+generation: { temperature: 3, seed: x, effort: hihg }
 io: { data: \"#/payload\" }
 response: { mode: stream, max_attempts: 0 }
 modalities: { input: [text, drawing] }

@@ -109,6 +109,9 @@ fn generation(fields: &Fields<'_>, manifest: &mut Manifest) {
         generation.max_tokens = f.integer("max_tokens", 0);
         generation.seed = f.integer("seed", i64::MIN);
         set(&mut generation.stop, f.texts("stop"));
+        generation.effort = f.keyword("effort");
+        generation.verbosity = f.keyword("verbosity");
+        generation.service_tier = f.keyword("service_tier");
     });
 }
 

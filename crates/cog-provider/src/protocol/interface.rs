@@ -4,7 +4,10 @@ use cog_json::Node;
 use cog_spec::{Modality, ModelEvent};
 
 use super::DecodeError;
-use crate::{ModelRequest, RequestError, WireRequest, vendors::Vendor};
+use crate::{
+    ModelRequest, RequestError, WireRequest,
+    vendors::{ModelSettings, Vendor},
+};
 
 /// Maps a model request to an HTTP request, and a reply to events.
 pub trait Protocol: Send + Sync {
@@ -50,6 +53,11 @@ pub struct RequestContext<'a> {
 }
 
 impl RequestContext<'_> {
+    /// Returns the settings that the model supports.
+    pub(crate) fn settings(&self) -> &'static ModelSettings {
+        self.vendor.settings_of(self.model)
+    }
+
     /// Returns the requested kinds of media that the model can generate.
     pub(crate) fn output_media(&self) -> impl Iterator<Item = Modality> {
         let supported = self.vendor.output_media(self.model);

@@ -2,7 +2,7 @@
 
 use cog_harmony::Role;
 use cog_json::{Node, Reader};
-use cog_spec::{Generation, ModelEvent, ModelMedia, Usage};
+use cog_spec::{ModelEvent, ModelMedia, Usage};
 
 use super::{
     DecodeError, Decoder, Protocol, RequestContext,
@@ -22,8 +22,8 @@ impl Protocol for OpenAiImages {
     fn check(&self, context: &RequestContext<'_>) -> Result<(), RequestError> {
         check(context)?;
         let vendor = context.vendor.title;
-        match (first_option(&context.request.generation), first_media(context)) {
-            (Some(option), _) => Err(RequestError::Option { vendor, option }),
+        match (context.request.generation.names().next(), first_media(context)) {
+            (Some(option), _) => Err(context.unsupported(option)),
             (None, Some(modality)) => Err(RequestError::Modality { vendor, modality }),
             (None, None) => Ok(()),
         }
@@ -52,16 +52,6 @@ impl Protocol for OpenAiImages {
     fn models(&self, body: Node<'_>) -> Vec<String> {
         OpenAiChat.models(body)
     }
-}
-
-fn first_option(generation: &Generation) -> Option<&'static str> {
-    let options = [
-        ("temperature", generation.temperature.is_some()),
-        ("max_tokens", generation.max_tokens.is_some()),
-        ("seed", generation.seed.is_some()),
-        ("stop", !generation.stop.is_empty()),
-    ];
-    options.into_iter().find_map(|(option, is_set)| is_set.then_some(option))
 }
 
 fn first_media(context: &RequestContext<'_>) -> Option<cog_spec::Modality> {

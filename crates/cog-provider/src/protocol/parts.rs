@@ -1,11 +1,11 @@
 //! Functions that the request mappings share.
 
 use cog_harmony::{ImagePart, Message, Part, Role};
-use cog_json::Writer;
-use cog_spec::{Generation, Modality};
+use cog_json::{Value, Writer};
+use cog_spec::{Effort, Generation, Modality, ServiceTier};
 
 use super::RequestContext;
-use crate::{RequestError, WireRequest};
+use crate::{RequestError, WireRequest, vendors::Temperature};
 
 /// Creates a request whose body is a JSON object, written in one pass. Large members, such as a schema or an image,
 /// are copied once.
@@ -33,6 +33,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
+    /// Returns whether there are members to write.
+    pub(crate) fn are_set(&self, generation: &Generation) -> bool {
+        let Generation { temperature, max_tokens, seed, stop, .. } = generation;
+        temperature.is_some() || max_tokens.is_some() || seed.is_some() || !stop.is_empty()
+    }
+
     /// Writes the members.
     pub(crate) fn write(&self, w: &mut Writer<'_>, generation: &Generation) {
         w.optional(self.max_tokens, &generation.max_tokens);
@@ -54,14 +60,7 @@ pub(crate) fn list(w: &mut Writer<'_>, key: &str, values: &[String]) {
 /// Checks that the vendor supports everything in the request, before any mapping.
 pub(crate) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
     let vendor = context.vendor.title;
-    let generation = &context.request.generation;
-    let quirks = &context.vendor.quirks;
-    if generation.temperature.is_some() && !quirks.temperature {
-        return Err(RequestError::Option { vendor, option: "temperature" });
-    }
-    if generation.seed.is_some() && quirks.seed.is_none() {
-        return Err(RequestError::Option { vendor, option: "seed" });
-    }
+    check_generation(context)?;
     for message in context.request.messages.messages() {
         if message.role == Role::Tool || !message.tool_calls.is_empty() {
             return Err(RequestError::Tools { vendor });
@@ -75,7 +74,78 @@ pub(crate) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
     context.check_size(parts.map(size).sum())
 }
 
+/// Checks that the model supports every option of the generation.
+fn check_generation(context: &RequestContext<'_>) -> Result<(), RequestError> {
+    let generation = &context.request.generation;
+    let settings = context.settings();
+    let without_reasoning = generation.effort == Some(Effort::None);
+    if generation.temperature.is_some() {
+        match settings.temperature {
+            Temperature::Rejected => return Err(context.unsupported("temperature")),
+            Temperature::WithoutReasoning if !without_reasoning => {
+                let (vendor, model) = (context.vendor.title, context.model.to_owned());
+                return Err(RequestError::TemperatureWithReasoning { vendor, model });
+            }
+            Temperature::WithoutReasoning | Temperature::Accepted => {}
+        }
+    }
+    if generation.seed.is_some() && context.vendor.quirks.seed.is_none() {
+        return Err(context.unsupported("seed"));
+    }
+    if generation.verbosity.is_some() && !settings.verbosity {
+        return Err(context.unsupported("verbosity"));
+    }
+    let effort = generation.effort.map(Effort::as_str);
+    context.check_value("effort", effort, settings.all_efforts().map(Effort::as_str))?;
+    let tiers = settings.service_tiers.iter().map(|(tier, _)| tier.as_str());
+    context.check_value("service_tier", generation.service_tier.map(ServiceTier::as_str), tiers)
+}
+
 impl RequestContext<'_> {
+    /// Creates the error of an option that the model does not support.
+    pub(crate) fn unsupported(&self, option: &'static str) -> RequestError {
+        RequestError::Option { vendor: self.vendor.title, model: self.model.to_owned(), option }
+    }
+
+    /// Checks that the value of an option is supported.
+    fn check_value(
+        &self,
+        option: &'static str,
+        value: Option<&'static str>,
+        supported: impl Iterator<Item = &'static str>,
+    ) -> Result<(), RequestError> {
+        let Some(value) = value else { return Ok(()) };
+        let supported: Vec<&str> = supported.collect();
+        if supported.contains(&value) {
+            return Ok(());
+        }
+        if supported.is_empty() {
+            return Err(self.unsupported(option));
+        }
+        let (vendor, model, supported) = (self.vendor.title, self.model.to_owned(), supported.join(", "));
+        Err(RequestError::OptionValue { vendor, model, option, value, supported })
+    }
+
+    /// Returns the level of effort that is set by the protocol's own parameter.
+    pub(crate) fn effort(&self) -> Option<&'static str> {
+        let effort = self.request.generation.effort?;
+        self.settings().members(effort).is_none().then_some(effort.as_str())
+    }
+
+    /// Writes the members that set the effort, for models that have no parameter for its level.
+    pub(crate) fn write_effort_members(&self, w: &mut Writer<'_>) {
+        let members = self.request.generation.effort.and_then(|effort| self.settings().members(effort));
+        let Some(members) = members.and_then(|members| Value::parse(members).ok()) else { return };
+        for (key, value) in members.node().members() {
+            w.field(key, &value);
+        }
+    }
+
+    /// Returns the vendor's name of the requested class of service.
+    pub(crate) fn service_tier(&self) -> Option<&'static str> {
+        self.request.generation.service_tier.and_then(|tier| self.settings().service_tier(tier))
+    }
+
     /// Checks that the vendor accepts a request of this many bytes.
     pub(crate) fn check_size(&self, bytes: u64) -> Result<(), RequestError> {
         let limit = self.vendor.formats.max_request_bytes.filter(|limit| bytes > *limit);

@@ -7,7 +7,7 @@ use cog_spec::{
     Modality::{self, Audio, Document, Image, Text, Video},
 };
 
-use super::{Auth, AuthRequirement, MediaModel, Quirks, Vendor};
+use super::{Auth, AuthRequirement, MediaModel, Quirks, Vendor, model_table as models};
 use crate::{Formats, protocol::ProtocolKind};
 
 /// Every vendor, in the order in which keys are looked up (docs/spec/settings.md).
@@ -63,6 +63,7 @@ const OPENAI_LIKE: Vendor = Vendor {
     input: IMAGES,
     formats: OPENAI_FORMATS,
     media_models: &[],
+    models: &[],
     quirks: Quirks::NONE,
 };
 
@@ -78,7 +79,12 @@ const IMAGE_MODELS: &[MediaModel] =
     &[MediaModel { name_contains: "image", output: &[Image], protocol: None }];
 
 /// The defaults for self-hosted servers: any schema, and a key only if the operator configured one.
-const LOCAL: Vendor = Vendor { key: AuthRequirement::Optional, dialect: Dialect::JsonSchema, ..OPENAI_LIKE };
+const LOCAL: Vendor = Vendor {
+    key: AuthRequirement::Optional,
+    dialect: Dialect::JsonSchema,
+    models: models::LOCAL,
+    ..OPENAI_LIKE
+};
 
 const OPENAI: Vendor = Vendor {
     name: "openai",
@@ -90,6 +96,7 @@ const OPENAI: Vendor = Vendor {
     input: &[Text, Image, Audio, Document],
     formats: FETCHING,
     media_models: OPENAI_MEDIA_MODELS,
+    models: models::OPENAI,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -97,7 +104,6 @@ const OPENAI: Vendor = Vendor {
 /// The maximum image size: 5 MB of base64.
 const ANTHROPIC_IMAGE: u64 = (5 << 20) / 4 * 3;
 
-/// Version 2026-10-21 of the API has no sampling parameters.
 const ANTHROPIC: Vendor = Vendor {
     name: "anthropic",
     title: "Anthropic",
@@ -115,7 +121,8 @@ const ANTHROPIC: Vendor = Vendor {
         max_request_bytes: Some(32 << 20),
         ..FETCHING
     },
-    quirks: Quirks { temperature: false, seed: None, ..Quirks::NONE },
+    models: models::ANTHROPIC,
+    quirks: Quirks { seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
 
@@ -150,6 +157,7 @@ const GEMINI: Vendor = Vendor {
         max_request_bytes: Some(100 << 20),
     },
     media_models: IMAGE_MODELS,
+    models: models::GEMINI,
     ..OPENAI_LIKE
 };
 
@@ -164,6 +172,7 @@ const OLLAMA: Vendor = Vendor {
     default_model: Some("qwen3"),
     dialect: Dialect::Ollama,
     formats: Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS },
+    models: models::OLLAMA,
     ..LOCAL
 };
 
@@ -176,6 +185,7 @@ const DEEPSEEK: Vendor = Vendor {
     default_model: Some("deepseek-v4-flash"),
     dialect: Dialect::JsonObject,
     input: TEXT,
+    models: models::DEEPSEEK,
     quirks: Quirks { seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -188,6 +198,7 @@ const MOONSHOT: Vendor = Vendor {
     key_vars: &["MOONSHOT_API_KEY"],
     default_model: Some("kimi-k2.6"),
     dialect: Dialect::JsonObject,
+    models: models::MOONSHOT,
     quirks: Quirks { seed: None, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -201,6 +212,7 @@ const QWEN: Vendor = Vendor {
     key_vars: &["DASHSCOPE_API_KEY"],
     default_model: Some("qwen-plus"),
     dialect: Dialect::JsonObject,
+    models: models::QWEN,
     ..OPENAI_LIKE
 };
 
@@ -233,6 +245,7 @@ const OPENROUTER: Vendor = Vendor {
     default_model: Some("openai/gpt-6-luna"),
     formats: FETCHING,
     media_models: IMAGE_MODELS,
+    models: models::OPENROUTER,
     quirks: Quirks { extra: &[("provider", r#"{"require_parameters":true}"#)], ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -246,6 +259,7 @@ const GROQ: Vendor = Vendor {
     key_vars: &["GROQ_API_KEY"],
     default_model: Some("openai/gpt-oss-120b"),
     input: TEXT,
+    models: models::GROQ,
     quirks: Quirks { max_tokens: "max_completion_tokens", streams_schema: false, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -258,6 +272,7 @@ const MISTRAL: Vendor = Vendor {
     base_url_vars: &["MISTRAL_BASE_URL"],
     key_vars: &["MISTRAL_API_KEY"],
     default_model: Some("mistral-medium-latest"),
+    models: models::MISTRAL,
     quirks: Quirks { seed: Some("random_seed"), stream_options: false, ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -270,6 +285,7 @@ const TOGETHER: Vendor = Vendor {
     key_vars: &["TOGETHER_API_KEY"],
     default_model: Some("openai/gpt-oss-120b"),
     dialect: Dialect::JsonSchema,
+    models: models::TOGETHER,
     ..OPENAI_LIKE
 };
 
@@ -286,6 +302,7 @@ const XAI: Vendor = Vendor {
         output: &[Image],
         protocol: Some(ProtocolKind::OpenAiImages),
     }],
+    models: models::XAI,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -299,6 +316,7 @@ const AZURE: Vendor = Vendor {
     key_vars: &["AZURE_OPENAI_API_KEY"],
     auth: Auth::Header("api-key"),
     media_models: OPENAI_MEDIA_MODELS,
+    models: models::OPENAI,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE
 };
@@ -339,5 +357,6 @@ const CUSTOM: Vendor = Vendor {
     base_url_vars: &["CUSTOM_BASE_URL"],
     key_vars: &["CUSTOM_API_KEY"],
     media_models: OPENAI_MEDIA_MODELS,
+    models: models::UNKNOWN_SERVER,
     ..LOCAL
 };

@@ -1,3 +1,5 @@
+use cog_spec::Effort;
+
 use super::*;
 
 fn base_url(name: &str, configured: Option<&str>) -> Result<String, InvalidBaseUrl> {
@@ -24,6 +26,43 @@ fn every_row_can_be_configured() {
             assert!(serde_json::from_str::<serde_json::Value>(value).is_ok(), "{} {key}", vendor.name);
         }
     }
+}
+
+#[test]
+fn every_model_entry_is_valid() {
+    for vendor in VENDORS {
+        for entry in vendor.models {
+            for (effort, members) in entry.effort_members {
+                let members: serde_json::Value = serde_json::from_str(members).unwrap();
+                assert!(members.is_object(), "{} {effort}", vendor.name);
+                assert!(!entry.efforts.contains(effort), "{} sets {effort} twice", vendor.name);
+            }
+        }
+        let is_last = |entry: &ModelSettings| entry.names.contains(&"");
+        let position = vendor.models.iter().position(is_last);
+        assert_eq!(
+            position,
+            vendor.models.len().checked_sub(1),
+            "{}: only the last entry matches every name",
+            vendor.name
+        );
+    }
+}
+
+#[test]
+fn first_matching_entry_applies_to_a_model() {
+    let efforts = |vendor: &str, model: &str| {
+        let settings = Vendor::by_name(vendor).unwrap().settings_of(model);
+        settings.all_efforts().map(Effort::as_str).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(efforts("openai", "gpt-5"), "minimal low medium high");
+    assert_eq!(efforts("openai", "gpt-5.1-codex"), "none low medium high");
+    assert_eq!(efforts("openai", "gpt-5.6-sol"), "none low medium high xhigh max");
+    assert_eq!(efforts("openai", "gpt-6.1-sol"), "low medium high xhigh max");
+    assert_eq!(efforts("openai", "ft:gpt-4.1:me"), "none minimal low medium high xhigh max");
+    assert_eq!(efforts("anthropic", "claude-opus-4-5-20251101"), "none low medium high");
+    assert_eq!(efforts("groq", "openai/gpt-oss-120b"), "low medium high");
+    assert_eq!(efforts("minimax", "MiniMax-M3"), "");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use cog_provider::{
     Formats, HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError, RequestError,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
-use cog_spec::{Code, Dialect, Generation, Modality, Secret};
+use cog_spec::{Code, Dialect, Effort, Generation, Modality, Secret, ServiceTier, Verbosity};
 use serde_json::json;
 
 fn provider(name: &str) -> HttpProvider {
@@ -81,14 +81,123 @@ fn generation_options_have_each_vendors_names() {
         let vendor = Vendor::by_name(name).unwrap();
         let mut request = request_for(Dialect::Prompt);
         let seed = vendor.quirks.seed.map(|_| 7);
-        request.generation =
-            Generation { temperature: Some(0.2), max_tokens: Some(500), seed, stop: vec!["END".to_owned()] };
+        request.generation = Generation {
+            temperature: Some(0.2),
+            max_tokens: Some(500),
+            seed,
+            stop: vec!["END".to_owned()],
+            ..Generation::default()
+        };
         snapshot(directory(vendor), &format!("{name}-options"), &rendered(name, &request).unwrap());
     }
     let mut request = request_for(Dialect::Prompt);
     request.generation =
         Generation { max_tokens: Some(500), stop: vec!["END".to_owned()], ..Generation::default() };
     snapshot("anthropic", "anthropic-options", &rendered("anthropic", &request).unwrap());
+}
+
+/// Creates a request with the settings of reasoning models.
+fn reasoning_request(model: &str, effort: Effort) -> ModelRequest {
+    let generation = Generation { effort: Some(effort), ..Generation::default() };
+    ModelRequest { model: model.to_owned(), generation, ..request_for(Dialect::Prompt) }
+}
+
+#[test]
+fn effort_is_sent_in_the_form_of_each_model() {
+    for (vendor, model, effort, expected) in [
+        ("openai", "gpt-6-luna", Effort::XHigh, json!({ "reasoning_effort": "xhigh" })),
+        ("openrouter", "openai/gpt-6-luna", Effort::Low, json!({ "reasoning_effort": "low" })),
+        ("llamacpp", "default", Effort::None, json!({ "reasoning_effort": "none" })),
+        ("deepseek", "deepseek-v4-flash", Effort::Max, json!({ "reasoning_effort": "max" })),
+        ("deepseek", "deepseek-v4-flash", Effort::None, json!({ "thinking": { "type": "disabled" } })),
+        ("moonshot", "kimi-k2.6", Effort::High, json!({ "thinking": { "type": "enabled" } })),
+        ("qwen", "qwen-plus", Effort::None, json!({ "enable_thinking": false })),
+        ("anthropic", "claude-sonnet-5-5", Effort::Max, json!({ "output_config": { "effort": "max" } })),
+        ("anthropic", "claude-haiku-4-5", Effort::None, json!({ "thinking": { "type": "disabled" } })),
+        (
+            "gemini",
+            "gemini-3.8-flash",
+            Effort::Low,
+            json!({ "generationConfig": { "thinkingConfig": { "thinkingLevel": "LOW" } } }),
+        ),
+        (
+            "gemini",
+            "gemini-2.5-flash",
+            Effort::None,
+            json!({ "generationConfig": { "thinkingConfig": { "thinkingBudget": 0 } } }),
+        ),
+        ("ollama", "gpt-oss:20b", Effort::Medium, json!({ "think": "medium" })),
+        ("ollama", "qwen3", Effort::None, json!({ "think": false })),
+    ] {
+        let wire = provider(vendor).render(&reasoning_request(model, effort)).unwrap().unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&wire.body).unwrap();
+        for (key, value) in expected.as_object().unwrap() {
+            assert_eq!(&body[key], value, "{vendor} {model} {effort}");
+        }
+    }
+}
+
+#[test]
+fn reasoning_settings_have_each_vendors_names() {
+    for name in ["openai", "groq", "anthropic", "gemini", "ollama", "openrouter"] {
+        let vendor = Vendor::by_name(name).unwrap();
+        let mut request =
+            ModelRequest { model: vendor.default_model.unwrap().to_owned(), ..request_for(vendor.dialect) };
+        let settings = vendor.settings_of(&request.model);
+        request.generation.effort = Some(if name == "ollama" { Effort::None } else { Effort::High });
+        request.generation.verbosity = settings.verbosity.then_some(Verbosity::Low);
+        request.generation.service_tier = settings.service_tiers.first().map(|_| ServiceTier::Flex);
+        if name == "anthropic" {
+            request.generation.service_tier = Some(ServiceTier::Standard);
+        }
+        snapshot(directory(vendor), &format!("{name}-reasoning"), &rendered(name, &request).unwrap());
+    }
+}
+
+#[test]
+fn unsupported_levels_list_the_supported_ones() {
+    for (vendor, model, effort, expected) in [
+        (
+            "openai",
+            "gpt-6-luna",
+            Effort::Minimal,
+            "OpenAI does not support `effort: minimal` with the model `gpt-6-luna`; supported: none, low, medium, high, xhigh, max",
+        ),
+        (
+            "openai",
+            "gpt-6-astra",
+            Effort::None,
+            "OpenAI does not support `effort: none` with the model `gpt-6-astra`; supported: low, medium, high, xhigh, max",
+        ),
+        ("openai", "gpt-4.1", Effort::Low, "OpenAI does not support `effort` with the model `gpt-4.1`"),
+        (
+            "mistral",
+            "mistral-medium-latest",
+            Effort::Low,
+            "Mistral does not support `effort: low` with the model `mistral-medium-latest`; supported: none, high",
+        ),
+        (
+            "gemini",
+            "gemini-3.8-flash",
+            Effort::Max,
+            "Gemini does not support `effort: max` with the model `gemini-3.8-flash`; supported: low, medium, high",
+        ),
+    ] {
+        let error = rendered(vendor, &reasoning_request(model, effort)).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.code()), (expected, Code::UnsupportedValue));
+    }
+    let mut request = reasoning_request("gpt-6-luna", Effort::None);
+    request.generation.temperature = Some(0.0);
+    assert!(rendered("openai", &request).is_ok());
+    request.generation.effort = None;
+    assert_eq!(
+        rendered("openai", &request).unwrap_err().to_string(),
+        "OpenAI supports `temperature` with the model `gpt-6-luna` only if `effort` is none"
+    );
+    let mut request = request_for(Dialect::Prompt);
+    request.generation.verbosity = Some(Verbosity::Low);
+    let error = rendered("ollama", &request).unwrap_err();
+    assert_eq!(error.to_string(), "Ollama does not support `verbosity` with the model `a-model`");
 }
 
 #[test]
@@ -158,7 +267,10 @@ fn media_are_requested_in_each_vendors_format() {
 fn image_model_rejects_options_and_media() {
     let mut request = media_request("gpt-image-1");
     request.generation.max_tokens = Some(9);
-    assert_eq!(rendered("openai", &request).unwrap_err().to_string(), "OpenAI does not support `max_tokens`");
+    assert_eq!(
+        rendered("openai", &request).unwrap_err().to_string(),
+        "OpenAI does not support `max_tokens` with the model `gpt-image-1`"
+    );
     let image = Part::media("image/png", "iVBORw0KGgo=".to_owned());
     let request = ModelRequest {
         messages: Conversation::new([Message::new(Role::User, vec![image])]),
@@ -198,7 +310,7 @@ fn unsupported_requests_are_rejected_before_the_call() {
     let error = rendered("deepseek", &request).unwrap_err();
     assert_eq!(
         (error.to_string().as_str(), error.code()),
-        ("DeepSeek does not support `seed`", Code::UnsupportedValue)
+        ("DeepSeek does not support `seed` with the model `a-model`", Code::UnsupportedValue)
     );
     assert_eq!(error.suggestion().unwrap(), "Remove `generation.seed` (--seed), or choose another provider.");
 
@@ -206,7 +318,7 @@ fn unsupported_requests_are_rejected_before_the_call() {
     request.generation.temperature = Some(0.0);
     assert_eq!(
         rendered("anthropic", &request).unwrap_err().to_string(),
-        "Anthropic does not support `temperature`"
+        "Anthropic does not support `temperature` with the model `a-model`"
     );
 
     let audio = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });

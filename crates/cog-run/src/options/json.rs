@@ -8,8 +8,18 @@ use cog_spec::{Code, ErrorBody};
 use super::RunOptions;
 
 /// The keys of `_options` that belong to a run.
-const KEYS: [&str; 7] =
-    ["chunk_type", "provider", "model", "strict", "timeout_ms", "on_violation", "max_attempts"];
+const KEYS: [&str; 10] = [
+    "chunk_type",
+    "provider",
+    "model",
+    "strict",
+    "timeout_ms",
+    "on_violation",
+    "max_attempts",
+    "effort",
+    "verbosity",
+    "service_tier",
+];
 /// The maximum timeout that a request may set: one day in milliseconds.
 const MAX_MS: u64 = 24 * 3600 * 1000;
 /// The maximum number of attempts that a request may set.
@@ -39,6 +49,9 @@ impl RunOptions {
                 "timeout_ms" => options.timeout = Some(Duration::from_millis(member.number(MAX_MS)?)),
                 "on_violation" => options.on_violation = Some(member.keyword()?),
                 "max_attempts" => options.max_attempts = member.number(MAX_ATTEMPTS)?.try_into().ok(),
+                "effort" => options.generation.effort = Some(member.keyword()?),
+                "verbosity" => options.generation.verbosity = Some(member.keyword()?),
+                "service_tier" => options.generation.service_tier = Some(member.keyword()?),
                 _ if extra.contains(&key) => {}
                 _ => return Err(unknown(key, extra)),
             }
@@ -59,6 +72,9 @@ impl ToJson for RunOptions {
             w.optional("timeout_ms", &ms);
             w.optional("on_violation", &self.on_violation.map(|it| it.as_str()));
             w.optional("max_attempts", &self.max_attempts);
+            w.optional("effort", &self.generation.effort);
+            w.optional("verbosity", &self.generation.verbosity);
+            w.optional("service_tier", &self.generation.service_tier);
         });
     }
 }
@@ -157,7 +173,7 @@ mod tests {
 
     #[test]
     fn options_read_back_as_written() {
-        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3}"#;
+        let text = r#"{"chunk_type":"snapshot","provider":"a,b","model":"m","strict":true,"timeout_ms":1500,"on_violation":"retry","max_attempts":3,"effort":"low","verbosity":"high","service_tier":"flex"}"#;
         assert_eq!(read(text).unwrap().to_json(), text);
         assert_eq!(read("{}").unwrap().to_json(), "{}");
     }
@@ -185,6 +201,9 @@ mod tests {
             r#"{"max_attempts": 1e30}"#,
             r#"{"on_violation": "ignore"}"#,
             r#"{"chunk_type": null}"#,
+            r#"{"effort": "extreme"}"#,
+            r#"{"verbosity": 3}"#,
+            r#"{"service_tier": "default"}"#,
             r#"{"strict": "yes"}"#,
             r#"{"model": " "}"#,
             r#"{"provider": ["a"]}"#,

@@ -42,7 +42,7 @@ impl RunOptions {
         self
     }
 
-    /// Sets the fields that replace those of the manifest's `generation`.
+    /// Sets the parameters of the generation. They replace those of the runtime and of the manifest.
     #[must_use]
     pub fn generation(mut self, generation: Generation) -> Self {
         self.generation = generation;

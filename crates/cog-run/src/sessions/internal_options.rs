@@ -8,7 +8,7 @@ use crate::{Caller, RunOptions};
 
 /// Writes the options that are set, as an object.
 pub(crate) fn write(w: &mut Writer<'_>, options: &RunOptions) {
-    let Generation { temperature, max_tokens, seed, stop } = &options.generation;
+    let Generation { temperature, max_tokens, seed, stop, .. } = &options.generation;
     w.object(|w| {
         w.optional("trace_id", &options.trace_id);
         w.optional("by_agent", &(options.caller == Caller::Agent).then_some(true));
@@ -34,6 +34,8 @@ pub(crate) fn read(node: Node<'_>, options: &mut RunOptions) -> Option<()> {
         max_tokens: node.get("max_tokens").and_then(|it| it.as_u64()),
         seed: node.get("seed").and_then(|it| it.as_i64()),
         stop: node.get("stop")?.elements().map(text).collect::<Option<_>>()?,
+        // The others are options of the request.
+        ..std::mem::take(&mut options.generation)
     };
     options.warnings =
         node.get("warnings")?.elements().map(|it| Warning::deserialize(it).ok()).collect::<Option<_>>()?;
@@ -62,6 +64,7 @@ mod tests {
             max_tokens: Some(100),
             seed: Some(-7),
             stop: vec!["END".to_owned()],
+            ..Generation::default()
         };
         let options = RunOptions {
             trace_id: Some("0af7651916cd43dd8448eb211c80319c".to_owned()),

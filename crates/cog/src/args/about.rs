@@ -56,6 +56,7 @@ SSL_CERT_FILE and SSL_CERT_DIR apply to all calls to providers.
   model = \"qwen3\"
   timeout = \"2m\"                       # also: first_token_timeout, idle_timeout, breaker_reset_timeout
   retries = 2                          # also: breaker_failures, strict
+  effort = \"low\"                       # also: verbosity, service_tier
   [providers.gemini]                   # in ~/.config/cog/config.toml also: key, base_url
   model = \"gemini-3.8-flash\"
   [media]                              # in ~/.config/cog/config.toml only

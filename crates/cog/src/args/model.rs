@@ -6,8 +6,9 @@ use clap::{
     Args,
     builder::{NonEmptyStringValueParser, PossibleValuesParser},
 };
-use cog_spec::Generation;
+use cog_spec::{Effort, Generation, ServiceTier, Verbosity};
 
+use super::keyword;
 use crate::settings::{Flags, parse_duration};
 
 /// The provider and the model.
@@ -63,6 +64,18 @@ pub(crate) struct GenerationArgs {
     /// Seed for reproducible sampling, if the provider supports it
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     seed: Option<i64>,
+    /// Amount of reasoning, if the model supports it
+    ///
+    /// A model supports some of the levels; another one is an error before the call. Defaults to COG_EFFORT, then the
+    /// manifest.
+    #[arg(long, value_name = "LEVEL", value_parser = keyword::<Effort>(Effort::NAMES))]
+    effort: Option<Effort>,
+    /// Detail of the answer, if the model supports it [default: COG_VERBOSITY, or the manifest's]
+    #[arg(long, value_name = "LEVEL", value_parser = keyword::<Verbosity>(Verbosity::NAMES))]
+    verbosity: Option<Verbosity>,
+    /// Class of service, which decides about speed and price [default: COG_SERVICE_TIER, or the manifest's]
+    #[arg(long, value_name = "TIER", value_parser = keyword::<ServiceTier>(ServiceTier::NAMES))]
+    service_tier: Option<ServiceTier>,
 }
 
 impl GenerationArgs {
@@ -73,6 +86,9 @@ impl GenerationArgs {
             max_tokens: self.max_tokens,
             seed: self.seed,
             stop: Vec::new(),
+            effort: self.effort,
+            verbosity: self.verbosity,
+            service_tier: self.service_tier,
         }
     }
 }

@@ -1,14 +1,11 @@
 //! Arguments of `run`, `render` and `test`.
 
-use std::{ffi::OsString, path::PathBuf, str::FromStr};
+use std::{ffi::OsString, path::PathBuf};
 
-use clap::{
-    Args, ValueEnum,
-    builder::{PossibleValuesParser, TypedValueParser},
-};
-use cog_spec::{ChunkType, OnViolation, ParseEnumError};
+use clap::{Args, ValueEnum};
+use cog_spec::{ChunkType, OnViolation};
 
-use super::{GenerationArgs, ModelArgs};
+use super::{GenerationArgs, ModelArgs, keyword};
 
 /// The module and its input.
 #[derive(Debug, Args)]
@@ -125,13 +122,6 @@ pub(crate) struct CheckArgs {
     /// Maximum calls to the model, including the first [default: from the manifest]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) max_attempts: Option<u32>,
-}
-
-/// Parses one of `names`, which help and completion show.
-fn keyword<T: FromStr<Err = ParseEnumError> + Clone + Send + Sync + 'static>(
-    names: &'static [&'static str],
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
 /// What `run` and `render` share.

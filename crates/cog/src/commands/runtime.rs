@@ -18,7 +18,11 @@ pub(super) fn runtime(settings: &Settings, providers: Providers) -> Runtime {
 /// Creates the builder of a runtime from the settings.
 pub(super) fn builder(settings: &Settings, providers: Providers) -> RuntimeBuilder {
     let finder = targets::finder(settings);
-    Runtime::builder().finder(finder).timeout(settings.timeout.value).providers(providers)
+    Runtime::builder()
+        .finder(finder)
+        .timeout(settings.timeout.value)
+        .generation(settings.generation.preferred())
+        .providers(providers)
 }
 
 /// Loads a module, and prints its warnings or errors to stderr.

@@ -9,6 +9,7 @@ use std::{
 
 use cog_module::files::{self, FileError};
 use cog_provider::vendors::Vendor;
+use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
 use super::{Deprecated, SERVER_SETTINGS, SettingsError, duration::Span, renamed::rename_keys};
@@ -42,6 +43,9 @@ pub(super) struct Content {
     pub(super) breaker_failures: Option<u32>,
     pub(super) breaker_reset_timeout: Option<Span>,
     pub(super) strict: Option<bool>,
+    pub(super) effort: Option<Effort>,
+    pub(super) verbosity: Option<Verbosity>,
+    pub(super) service_tier: Option<ServiceTier>,
     pub(super) modules: Option<Vec<PathBuf>>,
     #[serde(default)]
     pub(super) media: MediaContent,

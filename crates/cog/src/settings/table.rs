@@ -25,6 +25,7 @@ impl Settings {
                 Shown::list(directories.iter().map(|directory| directory.display()))
             }),
         ];
+        rows.extend(self.generation.rows());
         rows.extend(self.media.rows());
         rows.extend(VENDORS.iter().flat_map(|vendor| self.provider_rows(vendor)));
         rows

@@ -40,12 +40,45 @@ fn calls_provider() {
 fn flags_reach_the_request() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);
-    let flags =
-        ["run", "code-reviewer", "--args", "x", "--temperature", "0.5", "--max-tokens", "99", "--seed", "-7"];
+    let flags = "run code-reviewer --args x --temperature 0.5 --max-tokens 99 --seed -7 --effort none \
+                 --verbosity low --service-tier flex";
+    let flags: Vec<&str> = flags.split_whitespace().collect();
     assert!(asking(&place, &mock, &flags).status().unwrap().success());
     let request = mock.requests()[0].body.clone();
     assert_eq!((&request["temperature"], &request["seed"]), (&0.5.into(), &(-7).into()));
     assert_eq!(request["max_completion_tokens"], 99);
+    assert_eq!((&request["reasoning_effort"], &request["verbosity"]), (&"none".into(), &"low".into()));
+    assert_eq!(request["service_tier"], "flex");
+}
+
+#[test]
+fn effort_comes_from_flag_then_setting_then_manifest() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY)]);
+    place.write(
+        "m/module.yaml",
+        "name: m\nversion: 1.0.0\ntier: decision\nresponsibility: Decides.\ngeneration: { effort: high }\n",
+    );
+    place.write("m/prompt.md", "Decide.");
+    place.write("m/schema.json", r#"{"input": {}, "data": {"type": "object"}}"#);
+    let effort = |flags: &[&str], setting: &str| {
+        let mut command = asking(&place, &mock, &[&["run", "./m", "--input-json", "{}"], flags].concat());
+        command.env("COG_EFFORT", setting).output().unwrap();
+        mock.requests().last().unwrap().body["reasoning_effort"].clone()
+    };
+    assert_eq!(effort(&[], ""), "high");
+    assert_eq!(effort(&[], "low"), "low");
+    assert_eq!(effort(&["--effort", "max"], "low"), "max");
+}
+
+#[test]
+fn unsupported_effort_is_an_error_before_the_call() {
+    let place = Place::new();
+    let mock = Mock::start([Reply::text(REPLY)]);
+    snapshot!(asking(&place, &mock, &["run", "code-reviewer", "--args", "x", "--effort", "minimal"]));
+    snapshot!(asking(&place, &mock, &["run", "code-reviewer", "--args", "x", "--effort", "extreme"]));
+    snapshot!(asking(&place, &mock, &["run", "code-reviewer", "--args", "x", "--temperature", "0"]));
+    assert_eq!(mock.requests().len(), 0);
 }
 
 #[test]

@@ -30,18 +30,24 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     w.optional("system", &system);
     w.key("messages").array(|w| turns.iter().for_each(|turn| write_turn(w, turn)));
     let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
-    if let Some(schema) = output.and_then(|output| output.schema.as_ref()) {
-        output_config(w.key("output_config"), schema);
+    let schema = output.and_then(|output| output.schema.as_ref());
+    if schema.is_some() || context.effort().is_some() {
+        output_config(w.key("output_config"), schema, context.effort());
     }
+    context.write_effort_members(w);
     list(w, "stop_sequences", &generation.stop);
+    w.optional("service_tier", &context.service_tier());
     w.field("stream", &true);
 }
 
-fn output_config(w: &mut Writer<'_>, schema: &Value) {
+fn output_config(w: &mut Writer<'_>, schema: Option<&Value>, effort: Option<&str>) {
     w.object(|w| {
-        w.key("format").object(|w| {
-            w.field("type", "json_schema").field("schema", schema);
-        });
+        w.optional("effort", &effort);
+        if let Some(schema) = schema {
+            w.key("format").object(|w| {
+                w.field("type", "json_schema").field("schema", schema);
+            });
+        }
     });
 }
 

@@ -1,6 +1,6 @@
 use cog_harmony::{Message, Part, Role};
 use cog_json::Writer;
-use cog_spec::{Dialect, Generation, Modality};
+use cog_spec::{Dialect, Modality};
 
 use super::{bare_name, version_path};
 use crate::{
@@ -47,15 +47,27 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let generation = &context.request.generation;
     let media: Vec<Modality> = context.output_media().collect();
-    if output.is_some() || !media.is_empty() || *generation != Generation::default() {
+    if output.is_some() || !media.is_empty() || OPTIONS.are_set(generation) || generation.effort.is_some() {
         w.key("generationConfig").object(|w| {
             if let Some(output) = output {
                 write_output(w, output);
             }
             write_modalities(w, &media);
             OPTIONS.write(w, generation);
+            if generation.effort.is_some() {
+                thinking_config(w.key("thinkingConfig"), context);
+            }
         });
     }
+    w.optional("serviceTier", &context.service_tier());
+}
+
+/// Writes the level or the budget of the reasoning.
+fn thinking_config(w: &mut Writer<'_>, context: &RequestContext<'_>) {
+    w.object(|w| {
+        w.optional("thinkingLevel", &context.effort().map(str::to_ascii_uppercase));
+        context.write_effort_members(w);
+    });
 }
 
 /// Writes the requested modalities of the answer; omitted for text alone.

@@ -1,6 +1,6 @@
 use cog_harmony::{Message, Part};
 use cog_json::Writer;
-use cog_spec::{Dialect, Generation};
+use cog_spec::Dialect;
 
 use crate::{
     OutputSchema, RequestError, WireRequest,
@@ -27,9 +27,10 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     {
         write_output(w, output);
     }
-    if context.request.generation != Generation::default() {
+    if OPTIONS.are_set(&context.request.generation) {
         w.key("options").object(|w| OPTIONS.write(w, &context.request.generation));
     }
+    context.write_effort_members(w);
     w.field("stream", &true);
     // By default the server silently drops the beginning of a prompt that exceeds its context window.
     w.field("truncate", &false).field("shift", &false);

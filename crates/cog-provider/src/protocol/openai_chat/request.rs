@@ -31,6 +31,10 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     modalities(w, &context.output_media().collect::<Vec<_>>());
     let options = Options { max_tokens: quirks.max_tokens, seed: quirks.seed, stop: "stop" };
     options.write(w, &context.request.generation);
+    w.optional("reasoning_effort", &context.effort());
+    context.write_effort_members(w);
+    w.optional("verbosity", &context.request.generation.verbosity);
+    w.optional("service_tier", &context.service_tier());
     w.field("stream", &streams);
     if streams && quirks.stream_options {
         w.key("stream_options").object(|w| {

@@ -108,6 +108,9 @@ fn generation(w: &mut Writer<'_>, generation: &Generation) {
     w.optional("max_tokens", &generation.max_tokens);
     w.optional("seed", &generation.seed);
     w.field("stop", &generation.stop);
+    w.optional("effort", &generation.effort);
+    w.optional("verbosity", &generation.verbosity);
+    w.optional("service_tier", &generation.service_tier);
 }
 
 fn response(w: &mut Writer<'_>, response: &Response) {
