@@ -110,6 +110,11 @@ impl Assembler {
         self.media_warnings = warnings;
     }
 
+    /// Adds warnings of the run.
+    pub fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
+        self.rules.warnings.extend(warnings);
+    }
+
     /// Emits buffered text that is due (ruling R47).
     pub fn tick(&mut self, now: Duration, out: &mut impl Extend<Chunk>) {
         self.reply.flush_due(now, &mut self.outbox);

@@ -303,8 +303,8 @@ impl ProviderError {
             | Self::Request(RequestError::TooLarge { .. })
             | Self::Rejected { status: 402, .. }
             | Self::Timeout { deadline: Deadline::FirstToken, .. } => true,
-            Self::Request(_)
-            | Self::Rejected { .. }
+            Self::Request(error) => error.option().is_some(),
+            Self::Rejected { .. }
             | Self::ContextOverflow { .. }
             | Self::TooLarge { .. }
             | Self::Timeout { .. }

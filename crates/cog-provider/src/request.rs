@@ -220,7 +220,7 @@ impl RequestError {
     /// Returns the option of `generation` that the model does not support, if that is the error.
     pub const fn option(&self) -> Option<&'static str> {
         match self {
-            Self::Option { option, .. } | Self::OptionValue { option, .. } => Some(option),
+            Self::Option { option, .. } | Self::OptionValue { option, .. } => Some(*option),
             Self::TemperatureWithReasoning { .. } => Some("temperature"),
             _ => None,
         }

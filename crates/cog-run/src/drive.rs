@@ -168,11 +168,14 @@ impl Driver {
         );
         let messages = std::mem::take(&mut self.run.request.messages);
         self.run.request = self.run.spec.request_for(next.as_ref(), "", messages, self.remaining());
+        // A request that the provider does not support is an error of the call.
+        let omitted = self.run.spec.fit(next.as_ref(), &mut self.run.request).unwrap_or_default();
         self.run.provider = next;
         let provider = self.run.provider.as_ref();
         let model = request::model_of(&self.run.request, provider);
         let dialect = request::dialect_of(&self.run.request, provider);
         assembler.fall_back_to(&provider.info().name, model, dialect, failed);
+        assembler.warn(omitted);
         match self.media.take() {
             Some(media) => State::Preparing(assembler, media),
             None => State::Calling(assembler),

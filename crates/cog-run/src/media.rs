@@ -153,10 +153,12 @@ impl Collected {
 }
 
 /// Returns the code of an error that another provider may not have. The media are valid, but this provider
-/// does not support them, or not their size.
+/// does not support them, or not their size, or an option of the run.
 pub(crate) fn allows_fallback(error: &ErrorBody) -> Option<Code> {
     match error.code {
-        ErrorCode::Standard(code @ (Code::MultimodalNotSupported | Code::MediaTooLarge)) => Some(code),
+        ErrorCode::Standard(
+            code @ (Code::MultimodalNotSupported | Code::MediaTooLarge | Code::UnsupportedValue),
+        ) => Some(code),
         _ => None,
     }
 }

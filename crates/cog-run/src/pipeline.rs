@@ -59,12 +59,17 @@ pub(crate) fn prepare(
     let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
     let media = Sources::new(shared, module, &input, options)?;
     let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
-    let generation = options.generation.or(&shared.generation).or(&module.manifest.generation);
+    let (chosen, preferred) = (options.generation.clone(), shared.generation.or(&module.manifest.generation));
     let observer = shared.observer.clone();
-    let spec = RequestSpec { module: Arc::clone(module), compiled, generation, observer };
+    let spec = RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, observer };
     let timeout = options.timeout.unwrap_or(shared.timeout);
-    let request = spec.request_for(provider.as_ref(), model, messages, timeout);
-    provider.check(&request).map_err(|error| ErrorBody::from(&error))?;
+    let mut request = spec.request_for(provider.as_ref(), model, messages, timeout);
+    match spec.fit(provider.as_ref(), &mut request) {
+        Ok(omitted) => warnings.extend(omitted),
+        // The driver falls back to the provider that supports the request.
+        Err(error) if error.allows_fallback() && spec.has_support(&others, &request) => {}
+        Err(error) => return Err(ErrorBody::from(&error)),
+    }
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     let cancellation = options.cancellation.clone();

@@ -1,13 +1,13 @@
 //! The request of a run, independent of the provider.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::Correction;
 use cog_harmony::{Conversation, Message};
 use cog_module::Module;
-use cog_provider::{ModelRequest, Provider};
+use cog_provider::{ModelRequest, Provider, ProviderError};
 use cog_schema::Loss;
-use cog_spec::{Dialect, Generation, Modality};
+use cog_spec::{Dialect, Generation, Modality, Warning, WarningCode};
 
 use crate::{
     compiled::Compiled,
@@ -18,7 +18,10 @@ use crate::{
 pub(crate) struct RequestSpec {
     pub(crate) module: Arc<Module>,
     pub(crate) compiled: Arc<Compiled>,
-    pub(crate) generation: Generation,
+    /// The parameters that the caller of this run chose.
+    pub(crate) chosen: Generation,
+    /// The parameters that the runtime and the manifest prefer.
+    pub(crate) preferred: Generation,
     /// Is notified of attempts that a provider retries.
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
@@ -38,10 +41,46 @@ impl RequestSpec {
             messages,
             output: projected.map(|projected| Arc::clone(&projected.output)),
             output_media: self.makes(provider, model),
-            generation: self.generation.clone(),
+            generation: self.chosen.or(&self.preferred),
             timeout: Some(timeout),
             on_retry: self.observer.as_ref().map(|observer| observe::retry_hook(provider, observer)),
         }
+    }
+
+    /// Removes the parameters that are only preferred and that the provider does not support, with a warning for each.
+    ///
+    /// # Errors
+    /// The provider does not support the request, for example a parameter that the caller chose.
+    pub(crate) fn fit(
+        &self,
+        provider: &dyn Provider,
+        request: &mut ModelRequest,
+    ) -> Result<Vec<Warning>, ProviderError> {
+        let mut warnings = Vec::new();
+        loop {
+            let Err(error) = provider.check(request) else { return Ok(warnings) };
+            let Some(option) = option_of(&error).filter(|option| self.is_only_preferred(option)) else {
+                return Err(error);
+            };
+            if !request.generation.remove(option) {
+                return Err(error);
+            }
+            let message = format!("`{option}` was not sent: {error}");
+            warnings.push(Warning::new(WarningCode::SettingOmitted, message));
+        }
+    }
+
+    /// Returns whether one of the fallback providers supports the request, with its own model.
+    pub(crate) fn has_support(&self, others: &VecDeque<Arc<dyn Provider>>, request: &ModelRequest) -> bool {
+        let timeout = request.timeout.unwrap_or_default();
+        others.iter().any(|other| {
+            let mut own = self.request_for(other.as_ref(), "", request.messages.clone(), timeout);
+            self.fit(other.as_ref(), &mut own).is_ok()
+        })
+    }
+
+    fn is_only_preferred(&self, option: &str) -> bool {
+        self.chosen.names().all(|chosen| chosen != option)
     }
 
     /// Returns the media kinds that the module wants and the model generates.
@@ -62,6 +101,14 @@ impl RequestSpec {
             .projected(&self.module, dialect)
             .map(|projected| projected.lost.clone())
             .unwrap_or_default()
+    }
+}
+
+/// Returns the parameter that the provider does not support.
+fn option_of(error: &ProviderError) -> Option<&'static str> {
+    match error {
+        ProviderError::Request(error) => error.option(),
+        _ => None,
     }
 }
 

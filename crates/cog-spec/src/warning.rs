@@ -29,6 +29,8 @@ string_enum! {
         MediaInline = "W4012",
         /// The model cannot generate media of a kind that the answer has a field for.
         MediaNotGenerated = "W4014",
+        /// A setting that the manifest or the operator prefers was not sent, because the model does not support it.
+        SettingOmitted = "W4015",
         /// The session could not be resumed: this is a new one.
         SessionNew = "W4013",
     }

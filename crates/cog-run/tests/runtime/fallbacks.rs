@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use cog_harmony::{Part, Role};
 use cog_provider::{Deadline, Interruption, Provider, ProviderError};
 use cog_run::{Providers, RunInput, RunOptions, Runtime};
-use cog_spec::{Code, ErrorBody};
+use cog_spec::{Code, ErrorBody, Generation};
 use tempfile::TempDir;
 
 use crate::support::{ANSWER, Scripted, code, directory, input, runtime_with, sample_input, write};
@@ -183,6 +183,74 @@ async fn unsupported_media_fail_without_a_call() {
     assert_eq!(code(&envelope), Some("E4011"));
     assert_eq!(envelope.meta.runtime.fallbacks.len(), 1);
     assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 0]);
+}
+
+fn temperature() -> Generation {
+    Generation { temperature: Some(0.0), max_tokens: Some(9), ..Generation::default() }
+}
+
+#[tokio::test]
+async fn preferred_setting_that_the_model_does_not_support_is_omitted_with_a_warning() {
+    let directory = directory("Answer.", &["generation: { temperature: 0, max_tokens: 9 }"]);
+    let (providers, runtime) = in_order([Scripted::replying(ANSWER).rejecting("temperature")]);
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let warnings: Vec<_> =
+        envelope.warnings.iter().map(|it| (it.code.as_str(), it.message.as_str())).collect();
+    let expected = "`temperature` was not sent: One does not support `temperature` with the model `one`";
+    assert_eq!(warnings, [("W4015", expected)]);
+    let sent = &providers[0].requests()[0].generation;
+    assert_eq!((sent.temperature, sent.max_tokens), (None, Some(9)));
+}
+
+#[tokio::test]
+async fn fallback_provider_gets_the_preferred_setting_that_it_supports() {
+    let directory = directory("Answer.", &["generation: { temperature: 0 }"]);
+    let (providers, runtime) = in_order([
+        Scripted::failing(unavailable()).rejecting("temperature").named("one"),
+        Scripted::replying(ANSWER).named("two"),
+    ]);
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    assert!(runtime.execute(&module, sample_input(), RunOptions::default()).await.is_ok());
+    let sent = providers.map(|provider| provider.requests()[0].generation.temperature);
+    assert_eq!(sent, [None, Some(0.0)]);
+
+    let (providers, runtime) = in_order([
+        Scripted::failing(unavailable()).named("one"),
+        Scripted::replying(ANSWER).rejecting("temperature").named("two"),
+    ]);
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::default()).await;
+    assert_eq!(envelope.warnings[0].code.as_str(), "W4015");
+    assert_eq!(providers.map(|provider| provider.requests()[0].generation.temperature), [Some(0.0), None]);
+}
+
+#[tokio::test]
+async fn chosen_setting_that_no_provider_supports_is_an_error_before_the_call() {
+    let directory = directory("Answer.", &[]);
+    let options = RunOptions::new().generation(temperature());
+    let (providers, runtime) = in_order([
+        Scripted::replying(ANSWER).rejecting("temperature").named("one"),
+        Scripted::replying(ANSWER).rejecting("max_tokens").named("two"),
+    ]);
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let rejected = runtime.execute_stream(&module, sample_input(), options.clone()).err().unwrap();
+    assert_eq!(code(&rejected), Some("E1004"));
+    assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 0]);
+
+    let (providers, runtime) = in_order([
+        Scripted::replying(ANSWER).rejecting("temperature").named("one"),
+        Scripted::replying(ANSWER).rejecting("max_tokens").named("two"),
+        Scripted::replying(ANSWER).named("three"),
+    ]);
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, sample_input(), options).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    let fallbacks = &envelope.meta.runtime.fallbacks;
+    let fallbacks: Vec<_> = fallbacks.iter().map(|it| (it.provider.as_str(), it.code)).collect();
+    assert_eq!(fallbacks, [("one", Code::UnsupportedValue), ("two", Code::UnsupportedValue)]);
+    assert_eq!(providers.each_ref().map(|provider| provider.requests().len()), [0, 0, 1]);
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ use std::{
 use cog_json::Value;
 use cog_module::Module;
 use cog_provider::{
-    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, WireRequest,
+    ModelFuture, ModelRequest, ModelStream, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
     vendors::MediaModel,
 };
 use cog_run::{RunInput, Runtime};
@@ -30,6 +30,7 @@ pub(crate) struct Scripted {
     replies: Mutex<VecDeque<Vec<ModelEvent>>>,
     hangs: bool,
     panics: bool,
+    rejected: Option<&'static str>,
     requests: Mutex<Vec<ModelRequest>>,
     open: Arc<AtomicUsize>,
 }
@@ -46,6 +47,7 @@ impl Scripted {
             replies,
             hangs: false,
             panics: false,
+            rejected: None,
             requests: Mutex::default(),
             open: Arc::default(),
         }
@@ -74,6 +76,12 @@ impl Scripted {
     /// Sets the name of the provider.
     pub(crate) fn named(mut self, name: &'static str) -> Self {
         self.info.name = name.into();
+        self
+    }
+
+    /// Rejects this parameter of the generation.
+    pub(crate) fn rejecting(mut self, option: &'static str) -> Self {
+        self.rejected = Some(option);
         self
     }
 
@@ -127,7 +135,17 @@ impl Provider for Scripted {
         Ok(None)
     }
 
+    fn check(&self, request: &ModelRequest) -> Result<(), ProviderError> {
+        let rejected = request.generation.names().find(|name| Some(*name) == self.rejected);
+        rejected.map_or(Ok(()), |option| {
+            Err(RequestError::Option { vendor: "One", model: "one".to_owned(), option }.into())
+        })
+    }
+
     fn call<'a>(&'a self, request: &'a ModelRequest) -> ModelFuture<'a> {
+        if let Err(error) = self.check(request) {
+            return Box::pin(std::future::ready(Err(error)));
+        }
         self.requests.lock().unwrap().push(request.clone());
         if let Some(error) = &self.error {
             return Box::pin(std::future::ready(Err(error.clone())));
