@@ -23,7 +23,7 @@ pub(crate) fn run() -> Outcome {
         "--release",
         "--locked",
         "--package",
-        "cog",
+        "cogn",
         "--package",
         "cog-testkit",
     ]))?;
