@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
 
 fn read(bytes: &[u8]) -> Option<Media> {
     let rules = MediaRules { max_pixels: 1 << 16, ..MediaRules::default() };
-    let mut store = Store::within(1 << 20);
+    let mut store = Store::with_limit(1 << 20);
     store.push(bytes).ok()?;
     RUNTIME.block_on(check(store.finish(), &Expected::default(), &rules, None)).ok()
 }
