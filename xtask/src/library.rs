@@ -65,12 +65,13 @@ fn run_program(directory: &Path) -> Outcome<String> {
     capture(cargo().args(["run", "--quiet", "--manifest-path", &manifest, "--target-dir"]).arg(target))
 }
 
-/// Packages every crate that is published, without building the packages.
+/// Packages every crate that is published, and builds each package as its users get it.
 pub(crate) fn package() -> Outcome {
     let excluded = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
-    execute(
-        cargo().args(["package", "--workspace", "--no-verify", "--allow-dirty", "--quiet"]).args(excluded),
-    )
+    let mut package = cargo();
+    package.args(["package", "--workspace", "--allow-dirty", "--quiet"]).args(excluded);
+    // One directory for all packages, so that each dependency is compiled once.
+    execute(package.env("CARGO_TARGET_DIR", target_directory()?))
 }
 
 /// Compares the public interface of cog-run with the version that was published last.
