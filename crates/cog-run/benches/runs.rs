@@ -75,8 +75,8 @@ fn best(mut call: impl FnMut()) -> f64 {
 /// Returns the processor time of this thread so far, in nanoseconds.
 #[expect(clippy::disallowed_methods, reason = "the kernel tells it in a file")]
 fn spent() -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    told.split(' ').next().unwrap().parse().unwrap()
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    statistics.split(' ').next().unwrap().parse().unwrap()
 }
 
 fn read_and_check(module: &Module, answer: &str) {

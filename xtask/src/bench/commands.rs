@@ -124,8 +124,8 @@ impl Model {
             script.write_all(ANSWER.as_bytes()).map_err(|error| error.to_string())?;
         }
         let mut address = String::new();
-        if let Some(told) = process.stdout.take() {
-            BufReader::new(told).read_line(&mut address).map_err(|error| error.to_string())?;
+        if let Some(stdout) = process.stdout.take() {
+            BufReader::new(stdout).read_line(&mut address).map_err(|error| error.to_string())?;
         }
         Ok(Self { process, address: address.trim().to_owned() })
     }

@@ -5,6 +5,9 @@ use serde::Serialize;
 use crate::write::Writer;
 
 /// A value that has a JSON form. Types that serde can serialize have one.
+///
+/// Derive `Serialize` where the members are the fields. Implement this trait by hand only where they are not: the form is
+/// computed from other types (a code with its meaning, a path as text), or members appear only in some states.
 pub trait ToJson {
     /// Writes exactly one value.
     fn write_json(&self, w: &mut Writer<'_>);

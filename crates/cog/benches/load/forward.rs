@@ -32,7 +32,7 @@ pub(crate) fn serve(to: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-#[expect(clippy::print_stderr, reason = "the address is told as a server tells it")]
+#[expect(clippy::print_stderr, reason = "the URL is printed as a server prints it")]
 fn tell(address: SocketAddr) {
     eprintln!("http://{address}");
 }

@@ -51,7 +51,7 @@ pub(crate) struct Mock {
 impl Mock {
     /// Starts it; `pin` is called in its thread.
     pub(crate) fn start(pin: impl FnOnce() + Send + 'static) -> Result<Self> {
-        let (tell, told) = std::sync::mpsc::channel();
+        let (send, receive) = std::sync::mpsc::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         std::thread::spawn(move || {
             pin();
@@ -60,11 +60,11 @@ impl Mock {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
                 let address = listener.local_addr()?;
                 let mock = Self { address, calls: Arc::default(), started: Instant::now() };
-                tell.send(mock.clone()).map_err(Error::other)?;
+                send.send(mock.clone()).map_err(Error::other)?;
                 mock.serve(listener).await
             })
         });
-        told.recv().map_err(Error::other)
+        receive.recv().map_err(Error::other)
     }
 
     /// The number of requests so far.
@@ -99,12 +99,12 @@ impl Mock {
                 Script::Whole => stream.write_all(&whole).await?,
                 Script::Events => stream.write_all(&events).await?,
                 Script::Body => stream.write_all(&body).await?,
-                script => self.tell(&mut stream, script).await?,
+                script => self.write_script(&mut stream, script).await?,
             }
         }
     }
 
-    async fn tell(&self, stream: &mut TcpStream, script: Script) -> Result<()> {
+    async fn write_script(&self, stream: &mut TcpStream, script: Script) -> Result<()> {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
         stream.write_all(head.as_bytes()).await?;
         let opening = format!(r#"{{"ok":true,"meta":{META},"data":{{"rationale":"Paced.","text":""#);

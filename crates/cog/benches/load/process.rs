@@ -21,15 +21,15 @@ impl Process {
         command.env_clear().envs(environment.iter().copied());
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("taskset (util-linux)");
-        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let address = loop {
             let mut line = String::new();
-            assert!(told.read_line(&mut line).unwrap() > 0, "{program} {arguments:?} told no address");
+            assert!(stderr.read_line(&mut line).unwrap() > 0, "{program} {arguments:?} printed no URL");
             if let Some(address) = address_in(&line) {
                 break address;
             }
         };
-        std::thread::spawn(move || std::io::copy(&mut told, &mut std::io::sink()));
+        std::thread::spawn(move || std::io::copy(&mut stderr, &mut std::io::sink()));
         Self { child, address }
     }
 

@@ -48,6 +48,6 @@ async fn place(world: &World) -> String {
     let mut body = Vec::new();
     let request = post("/v1/media/upload-url", "application/json", "{}");
     assert_eq!(connection.ask(&request, &mut body).await.unwrap(), 201);
-    let told: serde_json::Value = serde_json::from_slice(&body).unwrap();
-    told.get("upload_url").and_then(serde_json::Value::as_str).unwrap().to_owned()
+    let ticket: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    ticket.get("upload_url").and_then(serde_json::Value::as_str).unwrap().to_owned()
 }

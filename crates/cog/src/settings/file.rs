@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{Deprecated, SERVER_SETTINGS, SettingsError, duration::Span, renamed::rename_keys};
 
-pub(super) use self::media::{MediaContent, Rule};
+pub(super) use self::media::{MediaContent, Parsed};
 
 /// The maximum size of a settings file.
 const LIMIT: u64 = 256 * 1024;

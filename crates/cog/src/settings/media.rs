@@ -10,7 +10,7 @@ use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, R
 
 use super::{
     Row, Setting, SettingsError, Shown, Source, amount, duration,
-    file::Rule,
+    file::Parsed,
     layers::{Layers, Names, expand_home},
 };
 
@@ -59,7 +59,7 @@ impl MediaSettings {
         let by_url = layers.pick(BY_URL, None, amount::switch, |file| file.media.by_url)?;
         let strip_metadata =
             layers.pick(STRIP_METADATA, None, amount::switch, |file| file.media.strip_metadata)?;
-        let unwrap = |rules: &Vec<_>| rules.iter().map(|Rule(rule)| rule.clone()).collect();
+        let unwrap = |rules: &Vec<Parsed<AllowRule>>| rules.iter().map(|rule| rule.0.clone()).collect();
         let allow = layers.pick(ALLOW, None, rules, |file| file.media.allow.as_ref().map(unwrap))?;
         let way = |text: &str| text.parse().map_err(|error: ProxyError| error.to_string());
         let proxy = layers.pick(PROXY, None, way, |file| Some(file.media.proxy.clone()?.0))?;

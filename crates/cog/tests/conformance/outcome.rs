@@ -130,9 +130,9 @@ impl Outcome {
                 _ => {}
             }
         }
-        let mut told = String::new();
-        self.requests.last().into_iter().for_each(|request| collect(request, &mut told));
-        told
+        let mut text = String::new();
+        self.requests.last().into_iter().for_each(|request| collect(request, &mut text));
+        text
     }
 }
 

@@ -36,7 +36,7 @@ impl Server {
         // Read to the end, so that the server never blocks on stderr.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(send.send(line))));
         let mut server = Self { child, address: String::new() };
-        let mut told = Vec::new();
+        let mut printed = Vec::new();
         while let Ok(line) = receive.recv_timeout(PATIENCE) {
             if let Some((_, address)) = line.split_once("http://") {
                 let end = address
@@ -45,9 +45,9 @@ impl Server {
                 address.split_at(end).0.clone_into(&mut server.address);
                 return Ok(server);
             }
-            told.push(line);
+            printed.push(line);
         }
-        Err(format!("cog serve does not listen:\n{}", told.join("\n")))
+        Err(format!("cog serve does not listen:\n{}", printed.join("\n")))
     }
 
     /// Sends it a signal.

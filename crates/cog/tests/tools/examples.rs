@@ -26,11 +26,11 @@ const SCENE: &str = r#"
 /// Shell functions: `serve` starts a server and waits for its URL, `stop` ends it.
 const SERVER: &str = r#"
     serve() {
-        cog serve "$@" 2> told &
+        cog serve "$@" 2> log &
         server=$!
-        until address=$(grep -o 'http://[0-9.:]*' told) || ! kill -0 $server 2> notes; do sleep 0.05; done
+        until address=$(grep -o 'http://[0-9.:]*' log) || ! kill -0 $server 2> notes; do sleep 0.05; done
     }
-    stop() { kill -TERM $server; wait $server || { cat told >&2; return 1; }; }
+    stop() { kill -TERM $server; wait $server || { cat log >&2; return 1; }; }
 "#;
 
 #[test]
@@ -42,9 +42,9 @@ fn examples_in_help_work() {
         for example in examples(&help(&words)) {
             let output = typed(&example);
             tried += 1;
-            if !is_as_told(&example, &output) {
-                let told = String::from_utf8_lossy(&output.stderr).into_owned();
-                failed.push(format!("$ {example}\n{told}{}", String::from_utf8_lossy(&output.stdout)));
+            if !is_as_described(&example, &output) {
+                let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+                failed.push(format!("$ {example}\n{stderr}{}", String::from_utf8_lossy(&output.stdout)));
             }
         }
     }
@@ -53,7 +53,7 @@ fn examples_in_help_work() {
 }
 
 /// `cog media check` exits with 1 for a refused URL; all other examples succeed.
-fn is_as_told(example: &str, output: &Output) -> bool {
+fn is_as_described(example: &str, output: &Output) -> bool {
     let refuses = example.starts_with("cog media check") && example.contains("localhost");
     output.status.code() == Some(i32::from(refuses))
 }

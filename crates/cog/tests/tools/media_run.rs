@@ -90,8 +90,8 @@ fn write_down(wire: Wire, module: &str, arguments: &[&str], asked: &[Value]) {
 }
 
 fn envelope(output: &Output) -> Value {
-    let told = String::from_utf8_lossy(&output.stdout);
-    serde_json::from_str(&told).unwrap_or_else(|error| panic!("{error}: {told}"))
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}"))
 }
 
 /// Returns the types of the media in a request, in order, in the format of any provider.
@@ -149,15 +149,15 @@ fn images_reach_every_provider_in_its_format() {
 #[test]
 fn each_format_reaches_providers_that_accept_it() {
     let directory = directory();
-    let told = "E4011";
+    let error = "E4011";
     // OpenAI, Anthropic, Gemini, Ollama.
     let cases = [
         ("--image", "c.webp", ["webp", "webp", "webp", "jpeg"]),
         ("--image", "d.gif", ["gif", "gif", "png", "png"]),
         ("--video", "a.mp4", ["jpeg jpeg wav", "jpeg jpeg", "mp4", "jpeg jpeg"]),
-        ("--audio", "a.wav", ["wav", told, "wav", told]),
-        ("--audio", "a.mp3", ["mp3", told, "mp3", told]),
-        ("--audio", "a.ogg", ["wav", told, "ogg", told]),
+        ("--audio", "a.wav", ["wav", error, "wav", error]),
+        ("--audio", "a.mp3", ["mp3", error, "mp3", error]),
+        ("--audio", "a.ogg", ["wav", error, "ogg", error]),
     ];
     for (option, file, expected) in cases {
         let module = if option == "--audio" { "audio-transcriber" } else { "image-analyzer" };

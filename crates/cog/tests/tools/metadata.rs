@@ -50,8 +50,8 @@ fn run(directory: &Path, program: &str, args: &[&str]) -> Output {
 
 pub(crate) fn done(directory: &Path, program: &str, args: &[&str]) -> String {
     let output = run(directory, program, args);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {args:?}: {told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {args:?}: {stderr}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -72,9 +72,9 @@ fn stripped(ending: &str, options: &[&str], metadata: &[&str]) -> TempDir {
 
 /// Returns the metadata that exiftool finds, as `group:tag`.
 pub(crate) fn metadata_of(directory: &Path, file: &str) -> Vec<String> {
-    let told = done(directory, "exiftool", &["-j", "-G1", "-a", "-u", "-ee", file]);
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
-    let tags = told[0].as_object().unwrap().keys();
+    let stdout = done(directory, "exiftool", &["-j", "-G1", "-a", "-u", "-ee", file]);
+    let files: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let tags = files[0].as_object().unwrap().keys();
     let is_of_pixels = |tag: &&String| match tag.split_once(':') {
         Some((group, name)) => OF_PIXELS.contains(&group) && !name.ends_with("Comment"),
         None => *tag == "SourceFile",
@@ -124,13 +124,13 @@ fn exif_rotation_is_applied_and_removed() {
         let found = metadata_of(directory.path(), "clean.jpg");
         assert!(found.is_empty(), "orientation {orientation}: {found:?}");
         done(directory.path(), "/usr/bin/convert", &["whole.jpg", "-auto-orient", "upright.png"]);
-        let told = run(
+        let output = run(
             directory.path(),
             "compare",
             &["-quiet", "-metric", "PSNR", "upright.png", "clean.jpg", "null:"],
         );
-        let told = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert!(told.trim().parse().is_ok_and(|likeness: f64| likeness > 30.0), "{orientation}: {told}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.trim().parse().is_ok_and(|likeness: f64| likeness > 30.0), "{orientation}: {stderr}");
     }
 }
 

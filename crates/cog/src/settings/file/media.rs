@@ -1,8 +1,8 @@
 //! `[media]` of a settings file.
 
-use std::path::PathBuf;
+use std::{fmt::Display, path::PathBuf, str::FromStr};
 
-use cog_media::{AllowRule, Proxy, ProxyError, RuleError};
+use cog_media::{AllowRule, Proxy};
 use serde::Deserialize;
 
 use crate::settings::{amount, duration::Span};
@@ -14,8 +14,8 @@ pub(crate) struct MediaContent {
     pub(crate) fetch: Option<bool>,
     pub(crate) by_url: Option<bool>,
     pub(crate) strip_metadata: Option<bool>,
-    pub(crate) allow: Option<Vec<Rule>>,
-    pub(crate) proxy: Option<ProxyUrl>,
+    pub(crate) allow: Option<Vec<Parsed<AllowRule>>>,
+    pub(crate) proxy: Option<Parsed<Proxy>>,
     pub(crate) timeout: Option<Span>,
     pub(crate) redirects: Option<u32>,
     pub(crate) cache: Option<Size>,
@@ -23,29 +23,16 @@ pub(crate) struct MediaContent {
     pub(crate) ffmpeg: Option<PathBuf>,
 }
 
-/// A rule, as a string.
+/// A value that is read from a string by its own rules.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct Rule(pub(crate) AllowRule);
+#[serde(try_from = "String", bound = "T: FromStr<Err: Display>")]
+pub(crate) struct Parsed<T>(pub(crate) T);
 
-impl TryFrom<String> for Rule {
-    type Error = RuleError;
+impl<T: FromStr> TryFrom<String> for Parsed<T> {
+    type Error = T::Err;
 
-    fn try_from(text: String) -> Result<Self, RuleError> {
-        text.parse().map(Rule)
-    }
-}
-
-/// A proxy, as a string.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct ProxyUrl(pub(crate) Proxy);
-
-impl TryFrom<String> for ProxyUrl {
-    type Error = ProxyError;
-
-    fn try_from(text: String) -> Result<Self, ProxyError> {
-        text.parse().map(ProxyUrl)
+    fn try_from(text: String) -> Result<Self, T::Err> {
+        text.parse().map(Self)
     }
 }
 
