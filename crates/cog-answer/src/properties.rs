@@ -108,8 +108,31 @@ fn envelope_text() -> impl Strategy<Value = String> {
     prop_oneof![ordered.clone(), ordered.prop_shuffle()].prop_map(|members| Json::Object(members).text())
 }
 
+/// Returns an envelope one level deeper, as some dialects request it.
+fn wrapped(envelope: &str) -> String {
+    format!(r#"{{"envelope": {envelope}}}"#)
+}
+
+/// Wrappers that are repeated, have siblings, or contain something else.
+fn oddly_wrapped() -> impl Strategy<Value = String> {
+    let envelopes = (envelope_text(), envelope_text(), 0..6);
+    envelopes.prop_map(|(one, two, form)| match form {
+        0 => format!(r#"{{"envelope": {one}, "envelope": {two}}}"#),
+        1 => format!(r#"{{"envelope": {one}, "more": {two}}}"#),
+        2 => format!(r#"{{"envelope": {one}, {}"#, two.trim_start_matches(['{', ' '])),
+        3 => format!(r#"{{"envelope": 1, "envelope": {two}}}"#),
+        4 => format!(r#"{{"ok": true, "data": {{"rationale": "x"}}, "envelope": {one}}}"#),
+        _ => format!(r#"{{"envelope": [{one}]}}"#),
+    })
+}
+
 fn reply_text() -> impl Strategy<Value = String> {
-    let json = prop_oneof![4 => envelope_text(), 1 => data().prop_map(|data| data.text())];
+    let json = prop_oneof![
+        4 => envelope_text(),
+        2 => envelope_text().prop_map(|text| wrapped(&text)),
+        1 => oddly_wrapped(),
+        1 => data().prop_map(|data| data.text()),
+    ];
     let around = prop::sample::select(vec![
         ("", ""),
         ("Sure:\n```json\n", "\n```"),
@@ -170,6 +193,24 @@ proptest! {
         let complete = envelope(fold(chunks(&rules, &text, text.len(), stop.clone())));
         let split = envelope(fold(chunks(&rules, &text, size, stop)));
         prop_assert_eq!(split, complete);
+    }
+
+    /// An envelope one level deeper gives the chunks of the envelope itself.
+    #[test]
+    fn a_wrapped_reply_gives_the_chunks_of_its_envelope(text in envelope_text(), buffer_size in 0..40_u64) {
+        let setup = Setup {
+            format: Format::V22,
+            tier: Tier::Decision,
+            dialect: Dialect::OpenAiStrict,
+            chunk_type: ChunkType::Delta,
+            buffer_size,
+        };
+        let rules = setup.rules();
+        let lines = |text: &str| -> Vec<String> {
+            let chunks = chunks(&rules, text, text.len(), Some(FinishReason::Stop));
+            chunks.iter().map(cog_json::ToJson::to_json).collect()
+        };
+        prop_assert_eq!(lines(&wrapped(&text)), lines(&text));
     }
 
     /// Chunks in any order fold to the same envelope.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use cog_json::{End, Parser, Path, SyntaxError, Value};
+use cog_json::{End, Node, Parser, Path, SyntaxError, Value};
 use cog_spec::{ErrorBody, FinishReason, OnViolation, Usage};
 
 use crate::{
@@ -42,7 +42,7 @@ pub(crate) struct CompleteReply {
 impl Reply {
     pub(crate) fn new(rules: &AnswerRules) -> Self {
         Self {
-            parser: Parser::tolerant(rules.limits),
+            parser: parser(rules),
             listener: Listener::new(rules),
             bytes: 0,
             fault: None,
@@ -71,7 +71,7 @@ impl Reply {
 
     /// Emits buffered text that is due.
     pub(crate) fn flush_due(&mut self, now: Duration, out: &mut Outbox) {
-        self.listener.flush_due(self.parser.root(), self.bytes, now, out);
+        self.listener.flush_due(self.parser.unwrapped_root(), self.bytes, now, out);
     }
 
     /// Returns when to call [`Reply::flush_due`] if no event arrives before.
@@ -120,12 +120,12 @@ impl Reply {
 
     /// Ends the reply with an error and the partial data.
     pub(crate) fn fail(mut self, rules: &AnswerRules, error: ErrorBody, out: &mut Outbox) -> Box<Failure> {
-        self.listener.flush(self.parser.root(), out);
+        self.listener.flush(self.parser.unwrapped_root(), out);
         let ledger = Ledger::new(self.parser.deviations(), self.is_bare());
         let recognizer = self.listener.recognizer();
         let several = self.parser.has_second_object();
         // Of several objects none is chosen, not even for partial data.
-        let value = self.parser.into_value().filter(|_| !several);
+        let value = self.parser.into_unwrapped_value().filter(|_| !several);
         let partial_data = value.as_ref().and_then(|value| {
             let draft = recognizer.draft(value.node())?;
             partial::from_data(rules, value, draft)
@@ -166,8 +166,9 @@ impl Reply {
 
     fn complete(self) -> CompleteReply {
         let tolerated = self.parser.deviations().to_vec();
-        let value: Value = self.parser.into_value().unwrap_or_default();
-        let (shape, is_complete) = self.listener.recognizer().finish(value.node());
+        let is_unwrapped = self.parser.root().map(Node::id) != self.parser.unwrapped_root().map(Node::id);
+        let value: Value = self.parser.into_unwrapped_value().unwrap_or_default();
+        let (shape, is_complete) = self.listener.recognizer().finish(value.node(), is_unwrapped);
         let ledger = Ledger::new(&tolerated, shape == Shape::Bare);
         let parsed = ParsedReply { value, shape, ledger };
         CompleteReply { parsed, listener: self.listener, is_complete, placed: Vec::new() }
@@ -175,5 +176,14 @@ impl Reply {
 
     fn is_bare(&self) -> bool {
         self.listener.recognizer().shape() == Some(Shape::Bare)
+    }
+}
+
+/// Returns the parser of a reply. In some dialects the schema nests the envelope one level deeper (docs/spec/modules.md).
+fn parser(rules: &AnswerRules) -> Parser {
+    let parser = Parser::tolerant(rules.limits);
+    match rules.contract.wrapper(rules.dialect) {
+        Some(wrapper) => parser.unwrapping(wrapper),
+        None => parser,
     }
 }

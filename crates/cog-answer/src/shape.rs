@@ -39,12 +39,14 @@ pub(crate) struct Recognizer {
     has_passed_member: bool,
     /// `data` arrived before `ok: true`.
     has_passed_data: bool,
+    /// The values that began with the path of the root: the document, and each value of the wrapper.
+    roots: usize,
 }
 
 impl Recognizer {
     /// `expects_data`: the module's format requests bare data.
     pub(crate) fn new(expects_data: bool) -> Self {
-        Self { expects_data, shape: None, has_passed_member: false, has_passed_data: false }
+        Self { expects_data, shape: None, has_passed_member: false, has_passed_data: false, roots: 0 }
     }
 
     /// Returns the shape, once it is known.
@@ -54,6 +56,7 @@ impl Recognizer {
 
     /// Processes an event.
     pub(crate) fn note(&mut self, event: &Event<'_>) {
+        self.roots += usize::from(event.path.is_root() && event.kind == EventKind::Open);
         if self.shape == Some(Shape::Bare) {
             return;
         }
@@ -69,13 +72,15 @@ impl Recognizer {
         self.has_passed_member |= self.shape.is_none() && !event.path.is_root();
     }
 
-    /// Returns the shape of the complete reply, and whether its data were recognised from their first event on.
-    pub(crate) fn finish(&self, root: Node<'_>) -> (Shape, bool) {
+    /// Returns the shape of the complete reply, and whether its data were recognised from their first event on. `root` is
+    /// inside the wrapper if `is_unwrapped`.
+    pub(crate) fn finish(&self, root: Node<'_>, is_unwrapped: bool) -> (Shape, bool) {
+        let has_one_root = self.roots <= 1 + usize::from(is_unwrapped);
         match self.shape {
-            Some(Shape::Bare) => (Shape::Bare, !self.has_passed_member),
+            Some(Shape::Bare) => (Shape::Bare, !self.has_passed_member && has_one_root),
             early => {
                 let shape = Shape::from_root(root);
-                (shape, early == Some(shape) && !self.has_passed_data)
+                (shape, early == Some(shape) && !self.has_passed_data && has_one_root)
             }
         }
     }

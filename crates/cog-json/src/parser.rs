@@ -76,6 +76,14 @@ impl Parser {
         Parser { machine, input: Input::new(limits), reply, failed: None }
     }
 
+    /// Emits the value of the key `wrapper` of the root with the path of the root, so that paths start inside it. The tree
+    /// contains the document as it is; [`Parser::unwrapped_root`] returns what is inside.
+    #[must_use]
+    pub fn unwrapping(mut self, wrapper: &'static str) -> Parser {
+        self.machine.wrapper = Some(wrapper);
+        self
+    }
+
     /// Parses the next bytes and passes the events to `sink`.
     ///
     /// # Errors
@@ -98,6 +106,13 @@ impl Parser {
     #[must_use]
     pub fn root(&self) -> Option<Node<'_>> {
         self.machine.root()
+    }
+
+    /// Returns the value of the wrapper if it is an object and the only member of the document, otherwise the document,
+    /// as far as it has arrived.
+    #[must_use]
+    pub fn unwrapped_root(&self) -> Option<Node<'_>> {
+        self.root().map(|root| self.machine.unwrapped(root))
     }
 
     /// Returns the deviations from JSON so far. [`Parser::finish`] adds the text after the document.
@@ -130,6 +145,13 @@ impl Parser {
     pub fn into_value(self) -> Option<Value> {
         self.machine.root()?;
         Some(Value::from_tape(self.machine.tape))
+    }
+
+    /// Returns [`Parser::unwrapped_root`] as an owned value.
+    #[must_use]
+    pub fn into_unwrapped_value(self) -> Option<Value> {
+        let index = self.unwrapped_root()?.index;
+        Some(Value::from_tape_at(self.machine.tape, index))
     }
 
     /// Parses a complete document without events.

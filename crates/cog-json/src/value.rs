@@ -167,7 +167,11 @@ impl Value {
     }
 
     pub(crate) fn from_tape(tape: Tape) -> Value {
-        Value { tape: Arc::new(tape), index: 0 }
+        Self::from_tape_at(tape, 0)
+    }
+
+    pub(crate) fn from_tape_at(tape: Tape, index: u32) -> Value {
+        Value { tape: Arc::new(tape), index }
     }
 
     pub(crate) fn copy_from(node: Node<'_>) -> Value {

@@ -8,6 +8,11 @@ use serde_json::Value;
 pub(crate) struct Profile {
     /// Schemas are sent as written; the other fields do not apply.
     pub(crate) verbatim: bool,
+    /// The root may be a choice (`anyOf`), here between success and failure. Otherwise the choice is the value of
+    /// [`WRAPPER`], the only member of the root.
+    pub(crate) root_choice: bool,
+    /// The bounds of a number that is not an integer are enforced while the model writes.
+    pub(crate) bounds_numbers: bool,
     /// Objects have exactly the members that they name.
     pub(crate) closes_objects: bool,
     /// Every member is required; optional members become nullable.
@@ -22,6 +27,16 @@ pub(crate) struct Profile {
     pub(crate) limits: Limits,
     /// The dialect for contracts that this one cannot express.
     pub(crate) weaker: Dialect,
+}
+
+/// The key that contains the envelope in dialects whose root must be an object without alternatives.
+const WRAPPER: &str = "envelope";
+
+impl Profile {
+    /// Returns the key that contains the envelope; none if the envelope is the root.
+    pub(crate) fn wrapper(&self) -> Option<&'static str> {
+        (!self.root_choice).then_some(WRAPPER)
+    }
 }
 
 /// The maximum size of a projected schema.
@@ -69,6 +84,8 @@ pub(crate) fn profile(dialect: Dialect) -> Option<&'static Profile> {
 /// an object, objects are closed, every member is required, unions use `anyOf`, and no other composition is supported.
 const OPENAI_STRICT: Profile = Profile {
     verbatim: false,
+    root_choice: false,
+    bounds_numbers: true,
     closes_objects: true,
     requires_all: true,
     types_all: true,
@@ -91,6 +108,8 @@ const OPENAI_STRICT: Profile = Profile {
 /// The server ignores keywords that its grammar does not support.
 const JSON_SCHEMA: Profile = Profile {
     verbatim: true,
+    root_choice: true,
+    bounds_numbers: false,
     closes_objects: false,
     requires_all: false,
     types_all: false,
@@ -104,6 +123,8 @@ const JSON_SCHEMA: Profile = Profile {
 /// lengths, simple patterns.
 const ANTHROPIC: Profile = Profile {
     verbatim: false,
+    root_choice: false,
+    bounds_numbers: false,
     closes_objects: true,
     requires_all: false,
     types_all: false,
@@ -127,6 +148,8 @@ const ANTHROPIC: Profile = Profile {
 /// optional members, so recursion is not used.
 const GEMINI: Profile = Profile {
     verbatim: false,
+    root_choice: false,
+    bounds_numbers: true,
     closes_objects: false,
     requires_all: false,
     types_all: true,
@@ -147,6 +170,8 @@ const GEMINI: Profile = Profile {
 /// with alternatives, and supports anchored patterns only.
 const OLLAMA: Profile = Profile {
     verbatim: false,
+    root_choice: true,
+    bounds_numbers: false,
     closes_objects: false,
     requires_all: false,
     types_all: false,

@@ -36,9 +36,10 @@ pub struct Projection {
 impl Contract {
     /// Projects the contract to a dialect (docs/spec/modules.md).
     ///
-    /// Since v2.2 the root is the envelope: `ok`, `meta`, `data`, `error`, in this order, all required, the last two
-    /// nullable. In older formats it is the data. The rationale, and the insights if overflow is enabled, are included
-    /// even if the schema does not define them.
+    /// Since v2.2 the schema is a choice of two envelopes, success and failure, each with `ok`, `meta`, `data`, `error`, in
+    /// this order, all required. It is the root, or the value of [`Contract::wrapper`]. In older formats the root is the
+    /// data. The rationale, and the insights if overflow is enabled, are included even if the schema does not define
+    /// them.
     ///
     /// If a dialect cannot express the contract (maps in a strict mode, recursion, limits), the next weaker dialect is
     /// used, and the losses contain the reason.
@@ -59,6 +60,14 @@ impl Contract {
                 }
             }
         }
+    }
+}
+
+impl Contract {
+    /// Returns the key that contains the envelope in replies to a projection to this dialect; none if the envelope is the
+    /// root, as in dialects whose root may be a choice, or if the format has no envelope.
+    pub fn wrapper(&self, dialect: Dialect) -> Option<&'static str> {
+        profile(dialect)?.wrapper().filter(|_| self.rules().format.asks_for_envelope())
     }
 }
 

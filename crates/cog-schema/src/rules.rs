@@ -19,6 +19,8 @@ pub struct Rules {
     pub output_alias: String,
     /// Whether the module accepts documents, so that a media source can be `application/pdf` (ruling R14).
     pub documents: bool,
+    /// Whether the module accepts media, so that a model may report that it cannot read them.
+    pub media: bool,
     /// Whether an answer of v1 or v2.1 without `data.confidence` fails.
     pub require_confidence: bool,
     /// Whether an answer of v1 or v2.1 without `data.rationale` fails (E3003); later formats always require it.
@@ -40,6 +42,7 @@ impl From<&Manifest> for Rules {
             io: manifest.io.clone(),
             output_alias: manifest.compat.schema_output_alias.clone(),
             documents: manifest.modalities.input.contains(&Modality::Document),
+            media: manifest.modalities.input.iter().any(|kind| *kind != Modality::Text),
             require_confidence: manifest.constraints.require_confidence,
             require_rationale: manifest.constraints.require_rationale,
             enforce_error_schema: manifest.failure.must_return_error_schema,

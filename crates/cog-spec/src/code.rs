@@ -251,6 +251,19 @@ codes! {
 }
 
 impl Code {
+    /// The codes that a model is offered for its own errors, with their conditions. A module may declare more. The other
+    /// codes are about the runtime.
+    pub const OF_MODELS: &'static [(Code, &'static str)] = &[
+        (Code::InvalidInput, "the input is invalid"),
+        (Code::UnsupportedValue, "a value of the input is not supported"),
+        (Code::InvalidReference, "the input refers to something that does not exist"),
+        (Code::MediaDecodeFailed, "a media file cannot be read"),
+        (Code::NoActionPossible, "there is nothing to do, or you decline the task"),
+        (Code::SemanticConflict, "the task contradicts one of its constraints"),
+        (Code::AmbiguousInput, "the input can be understood in very different ways"),
+        (Code::InsufficientContext, "the input does not contain enough information"),
+    ];
+
     /// Returns the category of the code (SPEC 7.2).
     pub fn category(self) -> Category {
         match self.as_str().as_bytes().get(1) {

@@ -135,7 +135,7 @@ impl Machine {
             frame.seen |= bit;
             frame.key = index;
         }
-        if S::LIVE {
+        if S::LIVE && !self.is_wrapper(self.frames.len(), key) {
             self.path.push_key(key);
         }
         self.tape.entries.push(entry.with_key(print));
@@ -144,6 +144,12 @@ impl Machine {
         self.pos += usize::from(colon);
         self.expect = if colon { Expect::Value } else { Expect::Colon };
         Ok(true)
+    }
+
+    /// Returns whether the value of a key in this many containers has the path of the root.
+    #[inline]
+    pub(super) fn is_wrapper(&self, depth: usize, key: &str) -> bool {
+        self.wrapper.is_some_and(|wrapper| depth == 1 && key == wrapper)
     }
 
     #[inline]

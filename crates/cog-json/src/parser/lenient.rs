@@ -93,7 +93,7 @@ impl Machine {
             LedgerTarget::Value => self.frames.len(),
             LedgerTarget::Container => self.frames.len().saturating_sub(1),
         };
-        for frame in self.frames.iter().take(inner) {
+        for (outer, frame) in self.frames.iter().take(inner).enumerate() {
             if !frame.object {
                 path.push_index(frame.count.saturating_sub(1) as usize);
                 continue;
@@ -103,7 +103,9 @@ impl Machine {
                 Some(left) => room = left,
                 None => break,
             }
-            path.push_key(key);
+            if !self.is_wrapper(outer + 1, key) {
+                path.push_key(key);
+            }
         }
         path.to_string()
     }

@@ -31,6 +31,8 @@ pub(super) struct Machine {
     pub(super) limits: Limits,
     /// Whether to accept the deviations of ruling R24.
     pub(super) tolerant: bool,
+    /// The key of the root whose value has the path of the root.
+    pub(super) wrapper: Option<&'static str>,
     pub(super) ledger: Ledger,
 }
 
@@ -75,6 +77,7 @@ impl Machine {
             frames: Vec::new(),
             limits,
             tolerant,
+            wrapper: None,
             ledger: Ledger::default(),
         }
     }
@@ -82,7 +85,8 @@ impl Machine {
     /// Restarts at another offset of the text.
     pub(super) fn restart(&mut self, pos: usize) {
         let text = std::mem::take(&mut self.tape.text);
-        *self = Machine { pos, ..Machine::new(self.limits, self.tolerant) };
+        let wrapper = self.wrapper;
+        *self = Machine { pos, wrapper, ..Machine::new(self.limits, self.tolerant) };
         self.tape.text = text;
     }
 
@@ -105,6 +109,15 @@ impl Machine {
 
     pub(super) fn root(&self) -> Option<Node<'_>> {
         (self.tape.len() > 0).then_some(Node { tape: &self.tape, index: 0 })
+    }
+
+    /// Returns the value of the wrapper if it is an object and the only member of `root`, otherwise `root`.
+    pub(super) fn unwrapped<'a>(&self, root: Node<'a>) -> Node<'a> {
+        let mut members = root.members();
+        match (self.wrapper, members.next(), members.next()) {
+            (Some(wrapper), Some((key, inner)), None) if key == wrapper && inner.is_object() => inner,
+            _ => root,
+        }
     }
 
     /// Whether the root is complete.

@@ -1,5 +1,6 @@
 //! The parts of an envelope for a model, with the fields that the specification adds.
 
+use cog_spec::Code;
 use serde_json::{Map, Value, json};
 
 use super::Loss;
@@ -40,7 +41,40 @@ pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
 pub(super) fn error(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     let part = part(contract, contract.error.as_ref().map(|part| part.pointer.as_str()), lost);
     let text = json!({ "type": "string" });
-    with_fields(part, &[("code", text.clone()), ("message", text)], &["code", "message"])
+    let mut part = with_fields(part, &[("code", text.clone()), ("message", text)], &["code", "message"]);
+    if let Some(code) = part.schema.pointer_mut("/properties/code").and_then(Value::as_object_mut) {
+        list_codes(contract, code);
+    }
+    part
+}
+
+/// Lists the codes that a model may report, unless the module lists them itself: those of the specification that it is
+/// offered, and those that the manifest declares.
+fn list_codes(contract: &Contract, code: &mut Map<String, Value>) {
+    if ["enum", "const", "anyOf", "oneOf", "allOf", "$ref"].iter().any(|keyword| code.contains_key(*keyword))
+    {
+        return;
+    }
+    let codes = offered_codes(contract);
+    if !codes.is_empty() {
+        code.shift_remove("pattern");
+        code.insert("enum".to_owned(), json!(codes));
+    }
+}
+
+/// Returns the codes of the specification and of the manifest that the error schema accepts.
+fn offered_codes<'a>(contract: &'a Contract) -> Vec<&'a str> {
+    let has_media = contract.rules().media;
+    let standard = Code::OF_MODELS.iter().map(|(code, _)| *code);
+    let standard = standard.filter(|code| has_media || *code != Code::MediaDecodeFailed);
+    let standard = standard.map(|code| -> &'a str { code.as_str() });
+    let declared = contract.rules().error_codes.iter().map(String::as_str);
+    let schemas = contract.error.as_ref().map(|error| contract.graph.members(error.id, "code"));
+    let is_accepted = |code: &&str| {
+        let value = cog_json::to_value(code).unwrap_or_default();
+        schemas.iter().flatten().all(|id| contract.accepts_unshared(*id, value.node()))
+    };
+    standard.chain(declared).filter(is_accepted).collect()
 }
 
 fn part(contract: &Contract, pointer: Option<&str>, lost: &mut Vec<Loss>) -> PartSchema {

@@ -21,8 +21,20 @@ fn with(properties: Value) -> Contract {
 }
 
 fn data_of(projection: &Projection) -> &Value {
-    &projection.schema.as_ref().unwrap()["properties"]["data"]["anyOf"][0]
+    &success(projection.schema.as_ref().unwrap())["properties"]["data"]
 }
+
+/// Returns the choice between success and failure.
+fn choice(schema: &Value) -> &Value {
+    schema.get("anyOf").unwrap_or_else(|| &schema["properties"]["envelope"]["anyOf"])
+}
+
+fn success(schema: &Value) -> &Value {
+    &choice(schema)[0]
+}
+
+const WITH_SCHEMA: [Dialect; 5] =
+    [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama];
 
 /// Returns `pointer keyword kind` of each loss.
 fn lost(projection: &Projection) -> Vec<String> {
@@ -31,21 +43,80 @@ fn lost(projection: &Projection) -> Vec<String> {
 }
 
 #[test]
-fn root_is_the_envelope_in_order() {
-    for dialect in
-        [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Gemini, Dialect::Ollama]
-    {
-        let projection = with(json!({})).project(dialect);
+fn success_and_failure_are_separate_envelopes_in_order() {
+    for dialect in WITH_SCHEMA {
+        let contract = with(json!({}));
+        let projection = contract.project(dialect);
         assert_eq!(projection.dialect, dialect);
         let schema = projection.schema.unwrap();
-        let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-        assert_eq!(names, ["ok", "meta", "data", "error"]);
-        assert_eq!(schema["required"], json!(["ok", "meta", "data", "error"]));
-        assert_eq!(schema["properties"]["error"]["anyOf"][1], json!({ "type": "null" }));
-        let meta: Vec<&String> =
-            schema["properties"]["meta"]["properties"].as_object().unwrap().keys().collect();
-        assert_eq!(meta, ["confidence", "risk", "explain"]);
+        let [success, failure] = choice(&schema).as_array().unwrap().as_slice() else { panic!("{schema}") };
+        for (arm, ok, absent) in [(success, true, "error"), (failure, false, "data")] {
+            let names: Vec<&String> = arm["properties"].as_object().unwrap().keys().collect();
+            assert_eq!(names, ["ok", "meta", "data", "error"]);
+            assert_eq!(arm["required"], json!(["ok", "meta", "data", "error"]));
+            let fixed = match dialect {
+                Dialect::Gemini => json!({ "type": "boolean", "description": format!("Always {ok}.") }),
+                _ => json!({ "type": "boolean", "const": ok }),
+            };
+            assert_eq!(arm["properties"]["ok"], fixed);
+            assert_eq!(arm["properties"][absent], json!({ "type": "null" }));
+            let meta: Vec<&String> =
+                arm["properties"]["meta"]["properties"].as_object().unwrap().keys().collect();
+            assert_eq!(meta, ["confidence", "risk", "explain"]);
+        }
     }
+}
+
+#[test]
+fn envelope_is_one_level_deeper_where_the_root_must_be_an_object() {
+    let contract = with(json!({}));
+    for dialect in WITH_SCHEMA {
+        let schema = contract.project(dialect).schema.unwrap();
+        match contract.wrapper(dialect) {
+            Some(wrapper) => {
+                assert_eq!((wrapper, &schema["type"]), ("envelope", &json!("object")));
+                assert_eq!(schema["required"], json!(["envelope"]));
+                assert_eq!(schema["additionalProperties"], json!(false));
+            }
+            None => assert!(matches!(dialect, Dialect::JsonSchema | Dialect::Ollama), "{dialect}"),
+        }
+    }
+    assert_eq!(contract.wrapper(Dialect::Prompt), None);
+    let bare = self::contract(json!({ "output": { "type": "object" } }), Format::V1);
+    assert_eq!(bare.wrapper(Dialect::OpenAiStrict), None);
+}
+
+#[test]
+fn confidence_is_a_list_of_values_where_bounds_are_not_enforced() {
+    let confidence = |dialect| {
+        let schema = with(json!({})).project(dialect).schema.unwrap();
+        success(&schema)["properties"]["meta"]["properties"]["confidence"].clone()
+    };
+    assert_eq!(confidence(Dialect::OpenAiStrict), json!({ "type": "number", "minimum": 0, "maximum": 1 }));
+    for dialect in [Dialect::JsonSchema, Dialect::Ollama, Dialect::Anthropic] {
+        let values = confidence(dialect)["enum"].as_array().unwrap().clone();
+        assert_eq!(values.len(), 21);
+        assert_eq!((&values[0], &values[3], &values[20]), (&json!(0.0), &json!(0.15), &json!(1.0)));
+    }
+}
+
+#[test]
+fn error_codes_are_listed_unless_the_module_lists_them() {
+    let code = |error: Value| {
+        let mut manifest = Manifest::with_defaults("test", Format::V22, Some(Tier::Decision));
+        manifest.error_codes = vec![("E5001".to_owned(), "A cycle".to_owned())];
+        let document = json!({ "data": { "type": "object" }, "error": error });
+        let contract = Contract::compile(&document, &Rules::from(&manifest)).unwrap();
+        let schema = contract.project(Dialect::JsonSchema).schema.unwrap();
+        schema["anyOf"][1]["properties"]["error"]["properties"]["code"].clone()
+    };
+    let codes = ["E1001", "E1004", "E1006", "E2004", "E2005", "E2006", "E2007", "E5001"];
+    assert_eq!(code(json!({}))["enum"], json!(codes));
+    let runtime = json!({ "type": "string", "pattern": "^E[1-4]" });
+    let accepted = json!(codes.split_last().unwrap().1);
+    assert_eq!(code(json!({ "type": "object", "properties": { "code": runtime } }))["enum"], accepted);
+    let own = json!({ "type": "string", "enum": ["E5001"] });
+    assert_eq!(code(json!({ "type": "object", "properties": { "code": own } })), own);
 }
 
 #[test]

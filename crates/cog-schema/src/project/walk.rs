@@ -4,12 +4,13 @@ use serde_json::{Map, Value, json};
 
 use super::defs::{Defs, is_recursive};
 use super::loss::{Loss, LossKind};
-use super::merge::{flattened, merge};
+use super::merge::flattened;
 use super::parts::{self, PartSchema};
 use crate::contract::Contract;
 use crate::dialect::Profile;
 use crate::subschema::{children, is_annotation, target, token};
 
+mod choices;
 mod containers;
 mod limits;
 
@@ -66,17 +67,43 @@ impl<'a> Walk<'a> {
         let meta = parts::meta(contract, &mut self.lost);
         let data = parts::data(contract, &mut self.lost);
         let error = parts::error(contract, &mut self.lost);
-        let mut properties = Map::new();
-        properties.insert("ok".to_owned(), json!({ "type": "boolean" }));
-        properties.insert("meta".to_owned(), self.part(meta)?);
-        properties.insert("data".to_owned(), nullable(self.part(data)?));
-        properties.insert("error".to_owned(), nullable(self.part(error)?));
-        Ok(json!({
-            "type": "object",
-            "properties": properties,
-            "required": ["ok", "meta", "data", "error"],
-            "additionalProperties": false,
-        }))
+        let (mut meta, data, error) = (self.part(meta)?, self.part(data)?, self.part(error)?);
+        self.confidence(&mut meta);
+        let success = envelope_of(self.ok(true), meta.clone(), data, null_type());
+        let failure = envelope_of(self.ok(false), meta, null_type(), error);
+        let choice = json!({ "anyOf": [success, failure] });
+        Ok(match self.profile.wrapper() {
+            Some(wrapper) => json!({
+                "type": "object",
+                "properties": { wrapper: choice },
+                "required": [wrapper],
+                "additionalProperties": false,
+            }),
+            None => choice,
+        })
+    }
+
+    /// Returns the schema of `ok` in a success or a failure.
+    fn ok(&mut self, value: bool) -> Value {
+        if (self.profile.supports)("const", &Value::Bool(value)) {
+            return json!({ "type": "boolean", "const": value });
+        }
+        self.lose("", "const", LossKind::EnforcedLocally, "`ok` is not tied to the choice of data or error");
+        json!({ "type": "boolean", "description": format!("Always {value}.") })
+    }
+
+    /// Sends `confidence` as a list of values where the engine does not enforce the bounds of a number.
+    fn confidence(&mut self, meta: &mut Value) {
+        let Some(confidence) = meta.pointer_mut("/properties/confidence") else { return };
+        let has_bound = |keyword, bound| confidence.get(keyword).is_none_or(|it| it.as_f64() == Some(bound));
+        let is_full_range = has_bound("minimum", 0.0) && has_bound("maximum", 1.0);
+        if self.profile.bounds_numbers || !is_full_range || confidence.get("enum").is_some() {
+            return;
+        }
+        let values: Vec<f64> = (0..=20u8).map(|step| f64::from(step * 5) / 100.0).collect();
+        *confidence = json!({ "type": "number", "enum": values });
+        let reason = "sent as the values 0, 0.05, … 1; the engine does not enforce the bounds of a number";
+        self.lose("/meta/properties/confidence", "maximum", LossKind::Projected, reason);
     }
 
     fn part(&mut self, part: PartSchema) -> Result<Value, Unsupported> {
@@ -132,69 +159,6 @@ impl<'a> Walk<'a> {
             open.extend(children(schema).into_iter().map(|child| format!("{pointer}{}", child.pointer)));
         }
         copy
-    }
-
-    /// Projects a choice. Its other keywords are merged into each branch.
-    fn alternatives(
-        &mut self,
-        members: &Map<String, Value>,
-        branches: &[Value],
-        at: &str,
-    ) -> Result<Value, Unsupported> {
-        let mut others = members.clone();
-        let keyword = if members.contains_key("anyOf") { "anyOf" } else { "oneOf" };
-        others.shift_remove(keyword);
-        let mut projected = Map::new();
-        for keyword in ["title", "description"] {
-            if let Some(value) = others.shift_remove(keyword) {
-                projected.insert(keyword.to_owned(), value);
-            }
-        }
-        if keyword == "oneOf" {
-            self.lose(
-                at,
-                "oneOf",
-                LossKind::Projected,
-                "sent as `anyOf`; the runtime checks that exactly one matches",
-            );
-        }
-        let mut schemas = Vec::new();
-        let mut refused = None;
-        for (index, branch) in branches.iter().enumerate() {
-            match self.branch(&others, branch, &format!("{at}/{keyword}/{index}")) {
-                Ok(schema) => schemas.push(schema),
-                Err(reason) => {
-                    self.lose(
-                        at,
-                        keyword,
-                        LossKind::EnforcedLocally,
-                        &format!("branch {index} is not sent: {reason}"),
-                    );
-                    refused = Some(reason);
-                }
-            }
-        }
-        if schemas.is_empty() {
-            return Err(refused.unwrap_or_else(|| "a choice without branches".to_owned()));
-        }
-        projected.insert("anyOf".to_owned(), Value::Array(schemas));
-        Ok(Value::Object(projected))
-    }
-
-    fn branch(
-        &mut self,
-        others: &Map<String, Value>,
-        branch: &Value,
-        at: &str,
-    ) -> Result<Value, Unsupported> {
-        if others.is_empty() {
-            return self.schema(branch, at);
-        }
-        let Value::Object(mut merged) = flattened(self.document, branch, at, &mut self.lost) else {
-            return self.schema(branch, at);
-        };
-        merge(&mut merged, others, at, &mut self.lost);
-        self.schema(&Value::Object(merged), at)
     }
 
     /// Projects a schema without combinations.
@@ -271,6 +235,16 @@ impl<'a> Walk<'a> {
         let (pointer, keyword, reason) = (at.to_owned(), keyword.to_owned(), reason.to_owned());
         self.lost.push(Loss { pointer, keyword, kind, reason });
     }
+}
+
+/// Returns the schema of an envelope. All members are required, so that the model writes them in this order.
+fn envelope_of(ok: Value, meta: Value, data: Value, error: Value) -> Value {
+    json!({
+        "type": "object",
+        "properties": { "ok": ok, "meta": meta, "data": data, "error": error },
+        "required": ["ok", "meta", "data", "error"],
+        "additionalProperties": false,
+    })
 }
 
 /// Returns a schema that also allows null.
