@@ -44,9 +44,6 @@ pub enum SyntaxErrorKind {
     /// A number in a form that JSON does not have.
     #[error("not a JSON number")]
     Number,
-    /// A number that no 64-bit float can represent.
-    #[error("number out of range")]
-    NumberRange,
     /// No JSON value in a reply read in tolerant mode.
     #[error("found no JSON object")]
     Nothing,

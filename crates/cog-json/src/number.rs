@@ -61,11 +61,10 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// Returns the nearest float, which is always finite.
+    /// Returns the nearest finite float: the maximum or the minimum if the number is out of range.
     #[must_use]
     pub fn as_f64(self) -> f64 {
-        // The parser accepts only numbers with a finite float.
-        self.literal.parse().unwrap_or(0.0)
+        self.literal.parse().unwrap_or(0.0_f64).clamp(f64::MIN, f64::MAX)
     }
 
     /// Returns an integer if the literal is one of 64 bits, otherwise the nearest float, which the parser of `serde_json`

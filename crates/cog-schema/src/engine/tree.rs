@@ -172,7 +172,7 @@ impl JsonNumber for Num<'_> {
     }
 
     fn to_number(&self) -> Cow<'_, serde_json::Number> {
-        Cow::Owned(self.0.literal().parse().unwrap_or_else(|_| 0.into()))
+        Cow::Owned(self.0.literal().parse().unwrap_or_else(|_| nearest(self.0)))
     }
 
     fn is_integer(&self) -> bool {
@@ -182,6 +182,11 @@ impl JsonNumber for Num<'_> {
     fn is_written_as_integer(&self) -> bool {
         self.0.is_plain_integer()
     }
+}
+
+/// Returns the nearest float of a number that no float can represent.
+fn nearest(number: Number<'_>) -> serde_json::Number {
+    serde_json::Number::from_f64(number.as_f64()).unwrap_or_else(|| 0.into())
 }
 
 /// The maximum number of digits that a float and a `u64` represent exactly.

@@ -205,7 +205,6 @@ fn refuses_deviations_that_are_not_listed() {
         ("{\"a\":0x1F}", K::Number, 6),
         ("{\"a\":\"\\'\"}", K::Escape, 6),
         ("{\"a\":\u{201c}x\u{201d}}", K::ExpectedValue, 5),
-        ("{\"a\":1e999}", K::NumberRange, 5),
         ("{\"a\":/1}", K::ExpectedValue, 5),
         ("{\"a\" \"b\"}", K::ExpectedColon, 5),
     ] {
