@@ -4,10 +4,12 @@
 //! Answers are always checked with the module's own contract.
 
 mod defs;
+mod describe;
 mod loss;
 mod merge;
 mod nulls;
 mod parts;
+mod pattern;
 mod walk;
 
 use cog_spec::Dialect;

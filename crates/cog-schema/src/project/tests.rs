@@ -142,7 +142,8 @@ fn openai_strict_requires_all_members_and_closes_objects() {
     });
     let projection = with(properties).project(Dialect::OpenAiStrict);
     let data = data_of(&projection);
-    assert_eq!(data["properties"]["note"], json!({ "type": ["string", "null"] }));
+    let note = "At least 3 characters. In the format `uri` of JSON Schema.";
+    assert_eq!(data["properties"]["note"], json!({ "type": ["string", "null"], "description": note }));
     assert_eq!(data["properties"]["size"], json!({ "type": ["integer", "null"], "minimum": 1 }));
     assert_eq!(data["properties"]["kind"]["anyOf"][0], json!({ "type": "string", "enum": ["a", "b"] }));
     assert_eq!(data["required"], json!(["note", "kind", "size", "list", "rationale", "extensions"]));
@@ -268,4 +269,18 @@ fn only_nulls_of_absent_members_are_added() {
     let paths: Vec<String> =
         contract.added_nulls("data", answer.unwrap().node()).iter().map(Path::to_string).collect();
     assert_eq!(paths, ["data.optional", "data.list[0].x", "data.extensions"]);
+}
+
+#[test]
+fn patterns_have_plain_classes_in_every_dialect() {
+    let contract = with(json!({ "a": { "type": "string", "pattern": r"^\d+$" } }));
+    for dialect in [Dialect::OpenAiStrict, Dialect::JsonSchema, Dialect::Anthropic, Dialect::Ollama] {
+        let projection = contract.project(dialect);
+        assert_eq!(data_of(&projection)["properties"]["a"]["pattern"], "^[0-9]+$", "{dialect}");
+        assert!(lost(&projection).contains(&"/data/properties/a pattern projected".to_owned()), "{dialect}");
+    }
+    let described = contract.project(Dialect::Gemini);
+    let text = "Matches the regular expression `^[0-9]+$`.";
+    assert_eq!(data_of(&described)["properties"]["a"]["description"], text);
+    assert_eq!(contract.document().pointer("/data/properties/a/pattern"), Some(&json!(r"^\d+$")));
 }

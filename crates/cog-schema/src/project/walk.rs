@@ -3,9 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::defs::{Defs, is_recursive};
+use super::describe;
 use super::loss::{Loss, LossKind};
 use super::merge::flattened;
 use super::parts::{self, PartSchema};
+use super::pattern::with_plain_classes;
 use crate::contract::Contract;
 use crate::dialect::Profile;
 use crate::subschema::{children, is_annotation, target, token};
@@ -125,7 +127,7 @@ impl<'a> Walk<'a> {
     /// Projects one schema; `at` is its pointer in the document.
     fn schema(&mut self, schema: &Value, at: &str) -> Result<Value, Unsupported> {
         if self.profile.verbatim {
-            return Ok(self.verbatim(schema));
+            return Ok(self.verbatim(schema, at));
         }
         let members = match schema {
             Value::Object(members) if !has_only_annotations(members) => members,
@@ -147,7 +149,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Copies a schema with references to the projected definitions.
-    fn verbatim(&mut self, schema: &Value) -> Value {
+    fn verbatim(&mut self, schema: &Value, at: &str) -> Value {
         let mut copy = schema.clone();
         let mut open = vec![String::new()];
         while let Some(pointer) = open.pop() {
@@ -155,6 +157,9 @@ impl<'a> Walk<'a> {
             if let Some(local) = schema.get("$ref").and_then(Value::as_str).and_then(target) {
                 *schema = self.defs.refer(&local);
                 continue;
+            }
+            if let Some(pattern) = schema.get_mut("pattern") {
+                *pattern = self.plain_pattern("pattern", pattern, &format!("{at}{pointer}"));
             }
             open.extend(children(schema).into_iter().map(|child| format!("{pointer}{}", child.pointer)));
         }
@@ -205,21 +210,32 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Adds the keywords that the dialect supports, and a loss for each of the others.
+    /// Adds the keywords that the dialect supports, and a loss for each of the others, which the description explains.
     fn add_supported(&mut self, members: &Map<String, Value>, at: &str, projected: &mut Map<String, Value>) {
-        for (keyword, value) in members {
-            if is_structure(keyword) {
-                continue;
-            }
-            if (self.profile.supports)(keyword, value) {
-                projected.insert(keyword.clone(), value.clone());
+        let mut dropped = Map::new();
+        for (keyword, value) in members.iter().filter(|(keyword, _)| !is_structure(keyword)) {
+            let value = self.plain_pattern(keyword, value, at);
+            if (self.profile.supports)(keyword, &value) {
+                projected.insert(keyword.clone(), value);
             } else if keyword == "const" && (self.profile.supports)("enum", &json!([value])) {
                 projected.insert("enum".to_owned(), json!([value]));
                 self.lose(at, keyword, LossKind::Projected, "sent as an `enum` of one value");
             } else if !is_annotation(keyword) {
                 self.lose(at, keyword, LossKind::EnforcedLocally, "the dialect does not support it");
+                dropped.insert(keyword.clone(), value);
             }
         }
+        describe::add(&dropped, projected);
+    }
+
+    /// Returns the value of a keyword; a pattern without the short forms of character classes.
+    fn plain_pattern(&mut self, keyword: &str, value: &Value, at: &str) -> Value {
+        let pattern = value.as_str().filter(|_| keyword == "pattern");
+        let Some(plain) = pattern.map(with_plain_classes).filter(|plain| plain != value) else {
+            return value.clone();
+        };
+        self.lose(at, keyword, LossKind::Projected, r"`\d`, `\w` and `\s` are sent as classes of characters");
+        Value::from(plain)
     }
 
     /// Returns a schema that allows everything.
