@@ -14,11 +14,11 @@ use crate::words;
 
 /// The parts of a request to a model that do not depend on the input.
 pub(crate) struct Compiled {
-    /// The output contract as prompt text.
-    pub(crate) words: Arc<str>,
     /// The contract without generated media, which the model does not write as JSON. None when it is the
     /// complete contract.
     model_contract: Option<Contract>,
+    /// The fields of the generated media.
+    media_fields: Vec<String>,
     /// The schema of the answer in each dialect, created on first use.
     projected: Vec<OnceLock<ProjectedContract>>,
 }
@@ -40,9 +40,7 @@ impl Compiled {
                 Some((contract, fields)) => (Some(contract), fields),
                 None => (None, Vec::new()),
             };
-        let contract = model_contract.as_ref().unwrap_or(&module.contract);
-        let words = words::output_contract(module, contract, &media_fields);
-        Self { words: words.into(), model_contract, projected }
+        Self { model_contract, media_fields, projected }
     }
 
     /// Returns the contract in a dialect.
@@ -52,12 +50,14 @@ impl Compiled {
     }
 
     fn project(&self, module: &Module, dialect: Dialect) -> ProjectedContract {
-        let projection = self.model_contract.as_ref().unwrap_or(&module.contract).project(dialect);
+        let contract = self.model_contract.as_ref().unwrap_or(&module.contract);
+        let projection = contract.project(dialect);
+        let words = words::output_contract(module, contract, &self.media_fields, projection.is_shown);
         let output = OutputSchema {
             name: module.manifest.name.clone(),
             dialect: projection.dialect,
             schema: projection.schema.map(cog_json::Value::from),
-            instructions: Arc::clone(&self.words),
+            instructions: words.into(),
         };
         ProjectedContract { output: Arc::new(output), lost: projection.lost }
     }
@@ -85,3 +85,6 @@ impl Compilations {
         compiled
     }
 }
+
+#[cfg(test)]
+mod tests;

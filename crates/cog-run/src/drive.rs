@@ -166,8 +166,8 @@ impl Driver {
             next = %next.info().name,
             "calling the next provider"
         );
-        let messages = std::mem::take(&mut self.run.request.messages);
-        self.run.request = self.run.spec.request_for(next.as_ref(), "", messages, self.remaining());
+        let remaining = self.remaining();
+        self.run.request = self.run.spec.next_request(next.as_ref(), &mut self.run.request, remaining);
         // A request that the provider does not support is an error of the call.
         let omitted = self.run.spec.fit(next.as_ref(), &mut self.run.request).unwrap_or_default();
         self.run.provider = next;

@@ -56,12 +56,14 @@ pub(crate) fn prepare(
         preflight::structured_output(&module.manifest, candidate.as_ref())?;
     }
     let compiled = shared.compilations.get(module);
-    let messages = prompt::conversation(module, &compiled, &input, Vec::new())?;
     let media = Sources::new(shared, module, &input, options)?;
     let media_sink = Arc::new(MediaSink::new(shared, module, options, is_offline));
     let (chosen, preferred) = (options.generation.clone(), shared.generation.or(&module.manifest.generation));
     let observer = shared.observer.clone();
     let spec = RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, observer };
+    let output = spec.output(provider.as_ref(), model);
+    let instructions = request::instructions(output.as_deref());
+    let messages = prompt::conversation(module, instructions, &input, Vec::new())?;
     let timeout = options.timeout.unwrap_or(shared.timeout);
     let mut request = spec.request_for(provider.as_ref(), model, messages, timeout);
     match spec.fit(provider.as_ref(), &mut request) {

@@ -12,7 +12,7 @@ use crate::{
     input::CheckedInput,
     media::{self, MediaSink, Sources},
     prompt,
-    request::RequestSpec,
+    request::{self, RequestSpec},
 };
 
 /// A run that passed every check before the call.
@@ -53,8 +53,8 @@ impl Plan {
         let encoded = tokio::task::spawn_blocking(encode).await;
         let (parts, all) = encoded.map_err(|error| error::from_task(&error))?;
         let parts = parts.map_err(|error| ErrorBody::from(&error))?;
-        let RequestSpec { module, compiled, .. } = &self.spec;
-        self.request.messages = prompt::conversation(module, compiled, input, parts)?;
+        let instructions = request::instructions(self.request.output.as_deref());
+        self.request.messages = prompt::conversation(&self.spec.module, instructions, input, parts)?;
         self.provider.check(&self.request).map_err(|error| ErrorBody::from(&error))?;
         Ok(all)
     }

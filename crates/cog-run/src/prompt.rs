@@ -9,17 +9,17 @@ use cog_harmony::{Conversation, Message, Part, Role};
 use cog_module::{Module, Prompt, PromptPart};
 use cog_spec::{Code, ErrorBody};
 
-use crate::{compiled::Compiled, input::CheckedInput};
+use crate::input::CheckedInput;
 
 /// The maximum length of the expanded prompt: 64 MB. A prompt may contain the same placeholder many thousand
 /// times, and each is replaced by the complete input.
 const MAX_LEN: usize = 64 * 1024 * 1024;
 
 /// The user message when nothing else is left to send.
-const GO: &str = "Answer now, in the format given.";
+const GO: &str = "Do the task now, and reply in the requested format.";
 
-/// Returns the messages of a run: one system message, and one user message with the input that the prompt did
-/// not place.
+/// Returns the messages of a run: one system message, which ends with the `instructions` about the answer, and
+/// one user message with the input that the prompt did not place.
 ///
 /// Media are added to the user message, the only one where providers accept them. With `$MEDIA_INPUTS`, they
 /// are placed between the prompt's text before and after it; otherwise they come last.
@@ -28,11 +28,11 @@ const GO: &str = "Answer now, in the format given.";
 /// E1005 when the prompt would be longer than 64 MB.
 pub(crate) fn conversation(
     module: &Module,
-    compiled: &Compiled,
+    instructions: &str,
     input: &CheckedInput,
     media: Vec<Part>,
 ) -> Result<Conversation, ErrorBody> {
-    let (mut system, after) = fill(&module.prompt, input, compiled.words.len()).ok_or_else(too_long)?;
+    let (mut system, after) = fill(&module.prompt, input, instructions.len()).ok_or_else(too_long)?;
     let unplaced = unplaced(&module.prompt, input);
     let user = if media.is_empty() {
         system.extend(after);
@@ -43,7 +43,7 @@ pub(crate) fn conversation(
         let texts: Vec<Part> = texts.map(Part::text).collect();
         if placed { [media, texts].concat() } else { [texts, media].concat() }
     };
-    system.push_str(&compiled.words);
+    system.push_str(instructions);
     Ok(Conversation::new(vec![Message::system(system), Message::new(Role::User, user)]))
 }
 

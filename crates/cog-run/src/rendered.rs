@@ -36,7 +36,7 @@ impl Prepared {
         Ok(Rendered {
             provider: provider.info().name.clone().into_owned(),
             dialect: self.rules.dialect,
-            lost: spec.lost(self.rules.dialect),
+            lost: spec.lost(provider.as_ref(), &request.model),
             messages: request.messages,
             request: wire,
         })

@@ -3,9 +3,9 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::Correction;
-use cog_harmony::{Conversation, Message};
+use cog_harmony::{Conversation, Message, Role};
 use cog_module::Module;
-use cog_provider::{ModelRequest, Provider, ProviderError};
+use cog_provider::{ModelRequest, OutputSchema, Provider, ProviderError};
 use cog_schema::Loss;
 use cog_spec::{Dialect, Generation, Modality, Warning, WarningCode};
 
@@ -35,16 +35,29 @@ impl RequestSpec {
         messages: Conversation,
         timeout: Duration,
     ) -> ModelRequest {
-        let projected = self.compiled.projected(&self.module, self.dialect(provider, model));
         ModelRequest {
             model: model.to_owned(),
             messages,
-            output: projected.map(|projected| Arc::clone(&projected.output)),
+            output: self.output(provider, model),
             output_media: self.makes(provider, model),
             generation: self.chosen.or(&self.preferred),
             timeout: Some(timeout),
             on_retry: self.observer.as_ref().map(|observer| observe::retry_hook(provider, observer)),
         }
+    }
+
+    /// Builds the request to a fallback provider from the one to the provider that failed.
+    pub(crate) fn next_request(
+        &self,
+        provider: &dyn Provider,
+        failed: &mut ModelRequest,
+        timeout: Duration,
+    ) -> ModelRequest {
+        let mut messages = std::mem::take(&mut failed.messages);
+        let output = self.output(provider, "");
+        let new = instructions(output.as_deref());
+        replace_instructions(&mut messages, instructions(failed.output.as_deref()), new);
+        self.request_for(provider, "", messages, timeout)
     }
 
     /// Removes the parameters that are only preferred and that the provider does not support, with a warning for each.
@@ -83,6 +96,12 @@ impl RequestSpec {
         self.chosen.names().all(|chosen| chosen != option)
     }
 
+    /// Returns the schema of the answer in the dialect of a provider, and the instructions about it.
+    pub(crate) fn output(&self, provider: &dyn Provider, model: &str) -> Option<Arc<OutputSchema>> {
+        let projected = self.compiled.projected(&self.module, self.dialect(provider, model));
+        projected.map(|projected| Arc::clone(&projected.output))
+    }
+
     /// Returns the media kinds that the module wants and the model generates.
     fn makes(&self, provider: &dyn Provider, model: &str) -> Vec<Modality> {
         let made = provider.info().output_media(model);
@@ -95,12 +114,25 @@ impl RequestSpec {
         if self.makes(provider, model).is_empty() { provider.info().dialect } else { Dialect::Prompt }
     }
 
-    /// Returns the constraints that a dialect cannot express.
-    pub(crate) fn lost(&self, dialect: Dialect) -> Vec<Loss> {
-        self.compiled
-            .projected(&self.module, dialect)
-            .map(|projected| projected.lost.clone())
-            .unwrap_or_default()
+    /// Returns the constraints that the dialect of a provider cannot express.
+    pub(crate) fn lost(&self, provider: &dyn Provider, model: &str) -> Vec<Loss> {
+        let projected = self.compiled.projected(&self.module, self.dialect(provider, model));
+        projected.map(|projected| projected.lost.clone()).unwrap_or_default()
+    }
+}
+
+/// Returns the instructions about the answer, the end of the system message.
+pub(crate) fn instructions(output: Option<&OutputSchema>) -> &str {
+    output.map_or("", |output| &output.instructions)
+}
+
+/// Replaces the instructions at the end of the system message, as another provider has another dialect.
+fn replace_instructions(messages: &mut Conversation, old: &str, new: &str) {
+    let system = messages.0.iter_mut().find(|message| message.role == Role::System);
+    if let Some(system) = system.filter(|_| old != new) {
+        let text = system.text();
+        let prompt = text.strip_suffix(old).unwrap_or(&text);
+        *system = Message::system(format!("{prompt}{new}"));
     }
 }
 

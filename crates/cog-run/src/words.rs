@@ -9,96 +9,129 @@ use cog_spec::{Code, EnumStrategy, Manifest, Strictness, Tier};
 
 /// Returns the prompt section about the answer format, which follows the module's prompt.
 ///
-/// `contract` describes the model's text. The media in `fields` are inserted later.
-pub(crate) fn output_contract(module: &Module, contract: &Contract, fields: &[String]) -> String {
+/// `contract` describes the model's text. The media in `fields` are inserted later. If the provider shows the schema to the
+/// model (`shows_schema`), the text explains the members and does not repeat the schema.
+pub(crate) fn output_contract(
+    module: &Module,
+    contract: &Contract,
+    fields: &[String],
+    shows_schema: bool,
+) -> String {
     let mut text = String::from("\n\n## Answer format\n\n");
-    text.push_str("Answer with one JSON object and nothing else: no text around it, no code fence.\n");
+    text.push_str(match shows_schema {
+        true => "Reply with one JSON object in the format of the response schema.",
+        false => "Reply with one JSON object. Write nothing before or after it, and no code fence.",
+    });
+    text.push('\n');
     if module.manifest.format.asks_for_envelope() {
-        envelope(&mut text, module, contract);
+        members(&mut text, shows_schema);
+    }
+    if !shows_schema {
+        schemas(&mut text, contract);
+    }
+    if module.manifest.format.asks_for_envelope() {
+        codes(&mut text, &module.manifest, contract);
     } else {
-        bare(&mut text, module, contract);
+        required_fields(&mut text, &module.manifest);
     }
     media(&mut text, fields);
     limits(&mut text, &module.manifest);
     text
 }
 
-fn envelope(text: &mut String, module: &Module, contract: &Contract) {
-    let manifest = &module.manifest;
+/// Explains the members of the envelope.
+fn members(text: &mut String, shows_schema: bool) {
+    text.push_str(match shows_schema {
+        true => "Its members mean:\n\n",
+        false => "It has these four members, in this order:\n\n",
+    });
     text.push_str(
-        "It has four members, in this order:\n\
-         - `ok`: true if you can answer, false if you cannot.\n\
-         - `meta`: `confidence` (0 to 1, how sure you are), `risk` (none, low, medium or high: how much harm \
-         acting on the answer can do) and `explain` (the answer in at most 280 characters).\n\
-         - `data`: the answer if `ok` is true, else null. `data.rationale` says how you came to it.\n\
-         - `error`: null if `ok` is true, else `code` and `message`.\n",
+        "- `ok`: `true` if you can do the task, otherwise `false`.\n\
+         - `meta`: `confidence` is a number from 0 to 1 that states how certain you are. `risk` is the harm that acting on \
+         the answer could cause: `none`, `low`, `medium` or `high`. `explain` summarizes the answer in at most 280 \
+         characters.\n\
+         - `data`: your answer, or `null` if `ok` is `false`. Its `rationale` explains how you arrived at the answer.\n\
+         - `error`: `null` if `ok` is `true`, otherwise an object with `code` and `message`.\n",
     );
-    schema(text, "data", contract.data_schema());
-    text.push_str("\nCodes of `error`: ");
-    let standard =
-        [Code::NoActionPossible, Code::SemanticConflict, Code::AmbiguousInput, Code::InsufficientContext];
-    for code in standard {
-        let _ = write!(text, "{code} ({}) ", code.meaning());
+}
+
+fn schemas(text: &mut String, contract: &Contract) {
+    for (name, schema) in contract.prompt_schemas() {
+        let _ = match name {
+            "" => write!(text, "\nThe object must match this JSON Schema:\n\n{schema}\n"),
+            name => write!(text, "\n`{name}` must match this JSON Schema:\n\n{schema}\n"),
+        };
     }
-    for (code, meaning) in &manifest.error_codes {
-        let _ = write!(text, "{code} ({meaning}) ");
+}
+
+/// Lists the codes that the model may report.
+fn codes(text: &mut String, manifest: &Manifest, contract: &Contract) {
+    text.push_str("\nIf you cannot do the task, set `error.code` to one of these codes:\n\n");
+    for code in contract.model_codes() {
+        match condition(manifest, &code) {
+            Some(condition) => _ = writeln!(text, "- `{code}`: {condition}"),
+            None => _ = writeln!(text, "- `{code}`"),
+        }
     }
-    text.push('\n');
     if manifest.tier == Some(Tier::Exec) {
-        text.push_str("\nThe answer is acted on by a program: if you are not at least 0.9 sure, say so in `confidence`.\n");
+        text.push_str(
+            "\nA program acts on your answer without a review. If you are less than 90% certain, state a `confidence` below \
+             0.9.\n",
+        );
     }
 }
 
-fn bare(text: &mut String, module: &Module, contract: &Contract) {
-    schema(text, "the object", contract.data_schema());
-    let constraints = &module.manifest.constraints;
-    if constraints.require_rationale {
-        text.push_str("\n`rationale` must say how you came to the answer.\n");
+/// Returns when to report a code.
+fn condition<'a>(manifest: &'a Manifest, code: &str) -> Option<&'a str> {
+    let declared = manifest.error_codes.iter().find(|(known, _)| known == code);
+    let standard: Option<Code> = code.parse().ok().or_else(|| Code::from_text(code));
+    let offered = || Code::OF_MODELS.iter().find(|(known, _)| Some(*known) == standard);
+    declared.map(|(_, meaning)| meaning.as_str()).or_else(|| offered().map(|(_, condition)| *condition))
+}
+
+/// Explains the fields that formats without an envelope require.
+fn required_fields(text: &mut String, manifest: &Manifest) {
+    if manifest.constraints.require_rationale {
+        text.push_str("\n`rationale` explains how you arrived at the answer.\n");
     }
-    if constraints.require_confidence {
-        text.push_str("\n`confidence` must say how sure you are, 0 to 1.\n");
+    if manifest.constraints.require_confidence {
+        text.push_str("\n`confidence` is a number from 0 to 1 that states how certain you are.\n");
     }
 }
 
-/// Adds the media fields that the model must not write in its text.
+/// Names the media fields that the model must not write in its text.
 fn media(text: &mut String, fields: &[String]) {
     if !fields.is_empty() {
         let names: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
         let _ = write!(
             text,
-            "\nImages, sound and video that you make come beside the JSON, never inside it: do not write {} yourself, \
-             they are filled in.\n",
+            "\nSend the images, audio and video that you generate next to the JSON, never inside it. Leave out {}: the \
+             media are inserted there.\n",
             names.join(", ")
         );
-    }
-}
-
-fn schema(text: &mut String, what: &str, schema: Option<&serde_json::Value>) {
-    if let Some(schema) = schema {
-        let _ = write!(text, "\nThe JSON Schema of {what}:\n\n{schema}\n");
     }
 }
 
 /// Adds the rules beyond the schema: custom fields and enum values, insights, and things not to do.
 fn limits(text: &mut String, manifest: &Manifest) {
     if manifest.strictness == Strictness::High {
-        text.push_str("\nUse no field that the schema does not name.\n");
+        text.push_str("\nDo not add fields that the schema does not define.\n");
     }
     if manifest.enums.strategy == EnumStrategy::Strict {
-        text.push_str("\nUse no word that an enum does not list.\n");
+        text.push_str("\nIf the schema lists the values of a field, use one of them.\n");
     }
     let overflow = &manifest.overflow;
     if overflow.enabled && manifest.format.asks_for_envelope() {
         let _ = write!(
             text,
-            "\nWhat is worth saying but has no place in the schema goes to `data.extensions.insights`: at most {} \
-             objects of `text` and `suggested_mapping` (the field that the schema should have for it).\n",
+            "\nReport what is worth knowing but fits no other field in `data.extensions.insights`: at most {} objects, \
+             each with `text` and `suggested_mapping`, the field that the schema should have for it.\n",
             overflow.max_items
         );
     }
     let forbidden = forbidden(manifest);
     if !forbidden.is_empty() {
-        text.push_str("\nYou must not:\n");
+        text.push_str("\nThe following are not allowed:\n\n");
         for item in forbidden {
             let _ = writeln!(text, "- {item}");
         }
@@ -108,9 +141,9 @@ fn limits(text: &mut String, manifest: &Manifest) {
 fn forbidden(manifest: &Manifest) -> Vec<&str> {
     let constraints = &manifest.constraints;
     let by_constraint = [
-        (constraints.no_network, "use the network"),
-        (constraints.no_side_effects, "cause side effects"),
-        (constraints.no_inventing_data, "invent data that the input does not hold"),
+        (constraints.no_network, "using the network"),
+        (constraints.no_side_effects, "causing side effects"),
+        (constraints.no_inventing_data, "inventing data that is not in the input"),
     ];
     let constraints = by_constraint.into_iter().filter(|(set, _)| *set).map(|(_, words)| words);
     manifest.excludes.iter().map(String::as_str).chain(constraints).collect()

@@ -8,6 +8,9 @@ use serde_json::Value;
 pub(crate) struct Profile {
     /// Schemas are sent as written; the other fields do not apply.
     pub(crate) verbatim: bool,
+    /// The vendor shows the schema to the model, so that the prompt need not repeat it. Servers that only constrain what
+    /// the model writes do not show it.
+    pub(crate) shows_schema: bool,
     /// The root may be a choice (`anyOf`), here between success and failure. Otherwise the choice is the value of
     /// [`WRAPPER`], the only member of the root.
     pub(crate) root_choice: bool,
@@ -84,6 +87,7 @@ pub(crate) fn profile(dialect: Dialect) -> Option<&'static Profile> {
 /// an object, objects are closed, every member is required, unions use `anyOf`, and no other composition is supported.
 const OPENAI_STRICT: Profile = Profile {
     verbatim: false,
+    shows_schema: true,
     root_choice: false,
     bounds_numbers: true,
     closes_objects: true,
@@ -108,6 +112,7 @@ const OPENAI_STRICT: Profile = Profile {
 /// The server ignores keywords that its grammar does not support.
 const JSON_SCHEMA: Profile = Profile {
     verbatim: true,
+    shows_schema: false,
     root_choice: true,
     bounds_numbers: false,
     closes_objects: false,
@@ -123,6 +128,7 @@ const JSON_SCHEMA: Profile = Profile {
 /// lengths, simple patterns.
 const ANTHROPIC: Profile = Profile {
     verbatim: false,
+    shows_schema: true,
     root_choice: false,
     bounds_numbers: false,
     closes_objects: true,
@@ -148,6 +154,7 @@ const ANTHROPIC: Profile = Profile {
 /// optional members, so recursion is not used.
 const GEMINI: Profile = Profile {
     verbatim: false,
+    shows_schema: true,
     root_choice: false,
     bounds_numbers: true,
     closes_objects: false,
@@ -170,6 +177,7 @@ const GEMINI: Profile = Profile {
 /// with alternatives, and supports anchored patterns only.
 const OLLAMA: Profile = Profile {
     verbatim: false,
+    shows_schema: false,
     root_choice: true,
     bounds_numbers: false,
     closes_objects: false,
@@ -188,6 +196,9 @@ const OLLAMA: Profile = Profile {
     limits: Limits::NONE,
     weaker: Dialect::JsonObject,
 };
+
+/// JSON Schema as it is written in a module.
+pub(crate) const AS_WRITTEN: &Profile = &JSON_SCHEMA;
 
 fn is_one_of(value: &Value, formats: &[&str]) -> bool {
     value.as_str().is_some_and(|format| formats.contains(&format))

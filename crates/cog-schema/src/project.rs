@@ -10,6 +10,7 @@ mod merge;
 mod nulls;
 mod parts;
 mod pattern;
+mod shown;
 mod walk;
 
 use cog_spec::Dialect;
@@ -31,6 +32,8 @@ pub struct Projection {
     pub dialect: Dialect,
     /// The schema, an object; none if the dialect has no schema.
     pub schema: Option<Value>,
+    /// Whether the provider shows the schema to the model.
+    pub is_shown: bool,
     /// What is not sent, or is sent in another form. All of it is enforced when the answer is checked.
     pub lost: Vec<Loss>,
 }
@@ -54,7 +57,12 @@ impl Contract {
             match walk.root(self) {
                 Ok(schema) => {
                     lost.extend(walk.into_lost());
-                    return Projection { dialect, schema: Some(schema), lost };
+                    return Projection {
+                        dialect,
+                        schema: Some(schema),
+                        is_shown: profile.shows_schema,
+                        lost,
+                    };
                 }
                 Err(reason) => {
                     lost.push(Loss::for_dialect(dialect, &reason));
@@ -75,7 +83,7 @@ impl Contract {
 
 fn without_schema(dialect: Dialect, mut lost: Vec<Loss>) -> Projection {
     lost.push(Loss::for_dialect(dialect, "it takes no schema; the prompt contains the contract"));
-    Projection { dialect, schema: None, lost }
+    Projection { dialect, schema: None, is_shown: false, lost }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use cog_harmony::{Part, Role};
 use cog_provider::{Deadline, Interruption, Provider, ProviderError};
 use cog_run::{Providers, RunInput, RunOptions, Runtime};
-use cog_spec::{Code, ErrorBody, Generation};
+use cog_spec::{Code, Dialect, ErrorBody, Generation};
 use tempfile::TempDir;
 
 use crate::support::{ANSWER, Scripted, code, directory, input, runtime_with, sample_input, write};
@@ -41,6 +41,26 @@ async fn falls_back_to_the_next_provider() {
     assert_eq!(reported, [("one", Code::ProviderUnavailable), ("two", Code::ProviderUnavailable)]);
     let models: Vec<_> = providers.iter().map(|provider| provider.requests()[0].model.clone()).collect();
     assert_eq!(models, ["of-the-first", "", ""]);
+}
+
+#[tokio::test]
+async fn instructions_are_those_of_the_provider_that_is_called() {
+    let directory = directory("Answer.", &[]);
+    let dialects = [Dialect::JsonObject, Dialect::OpenAiStrict, Dialect::Ollama];
+    let (providers, runtime) = in_order([
+        Scripted::failing(unavailable()).named("one").with_dialect(dialects[0]),
+        Scripted::failing(unavailable()).named("two").with_dialect(dialects[1]),
+        Scripted::replying(ANSWER).named("three").with_dialect(dialects[2]),
+    ]);
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::new()).await;
+    assert!(envelope.is_ok(), "{:?}", envelope.error());
+    for (provider, has_schema) in providers.iter().zip([true, false, true]) {
+        let request = &provider.requests()[0];
+        let system = request.messages.messages()[0].text();
+        assert_eq!(system, format!("Answer.{}", request.output.as_ref().unwrap().instructions));
+        assert_eq!(system.contains("JSON Schema:"), has_schema, "{system}");
+    }
 }
 
 #[tokio::test]

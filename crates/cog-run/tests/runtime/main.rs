@@ -7,6 +7,7 @@ mod fallbacks;
 mod life;
 mod media_out;
 mod observe;
+mod prompts;
 mod runs;
 mod sessions;
 mod support;

@@ -349,10 +349,7 @@ async fn prompt_does_not_request_images_as_text() {
     runtime.execute(&module, sample_input(), RunOptions::default()).await;
     let request = &provider.requests()[0];
     let shown = request.messages.to_json();
-    assert!(
-        shown.contains("do not write `image`, `more` yourself") && !shown.contains("MediaOutput"),
-        "{shown}"
-    );
+    assert!(shown.contains("Leave out `image`, `more`: ") && !shown.contains("MediaOutput"), "{shown}");
 }
 
 #[tokio::test]

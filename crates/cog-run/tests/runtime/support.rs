@@ -85,6 +85,12 @@ impl Scripted {
         self
     }
 
+    /// Receives schemas in this dialect.
+    pub(crate) fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.info.dialect = dialect;
+        self
+    }
+
     /// Accepts images of these types.
     pub(crate) fn accepting_images(mut self, images: &'static [&'static str]) -> Self {
         self.info.input = &[Modality::Text, Modality::Image];

@@ -37,6 +37,11 @@ pub(super) fn data(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     with_fields(part, &fields, &["rationale"])
 }
 
+/// Returns the schema of an answer without an envelope.
+pub(super) fn bare(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
+    part(contract, contract.data.as_ref().map(|part| part.pointer.as_str()), lost)
+}
+
 /// Returns the module's error schema with code and message.
 pub(super) fn error(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     let part = part(contract, contract.error.as_ref().map(|part| part.pointer.as_str()), lost);
@@ -46,6 +51,17 @@ pub(super) fn error(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
         list_codes(contract, code);
     }
     part
+}
+
+impl Contract {
+    /// Returns the codes that a model may report: those that the error schema lists, otherwise those of the specification
+    /// that a model is offered, and those that the manifest declares.
+    pub fn model_codes(&self) -> Vec<String> {
+        let error = error(self, &mut Vec::new());
+        let listed = error.schema.pointer("/properties/code/enum").and_then(Value::as_array);
+        let codes = listed.map(|codes| codes.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        codes.unwrap_or_else(|| offered_codes(self).into_iter().map(str::to_owned).collect())
+    }
 }
 
 /// Lists the codes that a model may report, unless the module lists them itself: those of the specification that it is

@@ -284,3 +284,20 @@ fn patterns_have_plain_classes_in_every_dialect() {
     assert_eq!(data_of(&described)["properties"]["a"]["description"], text);
     assert_eq!(contract.document().pointer("/data/properties/a/pattern"), Some(&json!(r"^\d+$")));
 }
+
+#[test]
+fn prompt_schemas_contain_their_definitions() {
+    let document = json!({
+        "data": { "properties": { "list": { "items": { "$ref": "#/$defs/Item" } } } },
+        "meta": { "properties": { "source": { "$ref": "#/$defs/Item" } } },
+        "$defs": { "Item": { "properties": { "next": { "$ref": "#/$defs/Item" } } } },
+    });
+    let schemas = contract(document, Format::V22).prompt_schemas();
+    let names: Vec<&str> = schemas.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, ["data", "meta"]);
+    for (name, schema) in &schemas {
+        assert_eq!(schema["$defs"]["Item"]["properties"]["next"]["$ref"], "#/$defs/Item", "{name}");
+    }
+    let bare = contract(json!({ "output": { "type": "object", "required": ["a"] } }), Format::V1);
+    assert_eq!(bare.prompt_schemas(), [("", json!({ "type": "object", "required": ["a"] }))]);
+}

@@ -44,11 +44,24 @@ impl<'a> Walk<'a> {
 
     /// Projects the root: the envelope since v2.2, the data in older formats.
     pub(super) fn root(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
-        let mut root = if contract.rules().format.asks_for_envelope() {
+        let root = if contract.rules().format.asks_for_envelope() {
             self.envelope(contract)?
         } else {
             self.data_only(contract)?
         };
+        let root = self.with_definitions(root)?;
+        limits::check(&root, &self.profile.limits)?;
+        Ok(root)
+    }
+
+    /// Projects one part, with the definitions that it refers to.
+    pub(super) fn alone(&mut self, part: PartSchema) -> Result<Value, Unsupported> {
+        let schema = self.part(part)?;
+        self.with_definitions(schema)
+    }
+
+    /// Adds the definitions that a projected schema refers to.
+    fn with_definitions(&mut self, mut root: Value) -> Result<Value, Unsupported> {
         while let Some((target, name)) = self.defs.next() {
             let schema = self.document.pointer(&target).cloned().unwrap_or(Value::Bool(true));
             let projected = self.schema(&schema, &target)?;
@@ -61,7 +74,6 @@ impl<'a> Walk<'a> {
         if let Some(members) = root.as_object_mut().filter(|_| !definitions.is_empty()) {
             members.insert("$defs".to_owned(), Value::Object(definitions));
         }
-        limits::check(&root, &self.profile.limits)?;
         Ok(root)
     }
 

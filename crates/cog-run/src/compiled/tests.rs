@@ -1,0 +1,103 @@
+use std::path::PathBuf;
+
+use cog_module::Origin;
+use serde_json::Value;
+
+use super::*;
+
+/// Returns every module that ships or belongs to the conformance cases.
+fn modules() -> Vec<Module> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let names = [
+        "modules/api-designer",
+        "modules/audio-transcriber",
+        "modules/code-reviewer",
+        "modules/code-simplifier",
+        "modules/image-analyzer",
+        "modules/image-generator",
+        "modules/task-prioritizer",
+        "conformance/modules/format-v0",
+        "conformance/modules/format-v1",
+        "conformance/modules/format-v21",
+        "conformance/modules/format-v22",
+        "conformance/modules/format-v25",
+        "conformance/modules/my-module",
+    ];
+    let load = |name: &str| {
+        let directory: PathBuf = [root, name].iter().collect();
+        cog_module::load(&Origin::Directory(directory)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    names.into_iter().map(load).collect()
+}
+
+/// Calls `act` with the projection of each module to each dialect.
+fn each_projection(act: impl Fn(&Module, Dialect, &OutputSchema)) {
+    for module in modules() {
+        let compiled = Compiled::new(&module);
+        for dialect in Dialect::ALL {
+            act(&module, *dialect, &compiled.projected(&module, *dialect).unwrap().output);
+        }
+    }
+}
+
+/// Returns the JSON Schemas in a text.
+fn schemas_of(text: &str) -> Vec<Value> {
+    text.lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Returns the references that lead to nothing.
+fn dangling(schema: &Value) -> Vec<String> {
+    let (mut open, mut dangling) = (vec![schema], Vec::new());
+    while let Some(value) = open.pop() {
+        let target = value.get("$ref").and_then(Value::as_str);
+        dangling.extend(
+            target
+                .filter(|target| target.strip_prefix('#').is_none_or(|path| schema.pointer(path).is_none()))
+                .map(str::to_owned),
+        );
+        open.extend(value.as_object().into_iter().flat_map(serde_json::Map::values));
+        open.extend(value.as_array().into_iter().flatten());
+    }
+    dangling
+}
+
+#[test]
+fn no_reference_dangles_in_any_dialect() {
+    each_projection(|module, dialect, output| {
+        let name = &module.manifest.name;
+        let sent = output.schema.as_ref().map(cog_json::Value::to_serde);
+        for schema in sent.into_iter().chain(schemas_of(&output.instructions)) {
+            assert_eq!(dangling(&schema), Vec::<String>::new(), "{name} in {dialect}");
+        }
+    });
+}
+
+#[test]
+fn every_model_sees_the_contract_exactly_once() {
+    each_projection(|module, dialect, output| {
+        let is_shown = matches!(output.dialect, Dialect::OpenAiStrict | Dialect::Anthropic | Dialect::Gemini);
+        let name = &module.manifest.name;
+        assert_eq!(schemas_of(&output.instructions).is_empty(), is_shown, "{name} in {dialect}");
+        assert!(!is_shown || output.schema.is_some(), "{name} in {dialect}");
+    });
+}
+
+#[test]
+fn codes_in_a_prompt_are_among_those_that_a_model_may_report() {
+    for module in modules() {
+        let codes = module.contract.model_codes();
+        let words = module.prompt.text().split(|char: char| !char.is_ascii_alphanumeric());
+        let mentioned = words.filter(|word| word.len() == 5 && word.parse::<cog_spec::Code>().is_ok());
+        let mentioned: Vec<&str> = mentioned.collect();
+        for code in mentioned {
+            assert!(
+                codes.iter().any(|known| known == code),
+                "{}: {code} is not in {codes:?}",
+                module.manifest.name
+            );
+        }
+    }
+}
