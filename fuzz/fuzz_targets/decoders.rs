@@ -5,12 +5,13 @@ use cog_fuzz::{chunks, joined};
 use cog_provider::protocol::{MAX_FRAME_BYTES, ProtocolKind};
 use libfuzzer_sys::fuzz_target;
 
-const KINDS: [ProtocolKind; 5] = [
+const KINDS: [ProtocolKind; 6] = [
     ProtocolKind::OpenAiChat,
     ProtocolKind::OpenAiImages,
     ProtocolKind::Anthropic,
     ProtocolKind::Gemini,
     ProtocolKind::Ollama,
+    ProtocolKind::OpenAiResponses,
 ];
 
 fuzz_target!(|data: &[u8]| {

@@ -86,6 +86,7 @@ impl Assembler {
             ModelEvent::Finished(reason) => self.reply.finish = Some(reason),
             ModelEvent::Started { model: None, .. }
             | ModelEvent::Reasoning(_)
+            | ModelEvent::ReasoningItem(_)
             | ModelEvent::ToolCall(_)
             | ModelEvent::Media(_) => {}
         }

@@ -19,7 +19,7 @@ mod part;
 mod read;
 mod tool;
 
-pub use message::{Conversation, Message, Role};
+pub use message::{Conversation, Message, Reasoning, Role};
 pub use part::{AudioPart, Detail, FilePart, ImagePart, Part, TextPart, VideoFrame};
 pub use read::Problem;
 pub use tool::ToolCall;

@@ -59,6 +59,18 @@ pub struct Message {
     pub tool_call_id: Option<String>,
     /// Cost, latency, model and trace (appendix A.6).
     pub metadata: Option<Value>,
+    /// The model's reasoning that led to this message. It is only sent back to its provider, and neither read from JSON
+    /// nor written to it.
+    pub reasoning: Option<Reasoning>,
+}
+
+/// A model's reasoning in its provider's own form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reasoning {
+    /// The name of the provider, `openai`.
+    pub provider: String,
+    /// The items, in order.
+    pub items: Vec<Value>,
 }
 
 impl Message {
@@ -73,6 +85,7 @@ impl Message {
             tool_calls: Vec::new(),
             tool_call_id: None,
             metadata: None,
+            reasoning: None,
         }
     }
 

@@ -121,7 +121,18 @@ fn read_message(node: Node<'_>, path: &str, problems: &mut Problems) -> Option<M
     let name = fields.string("name");
     let created_at = fields.optional("created_at", "Unix time in seconds", Node::as_f64);
     let metadata = fields.optional("metadata", "an object", |node| node.is_object().then(|| node.to_value()));
-    Some(Message { id, role: role?, name, created_at, content, tool_calls, tool_call_id, metadata })
+    let reasoning = None;
+    Some(Message {
+        id,
+        role: role?,
+        name,
+        created_at,
+        content,
+        tool_calls,
+        tool_call_id,
+        metadata,
+        reasoning,
+    })
 }
 
 fn read_role(node: Node<'_>, path: &str, problems: &mut Problems) -> Option<Role> {

@@ -379,6 +379,10 @@ impl ProviderError {
             Self::Rejected { .. } => "Show the request with `cog render`.".to_owned(),
             Self::Malformed { .. } => "Check the base URL, and record the reply with --record.".to_owned(),
             Self::TooLarge { .. } => "Request a shorter answer, or lower --max-tokens.".to_owned(),
+            Self::WrongInterface { url, .. } if url.ends_with("/responses") => {
+                "Check the base URL, or set the protocol of this provider to chat: the server may not implement Responses."
+                    .to_owned()
+            }
             Self::WrongInterface { .. } => {
                 "Check the base URL: a path such as /v1 may be missing, or a proxy may have replied."
                     .to_owned()

@@ -15,9 +15,9 @@ use bytes::Bytes;
 use crate::{
     ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
     cassette::{Recorder, Recording, Replayer},
-    protocol::RequestContext,
+    protocol::{ProtocolKind, RequestContext},
     transport::Transport,
-    vendors::{AuthRequirement, ProviderSettings, Vendor, normalize_base_url},
+    vendors::{AuthRequirement, ProviderSettings, Vendor, normalize_base_url, protocol_at},
 };
 
 use self::{call::Call, client::Client, redact::Redactor};
@@ -33,6 +33,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(15);
 pub struct HttpProvider {
     vendor: &'static Vendor,
     base_url: String,
+    protocol: ProtocolKind,
     info: ProviderInfo,
     settings: ProviderSettings,
     transport: Arc<dyn Transport>,
@@ -79,8 +80,10 @@ impl HttpProvider {
     ) -> Result<Self, ProviderError> {
         let base_url = normalize_base_url(vendor, settings.base_url.as_deref());
         let base_url = base_url.unwrap_or_else(|_| "http://localhost".to_owned());
-        let transport = Arc::new(Replayer::open(directory.into(), pace)?);
-        Ok(Self { replays: true, ..Self::over(vendor, settings, base_url, transport) })
+        let transport = Replayer::open(directory.into(), pace)?;
+        let recorded = transport.protocol();
+        let settings = ProviderSettings { protocol: settings.protocol.or(recorded), ..settings };
+        Ok(Self { replays: true, ..Self::over(vendor, settings, base_url, Arc::new(transport)) })
     }
 
     fn over(
@@ -89,14 +92,15 @@ impl HttpProvider {
         base_url: String,
         transport: Arc<dyn Transport>,
     ) -> Self {
+        let protocol = protocol_at(vendor, &base_url, settings.protocol);
         let mut info = ProviderInfo::new(vendor.name, vendor.default_model.unwrap_or_default());
         info.model = settings.model.clone().map_or(info.model, Cow::Owned);
         info.dialect = vendor.dialect;
-        info.input = vendor.input;
+        info.input = vendor.input_over(vendor.protocol_of(&info.model, protocol));
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
         info.key.clone_from(&settings.key);
-        Self { vendor, base_url, info, settings, transport, replays: false }
+        Self { vendor, base_url, protocol, info, settings, transport, replays: false }
     }
 
     /// Returns the vendor's row.
@@ -115,7 +119,7 @@ impl HttpProvider {
     /// Fails as [`Provider::call`] does. Nothing is retried.
     pub async fn models(&self) -> Result<Vec<String>, ProviderError> {
         self.check_key()?;
-        let protocol = self.vendor.protocol.protocol();
+        let protocol = self.protocol.protocol();
         let mut headers = vec![("accept", "application/json".to_owned())];
         headers.extend(protocol.headers());
         let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
@@ -137,7 +141,8 @@ impl HttpProvider {
         if model.is_empty() {
             return Err(RequestError::NoModel { vendor: self.vendor.title });
         }
-        Ok(RequestContext { request, vendor: self.vendor, base_url: &self.base_url, model })
+        let (vendor, base_url, protocol) = (self.vendor, &*self.base_url, self.protocol);
+        Ok(RequestContext { request, vendor, protocol, base_url, model })
     }
 
     /// Returns the key's header for display, with the variable name in place of the key.

@@ -14,6 +14,7 @@ mod lines;
 mod ollama;
 mod openai_chat;
 mod openai_images;
+mod openai_responses;
 mod parts;
 pub(crate) mod reply;
 mod sse;
@@ -35,6 +36,7 @@ impl ProtocolKind {
     pub fn protocol(self) -> &'static dyn Protocol {
         match self {
             ProtocolKind::OpenAiChat => &openai_chat::OpenAiChat,
+            ProtocolKind::OpenAiResponses => &openai_responses::OpenAiResponses,
             ProtocolKind::OpenAiImages => &openai_images::OpenAiImages,
             ProtocolKind::Anthropic => &anthropic::Anthropic,
             ProtocolKind::Gemini => &gemini::Gemini,
@@ -47,7 +49,7 @@ impl ProtocolKind {
 impl RequestContext<'_> {
     /// Returns the wire protocol that the vendor uses for this model.
     pub(crate) fn protocol(&self) -> &'static dyn Protocol {
-        self.vendor.protocol_of(self.model).protocol()
+        self.vendor.protocol_of(self.model, self.protocol).protocol()
     }
 
     /// Returns how to decode the reply.

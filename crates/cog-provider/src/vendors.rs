@@ -3,6 +3,7 @@
 //! A row contains everything specific to one vendor. The protocol contains what vendors share.
 
 mod base_url;
+mod choose_protocol;
 mod model_table;
 mod models;
 mod settings;
@@ -13,6 +14,7 @@ use cog_spec::{Dialect, Modality};
 use crate::{Formats, protocol::ProtocolKind};
 
 pub use base_url::{InvalidBaseUrl, normalize_base_url};
+pub(crate) use choose_protocol::protocol_at;
 pub use models::{ModelSettings, Temperature};
 pub use settings::ProviderSettings;
 pub use table::VENDORS;
@@ -30,6 +32,8 @@ pub struct Vendor {
     pub base_url: &'static str,
     /// The variables that override the base URL, in order of precedence.
     pub base_url_vars: &'static [&'static str],
+    /// The variable that chooses between Chat Completions and Responses; `None` if the vendor implements neither.
+    pub protocol_var: Option<&'static str>,
     /// The path to append to a base URL without a path.
     pub default_path: &'static str,
     /// The port for a base URL without scheme and port; set only if the vendor's own tools do so.
@@ -120,6 +124,8 @@ pub struct Quirks {
     pub stream_options: bool,
     /// Whether the vendor can stream an answer with a schema.
     pub streams_schema: bool,
+    /// Whether the vendor pads the events of a Responses stream with random text unless it is told not to.
+    pub pads_events: bool,
     /// Additional fields of the body: the key, and its value as JSON.
     pub extra: &'static [(&'static str, &'static str)],
 }
@@ -131,6 +137,7 @@ impl Quirks {
         seed: Some("seed"),
         stream_options: true,
         streams_schema: true,
+        pads_events: false,
         extra: &[],
     };
 }
@@ -141,9 +148,28 @@ impl Vendor {
         MediaModel::find(self.media_models, model).map_or(&[], |found| found.output)
     }
 
-    /// Returns the wire form for a model.
-    pub fn protocol_of(&self, model: &str) -> ProtocolKind {
-        MediaModel::find(self.media_models, model).and_then(|found| found.protocol).unwrap_or(self.protocol)
+    /// Returns the wire form for a model, on a server that uses `protocol`. Models that generate media use Chat
+    /// Completions in place of Responses.
+    pub fn protocol_of(&self, model: &str, protocol: ProtocolKind) -> ProtocolKind {
+        match MediaModel::find(self.media_models, model) {
+            Some(found) if protocol == ProtocolKind::OpenAiResponses => {
+                found.protocol.unwrap_or(ProtocolKind::OpenAiChat)
+            }
+            found => found.and_then(|found| found.protocol).unwrap_or(protocol),
+        }
+    }
+
+    /// Returns the modalities of an input that reach its models over a wire form. Responses has no audio.
+    pub fn input_over(&self, protocol: ProtocolKind) -> &'static [Modality] {
+        let has = |kind| self.input.contains(&kind);
+        match protocol {
+            ProtocolKind::OpenAiResponses if has(Modality::Document) => {
+                &[Modality::Text, Modality::Image, Modality::Document]
+            }
+            ProtocolKind::OpenAiResponses if has(Modality::Image) => &[Modality::Text, Modality::Image],
+            ProtocolKind::OpenAiResponses => &[Modality::Text],
+            _ => self.input,
+        }
     }
 
     /// Returns the variable to name in messages about the key.

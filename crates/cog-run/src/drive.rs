@@ -5,6 +5,8 @@ mod reply;
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use cog_answer::{AnswerRules, Assembler, Finish, Step};
+use cog_harmony::Reasoning;
+use cog_json::Value;
 use cog_media::{media_processed, media_validation};
 use cog_provider::{ModelStream, ProviderError};
 use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent, ModelMedia, Progress};
@@ -31,6 +33,8 @@ pub(crate) struct Driver {
     state: State,
     /// The generated media of the reply so far.
     generated: Vec<GeneratedMedia>,
+    /// The items of the reasoning in the reply so far.
+    reasoning: Vec<Value>,
     /// The outlet for the chunks.
     out: Outlet,
     started: Instant,
@@ -64,7 +68,8 @@ impl Driver {
             None => State::Calling(assembler),
         };
         let started = Instant::now();
-        Self { run, initial_messages, media: None, state, generated: Vec::new(), out, started }
+        let (generated, reasoning) = (Vec::new(), Vec::new());
+        Self { run, initial_messages, media: None, state, generated, reasoning, out, started }
     }
 
     /// Runs to the last chunk. Rare steps are boxed, so that the future of a waiting run is small.
@@ -198,6 +203,10 @@ impl Driver {
                     Ok(()) => Step::Continue,
                     Err(error) => return self.fail(assembler, error),
                 },
+                Arrived::Event(ModelEvent::ReasoningItem(item)) => {
+                    self.reasoning.push(item);
+                    Step::Continue
+                }
                 Arrived::Event(event) => assembler.event(event, self.started.elapsed(), &mut self.out),
                 Arrived::Due => {
                     assembler.tick(self.started.elapsed(), &mut self.out);
@@ -235,7 +244,10 @@ impl Driver {
             Finish::Ended => State::Ended,
             Finish::Again(assembler, correction) => {
                 self.run.request.timeout = Some(self.remaining());
-                request::correct(&mut self.run.request.messages, self.initial_messages, correction);
+                let provider = self.run.provider.info().name.clone().into_owned();
+                let reasoning = Reasoning { provider, items: std::mem::take(&mut self.reasoning) };
+                let messages = &mut self.run.request.messages;
+                request::correct(messages, self.initial_messages, correction, reasoning);
                 State::Calling(assembler)
             }
         }

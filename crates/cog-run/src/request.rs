@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use cog_answer::Correction;
-use cog_harmony::{Conversation, Message, Role};
+use cog_harmony::{Conversation, Message, Reasoning, Role};
 use cog_module::Module;
 use cog_provider::{ModelRequest, OutputSchema, Provider, ProviderError};
 use cog_schema::Loss;
@@ -145,9 +145,16 @@ fn option_of(error: &ProviderError) -> Option<&'static str> {
 }
 
 /// Replaces the messages after the first `initial` by the model's answer and its violations, for the next attempt
-/// (ruling R49).
-pub(crate) fn correct(messages: &mut Conversation, initial: usize, correction: Correction) {
-    let answer = Some(correction.answer).filter(|answer| !answer.trim().is_empty()).map(Message::assistant);
+/// (ruling R49). The reasoning that led to the answer is part of it.
+pub(crate) fn correct(
+    messages: &mut Conversation,
+    initial: usize,
+    correction: Correction,
+    reasoning: Reasoning,
+) {
+    let text = Some(correction.answer).filter(|answer| !answer.trim().is_empty());
+    let reasoning = Some(reasoning).filter(|reasoning| !reasoning.items.is_empty());
+    let answer = text.map(|text| Message { reasoning, ..Message::assistant(text) });
     messages.0.truncate(initial);
     messages.0.extend(answer.into_iter().chain([Message::user(correction.feedback)]));
 }

@@ -1,6 +1,6 @@
 //! The events of a provider's reply, without its wire form.
 
-use cog_json::Node;
+use cog_json::{Node, Value};
 use serde::{Deserialize, Serialize};
 
 /// A part of a model's reply, in the order in which the parts arrive.
@@ -19,6 +19,9 @@ pub enum ModelEvent {
     Text(String),
     /// A part of the model's reasoning; never part of the answer.
     Reasoning(String),
+    /// A complete item of the reasoning in the provider's own form. Sent back in a later request, it lets the model
+    /// continue from there.
+    ReasoningItem(Value),
     /// A part of a tool call.
     ToolCall(ToolCallDelta),
     /// A complete generated image or audio clip.

@@ -4,6 +4,7 @@ mod anthropic;
 mod gemini;
 mod ollama;
 mod openai;
+mod responses;
 
 use serde_json::{Value, json};
 
@@ -17,6 +18,8 @@ const MODEL: &str = "mock-model";
 pub enum Wire {
     /// OpenAI Chat Completions.
     OpenAi,
+    /// OpenAI Responses.
+    OpenAiResponses,
     /// OpenAI Images.
     OpenAiImages,
     /// Anthropic Messages.
@@ -29,12 +32,14 @@ pub enum Wire {
 
 impl Wire {
     /// Every wire form for text.
-    pub const ALL: [Wire; 4] = [Wire::OpenAi, Wire::Anthropic, Wire::Gemini, Wire::Ollama];
+    pub const ALL: [Wire; 5] =
+        [Wire::OpenAi, Wire::OpenAiResponses, Wire::Anthropic, Wire::Gemini, Wire::Ollama];
 
     /// Returns its name, `openai`.
     pub const fn name(self) -> &'static str {
         match self {
             Wire::OpenAi => "openai",
+            Wire::OpenAiResponses => "openai_responses",
             Wire::OpenAiImages => "openai_images",
             Wire::Anthropic => "anthropic",
             Wire::Gemini => "gemini",
@@ -42,10 +47,29 @@ impl Wire {
         }
     }
 
+    /// Returns the name of the provider whose clients use this form.
+    pub const fn provider(self) -> &'static str {
+        match self {
+            Wire::OpenAi | Wire::OpenAiResponses | Wire::OpenAiImages => "openai",
+            Wire::Anthropic => "anthropic",
+            Wire::Gemini => "gemini",
+            Wire::Ollama => "ollama",
+        }
+    }
+
+    /// Returns the value of the provider's setting `protocol` for this form; `None` if it has no such setting.
+    pub const fn protocol_setting(self) -> Option<&'static str> {
+        match self {
+            Wire::OpenAi => Some("chat"),
+            Wire::OpenAiResponses => Some("responses"),
+            Wire::OpenAiImages | Wire::Anthropic | Wire::Gemini | Wire::Ollama => None,
+        }
+    }
+
     /// Returns the path of the base URL for clients of this form.
     pub(crate) const fn base_path(self) -> &'static str {
         match self {
-            Wire::OpenAi | Wire::OpenAiImages => "/v1",
+            Wire::OpenAi | Wire::OpenAiResponses | Wire::OpenAiImages => "/v1",
             Wire::Anthropic | Wire::Gemini | Wire::Ollama => "",
         }
     }
@@ -55,6 +79,8 @@ impl Wire {
         let ends = |end: &str| path.ends_with(end);
         if ends("/chat/completions") {
             Some(Wire::OpenAi)
+        } else if ends("/responses") {
+            Some(Wire::OpenAiResponses)
         } else if ends("/images/generations") {
             Some(Wire::OpenAiImages)
         } else if ends("/v1/messages") {
@@ -74,7 +100,9 @@ impl Wire {
         match self {
             Wire::Gemini => path.ends_with(":streamGenerateContent"),
             Wire::Ollama => requested.unwrap_or(true),
-            Wire::OpenAi | Wire::OpenAiImages | Wire::Anthropic => requested.unwrap_or(false),
+            Wire::OpenAi | Wire::OpenAiResponses | Wire::OpenAiImages | Wire::Anthropic => {
+                requested.unwrap_or(false)
+            }
         }
     }
 
@@ -82,7 +110,7 @@ impl Wire {
     pub(crate) const fn stream_type(self) -> &'static str {
         match self {
             Wire::Ollama => "application/x-ndjson",
-            Wire::OpenAi | Wire::OpenAiImages | Wire::Anthropic | Wire::Gemini => "text/event-stream",
+            _ => "text/event-stream",
         }
     }
 
@@ -90,6 +118,7 @@ impl Wire {
     pub fn stream(self, reply: &Reply) -> Vec<String> {
         match self {
             Wire::OpenAi => openai::stream(reply),
+            Wire::OpenAiResponses => responses::stream(reply),
             Wire::OpenAiImages => vec![openai::images(reply).to_string()],
             Wire::Anthropic => anthropic::stream(reply),
             Wire::Gemini => gemini::stream(reply),
@@ -101,6 +130,7 @@ impl Wire {
     pub fn complete(self, reply: &Reply) -> Value {
         match self {
             Wire::OpenAi => openai::complete(reply),
+            Wire::OpenAiResponses => responses::complete(reply),
             Wire::OpenAiImages => openai::images(reply),
             Wire::Anthropic => anthropic::complete(reply),
             Wire::Gemini => gemini::complete(reply),
@@ -111,7 +141,7 @@ impl Wire {
     /// Returns the body of an error reply.
     pub fn error_body(self, status: u16, message: &str) -> Value {
         match self {
-            Wire::OpenAi | Wire::OpenAiImages => openai::error_body(status, message),
+            Wire::OpenAi | Wire::OpenAiResponses | Wire::OpenAiImages => openai::error_body(status, message),
             Wire::Anthropic => anthropic::error_body(status, message),
             Wire::Gemini => gemini::error_body(status, message),
             Wire::Ollama => ollama::error_body(message),

@@ -8,6 +8,7 @@ mod file;
 mod generation;
 mod layers;
 mod media;
+mod protocol;
 mod redactor;
 mod renamed;
 mod row;
@@ -124,6 +125,7 @@ impl Settings {
         let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
         let generation = GenerationSettings::read(&layers)?;
         let media = MediaSettings::read(&layers, home.as_deref())?;
+        check_protocols(&environment)?;
         let Layers { project, operator, .. } = layers;
         let files = [&project, &operator].into_iter().flatten();
         deprecated.extend(files.flat_map(|file| file.deprecated.iter().cloned()));
@@ -196,6 +198,9 @@ impl Settings {
             if replaces(vendor.key_vars) {
                 return content.key.as_deref();
             }
+            if replaces(vendor.protocol_var.as_slice()) {
+                return content.protocol.as_deref();
+            }
             replaces(vendor.base_url_vars).then_some(content.base_url.as_deref()).flatten()
         })
     }
@@ -211,6 +216,16 @@ const BREAKER_RESET_TIMEOUT: Names = Names { flag: "", variable: "COG_BREAKER_RE
 const RETRIES: Names = Names { flag: "", variable: "COG_RETRIES" };
 const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
 const MODULES: &str = "COGNITIVE_MODULES_PATH";
+
+/// Rejects a variable that names an unknown protocol.
+fn check_protocols(environment: &Environment) -> Result<(), SettingsError> {
+    for name in VENDORS.iter().filter_map(|vendor| vendor.protocol_var) {
+        if let Some(text) = environment.get(name) {
+            protocol::parse(&text).map_err(|message| SettingsError::Variable { name, message })?;
+        }
+    }
+    Ok(())
+}
 
 /// Whether a text is `[scheme://][name[:password]@]host[:port][/]`.
 fn is_proxy_url(text: &str) -> bool {

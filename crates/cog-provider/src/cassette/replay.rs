@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     ProviderError, WireRequest,
+    protocol::ProtocolKind,
     transport::{BodyStream, SendFuture, Transport, TransportError, WireReply},
 };
 
@@ -59,6 +60,16 @@ impl Replayer {
             replies.entry(recorded.key.clone()).or_default().all.push((number, recorded));
         }
         Ok(Self { directory, pace, replies })
+    }
+
+    /// Returns the protocol of the recorded requests, if it is one that a setting chooses.
+    pub(crate) fn protocol(&self) -> Option<ProtocolKind> {
+        let protocol = |key: &Key| match key.endpoint.as_str() {
+            "completions" => Some(ProtocolKind::OpenAiChat),
+            "responses" => Some(ProtocolKind::OpenAiResponses),
+            _ => None,
+        };
+        self.replies.keys().find_map(protocol)
     }
 
     fn find(&self, request: &WireRequest) -> Result<WireReply, ProviderError> {

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use cog_json::Value;
+use cog_json::{ToJson, Value};
 use cog_spec::ModelEvent;
 use futures_core::Stream;
 use futures_util::StreamExt;
@@ -336,6 +336,7 @@ impl ResponseReader {
 fn length(event: &ModelEvent) -> usize {
     match event {
         ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
+        ModelEvent::ReasoningItem(item) => item.to_json().len(),
         ModelEvent::ToolCall(call) => call.arguments.len().max(1),
         ModelEvent::Started { .. }
         | ModelEvent::Media(_)

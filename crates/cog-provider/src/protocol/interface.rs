@@ -3,7 +3,7 @@
 use cog_json::Node;
 use cog_spec::{Modality, ModelEvent};
 
-use super::DecodeError;
+use super::{DecodeError, ProtocolKind};
 use crate::{
     ModelRequest, RequestError, WireRequest,
     vendors::{ModelSettings, Vendor},
@@ -46,6 +46,8 @@ pub struct RequestContext<'a> {
     pub request: &'a ModelRequest,
     /// The vendor.
     pub vendor: &'a Vendor,
+    /// The wire form of the server.
+    pub protocol: ProtocolKind,
     /// The vendor's base URL, without a trailing slash.
     pub base_url: &'a str,
     /// The model to call.

@@ -6,6 +6,8 @@
 pub enum ProtocolKind {
     /// OpenAI Chat Completions, which most vendors implement.
     OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
     /// OpenAI Images, for models that return only images.
     OpenAiImages,
     /// Anthropic Messages.
@@ -14,4 +16,15 @@ pub enum ProtocolKind {
     Gemini,
     /// Ollama's own protocol.
     Ollama,
+}
+
+impl ProtocolKind {
+    /// Returns the protocol that a setting names: `chat` or `responses`. Between these two an operator can choose.
+    pub fn from_setting(name: &str) -> Option<Self> {
+        match name {
+            "chat" => Some(Self::OpenAiChat),
+            "responses" => Some(Self::OpenAiResponses),
+            _ => None,
+        }
+    }
 }

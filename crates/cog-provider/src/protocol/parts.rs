@@ -1,6 +1,6 @@
 //! Functions that the request mappings share.
 
-use cog_harmony::{ImagePart, Message, Part, Role};
+use cog_harmony::{FilePart, ImagePart, Message, Part, Role};
 use cog_json::{Value, Writer};
 use cog_spec::{Effort, Generation, Modality, ServiceTier};
 
@@ -234,4 +234,18 @@ pub(crate) fn only_text(message: &Message) -> Option<&str> {
         [part] => part.as_text(),
         _ => None,
     }
+}
+
+/// Converts the name of a schema to what OpenAI's protocols allow: letters, digits, `_` and `-`, at most 64.
+pub(crate) fn schema_name(name: &str) -> String {
+    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let name: String = name.chars().filter(|letter| allowed(*letter)).take(64).collect();
+    if name.is_empty() { "answer".to_owned() } else { name }
+}
+
+/// Writes the members of a file in OpenAI's protocols. They require a name, and derive the type from its extension.
+pub(crate) fn file_members(w: &mut Writer<'_>, file: &FilePart) {
+    let ending = file.media_type.rsplit('/').next().unwrap_or_default();
+    w.field("filename", &format!("file.{ending}"));
+    w.field("file_data", &format!("data:{};base64,{}", file.media_type, file.data));
 }

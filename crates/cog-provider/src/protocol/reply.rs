@@ -18,8 +18,12 @@ pub(crate) struct Reply {
     refusal: String,
     usage: Option<Usage>,
     finished: bool,
+    /// Whether any content has been emitted.
+    has_content: bool,
     /// The number of tool calls that arrived complete, without an index.
     calls: u32,
+    /// The index of the last message that is not part of the answer.
+    pub(crate) commentary: Option<u32>,
     frame: FrameContent,
 }
 
@@ -38,6 +42,11 @@ impl Reply {
     /// Starts a new frame.
     pub(crate) fn begin_frame(&mut self) {
         self.frame = FrameContent::None;
+    }
+
+    /// Returns whether any content has been emitted: text, reasoning, a refusal, a tool call or a media item.
+    pub(crate) fn has_content(&self) -> bool {
+        self.has_content
     }
 
     /// Returns the byte range of the text in a frame that contained nothing else.
@@ -78,6 +87,7 @@ impl Reply {
 
     /// Emits text from a frame without other contents. Texts from the same read are merged into one event.
     pub(crate) fn push_text(&mut self, text: &str, out: &mut Vec<ModelEvent>) {
+        self.has_content = true;
         match out.last_mut() {
             Some(ModelEvent::Text(before)) => before.push_str(text),
             _ => out.push(ModelEvent::Text(text.to_owned())),
@@ -87,17 +97,29 @@ impl Reply {
     /// Emits text of the reasoning.
     pub(crate) fn reasoning(&mut self, text: Option<&str>, out: &mut Vec<ModelEvent>) {
         let Some(text) = text.filter(|text| !text.is_empty()) else { return };
-        self.frame = FrameContent::Other;
+        self.content();
         match out.last_mut() {
             Some(ModelEvent::Reasoning(before)) => before.push_str(text),
             _ => out.push(ModelEvent::Reasoning(text.to_owned())),
         }
     }
 
+    /// Emits a complete item of the reasoning, for a later request.
+    pub(crate) fn reasoning_item(&mut self, item: Node<'_>, out: &mut Vec<ModelEvent>) {
+        self.content();
+        out.push(ModelEvent::ReasoningItem(item.to_value()));
+    }
+
     /// Emits a complete media item.
     pub(crate) fn media(&mut self, media: ModelMedia, out: &mut Vec<ModelEvent>) {
-        self.frame = FrameContent::Other;
+        self.content();
         out.push(ModelEvent::Media(media));
+    }
+
+    /// Notes that the frame contains content other than text of the answer.
+    fn content(&mut self) {
+        self.has_content = true;
+        self.frame = FrameContent::Other;
     }
 
     /// Returns the index for a complete tool call without an index of its own.
@@ -109,14 +131,14 @@ impl Reply {
 
     /// Emits part of a tool call.
     pub(crate) fn tool_call(&mut self, call: ToolCallDelta, out: &mut Vec<ModelEvent>) {
-        self.frame = FrameContent::Other;
+        self.content();
         out.push(ModelEvent::ToolCall(call));
     }
 
     /// Adds text of the model's refusal.
     pub(crate) fn refusal(&mut self, text: Option<&str>) {
         if let Some(text) = text.filter(|text| !text.is_empty()) {
-            self.frame = FrameContent::Other;
+            self.content();
             self.refusal.push_str(text);
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use cog_spec::Secret;
 
 use super::Vendor;
+use crate::protocol::ProtocolKind;
 
 /// The settings for calling a provider. They come from the operator, never from a request, a module or a prompt.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +14,8 @@ pub struct ProviderSettings {
     pub key: Option<Secret>,
     /// The base URL, if it differs from the vendor's default.
     pub base_url: Option<String>,
+    /// The protocol, if it differs from the default for the base URL.
+    pub protocol: Option<ProtocolKind>,
     /// The model, if it differs from the vendor's default.
     pub model: Option<String>,
     /// The maximum number of retries before the first token (2).
@@ -30,6 +33,7 @@ impl Default for ProviderSettings {
         Self {
             key: None,
             base_url: None,
+            protocol: None,
             model: None,
             retries: 2,
             connect_timeout: Duration::from_secs(10),
@@ -40,12 +44,14 @@ impl Default for ProviderSettings {
 }
 
 impl ProviderSettings {
-    /// Reads a vendor's key and base URL from the operator's settings, by the vendor's variable names.
+    /// Reads a vendor's key, base URL and protocol from the operator's settings, by the vendor's variable names. A
+    /// protocol that [`ProtocolKind::from_setting`] rejects counts as unset.
     pub fn from_variables(vendor: &Vendor, setting: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: &[&str]| names.iter().find_map(|name| without_blank(setting(name)));
         Self {
             key: first(vendor.key_vars).map(Secret::new),
             base_url: first(vendor.base_url_vars),
+            protocol: first(vendor.protocol_var.as_slice()).as_deref().and_then(ProtocolKind::from_setting),
             ..Self::default()
         }
     }

@@ -36,6 +36,16 @@ async fn every_protocol_returns_the_answer() {
 }
 
 #[tokio::test]
+async fn server_without_responses_is_named() {
+    let mock = Mock::start([Reply::raw("not found").status(404)]);
+    let error = until_error(&provider(Wire::OpenAiResponses, &mock), &simple_request()).await.1;
+    assert!(matches!(error, ProviderError::WrongInterface { .. }), "{error}");
+    assert!(error.suggestion().unwrap().contains("set the protocol of this provider to chat"));
+    let error = until_error(&provider(Wire::OpenAi, &mock), &simple_request()).await.1;
+    assert!(!error.suggestion().unwrap().contains("protocol"));
+}
+
+#[tokio::test]
 async fn key_is_sent_in_the_vendors_header() {
     for (wire, header, value) in [
         (Wire::OpenAi, "authorization", format!("Bearer {KEY}")),

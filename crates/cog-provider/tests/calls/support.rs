@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cog_harmony::{Conversation, Message};
 use cog_provider::{
     HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError,
+    protocol::ProtocolKind,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_spec::{FinishReason, ModelEvent, Secret};
@@ -14,9 +15,9 @@ use futures_util::StreamExt;
 /// A key that must not appear in any output.
 pub(crate) const KEY: &str = "sk-canary-0123456789";
 
-/// Returns the vendor that a wire form is named after.
+/// Returns the vendor that uses a wire form.
 pub(crate) fn vendor(wire: Wire) -> &'static Vendor {
-    Vendor::by_name(wire.name()).unwrap()
+    Vendor::by_name(wire.provider()).unwrap()
 }
 
 /// Returns settings for a server at this base URL.
@@ -31,7 +32,9 @@ pub(crate) fn settings(base_url: &str) -> ProviderSettings {
 
 /// Creates a provider that calls the mock.
 pub(crate) fn provider(wire: Wire, mock: &Mock) -> HttpProvider {
-    HttpProvider::new(vendor(wire), settings(&mock.base_url(wire))).unwrap()
+    let protocol = wire.protocol_setting().and_then(ProtocolKind::from_setting);
+    let settings = ProviderSettings { protocol, ..settings(&mock.base_url(wire)) };
+    HttpProvider::new(vendor(wire), settings).unwrap()
 }
 
 /// Creates a request without a schema.

@@ -14,6 +14,11 @@ fn openai() {
 }
 
 #[test]
+fn openai_responses() {
+    replay(Wire::OpenAiResponses, ProtocolKind::OpenAiResponses);
+}
+
+#[test]
 fn openai_images() {
     replay(Wire::OpenAiImages, ProtocolKind::OpenAiImages);
 }

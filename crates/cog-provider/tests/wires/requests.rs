@@ -2,20 +2,27 @@
 
 use std::{path::Path, sync::Arc};
 
-use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Role};
+use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Reasoning, Role};
 use cog_json::ToJson;
 use cog_provider::{
     Formats, HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError, RequestError,
+    protocol::ProtocolKind,
     vendors::{ProviderSettings, VENDORS, Vendor},
 };
 use cog_spec::{Code, Dialect, Effort, Generation, Modality, Secret, ServiceTier, Verbosity};
 use serde_json::json;
 
 fn provider(name: &str) -> HttpProvider {
+    provider_over(name, None)
+}
+
+/// Creates a provider that calls with this protocol.
+fn provider_over(name: &str, protocol: Option<&str>) -> HttpProvider {
     let base_url = matches!(name, "azure" | "custom").then(|| "https://llm.example/v1".to_owned());
     let model = Some("a-model".to_owned());
     let key = Some(Secret::new("sk-canary"));
-    let settings = ProviderSettings { base_url, model, key, ..ProviderSettings::default() };
+    let protocol = protocol.and_then(ProtocolKind::from_setting);
+    let settings = ProviderSettings { base_url, protocol, model, key, ..ProviderSettings::default() };
     HttpProvider::new(Vendor::by_name(name).unwrap(), settings).unwrap()
 }
 
@@ -239,6 +246,77 @@ fn media_are_sent_in_each_vendors_format() {
         let error = rendered(vendor, &request(vec![linked.clone()])).unwrap_err();
         assert!(matches!(error, ProviderError::Request(RequestError::ImageUrl { .. })), "{error}");
     }
+}
+
+/// Returns a request over Responses.
+fn over_responses(name: &str, request: &ModelRequest) -> Result<String, ProviderError> {
+    let rendered = provider_over(name, Some("responses")).render(request)?;
+    Ok(rendered.unwrap().to_json_pretty())
+}
+
+#[test]
+fn every_vendor_of_chat_can_be_called_over_responses() {
+    for name in ["openai", "xai", "groq", "deepseek", "together"] {
+        let dialect = Vendor::by_name(name).unwrap().dialect;
+        let text = over_responses(name, &request_for(dialect)).unwrap();
+        snapshot("openai_responses", &format!("{name}-schema"), &text);
+    }
+}
+
+#[test]
+fn responses_requests_have_the_options_and_media_of_the_protocol() {
+    let mut request = request_for(Dialect::Prompt);
+    request.generation =
+        Generation { temperature: Some(0.2), max_tokens: Some(500), ..Generation::default() };
+    snapshot("openai_responses", "openai-options", &over_responses("openai", &request).unwrap());
+
+    let image = |url: &str, detail| {
+        Part::Image(ImagePart { url: url.to_owned(), detail, rotation: None, video: None })
+    };
+    let parts = vec![
+        Part::text("What is this?"),
+        image("data:image/png;base64,iVBORw0KGgo=", Some(Detail::Low)),
+        image("https://images.example/a.jpg", None),
+        Part::media("application/pdf", "JVBERi0=".to_owned()),
+    ];
+    let messages = [Message::new(Role::User, parts), Message::assistant("Hm."), Message::user("Now?")];
+    let request = ModelRequest { messages: Conversation::new(messages), output: None, ..request };
+    snapshot("openai_responses", "openai-media", &over_responses("openai", &request).unwrap());
+}
+
+#[test]
+fn responses_requests_send_reasoning_back_to_its_provider_only() {
+    let item =
+        json!({ "id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAAAABqVRWu" });
+    let reasoning = Reasoning { provider: "openai".to_owned(), items: vec![item.into()] };
+    let answer = Message { reasoning: Some(reasoning), ..Message::assistant("{}") };
+    let messages = [Message::user("Count."), answer, Message::user("`n` is missing.")];
+    let request =
+        ModelRequest { messages: Conversation::new(messages), ..request_for(Dialect::OpenAiStrict) };
+    snapshot("openai_responses", "openai-reasoning", &over_responses("openai", &request).unwrap());
+    for other in [over_responses("xai", &request).unwrap(), rendered("anthropic", &request).unwrap()] {
+        assert!(!other.contains("rs_1") && other.contains("missing"), "{other}");
+    }
+}
+
+#[test]
+fn responses_requests_reject_what_the_protocol_has_no_parameter_for() {
+    let request = |generation| ModelRequest { generation, ..request_for(Dialect::Prompt) };
+    let (seed, stop) = (Some(1), vec!["END".to_owned()]);
+    for (request, expected) in [
+        (request(Generation { seed, ..Generation::default() }), "OpenAI does not support `seed`"),
+        (request(Generation { stop, ..Generation::default() }), "OpenAI does not support `stop`"),
+    ] {
+        let error = over_responses("openai", &request).unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.code()), (expected, Code::UnsupportedValue));
+    }
+    let audio = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });
+    let messages = Conversation::new([Message::new(Role::User, vec![audio])]);
+    let request = ModelRequest { messages, ..request_for(Dialect::Prompt) };
+    assert_eq!(over_responses("openai", &request).unwrap_err().code(), Code::MultimodalNotSupported);
+    let model = "gpt-audio".to_owned();
+    let text = over_responses("openai", &ModelRequest { model, ..request }).unwrap();
+    assert!(text.contains("/v1/chat/completions") && text.contains("input_audio"), "{text}");
 }
 
 /// Creates the request of a module run that generates images and audio.

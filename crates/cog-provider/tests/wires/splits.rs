@@ -5,8 +5,9 @@ use cog_spec::ModelEvent;
 use cog_testkit::{Reply, Wire};
 use proptest::prelude::*;
 
-const KINDS: [(Wire, ProtocolKind); 4] = [
+const KINDS: [(Wire, ProtocolKind); 5] = [
     (Wire::OpenAi, ProtocolKind::OpenAiChat),
+    (Wire::OpenAiResponses, ProtocolKind::OpenAiResponses),
     (Wire::Anthropic, ProtocolKind::Anthropic),
     (Wire::Gemini, ProtocolKind::Gemini),
     (Wire::Ollama, ProtocolKind::Ollama),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use cog_json::ToJson as _;
 use cog_provider::{
     HttpProvider,
+    protocol::ProtocolKind,
     vendors::{ProviderSettings, Vendor},
 };
 use cog_run::{RunOptions, Runtime};
@@ -38,10 +39,11 @@ fn runtime_with(wire: Wire, mock: &Mock) -> Runtime {
         key: Some(Secret::new("k")),
         base_url: Some(mock.base_url(wire)),
         model: Some("m".to_owned()),
+        protocol: wire.protocol_setting().and_then(ProtocolKind::from_setting),
         retries: 0,
         ..ProviderSettings::default()
     };
-    let vendor = Vendor::by_name(wire.name()).unwrap();
+    let vendor = Vendor::by_name(wire.provider()).unwrap();
     Runtime::builder().provider(Arc::new(HttpProvider::new(vendor, settings).unwrap())).build()
 }
 

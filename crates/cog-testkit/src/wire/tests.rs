@@ -10,6 +10,7 @@ fn stream_and_body_contain_the_same_text() {
             .filter_map(|line| {
                 let value: Value = serde_json::from_str(line.trim_start_matches("data: ")).ok()?;
                 let paths = [
+                    "/delta",
                     "/choices/0/delta/content",
                     "/delta/text",
                     "/candidates/0/content/parts/0/text",
@@ -26,6 +27,7 @@ fn stream_and_body_contain_the_same_text() {
 #[test]
 fn path_identifies_the_wire_form() {
     assert_eq!(Wire::from_path("/v1/chat/completions"), Some(Wire::OpenAi));
+    assert_eq!(Wire::from_path("/v1/responses"), Some(Wire::OpenAiResponses));
     assert_eq!(Wire::from_path("/v1/messages"), Some(Wire::Anthropic));
     assert_eq!(Wire::from_path("/v1beta/models/m:streamGenerateContent"), Some(Wire::Gemini));
     assert_eq!(Wire::from_path("/api/chat"), Some(Wire::Ollama));

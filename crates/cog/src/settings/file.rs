@@ -12,7 +12,7 @@ use cog_provider::vendors::Vendor;
 use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
-use super::{Deprecated, SERVER_SETTINGS, SettingsError, duration::Span, renamed::rename_keys};
+use super::{Deprecated, SERVER_SETTINGS, SettingsError, duration::Span, protocol, renamed::rename_keys};
 
 pub(super) use self::media::{MediaContent, Parsed};
 
@@ -61,6 +61,7 @@ pub(super) struct Content {
 pub(super) struct VendorContent {
     pub(super) key: Option<String>,
     pub(super) base_url: Option<String>,
+    pub(super) protocol: Option<String>,
     pub(super) model: Option<String>,
 }
 
@@ -91,6 +92,7 @@ impl SettingsFile {
             file.reject_operator_keys()?;
         }
         file.reject_unknown_providers()?;
+        file.reject_unknown_protocols()?;
         Ok(Some(file))
     }
 
@@ -121,6 +123,9 @@ impl SettingsFile {
             if vendor.base_url.is_some() {
                 return Err(forbidden(format!("providers.{name}.base_url")));
             }
+            if vendor.protocol.is_some() {
+                return Err(forbidden(format!("providers.{name}.protocol")));
+            }
         }
         Ok(())
     }
@@ -130,6 +135,21 @@ impl SettingsFile {
             Some(name) => Err(SettingsError::UnknownProvider { path: self.path.clone(), name: name.clone() }),
             None => Ok(()),
         }
+    }
+
+    fn reject_unknown_protocols(&self) -> Result<(), SettingsError> {
+        for (name, content) in &self.content.providers {
+            let (Some(vendor), Some(protocol)) = (Vendor::by_name(name), &content.protocol) else { continue };
+            let problem = match vendor.protocol_var {
+                None => Some(format!("{} has only one protocol", vendor.title)),
+                Some(_) => protocol::parse(protocol).err(),
+            };
+            if let Some(problem) = problem {
+                let message = format!("`providers.{name}.protocol`: {problem}");
+                return Err(SettingsError::Syntax { path: self.path.clone(), line: None, message });
+            }
+        }
+        Ok(())
     }
 }
 

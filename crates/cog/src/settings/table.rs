@@ -33,9 +33,10 @@ impl Settings {
 
     fn provider_rows(&self, vendor: &Vendor) -> Vec<Row> {
         let keys = vendor.key_vars.iter().map(|name| (*name, true));
-        let urls = vendor.base_url_vars.iter().map(|name| (*name, false));
+        let others = vendor.base_url_vars.iter().copied().chain(vendor.protocol_var);
+        let others = others.map(|name| (name, false));
         let mut rows: Vec<Row> = keys
-            .chain(urls)
+            .chain(others)
             .filter_map(|(name, is_key)| {
                 let value = self.variable(name)?;
                 let value = if is_key { "***".to_owned() } else { without_credentials(&value) };

@@ -63,6 +63,27 @@ fn operator_file_sets_keys_that_no_variable_sets() {
 }
 
 #[test]
+fn protocol_is_set_by_variable_or_operator_file() {
+    let file = "[providers.openai]\nprotocol = \"chat\"\n";
+    assert_eq!(settings(&[], Some(file)).unwrap().variable("OPENAI_PROTOCOL").as_deref(), Some("chat"));
+    let found = settings(&[("OPENAI_PROTOCOL", "responses")], Some(file)).unwrap();
+    assert_eq!(found.variable("OPENAI_PROTOCOL").as_deref(), Some("responses"));
+}
+
+#[test]
+fn rejects_unknown_protocol() {
+    let error = settings(&[("OPENAI_PROTOCOL", "Chat")], None).unwrap_err();
+    assert_eq!(error.to_string(), "OPENAI_PROTOCOL: `Chat` is not a protocol: use chat or responses");
+    for (provider, protocol, expected) in [
+        ("openai", "rest", "`providers.openai.protocol`: `rest` is not a protocol: use chat or responses"),
+        ("gemini", "chat", "`providers.gemini.protocol`: Gemini has only one protocol"),
+    ] {
+        let file = format!("[providers.{provider}]\nprotocol = \"{protocol}\"\n");
+        assert_eq!(settings(&[], Some(&file)).unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
 fn hides_keys() {
     let rows = settings(&[("OPENAI_API_KEY", "sk-canary")], None).unwrap().rows();
     let key = rows.iter().find(|row| row.name == "OPENAI_API_KEY").unwrap();
@@ -77,6 +98,7 @@ fn project_file_can_set_model_but_not_url_key_or_root() {
     for (text, key) in [
         ("[providers.openai]\nbase_url = \"http://evil\"\n", "providers.openai.base_url"),
         ("[providers.openai]\nkey = \"k\"\n", "providers.openai.key"),
+        ("[providers.openai]\nprotocol = \"chat\"\n", "providers.openai.protocol"),
         ("modules = [\"/\"]\n", "modules"),
         ("[media]\nallow = [\"10.0.0.0/8\"]\n", "media"),
     ] {

@@ -31,18 +31,22 @@ impl Model {
     }
 
     /// The environment variables that select it.
-    pub(crate) fn environment(&self) -> [(&'static str, String); 3] {
+    pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let (key, address) = match self.wire {
-            Wire::OpenAi | Wire::OpenAiImages => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
+            Wire::OpenAi | Wire::OpenAiResponses | Wire::OpenAiImages => {
+                ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+            }
             Wire::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
             Wire::Gemini => ("GEMINI_API_KEY", "GEMINI_BASE_URL"),
             Wire::Ollama => ("OLLAMA_API_KEY", "OLLAMA_HOST"),
         };
-        [
-            ("LLM_PROVIDER", self.wire.name().to_owned()),
+        let protocol = self.wire.protocol_setting();
+        let always = [
+            ("LLM_PROVIDER", self.wire.provider().to_owned()),
             (key, "key-of-a-test".to_owned()),
             (address, self.mock.base_url(self.wire)),
-        ]
+        ];
+        always.into_iter().chain(protocol.map(|name| ("OPENAI_PROTOCOL", name.to_owned()))).collect()
     }
 
     /// The number of replies that the client interrupted.

@@ -59,9 +59,9 @@ fn answered(
     arguments: &[&str],
 ) -> (Output, Vec<Value>) {
     let mock = Mock::start(replies);
-    let variable = |what: &str| format!("{}_{what}", wire.name().to_uppercase());
+    let variable = |what: &str| format!("{}_{what}", wire.provider().to_uppercase());
     let output = Command::new(env!("CARGO_BIN_EXE_cog"))
-        .args(["run", module, "--provider", wire.name()])
+        .args(["run", module, "--provider", wire.provider()])
         .args(arguments)
         .current_dir(directory)
         .env_clear()
@@ -69,6 +69,7 @@ fn answered(
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .env(variable("API_KEY"), "a-key-of-a-mock")
         .env(variable("BASE_URL"), mock.base_url(wire))
+        .envs(wire.protocol_setting().map(|name| ("OPENAI_PROTOCOL", name)))
         .output()
         .unwrap();
     let asked: Vec<Value> = mock.requests().into_iter().map(|request| request.body).collect();
@@ -96,7 +97,11 @@ fn envelope(output: &Output) -> Value {
 
 /// Returns the types of the media in a request, in order, in the format of any provider.
 fn media_in(wire: Wire, body: &Value) -> Vec<String> {
-    let key = if wire == Wire::Gemini { "contents" } else { "messages" };
+    let key = match wire {
+        Wire::Gemini => "contents",
+        Wire::OpenAiResponses => "input",
+        _ => "messages",
+    };
     let messages = body[key].as_array().unwrap();
     let parts = |message: &Value| match wire {
         Wire::Gemini => message["parts"].as_array().cloned(),
@@ -107,13 +112,18 @@ fn media_in(wire: Wire, body: &Value) -> Vec<String> {
     parts.filter_map(|part| medium(&part)).collect()
 }
 
+fn in_url(url: &str) -> Option<&str> {
+    url.split_once(";base64,").map(|(_, data)| data)
+}
+
 fn medium(part: &Value) -> Option<String> {
     let base64 = [
         part.as_str(),
         part["source"]["data"].as_str(),
         part["inlineData"]["data"].as_str(),
         part["input_audio"]["data"].as_str(),
-        part["image_url"]["url"].as_str().and_then(|url| url.split_once(";base64,")).map(|(_, data)| data),
+        part["image_url"]["url"].as_str().and_then(in_url),
+        part["image_url"].as_str().and_then(in_url),
     ];
     let data = base64.into_iter().flatten().next()?;
     Some(match data.get(..4)? {
@@ -150,14 +160,14 @@ fn images_reach_every_provider_in_its_format() {
 fn each_format_reaches_providers_that_accept_it() {
     let directory = directory();
     let error = "E4011";
-    // OpenAI, Anthropic, Gemini, Ollama.
+    // OpenAI by Chat Completions and by Responses, Anthropic, Gemini, Ollama.
     let cases = [
-        ("--image", "c.webp", ["webp", "webp", "webp", "jpeg"]),
-        ("--image", "d.gif", ["gif", "gif", "png", "png"]),
-        ("--video", "a.mp4", ["jpeg jpeg wav", "jpeg jpeg", "mp4", "jpeg jpeg"]),
-        ("--audio", "a.wav", ["wav", error, "wav", error]),
-        ("--audio", "a.mp3", ["mp3", error, "mp3", error]),
-        ("--audio", "a.ogg", ["wav", error, "ogg", error]),
+        ("--image", "c.webp", ["webp", "webp", "webp", "webp", "jpeg"]),
+        ("--image", "d.gif", ["gif", "gif", "gif", "png", "png"]),
+        ("--video", "a.mp4", ["jpeg jpeg wav", "jpeg jpeg", "jpeg jpeg", "mp4", "jpeg jpeg"]),
+        ("--audio", "a.wav", ["wav", error, error, "wav", error]),
+        ("--audio", "a.mp3", ["mp3", error, error, "mp3", error]),
+        ("--audio", "a.ogg", ["wav", error, error, "ogg", error]),
     ];
     for (option, file, expected) in cases {
         let module = if option == "--audio" { "audio-transcriber" } else { "image-analyzer" };
@@ -224,10 +234,11 @@ fn render_truncates_media() {
     let directory = directory();
     for wire in Wire::ALL {
         let output = Command::new(env!("CARGO_BIN_EXE_cog"))
-            .args(["render", "image-analyzer", "--image", "a.jpg", "--provider", wire.name()])
+            .args(["render", "image-analyzer", "--image", "a.jpg", "--provider", wire.provider()])
             .current_dir(directory.path())
             .env_clear()
             .env("HOME", directory.path())
+            .envs(wire.protocol_setting().map(|name| ("OPENAI_PROTOCOL", name)))
             .output()
             .unwrap();
         let rendered = envelope(&output);

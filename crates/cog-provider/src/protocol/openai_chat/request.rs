@@ -1,4 +1,4 @@
-use cog_harmony::{FilePart, ImagePart, Message, Part, Role};
+use cog_harmony::{ImagePart, Message, Part, Role};
 use cog_json::{Value, Writer};
 use cog_spec::{Dialect, Modality};
 
@@ -6,7 +6,7 @@ use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
         RequestContext,
-        parts::{Options, check, only_text, post, text_block},
+        parts::{Options, check, file_members, only_text, post, schema_name, text_block},
     },
 };
 
@@ -76,13 +76,6 @@ fn response_format(w: &mut Writer<'_>, output: &OutputSchema) {
     });
 }
 
-/// Converts a name to what the protocol allows: letters, digits, `_` and `-`, at most 64.
-fn schema_name(name: &str) -> String {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    let name: String = name.chars().filter(|letter| allowed(*letter)).take(64).collect();
-    if name.is_empty() { "answer".to_owned() } else { name }
-}
-
 fn write_message(w: &mut Writer<'_>, message: &Message) {
     w.object(|w| {
         w.field("role", message.role.as_str()).optional("name", &message.name).key("content");
@@ -103,7 +96,9 @@ fn block(w: &mut Writer<'_>, part: &Part, role: Role) {
                 w.field("data", &audio.data).field("format", &audio.format);
             });
         }),
-        Part::File(file) if role == Role::User => file_block(w, file),
+        Part::File(file) if role == Role::User => w.object(|w| {
+            w.field("type", "file").key("file").object(|w| file_members(w, file));
+        }),
         _ => {}
     }
 }
@@ -113,17 +108,6 @@ fn image_block(w: &mut Writer<'_>, image: &ImagePart) {
         w.field("type", "image_url").key("image_url").object(|w| {
             w.field("url", &image.url);
             w.optional("detail", &image.detail.map(cog_harmony::Detail::as_str));
-        });
-    });
-}
-
-/// Writes a file. The API requires a name, and derives the type from its extension.
-fn file_block(w: &mut Writer<'_>, file: &FilePart) {
-    let ending = file.media_type.rsplit('/').next().unwrap_or_default();
-    w.object(|w| {
-        w.field("type", "file").key("file").object(|w| {
-            w.field("filename", &format!("file.{ending}"));
-            w.field("file_data", &format!("data:{};base64,{}", file.media_type, file.data));
         });
     });
 }
