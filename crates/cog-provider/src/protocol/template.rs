@@ -7,18 +7,34 @@ use super::frames::Frame;
 /// The maximum size of a remembered frame, and of a text extracted from one, in bytes.
 const MAX_LENGTH: usize = 4096;
 
+/// The maximum number of digits of a number that may differ.
+const MAX_DIGITS: usize = 19;
+
+/// The member that differs in every event of a Responses stream, and that no decoder reads.
+const SEQUENCE: &str = "\"sequence_number\":";
+
 /// The parts before and after the text in a frame that contained only text of the answer.
 ///
-/// A vendor repeats the same members around each text. If a frame equals the remembered one except for that one
-/// string, parsing it would find the same members. So its text is extracted without parsing: string contents without
-/// quotes, escapes and control characters cannot change the structure around them.
+/// A vendor repeats the same members around each text, except for the number of the event. If a frame equals the
+/// remembered one except for that number and that one string, parsing it would find the same members. So its text is
+/// extracted without parsing: string contents without quotes, escapes and control characters cannot change the
+/// structure around them.
 #[derive(Default)]
 pub(super) struct Template {
     event: String,
     /// The part up to the opening quote of the text; empty before the first frame.
-    before: String,
+    before: Part,
     /// The part from the closing quote on.
-    after: String,
+    after: Part,
+}
+
+/// The text before or after the answer's text, with at most one number that may differ.
+#[derive(Default)]
+struct Part {
+    /// The text up to the number, or all of it.
+    head: String,
+    /// The text after the number, if there is a number.
+    tail: Option<String>,
 }
 
 impl Template {
@@ -30,23 +46,56 @@ impl Template {
         if frame.event.len() + before.len() + after.len() > MAX_LENGTH {
             return;
         }
-        for (part, text) in
-            [(&mut self.event, frame.event), (&mut self.before, before), (&mut self.after, after)]
-        {
-            part.clear();
-            part.push_str(text);
-        }
+        frame.event.clone_into(&mut self.event);
+        self.before = Part::new(before);
+        self.after = Part::new(after);
     }
 
     /// Returns the text of a frame that equals the remembered one except for its text, or `None`.
     pub(super) fn text_of<'a>(&self, frame: &Frame<'a>) -> Option<&'a str> {
-        if self.before.is_empty() || frame.event != self.event {
+        if self.before.head.is_empty() || frame.event != self.event {
             return None;
         }
-        let text = frame.text.strip_prefix(self.before.as_str())?.strip_suffix(self.after.as_str())?;
+        let text = self.after.strip_suffix(self.before.strip_prefix(frame.text)?)?;
         let is_plain = !text.is_empty() && text.len() <= MAX_LENGTH && text.bytes().fold(true, is_plain);
         is_plain.then_some(text)
     }
+}
+
+impl Part {
+    fn new(text: &str) -> Self {
+        let number = text.find(SEQUENCE).map(|start| text.split_at(start + SEQUENCE.len()));
+        let tail = number.and_then(|(head, rest)| Some((head, without_number(rest)?)));
+        match tail {
+            Some((head, tail)) => Self { head: head.to_owned(), tail: Some(tail.to_owned()) },
+            None => Self { head: text.to_owned(), tail: None },
+        }
+    }
+
+    fn strip_prefix<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let rest = text.strip_prefix(self.head.as_str())?;
+        match &self.tail {
+            Some(tail) => without_number(rest)?.strip_prefix(tail.as_str()),
+            None => Some(rest),
+        }
+    }
+
+    fn strip_suffix<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let Some(tail) = &self.tail else { return text.strip_suffix(self.head.as_str()) };
+        let rest = text.strip_suffix(tail.as_str())?;
+        let start = rest.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
+        let (rest, number) = rest.split_at_checked(start)?;
+        without_number(number)?;
+        rest.strip_suffix(self.head.as_str())
+    }
+}
+
+/// Returns what follows an integer as JSON writes it, or `None` if the text does not start with one.
+fn without_number(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let number = text.strip_suffix(rest)?;
+    let is_integer = (1..=MAX_DIGITS).contains(&number.len()) && (number == "0" || !number.starts_with('0'));
+    is_integer.then_some(rest)
 }
 
 /// Returns whether a string needs no unescaping, up to and including this byte.
@@ -93,5 +142,29 @@ mod tests {
         }
         assert_eq!(learned().text_of(&Frame { event: "ping", ..frame(r#"{"a": "x", "b": 1}"#) }), None);
         assert_eq!(Template::default().text_of(&frame("x")), None);
+    }
+
+    /// The number is before the text, and after it.
+    const NUMBERED: [&str; 2] = [
+        r#"{"type":"delta","sequence_number":9,"delta":"xyz","index":0}"#,
+        r#"{"type":"delta","delta":"xyz","index":0,"sequence_number":9}"#,
+    ];
+
+    #[test]
+    fn takes_text_of_frame_that_also_differs_in_its_number() {
+        for text in NUMBERED {
+            let mut template = Template::default();
+            let start = text.find("xyz").unwrap();
+            template.learn(&frame(text), start..start + 3);
+            for number in ["0", "10", "1234567890123456789"] {
+                let other = text.replace(":9", &format!(":{number}")).replace("xyz", "é 1");
+                assert_eq!(template.text_of(&frame(&other)), Some("é 1"), "{other}");
+            }
+            for number in ["", "01", "-1", "1.5", "1e3", "\"1\"", " 1", "12345678901234567890"] {
+                let other = text.replace(":9", &format!(":{number}"));
+                assert_eq!(template.text_of(&frame(&other)), None, "{other}");
+            }
+            assert_eq!(template.text_of(&frame(&text.replace(":0", ":1"))), None);
+        }
     }
 }
