@@ -4,6 +4,7 @@ mod backoff;
 mod call;
 mod cause;
 mod client;
+mod continued;
 mod direct;
 mod error;
 mod redact;
@@ -11,6 +12,7 @@ mod redact;
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use tokio::time::Instant;
 
 use crate::{
     ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
@@ -124,7 +126,8 @@ impl HttpProvider {
         headers.extend(protocol.headers());
         let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
         let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: Bytes::new() };
-        let body = self.new_call(wire, String::new(), Some(LIST_TIMEOUT)).body().await?;
+        let setup = self.setup(wire, String::new(), Some(LIST_TIMEOUT));
+        let body = Call::new(setup, Instant::now()).body().await?;
         Ok(protocol.models(body.node()))
     }
 
@@ -160,8 +163,8 @@ impl HttpProvider {
         Err(ProviderError::NoKey { vendor: self.vendor.title, variable })
     }
 
-    fn new_call(&self, wire: WireRequest, model: String, timeout: Option<Duration>) -> Call {
-        Call::new(call::Setup {
+    fn setup(&self, wire: WireRequest, model: String, timeout: Option<Duration>) -> call::Setup {
+        call::Setup {
             vendor: self.vendor,
             model,
             wire,
@@ -169,7 +172,7 @@ impl HttpProvider {
             redactor: Redactor::new(self.info.key.clone()),
             settings: self.settings.clone(),
             timeout,
-        })
+        }
     }
 }
 
@@ -193,9 +196,11 @@ impl Provider for HttpProvider {
             let wire = self.wire(request)?;
             let context = self.context(request)?;
             let format = context.reply_format();
-            self.new_call(wire, context.model.to_owned(), request.timeout)
-                .start(format, request.on_retry.as_ref())
-                .await
+            let setup = self.setup(wire, context.model.to_owned(), request.timeout);
+            match context.protocol().continuation() {
+                Some(resume) => continued::start(setup, format, request.on_retry.clone(), resume).await,
+                None => Call::new(setup, Instant::now()).start(format, request.on_retry.as_ref()).await,
+            }
         })
     }
 }

@@ -21,7 +21,7 @@ mod sse;
 mod template;
 
 pub use error::{DecodeError, VendorError};
-pub use interface::{Decoder, Protocol, RequestContext};
+pub use interface::{Continuation, Decoder, Protocol, RequestContext};
 pub use kind::ProtocolKind;
 
 /// The maximum size of one event, line or body of a reply, in bytes. An answer of the maximum size (8 MiB) fits,

@@ -68,6 +68,9 @@ pub enum FinishReason {
     Refusal(Option<String>),
     /// The provider's filter stopped the reply (E2004, `details.reason`).
     ContentFilter,
+    /// The provider reached its limit per request, and continues the reply in another request with this token. The
+    /// clients of providers send it, so no run receives this reason.
+    Continue(String),
     /// The model requests tool calls.
     ToolCalls,
     /// An unknown reason, as the provider reported it.

@@ -29,13 +29,14 @@ use crate::{
 };
 
 /// The maximum size of an answer in bytes of text, reasoning included.
-const MAX_LEN: usize = 8 << 20;
+pub(super) const MAX_LEN: usize = 8 << 20;
 /// The maximum size of base64 media in one answer: three images of 16 MB.
 const MAX_MEDIA: usize = 64 << 20;
 /// The number of bytes that are read from the body of an error reply.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// The parameters of a call.
+#[derive(Clone)]
 pub(super) struct Setup {
     pub(super) vendor: &'static Vendor,
     pub(super) model: String,
@@ -53,8 +54,9 @@ pub(super) struct Call {
 }
 
 impl Call {
-    pub(super) fn new(setup: Setup) -> Self {
-        Self { setup, started: Instant::now() }
+    /// Creates a call whose time limit counts from `started`.
+    pub(super) fn new(setup: Setup, started: Instant) -> Self {
+        Self { setup, started }
     }
 
     /// Sends the request, with retries, and returns the stream at the first token.
@@ -333,7 +335,8 @@ impl ResponseReader {
     }
 }
 
-fn length(event: &ModelEvent) -> usize {
+/// Returns the bytes of text in an event.
+pub(super) fn length(event: &ModelEvent) -> usize {
     match event {
         ModelEvent::Text(text) | ModelEvent::Reasoning(text) => text.len(),
         ModelEvent::ReasoningItem(item) => item.to_json().len(),

@@ -7,6 +7,7 @@ const MAX_CHARS: usize = 300;
 const PREFIX_LEN: usize = 8;
 
 /// Makes external text safe to display: one line, bounded, and without the key.
+#[derive(Clone)]
 pub(super) struct Redactor(Option<Secret>);
 
 impl Redactor {

@@ -5,7 +5,7 @@ mod request;
 
 use cog_json::Node;
 
-use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
+use super::{Continuation, Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
 use crate::{RequestError, WireRequest};
 
 /// The Gemini protocol.
@@ -22,6 +22,10 @@ impl Protocol for Gemini {
 
     fn decoder(&self, limit: usize) -> Box<dyn Decoder> {
         Box::new(FrameDecoder::new(Frames::events(limit), decode::responses))
+    }
+
+    fn continuation(&self) -> Option<Continuation> {
+        Some(request::with_token)
     }
 
     fn models_path(&self, base_url: &str) -> String {

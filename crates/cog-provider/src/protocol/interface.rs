@@ -1,5 +1,6 @@
 //! The interface of a wire protocol.
 
+use bytes::Bytes;
 use cog_json::Node;
 use cog_spec::{Modality, ModelEvent};
 
@@ -32,12 +33,22 @@ pub trait Protocol: Send + Sync {
     /// Creates a decoder for one reply. Each event, line or body of the reply is limited to `limit` bytes.
     fn decoder(&self, limit: usize) -> Box<dyn Decoder>;
 
+    /// Returns how to continue a reply that ended with [`FinishReason::Continue`](cog_spec::FinishReason::Continue);
+    /// `None` if the protocol has no such end.
+    fn continuation(&self) -> Option<Continuation> {
+        None
+    }
+
     /// Returns the path that lists the models, relative to the base URL.
     fn models_path(&self, base_url: &str) -> String;
 
     /// Returns the names of the models in the reply to [`Protocol::models_path`].
     fn models(&self, body: Node<'_>) -> Vec<String>;
 }
+
+/// A function that returns the body of the request that continues a reply, from the body of the first request and the
+/// token of the reply.
+pub type Continuation = fn(body: &[u8], token: &str) -> Bytes;
 
 /// The input for building a request.
 #[derive(Debug, Clone, Copy)]

@@ -45,6 +45,50 @@ async fn server_without_responses_is_named() {
     assert!(!error.suggestion().unwrap().contains("protocol"));
 }
 
+/// Creates a reply that Gemini continues in another request.
+fn to_be_continued(text: &str) -> Reply {
+    Reply::text(text).usage(10, 4).finish(Finish::Other("CONTINUATION".to_owned()))
+}
+
+#[tokio::test]
+async fn reply_is_continued_with_its_token() {
+    let mock = Mock::start([
+        to_be_continued("{\"ok\": "),
+        Reply::error(503, "busy").header("retry-after-ms", "1"),
+        to_be_continued("true, "),
+        Reply::text("\"n\": 1}").usage(10, 3),
+    ]);
+    let events = events_of(&provider(Wire::Gemini, &mock), &simple_request()).await.unwrap();
+    assert_eq!((answer(&events).as_str(), finish(&events)), ("{\"ok\": true, \"n\": 1}", FinishReason::Stop));
+    let started = events.iter().filter(|event| matches!(event, ModelEvent::Started { .. }));
+    assert_eq!(started.count(), 1);
+    let usage = events.iter().rev().find_map(|event| match event {
+        ModelEvent::Usage(usage) => Some((usage.input_tokens, usage.output_tokens)),
+        _ => None,
+    });
+    assert_eq!(usage, Some((30, 11)));
+    let bodies: Vec<_> = mock.requests().into_iter().map(|request| request.body).collect();
+    let tokens: Vec<_> = bodies.iter().map(|body| body["continuationToken"].as_str()).collect();
+    assert_eq!(tokens, [None, Some("bW9jaw=="), Some("bW9jaw=="), Some("bW9jaw==")]);
+    assert!(bodies.iter().all(|body| body["contents"] == bodies[0]["contents"]), "{bodies:?}");
+}
+
+#[tokio::test]
+async fn endless_continuation_ends_as_truncated() {
+    let mock = Mock::start([to_be_continued("[1, ")]);
+    let events = events_of(&provider(Wire::Gemini, &mock), &simple_request()).await.unwrap();
+    assert_eq!((finish(&events), mock.requests().len()), (FinishReason::Length, 17));
+    assert_eq!(answer(&events), "[1, ".repeat(17));
+}
+
+#[tokio::test]
+async fn error_in_continuation_interrupts_the_reply() {
+    let mock = Mock::start([to_be_continued("[1, "), Reply::error(400, "token expired")]);
+    let (events, error) = until_error(&provider(Wire::Gemini, &mock), &simple_request()).await;
+    assert_eq!(answer(&events), "[1, ");
+    assert!(error.to_string().contains("token expired"), "{error}");
+}
+
 #[tokio::test]
 async fn key_is_sent_in_the_vendors_header() {
     for (wire, header, value) in [

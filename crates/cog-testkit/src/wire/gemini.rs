@@ -64,6 +64,9 @@ fn candidate(reply: &Reply, parts: Vec<Value>, finish: Option<&str>) -> Value {
     let mut candidate = json!({ "content": { "parts": parts, "role": "model" }, "index": 0 });
     if let (Some(reason), Some(fields)) = (finish, candidate.as_object_mut()) {
         fields.insert("finishReason".to_owned(), reason.into());
+        if reason == "CONTINUATION" {
+            fields.insert("continuationToken".to_owned(), "bW9jaw==".into());
+        }
     }
     json!({
         "candidates": [candidate], "usageMetadata": usage(reply), "modelVersion": reply.model,

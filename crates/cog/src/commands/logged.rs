@@ -92,6 +92,7 @@ fn reason_name(reason: &FinishReason) -> &str {
         FinishReason::Length => "length",
         FinishReason::Refusal(_) => "refusal",
         FinishReason::ContentFilter => "content_filter",
+        FinishReason::Continue(_) => "continuation",
         FinishReason::ToolCalls => "tool_calls",
         FinishReason::Other(name) => name,
     }

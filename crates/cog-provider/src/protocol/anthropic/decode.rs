@@ -87,12 +87,15 @@ fn index(node: Node<'_>) -> u32 {
 
 fn stop(reply: &mut Reply, delta: Option<Node<'_>>) {
     let Some(reason) = delta.and_then(|delta| delta.get("stop_reason")?.as_str()) else { return };
-    let explanation = delta.and_then(|delta| delta.pointer("/stop_details/explanation")?.as_str());
+    let details = |key: &str| delta.and_then(|delta| delta.get("stop_details")?.get(key)?.as_str());
+    let explanation = || details("explanation").map(str::to_owned);
+    let category =
+        || details("category").map(|category| format!("the request is in the category `{category}`"));
     reply.stop(match reason {
         "end_turn" | "stop_sequence" => FinishReason::Stop,
         "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
         "tool_use" => FinishReason::ToolCalls,
-        "refusal" => FinishReason::Refusal(explanation.map(str::to_owned)),
+        "refusal" => FinishReason::Refusal(explanation().or_else(category)),
         other => FinishReason::Other(other.to_owned()),
     });
 }

@@ -7,6 +7,20 @@ use crate::protocol::{
     reply::{Reply, StartKeys, check_error},
 };
 
+/// The finish reasons of a filter.
+const BLOCKED: &[&str] = &[
+    "SAFETY",
+    "RECITATION",
+    "BLOCKLIST",
+    "PROHIBITED_CONTENT",
+    "SPII",
+    "MODEL_ARMOR",
+    "ESCALATION",
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+];
+
 /// Reads `GenerateContentResponse` events, or a body that is one of them or an array of them.
 pub(super) fn responses(
     reply: &mut Reply,
@@ -31,7 +45,8 @@ fn response(reply: &mut Reply, node: Node<'_>, out: &mut Vec<ModelEvent>) -> Res
         let parts = candidate.pointer("/content/parts").into_iter().flat_map(Node::elements);
         parts.for_each(|inner| part(reply, inner, out));
         if let Some(reason) = candidate.get("finishReason").and_then(Node::as_str) {
-            reply.stop(finish_reason(reason));
+            let token = candidate.get("continuationToken").and_then(Node::as_str);
+            reply.stop(finish_reason(reason, token));
         }
     }
     reply.usage(node.get("usageMetadata").and_then(usage), out);
@@ -65,20 +80,13 @@ fn media(part: Node<'_>) -> Option<ModelMedia> {
     Some(ModelMedia { media_type, data: blob.get("data")?.as_str()?.to_owned(), params: Vec::new() })
 }
 
-fn finish_reason(reason: &str) -> FinishReason {
-    match reason {
-        "STOP" | "FINISH_REASON_UNSPECIFIED" => FinishReason::Stop,
-        "MAX_TOKENS" => FinishReason::Length,
-        "SAFETY"
-        | "RECITATION"
-        | "BLOCKLIST"
-        | "PROHIBITED_CONTENT"
-        | "SPII"
-        | "MODEL_ARMOR"
-        | "IMAGE_SAFETY"
-        | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION" => FinishReason::ContentFilter,
-        other => FinishReason::Other(other.to_owned()),
+fn finish_reason(reason: &str, token: Option<&str>) -> FinishReason {
+    match (reason, token) {
+        ("CONTINUATION", Some(token)) => FinishReason::Continue(token.to_owned()),
+        ("STOP" | "FINISH_REASON_UNSPECIFIED", _) => FinishReason::Stop,
+        ("MAX_TOKENS", _) => FinishReason::Length,
+        (blocked, _) if BLOCKED.contains(&blocked) => FinishReason::ContentFilter,
+        (other, _) => FinishReason::Other(other.to_owned()),
     }
 }
 

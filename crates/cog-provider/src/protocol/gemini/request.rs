@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use cog_harmony::{Message, Part, Role};
 use cog_json::Writer;
 use cog_spec::{Dialect, Modality};
@@ -24,6 +25,14 @@ pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, Reque
     let version = version_path(context.base_url);
     let url = format!("{}{version}/models/{model}:streamGenerateContent?alt=sse", context.base_url);
     Ok(post(url, true, |w| body(w, context)))
+}
+
+/// Adds the token of a reply to the body of its request, which then continues the reply.
+pub(super) fn with_token(body: &[u8], token: &str) -> Bytes {
+    let members = body.strip_suffix(b"}").unwrap_or(body);
+    let mut body = String::new();
+    Writer::compact(&mut body).string(token);
+    Bytes::from([members, b",\"continuationToken\":", body.as_bytes(), b"}"].concat())
 }
 
 /// Rejects a model name that would change the request path, since the name is part of it.
