@@ -29,8 +29,7 @@ mod tests {
 
     /// A vendor that uses Responses.
     fn vendor() -> Vendor {
-        let openai = Vendor::by_name("openai").unwrap();
-        Vendor { protocol: ProtocolKind::OpenAiResponses, base_url: "https://api.example/v1", ..*openai }
+        Vendor { base_url: "https://api.example/v1", ..*Vendor::by_name("openai").unwrap() }
     }
 
     #[test]

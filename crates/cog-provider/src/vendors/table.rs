@@ -87,9 +87,11 @@ const LOCAL: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
+/// OpenAI recommends Responses: over Chat Completions, its reasoning models cannot use tools.
 const OPENAI: Vendor = Vendor {
     name: "openai",
     title: "OpenAI",
+    protocol: ProtocolKind::OpenAiResponses,
     base_url: "https://api.openai.com/v1",
     base_url_vars: &["OPENAI_BASE_URL"],
     protocol_var: Some("OPENAI_PROTOCOL"),
@@ -299,9 +301,11 @@ const TOGETHER: Vendor = Vendor {
     ..OPENAI_LIKE
 };
 
+/// xAI calls Chat Completions deprecated.
 const XAI: Vendor = Vendor {
     name: "xai",
     title: "xAI",
+    protocol: ProtocolKind::OpenAiResponses,
     base_url: "https://api.x.ai/v1",
     base_url_vars: &["XAI_BASE_URL"],
     protocol_var: Some("XAI_PROTOCOL"),

@@ -5,4 +5,6 @@ mod replies;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
+mod responses;
+#[cfg(test)]
 mod splits;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Reasoning, Role};
+use cog_harmony::{AudioPart, Conversation, Detail, ImagePart, Message, Part, Role};
 use cog_json::ToJson;
 use cog_provider::{
     Formats, HttpProvider, ModelRequest, OutputSchema, Provider, ProviderError, RequestError,
@@ -27,7 +27,7 @@ fn provider_over(name: &str, protocol: Option<&str>) -> HttpProvider {
 }
 
 /// Creates the request of a module run: system text, the input, and a schema in the vendor's dialect.
-fn request_for(dialect: Dialect) -> ModelRequest {
+pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
     let schema = json!({
         "type": "object", "additionalProperties": false, "required": ["ok"],
         "properties": { "ok": { "type": "boolean" } },
@@ -52,11 +52,20 @@ fn request_for(dialect: Dialect) -> ModelRequest {
     }
 }
 
-fn rendered(name: &str, request: &ModelRequest) -> Result<String, ProviderError> {
+pub(crate) fn rendered(name: &str, request: &ModelRequest) -> Result<String, ProviderError> {
     Ok(provider(name).render(request)?.unwrap().to_json_pretty())
 }
 
-fn snapshot(directory: &str, name: &str, text: &str) {
+/// Returns a request over a protocol that the operator chooses.
+pub(crate) fn rendered_over(
+    protocol: &str,
+    name: &str,
+    request: &ModelRequest,
+) -> Result<String, ProviderError> {
+    Ok(provider_over(name, Some(protocol)).render(request)?.unwrap().to_json_pretty())
+}
+
+pub(crate) fn snapshot(directory: &str, name: &str, text: &str) {
     assert!(!text.contains("canary"), "the key is shown: {text}");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire").join(directory);
     insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
@@ -70,6 +79,7 @@ fn directory(vendor: &Vendor) -> &'static str {
         "anthropic" => "anthropic",
         "gemini" => "gemini",
         "ollama" => "ollama",
+        "openai" | "xai" => "openai_responses",
         _ => "openai",
     }
 }
@@ -84,7 +94,7 @@ fn every_vendor_gets_its_own_format() {
 
 #[test]
 fn generation_options_have_each_vendors_names() {
-    for name in ["openai", "deepseek", "mistral", "gemini", "ollama"] {
+    for name in ["deepseek", "mistral", "gemini", "ollama"] {
         let vendor = Vendor::by_name(name).unwrap();
         let mut request = request_for(Dialect::Prompt);
         let seed = vendor.quirks.seed.map(|_| 7);
@@ -97,6 +107,15 @@ fn generation_options_have_each_vendors_names() {
         };
         snapshot(directory(vendor), &format!("{name}-options"), &rendered(name, &request).unwrap());
     }
+    let generation = Generation {
+        temperature: Some(0.2),
+        max_tokens: Some(500),
+        seed: Some(7),
+        stop: vec!["END".to_owned()],
+        ..Generation::default()
+    };
+    let request = ModelRequest { generation, ..request_for(Dialect::Prompt) };
+    snapshot("openai", "openai-options", &rendered_over("chat", "openai", &request).unwrap());
     let mut request = request_for(Dialect::Prompt);
     request.generation =
         Generation { max_tokens: Some(500), stop: vec!["END".to_owned()], ..Generation::default() };
@@ -112,7 +131,7 @@ fn reasoning_request(model: &str, effort: Effort) -> ModelRequest {
 #[test]
 fn effort_is_sent_in_the_form_of_each_model() {
     for (vendor, model, effort, expected) in [
-        ("openai", "gpt-6-luna", Effort::XHigh, json!({ "reasoning_effort": "xhigh" })),
+        ("openai", "gpt-6-luna", Effort::XHigh, json!({ "reasoning": { "effort": "xhigh" } })),
         ("openrouter", "openai/gpt-6-luna", Effort::Low, json!({ "reasoning_effort": "low" })),
         ("llamacpp", "default", Effort::None, json!({ "reasoning_effort": "none" })),
         ("deepseek", "deepseek-v4-flash", Effort::Max, json!({ "reasoning_effort": "max" })),
@@ -158,6 +177,9 @@ fn reasoning_settings_have_each_vendors_names() {
             request.generation.service_tier = Some(ServiceTier::Standard);
         }
         snapshot(directory(vendor), &format!("{name}-reasoning"), &rendered(name, &request).unwrap());
+        if name == "openai" {
+            snapshot("openai", "openai-reasoning", &rendered_over("chat", name, &request).unwrap());
+        }
     }
 }
 
@@ -234,7 +256,11 @@ fn media_are_sent_in_each_vendors_format() {
         ("gemini", vec![text.clone(), inline.clone(), audio.clone(), document.clone(), video.clone()]),
         ("ollama", vec![text.clone(), inline.clone()]),
     ] {
-        snapshot(directory, &format!("{directory}-media"), &rendered(directory, &request(parts)).unwrap());
+        let text = match directory {
+            "openai" => rendered_over("chat", "openai", &request(parts)),
+            vendor => rendered(vendor, &request(parts)),
+        };
+        snapshot(directory, &format!("{directory}-media"), &text.unwrap());
     }
     for (vendor, part) in
         [("ollama", &document), ("anthropic", &video), ("openai", &video), ("mistral", &document)]
@@ -246,77 +272,6 @@ fn media_are_sent_in_each_vendors_format() {
         let error = rendered(vendor, &request(vec![linked.clone()])).unwrap_err();
         assert!(matches!(error, ProviderError::Request(RequestError::ImageUrl { .. })), "{error}");
     }
-}
-
-/// Returns a request over Responses.
-fn over_responses(name: &str, request: &ModelRequest) -> Result<String, ProviderError> {
-    let rendered = provider_over(name, Some("responses")).render(request)?;
-    Ok(rendered.unwrap().to_json_pretty())
-}
-
-#[test]
-fn every_vendor_of_chat_can_be_called_over_responses() {
-    for name in ["openai", "xai", "groq", "deepseek", "together"] {
-        let dialect = Vendor::by_name(name).unwrap().dialect;
-        let text = over_responses(name, &request_for(dialect)).unwrap();
-        snapshot("openai_responses", &format!("{name}-schema"), &text);
-    }
-}
-
-#[test]
-fn responses_requests_have_the_options_and_media_of_the_protocol() {
-    let mut request = request_for(Dialect::Prompt);
-    request.generation =
-        Generation { temperature: Some(0.2), max_tokens: Some(500), ..Generation::default() };
-    snapshot("openai_responses", "openai-options", &over_responses("openai", &request).unwrap());
-
-    let image = |url: &str, detail| {
-        Part::Image(ImagePart { url: url.to_owned(), detail, rotation: None, video: None })
-    };
-    let parts = vec![
-        Part::text("What is this?"),
-        image("data:image/png;base64,iVBORw0KGgo=", Some(Detail::Low)),
-        image("https://images.example/a.jpg", None),
-        Part::media("application/pdf", "JVBERi0=".to_owned()),
-    ];
-    let messages = [Message::new(Role::User, parts), Message::assistant("Hm."), Message::user("Now?")];
-    let request = ModelRequest { messages: Conversation::new(messages), output: None, ..request };
-    snapshot("openai_responses", "openai-media", &over_responses("openai", &request).unwrap());
-}
-
-#[test]
-fn responses_requests_send_reasoning_back_to_its_provider_only() {
-    let item =
-        json!({ "id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAAAABqVRWu" });
-    let reasoning = Reasoning { provider: "openai".to_owned(), items: vec![item.into()] };
-    let answer = Message { reasoning: Some(reasoning), ..Message::assistant("{}") };
-    let messages = [Message::user("Count."), answer, Message::user("`n` is missing.")];
-    let request =
-        ModelRequest { messages: Conversation::new(messages), ..request_for(Dialect::OpenAiStrict) };
-    snapshot("openai_responses", "openai-reasoning", &over_responses("openai", &request).unwrap());
-    for other in [over_responses("xai", &request).unwrap(), rendered("anthropic", &request).unwrap()] {
-        assert!(!other.contains("rs_1") && other.contains("missing"), "{other}");
-    }
-}
-
-#[test]
-fn responses_requests_reject_what_the_protocol_has_no_parameter_for() {
-    let request = |generation| ModelRequest { generation, ..request_for(Dialect::Prompt) };
-    let (seed, stop) = (Some(1), vec!["END".to_owned()]);
-    for (request, expected) in [
-        (request(Generation { seed, ..Generation::default() }), "OpenAI does not support `seed`"),
-        (request(Generation { stop, ..Generation::default() }), "OpenAI does not support `stop`"),
-    ] {
-        let error = over_responses("openai", &request).unwrap_err();
-        assert_eq!((error.to_string().as_str(), error.code()), (expected, Code::UnsupportedValue));
-    }
-    let audio = Part::Audio(AudioPart { data: String::new(), format: "wav".to_owned(), sample_rate: None });
-    let messages = Conversation::new([Message::new(Role::User, vec![audio])]);
-    let request = ModelRequest { messages, ..request_for(Dialect::Prompt) };
-    assert_eq!(over_responses("openai", &request).unwrap_err().code(), Code::MultimodalNotSupported);
-    let model = "gpt-audio".to_owned();
-    let text = over_responses("openai", &ModelRequest { model, ..request }).unwrap();
-    assert!(text.contains("/v1/chat/completions") && text.contains("input_audio"), "{text}");
 }
 
 /// Creates the request of a module run that generates images and audio.
