@@ -117,6 +117,9 @@ def gemini_request(body):
         fits_model(gemini_types.Content, body.pop("systemInstruction"))
     if "generationConfig" in body:
         fits_model(gemini_types.GenerationConfig, body.pop("generationConfig"))
+    # A member of the request in the API, but of the configuration in the client.
+    if "serviceTier" in body:
+        same(body.pop("serviceTier") in {tier.value for tier in gemini_types.ServiceTier}, True)
     same(body, {})
 
 
