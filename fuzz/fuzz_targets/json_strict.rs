@@ -9,7 +9,10 @@ fuzz_target!(|data: &[u8]| {
     let ours = Value::parse_bytes(text);
     // `serde_json` counts depth differently by one, and reads no further than 128.
     if !matches!(&ours, Err(error) if error.kind() == cog_json::SyntaxErrorKind::TooDeep) && depth(text) < 127 {
-        assert_eq!(ours.is_ok(), serde_json::from_slice::<serde_json::Value>(text).is_ok(), "{ours:?}");
+        let theirs = serde_json::from_slice::<serde_json::Value>(text);
+        let is_out_of_range =
+            theirs.as_ref().is_err_and(|error| error.to_string().starts_with("number out of range"));
+        assert!(ours.is_ok() == theirs.is_ok() || is_out_of_range, "{ours:?}");
     }
     let mut parser = Parser::strict(Limits::default());
     let fed = text.chunks(usize::from(first % 32) + 1).try_for_each(|piece| parser.push(piece, &mut |_| {}));

@@ -77,6 +77,7 @@ fn long_tokens_in_small_chunks() {
     for text in [
         format!("[{}]", "9".repeat(300)),
         format!("[0.{}]", "1".repeat(SIZE)),
+        format!("[1{}]", "0".repeat(SIZE)),
         format!("[\"{}\"]", "\\u00e9".repeat(SIZE / 6)),
         format!("[\"{}\"]", "😀".repeat(SIZE / 4)),
         format!("{{\"{}\":1}}", "k".repeat(SIZE)),
@@ -88,7 +89,6 @@ fn long_tokens_in_small_chunks() {
     }
     let comments = format!("{{\"a\":1 {}}}", "/* * */ ".repeat(SIZE / 8));
     assert!(matches!(read(&comments), Ok((End::Complete, _))));
-    assert!(Value::parse(&format!("[1{}]", "0".repeat(SIZE))).is_err());
 }
 
 #[test]

@@ -8,9 +8,11 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn strict_accepts_and_reads_exactly_what_serde_json_does(text in nearly_json()) {
+    fn strict_accepts_what_serde_json_does_and_numbers_out_of_range(text in nearly_json()) {
         let (ours, theirs) = (Value::parse(&text), serde_json::from_str::<Serde>(&text));
-        prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?} {:?}", ours, theirs);
+        let is_out_of_range =
+            theirs.as_ref().is_err_and(|error| error.to_string().starts_with("number out of range"));
+        prop_assert!(ours.is_ok() == theirs.is_ok() || is_out_of_range, "{:?} {:?}", ours, theirs);
         if let (Ok(ours), Ok(theirs)) = (ours, theirs) {
             prop_assert!(is_near(&ours.to_serde(), &theirs), "{ours} {theirs}");
         }
