@@ -43,6 +43,7 @@ pub(crate) fn conversation(
         let texts: Vec<Part> = texts.map(Part::text).collect();
         if placed { [media, texts].concat() } else { [texts, media].concat() }
     };
+    system.truncate(system.trim_end().len());
     system.push_str(instructions);
     Ok(Conversation::new(vec![Message::system(system), Message::new(Role::User, user)]))
 }

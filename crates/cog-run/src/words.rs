@@ -42,7 +42,7 @@ pub(crate) fn output_contract(
 /// Explains the members of the envelope.
 fn members(text: &mut String, shows_schema: bool) {
     text.push_str(match shows_schema {
-        true => "Its members mean:\n\n",
+        true => "This is what its members mean:\n\n",
         false => "It has these four members, in this order:\n\n",
     });
     text.push_str(
@@ -124,8 +124,8 @@ fn limits(text: &mut String, manifest: &Manifest) {
     if overflow.enabled && manifest.format.asks_for_envelope() {
         let _ = write!(
             text,
-            "\nReport what is worth knowing but fits no other field in `data.extensions.insights`: at most {} objects, \
-             each with `text` and `suggested_mapping`, the field that the schema should have for it.\n",
+            "\nObservations that are worth reporting but fit no other field go into `data.extensions.insights`: at most \
+             {} objects, each with `text` and `suggested_mapping` (the field that the schema should have for it).\n",
             overflow.max_items
         );
     }

@@ -254,14 +254,14 @@ impl Code {
     /// The codes that a model is offered for its own errors, with their conditions. A module may declare more. The other
     /// codes are about the runtime.
     pub const OF_MODELS: &'static [(Code, &'static str)] = &[
-        (Code::InvalidInput, "the input is invalid"),
-        (Code::UnsupportedValue, "a value of the input is not supported"),
-        (Code::InvalidReference, "the input refers to something that does not exist"),
-        (Code::MediaDecodeFailed, "a media file cannot be read"),
-        (Code::NoActionPossible, "there is nothing to do, or you decline the task"),
-        (Code::SemanticConflict, "the task contradicts one of its constraints"),
-        (Code::AmbiguousInput, "the input can be understood in very different ways"),
-        (Code::InsufficientContext, "the input does not contain enough information"),
+        (Code::InvalidInput, "The input is invalid"),
+        (Code::UnsupportedValue, "A value of the input is not supported"),
+        (Code::InvalidReference, "The input refers to something that does not exist"),
+        (Code::MediaDecodeFailed, "A media file cannot be read"),
+        (Code::NoActionPossible, "There is nothing to do, or you decline the task"),
+        (Code::SemanticConflict, "The task contradicts one of its constraints"),
+        (Code::AmbiguousInput, "The input can be understood in very different ways"),
+        (Code::InsufficientContext, "The input does not contain enough information"),
     ];
 
     /// Returns the category of the code (SPEC 7.2).

@@ -44,6 +44,7 @@ fn range(dropped: &Map<String, Value>, [low, high]: [&str; 2], unit: &str) -> Op
     Some(match (dropped.get(low), dropped.get(high)) {
         (Some(low), Some(high)) if low == high => format!("Exactly {low}{}.", units(low)),
         (Some(low), Some(high)) => format!("Between {low} and {high}{}.", units(high)),
+        (Some(low), None) if unit == "character" && low.as_u64() == Some(1) => "Not empty.".to_owned(),
         (Some(low), None) => format!("At least {low}{}.", units(low)),
         (None, Some(high)) => format!("At most {high}{}.", units(high)),
         (None, None) => return None,
@@ -94,7 +95,8 @@ mod tests {
             (json!({ "minimum": 1, "maximum": 10 }), "Between 1 and 10."),
             (json!({ "maximum": 0.5 }), "At most 0.5."),
             (json!({ "exclusiveMinimum": 0, "multipleOf": 5 }), "Greater than 0. A multiple of 5."),
-            (json!({ "minLength": 1 }), "At least 1 character."),
+            (json!({ "minLength": 1 }), "Not empty."),
+            (json!({ "minItems": 1 }), "At least 1 item."),
             (json!({ "maxLength": 280 }), "At most 280 characters."),
             (
                 json!({ "minItems": 4, "maxItems": 4, "uniqueItems": true }),

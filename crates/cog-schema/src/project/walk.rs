@@ -78,11 +78,11 @@ impl<'a> Walk<'a> {
     }
 
     fn envelope(&mut self, contract: &Contract) -> Result<Value, Unsupported> {
-        let meta = parts::meta(contract, &mut self.lost);
+        let mut meta = parts::meta(contract, &mut self.lost);
+        self.confidence(&mut meta);
         let data = parts::data(contract, &mut self.lost);
         let error = parts::error(contract, &mut self.lost);
-        let (mut meta, data, error) = (self.part(meta)?, self.part(data)?, self.part(error)?);
-        self.confidence(&mut meta);
+        let (meta, data, error) = (self.part(meta)?, self.part(data)?, self.part(error)?);
         let success = envelope_of(self.ok(true), meta.clone(), data, null_type());
         let failure = envelope_of(self.ok(false), meta, null_type(), error);
         let choice = json!({ "anyOf": [success, failure] });
@@ -107,17 +107,19 @@ impl<'a> Walk<'a> {
     }
 
     /// Sends `confidence` as a list of values where the engine does not enforce the bounds of a number.
-    fn confidence(&mut self, meta: &mut Value) {
-        let Some(confidence) = meta.pointer_mut("/properties/confidence") else { return };
+    fn confidence(&mut self, meta: &mut PartSchema) {
+        let Some(confidence) = meta.schema.pointer_mut("/properties/confidence") else { return };
         let has_bound = |keyword, bound| confidence.get(keyword).is_none_or(|it| it.as_f64() == Some(bound));
         let is_full_range = has_bound("minimum", 0.0) && has_bound("maximum", 1.0);
-        if self.profile.bounds_numbers || !is_full_range || confidence.get("enum").is_some() {
+        let is_plain = confidence.get("type").is_some_and(|kind| kind == "number");
+        if self.profile.bounds_numbers || !is_full_range || !is_plain || confidence.get("enum").is_some() {
             return;
         }
         let values: Vec<f64> = (0..=20u8).map(|step| f64::from(step * 5) / 100.0).collect();
         *confidence = json!({ "type": "number", "enum": values });
         let reason = "sent as the values 0, 0.05, … 1; the engine does not enforce the bounds of a number";
-        self.lose("/meta/properties/confidence", "maximum", LossKind::Projected, reason);
+        let at = member_pointer(&meta.pointer, "confidence");
+        self.lose(&at, "maximum", LossKind::Projected, reason);
     }
 
     fn part(&mut self, part: PartSchema) -> Result<Value, Unsupported> {

@@ -38,8 +38,13 @@ impl Walk<'_> {
             required = properties.keys().cloned().collect();
         }
         required.retain(|name| properties.contains_key(name));
-        projected.insert("properties".to_owned(), Value::Object(properties));
-        projected.insert("required".to_owned(), json!(required));
+        // Some vendors reject an object schema with an empty list of members.
+        if self.profile.closes_objects || !properties.is_empty() {
+            projected.insert("properties".to_owned(), Value::Object(properties));
+        }
+        if self.profile.requires_all || !required.is_empty() {
+            projected.insert("required".to_owned(), json!(required));
+        }
         self.additional_members(members, at, projected)
     }
 
