@@ -153,9 +153,9 @@ impl Assembler {
 
     /// The tokens of this attempt and the earlier ones.
     fn usage(&self, reply: &Reply) -> Option<Usage> {
-        match (self.spent, reply.usage) {
-            (Some(spent), Some(usage)) => Some(spent.plus(&usage)),
-            (spent, usage) => spent.or(usage),
+        match (&self.spent, &reply.usage) {
+            (Some(spent), Some(usage)) => Some(spent.plus(usage)),
+            (spent, usage) => spent.as_ref().or(usage.as_ref()).cloned(),
         }
     }
 

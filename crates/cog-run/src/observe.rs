@@ -55,7 +55,7 @@ pub struct Ended<'a> {
     /// The outcome of the run.
     pub outcome: RunOutcome<'a>,
     /// The tokens of all attempts, when known.
-    pub usage: Option<Usage>,
+    pub usage: Option<&'a Usage>,
     /// The number of calls to the model.
     pub attempts: u32,
     /// The number of repairs of the answer.

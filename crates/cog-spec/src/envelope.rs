@@ -146,8 +146,8 @@ impl Envelope {
     }
 
     /// Returns the tokens of the run, if they are known.
-    pub fn usage(&self) -> Option<Usage> {
-        self.meta.runtime.usage
+    pub fn usage(&self) -> Option<&Usage> {
+        self.meta.runtime.usage.as_ref()
     }
 }
 

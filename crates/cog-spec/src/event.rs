@@ -78,7 +78,7 @@ pub enum FinishReason {
 }
 
 /// The number of tokens of one or more replies, as the provider counts them (SPEC 3.2.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "usage"))]
 #[serde(into = "UsageForm")]
 pub struct Usage {
@@ -88,8 +88,12 @@ pub struct Usage {
     pub output_tokens: u64,
     /// The tokens of the input that were read from the provider's cache.
     pub cached_input_tokens: Option<u64>,
+    /// The tokens of the input that were written to the provider's cache.
+    pub cache_write_input_tokens: Option<u64>,
     /// The tokens of the output that were used for reasoning.
     pub reasoning_tokens: Option<u64>,
+    /// The class of service that the provider used, as the provider names it.
+    pub service_tier: Option<String>,
 }
 
 /// The members of a usage, with the sum.
@@ -105,16 +109,28 @@ struct UsageForm {
     /// The tokens of the input that were read from the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     cached_input_tokens: Option<u64>,
+    /// The tokens of the input that were written to the provider's cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write_input_tokens: Option<u64>,
     /// The tokens of the output that were used for reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_tokens: Option<u64>,
+    /// The class of service that the provider used, as the provider names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    service_tier: Option<String>,
 }
 
 impl From<Usage> for UsageForm {
     fn from(usage: Usage) -> Self {
-        let Usage { input_tokens, output_tokens, cached_input_tokens, reasoning_tokens } = usage;
-        let total_tokens = usage.total();
-        Self { input_tokens, output_tokens, total_tokens, cached_input_tokens, reasoning_tokens }
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            total_tokens: usage.total(),
+            cached_input_tokens: usage.cached_input_tokens,
+            cache_write_input_tokens: usage.cache_write_input_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            service_tier: usage.service_tier,
+        }
     }
 }
 
@@ -129,7 +145,7 @@ impl Usage {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Returns the tokens of two replies together.
+    /// Returns the tokens of two replies together, with the class of service of the later one.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -140,7 +156,41 @@ impl Usage {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cached_input_tokens: sum(self.cached_input_tokens, other.cached_input_tokens),
+            cache_write_input_tokens: sum(self.cache_write_input_tokens, other.cache_write_input_tokens),
             reasoning_tokens: sum(self.reasoning_tokens, other.reasoning_tokens),
+            service_tier: other.service_tier.clone().or_else(|| self.service_tier.clone()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::{ToJson as _, Value};
+
+    use super::*;
+
+    fn usage(tier: Option<&str>) -> Usage {
+        Usage {
+            input_tokens: 100,
+            output_tokens: 20,
+            cached_input_tokens: Some(30),
+            cache_write_input_tokens: Some(40),
+            reasoning_tokens: None,
+            service_tier: tier.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn usage_reads_back_as_written() {
+        let written = usage(Some("flex")).to_json();
+        assert!(written.contains(r#""cache_write_input_tokens":40"#), "{written}");
+        assert_eq!(Usage::read(Value::parse(&written).unwrap().node()), Some(usage(Some("flex"))));
+    }
+
+    #[test]
+    fn sum_has_the_service_tier_of_the_later_reply() {
+        let sum = usage(Some("flex")).plus(&usage(Some("default")));
+        assert_eq!((sum.cache_write_input_tokens, sum.service_tier.as_deref()), (Some(80), Some("default")));
+        assert_eq!(usage(Some("flex")).plus(&usage(None)).service_tier.as_deref(), Some("flex"));
     }
 }

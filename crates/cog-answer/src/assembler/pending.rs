@@ -105,7 +105,7 @@ impl PendingReply {
     /// Checks the reply and emits the last chunks.
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
         let Self { mut assembler, attempt_text, ended, refused, mut warnings } = self;
-        let usage = assembler.spent;
+        let usage = assembler.spent.clone();
         let ended = ended.and_then(|complete| {
             let CompleteReply { parsed, listener, is_complete, placed } = complete;
             let success = match refused.is_empty() {
@@ -138,7 +138,7 @@ impl PendingReply {
     /// Ends the run with an error of the runtime.
     pub fn fail(self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
         let Self { mut assembler, ended, warnings, .. } = self;
-        let usage = assembler.spent;
+        let usage = assembler.spent.clone();
         let partial_data = ended.ok().and_then(|complete| judge::partial(&assembler.rules, &complete.parsed));
         let failure = Failure { partial_data, warnings, ..Failure::new(error) };
         assembler.emit_failure(failure.without(&assembler.rules.keys), usage, now);

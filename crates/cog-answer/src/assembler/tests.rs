@@ -233,7 +233,7 @@ fn retry_calls_again_in_the_same_stream() {
     let mut out = vec![first];
     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
     let bad = reply(json!({ "data": { "result": 7 } })).to_string();
-    assert_eq!(assembler.event(ModelEvent::Usage(usage), Duration::ZERO, &mut out), Step::Continue);
+    assert_eq!(assembler.event(ModelEvent::Usage(usage.clone()), Duration::ZERO, &mut out), Step::Continue);
     assert_eq!(assembler.event(ModelEvent::Text(bad.clone()), Duration::ZERO, &mut out), Step::Stop);
     let Finish::Again(mut assembler, correction) = assembler.finish(Duration::ZERO, &mut out) else {
         panic!("no retry")

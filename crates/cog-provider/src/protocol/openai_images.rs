@@ -112,7 +112,6 @@ fn usage(node: Node<'_>) -> Option<Usage> {
     Some(Usage {
         input_tokens: count("input_tokens")?,
         output_tokens: count("output_tokens").unwrap_or(0),
-        cached_input_tokens: None,
-        reasoning_tokens: None,
+        ..Usage::default()
     })
 }

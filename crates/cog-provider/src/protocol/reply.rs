@@ -147,14 +147,15 @@ impl Reply {
     pub(crate) fn usage(&mut self, usage: Option<Usage>, out: &mut Vec<ModelEvent>) {
         let Some(usage) = usage else { return };
         self.frame = FrameContent::Other;
-        if self.usage.replace(usage) != Some(usage) {
+        if self.usage.as_ref() != Some(&usage) {
+            self.usage = Some(usage.clone());
             out.push(ModelEvent::Usage(usage));
         }
     }
 
     /// Returns the most recently reported token usage.
     pub(crate) fn usage_so_far(&self) -> Usage {
-        self.usage.unwrap_or_default()
+        self.usage.clone().unwrap_or_default()
     }
 
     /// Sets the finish reason. The last one applies, but `Stop` does not replace a more serious one.

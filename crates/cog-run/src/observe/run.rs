@@ -43,7 +43,7 @@ impl RunObserver {
             Chunk::Final { meta, usage, .. } => self.report(Ended {
                 module: "",
                 outcome: RunOutcome::Answered,
-                usage: usage.or(meta.runtime.usage),
+                usage: usage.as_ref().or(meta.runtime.usage.as_ref()),
                 attempts: meta.runtime.attempts.unwrap_or(1),
                 repairs: meta.runtime.repairs.len(),
                 fallbacks: &meta.runtime.fallbacks,
@@ -60,7 +60,7 @@ impl RunObserver {
         let attempts = meta.and_then(|meta| meta.get("attempts")?.as_u64());
         let attempts = attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(1);
         let repairs = meta.and_then(|meta| Some(meta.get("repairs")?.len())).unwrap_or(0);
-        self.report(Ended { module: "", outcome, usage, attempts, repairs, fallbacks: &[] });
+        self.report(Ended { module: "", outcome, usage: usage.as_ref(), attempts, repairs, fallbacks: &[] });
     }
 
     fn report(&mut self, run: Ended<'_>) {

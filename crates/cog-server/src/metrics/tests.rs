@@ -60,14 +60,14 @@ fn runs_and_calls_are_counted_by_outcome() {
     for outcome in [CallOutcome::Retried(limited), CallOutcome::Failed(limited), CallOutcome::CircuitOpen] {
         metrics.called(&Call { provider: "openai", outcome, first_token: None });
     }
-    let usage = Some(Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() });
+    let usage = Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() };
     let (code, message) = (Code::ProviderUnavailable, String::new());
     let fallbacks = [Fallback { provider: "gemini".to_owned(), code, message }];
     let outcome = RunOutcome::Answered;
     metrics.ended(&Ended {
         module: "summarize",
         outcome,
-        usage,
+        usage: Some(&usage),
         attempts: 3,
         repairs: 2,
         fallbacks: &fallbacks,

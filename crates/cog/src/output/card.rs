@@ -137,7 +137,10 @@ fn notes(envelope: &Envelope, layout: Layout) -> String {
         runtime.processing_time_ms.map(|ms| show_duration(std::time::Duration::from_millis(ms.max(1)))),
     );
     facts.extend(
-        runtime.usage.map(|usage| format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)),
+        runtime
+            .usage
+            .as_ref()
+            .map(|usage| format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)),
     );
     facts.extend(runtime.attempts.map(|attempts| format!("{attempts} attempts")));
     if !facts.is_empty() {

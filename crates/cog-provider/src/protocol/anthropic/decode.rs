@@ -106,15 +106,16 @@ fn usage(reply: &Reply, node: Node<'_>) -> Option<Usage> {
     let node = node.get("usage").filter(|usage| usage.is_object())?;
     let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
     let before = reply.usage_so_far();
-    let cached = count("/cache_read_input_tokens");
-    let input = count("/input_tokens").map(|fresh| {
-        let written = count("/cache_creation_input_tokens").unwrap_or(0);
-        fresh.saturating_add(written).saturating_add(cached.unwrap_or(0))
-    });
+    let (cached, written) = (count("/cache_read_input_tokens"), count("/cache_creation_input_tokens"));
+    let input = count("/input_tokens")
+        .map(|fresh| fresh.saturating_add(written.unwrap_or(0)).saturating_add(cached.unwrap_or(0)));
+    let tier = node.get("service_tier").and_then(Node::as_str).map(str::to_owned);
     Some(Usage {
         input_tokens: input.unwrap_or(before.input_tokens),
         output_tokens: count("/output_tokens").unwrap_or(before.output_tokens),
         cached_input_tokens: cached.or(before.cached_input_tokens),
+        cache_write_input_tokens: written.or(before.cache_write_input_tokens),
         reasoning_tokens: count("/output_tokens_details/thinking_tokens").or(before.reasoning_tokens),
+        service_tier: tier.or(before.service_tier),
     })
 }

@@ -99,5 +99,7 @@ fn usage(node: Node<'_>) -> Option<Usage> {
         output_tokens: count("candidatesTokenCount").unwrap_or(0).saturating_add(thoughts.unwrap_or(0)),
         cached_input_tokens: count("cachedContentTokenCount"),
         reasoning_tokens: thoughts,
+        service_tier: node.get("serviceTier").and_then(Node::as_str).map(str::to_owned),
+        ..Usage::default()
     })
 }

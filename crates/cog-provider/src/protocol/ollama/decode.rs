@@ -51,5 +51,5 @@ fn usage(node: Node<'_>) -> Option<Usage> {
     let count = |key: &str| node.get(key).and_then(Node::as_u64);
     let output_tokens = count("eval_count")?;
     let input_tokens = count("prompt_eval_count").unwrap_or(0);
-    Some(Usage { input_tokens, output_tokens, cached_input_tokens: None, reasoning_tokens: None })
+    Some(Usage { input_tokens, output_tokens, ..Usage::default() })
 }

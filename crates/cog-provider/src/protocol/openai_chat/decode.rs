@@ -35,7 +35,7 @@ pub(super) fn chunk(
     if let Some(choice) = choices.and_then(|choices| choices.elements().find(is_first)) {
         content(reply, choice, out)?;
     }
-    reply.usage(node.get("usage").and_then(usage), out);
+    reply.usage(usage(node), out);
     Ok(())
 }
 
@@ -131,13 +131,17 @@ fn finish_reason(reason: &str) -> FinishReason {
     }
 }
 
-fn usage(node: Node<'_>) -> Option<Usage> {
+/// Reads the token counts of a chunk, and the class of service beside them.
+fn usage(chunk: Node<'_>) -> Option<Usage> {
+    let node = chunk.get("usage")?;
     let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
     Some(Usage {
         input_tokens: count("/prompt_tokens")?,
         output_tokens: count("/completion_tokens").unwrap_or(0),
         cached_input_tokens: count("/prompt_tokens_details/cached_tokens")
             .or_else(|| count("/prompt_cache_hit_tokens")),
+        cache_write_input_tokens: count("/prompt_tokens_details/cache_write_tokens"),
         reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+        service_tier: chunk.get("service_tier").and_then(Node::as_str).map(str::to_owned),
     })
 }
