@@ -40,6 +40,8 @@ pub struct HttpProvider {
     settings: ProviderSettings,
     transport: Arc<dyn Transport>,
     replays: bool,
+    /// Whether requests have marks for the cache. A gateway may reject them, and a recording is independent of them.
+    marks_cache: bool,
 }
 
 impl HttpProvider {
@@ -63,6 +65,7 @@ impl HttpProvider {
     /// # Errors
     /// Fails if the directory cannot be created.
     pub fn record(mut self, directory: impl Into<PathBuf>) -> Result<Self, ProviderError> {
+        self.marks_cache = false;
         let recording =
             Recording { provider: self.vendor.name.to_owned(), model: self.info.model.clone().into_owned() };
         self.transport =
@@ -85,7 +88,8 @@ impl HttpProvider {
         let transport = Replayer::open(directory.into(), pace)?;
         let recorded = transport.protocol();
         let settings = ProviderSettings { protocol: settings.protocol.or(recorded), ..settings };
-        Ok(Self { replays: true, ..Self::over(vendor, settings, base_url, Arc::new(transport)) })
+        let provider = Self::over(vendor, settings, base_url, Arc::new(transport));
+        Ok(Self { replays: true, marks_cache: false, ..provider })
     }
 
     fn over(
@@ -101,8 +105,11 @@ impl HttpProvider {
         info.input = vendor.input_over(vendor.protocol_of(&info.model, protocol));
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
+        // Nothing is known about the cache of a gateway.
+        let marks_cache = base_url == vendor.base_url;
+        info.models = if marks_cache { vendor.models } else { &[] };
         info.key.clone_from(&settings.key);
-        Self { vendor, base_url, protocol, info, settings, transport, replays: false }
+        Self { vendor, base_url, protocol, info, settings, transport, replays: false, marks_cache }
     }
 
     /// Returns the vendor's row.
@@ -144,8 +151,15 @@ impl HttpProvider {
         if model.is_empty() {
             return Err(RequestError::NoModel { vendor: self.vendor.title });
         }
-        let (vendor, base_url, protocol) = (self.vendor, &*self.base_url, self.protocol);
-        Ok(RequestContext { request, vendor, protocol, base_url, model })
+        let Self { vendor, base_url, protocol, marks_cache, .. } = self;
+        Ok(RequestContext {
+            request,
+            vendor,
+            protocol: *protocol,
+            base_url,
+            model,
+            marks_cache: *marks_cache,
+        })
     }
 
     /// Returns the key's header for display, with the variable name in place of the key.

@@ -5,7 +5,10 @@ use std::{borrow::Cow, pin::Pin};
 use cog_spec::{Dialect, Modality, ModelEvent, Secret};
 use futures_core::Stream;
 
-use crate::{Formats, ModelRequest, ProviderError, WireRequest, vendors::MediaModel};
+use crate::{
+    Formats, ModelRequest, ProviderError, WireRequest,
+    vendors::{MediaModel, ModelSettings, PromptCache},
+};
 
 /// A reply as it arrives. Dropping it cancels the call.
 pub type ModelStream = Pin<Box<dyn Stream<Item = Result<ModelEvent, ProviderError>> + Send>>;
@@ -61,6 +64,8 @@ pub struct ProviderInfo {
     pub formats: Formats,
     /// The models that generate media; the first match for a name applies.
     pub media_models: Cow<'static, [MediaModel]>,
+    /// The settings that the models support; the first match for a name applies.
+    pub models: &'static [ModelSettings],
     /// The API key, if there is one. It must never appear in a message or log.
     pub key: Option<Secret>,
 }
@@ -75,6 +80,7 @@ impl ProviderInfo {
             input: &[Modality::Text],
             formats: Formats::ANY,
             media_models: Cow::Borrowed(&[MediaModel::ANY]),
+            models: &[],
             key: None,
         }
     }
@@ -82,6 +88,12 @@ impl ProviderInfo {
     /// Returns the model that a request calls: the named one, otherwise the provider's own.
     pub fn model_or_default<'a>(&'a self, requested: &'a str) -> &'a str {
         if requested.is_empty() { &self.model } else { requested }
+    }
+
+    /// Returns how a model caches the beginning of requests; `None` if nothing is known about it. An empty name means the
+    /// provider's own model.
+    pub fn prompt_cache(&self, model: &str) -> Option<PromptCache> {
+        ModelSettings::find(self.models, self.model_or_default(model))?.cache
     }
 
     /// Returns the kinds of media that a model generates besides text (SPEC 2.2). An empty name means the provider's

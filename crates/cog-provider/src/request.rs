@@ -22,6 +22,9 @@ pub struct ModelRequest {
     pub output_media: Vec<Modality>,
     /// The generation options.
     pub generation: Generation,
+    /// A name for requests with the same system text and schema, so that the provider can cache them; `None` if the
+    /// system text depends on the input.
+    pub cache_key: Option<String>,
     /// The time limit for the complete call, retries included.
     pub timeout: Option<Duration>,
     /// Is called before each retry.
@@ -37,6 +40,7 @@ impl ModelRequest {
             output: None,
             output_media: Vec::new(),
             generation: Generation::default(),
+            cache_key: None,
             timeout: None,
             on_retry: None,
         }

@@ -15,7 +15,7 @@ use crate::{Formats, protocol::ProtocolKind};
 
 pub use base_url::{InvalidBaseUrl, normalize_base_url};
 pub(crate) use choose_protocol::protocol_at;
-pub use models::{ModelSettings, Temperature};
+pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
 pub use settings::ProviderSettings;
 pub use table::VENDORS;
 

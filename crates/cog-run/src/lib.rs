@@ -23,6 +23,7 @@ mod request;
 mod runtime;
 mod session;
 pub mod sessions;
+mod stable_prefix;
 mod stream;
 mod words;
 
@@ -34,6 +35,7 @@ pub use crate::{
     providers::Providers,
     rendered::Rendered,
     runtime::{Runtime, RuntimeBuilder},
+    stable_prefix::StablePrefix,
     stream::ChunkStream,
 };
 // The types of other crates in the public interface, so that a program needs no other dependency.

@@ -92,6 +92,21 @@ fn too_long() -> ErrorBody {
         .suggest("shorten the input, or use fewer placeholders in the prompt")
 }
 
+/// Returns whether the system message is the same for every input.
+pub(crate) fn has_stable_system(prompt: &Prompt) -> bool {
+    prompt.parts().iter().all(|part| !is_input(part))
+}
+
+/// Returns the beginning of the prompt that is the same for every input.
+pub(crate) fn stable_text(prompt: &Prompt) -> String {
+    let stable = prompt.parts().iter().take_while(|part| !is_input(part));
+    stable.map(|part| if let PromptPart::Text(text) = part { text.as_str() } else { "" }).collect()
+}
+
+fn is_input(part: &PromptPart) -> bool {
+    matches!(part, PromptPart::Arguments | PromptPart::Word { .. } | PromptPart::Input)
+}
+
 /// Returns the input that no placeholder used, as JSON; none when nothing is left.
 fn unplaced(prompt: &Prompt, input: &CheckedInput) -> Option<String> {
     if prompt.parts().contains(&PromptPart::Input) {

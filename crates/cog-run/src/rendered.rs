@@ -4,7 +4,10 @@ use cog_provider::WireRequest;
 use cog_schema::Loss;
 use cog_spec::{Dialect, ErrorBody};
 
-use crate::plan::{Plan, Prepared};
+use crate::{
+    StablePrefix,
+    plan::{Plan, Prepared},
+};
 
 /// The request that a run would send. Each media item is shortened to its first bytes.
 #[derive(Debug, Clone)]
@@ -19,6 +22,8 @@ pub struct Rendered {
     pub messages: Conversation,
     /// The request in the provider's format, without the key; none when offline.
     pub request: Option<WireRequest>,
+    /// The beginning of the request that is the same for every input.
+    pub prefix: StablePrefix,
 }
 
 impl Prepared {
@@ -32,6 +37,7 @@ impl Prepared {
         }
         let Plan { provider, spec, mut request, .. } = plan;
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
+        let prefix = StablePrefix::new(&spec.module, provider.as_ref(), &request);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
         Ok(Rendered {
             provider: provider.info().name.clone().into_owned(),
@@ -39,6 +45,7 @@ impl Prepared {
             lost: spec.lost(provider.as_ref(), &request.model),
             messages: request.messages,
             request: wire,
+            prefix,
         })
     }
 }

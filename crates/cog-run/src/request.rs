@@ -12,6 +12,7 @@ use cog_spec::{Dialect, Generation, Modality, Warning, WarningCode};
 use crate::{
     compiled::Compiled,
     observe::{self, Observer},
+    prompt,
 };
 
 /// The request of a run, from which each provider's request is built.
@@ -41,6 +42,7 @@ impl RequestSpec {
             output: self.output(provider, model),
             output_media: self.makes(provider, model),
             generation: self.chosen.or(&self.preferred),
+            cache_key: self.cache_key(),
             timeout: Some(timeout),
             on_retry: self.observer.as_ref().map(|observer| observe::retry_hook(provider, observer)),
         }
@@ -90,6 +92,14 @@ impl RequestSpec {
             let mut own = self.request_for(other.as_ref(), "", request.messages.clone(), timeout);
             self.fit(other.as_ref(), &mut own).is_ok()
         })
+    }
+
+    /// Returns the name of the requests of this module in the provider's cache, unless their system text depends on the
+    /// input.
+    fn cache_key(&self) -> Option<String> {
+        let manifest = &self.module.manifest;
+        let is_stable = prompt::has_stable_system(&self.module.prompt);
+        is_stable.then(|| format!("{}@{}", manifest.name, manifest.version))
     }
 
     fn is_only_preferred(&self, option: &str) -> bool {

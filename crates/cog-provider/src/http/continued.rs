@@ -73,7 +73,7 @@ impl Continued {
                 ModelEvent::Finished(FinishReason::Continue(_)) => ModelEvent::Finished(FinishReason::Length),
                 ModelEvent::Started { .. } if self.rounds > 0 => continue,
                 ModelEvent::Usage(usage) => {
-                    self.last = usage;
+                    self.last = usage.clone();
                     ModelEvent::Usage(self.before.plus(&usage))
                 }
                 event => event,

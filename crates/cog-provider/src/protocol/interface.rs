@@ -7,7 +7,7 @@ use cog_spec::{Modality, ModelEvent};
 use super::{DecodeError, ProtocolKind};
 use crate::{
     ModelRequest, RequestError, WireRequest,
-    vendors::{ModelSettings, Vendor},
+    vendors::{CacheMark, ModelSettings, Vendor},
 };
 
 /// Maps a model request to an HTTP request, and a reply to events.
@@ -63,9 +63,17 @@ pub struct RequestContext<'a> {
     pub base_url: &'a str,
     /// The model to call.
     pub model: &'a str,
+    /// Whether the server accepts marks for the vendor's cache.
+    pub marks_cache: bool,
 }
 
 impl RequestContext<'_> {
+    /// Returns how to mark the system text for the cache, and the name of the request in it.
+    pub(crate) fn cache_mark(&self) -> Option<(CacheMark, &str)> {
+        let key = self.request.cache_key.as_deref().filter(|_| self.marks_cache)?;
+        self.settings().cache.map(|cache| (cache.mark, key))
+    }
+
     /// Returns the settings that the model supports.
     pub(crate) fn settings(&self) -> &'static ModelSettings {
         self.vendor.settings_of(self.model)

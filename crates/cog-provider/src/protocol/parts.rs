@@ -5,7 +5,10 @@ use cog_json::{Value, Writer};
 use cog_spec::{Effort, Generation, Modality, ServiceTier};
 
 use super::RequestContext;
-use crate::{RequestError, WireRequest, vendors::Temperature};
+use crate::{
+    RequestError, WireRequest,
+    vendors::{CacheMark, Temperature},
+};
 
 /// Creates a request whose body is a JSON object, written in one pass. Large members, such as a schema or an image,
 /// are copied once.
@@ -218,6 +221,40 @@ pub(crate) fn inline(image: &ImagePart) -> Option<(&str, &str)> {
 /// Returns the type and base64 data of a `data:` URL.
 pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
     url.strip_prefix("data:")?.split_once(";base64,")
+}
+
+/// The maximum length of a key of OpenAI's cache.
+const MAX_CACHE_KEY: usize = 64;
+
+impl RequestContext<'_> {
+    /// Writes the members that name the request in OpenAI's cache.
+    pub(crate) fn write_cache_key(&self, w: &mut Writer<'_>) {
+        let Some((mark @ (CacheMark::Key | CacheMark::Breakpoint), key)) = self.cache_mark() else { return };
+        let key: String = key.chars().take(MAX_CACHE_KEY).collect();
+        w.field("prompt_cache_key", &key);
+        if mark == CacheMark::Breakpoint {
+            w.key("prompt_cache_options").object(|w| {
+                w.field("mode", "explicit");
+            });
+        }
+    }
+
+    /// Returns whether a message ends with a breakpoint of OpenAI's cache.
+    pub(crate) fn has_breakpoint(&self, message: &Message) -> bool {
+        message.role == Role::System
+            && self.cache_mark().is_some_and(|(mark, _)| mark == CacheMark::Breakpoint)
+    }
+}
+
+/// Writes a text with a breakpoint of OpenAI's cache after it, as the only block of a message.
+pub(crate) fn cached_text(w: &mut Writer<'_>, kind: &str, text: &str) {
+    w.array(|w| {
+        w.object(|w| {
+            w.field("type", kind).field("text", text).key("prompt_cache_breakpoint").object(|w| {
+                w.field("mode", "explicit");
+            });
+        });
+    });
 }
 
 /// Writes `{type: text, text}`, which most vendors use.

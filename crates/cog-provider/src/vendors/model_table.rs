@@ -7,42 +7,56 @@ use cog_spec::{
     ServiceTier::{self, Auto, Flex, Priority, Standard},
 };
 
-use super::{ModelSettings, Temperature};
+use super::{CacheMark, ModelSettings, PromptCache, Temperature};
 
 type Tiers = &'static [(ServiceTier, &'static str)];
 
 const PLAIN: ModelSettings = ModelSettings::PLAIN;
 const EVERY_EFFORT: &[Effort] = Effort::ALL;
 
+/// Finds equal beginnings itself.
+const fn automatic(min_tokens: u64) -> Option<PromptCache> {
+    cache(CacheMark::Automatic, min_tokens)
+}
+
+const fn cache(mark: CacheMark, min_tokens: u64) -> Option<PromptCache> {
+    Some(PromptCache { mark, min_tokens: Some(min_tokens) })
+}
+
 const OPENAI_TIERS: Tiers = &[(Auto, "auto"), (Standard, "default"), (Flex, "flex"), (Priority, "priority")];
 
 /// A server that nothing is known about: it receives every setting.
 const UNKNOWN: ModelSettings =
     ModelSettings { efforts: EVERY_EFFORT, verbosity: true, service_tiers: OPENAI_TIERS, ..PLAIN };
+/// Other names at OpenAI and Azure: fine-tuned models and deployments.
+const OTHER_GPT: ModelSettings = ModelSettings { cache: cache(CacheMark::Key, 1024), ..UNKNOWN };
 /// Reasoning models of OpenAI before GPT-5.
 const GPT_O: ModelSettings = ModelSettings {
     temperature: Temperature::Rejected,
     efforts: &[Low, Medium, High],
     verbosity: false,
-    ..UNKNOWN
+    ..OTHER_GPT
 };
 const GPT_5: ModelSettings =
     ModelSettings { efforts: &[Minimal, Low, Medium, High], verbosity: true, ..GPT_O };
 const GPT_5_1: ModelSettings =
     ModelSettings { temperature: Temperature::WithoutReasoning, efforts: &[Off, Low, Medium, High], ..GPT_5 };
 const GPT_5_2: ModelSettings = ModelSettings { efforts: &[Off, Low, Medium, High, XHigh], ..GPT_5_1 };
-const GPT_6: ModelSettings = ModelSettings { efforts: &[Off, Low, Medium, High, XHigh, Max], ..GPT_5_1 };
+const GPT_6: ModelSettings = ModelSettings {
+    efforts: &[Off, Low, Medium, High, XHigh, Max],
+    cache: cache(CacheMark::Breakpoint, 1024),
+    ..GPT_5_1
+};
 /// Models of OpenAI that always reason.
 const GPT_6_REASONING: ModelSettings =
     ModelSettings { temperature: Temperature::Rejected, efforts: &[Low, Medium, High, XHigh, Max], ..GPT_6 };
 
-/// The last entry is for names of fine-tuned models and deployments.
 pub(super) const OPENAI: &[ModelSettings] = &[
     ModelSettings {
         names: &["gpt-3", "gpt-4", "chatgpt", "gpt-audio", "gpt-image", "dall-e"],
         efforts: &[],
         verbosity: false,
-        ..UNKNOWN
+        ..OTHER_GPT
     },
     ModelSettings { names: &["o1", "o3", "o4"], ..GPT_O },
     ModelSettings { names: &["gpt-5-pro"], efforts: &[High], ..GPT_5 },
@@ -53,7 +67,7 @@ pub(super) const OPENAI: &[ModelSettings] = &[
     ModelSettings { names: &["gpt-6-astra", "gpt-6.1-sol"], ..GPT_6_REASONING },
     ModelSettings { names: &["gpt-oss"], efforts: &[Low, Medium, High], ..PLAIN },
     ModelSettings { names: &["gpt-"], ..GPT_6 },
-    UNKNOWN,
+    OTHER_GPT,
 ];
 
 pub(super) const UNKNOWN_SERVER: &[ModelSettings] = &[UNKNOWN];
@@ -63,27 +77,40 @@ const CLAUDE: ModelSettings = ModelSettings {
     efforts: &[Low, Medium, High, XHigh, Max],
     effort_members: &[(Off, r#"{"thinking":{"type":"disabled"}}"#)],
     service_tiers: &[(Auto, "auto"), (Standard, "standard_only")],
+    cache: Some(PromptCache { mark: CacheMark::Control, min_tokens: None }),
     ..PLAIN
 };
 
+const fn control(min_tokens: u64) -> Option<PromptCache> {
+    cache(CacheMark::Control, min_tokens)
+}
+
 /// Version 2026-10-21 of the API has no sampling parameters.
 pub(super) const ANTHROPIC: &[ModelSettings] = &[
+    ModelSettings { names: &["claude-haiku-4"], efforts: &[], cache: control(4096), ..CLAUDE },
     ModelSettings {
-        names: &[
-            "claude-haiku-4",
-            "claude-sonnet-4-5",
-            "claude-sonnet-4-2",
-            "claude-opus-4-1",
-            "claude-opus-4-2",
-            "claude-3",
-        ],
+        names: &["claude-sonnet-4-5", "claude-sonnet-4-2", "claude-opus-4-1", "claude-opus-4-2"],
         efforts: &[],
+        cache: control(1024),
         ..CLAUDE
     },
-    ModelSettings { names: &["claude-opus-4-5"], efforts: &[Low, Medium, High], ..CLAUDE },
+    ModelSettings { names: &["claude-3"], efforts: &[], ..CLAUDE },
     ModelSettings {
-        names: &["claude-opus-4-6", "claude-sonnet-4-6"],
+        names: &["claude-opus-4-5"],
+        efforts: &[Low, Medium, High],
+        cache: control(4096),
+        ..CLAUDE
+    },
+    ModelSettings {
+        names: &["claude-opus-4-6"],
         efforts: &[Low, Medium, High, Max],
+        cache: control(4096),
+        ..CLAUDE
+    },
+    ModelSettings {
+        names: &["claude-sonnet-4-6"],
+        efforts: &[Low, Medium, High, Max],
+        cache: control(1024),
         ..CLAUDE
     },
     ModelSettings {
@@ -92,13 +119,25 @@ pub(super) const ANTHROPIC: &[ModelSettings] = &[
         effort_members: &[],
         ..CLAUDE
     },
-    ModelSettings { names: &["claude-fable", "claude-mythos"], effort_members: &[], ..CLAUDE },
+    ModelSettings {
+        names: &["claude-fable", "claude-mythos"],
+        effort_members: &[],
+        cache: control(512),
+        ..CLAUDE
+    },
+    ModelSettings { names: &["claude-opus-4-7"], cache: control(2048), ..CLAUDE },
+    ModelSettings { names: &["claude-opus-4-8", "claude-sonnet-5"], cache: control(1024), ..CLAUDE },
+    ModelSettings { names: &["claude-opus-5"], cache: control(512), ..CLAUDE },
     CLAUDE,
 ];
 
 const GEMINI_TIERS: Tiers = &[(Standard, "standard"), (Flex, "flex"), (Priority, "priority")];
-const GEMINI_3: ModelSettings =
-    ModelSettings { efforts: &[Low, Medium, High], service_tiers: GEMINI_TIERS, ..PLAIN };
+const GEMINI_3: ModelSettings = ModelSettings {
+    efforts: &[Low, Medium, High],
+    service_tiers: GEMINI_TIERS,
+    cache: automatic(4096),
+    ..PLAIN
+};
 /// Models with a budget of tokens in place of a level.
 const GEMINI_2_5: ModelSettings = ModelSettings {
     efforts: &[],
@@ -215,3 +254,7 @@ pub(super) const XAI: &[ModelSettings] = &[
 
 /// Self-hosted servers pass the effort to the template of the model. They ignore a verbosity.
 pub(super) const LOCAL: &[ModelSettings] = &[ModelSettings { efforts: EVERY_EFFORT, ..PLAIN }];
+
+/// llama.cpp also keeps the beginning of the last request in memory.
+pub(super) const LLAMACPP: &[ModelSettings] =
+    &[ModelSettings { efforts: EVERY_EFFORT, cache: automatic(1), ..PLAIN }];

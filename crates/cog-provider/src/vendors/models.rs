@@ -19,6 +19,42 @@ pub struct ModelSettings {
     pub verbosity: bool,
     /// The classes of service, each with the vendor's name for it.
     pub service_tiers: &'static [(ServiceTier, &'static str)],
+    /// The cache of the beginning of requests, at the vendor's own base URL; `None` if nothing is known about it.
+    pub cache: Option<PromptCache>,
+}
+
+/// The cache of a model for the beginning of requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PromptCache {
+    /// How a request marks the part to cache.
+    pub mark: CacheMark,
+    /// The minimum length of that part in tokens; `None` if it is not documented.
+    pub min_tokens: Option<u64>,
+}
+
+/// How a request marks the part that the vendor caches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheMark {
+    /// Not at all: the vendor finds equal beginnings itself.
+    Automatic,
+    /// `prompt_cache_key` names requests with an equal beginning.
+    Key,
+    /// In addition, `prompt_cache_breakpoint` ends the part, and `prompt_cache_options` turns off other ends.
+    Breakpoint,
+    /// `cache_control` ends the part.
+    Control,
+}
+
+impl CacheMark {
+    /// Returns the member of a request that marks the part, if there is one.
+    pub const fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::Automatic => None,
+            Self::Key => Some("prompt_cache_key"),
+            Self::Breakpoint => Some("prompt_cache_breakpoint"),
+            Self::Control => Some("cache_control"),
+        }
+    }
 }
 
 /// Whether a model accepts a temperature.
@@ -41,7 +77,13 @@ impl ModelSettings {
         effort_members: &[],
         verbosity: false,
         service_tiers: &[],
+        cache: None,
     };
+
+    /// Returns the first entry that matches the model's name.
+    pub(crate) fn find<'a>(entries: &'a [Self], model: &str) -> Option<&'a Self> {
+        entries.iter().find(|entry| entry.matches(model))
+    }
 
     /// Returns the levels of effort, in their order.
     pub(crate) fn all_efforts(&self) -> impl Iterator<Item = Effort> {
@@ -68,6 +110,6 @@ impl ModelSettings {
 impl Vendor {
     /// Returns the settings that a model supports.
     pub fn settings_of(&self, model: &str) -> &'static ModelSettings {
-        self.models.iter().find(|entry| entry.matches(model)).unwrap_or(&ModelSettings::PLAIN)
+        ModelSettings::find(self.models, model).unwrap_or(&ModelSettings::PLAIN)
     }
 }

@@ -356,6 +356,7 @@ const LLAMACPP: Vendor = Vendor {
     protocol_var: Some("LLAMACPP_PROTOCOL"),
     key_vars: &["LLAMACPP_API_KEY", "LLAMA_API_KEY"],
     default_model: Some("default"),
+    models: models::LLAMACPP,
     ..LOCAL
 };
 

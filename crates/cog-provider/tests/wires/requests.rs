@@ -47,6 +47,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
         })),
         output_media: Vec::new(),
         generation: Generation::default(),
+        cache_key: None,
         timeout: None,
         on_retry: None,
     }
@@ -181,6 +182,54 @@ fn reasoning_settings_have_each_vendors_names() {
             snapshot("openai", "openai-reasoning", &rendered_over("chat", name, &request).unwrap());
         }
     }
+}
+
+#[test]
+fn cached_part_is_marked_only_at_the_vendors_own_url() {
+    for name in ["openai", "anthropic", "gemini", "llamacpp", "deepseek"] {
+        let vendor = Vendor::by_name(name).unwrap();
+        let request = ModelRequest {
+            model: vendor.default_model.unwrap().to_owned(),
+            cache_key: Some("code-reviewer@1.0.0".to_owned()),
+            ..request_for(vendor.dialect)
+        };
+        let marked = rendered(name, &request).unwrap();
+        if matches!(name, "openai" | "anthropic") {
+            snapshot(directory(vendor), &format!("{name}-cached"), &marked);
+        }
+        let plain = ModelRequest { cache_key: None, ..request.clone() };
+        let is_marked = marked != rendered(name, &plain).unwrap();
+        assert_eq!(is_marked, matches!(name, "openai" | "anthropic"), "{name}");
+
+        let base_url = Some("https://gateway.example/v1".to_owned());
+        let gateway =
+            HttpProvider::new(vendor, ProviderSettings { base_url, ..ProviderSettings::default() }).unwrap();
+        assert_eq!(gateway.render(&request).unwrap(), gateway.render(&plain).unwrap(), "{name}");
+    }
+    let settings =
+        ProviderSettings { protocol: Some(ProtocolKind::OpenAiChat), ..ProviderSettings::default() };
+    let chat = HttpProvider::new(Vendor::by_name("openai").unwrap(), settings).unwrap();
+    let request = ModelRequest {
+        cache_key: Some("code-reviewer@1.0.0".to_owned()),
+        ..request_for(Dialect::OpenAiStrict)
+    };
+    snapshot("openai", "openai-cached", &chat.render(&request).unwrap().unwrap().to_json_pretty());
+}
+
+#[test]
+fn older_models_get_a_cache_key_without_a_breakpoint() {
+    let request = ModelRequest {
+        model: "gpt-4.1".to_owned(),
+        cache_key: Some("n".repeat(100)),
+        ..request_for(Dialect::OpenAiStrict)
+    };
+    let body = provider("openai").render(&request).unwrap().unwrap().body;
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    assert_eq!(body["prompt_cache_key"].as_str().unwrap().len(), 64);
+    assert_eq!(
+        (&body["prompt_cache_options"], &body["input"][0]["content"]),
+        (&json!(null), &json!("Answer in JSON."))
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `cog render`: what a run would send, without sending it.
 
+mod prefix;
+
 use cog_json::Value;
 use cog_run::{Rendered, RunOptions};
 use cog_spec::ErrorBody;
@@ -27,11 +29,14 @@ pub(crate) fn render(
     emit::check(args.request.output.output.as_deref())?;
     let settings = load_settings(args.request.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;
-    if console.out().is_terminal && !args.request.output.pretty && args.request.output.output.is_none() {
-        let layout = Layout { palette: console.out().palette, width: console.width() };
-        console.print(&describe(&rendered, layout))?;
-    } else {
-        emit::json(&rendered, &args.request.output, console)?;
+    let layout = Layout { palette: console.out().palette, width: console.width() };
+    let is_text =
+        console.out().is_terminal && !args.request.output.pretty && args.request.output.output.is_none();
+    match (is_text, args.cache) {
+        (true, true) => console.print(&prefix::describe(&rendered.prefix, layout))?,
+        (true, false) => console.print(&describe(&rendered, layout))?,
+        (false, true) => emit::json(&rendered.prefix, &args.request.output, console)?,
+        (false, false) => emit::json(&rendered, &args.request.output, console)?,
     }
     Ok(Exit::Ok)
 }

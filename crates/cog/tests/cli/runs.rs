@@ -72,6 +72,30 @@ fn effort_comes_from_flag_then_setting_then_manifest() {
 }
 
 #[test]
+fn render_cache_shows_the_part_that_is_the_same_for_every_input() {
+    let place = Place::new();
+    let prefix = |module: &str, provider: &str, input: &str| {
+        let args = ["render", module, "--input-json", input, "--cache", "--provider", provider];
+        json(&place.cog(args).output().unwrap())
+    };
+    let first = prefix("code-reviewer", "openai", r#"{"code": "a"}"#);
+    assert_eq!(first, prefix("code-reviewer", "openai", r#"{"code": "b"}"#));
+    assert_eq!((&first["mark"], &first["minimum_tokens"]), (&"prompt_cache_breakpoint".into(), &1024.into()));
+    assert_eq!(first["is_complete_system_message"], true);
+    let bytes = first["schema"].to_string().len() + first["text"].as_str().unwrap().len();
+    assert_eq!(first["bytes"], bytes);
+    assert_eq!(first["reaches_minimum"], first["estimated_tokens"].as_u64().unwrap() >= 1024);
+    assert_eq!(prefix("code-reviewer", "anthropic", r#"{"code": "a"}"#)["mark"], "cache_control");
+    assert_eq!(prefix("code-reviewer", "llamacpp", r#"{"code": "a"}"#)["minimum_tokens"], 1);
+
+    place.write("m/module.yaml", "name: m\nversion: 1.0.0\ntier: decision\nresponsibility: Decides.\n");
+    place.write("m/prompt.md", "Decide about $ARGUMENTS.");
+    place.write("m/schema.json", r#"{"input": {}, "data": {"type": "object"}}"#);
+    let partial = prefix("./m", "openai", "{}");
+    assert_eq!((&partial["text"], &partial["mark"]), (&"Decide about ".into(), &().into()));
+}
+
+#[test]
 fn unsupported_effort_is_an_error_before_the_call() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);

@@ -9,6 +9,7 @@ use crate::{
         Protocol, RequestContext,
         parts::{Turn, check, inline, list, only_text, post, split_system, text_block},
     },
+    vendors::CacheMark,
 };
 
 /// The default token limit, since Anthropic requires one. Reasoning counts towards it, so it is large.
@@ -27,7 +28,9 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     let (system, turns) = split_system(context);
     w.field("model", context.model);
     w.field("max_tokens", &generation.max_tokens.unwrap_or(MAX_TOKENS));
-    w.optional("system", &system);
+    if let Some(text) = system {
+        write_system(w.key("system"), &text, context);
+    }
     w.key("messages").array(|w| turns.iter().for_each(|turn| write_turn(w, turn)));
     let output = context.request.output.as_deref().filter(|output| output.dialect != Dialect::Prompt);
     let schema = output.and_then(|output| output.schema.as_ref());
@@ -38,6 +41,20 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     list(w, "stop_sequences", &generation.stop);
     w.optional("service_tier", &context.service_tier());
     w.field("stream", &true);
+}
+
+/// Writes the system text. The vendor caches it if it is marked.
+fn write_system(w: &mut Writer<'_>, text: &str, context: &RequestContext<'_>) {
+    if !context.cache_mark().is_some_and(|(mark, _)| mark == CacheMark::Control) {
+        return w.string(text);
+    }
+    w.array(|w| {
+        w.object(|w| {
+            w.field("type", "text").field("text", text).key("cache_control").object(|w| {
+                w.field("type", "ephemeral");
+            });
+        });
+    });
 }
 
 fn output_config(w: &mut Writer<'_>, schema: Option<&Value>, effort: Option<&str>) {

@@ -6,7 +6,7 @@ use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
         RequestContext,
-        parts::{Options, check, file_members, only_text, post, schema_name, text_block},
+        parts::{Options, cached_text, check, file_members, only_text, post, schema_name, text_block},
     },
 };
 
@@ -23,8 +23,9 @@ pub(super) fn request(context: &RequestContext<'_>) -> Result<WireRequest, Reque
 fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&OutputSchema>, streams: bool) {
     let quirks = &context.vendor.quirks;
     w.field("model", context.model);
-    w.key("messages")
-        .array(|w| context.request.messages.messages().iter().for_each(|message| write_message(w, message)));
+    w.key("messages").array(|w| {
+        context.request.messages.messages().iter().for_each(|message| write_message(w, message, context));
+    });
     if let Some(output) = output {
         response_format(w.key("response_format"), output);
     }
@@ -35,6 +36,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     context.write_effort_members(w);
     w.optional("verbosity", &context.request.generation.verbosity);
     w.optional("service_tier", &context.service_tier());
+    context.write_cache_key(w);
     w.field("stream", &streams);
     if streams && quirks.stream_options {
         w.key("stream_options").object(|w| {
@@ -76,10 +78,11 @@ fn response_format(w: &mut Writer<'_>, output: &OutputSchema) {
     });
 }
 
-fn write_message(w: &mut Writer<'_>, message: &Message) {
+fn write_message(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
     w.object(|w| {
         w.field("role", message.role.as_str()).optional("name", &message.name).key("content");
         match only_text(message) {
+            Some(text) if context.has_breakpoint(message) => cached_text(w, "text", text),
             Some(text) => w.string(text),
             None => w.array(|w| message.content.iter().for_each(|part| block(w, part, message.role))),
         }

@@ -94,7 +94,7 @@ fn response(reply: &mut Reply, response: Node<'_>, out: &mut Vec<ModelEvent>) ->
     let calls = items().any(|item| item.get("type").and_then(Node::as_str) == Some("function_call"));
     let reason = response.pointer("/incomplete_details/reason").and_then(Node::as_str);
     reply.stop(finish_reason(status, reason, calls));
-    reply.usage(response.get("usage").and_then(usage), out);
+    reply.usage(usage(response), out);
     reply.end(out);
     Ok(())
 }
@@ -167,12 +167,16 @@ fn finish_reason(status: &str, reason: Option<&str>, calls: bool) -> FinishReaso
     }
 }
 
-fn usage(node: Node<'_>) -> Option<Usage> {
+/// Reads the token counts of a response, and the class of service beside them.
+fn usage(response: Node<'_>) -> Option<Usage> {
+    let node = response.get("usage")?;
     let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
     Some(Usage {
         input_tokens: count("/input_tokens")?,
         output_tokens: count("/output_tokens").unwrap_or(0),
         cached_input_tokens: count("/input_tokens_details/cached_tokens"),
+        cache_write_input_tokens: count("/input_tokens_details/cache_write_tokens"),
         reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+        service_tier: response.get("service_tier").and_then(Node::as_str).map(str::to_owned),
     })
 }

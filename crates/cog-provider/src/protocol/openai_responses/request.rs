@@ -8,7 +8,7 @@ use crate::{
     OutputSchema, RequestError, WireRequest,
     protocol::{
         RequestContext,
-        parts::{self, file_members, modality, only_text, post, schema_name},
+        parts::{self, cached_text, file_members, modality, only_text, post, schema_name},
     },
 };
 
@@ -43,7 +43,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     let verbosity = context.request.generation.verbosity;
     w.field("model", context.model);
     w.key("input").array(|w| {
-        context.request.messages.messages().iter().for_each(|message| items(w, message, context.vendor.name));
+        context.request.messages.messages().iter().for_each(|message| items(w, message, context));
     });
     if output.is_some() || verbosity.is_some() {
         w.key("text").object(|w| {
@@ -71,6 +71,7 @@ fn options(w: &mut Writer<'_>, context: &RequestContext<'_>) {
     }
     context.write_effort_members(w);
     w.optional("service_tier", &context.service_tier());
+    context.write_cache_key(w);
     w.optional("max_output_tokens", &context.request.generation.max_tokens);
     w.optional("temperature", &context.request.generation.temperature);
 }
@@ -89,22 +90,23 @@ fn format(w: &mut Writer<'_>, output: &OutputSchema) {
 }
 
 /// Writes a message, after the reasoning that led to it. Only the vendor that sent a reasoning item can read it.
-fn items(w: &mut Writer<'_>, message: &Message, vendor: &str) {
-    let own = message.reasoning.as_ref().filter(|reasoning| reasoning.provider == vendor);
+fn items(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
+    let own = message.reasoning.as_ref().filter(|reasoning| reasoning.provider == context.vendor.name);
     own.into_iter().flat_map(|reasoning| &reasoning.items).for_each(|item| w.node(item.node()));
     w.object(|w| {
         w.field("role", message.role.as_str());
-        content(w.key("content"), message);
+        content(w.key("content"), message, context);
     });
 }
 
 /// Writes the content of a message; only user messages contain anything but text.
-fn content(w: &mut Writer<'_>, message: &Message) {
+fn content(w: &mut Writer<'_>, message: &Message, context: &RequestContext<'_>) {
     let text = match message.role {
         Role::User => only_text(message).map(Cow::Borrowed),
         _ => Some(Cow::Owned(message.text())),
     };
     match text {
+        Some(text) if context.has_breakpoint(message) => cached_text(w, "input_text", &text),
         Some(text) => w.string(&text),
         None => w.array(|w| message.content.iter().for_each(|part| block(w, part))),
     }
