@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use cog_json::{ToJson, Value};
 use cog_spec::{
-    Chunk, Dialect, ErrorBody, Fallback, Meta, ModelEvent, OnViolation, Repair, Risk, RuntimeMeta, Usage,
-    Warning,
+    Chunk, Dialect, ErrorBody, Fallback, Meta, ModelEvent, Repair, Risk, RuntimeMeta, Usage, Warning,
 };
 
 use crate::{
@@ -161,9 +160,7 @@ impl Assembler {
 
     /// Whether another attempt is allowed and can help, because the model violated its contract.
     fn may_retry(&self, failure: &Failure) -> bool {
-        self.rules.response.on_violation == OnViolation::Retry
-            && self.attempt < self.rules.response.max_attempts
-            && failure.is_contract_violation()
+        self.attempt < self.rules.attempts() && failure.is_contract_violation()
     }
 
     /// Starts another attempt. Emits the violations of the failed one that were not emitted yet.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use cog_json::{Event, EventKind, Node, Path, Segment, Value};
 use cog_schema::Violation;
-use cog_spec::{ChunkType, Dialect, OnViolation};
+use cog_spec::{ChunkType, Dialect};
 
 use crate::{
     AnswerRules,
@@ -41,7 +41,7 @@ impl Listener {
             }
             ChunkType::Snapshot => Emitter::Drafts(Drafts::default()),
         };
-        let is_watching = rules.is_streamed || rules.response.on_violation != OnViolation::Report;
+        let is_watching = rules.is_streamed || rules.stops_at_violations();
         Self {
             recognizer: Recognizer::new(!rules.manifest.format.asks_for_envelope()),
             emitter,

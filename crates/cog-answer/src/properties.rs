@@ -182,6 +182,11 @@ fn any_setup() -> impl Strategy<Value = Setup> {
     )
 }
 
+/// What a module may say of violations, or nothing.
+fn any_reaction() -> impl Strategy<Value = Option<OnViolation>> {
+    prop::option::of(prop::sample::select(OnViolation::ALL.to_vec()))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -246,17 +251,18 @@ proptest! {
         setup in any_setup(),
         text in reply_text(),
         size in 1..20_usize,
-        on_violation in prop::sample::select(vec![OnViolation::Report, OnViolation::Abort, OnViolation::Retry]),
+        on_violation in any_reaction(),
         (resume_from, is_finished) in (prop::option::of(1..1000_u64), any::<bool>()),
     ) {
         let mut rules = setup.rules();
         rules.response.on_violation = on_violation;
-        rules.response.max_attempts = 3;
+        rules.response.max_attempts = Some(3);
         rules.resume_from = resume_from;
         let reason = is_finished.then_some(FinishReason::Stop);
         let live = envelope(fold(chunks(&rules, &text, size, reason.clone())));
         let attempts = live["meta"]["attempts"].as_u64().unwrap_or(1);
-        prop_assert!(attempts == 1 || (on_violation == OnViolation::Retry && attempts == 3), "{attempts}");
+        let is_retried = matches!(on_violation, None | Some(OnViolation::Retry));
+        prop_assert!(attempts == 1 || (is_retried && attempts == 3), "{attempts}");
     }
 
     /// Without a reader the envelope does not change, for every end of the reply.
@@ -265,7 +271,7 @@ proptest! {
         setup in any_setup(),
         text in reply_text(),
         (size, cut) in (1..20_usize, prop_oneof![Just(1.0), 0.0..1.0_f64]),
-        on_violation in prop::sample::select(vec![OnViolation::Report, OnViolation::Abort, OnViolation::Retry]),
+        on_violation in any_reaction(),
         reason in prop::option::of(prop::sample::select(vec![
             FinishReason::Stop,
             FinishReason::Stop,
@@ -276,7 +282,7 @@ proptest! {
     ) {
         let mut rules = setup.rules();
         rules.response.on_violation = on_violation;
-        rules.response.max_attempts = 2;
+        rules.response.max_attempts = Some(2);
         let text = &text[..text.floor_char_boundary((text.len() as f64 * cut) as usize)];
         let live = envelope(fold(chunks(&rules, text, size, reason.clone())));
         rules.is_streamed = false;

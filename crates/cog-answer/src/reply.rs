@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use cog_json::{End, Node, Parser, Path, SyntaxError, Value};
-use cog_spec::{ErrorBody, FinishReason, OnViolation, Usage};
+use cog_spec::{ErrorBody, FinishReason, Usage};
 
 use crate::{
     AnswerRules,
@@ -57,7 +57,7 @@ impl Reply {
     pub(crate) fn push(&mut self, rules: &AnswerRules, text: &str, now: Duration, out: &mut Outbox) {
         let Self { parser, listener, .. } = self;
         self.bytes += text.len();
-        if rules.response.on_violation == OnViolation::Retry {
+        if rules.attempts() > 1 {
             self.attempt_text.push(text);
         }
         if let Some(prose) = &mut self.prose {

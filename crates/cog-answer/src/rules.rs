@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use cog_json::Limits;
 use cog_schema::Contract;
-use cog_spec::{Dialect, Manifest, Response, RuntimeMeta, Secret, Warning};
+use cog_spec::{Dialect, Manifest, OnViolation, Response, RuntimeMeta, Secret, Warning};
 
 /// The requirements for one run's answer, and what is known of the run before the reply.
 #[derive(Debug, Clone)]
@@ -74,6 +74,16 @@ impl AnswerRules {
     pub fn makes_media(&self) -> bool {
         self.manifest.modalities.output.iter().any(|kind| !kind.output_types().is_empty())
             && self.contract.has_media_outputs()
+    }
+
+    /// The maximum number of model calls (rulings R49, R73).
+    pub(crate) fn attempts(&self) -> u32 {
+        self.response.attempts(self.manifest.tier)
+    }
+
+    /// Whether the first violation stops the provider (ruling R49). Otherwise the answer is checked at its end.
+    pub(crate) fn stops_at_violations(&self) -> bool {
+        matches!(self.response.on_violation, Some(OnViolation::Abort | OnViolation::Retry))
     }
 
     /// Masks the keys in a text of the runtime.

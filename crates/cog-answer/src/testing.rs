@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use cog_schema::{Contract, Rules};
-use cog_spec::{Chunk, Envelope, FinishReason, Format, Manifest, ModelEvent, Tier};
+use cog_spec::{Chunk, Envelope, FinishReason, Format, Manifest, ModelEvent, OnViolation, Tier};
 use serde_json::json;
 
 use crate::{AnswerRules, Assembler, Finish, Step, accumulator::DataAccumulator, fold};
@@ -27,9 +27,12 @@ pub(crate) fn schema(more: serde_json::Value) -> serde_json::Value {
     })
 }
 
+/// Rules that allow one attempt.
 pub(crate) fn rules(manifest: Manifest, schema: &serde_json::Value) -> AnswerRules {
     let contract = Contract::compile(schema, &Rules::from(&manifest)).unwrap();
-    AnswerRules::new("sess_1", Arc::new(manifest), Arc::new(contract))
+    let mut rules = AnswerRules::new("sess_1", Arc::new(manifest), Arc::new(contract));
+    rules.response.on_violation = Some(OnViolation::Report);
+    rules
 }
 
 /// The rules of a plain module of tier decision.

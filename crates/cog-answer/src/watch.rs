@@ -1,13 +1,14 @@
 use cog_json::{Event, EventKind, Path, Segment};
 use cog_schema::Violation;
-use cog_spec::{OnViolation, ViolationNote};
+use cog_spec::ViolationNote;
 
 use crate::{AnswerRules, outbox::Outbox, place};
 
 /// Checks each value when it is complete (ruling R48).
 #[derive(Debug)]
 pub(crate) struct Watch {
-    on_violation: OnViolation,
+    /// The first violation stops the provider.
+    is_stopping: bool,
     /// A null in an object may stand for an omitted member.
     ignores_nulls: bool,
     /// Media may be inserted into the data after the reply.
@@ -17,8 +18,12 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new(rules: &AnswerRules, ignores_nulls: bool) -> Self {
-        let on_violation = rules.response.on_violation;
-        Self { on_violation, ignores_nulls, awaits_media: rules.makes_media(), violations: Vec::new() }
+        Self {
+            is_stopping: rules.stops_at_violations(),
+            ignores_nulls,
+            awaits_media: rules.makes_media(),
+            violations: Vec::new(),
+        }
     }
 
     /// Processes an event of the data. `path` is its path in the envelope.
@@ -45,10 +50,7 @@ impl Watch {
 
     /// Returns the violations because of which to stop the provider; none if it should continue.
     pub(crate) fn stopping_violations(&self) -> &[Violation] {
-        match self.on_violation {
-            OnViolation::Report => &[],
-            OnViolation::Abort | OnViolation::Retry => &self.violations,
-        }
+        if self.is_stopping { &self.violations } else { &[] }
     }
 
     /// Whether the violating value is a null that counts as absent.

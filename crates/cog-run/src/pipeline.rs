@@ -120,8 +120,8 @@ fn rules(
     let own = module.manifest.response;
     let mut rules = AnswerRules::new(session_id, Arc::clone(&module.manifest), Arc::clone(&module.contract));
     rules.response = Response {
-        on_violation: options.on_violation.unwrap_or(own.on_violation),
-        max_attempts: options.max_attempts.unwrap_or(own.max_attempts),
+        on_violation: options.on_violation.or(own.on_violation),
+        max_attempts: options.max_attempts.or(own.max_attempts),
         chunk_type: options.chunk_type.unwrap_or(own.chunk_type),
         buffer_size: options.buffer_size.unwrap_or(own.buffer_size),
         ..own

@@ -298,11 +298,15 @@ pub struct Response {
     pub chunk_type: ChunkType,
     /// The number of bytes that are buffered before a delta is sent; 0 buffers nothing (ruling R47).
     pub buffer_size: u64,
-    /// The reaction to a violation (ruling R49).
-    pub on_violation: OnViolation,
-    /// The maximum number of model calls.
-    pub max_attempts: u32,
+    /// The reaction to a violation (ruling R49). If it is not set, violations are reported while the answer arrives, and
+    /// an answer with a violation is requested again (ruling R73).
+    pub on_violation: Option<OnViolation>,
+    /// The maximum number of model calls, if it is set; [`Response::attempts`] has the defaults.
+    pub max_attempts: Option<u32>,
 }
+
+/// The maximum number of model calls where a violation is retried and no number is set (rulings R49, R73).
+const ATTEMPTS: u32 = 2;
 
 impl Response {
     /// Returns the defaults: by tier for v2.5, otherwise sync (ruling R6).
@@ -311,12 +315,16 @@ impl Response {
             (Format::V25, Some(tier)) => tier.response_mode(),
             _ => ResponseMode::Sync,
         };
-        Self {
-            mode,
-            chunk_type: ChunkType::Delta,
-            buffer_size: 0,
-            on_violation: OnViolation::Report,
-            max_attempts: 2,
+        Self { mode, chunk_type: ChunkType::Delta, buffer_size: 0, on_violation: None, max_attempts: None }
+    }
+
+    /// Returns the maximum number of model calls for a module of this tier (rulings R49, R73).
+    pub fn attempts(&self, tier: Option<Tier>) -> u32 {
+        match self.on_violation {
+            Some(OnViolation::Report | OnViolation::Abort) => 1,
+            Some(OnViolation::Retry) => self.max_attempts.unwrap_or(ATTEMPTS),
+            None if tier == Some(Tier::Exec) => self.max_attempts.unwrap_or(1),
+            None => self.max_attempts.unwrap_or(ATTEMPTS),
         }
     }
 }

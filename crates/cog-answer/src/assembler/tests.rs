@@ -212,7 +212,7 @@ fn violation_is_reported_when_the_value_is_complete() {
 #[test]
 fn abort_stops_at_the_first_violation() {
     let mut rules = plain();
-    rules.response.on_violation = OnViolation::Abort;
+    rules.response.on_violation = Some(OnViolation::Abort);
     let (mut assembler, first) = Assembler::new(rules);
     let mut out = vec![first];
     let text = r#"{"ok": true, "meta": {}, "data": {"rationale": "y", "result": 7, "#;
@@ -225,9 +225,33 @@ fn abort_stops_at_the_first_violation() {
 }
 
 #[test]
+fn default_retries_once_at_the_end_of_the_reply() {
+    let mut rules = plain();
+    rules.response.on_violation = None;
+    let bad = reply(json!({ "data": { "result": 7 } })).to_string();
+    let (mut assembler, first) = Assembler::new(rules);
+    let mut out = vec![first];
+    for event in [ModelEvent::Text(bad.clone()), ModelEvent::Finished(FinishReason::Stop)] {
+        assert_eq!(assembler.event(event, Duration::ZERO, &mut out), Step::Continue, "not at the violation");
+    }
+    let Finish::Again(mut assembler, correction) = assembler.finish(Duration::ZERO, &mut out) else {
+        panic!("no retry")
+    };
+    assert_eq!(correction.answer, bad);
+    assert!(correction.feedback.contains("`data.result` (type)"), "{}", correction.feedback);
+    for event in [ModelEvent::Text(bad), ModelEvent::Finished(FinishReason::Stop)] {
+        let _ = assembler.event(event, Duration::ZERO, &mut out);
+    }
+    assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended), "only once");
+    check_stream(&out);
+    let envelope = envelope(fold(out));
+    assert_eq!((&envelope["error"]["code"], &envelope["meta"]["attempts"]), (&json!("E3001"), &json!(2)));
+}
+
+#[test]
 fn retry_calls_again_in_the_same_stream() {
     let mut rules = plain();
-    rules.response.on_violation = OnViolation::Retry;
+    rules.response.on_violation = Some(OnViolation::Retry);
     rules.provider = "openai".to_owned();
     let (mut assembler, first) = Assembler::new(rules);
     let mut out = vec![first];
@@ -258,7 +282,7 @@ fn retry_calls_again_in_the_same_stream() {
 #[test]
 fn final_check_is_reported_before_a_retry() {
     let mut rules = plain();
-    rules.response.on_violation = OnViolation::Retry;
+    rules.response.on_violation = Some(OnViolation::Retry);
     let (mut assembler, _) = Assembler::new(rules);
     let mut out = Vec::new();
     let mut bad = reply(json!({}));
@@ -347,7 +371,7 @@ fn draft_in_reasoning_is_retracted() {
     for on_violation in [OnViolation::Report, OnViolation::Abort, OnViolation::Retry] {
         for chunk_type in [ChunkType::Delta, ChunkType::Snapshot] {
             let mut rules = plain();
-            (rules.response.on_violation, rules.response.chunk_type) = (on_violation, chunk_type);
+            (rules.response.on_violation, rules.response.chunk_type) = (Some(on_violation), chunk_type);
             let answer = answer_text(&rules, &text);
             assert_eq!(answer["data"], plain_answer["data"]);
             assert_eq!(answer["meta"]["repairs"][0]["rule"], "surrounding_text");
@@ -373,7 +397,7 @@ fn violation_in_a_draft_that_the_reply_begins_with_is_final() {
     let text = format!("{draft}</think>{}", reply(json!({})));
     let mut rules = plain();
     assert_eq!(answer_text(&rules, &text)["ok"], true);
-    rules.response.on_violation = OnViolation::Abort;
+    rules.response.on_violation = Some(OnViolation::Abort);
     for size in [1, 7, text.len()] {
         let end = fold(chunks(&rules, &text, size, Some(FinishReason::Stop)));
         assert_eq!(envelope(end)["error"]["code"], "E3001", "in chunks of {size} bytes");

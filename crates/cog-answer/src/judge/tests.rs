@@ -275,7 +275,7 @@ mod overflow {
         more["data"]["extensions"]["insights"][5] = json!({ "text": "unmapped" });
         assert_eq!(code_of(&tier(Tier::Decision), more.clone()), Value::Null);
         let mut aborting = tier(Tier::Decision);
-        aborting.response.on_violation = cog_spec::OnViolation::Abort;
+        aborting.response.on_violation = Some(cog_spec::OnViolation::Abort);
         assert_eq!(code_of(&aborting, more.clone()), Value::Null, "not even while it arrives");
         more["data"]["extensions"]["insights"][4] = json!({ "text": "unmapped" });
         assert_eq!(code_of(&tier(Tier::Decision), more), "E3001");

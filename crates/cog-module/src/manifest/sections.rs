@@ -222,8 +222,8 @@ fn response(fields: &Fields<'_>, manifest: &mut Manifest) {
         set(&mut response.mode, f.keyword("mode"));
         set(&mut response.chunk_type, f.keyword("chunk_type"));
         set(&mut response.buffer_size, f.integer("buffer_size", 0));
-        set(&mut response.on_violation, f.keyword("on_violation"));
-        set(&mut response.max_attempts, f.integer("max_attempts", 1));
+        response.on_violation = f.keyword("on_violation");
+        response.max_attempts = f.integer("max_attempts", 1);
     });
 }
 

@@ -296,6 +296,34 @@ async fn retry_contains_the_answer_and_its_violations() {
 }
 
 #[tokio::test]
+async fn violation_is_retried_once_by_default() {
+    let retry = cog_spec::OnViolation::Retry;
+    let cases = [
+        ("tier: decision", RunOptions::new(), 2),
+        ("tier: exec", RunOptions::new(), 1),
+        ("tier: exec\nresponse: { max_attempts: 2 }", RunOptions::new(), 2),
+        ("tier: exec", RunOptions::new().on_violation(retry), 2),
+        ("tier: decision\nresponse: { on_violation: report, max_attempts: 3 }", RunOptions::new(), 1),
+        ("tier: decision\nresponse: { on_violation: abort }", RunOptions::new(), 1),
+        ("tier: decision\nresponse: { max_attempts: 3 }", RunOptions::new(), 3),
+        ("tier: decision", RunOptions::new().max_attempts(1), 1),
+    ];
+    let wrong = ANSWER.replace("\"fine\"", "1");
+    for (manifest, options, calls) in cases {
+        let directory = directory("Answer.", &[]);
+        let head = "name: m\nversion: 1.0.0\nresponsibility: Answer\nexcludes: [guessing]";
+        write(&directory, "module.yaml", &format!("{head}\n{manifest}"));
+        let (provider, runtime, module) = runtime_with(Scripted::replying(&wrong), &directory);
+        let envelope = runtime.execute(&module, sample_input(), options.clone()).await;
+        assert_eq!(code(&envelope), Some("E3001"));
+        assert_eq!(provider.requests().len(), calls, "{manifest:?}");
+        let stream = runtime.execute_stream(&module, sample_input(), options).unwrap();
+        assert_eq!(stream.fold().await.error(), envelope.error(), "{manifest:?}");
+        assert_eq!(provider.requests().len(), 2 * calls, "{manifest:?}");
+    }
+}
+
+#[tokio::test]
 async fn request_limits_the_attempts() {
     let directory = directory("Answer.", &[]);
     let wrong = ANSWER.replace("\"fine\"", "1");

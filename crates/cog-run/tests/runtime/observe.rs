@@ -77,8 +77,14 @@ async fn failure_is_reported_with_code_and_tokens() {
     let (notes, runtime, module) = observed(&provider, &directory);
     runtime.execute(&module, sample_input(), RunOptions::default()).await;
     let reported = notes.take();
-    assert_eq!(reported.first().unwrap(), "scripted Answered first token");
-    assert_eq!(reported.get(1).unwrap(), "m Failed(Standard(ParseError)) tokens=12 attempts=1 repairs=0");
+    assert_eq!(
+        reported,
+        [
+            "scripted Answered first token",
+            "scripted Answered first token",
+            "m Failed(Standard(ParseError)) tokens=24 attempts=2 repairs=0"
+        ]
+    );
 }
 
 #[tokio::test]

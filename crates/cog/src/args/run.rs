@@ -116,10 +116,10 @@ pub(crate) struct CheckArgs {
     /// Reject answers that needed any repair (E3001)
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Response to a contract violation; `retry` calls the model again [default: from the manifest]
+    /// Reaction to a contract violation [default: from the manifest, or call the model once more at the end]
     #[arg(long, value_name = "ACTION", value_parser = keyword::<OnViolation>(OnViolation::NAMES))]
     pub(crate) on_violation: Option<OnViolation>,
-    /// Maximum calls to the model, including the first [default: from the manifest]
+    /// Maximum calls to the model, including the first; 1 never retries [default: from the manifest, or 2]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub(crate) max_attempts: Option<u32>,
 }

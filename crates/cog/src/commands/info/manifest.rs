@@ -3,6 +3,7 @@
 use cog_json::{ToJson, Writer};
 use cog_spec::{
     Constraints, Enums, Generation, Manifest, MediaConstraints, Modalities, Overflow, Policies, Response,
+    Tier,
 };
 
 /// The JSON form of a manifest.
@@ -27,7 +28,7 @@ impl ToJson for ManifestJson<'_> {
             section(w, "constraints", &manifest.constraints, constraints);
             section(w, "generation", &manifest.generation, generation);
             w.field("context", if manifest.context.fork { "fork" } else { "main" });
-            section(w, "response", &manifest.response, response);
+            w.key("response").object(|w| response(w, &manifest.response, manifest.tier));
             section(w, "modalities", &manifest.modalities, modalities);
             write_error_codes(w, manifest);
         });
@@ -113,12 +114,12 @@ fn generation(w: &mut Writer<'_>, generation: &Generation) {
     w.optional("service_tier", &generation.service_tier);
 }
 
-fn response(w: &mut Writer<'_>, response: &Response) {
+fn response(w: &mut Writer<'_>, response: &Response, tier: Option<Tier>) {
     w.field("mode", response.mode.as_str());
     w.field("chunk_type", response.chunk_type.as_str());
     w.field("buffer_size", &response.buffer_size);
-    w.field("on_violation", response.on_violation.as_str());
-    w.field("max_attempts", &response.max_attempts);
+    w.optional("on_violation", &response.on_violation.map(|it| it.as_str()));
+    w.field("max_attempts", &response.attempts(tier));
 }
 
 fn modalities(w: &mut Writer<'_>, modalities: &Modalities) {
