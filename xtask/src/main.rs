@@ -4,11 +4,13 @@ mod bench;
 mod clients;
 mod conformance;
 mod dag;
+mod engine;
 mod fuzz;
 mod generate;
 mod library;
 mod links;
 mod mutants;
+mod probe;
 mod project;
 mod record;
 mod sizes;
@@ -26,9 +28,11 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   bench [commands]    run the benchmarks, with the peers that they are compared to
+  bench model         count the accepted answers of a random and of a real model
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check which crates and modules may use each other
+  engine              run the shipped modules on llama.cpp with a random model
   features            compile cog-run with each set of its features
   fuzz SECONDS [TARGET]  run each fuzz target, or one, for this many seconds
   generate [--check]  write the generated pages, or fail where one is out of date; check links
@@ -36,6 +40,7 @@ usage: cargo xtask COMMAND
   mutants [PACKAGE [FILE]]  change the pure crates in small ways, and fail where no test notices
   outside             compile and run a program outside the workspace that uses cog-run
   package             package every crate that is published
+  probe URL           measure which keywords of a schema an engine enforces; `random` starts llama.cpp
   semver              compare cog-run with the version published last
   record              write docs/terminal.svg, the recording in the README
   sizes               check the lengths of files and functions
@@ -57,9 +62,11 @@ fn run(arguments: &[&str]) -> Outcome {
     match arguments {
         ["bench"] => bench::run(),
         ["bench", "commands"] => bench::commands::run(),
+        ["bench", "model"] => engine::bench(),
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
+        ["engine"] => engine::check(),
         ["features"] => library::features(),
         ["fuzz", seconds] => fuzz::run(seconds, None),
         ["fuzz", seconds, target] => fuzz::run(seconds, Some(target)),
@@ -73,6 +80,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["outside"] => library::outside(),
         ["package"] => library::package(),
         ["semver"] => library::semver(),
+        ["probe", url] => probe::run(url),
         ["record"] => record::run(),
         ["sizes"] => sizes::run(),
         ["test"] => test::run(test::Extent::Everything),

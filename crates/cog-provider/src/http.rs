@@ -102,6 +102,7 @@ impl HttpProvider {
         let mut info = ProviderInfo::new(vendor.name, vendor.default_model.unwrap_or_default());
         info.model = settings.model.clone().map_or(info.model, Cow::Owned);
         info.dialect = vendor.dialect;
+        info.engine = vendor.engine;
         info.input = vendor.input_over(vendor.protocol_of(&info.model, protocol));
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();

@@ -58,6 +58,8 @@ pub struct ProviderInfo {
     pub model: Cow<'static, str>,
     /// The schema dialect that the provider supports for answers.
     pub dialect: Dialect,
+    /// The engine, if what it enforces of a schema was measured (`cog_schema::Enforcement`).
+    pub engine: Option<&'static str>,
     /// The supported input modalities; text is always among them (ruling R12).
     pub input: &'static [Modality],
     /// The supported media formats.
@@ -77,6 +79,7 @@ impl ProviderInfo {
             name: Cow::Borrowed(name),
             model: Cow::Borrowed(model),
             dialect: Dialect::Prompt,
+            engine: None,
             input: &[Modality::Text],
             formats: Formats::ANY,
             media_models: Cow::Borrowed(&[MediaModel::ANY]),

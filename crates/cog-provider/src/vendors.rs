@@ -48,6 +48,8 @@ pub struct Vendor {
     pub default_model: Option<&'static str>,
     /// The schema dialect that the vendor supports for answers.
     pub dialect: Dialect,
+    /// The engine, if what it enforces of a schema was measured (`cog_schema::Enforcement`).
+    pub engine: Option<&'static str>,
     /// The input modalities that its models support.
     pub input: &'static [Modality],
     /// The media formats that the vendor accepts.

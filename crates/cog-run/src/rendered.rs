@@ -16,7 +16,8 @@ pub struct Rendered {
     pub provider: String,
     /// The dialect of the schema.
     pub dialect: Dialect,
-    /// The constraints that the dialect cannot express. All of them are enforced when the answer is checked.
+    /// The constraints that the dialect cannot express or the engine does not enforce. All of them are enforced when the
+    /// answer is checked.
     pub lost: Vec<Loss>,
     /// The messages in Harmony's form.
     pub messages: Conversation,

@@ -6,7 +6,7 @@ use cog_answer::Correction;
 use cog_harmony::{Conversation, Message, Reasoning, Role};
 use cog_module::Module;
 use cog_provider::{ModelRequest, OutputSchema, Provider, ProviderError};
-use cog_schema::Loss;
+use cog_schema::{Enforcement, Loss};
 use cog_spec::{Dialect, Generation, Modality, Warning, WarningCode};
 
 use crate::{
@@ -124,10 +124,14 @@ impl RequestSpec {
         if self.makes(provider, model).is_empty() { provider.info().dialect } else { Dialect::Prompt }
     }
 
-    /// Returns the constraints that the dialect of a provider cannot express.
+    /// Returns the constraints that the dialect of a provider cannot express, and those that its engine does not enforce.
     pub(crate) fn lost(&self, provider: &dyn Provider, model: &str) -> Vec<Loss> {
-        let projected = self.compiled.projected(&self.module, self.dialect(provider, model));
-        projected.map(|projected| projected.lost.clone()).unwrap_or_default()
+        let dialect = self.dialect(provider, model);
+        let Some(projected) = self.compiled.projected(&self.module, dialect) else { return Vec::new() };
+        let sent = projected.output.schema.as_ref().map(cog_json::Value::to_serde);
+        let measured = provider.info().engine.and_then(Enforcement::by_engine);
+        let ignored = measured.zip(sent).map(|(engine, sent)| engine.losses(&sent));
+        projected.lost.iter().cloned().chain(ignored.into_iter().flatten()).collect()
     }
 }
 

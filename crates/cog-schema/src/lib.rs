@@ -6,6 +6,7 @@
 //!   [`Contract::check_error`] check its answer, and [`Contract::check_at`] the completed values of a partial answer.
 //!   Each returns every [`Violation`] with path, code and suggestion.
 //! - [`Contract::project`] translates the contract into the dialect of a provider, with a list of the losses.
+//! - [`Enforcement`] lists what an engine ignores of a schema that it accepts.
 //! - [`Contract::sample`] generates an answer that satisfies the contract.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] find the fields for text and media in an input,
 //!   [`Contract::place_media`] the fields for generated media in an answer.
@@ -13,9 +14,11 @@
 //! Checks read the tree of `cog_json` directly; no second tree is built.
 
 mod check;
+mod constraints;
 mod contract;
 mod dialect;
 mod document;
+mod enforcement;
 mod engine;
 mod finding;
 mod graph;
@@ -34,6 +37,7 @@ mod wording;
 
 pub use check::{DataCheck, ExcessInsights};
 pub use contract::Contract;
+pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;
 pub use input_fields::MediaField;
 pub use outputs::{MediaSlot, NamedSlot, Placement};

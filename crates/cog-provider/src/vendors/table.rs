@@ -61,6 +61,7 @@ const OPENAI_LIKE: Vendor = Vendor {
     auth: Auth::Bearer,
     default_model: None,
     dialect: Dialect::OpenAiStrict,
+    engine: None,
     input: IMAGES,
     formats: OPENAI_FORMATS,
     media_models: &[],
@@ -356,6 +357,7 @@ const LLAMACPP: Vendor = Vendor {
     protocol_var: Some("LLAMACPP_PROTOCOL"),
     key_vars: &["LLAMACPP_API_KEY", "LLAMA_API_KEY"],
     default_model: Some("default"),
+    engine: Some("llamacpp"),
     models: models::LLAMACPP,
     ..LOCAL
 };

@@ -4,7 +4,8 @@ use serde::Serialize;
 /// A keyword of a contract that is not sent to the provider as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Loss {
-    /// The JSON pointer of the schema in the module's document; empty for the complete contract.
+    /// The JSON pointer of the schema in the module's document, or in the schema that is sent if the engine does not enforce
+    /// it; empty for the complete contract.
     pub pointer: String,
     /// The keyword; empty for the complete schema.
     pub keyword: String,
@@ -23,6 +24,8 @@ pub enum LossKind {
     Projected,
     /// It is not sent; the check of the answer enforces it.
     EnforcedLocally,
+    /// It is sent, and the engine ignores it; the check of the answer enforces it.
+    NotEnforced,
 }
 
 impl LossKind {
@@ -32,6 +35,7 @@ impl LossKind {
         match self {
             LossKind::Projected => "projected",
             LossKind::EnforcedLocally => "enforced_locally",
+            LossKind::NotEnforced => "not_enforced",
         }
     }
 }

@@ -84,10 +84,7 @@ fn describe(rendered: &Rendered, layout: Layout) -> String {
     );
     text += &format!("\n{body}\n");
     if !rendered.lost.is_empty() {
-        text += &format!(
-            "\n{}\n",
-            palette.bold("── not expressible in the provider's schema dialect; validated locally")
-        );
+        text += &format!("\n{}\n", palette.bold("── not enforced by the provider; checked locally"));
     }
     for loss in &rendered.lost {
         let line = format!("{} {}: {}", loss.pointer, loss.keyword, loss.reason);

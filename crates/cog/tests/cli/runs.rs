@@ -287,6 +287,27 @@ fn render_prints_the_request_without_key() {
 }
 
 #[test]
+fn render_lists_what_the_engine_does_not_enforce() {
+    let place = Place::new();
+    place.copy_module("format-v22", "m");
+    let mut schema: serde_json::Value = serde_json::from_str(&place.read("m/schema.json")).unwrap();
+    schema["data"]["properties"]["tags"] = serde_json::json!({ "type": "array", "uniqueItems": true });
+    place.write("m/schema.json", schema.to_string());
+    let lost = |provider: &str| {
+        let input = r#"{"config": {}, "request": "x"}"#;
+        let args = ["render", "./m", "--input-json", input, "--provider", provider, "--model", "m"];
+        let rendered = json(&place.cog(args).output().unwrap());
+        let lost = rendered["lost"].as_array().unwrap();
+        lost.iter().find(|loss| loss["keyword"] == "uniqueItems").cloned()
+    };
+    let ignored = lost("llamacpp").unwrap();
+    assert_eq!(ignored["kind"], "not_enforced");
+    assert!(ignored["pointer"].as_str().unwrap().ends_with("/properties/tags"), "{ignored}");
+    assert!(ignored["reason"].as_str().unwrap().starts_with("llamacpp does not enforce it: "), "{ignored}");
+    assert_eq!(lost("vllm"), None, "not measured");
+}
+
+#[test]
 fn log_as_json() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);

@@ -1,0 +1,142 @@
+//! The constraints of a schema, each with the field that it applies to.
+
+use serde_json::{Map, Value};
+
+use crate::subschema::{is_annotation, target, token};
+
+/// One keyword of a schema.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Constraint<'a> {
+    /// The field, as a path in which `[]` is any element and `*` any other key: `data.issues[].title`.
+    pub(crate) path: String,
+    /// The JSON pointer of its schema.
+    pub(crate) pointer: String,
+    /// The keyword.
+    pub(crate) keyword: &'a str,
+    /// The value of the keyword.
+    pub(crate) value: &'a Value,
+    /// The schema that contains it.
+    pub(crate) schema: &'a Value,
+}
+
+/// Returns every constraint that a document reaches from the schema at a pointer. References are followed, recursive ones
+/// once.
+pub(crate) fn constraints<'a>(document: &'a Value, pointer: &str) -> Vec<Constraint<'a>> {
+    let mut walk = Walk { document, open: Vec::new(), found: Vec::new() };
+    walk.schema(pointer, "");
+    walk.found
+}
+
+struct Walk<'a> {
+    document: &'a Value,
+    /// The references that are being followed.
+    open: Vec<String>,
+    found: Vec<Constraint<'a>>,
+}
+
+impl<'a> Walk<'a> {
+    fn schema(&mut self, pointer: &str, path: &str) {
+        let Some(schema) = self.document.pointer(pointer) else { return };
+        let Some(members) = schema.as_object() else { return };
+        if let Some(local) = members.get("$ref").and_then(Value::as_str).and_then(target) {
+            if !self.open.contains(&local) {
+                self.open.push(local.clone());
+                self.schema(&local, path);
+                self.open.pop();
+            }
+            return;
+        }
+        for (keyword, value) in members.iter().filter(|(keyword, _)| !is_annotation(keyword)) {
+            if is_constraint(keyword, value) {
+                self.add(Constraint {
+                    path: path.to_owned(),
+                    pointer: pointer.to_owned(),
+                    keyword,
+                    value,
+                    schema,
+                });
+            }
+            self.inner(keyword, value, pointer, path);
+        }
+    }
+
+    /// Follows the schemas of a keyword whose values must conform to them.
+    fn inner(&mut self, keyword: &str, value: &Value, pointer: &str, path: &str) {
+        let at = format!("{pointer}/{keyword}");
+        match (keyword, value) {
+            ("properties", Value::Object(fields)) => self.fields(fields, &at, path),
+            ("items", Value::Array(all)) | ("allOf" | "anyOf" | "oneOf", Value::Array(all)) => {
+                let path = if keyword == "items" { format!("{path}[]") } else { path.to_owned() };
+                (0..all.len()).for_each(|index| self.schema(&format!("{at}/{index}"), &path));
+            }
+            ("items", _) => self.schema(&at, &format!("{path}[]")),
+            ("additionalProperties", _) => self.schema(&at, &format!("{path}.*")),
+            _ => {}
+        }
+    }
+
+    fn fields(&mut self, fields: &Map<String, Value>, at: &str, path: &str) {
+        for name in fields.keys() {
+            let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            self.schema(&format!("{at}/{}", token(name)), &inner);
+        }
+    }
+
+    fn add(&mut self, constraint: Constraint<'a>) {
+        let is_equal = |other: &Constraint<'_>| {
+            (&other.path, other.keyword, other.value)
+                == (&constraint.path, constraint.keyword, constraint.value)
+        };
+        if !self.found.iter().any(is_equal) {
+            self.found.push(constraint);
+        }
+    }
+}
+
+/// Returns whether a keyword restricts values by itself, and not only through the schemas in it.
+fn is_constraint(keyword: &str, value: &Value) -> bool {
+    match keyword {
+        "properties" | "then" | "else" | "$schema" | "$id" => false,
+        "additionalProperties" => *value != Value::Bool(true),
+        "minItems" | "minLength" | "minProperties" => value.as_u64() != Some(0),
+        "required" => value.as_array().is_some_and(|keys| !keys.is_empty()),
+        "uniqueItems" => *value == Value::Bool(true),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_fields_and_follows_references_once() {
+        let document = json!({
+            "data": { "type": "object", "properties": {
+                "issues": { "type": "array", "maxItems": 3, "items": { "$ref": "#/$defs/Issue" } },
+            } },
+            "$defs": { "Issue": { "required": ["title"], "properties": {
+                "title": { "maxLength": 9, "description": "A title" },
+                "more": { "items": { "$ref": "#/$defs/Issue" } },
+            } } },
+        });
+        let found: Vec<String> = constraints(&document, "/data")
+            .iter()
+            .map(|one| format!("{} {} {}", one.path, one.pointer, one.keyword))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                " /data type",
+                "issues /data/properties/issues type",
+                "issues /data/properties/issues maxItems",
+                "issues /data/properties/issues items",
+                "issues[] /$defs/Issue required",
+                "issues[].title /$defs/Issue/properties/title maxLength",
+                "issues[].more /$defs/Issue/properties/more items",
+            ]
+        );
+    }
+}

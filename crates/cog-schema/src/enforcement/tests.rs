@@ -1,0 +1,55 @@
+use serde_json::json;
+
+use super::*;
+
+fn lost(schema: &Value) -> Vec<String> {
+    let losses = Enforcement::by_engine("llamacpp").unwrap().losses(schema);
+    losses.into_iter().map(|loss| format!("{} {}", loss.pointer, loss.keyword)).collect()
+}
+
+/// The probes, with the name of the feature that each measures.
+fn probes() -> Vec<(String, Value)> {
+    let probes: Value = serde_json::from_str(include_str!("../../probes.json")).unwrap();
+    let probe = |probe: &Value| (probe["feature"].as_str().unwrap().to_owned(), probe["schema"].clone());
+    probes.as_array().unwrap().iter().map(probe).collect()
+}
+
+#[test]
+fn every_probe_has_the_feature_that_it_measures() {
+    for (name, schema) in probes() {
+        let features: Vec<String> =
+            constraints(&schema, "").iter().map(|one| feature(one).to_owned()).collect();
+        assert!(name == "ref" || features.contains(&name), "{name}: {features:?}");
+    }
+}
+
+#[test]
+fn every_probe_was_measured() {
+    let names: Vec<String> = probes().into_iter().map(|(name, _)| name).collect();
+    let measured: Vec<&str> = llamacpp::LLAMACPP.features.iter().map(|row| row.feature).collect();
+    assert_eq!(measured, names);
+}
+
+#[test]
+fn llamacpp_ignores_bounds_of_numbers_but_not_of_integers() {
+    let bounded = |kind| json!({ "properties": { "n": { "type": kind, "minimum": 0 } } });
+    assert_eq!(lost(&bounded("number")), ["/properties/n minimum"]);
+    assert_eq!(lost(&bounded("integer")), [""; 0]);
+}
+
+#[test]
+fn llamacpp_ignores_some_patterns() {
+    let pattern_lost = |pattern: &str| lost(&json!({ "type": "string", "pattern": pattern }));
+    assert_eq!(pattern_lost("^[0-9]{2}$"), [""; 0]);
+    for ignored in ["[0-9]", "^(?=a)ab$", "^\\d{2}$"] {
+        assert_eq!(pattern_lost(ignored), [" pattern"], "{ignored}");
+    }
+}
+
+#[test]
+fn losses_say_what_was_measured() {
+    let losses = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "uniqueItems": true }));
+    assert!(losses[0].reason.starts_with("llamacpp does not enforce it: "), "{}", losses[0].reason);
+    let unknown = Enforcement::by_engine("llamacpp").unwrap().losses(&json!({ "contentEncoding": "base64" }));
+    assert_eq!(unknown[0].reason, "whether llamacpp enforces it was not measured");
+}

@@ -1,0 +1,101 @@
+"""Runs the shipped modules on a real engine, llama.cpp, and counts the answers that are accepted.
+
+A model with random weights writes anything that the engine's grammar allows. So an answer that is rejected shows a
+requirement that the request does not express or the engine does not enforce.
+
+Usage: COG=…/cog python check.py MODEL SEEDS [MINIMUM]. MODEL is `random`, `gemma` or a GGUF file; each module answers once for each
+seed. With MINIMUM the program fails if fewer answers of a module are accepted at the first attempt.
+"""
+
+import collections
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import server
+
+MODULES = pathlib.Path(__file__).parents[4] / "modules"
+# The modules whose input is text.
+NAMES = ["task-prioritizer", "code-reviewer", "code-simplifier", "api-designer"]
+COLUMNS = ["answers", "first", "repaired", "retried", "failed"]
+
+
+def main() -> int:
+    model, seeds = sys.argv[1], int(sys.argv[2])
+    minimum = int(sys.argv[3]) if len(sys.argv) > 3 else 0
+    started = time.monotonic()
+    with server.running(model) as url:
+        results = {name: [run(url, name, seed) for seed in range(seeds)] for name in NAMES}
+    report(results)
+    print(f"{model}: {seeds} seeds for each module in {time.monotonic() - started:.0f} s")
+    missed = [name for name, envelopes in results.items() if count(envelopes)["first"] < minimum]
+    for name in missed:
+        print(f"error: {name}: fewer than {minimum} of {seeds} answers were accepted at the first attempt")
+    return 1 if missed else 0
+
+
+def run(url: str, name: str, seed: int) -> dict:
+    """The envelope of one run."""
+    inputs = sorted((MODULES / name / "tests").glob("*.input.json"))
+    flags = ["--provider", "llamacpp", "--seed", str(seed), "--temperature", "1", "--max-tokens", "4000"]
+    with tempfile.TemporaryDirectory() as home:
+        done = subprocess.run(
+            [os.environ["COG"], "run", name, inputs[seed % len(inputs)], *flags],
+            env={"PATH": os.defpath, "HOME": home, "LLAMACPP_BASE_URL": url},
+            cwd=home,
+            capture_output=True,
+            text=True,
+        )
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise SystemExit(f"{name}, seed {seed}: no envelope, exit {done.returncode}\n{done.stderr}") from None
+
+
+def count(envelopes: list[dict]) -> dict:
+    """How many answers were accepted at the first attempt, also with repairs; accepted after a retry; and rejected."""
+    accepted = [envelope for envelope in envelopes if is_accepted(envelope)]
+    first = [envelope for envelope in accepted if "attempts" not in envelope["meta"]]
+    return {
+        "answers": len(envelopes),
+        "first": len(first),
+        "repaired": sum(bool(envelope["meta"].get("repairs")) for envelope in first),
+        "retried": len(accepted) - len(first),
+        "failed": len(envelopes) - len(accepted),
+    }
+
+
+def is_accepted(envelope: dict) -> bool:
+    """Whether the answer conforms to its contract: a success, or an error that the model itself reports."""
+    return envelope["ok"] or not is_rejection(envelope["error"])
+
+
+def is_rejection(error: dict) -> bool:
+    """Whether the runtime reports the error. E1000, E2003 and E2001, and those of groups 3 and 4, are not a model's."""
+    return error["code"] in {"E1000", "E2001", "E2003", "E2010", "E2011"} or error["code"][:2] in {"E3", "E4"}
+
+
+def report(results: dict[str, list[dict]]) -> None:
+    print(f"{'module':18}" + "".join(f"{column:>10}" for column in COLUMNS))
+    for name, envelopes in results.items():
+        counted = count(envelopes)
+        print(f"{name:18}" + "".join(f"{counted[column]:10}" for column in COLUMNS))
+        rejected = [envelope["error"] for envelope in envelopes if not is_accepted(envelope)]
+        for reason, times in collections.Counter(map(why, rejected)).most_common():
+            print(f"  {times:4} {reason}")
+
+
+def why(error: dict) -> str:
+    """The code, and the location and rule of the first violation, without values."""
+    violations = error.get("details", {}).get("violations")
+    if not violations:
+        return f"{error['code']} {error['message'][:100]}"
+    return f"{error['code']} {violations[0]['path']} ({violations[0]['rule']})"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
