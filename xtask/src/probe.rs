@@ -1,7 +1,6 @@
 //! `cargo xtask probe URL`: measures which keywords of a schema an engine enforces, and writes the table of the engine.
 
 use std::fmt::Write as _;
-use std::fs::File;
 use std::process::Command;
 
 use serde_json::Value;
@@ -22,10 +21,9 @@ const ANSWERS: &str = "40";
 pub(crate) fn run(url: &str) -> Outcome {
     let interpreter = python(&[ENGINE, &["jsonschema-rs==0.60.3"]].concat())?;
     let mut command = Command::new(interpreter);
-    command.arg(root().join(SCRIPTS).join("probe.py")).args([url, ANSWERS]);
+    command.arg(root().join(SCRIPTS).join("probe.py")).args([url, ANSWERS, PROBES]);
     command.env("PYTHONDONTWRITEBYTECODE", "1");
-    let probes = File::open(root().join(PROBES)).map_err(|error| format!("{PROBES}: {error}"))?;
-    let measured = capture(command.stdin(probes))?;
+    let measured = capture(&mut command)?;
     let measured: Value = serde_json::from_str(&measured).map_err(|error| error.to_string())?;
     let table = table(&measured, &today()?)?;
     let path = format!("{TABLES}/{}.rs", text(&measured, "engine"));

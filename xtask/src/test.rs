@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::project::{Outcome, cargo, execute, root, say, target_directory, tracked};
-use crate::{clients, terminal, tools};
+use crate::{clients, engine, terminal, tools};
 
 /// How much to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +30,7 @@ pub(crate) fn run(extent: Extent) -> Outcome {
         let requests = requests_of_runs()?;
         execute(cargo().args(["test", "--package", "cogn", "--test", "tools", "--locked"]))?;
         sdk_checks(&requests)?;
+        engine::check()?;
         clients::check()?;
     }
     say(format_args!("test: everything passed"));

@@ -22,8 +22,13 @@ pub(crate) struct Constraint<'a> {
 /// Returns every constraint that a document reaches from the schema at a pointer. References are followed, recursive ones
 /// once.
 pub(crate) fn constraints<'a>(document: &'a Value, pointer: &str) -> Vec<Constraint<'a>> {
+    constraints_at(document, pointer, "")
+}
+
+/// As [`constraints`], with the path of the value that the schema applies to.
+pub(crate) fn constraints_at<'a>(document: &'a Value, pointer: &str, path: &str) -> Vec<Constraint<'a>> {
     let mut walk = Walk { document, open: Vec::new(), found: Vec::new() };
-    walk.schema(pointer, "");
+    walk.schema(pointer, path);
     walk.found
 }
 
@@ -97,6 +102,7 @@ impl<'a> Walk<'a> {
 fn is_constraint(keyword: &str, value: &Value) -> bool {
     match keyword {
         "properties" | "then" | "else" | "$schema" | "$id" => false,
+        "items" => value.is_array(),
         "additionalProperties" => *value != Value::Bool(true),
         "minItems" | "minLength" | "minProperties" => value.as_u64() != Some(0),
         "required" => value.as_array().is_some_and(|keys| !keys.is_empty()),
@@ -119,7 +125,7 @@ mod tests {
             } },
             "$defs": { "Issue": { "required": ["title"], "properties": {
                 "title": { "maxLength": 9, "description": "A title" },
-                "more": { "items": { "$ref": "#/$defs/Issue" } },
+                "more": { "minItems": 1, "items": { "$ref": "#/$defs/Issue" } },
             } } },
         });
         let found: Vec<String> = constraints(&document, "/data")
@@ -132,10 +138,9 @@ mod tests {
                 " /data type",
                 "issues /data/properties/issues type",
                 "issues /data/properties/issues maxItems",
-                "issues /data/properties/issues items",
                 "issues[] /$defs/Issue required",
                 "issues[].title /$defs/Issue/properties/title maxLength",
-                "issues[].more /$defs/Issue/properties/more items",
+                "issues[].more /$defs/Issue/properties/more minItems",
             ]
         );
     }

@@ -56,6 +56,11 @@ impl Enforcement {
         constraints(schema, "").iter().filter_map(lost).collect()
     }
 
+    /// Returns whether the engine enforces a constraint.
+    pub(crate) fn enforces(&self, constraint: &Constraint<'_>) -> bool {
+        self.reason(constraint).is_none()
+    }
+
     /// Returns why a constraint is not enforced.
     fn reason(&self, constraint: &Constraint<'_>) -> Option<String> {
         let engine = self.engine;

@@ -6,6 +6,7 @@
 //!   [`Contract::check_error`] check its answer, and [`Contract::check_at`] the completed values of a partial answer.
 //!   Each returns every [`Violation`] with path, code and suggestion.
 //! - [`Contract::project`] translates the contract into the dialect of a provider, with a list of the losses.
+//! - [`Contract::portability`] returns where each constraint is enforced, for a provider.
 //! - [`Enforcement`] lists what an engine ignores of a schema that it accepts.
 //! - [`Contract::sample`] generates an answer that satisfies the contract.
 //! - [`Contract::args_target`] and [`Contract::media_paths`] find the fields for text and media in an input,
@@ -26,6 +27,7 @@ mod input_fields;
 mod locate;
 mod outputs;
 mod own_keywords;
+mod portability;
 mod project;
 mod rules;
 mod sample;
@@ -41,6 +43,7 @@ pub use enforcement::Enforcement;
 pub use engine::MAX_VIOLATIONS;
 pub use input_fields::MediaField;
 pub use outputs::{MediaSlot, NamedSlot, Placement};
+pub use portability::{EnforcedBy, Portability, PortableConstraint};
 pub use project::{Loss, LossKind, Projection};
 pub use rules::Rules;
 pub use schema_error::SchemaError;

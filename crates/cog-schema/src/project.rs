@@ -21,6 +21,7 @@ use crate::dialect::profile;
 
 use self::walk::Walk;
 
+pub(crate) use self::describe::is_describable;
 pub use self::loss::{Loss, LossKind};
 pub(crate) use self::merge::{flattened, merge};
 

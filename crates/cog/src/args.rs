@@ -22,7 +22,9 @@ pub(crate) use self::{
     },
     media::{CheckArgs, FramesArgs, MediaArgs, MediaCommand, ProbeArgs, StripArgs, TextArgs},
     model::{GenerationArgs, ModelArgs},
-    module::{InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, ValidateArgs, VerifyArgs},
+    module::{
+        InfoArgs, LevelArgs, ListArgs, MigrateArgs, NewArgs, PortabilityArgs, ValidateArgs, VerifyArgs,
+    },
     run::{InputArgs, MediaFlags, OutputArgs, RenderArgs, ReportFormat, RunArgs, TestArgs},
     serve::ServeArgs,
 };
@@ -113,6 +115,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Show a module's manifest, input and output
     Info(InfoArgs),
+    /// Show what each provider enforces of a module's contract
+    Portability(PortabilityArgs),
     /// Check module files
     Validate(ValidateArgs),
     /// Create a module

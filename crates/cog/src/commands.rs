@@ -16,6 +16,7 @@ mod man;
 mod media;
 mod migrate;
 mod new;
+mod portability;
 mod providers;
 mod render;
 mod run;
@@ -58,6 +59,7 @@ pub(crate) fn dispatch(cli: Cli, environment: Environment, console: &Console) ->
         Command::Verify(args) => verify::verify(&args, environment, console),
         Command::List(args) => list::list(&args, environment, console),
         Command::Info(args) => info::info(&args, environment, console),
+        Command::Portability(args) => portability::portability(&args, environment, console),
         Command::Validate(args) => validate::validate(&args, environment, console),
         Command::New(args) => new::new(&args, environment, console),
         Command::Migrate(args) => migrate::migrate(&args, environment, console),

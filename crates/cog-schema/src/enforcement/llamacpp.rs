@@ -22,7 +22,6 @@ const FEATURES: &[Measured] = &[
     Measured { feature: "min_properties", valid: 1, invalid: 39, is_refused: false },
     Measured { feature: "max_properties", valid: 20, invalid: 20, is_refused: false },
     Measured { feature: "dependencies", valid: 7, invalid: 33, is_refused: false },
-    Measured { feature: "items", valid: 40, invalid: 0, is_refused: false },
     Measured { feature: "tuple", valid: 40, invalid: 0, is_refused: false },
     Measured { feature: "min_items", valid: 40, invalid: 0, is_refused: false },
     Measured { feature: "max_items", valid: 40, invalid: 0, is_refused: false },

@@ -20,6 +20,11 @@ pub(super) fn add(dropped: &Map<String, Value>, projected: &mut Map<String, Valu
     projected.insert("description".to_owned(), Value::from(text));
 }
 
+/// Returns whether a keyword that a dialect does not support is explained in a description.
+pub(crate) fn is_describable(keyword: &str, value: &Value) -> bool {
+    !sentences(&Map::from_iter([(keyword.to_owned(), value.clone())])).is_empty()
+}
+
 /// Returns a sentence for each keyword, or pair of keywords.
 fn sentences(dropped: &Map<String, Value>) -> Vec<String> {
     let mut sentences: Vec<String> = [

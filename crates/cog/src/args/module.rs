@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, builder::PossibleValuesParser};
 use cog_answer::verify::Kind;
+use cog_provider::vendors::VENDORS;
 use cog_spec::Tier;
 
 use super::ListFormat;
@@ -62,6 +63,26 @@ Examples:
 pub(crate) struct InfoArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,
+    #[command(flatten)]
+    pub(crate) format: ListFormat,
+}
+
+/// `cog portability`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A constraint is enforced by the provider while the model writes, or it is only in words that the model reads, or only
+the check of the answer enforces it. The check enforces all of them.
+
+Examples:
+  cog portability code-reviewer
+  cog portability code-reviewer --provider llamacpp
+  cog portability code-reviewer --format json | jq -c '.[] | [.provider, .by_provider, .in_words, .by_check]'")]
+pub(crate) struct PortabilityArgs {
+    /// Module name, or path of its directory
+    pub(crate) module: String,
+    /// Show only this provider
+    #[arg(short, long, value_name = "NAME", value_parser = PossibleValuesParser::new(VENDORS.iter().map(|vendor| vendor.name)))]
+    pub(crate) provider: Option<String>,
     #[command(flatten)]
     pub(crate) format: ListFormat,
 }

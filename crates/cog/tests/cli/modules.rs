@@ -104,3 +104,19 @@ fn migrate_is_idempotent() {
 fn migrate_skips_built_in_modules() {
     snapshot!(Place::new().cog(["migrate", "code-reviewer"]));
 }
+
+#[test]
+fn portability_shows_what_each_provider_enforces() {
+    let place = Place::new();
+    snapshot!(place.cog(["portability", "task-prioritizer"]));
+    let output = place.cog(["portability", "task-prioritizer", "--format", "json"]).output().unwrap();
+    let rows = json(&output);
+    let row = |name: &str| rows.as_array().unwrap().iter().find(|row| row["provider"] == name).unwrap();
+    assert_eq!(row("deepseek")["by_provider"], 0, "it accepts no schema");
+    assert!(row("llamacpp")["in_words"].as_u64() < row("deepseek")["in_words"].as_u64());
+    for row in rows.as_array().unwrap() {
+        let count = |key: &str| row[key].as_u64().unwrap();
+        let all = row["constraints"].as_array().unwrap().len() as u64;
+        assert_eq!(count("by_provider") + count("in_words") + count("by_check"), all);
+    }
+}

@@ -1,6 +1,6 @@
 """Calls an engine with small schemas, many times each, and counts the answers that violate them.
 
-Usage: python probe.py URL ANSWERS < probes.json. URL is the base URL of an OpenAI-compatible server, or `random` to start llama.cpp
+Usage: python probe.py URL ANSWERS PROBES. PROBES is a JSON file, and URL is the base URL of an OpenAI-compatible server, or `random` to start llama.cpp
 with random_model.py. Prints {"engine", "version", "features": [{"feature", "valid", "invalid", "refused"}]} as JSON.
 """
 
@@ -20,7 +20,8 @@ DEFINITIONS = {"X": {"type": "integer", "minimum": 1, "maximum": 3}}
 
 def main() -> None:
     url, answers = sys.argv[1], int(sys.argv[2])
-    probes = json.load(sys.stdin)
+    with open(sys.argv[3], encoding="utf-8") as file:
+        probes = json.load(file)
     with server.running(url) if url in server.MODELS else contextlib.nullcontext(url) as url:
         engine = engine_of(url)
         features = [measure(url, probe, answers) for probe in probes]

@@ -1,0 +1,144 @@
+//! Where the constraints of a contract are enforced, for each provider.
+
+use cog_spec::Dialect;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::constraints::{Constraint, constraints, constraints_at};
+use crate::contract::Contract;
+use crate::enforcement::Enforcement;
+use crate::project::is_describable;
+
+/// Where a constraint is enforced. The check of the answer enforces all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnforcedBy {
+    /// The provider enforces it while the model writes.
+    Provider,
+    /// The model reads it, in the prompt or in a description. Nothing enforces it before the check.
+    Words,
+    /// Only the check of the answer.
+    Check,
+}
+
+/// A constraint of a contract.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PortableConstraint {
+    /// The field: `data.issues[].title`.
+    pub path: String,
+    /// The keyword of its schema.
+    pub keyword: String,
+    /// The value of the keyword.
+    pub value: Value,
+    /// Where it is enforced.
+    pub enforced_by: EnforcedBy,
+}
+
+/// The constraints of a contract for one provider.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Portability {
+    /// The dialect in which the contract is sent.
+    pub dialect: Dialect,
+    /// Every constraint of `data`, and of `meta` and `error` if the module defines them.
+    pub constraints: Vec<PortableConstraint>,
+}
+
+impl Contract {
+    /// Returns where each constraint is enforced by a provider with this dialect and engine.
+    pub fn portability(&self, dialect: Dialect, engine: Option<&Enforcement>) -> Portability {
+        let projection = self.project(dialect);
+        let root = self.wrapper(projection.dialect).map_or_else(String::new, |key| format!("{key}."));
+        let sent = projection.schema.as_ref().map(|schema| constraints(schema, "")).unwrap_or_default();
+        let sent: Vec<(&str, &Constraint<'_>)> =
+            sent.iter().map(|one| (one.path.strip_prefix(&root).unwrap_or(&one.path), one)).collect();
+        let is_in_prompt = !projection.is_shown;
+        let enforced_by = |constraint: &Constraint<'_>| {
+            let is_same = |(path, sent): &&(&str, &Constraint<'_>)| {
+                *path == constraint.path && is_form_of(sent.keyword, constraint.keyword)
+            };
+            match sent.iter().find(is_same) {
+                Some((_, sent)) if engine.is_none_or(|engine| engine.enforces(sent)) => EnforcedBy::Provider,
+                None if is_describable(constraint.keyword, constraint.value) => EnforcedBy::Words,
+                _ if is_in_prompt => EnforcedBy::Words,
+                _ => EnforcedBy::Check,
+            }
+        };
+        let all = self.own_constraints();
+        let portable = all.iter().map(|constraint| PortableConstraint {
+            path: constraint.path.clone(),
+            keyword: constraint.keyword.to_owned(),
+            value: constraint.value.clone(),
+            enforced_by: enforced_by(constraint),
+        });
+        Portability { dialect: projection.dialect, constraints: portable.collect() }
+    }
+
+    /// Returns the constraints of the parts of an answer. Those of `allOf` are the constraints of its schemas.
+    fn own_constraints(&self) -> Vec<Constraint<'_>> {
+        let parts = ["meta", "data", "error"].into_iter();
+        let parts = parts.filter_map(|name| Some((name, self.part(name)?)));
+        let in_envelope = self.rules().format.asks_for_envelope();
+        parts
+            .flat_map(|(name, part)| {
+                constraints_at(self.document(), &part.pointer, if in_envelope { name } else { "" })
+            })
+            .filter(|constraint| constraint.keyword != "allOf")
+            .collect()
+    }
+}
+
+/// Returns whether a keyword is sent as another, with the same effect: bounds and patterns can be sent as a list of values.
+fn is_form_of(sent: &str, keyword: &str) -> bool {
+    let is_listed = || matches!(keyword, "const" | "pattern" | "minimum" | "maximum");
+    sent == keyword || (sent == "enum" && is_listed()) || (sent == "anyOf" && keyword == "oneOf")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::rules::Rules;
+
+    fn enforced(dialect: Dialect, engine: Option<&str>) -> Vec<String> {
+        let manifest =
+            cog_spec::Manifest::with_defaults("m", cog_spec::Format::V22, Some(cog_spec::Tier::Decision));
+        let schema = json!({
+            "input": { "type": "object" },
+            "data": { "type": "object", "required": ["n"], "properties": {
+                "n": { "type": "number", "minimum": 1 },
+                "tags": { "$ref": "#/$defs/Tags" },
+            } },
+            "$defs": { "Tags": { "type": "array", "uniqueItems": true, "items": { "type": "string" } } },
+        });
+        let contract = Contract::compile(&schema, &Rules::from(&manifest)).unwrap();
+        let found = contract.portability(dialect, engine.and_then(Enforcement::by_engine));
+        let of_fields = found.constraints.iter().filter(|one| one.keyword != "type");
+        of_fields.map(|one| format!("{} {} {:?}", one.path, one.keyword, one.enforced_by)).collect()
+    }
+
+    #[test]
+    fn provider_enforces_what_its_dialect_supports() {
+        assert_eq!(
+            enforced(Dialect::OpenAiStrict, None),
+            ["data required Provider", "data.n minimum Provider", "data.tags uniqueItems Words"]
+        );
+        assert_eq!(
+            enforced(Dialect::Anthropic, None),
+            ["data required Provider", "data.n minimum Words", "data.tags uniqueItems Words"]
+        );
+    }
+
+    #[test]
+    fn engine_enforces_what_was_measured() {
+        assert_eq!(
+            enforced(Dialect::JsonSchema, Some("llamacpp")),
+            ["data required Provider", "data.n minimum Words", "data.tags uniqueItems Words"]
+        );
+    }
+
+    #[test]
+    fn prompt_contains_everything_without_a_schema() {
+        assert!(enforced(Dialect::Prompt, None).iter().all(|line| line.ends_with("Words")));
+    }
+}
