@@ -110,6 +110,12 @@ impl Assembler {
         self.media_warnings = warnings;
     }
 
+    /// Sets the dialect of the schema, when the same provider is called again with another one.
+    pub fn set_dialect(&mut self, dialect: Dialect) {
+        self.rules.dialect = dialect;
+        self.reply = Reply::new(&self.rules);
+    }
+
     /// Adds warnings of the run.
     pub fn warn(&mut self, warnings: impl IntoIterator<Item = Warning>) {
         self.rules.warnings.extend(warnings);

@@ -6,7 +6,7 @@ use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use crate::{ConnectErrorKind, RequestError, vendors::InvalidBaseUrl};
+use crate::{ConnectErrorKind, RejectedPart, RequestError, vendors::InvalidBaseUrl};
 
 /// Why a call to a provider failed or was interrupted.
 ///
@@ -72,6 +72,8 @@ pub enum ProviderError {
         status: u16,
         /// The error message of the vendor.
         message: String,
+        /// The part of the request that the message names, if the request can be sent again without it.
+        part: Option<RejectedPart>,
     },
     /// Too many requests, or the quota is used up (429).
     #[error("rate limit of {vendor} exceeded: {message}")]

@@ -42,6 +42,7 @@ mod formats;
 mod http;
 pub mod protocol;
 mod provider;
+mod rejected;
 mod request;
 #[cfg(feature = "http")]
 mod transport;
@@ -57,4 +58,5 @@ pub use formats::Formats;
 #[cfg(feature = "http")]
 pub use http::HttpProvider;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
+pub use rejected::{OptionalPart, RejectedPart};
 pub use request::{ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};

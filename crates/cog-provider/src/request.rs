@@ -25,6 +25,8 @@ pub struct ModelRequest {
     /// A name for requests with the same system text and schema, so that the provider can cache them; `None` if the
     /// system text depends on the input.
     pub cache_key: Option<String>,
+    /// Whether to request the token usage of a stream from a vendor that has `stream_options` for it.
+    pub stream_options: bool,
     /// The time limit for the complete call, retries included.
     pub timeout: Option<Duration>,
     /// Is called before each retry.
@@ -41,6 +43,7 @@ impl ModelRequest {
             output_media: Vec::new(),
             generation: Generation::default(),
             cache_key: None,
+            stream_options: true,
             timeout: None,
             on_retry: None,
         }

@@ -150,7 +150,14 @@ impl Driver {
     }
 
     /// Handles a call that returned no reply.
-    fn handle_error(&mut self, assembler: Box<Assembler>, error: &ProviderError) -> State {
+    fn handle_error(&mut self, mut assembler: Box<Assembler>, error: &ProviderError) -> State {
+        if let Some(warning) = self.run.reduce(error) {
+            tracing::warn!(reason = warning.message, "repeating the request");
+            self.run.request.timeout = Some(self.remaining());
+            assembler.set_dialect(request::dialect_of(&self.run.request, self.run.provider.as_ref()));
+            assembler.warn([warning]);
+            return State::Calling(assembler);
+        }
         if error.allows_fallback() {
             return self.fall_back(assembler, error.code(), ErrorBody::from(error));
         }

@@ -18,6 +18,7 @@ mod preflight;
 mod prompt;
 pub mod provider;
 mod providers;
+mod reduce;
 mod rendered;
 mod request;
 mod runtime;

@@ -43,6 +43,7 @@ impl RequestSpec {
             output_media: self.makes(provider, model),
             generation: self.chosen.or(&self.preferred),
             cache_key: self.cache_key(),
+            stream_options: true,
             timeout: Some(timeout),
             on_retry: self.observer.as_ref().map(|observer| observe::retry_hook(provider, observer)),
         }
@@ -102,7 +103,8 @@ impl RequestSpec {
         is_stable.then(|| format!("{}@{}", manifest.name, manifest.version))
     }
 
-    fn is_only_preferred(&self, option: &str) -> bool {
+    /// Returns whether the caller of this run did not choose a parameter.
+    pub(crate) fn is_only_preferred(&self, option: &str) -> bool {
         self.chosen.names().all(|chosen| chosen != option)
     }
 
@@ -141,7 +143,7 @@ pub(crate) fn instructions(output: Option<&OutputSchema>) -> &str {
 }
 
 /// Replaces the instructions at the end of the system message, as another provider has another dialect.
-fn replace_instructions(messages: &mut Conversation, old: &str, new: &str) {
+pub(crate) fn replace_instructions(messages: &mut Conversation, old: &str, new: &str) {
     let system = messages.0.iter_mut().find(|message| message.role == Role::System);
     if let Some(system) = system.filter(|_| old != new) {
         let text = system.text();

@@ -31,6 +31,8 @@ string_enum! {
         MediaNotGenerated = "W4014",
         /// A setting that the manifest or the operator prefers was not sent, because the model does not support it.
         SettingOmitted = "W4015",
+        /// The provider rejected a part of the request, which was sent again without it.
+        RequestReduced = "W4016",
         /// The session could not be resumed: this is a new one.
         SessionNew = "W4013",
     }

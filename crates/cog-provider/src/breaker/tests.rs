@@ -135,7 +135,8 @@ async fn next_call_probes_after_a_dropped_probe() {
 
 #[tokio::test(start_paused = true)]
 async fn rejected_requests_do_not_count() {
-    let refused = ProviderError::Rejected { vendor: "Unstable", status: 400, message: "bad".to_owned() };
+    let refused =
+        ProviderError::Rejected { vendor: "Unstable", status: 400, message: "bad".to_owned(), part: None };
     let (unstable, breaker) = Unstable::failing(refused.clone());
     assert_eq!(call_times(&breaker, 20).await, Some(refused));
     assert_eq!(unstable.calls(), 20);

@@ -202,7 +202,7 @@ impl Call {
 
     fn context(&self) -> error::Context<'_> {
         let Setup { vendor, model, wire, redactor, .. } = &self.setup;
-        error::Context { vendor, model, url: &wire.url, redactor }
+        error::Context { vendor, model, url: &wire.url, body: &wire.body, redactor }
     }
 }
 

@@ -6,7 +6,7 @@ use cog_json::Value;
 
 use super::{backoff::retry_after, redact::Redactor};
 use crate::{
-    ConnectErrorKind, Interruption, ProviderError,
+    ConnectErrorKind, Interruption, ProviderError, RejectedPart,
     protocol::{DecodeError, VendorError, reply::vendor_error},
     transport::{TransportError, WireReply},
     vendors::Vendor,
@@ -33,6 +33,8 @@ pub(super) struct Context<'a> {
     pub(super) vendor: &'static Vendor,
     pub(super) model: &'a str,
     pub(super) url: &'a str,
+    /// The body of the request.
+    pub(super) body: &'a [u8],
     pub(super) redactor: &'a Redactor,
 }
 
@@ -88,7 +90,10 @@ impl Context<'_> {
             Kind::Quota => Failure::permanent(ProviderError::RateLimited { vendor, message, retry_after }),
             Kind::Rate => Failure::temporary(ProviderError::RateLimited { vendor, message, retry_after }),
             Kind::Rejected => {
-                Failure::permanent(ProviderError::Rejected { vendor, status: status.unwrap_or(400), message })
+                let part = status.filter(|status| matches!(status, 400 | 422));
+                let part = part.and_then(|_| RejectedPart::find(&error.to_string(), self.body));
+                let status = status.unwrap_or(400);
+                Failure::permanent(ProviderError::Rejected { vendor, status, message, part })
             }
             Kind::Down => {
                 let message = match status {

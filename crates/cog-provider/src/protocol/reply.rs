@@ -220,7 +220,18 @@ pub(crate) fn vendor_error(body: Node<'_>) -> Option<VendorError> {
     }
     let message = ["message", "msg", "detail", "error"].iter().find_map(|key| error.get(key)?.as_str());
     let code = ["code", "type", "status"].iter().find_map(|key| error.get(key).and_then(name_or_number));
-    Some(VendorError { code, message: message?.to_owned() })
+    Some(VendorError { code, message: with_location(message?, error) })
+}
+
+/// Adds the location that some vendors send beside the message: `param`, or a list `loc`.
+fn with_location(message: &str, error: Node<'_>) -> String {
+    let steps = || error.get("loc").into_iter().flat_map(Node::elements).filter_map(name_or_number);
+    let param = error.get("param").and_then(Node::as_str).map(str::to_owned);
+    let location = param.unwrap_or_else(|| steps().collect::<Vec<_>>().join("."));
+    if location.is_empty() || message.contains(&location) {
+        return message.to_owned();
+    }
+    format!("{message} ({location})")
 }
 
 fn name_or_number(node: Node<'_>) -> Option<String> {

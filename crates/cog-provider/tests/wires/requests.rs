@@ -48,6 +48,7 @@ pub(crate) fn request_for(dialect: Dialect) -> ModelRequest {
         output_media: Vec::new(),
         generation: Generation::default(),
         cache_key: None,
+        stream_options: true,
         timeout: None,
         on_retry: None,
     }

@@ -80,7 +80,10 @@ async fn only_provider_errors_fall_back() {
         ),
         (late(Deadline::FirstToken), true),
         (late(Deadline::Total), false),
-        (ProviderError::Rejected { vendor: "One", status: 400, message: "bad".to_owned() }, false),
+        (
+            ProviderError::Rejected { vendor: "One", status: 400, message: "bad".to_owned(), part: None },
+            false,
+        ),
         (ProviderError::ContextOverflow { model: "m".to_owned(), message: "long".to_owned() }, false),
     ];
     let directory = directory("Answer.", &[]);

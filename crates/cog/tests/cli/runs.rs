@@ -96,6 +96,56 @@ fn render_cache_shows_the_part_that_is_the_same_for_every_input() {
 }
 
 #[test]
+fn field_that_a_gateway_rejects_is_left_out_once() {
+    let place = Place::new();
+    let reject = || Reply::error(400, "Unrecognized request argument supplied: stream_options");
+    let mock = Mock::start([reject(), Reply::text(REPLY)]);
+    let answer = json(&asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]).output().unwrap());
+    assert_eq!((&answer["ok"], &answer["_warnings"][0]["code"]), (&true.into(), &"W4016".into()));
+    let message = answer["_warnings"][0]["message"].as_str().unwrap();
+    assert!(message.starts_with("the request was sent again without `stream_options`: "), "{message}");
+    let sent: Vec<bool> = mock.requests().iter().map(|it| it.body.get("stream_options").is_some()).collect();
+    assert_eq!(sent, [true, false]);
+
+    let mock = Mock::start([reject()]);
+    let answer = json(&asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]).output().unwrap());
+    assert_eq!((&answer["error"]["code"], mock.requests().len()), (&"E4001".into(), 2));
+}
+
+#[test]
+fn preferred_setting_that_a_gateway_rejects_is_left_out_and_a_chosen_one_is_not() {
+    let place = Place::new();
+    let reject = || Reply::error(400, "Unsupported parameter: 'verbosity' is not supported with this model.");
+    let mock = Mock::start([reject(), Reply::text(REPLY)]);
+    let mut command = asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]);
+    let answer = json(&command.env("COG_VERBOSITY", "low").output().unwrap());
+    assert_eq!((&answer["ok"], &answer["_warnings"][0]["code"]), (&true.into(), &"W4016".into()));
+    assert_eq!(mock.requests()[1].body.get("verbosity"), None);
+
+    let mock = Mock::start([reject(), Reply::text(REPLY)]);
+    let args = ["run", "code-reviewer", "--args", "x", "--verbosity", "low"];
+    let answer = json(&asking(&place, &mock, &args).output().unwrap());
+    assert_eq!((&answer["error"]["code"], mock.requests().len()), (&"E4001".into(), 1));
+}
+
+#[test]
+fn rejected_schema_is_sent_in_weaker_forms() {
+    let place = Place::new();
+    let reject = || Reply::error(400, "failed to parse grammar");
+    let mock = Mock::start([reject(), reject(), Reply::text(REPLY)]);
+    for stream in [&[][..], &["--stream"]] {
+        let args = [&["run", "code-reviewer", "--args", "x"], stream].concat();
+        asking(&place, &mock, &args).output().unwrap();
+    }
+    let forms: Vec<_> = mock.requests().iter().map(|it| it.body["response_format"]["type"].clone()).collect();
+    assert_eq!(forms[..3], [serde_json::json!("json_schema"), "json_object".into(), ().into()]);
+    let mock = Mock::start([reject()]);
+    let answer = json(&asking(&place, &mock, &["run", "code-reviewer", "--args", "x"]).output().unwrap());
+    assert_eq!((&answer["error"]["code"], mock.requests().len()), (&"E4001".into(), 3));
+    assert_eq!(answer["_warnings"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn unsupported_effort_is_an_error_before_the_call() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);

@@ -38,7 +38,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     w.optional("service_tier", &context.service_tier());
     context.write_cache_key(w);
     w.field("stream", &streams);
-    if streams && quirks.stream_options {
+    if streams && quirks.stream_options && context.request.stream_options {
         w.key("stream_options").object(|w| {
             w.field("include_usage", &true);
         });

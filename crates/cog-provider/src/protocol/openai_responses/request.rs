@@ -53,7 +53,7 @@ fn body(w: &mut Writer<'_>, context: &RequestContext<'_>, output: Option<&Output
     }
     options(w, context);
     w.field("store", &false).field("stream", &streams);
-    if streams && quirks.pads_events {
+    if streams && quirks.pads_events && context.request.stream_options {
         w.key("stream_options").object(|w| {
             w.field("include_obfuscation", &false);
         });
