@@ -33,8 +33,10 @@ pub(super) struct Template {
 struct Part {
     /// The text up to the number, or all of it.
     head: String,
-    /// The text after the number, if there is a number.
-    tail: Option<String>,
+    /// The text after the number.
+    tail: String,
+    /// Whether there is a number.
+    is_numbered: bool,
 }
 
 impl Template {
@@ -47,8 +49,8 @@ impl Template {
             return;
         }
         frame.event.clone_into(&mut self.event);
-        self.before = Part::new(before);
-        self.after = Part::new(after);
+        self.before.learn(before);
+        self.after.learn(after);
     }
 
     /// Returns the text of a frame that equals the remembered one except for its text, or `None`.
@@ -63,26 +65,26 @@ impl Template {
 }
 
 impl Part {
-    fn new(text: &str) -> Self {
+    /// Remembers a text, in the memory of the one before.
+    fn learn(&mut self, text: &str) {
         let number = text.find(SEQUENCE).map(|start| text.split_at(start + SEQUENCE.len()));
-        let tail = number.and_then(|(head, rest)| Some((head, without_number(rest)?)));
-        match tail {
-            Some((head, tail)) => Self { head: head.to_owned(), tail: Some(tail.to_owned()) },
-            None => Self { head: text.to_owned(), tail: None },
-        }
+        let parts = number.and_then(|(head, rest)| Some((head, without_number(rest)?)));
+        let (head, tail) = parts.unwrap_or((text, ""));
+        self.is_numbered = parts.is_some();
+        head.clone_into(&mut self.head);
+        tail.clone_into(&mut self.tail);
     }
 
     fn strip_prefix<'a>(&self, text: &'a str) -> Option<&'a str> {
         let rest = text.strip_prefix(self.head.as_str())?;
-        match &self.tail {
-            Some(tail) => without_number(rest)?.strip_prefix(tail.as_str()),
-            None => Some(rest),
-        }
+        if self.is_numbered { without_number(rest)?.strip_prefix(self.tail.as_str()) } else { Some(rest) }
     }
 
     fn strip_suffix<'a>(&self, text: &'a str) -> Option<&'a str> {
-        let Some(tail) = &self.tail else { return text.strip_suffix(self.head.as_str()) };
-        let rest = text.strip_suffix(tail.as_str())?;
+        if !self.is_numbered {
+            return text.strip_suffix(self.head.as_str());
+        }
+        let rest = text.strip_suffix(self.tail.as_str())?;
         let start = rest.trim_end_matches(|letter: char| letter.is_ascii_digit()).len();
         let (rest, number) = rest.split_at_checked(start)?;
         without_number(number)?;
