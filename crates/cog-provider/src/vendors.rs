@@ -126,7 +126,7 @@ pub struct Quirks {
     pub stream_options: bool,
     /// Whether the vendor can stream an answer with a schema.
     pub streams_schema: bool,
-    /// Whether the vendor pads the events of a Responses stream with random text unless it is told not to.
+    /// Whether the vendor pads the events of a Responses stream with random text unless a request disables it.
     pub pads_events: bool,
     /// Additional fields of the body: the key, and its value as JSON.
     pub extra: &'static [(&'static str, &'static str)],
