@@ -101,3 +101,71 @@ fn codes_in_a_prompt_are_among_those_that_a_model_may_report() {
         }
     }
 }
+
+/// Calls `act` with each schema inside a schema, itself included.
+fn each_schema(schema: &Value, act: &mut impl FnMut(&serde_json::Map<String, Value>)) {
+    let Some(members) = schema.as_object() else { return };
+    act(members);
+    for keyword in ["properties", "$defs"] {
+        let named =
+            members.get(keyword).and_then(Value::as_object).into_iter().flat_map(serde_json::Map::values);
+        named.for_each(|schema| each_schema(schema, act));
+    }
+    let listed = members.get("anyOf").and_then(Value::as_array).into_iter().flatten();
+    let inner = ["items", "additionalProperties"].iter().filter_map(|keyword| members.get(*keyword));
+    listed.chain(inner).for_each(|schema| each_schema(schema, act));
+}
+
+/// The keywords that a vendor documents for the schema of a reply.
+fn documented(dialect: Dialect) -> Option<Vec<&'static str>> {
+    let own: &[&str] = match dialect {
+        Dialect::OpenAiStrict => &[
+            "const",
+            "pattern",
+            "format",
+            "multipleOf",
+            "minimum",
+            "maximum",
+            "exclusiveMinimum",
+            "exclusiveMaximum",
+            "minItems",
+            "maxItems",
+        ],
+        Dialect::Anthropic => &["const", "pattern", "format", "minItems", "default"],
+        Dialect::Gemini => &["format", "minItems", "maxItems", "minimum", "maximum"],
+        _ => return None,
+    };
+    let common = [
+        "type",
+        "properties",
+        "required",
+        "additionalProperties",
+        "items",
+        "anyOf",
+        "enum",
+        "$ref",
+        "$defs",
+        "title",
+        "description",
+    ];
+    Some(common.iter().chain(own).copied().collect())
+}
+
+#[test]
+fn schemas_follow_the_rules_of_their_vendor() {
+    each_projection(|module, _, output| {
+        let Some((known, schema)) = documented(output.dialect).zip(output.schema.as_ref()) else { return };
+        let (name, schema) = (&module.manifest.name, schema.to_serde());
+        assert_eq!(schema["type"], "object", "the root of {name} in {}", output.dialect);
+        each_schema(&schema, &mut |members| {
+            let unknown = members.keys().find(|keyword| !known.contains(&keyword.as_str()));
+            assert_eq!(unknown, None, "{name} in {}", output.dialect);
+            let is_object = members.get("type").is_some_and(|kind| kind == "object");
+            if output.dialect == Dialect::OpenAiStrict && is_object {
+                let names: Vec<&String> = members["properties"].as_object().unwrap().keys().collect();
+                assert_eq!(members["required"], serde_json::json!(names), "{name}");
+                assert_eq!(members["additionalProperties"], Value::Bool(false), "{name}");
+            }
+        });
+    });
+}

@@ -25,6 +25,11 @@ pub(crate) fn is_describable(keyword: &str, value: &Value) -> bool {
     !sentences(&Map::from_iter([(keyword.to_owned(), value.clone())])).is_empty()
 }
 
+/// Adds what one keyword requires to the description.
+pub(super) fn add_one(keyword: &str, value: &Value, projected: &mut Map<String, Value>) {
+    add(&Map::from_iter([(keyword.to_owned(), value.clone())]), projected);
+}
+
 /// Returns a sentence for each keyword, or pair of keywords.
 fn sentences(dropped: &Map<String, Value>) -> Vec<String> {
     let mut sentences: Vec<String> = [

@@ -301,3 +301,17 @@ fn prompt_schemas_contain_their_definitions() {
     let bare = contract(json!({ "output": { "type": "object", "required": ["a"] } }), Format::V1);
     assert_eq!(bare.prompt_schemas(), [("", json!({ "type": "object", "required": ["a"] }))]);
 }
+
+#[test]
+fn positions_and_patterns_of_names_are_described() {
+    let projection = with(json!({
+        "pair": { "type": "array", "items": [{ "type": "number" }, { "type": "string" }] },
+        "map": { "type": "object", "patternProperties": { "^x": { "type": "number" } } },
+    }))
+    .project(Dialect::Gemini);
+    let data = data_of(&projection);
+    let pair = r#"Also matches this JSON Schema: {"items": [{"type":"number"},{"type":"string"}]}."#;
+    assert_eq!(data["properties"]["pair"]["description"], pair);
+    let map = r#"Also matches this JSON Schema: {"patternProperties": {"^x":{"type":"number"}}}."#;
+    assert_eq!(data["properties"]["map"]["description"], map);
+}

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Unsupported, Walk, allows_null, member_pointer, nullable};
+use crate::project::describe;
 use crate::project::loss::LossKind;
 
 impl Walk<'_> {
@@ -74,8 +75,11 @@ impl Walk<'_> {
         at: &str,
         projected: &mut Map<String, Value>,
     ) -> Result<(), Unsupported> {
-        if members.contains_key("patternProperties") {
+        if let Some(patterns) = members.get("patternProperties") {
             self.lose(at, "patternProperties", LossKind::EnforcedLocally, "the dialect does not support it");
+            if !self.profile.closes_objects {
+                describe::add_one("patternProperties", patterns, projected);
+            }
         }
         let additional = members.get("additionalProperties");
         if self.profile.closes_objects {
@@ -103,7 +107,10 @@ impl Walk<'_> {
         projected: &mut Map<String, Value>,
     ) -> Result<(), Unsupported> {
         let items = match members.get("items") {
-            Some(Value::Array(tuple)) => self.tuple(tuple, members, at)?,
+            Some(positions @ Value::Array(tuple)) => {
+                describe::add_one("items", positions, projected);
+                self.tuple(tuple, members, at)?
+            }
             Some(schema) => self.schema(schema, &format!("{at}/items"))?,
             None if self.profile.types_all => self.anything(at),
             None => return Ok(()),
