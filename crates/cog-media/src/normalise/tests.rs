@@ -245,6 +245,15 @@ fn partial_first_frame_is_re_encoded() {
 }
 
 #[test]
+fn first_frame_without_pixels_is_an_error() {
+    let mut original = moving_webp(0);
+    let pixels = memchr::memmem::find(&original, b"VP8L").unwrap();
+    original[pixels + 2] = b'0';
+    let error = normal(&media(&original), &MediaCapabilities::default()).unwrap_err();
+    assert_eq!(error.code(), cog_spec::Code::MediaDecodeFailed, "{error}");
+}
+
+#[test]
 fn image_with_one_frame_is_not_animated() {
     for still in [jpeg(1), png(), webp()] {
         assert_eq!(media(&still).facts().frames, None);

@@ -58,16 +58,17 @@ pub(super) fn first_frame(scan: &mut Scan<impl Read + Seek>, metadata: bool) -> 
 
 /// Keeps the pixels of a frame. Returns whether it may have alpha.
 fn frame(scan: &mut Scan<impl Read + Seek>, end: u64, plan: &mut Plan) -> Result<bool, Broken> {
-    let mut has_alpha = false;
+    let (mut has_pixels, mut has_alpha) = (false, false);
     while scan.at() < end {
         let ChunkHeader { from, kind, padded, .. } = chunk_header(scan)?;
         scan.skip(padded)?;
         if matches!(&kind, b"ALPH" | b"VP8 " | b"VP8L") {
+            has_pixels |= &kind != b"ALPH";
             has_alpha |= &kind != b"VP8 ";
             plan.keep(from, scan.at());
         }
     }
-    Ok(has_alpha)
+    has_pixels.then_some(has_alpha).ok_or(Broken)
 }
 
 /// Counts the readable frames; none for a still image.
