@@ -40,6 +40,14 @@ fn plain_string_is_one_text_part() {
 }
 
 #[test]
+fn text_is_that_of_all_text_parts() {
+    let image = r#"{"type":"image_url","image_url":{"url":"https://e.org/a.jpg"}}"#;
+    let content = [r#"{"type":"text","text":"a "}"#, image, r#"{"type":"text","text":"cat"}"#].join(",");
+    let message = read(&format!(r#"{{"role":"user","content":[{content}]}}"#)).unwrap();
+    assert_eq!(message.text(), "a cat");
+}
+
+#[test]
 fn assistant_may_only_call_tools() {
     let text = concat!(
         r#"{"role":"assistant","content":null,"tool_calls":["#,
@@ -81,7 +89,9 @@ fn reports_every_problem_of_a_message() {
 fn content_is_required_of_user_and_system() {
     assert_eq!(problems(r#"{"role":"user"}"#), ["messages[0].content required"]);
     assert_eq!(problems(r#"{"role":"system","content":null}"#), ["messages[0].content required"]);
+    assert_eq!(problems(r#"{"role":"assistant","content":1}"#), ["messages[0].content type"]);
     assert_eq!(again(r#"{"role":"assistant"}"#), r#"{"role":"assistant","content":null}"#);
+    assert_eq!(again(r#"{"role":"user","content":[]}"#), r#"{"role":"user","content":[]}"#);
 }
 
 #[test]
