@@ -1,12 +1,16 @@
 //! Errors of provider calls.
 
+mod rejected;
+
 use std::{path::PathBuf, time::Duration};
 
 use cog_json::Value;
 use cog_spec::{Code, ErrorBody};
 use thiserror::Error;
 
-use crate::{ConnectErrorKind, RejectedPart, RequestError, vendors::InvalidBaseUrl};
+use crate::{ConnectErrorKind, RequestError, vendors::InvalidBaseUrl};
+
+pub use rejected::{OptionalPart, RejectedPart};
 
 /// Why a call to a provider failed or was interrupted.
 ///

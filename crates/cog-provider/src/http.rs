@@ -8,6 +8,7 @@ mod continued;
 mod direct;
 mod error;
 mod redact;
+mod rejected;
 
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 

@@ -42,7 +42,6 @@ mod formats;
 mod http;
 pub mod protocol;
 mod provider;
-mod rejected;
 mod request;
 #[cfg(feature = "http")]
 mod transport;
@@ -53,10 +52,9 @@ pub use breaker::{Breaker, BreakerSettings};
 pub use cassette::{Pace, Recording};
 pub use choose::{Choice, OFFLINE, ProviderSelectError, choose, provider_names};
 pub use connect_error::ConnectErrorKind;
-pub use error::{Deadline, Interruption, ProviderError};
+pub use error::{Deadline, Interruption, OptionalPart, ProviderError, RejectedPart};
 pub use formats::Formats;
 #[cfg(feature = "http")]
 pub use http::HttpProvider;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
-pub use rejected::{OptionalPart, RejectedPart};
 pub use request::{ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use cog_json::Value;
 
-use super::{backoff::retry_after, redact::Redactor};
+use super::{backoff::retry_after, redact::Redactor, rejected::rejected_part};
 use crate::{
-    ConnectErrorKind, Interruption, ProviderError, RejectedPart,
+    ConnectErrorKind, Interruption, ProviderError,
     protocol::{DecodeError, VendorError, reply::vendor_error},
     transport::{TransportError, WireReply},
     vendors::Vendor,
@@ -91,7 +91,7 @@ impl Context<'_> {
             Kind::Rate => Failure::temporary(ProviderError::RateLimited { vendor, message, retry_after }),
             Kind::Rejected => {
                 let part = status.filter(|status| matches!(status, 400 | 422));
-                let part = part.and_then(|_| RejectedPart::find(&error.to_string(), self.body));
+                let part = part.and_then(|_| rejected_part(&error.to_string(), self.body));
                 let status = status.unwrap_or(400);
                 Failure::permanent(ProviderError::Rejected { vendor, status, message, part })
             }

@@ -1,34 +1,8 @@
-//! The parts of a request that a provider may reject, and without which it can be sent again.
+//! Finds the part of a request that a provider rejected.
 
 use cog_json::{Node, Value};
 
-use crate::ModelRequest;
-
-/// A part of a request that the provider rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RejectedPart {
-    /// The schema of the answer, or the form in which it is sent.
-    Schema,
-    /// An optional member of the request.
-    Field {
-        /// Its name in the request.
-        name: &'static str,
-        /// The part of the model request that it belongs to.
-        part: OptionalPart,
-    },
-}
-
-/// A part of a model request that can be left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OptionalPart {
-    /// The marks for the provider's cache.
-    Cache,
-    /// The request for the token usage of a stream.
-    StreamOptions,
-    /// A parameter of the generation.
-    Setting(&'static str),
-}
+use crate::{OptionalPart, RejectedPart};
 
 /// The members of requests that belong to optional parts.
 const FIELDS: &[(&str, OptionalPart)] = &[
@@ -66,39 +40,26 @@ const SCHEMA: &[&str] = &[
 /// The members of requests that carry a schema.
 const SCHEMA_FIELDS: &[&str] = &["response_format", "responseMimeType", "format"];
 
-impl RejectedPart {
-    /// Returns the part that the provider's message names, if the body of the request contains it.
-    pub(crate) fn find(message: &str, body: &[u8]) -> Option<Self> {
-        let body = Value::parse_bytes(body).ok()?;
-        let lower = message.to_ascii_lowercase();
-        if SCHEMA.iter().any(|text| lower.contains(text))
-            && SCHEMA_FIELDS.iter().any(|name| has_member(body.node(), name))
-        {
-            return Some(Self::Schema);
-        }
-        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        let words: Vec<&str> = message.split(|letter| !is_letter(letter)).collect();
-        let mut named = FIELDS.iter().filter(|(name, _)| words.contains(name));
-        let (name, part) = named.find(|(name, _)| has_member(body.node(), name))?;
-        Some(Self::Field { name, part: *part })
+/// Returns the part that the provider's message names, if the body of the request contains it.
+pub(super) fn rejected_part(message: &str, body: &[u8]) -> Option<RejectedPart> {
+    let body = Value::parse_bytes(body).ok()?;
+    let lower = message.to_ascii_lowercase();
+    if SCHEMA.iter().any(|text| lower.contains(text))
+        && SCHEMA_FIELDS.iter().any(|name| has_member(body.node(), name))
+    {
+        return Some(RejectedPart::Schema);
     }
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let words: Vec<&str> = message.split(|letter| !is_letter(letter)).collect();
+    let mut named = FIELDS.iter().filter(|(name, _)| words.contains(name));
+    let (name, part) = named.find(|(name, _)| has_member(body.node(), name))?;
+    Some(RejectedPart::Field { name, part: *part })
 }
 
 /// Returns whether an object within a value has a member with this name.
 fn has_member(node: Node<'_>, name: &str) -> bool {
     node.members().any(|(key, value)| key == name || has_member(value, name))
         || node.elements().any(|element| has_member(element, name))
-}
-
-impl ModelRequest {
-    /// Removes an optional part, and returns whether the request contained it.
-    pub fn remove(&mut self, part: OptionalPart) -> bool {
-        match part {
-            OptionalPart::Cache => self.cache_key.take().is_some(),
-            OptionalPart::StreamOptions => std::mem::take(&mut self.stream_options),
-            OptionalPart::Setting(name) => self.generation.remove(name),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -110,7 +71,7 @@ mod tests {
         "reasoning_effort": "low", "stream_options": {"include_usage": true}}"#;
 
     fn field(message: &str) -> Option<&'static str> {
-        match RejectedPart::find(message, BODY)? {
+        match rejected_part(message, BODY)? {
             RejectedPart::Field { name, .. } => Some(name),
             RejectedPart::Schema => Some("schema"),
         }
@@ -144,7 +105,7 @@ mod tests {
         ] {
             assert_eq!(field(message), None, "{message}");
         }
-        assert_eq!(RejectedPart::find("the schema is wrong", br#"{"model": "m"}"#), None);
-        assert_eq!(RejectedPart::find("stream_options", b"no JSON"), None);
+        assert_eq!(rejected_part("the schema is wrong", br#"{"model": "m"}"#), None);
+        assert_eq!(rejected_part("stream_options", b"no JSON"), None);
     }
 }
