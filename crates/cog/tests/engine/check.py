@@ -21,7 +21,9 @@ import server
 MODULES = pathlib.Path(__file__).parents[4] / "modules"
 # The modules whose input is text.
 NAMES = ["task-prioritizer", "code-reviewer", "code-simplifier", "api-designer"]
-COLUMNS = ["answers", "first", "repaired", "retried", "failed"]
+COLUMNS = ["answers", "first", "repaired", "gated", "retried", "failed"]
+# The codes with which a gate refuses an answer that conforms to its contract: too little confidence, or a constraint.
+GATES = {"E2001", "E3006"}
 
 
 def main() -> int:
@@ -57,26 +59,28 @@ def run(url: str, name: str, seed: int) -> dict:
 
 
 def count(envelopes: list[dict]) -> dict:
-    """How many answers were accepted at the first attempt, also with repairs; accepted after a retry; and rejected."""
+    """How many answers conform at the first attempt, also with repairs, or refused by a gate; after a retry; and not."""
     accepted = [envelope for envelope in envelopes if is_accepted(envelope)]
     first = [envelope for envelope in accepted if "attempts" not in envelope["meta"]]
     return {
         "answers": len(envelopes),
         "first": len(first),
         "repaired": sum(bool(envelope["meta"].get("repairs")) for envelope in first),
+        "gated": sum(not envelope["ok"] and envelope["error"]["code"] in GATES for envelope in first),
         "retried": len(accepted) - len(first),
         "failed": len(envelopes) - len(accepted),
     }
 
 
 def is_accepted(envelope: dict) -> bool:
-    """Whether the answer conforms to its contract: a success, or an error that the model itself reports."""
+    """Whether the answer conforms to its contract: a success, an error that the model itself reports, or one for a gate."""
     return envelope["ok"] or not is_rejection(envelope["error"])
 
 
 def is_rejection(error: dict) -> bool:
-    """Whether the runtime reports the error. E1000, E2003 and E2001, and those of groups 3 and 4, are not a model's."""
-    return error["code"] in {"E1000", "E2001", "E2003", "E2010", "E2011"} or error["code"][:2] in {"E3", "E4"}
+    """Whether the answer violates its contract. A model is not offered E1000, E2003 and the codes of groups 3 and 4."""
+    code = error["code"]
+    return code not in GATES and (code in {"E1000", "E2003", "E2010", "E2011"} or code[:2] in {"E3", "E4"})
 
 
 def report(results: dict[str, list[dict]]) -> None:
