@@ -76,7 +76,7 @@ the check of the answer enforces it. The check enforces all of them.
 Examples:
   cog portability code-reviewer
   cog portability code-reviewer --provider llamacpp
-  cog portability code-reviewer --format json | jq -c '.[] | [.provider, .by_provider, .in_words, .by_check]'")]
+  cog portability code-reviewer --format json | jq -c '.[] | [.provider, .in_words]'")]
 pub(crate) struct PortabilityArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,
