@@ -22,12 +22,13 @@ fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(text) else { return };
     let mut rules = RULES[usize::from(tier) % 3].clone();
     rules.response.chunk_type = if kind & 1 == 0 { ChunkType::Delta } else { ChunkType::Snapshot };
-    rules.response.on_violation = if kind & 2 == 0 { OnViolation::Report } else { OnViolation::Abort };
+    let on_violation = if kind & 2 == 0 { OnViolation::Report } else { OnViolation::Abort };
+    rules.response.on_violation = Some(on_violation);
     rules.response.buffer_size = u64::from(kind >> 4);
     let reason = (kind & 4 == 0).then_some(FinishReason::Stop);
     let whole = run(&rules, text, text.len().max(1), reason.clone());
     let split = run(&rules, text, usize::from(size) + 1, reason.clone());
-    if rules.response.on_violation == OnViolation::Report {
+    if on_violation == OnViolation::Report {
         assert_eq!(without_time(&split), without_time(&whole));
     }
     assert!(reason.is_some() || !is_success(&whole), "a reply that was cut");
