@@ -73,8 +73,10 @@ def count(envelopes: list[dict]) -> dict:
 
 
 def is_accepted(envelope: dict) -> bool:
-    """Whether the answer conforms to its contract: a success, an error that the model itself reports, or one for a gate."""
-    return envelope["ok"] or not is_rejection(envelope["error"])
+    """Whether the answer conforms to its contract: a success, an error that the model itself reports, or one for a gate.
+
+    A run that failed before the model answered has no usage."""
+    return "usage" in envelope["meta"] and (envelope["ok"] or not is_rejection(envelope["error"]))
 
 
 def is_rejection(error: dict) -> bool:
