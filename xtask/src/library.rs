@@ -1,5 +1,6 @@
 //! The library as its users get it: each set of features, the packages, a program outside the workspace.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
@@ -66,12 +67,21 @@ fn run_program(directory: &Path) -> Outcome<String> {
 }
 
 /// Packages every crate that is published, and builds each package as its users get it.
+///
+/// All packages share one build directory, so that each dependency is compiled once. It starts empty: Cargo takes a package
+/// of the same version for unchanged, and would build the others against an older one.
 pub(crate) fn package() -> Outcome {
+    let directory = target_directory()?.join("packages");
+    match std::fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(format!("{}: {error}", directory.display()));
+        }
+        _ => {}
+    }
     let excluded = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
     let mut package = cargo();
     package.args(["package", "--workspace", "--allow-dirty", "--quiet"]).args(excluded);
-    // One directory for all packages, so that each dependency is compiled once.
-    execute(package.env("CARGO_TARGET_DIR", target_directory()?))
+    execute(package.env("CARGO_TARGET_DIR", directory))
 }
 
 /// Compares the public interface of cog-run with the version that was published last.
