@@ -4,6 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::subschema::{is_annotation, target, token};
 
+/// The maximum number of schemas that are visited. References to schemas that refer to others twice multiply the fields.
+const MAX_SCHEMAS: usize = 4_000;
+
 /// One keyword of a schema.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Constraint<'a> {
@@ -19,15 +22,15 @@ pub(crate) struct Constraint<'a> {
     pub(crate) schema: &'a Value,
 }
 
-/// Returns every constraint that a document reaches from the schema at a pointer. References are followed, recursive ones
-/// once.
+/// Returns the constraints that a document reaches from the schema at a pointer. References are followed, recursive ones
+/// once. After 4,000 schemas the rest is left out.
 pub(crate) fn constraints<'a>(document: &'a Value, pointer: &str) -> Vec<Constraint<'a>> {
     constraints_at(document, pointer, "")
 }
 
 /// As [`constraints`], with the path of the value that the schema applies to.
 pub(crate) fn constraints_at<'a>(document: &'a Value, pointer: &str, path: &str) -> Vec<Constraint<'a>> {
-    let mut walk = Walk { document, open: Vec::new(), found: Vec::new() };
+    let mut walk = Walk { document, open: Vec::new(), found: Vec::new(), remaining: MAX_SCHEMAS };
     walk.schema(pointer, path);
     walk.found
 }
@@ -37,10 +40,14 @@ struct Walk<'a> {
     /// The references that are being followed.
     open: Vec<String>,
     found: Vec<Constraint<'a>>,
+    /// The number of schemas that may still be visited.
+    remaining: usize,
 }
 
 impl<'a> Walk<'a> {
     fn schema(&mut self, pointer: &str, path: &str) {
+        let Some(remaining) = self.remaining.checked_sub(1) else { return };
+        self.remaining = remaining;
         let Some(schema) = self.document.pointer(pointer) else { return };
         let Some(members) = schema.as_object() else { return };
         if let Some(local) = members.get("$ref").and_then(Value::as_str).and_then(target) {
@@ -143,5 +150,16 @@ mod tests {
                 "issues[].more /$defs/Issue/properties/more minItems",
             ]
         );
+    }
+
+    #[test]
+    fn references_that_multiply_are_bounded() {
+        let level = |index: usize| {
+            let next = json!({ "$ref": format!("#/$defs/{}", index + 1) });
+            (index.to_string(), json!({ "type": "object", "properties": { "a": next, "b": next } }))
+        };
+        let levels: Map<String, Value> = (0..40).map(level).collect();
+        let document = json!({ "$ref": "#/$defs/0", "$defs": levels });
+        assert!((1_000..=MAX_SCHEMAS).contains(&constraints(&document, "").len()));
     }
 }

@@ -39,7 +39,8 @@ pub struct PortableConstraint {
 pub struct Portability {
     /// The dialect in which the contract is sent.
     pub dialect: Dialect,
-    /// Every constraint of `data`, and of `meta` and `error` if the module defines them.
+    /// The constraints of `data`, and of `meta` and `error` if the module defines them. Those of schemas after the first
+    /// 4,000 are left out.
     pub constraints: Vec<PortableConstraint>,
 }
 
