@@ -41,6 +41,13 @@ pub struct VendorError {
     pub message: String,
 }
 
+impl VendorError {
+    /// Creates the error for an error event without a message.
+    pub(crate) fn without_message() -> Self {
+        Self { code: None, message: "an error without a message".to_owned() }
+    }
+}
+
 impl std::fmt::Display for VendorError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.code {

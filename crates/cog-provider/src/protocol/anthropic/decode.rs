@@ -40,14 +40,12 @@ pub(super) fn event(
         }
         "message_stop" => reply.end(out),
         "message" => complete(reply, node, out),
-        "error" => return Err(DecodeError::Vendor(vendor_error(node).unwrap_or_else(without_message))),
+        "error" => {
+            return Err(DecodeError::Vendor(vendor_error(node).unwrap_or_else(VendorError::without_message)));
+        }
         _ => {}
     }
     Ok(())
-}
-
-fn without_message() -> VendorError {
-    VendorError { code: None, message: "an error without a message".to_owned() }
 }
 
 /// Reads a complete message in one body.

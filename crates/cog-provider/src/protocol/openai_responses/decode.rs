@@ -84,7 +84,7 @@ fn response(reply: &mut Reply, response: Node<'_>, out: &mut Vec<ModelEvent>) ->
     }
     let Some(status) = response.get("status").and_then(Node::as_str) else { return Ok(()) };
     if status == "failed" {
-        return Err(DecodeError::Vendor(without_message()));
+        return Err(DecodeError::Vendor(VendorError::without_message()));
     }
     reply.start(response, START, out);
     let items = || response.get("output").into_iter().flat_map(Node::elements);
@@ -149,11 +149,7 @@ fn stream_error(node: Node<'_>) -> VendorError {
     let error = node.get("error").filter(|error| error.is_object()).unwrap_or(node);
     let text = |key: &str| Some(error.get(key)?.as_str()?.to_owned());
     let code = text("code").or_else(|| text("type").filter(|kind| kind != "error"));
-    text("message").map_or_else(without_message, |message| VendorError { code, message })
-}
-
-fn without_message() -> VendorError {
-    VendorError { code: None, message: "an error without a message".to_owned() }
+    text("message").map_or_else(VendorError::without_message, |message| VendorError { code, message })
 }
 
 fn finish_reason(status: &str, reason: Option<&str>, calls: bool) -> FinishReason {
