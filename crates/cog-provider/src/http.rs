@@ -20,7 +20,7 @@ use crate::{
     cassette::{Recorder, Recording, Replayer},
     protocol::{ProtocolKind, RequestContext},
     transport::Transport,
-    vendors::{AuthRequirement, ProviderSettings, Vendor, normalize_base_url, protocol_at},
+    vendors::{AuthRequirement, ProviderSettings, Vendor, is_own, normalize_base_url, protocol_at},
 };
 
 use self::{call::Call, client::Client, redact::Redactor};
@@ -108,7 +108,7 @@ impl HttpProvider {
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
         // Nothing is known about the cache of a gateway.
-        let marks_cache = base_url == vendor.base_url;
+        let marks_cache = is_own(vendor, &base_url);
         info.models = if marks_cache { vendor.models } else { &[] };
         info.key.clone_from(&settings.key);
         Self { vendor, base_url, protocol, info, settings, transport, replays: false, marks_cache }

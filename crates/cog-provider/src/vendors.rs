@@ -14,7 +14,7 @@ use cog_spec::{Dialect, Modality};
 use crate::{Formats, protocol::ProtocolKind};
 
 pub use base_url::{InvalidBaseUrl, normalize_base_url};
-pub(crate) use choose_protocol::protocol_at;
+pub(crate) use choose_protocol::{is_own, protocol_at};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
 pub use settings::ProviderSettings;
 pub use table::VENDORS;

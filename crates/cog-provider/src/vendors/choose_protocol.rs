@@ -17,7 +17,7 @@ pub(crate) fn protocol_at(vendor: &Vendor, base_url: &str, configured: Option<Pr
 }
 
 /// Returns whether the host of a base URL is the vendor's, or a subdomain of it, such as that of a region.
-fn is_own(vendor: &Vendor, base_url: &str) -> bool {
+pub(crate) fn is_own(vendor: &Vendor, base_url: &str) -> bool {
     let host = |url: &str| Url::parse(url).ok().and_then(|url| url.host_str().map(str::to_owned));
     let (Some(own), Some(host)) = (host(vendor.base_url), host(base_url)) else { return false };
     host.strip_suffix(own.as_str()).is_some_and(|prefix| prefix.is_empty() || prefix.ends_with('.'))
