@@ -1,3 +1,5 @@
+//! The part of a request that a provider can cache.
+
 use cog_harmony::{Message, Role};
 use cog_json::{ToJson, Value, Writer};
 use cog_module::Module;
