@@ -9,7 +9,7 @@ use cog_harmony::Reasoning;
 use cog_json::Value;
 use cog_media::{media_processed, media_validation};
 use cog_provider::{ModelStream, ProviderError};
-use cog_spec::{Chunk, Code, ErrorBody, Fallback, ModelEvent, ModelMedia, Progress};
+use cog_spec::{Chunk, Code, ErrorBody, ErrorCode, Fallback, ModelEvent, ModelMedia, Progress};
 use tokio::{
     task::consume_budget,
     time::{Instant, timeout_at},
@@ -116,7 +116,7 @@ impl Driver {
                 assembler.set_media(media_processed(&all), media_validation(&all), media::warnings(&all));
                 State::Calling(assembler)
             }
-            Err(error) => match media::allows_fallback(&error) {
+            Err(error) => match fallback_code(&error) {
                 Some(code) => self.fall_back(assembler, code, error),
                 None => self.fail(assembler, error),
             },
@@ -287,6 +287,17 @@ impl Driver {
     fn instant_at(&self, elapsed: Duration) -> Instant {
         const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
         self.started.checked_add(elapsed).unwrap_or_else(|| self.started + FAR)
+    }
+}
+
+/// Returns the code of an error before the call that another provider may not have: this one does not support the media,
+/// or not their size, or an option of the run.
+fn fallback_code(error: &ErrorBody) -> Option<Code> {
+    match error.code {
+        ErrorCode::Standard(
+            code @ (Code::MultimodalNotSupported | Code::MediaTooLarge | Code::UnsupportedValue),
+        ) => Some(code),
+        _ => None,
     }
 }
 

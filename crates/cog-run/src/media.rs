@@ -15,7 +15,7 @@ use cog_media::{
 };
 use cog_module::Module;
 use cog_provider::Provider;
-use cog_spec::{Code, ErrorBody, ErrorCode, Warning, WarningCode};
+use cog_spec::{ErrorBody, Warning, WarningCode};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::{RunOptions, context::Shared, error::media_rejected, input::CheckedInput};
@@ -149,17 +149,6 @@ impl Collected {
             all.push(Processed { path: path.clone(), media: media.clone(), sent });
         }
         Ok(all)
-    }
-}
-
-/// Returns the code of an error that another provider may not have. The media are valid, but this provider
-/// does not support them, or not their size, or an option of the run.
-pub(crate) fn allows_fallback(error: &ErrorBody) -> Option<Code> {
-    match error.code {
-        ErrorCode::Standard(
-            code @ (Code::MultimodalNotSupported | Code::MediaTooLarge | Code::UnsupportedValue),
-        ) => Some(code),
-        _ => None,
     }
 }
 

@@ -23,7 +23,7 @@ use crate::{
     media::{self, MediaSink, Sources},
     offline,
     plan::{Plan, Prepared},
-    preflight, prompt,
+    preflight,
     request::{self, RequestSpec},
     session,
     stream::Outlet,
@@ -61,17 +61,9 @@ pub(crate) fn prepare(
     let (chosen, preferred) = (options.generation.clone(), shared.generation.or(&module.manifest.generation));
     let observer = shared.observer.clone();
     let spec = RequestSpec { module: Arc::clone(module), compiled, chosen, preferred, observer };
-    let output = spec.output(provider.as_ref(), model);
-    let instructions = request::instructions(output.as_deref());
-    let messages = prompt::conversation(module, instructions, &input, Vec::new())?;
     let timeout = options.timeout.unwrap_or(shared.timeout);
-    let mut request = spec.request_for(provider.as_ref(), model, messages, timeout);
-    match spec.fit(provider.as_ref(), &mut request) {
-        Ok(omitted) => warnings.extend(omitted),
-        // The driver falls back to the provider that supports the request.
-        Err(error) if error.allows_fallback() && spec.has_support(&others, &request) => {}
-        Err(error) => return Err(ErrorBody::from(&error)),
-    }
+    let (request, omitted) = spec.first_request(provider.as_ref(), model, &others, &input, timeout)?;
+    warnings.extend(omitted);
     let mut rules = rules(module, &request, provider.as_ref(), options, warnings)?;
     rules.keys = others.iter().chain([&provider]).filter_map(|one| one.info().key.clone()).collect();
     let cancellation = options.cancellation.clone();

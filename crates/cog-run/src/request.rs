@@ -7,10 +7,11 @@ use cog_harmony::{Conversation, Message, Reasoning, Role};
 use cog_module::Module;
 use cog_provider::{ModelRequest, OutputSchema, Provider, ProviderError};
 use cog_schema::{Enforcement, Loss};
-use cog_spec::{Dialect, Generation, Modality, Warning, WarningCode};
+use cog_spec::{Dialect, ErrorBody, Generation, Modality, Warning, WarningCode};
 
 use crate::{
     compiled::Compiled,
+    input::CheckedInput,
     observe::{self, Observer},
     prompt,
 };
@@ -46,6 +47,32 @@ impl RequestSpec {
             stream_options: true,
             timeout: Some(timeout),
             on_retry: self.observer.as_ref().map(|observer| observe::retry_hook(provider, observer)),
+        }
+    }
+
+    /// Builds the request to the first provider, with the warnings about parameters that were left out.
+    ///
+    /// # Errors
+    /// The prompt is too long, or neither this provider nor one of the fallback providers supports the request.
+    pub(crate) fn first_request(
+        &self,
+        provider: &dyn Provider,
+        model: &str,
+        others: &VecDeque<Arc<dyn Provider>>,
+        input: &CheckedInput,
+        timeout: Duration,
+    ) -> Result<(ModelRequest, Vec<Warning>), ErrorBody> {
+        let output = self.output(provider, model);
+        let instructions = instructions(output.as_deref());
+        let messages = prompt::conversation(&self.module, instructions, input, Vec::new())?;
+        let mut request = self.request_for(provider, model, messages, timeout);
+        match self.fit(provider, &mut request) {
+            Ok(omitted) => Ok((request, omitted)),
+            // The driver falls back to the provider that supports the request.
+            Err(error) if error.allows_fallback() && self.has_support(others, &request) => {
+                Ok((request, Vec::new()))
+            }
+            Err(error) => Err(ErrorBody::from(&error)),
         }
     }
 
