@@ -1,9 +1,8 @@
 //! The library as its users get it: each set of features, the packages, a program outside the workspace.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
+use crate::project::{Outcome, capture, cargo, emptied, execute, read, root, say, target_directory};
 
 /// The features of cog-run.
 const FEATURES: [&str; 3] = ["media", "offline", "providers"];
@@ -71,13 +70,7 @@ fn run_program(directory: &Path) -> Outcome<String> {
 /// All packages share one build directory, so that each dependency is compiled once. It starts empty: Cargo takes a package
 /// of the same version for unchanged, and would build the others against an older one.
 pub(crate) fn package() -> Outcome {
-    let directory = target_directory()?.join("packages");
-    match std::fs::remove_dir_all(&directory) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(format!("{}: {error}", directory.display()));
-        }
-        _ => {}
-    }
+    let directory = emptied("packages")?;
     let excluded = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
     let mut package = cargo();
     package.args(["package", "--workspace", "--allow-dirty", "--quiet"]).args(excluded);

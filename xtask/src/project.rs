@@ -1,7 +1,7 @@
 //! What every chore needs: the root of the workspace, its files, and other programs.
 
 use std::fmt::Arguments;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -41,6 +41,15 @@ pub(crate) fn read_json(path: impl AsRef<Path>) -> Outcome<Value> {
 pub(crate) fn write(path: impl AsRef<Path>, text: &str) -> Outcome {
     let path = root().join(path);
     std::fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// A directory under the target directory, without what earlier runs left in it.
+pub(crate) fn emptied(name: &str) -> Outcome<PathBuf> {
+    let directory = target_directory()?.join(name);
+    match std::fs::remove_dir_all(&directory) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", directory.display())),
+        _ => Ok(directory),
+    }
 }
 
 /// The tracked files under a directory whose names end with `suffix`, sorted, by their paths from the root.

@@ -1,10 +1,9 @@
 //! `cargo xtask test`: installs what the tests need, then runs all of them. A missing tool fails; nothing is skipped.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::project::{Outcome, cargo, execute, root, say, target_directory, tracked};
+use crate::project::{Outcome, cargo, emptied, execute, root, say, tracked};
 use crate::{clients, engine, terminal, tools};
 
 /// How much to run.
@@ -27,7 +26,8 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     execute(cargo().args(["test", "--workspace", "--locked"]))?;
     if extent == Extent::Everything {
         terminal::check()?;
-        let requests = requests_of_runs()?;
+        // The tests of the tools leave there what runs sent to vendors.
+        let requests = emptied("tmp/requests")?;
         execute(cargo().args(["test", "--package", "cogn", "--test", "tools", "--locked"]))?;
         sdk_checks(&requests)?;
         engine::check()?;
@@ -35,15 +35,6 @@ pub(crate) fn run(extent: Extent) -> Outcome {
     }
     say(format_args!("test: everything passed"));
     Ok(())
-}
-
-/// The directory in which the tests of the tools leave what runs sent to vendors, empty.
-fn requests_of_runs() -> Outcome<PathBuf> {
-    let directory = target_directory()?.join("tmp/requests");
-    match std::fs::remove_dir_all(&directory) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(format!("{}: {error}", directory.display())),
-        _ => Ok(directory),
-    }
 }
 
 /// Checks wire forms, and the requests of runs, with the types of the official SDKs.
