@@ -74,7 +74,9 @@ pub(crate) fn package() -> Outcome {
     let excluded = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
     let mut package = cargo();
     package.args(["package", "--workspace", "--allow-dirty", "--quiet"]).args(excluded);
-    execute(package.env("CARGO_TARGET_DIR", directory))
+    execute(package.env("CARGO_TARGET_DIR", directory))?;
+    // Several gigabytes, which the next run would not use.
+    emptied("packages").map(drop)
 }
 
 /// Compares the public interface of cog-run with the version that was published last.
