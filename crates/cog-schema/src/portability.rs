@@ -53,13 +53,17 @@ impl Contract {
         let sent: Vec<(&str, &Constraint<'_>)> =
             sent.iter().map(|one| (one.path.strip_prefix(&root).unwrap_or(&one.path), one)).collect();
         let is_in_prompt = !projection.is_shown;
+        // A field that is not sent has no description.
+        let is_sent = |constraint: &Constraint<'_>| sent.iter().any(|(path, _)| *path == constraint.path);
         let enforced_by = |constraint: &Constraint<'_>| {
             let is_same = |(path, sent): &&(&str, &Constraint<'_>)| {
                 *path == constraint.path && is_form_of(sent.keyword, constraint.keyword)
             };
             match sent.iter().find(is_same) {
                 Some((_, sent)) if engine.is_none_or(|engine| engine.enforces(sent)) => EnforcedBy::Provider,
-                None if is_describable(constraint.keyword, constraint.value) => EnforcedBy::Words,
+                None if is_sent(constraint) && is_describable(constraint.keyword, constraint.value) => {
+                    EnforcedBy::Words
+                }
                 _ if is_in_prompt => EnforcedBy::Words,
                 _ => EnforcedBy::Check,
             }

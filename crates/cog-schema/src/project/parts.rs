@@ -3,9 +3,9 @@
 use cog_spec::Code;
 use serde_json::{Map, Value, json};
 
-use super::Loss;
 use super::merge::flattened;
-use crate::contract::Contract;
+use super::{Loss, LossKind};
+use crate::{contract::Contract, subschema::is_annotation};
 
 /// A part: its schema, and its pointer in the document.
 pub(super) struct PartSchema {
@@ -42,15 +42,37 @@ pub(super) fn bare(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     part(contract, contract.data.as_ref().map(|part| part.pointer.as_str()), lost)
 }
 
-/// Returns the module's error schema with code and message.
+/// Returns the module's error schema with code and message, without `details` of any form.
 pub(super) fn error(contract: &Contract, lost: &mut Vec<Loss>) -> PartSchema {
     let part = part(contract, contract.error.as_ref().map(|part| part.pointer.as_str()), lost);
     let text = json!({ "type": "string" });
     let mut part = with_fields(part, &[("code", text.clone()), ("message", text)], &["code", "message"]);
+    omit_free_details(&mut part, lost);
     if let Some(code) = part.schema.pointer_mut("/properties/code").and_then(Value::as_object_mut) {
         list_codes(contract, code);
     }
     part
+}
+
+/// Removes `details` if they are optional and may have any members: an engine would let a small model write them without end.
+fn omit_free_details(part: &mut PartSchema, lost: &mut Vec<Loss>) {
+    const DETAILS: &str = "details";
+    let required = part.schema.get("required").and_then(Value::as_array);
+    let is_required = required.is_some_and(|keys| keys.iter().any(|key| key == DETAILS));
+    let Some(properties) = part.schema.get_mut("properties").and_then(Value::as_object_mut) else { return };
+    let has_any_members = |details: &Value| {
+        let keywords = details.as_object().into_iter().flat_map(Map::keys);
+        keywords.map(String::as_str).all(|keyword| keyword == "type" || is_annotation(keyword))
+    };
+    if !is_required && properties.get(DETAILS).is_some_and(has_any_members) {
+        properties.shift_remove(DETAILS);
+        lost.push(Loss {
+            pointer: format!("{}/properties/{DETAILS}", part.pointer),
+            keyword: String::new(),
+            kind: LossKind::EnforcedLocally,
+            reason: "the member is not sent: an object with members of any name".to_owned(),
+        });
+    }
 }
 
 impl Contract {

@@ -101,6 +101,24 @@ fn confidence_is_a_list_of_values_where_bounds_are_not_enforced() {
 }
 
 #[test]
+fn details_of_any_form_are_not_sent() {
+    let sent = |details: Value| {
+        let error = json!({ "type": "object", "properties": { "details": details } });
+        let data = json!({ "type": "object", "properties": { "rationale": { "type": "string" } } });
+        let projection =
+            contract(json!({ "data": data, "error": error }), Format::V22).project(Dialect::JsonSchema);
+        let error = &choice(projection.schema.as_ref().unwrap())[1]["properties"]["error"]["properties"];
+        let is_reported =
+            lost(&projection).contains(&"/error/properties/details  enforced_locally".to_owned());
+        (error.get("details").is_some(), is_reported)
+    };
+    assert_eq!(sent(json!({ "type": "object", "description": "The lines." })), (false, true));
+    assert_eq!(sent(json!(true)), (false, true));
+    let line = json!({ "type": "object", "properties": { "line": { "type": "integer" } } });
+    assert_eq!(sent(line), (true, false));
+}
+
+#[test]
 fn error_codes_are_listed_unless_the_module_lists_them() {
     let code = |error: Value| {
         let mut manifest = Manifest::with_defaults("test", Format::V22, Some(Tier::Decision));
