@@ -2,7 +2,7 @@ use cog_harmony::{Conversation, Part};
 use cog_json::{ToJson, Writer};
 use cog_provider::WireRequest;
 use cog_schema::Loss;
-use cog_spec::{Dialect, ErrorBody};
+use cog_spec::{Dialect, ErrorBody, Warning, WarningCode};
 
 use crate::{
     StablePrefix,
@@ -19,6 +19,8 @@ pub struct Rendered {
     /// The constraints that the dialect cannot express or the engine does not enforce. All of them are enforced when the
     /// answer is checked.
     pub lost: Vec<Loss>,
+    /// The warnings that the run would have before the call, such as of parameters that are left out.
+    pub warnings: Vec<Warning>,
     /// The messages in Harmony's form.
     pub messages: Conversation,
     /// The request in the provider's format, without the key; none when offline.
@@ -40,10 +42,13 @@ impl Prepared {
         request.messages.0.iter_mut().flat_map(|message| &mut message.content).for_each(shorten);
         let prefix = StablePrefix::new(&spec.module, provider.as_ref(), &request);
         let wire = provider.render(&request).map_err(|error| ErrorBody::from(&error))?;
+        let mut warnings = self.rules.warnings;
+        warnings.retain(|warning| warning.code != WarningCode::NoModelCalled);
         Ok(Rendered {
             provider: provider.info().name.clone().into_owned(),
             dialect: self.rules.dialect,
             lost: spec.lost(provider.as_ref(), &request.model),
+            warnings,
             messages: request.messages,
             request: wire,
             prefix,
@@ -75,6 +80,7 @@ impl ToJson for Rendered {
             w.field("provider", &self.provider);
             w.field("dialect", self.dialect.as_str());
             w.field("lost", &self.lost);
+            w.field("warnings", &self.warnings);
             w.field("messages", &self.messages);
             w.optional("request", &self.request);
         });

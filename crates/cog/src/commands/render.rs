@@ -29,6 +29,7 @@ pub(crate) fn render(
     emit::check(args.request.output.output.as_deref())?;
     let settings = load_settings(args.request.model.flags(), environment, console)?;
     let rendered = rendered(args, &settings, console)?;
+    rendered.warnings.iter().for_each(|warning| console.warn(warning));
     let layout = Layout { palette: console.out().palette, width: console.width() };
     let is_text =
         console.out().is_terminal && !args.request.output.pretty && args.request.output.output.is_none();

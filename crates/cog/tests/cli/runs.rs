@@ -337,6 +337,18 @@ fn render_prints_the_request_without_key() {
 }
 
 #[test]
+fn render_warns_of_preferences_that_are_not_sent() {
+    let place = Place::new();
+    assert!(place.cog(["new", "m"]).output().unwrap().status.success());
+    let manifest = place.read("m/module.yaml") + "generation:\n  temperature: 0\n";
+    place.write("m/module.yaml", manifest);
+    let mut command = place.cog(["render", "./m", "--args", "x", "--provider", "anthropic"]);
+    let output = command.env("ANTHROPIC_API_KEY", "k").output().unwrap();
+    assert_eq!(json(&output)["warnings"][0]["code"], "W4015");
+    assert!(stderr(&output).contains("`temperature` was not sent"), "{}", stderr(&output));
+}
+
+#[test]
 fn render_lists_what_the_engine_does_not_enforce() {
     let place = Place::new();
     place.copy_module("format-v22", "m");
