@@ -28,7 +28,7 @@ pub struct Media {
 pub struct Expected {
     /// The declared `media_type`, which the content must match (ruling R61).
     pub media_type: Option<String>,
-    /// The type suggested by the file name or the server; the content decides (ruling R61).
+    /// The type suggested by the file name, the server or the provider; the content decides (rulings R61, R69).
     pub hint: Option<String>,
     /// The requested level of detail.
     pub detail: Option<Detail>,
@@ -126,12 +126,15 @@ impl Media {
         self.facts.write_fields(w);
     }
 
-    /// Returns a warning if the file name or the server suggested another type (ruling R61).
+    /// Returns a warning if the file name, the server or the provider suggested another type (rulings R61, R69).
     pub fn hint_warning(&self) -> Option<String> {
         let hint =
             self.declared.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))?;
-        let suggested =
-            if self.source() == Some("url") { "the server declared" } else { "the file name suggests" };
+        let suggested = match self.source() {
+            Some("url") => "the server declared",
+            Some(_) => "the file name suggests",
+            None => "the provider declared",
+        };
         Some(format!("{suggested} {hint}, but the content is {}", self.media_type))
     }
 }

@@ -1,18 +1,21 @@
-//! Reads the header of an image without decoding pixels.
+//! Reads the header and the structure of an image without decoding pixels.
 
 use std::io::BufReader;
 
 use image::{ImageDecoder, ImageFormat, ImageReader, ImageResult, Limits, metadata::Orientation as Turn};
 
-use crate::{Facts, MediaError, Orientation, Stored, normalise::frames};
+use crate::{
+    Facts, MediaError, Orientation, Stored,
+    normalise::{check_structure, frames},
+};
 
 /// The maximum size of decompressed metadata: a few bytes of PNG can expand to gigabytes.
 const MAX_INFLATED: u64 = 8 << 20;
 
-/// Reads the header of an image.
+/// Reads the header of an image, and checks that the image is complete.
 ///
 /// # Errors
-/// [`MediaError::Damaged`] if it cannot be read.
+/// [`MediaError::Damaged`] if it cannot be read or is truncated.
 pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, MediaError> {
     let damaged = || MediaError::Damaged { media_type, what: "the header is damaged or truncated" };
     let format = ImageFormat::from_mime_type(media_type).ok_or_else(damaged)?;
@@ -27,6 +30,7 @@ pub(crate) fn facts(stored: &Stored, media_type: &'static str) -> Result<Facts, 
     let (width, height) =
         if orientation.is_some_and(Orientation::swaps_sides) { (height, width) } else { (width, height) };
     let frames = frames(stored, media_type);
+    check_structure(stored, media_type, frames.is_some())?;
     Ok(Facts { width: Some(width), height: Some(height), frames, orientation, ..Facts::default() })
 }
 

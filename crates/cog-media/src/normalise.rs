@@ -18,7 +18,7 @@ use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 
 #[cfg(feature = "decode")]
 pub(crate) use self::frames::frames;
-use self::plan::{Broken, Scan};
+use self::plan::{Broken, Plan, Scan};
 
 /// The media that a provider supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,29 +175,51 @@ pub fn normalise(
 /// Removes everything except pixels and colour information. An animation keeps its first frame only, even if metadata
 /// stays. Returns none if that requires decoding.
 fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared>, MediaError> {
-    let (media_type, stored, keeps_metadata) = (media.media_type(), media.bytes(), !rules.strip_metadata);
+    let (media_type, stored) = (media.media_type(), media.bytes());
+    let is_one_of_several = media_type == "image/gif" || media.facts().frames.is_some();
+    if !rules.strip_metadata && !is_one_of_several {
+        return Ok(Some(Prepared::complete(media)));
+    }
     let is_animated = media.facts().frames.is_some();
-    let mut scan = Scan::new(stored.reader(), stored.len());
-    let plan = match media_type {
-        "image/gif" => gif::first_frame(&mut scan).map(Some),
-        "image/png" if is_animated => png::still(&mut scan, keeps_metadata).map(Some),
-        "image/webp" if is_animated => webp::first_frame(&mut scan, keeps_metadata),
-        _ if keeps_metadata => return Ok(Some(Prepared::complete(media))),
-        "image/jpeg" => jpeg::strip(&mut scan).map(Some),
-        "image/png" => png::still(&mut scan, keeps_metadata).map(Some),
-        "image/webp" => webp::strip(&mut scan).map(Some),
-        _ => Err(Broken),
-    };
-    let plan = plan.map_err(|Broken| MediaError::Damaged {
-        media_type,
-        what: "the structure is damaged or truncated",
-    })?;
-    let Some(plan) = plan else { return Ok(None) };
-    let step = if is_animated || media_type == "image/gif" { Step::FirstFrame } else { Step::Stripped };
+    let plan = plan(stored, media_type, is_animated, !rules.strip_metadata);
+    let Some(plan) = plan.map_err(|error| error.of(media_type))? else { return Ok(None) };
+    let step = if is_one_of_several { Step::FirstFrame } else { Step::Stripped };
     // If nothing was removed, the original bytes are sent.
     match plan.len() == stored.len() {
         true => Ok(Some(Prepared::complete(media))),
         false => Ok(Some(Prepared::converted(media_type, plan.execute(stored)?, vec![step]))),
+    }
+}
+
+/// Checks that an image is complete: its structure is readable up to its end, or up to the end of its first frame.
+///
+/// # Errors
+/// [`MediaError::Damaged`].
+#[cfg(feature = "decode")]
+pub(crate) fn check_structure(
+    stored: &Stored,
+    media_type: &'static str,
+    is_animated: bool,
+) -> Result<(), MediaError> {
+    plan(stored, media_type, is_animated, false).map(drop).map_err(|error| error.of(media_type))
+}
+
+/// Reads the structure of an image. Returns the ranges of its first frame, without metadata unless it stays; none if
+/// the first frame has to be decoded.
+fn plan(
+    stored: &Stored,
+    media_type: &str,
+    is_animated: bool,
+    keeps_metadata: bool,
+) -> Result<Option<Plan>, Broken> {
+    let mut scan = Scan::new(stored.reader(), stored.len());
+    match media_type {
+        "image/gif" => gif::first_frame(&mut scan).map(Some),
+        "image/webp" if is_animated => webp::first_frame(&mut scan, keeps_metadata),
+        "image/webp" => webp::strip(&mut scan).map(Some),
+        "image/png" => png::still(&mut scan, keeps_metadata).map(Some),
+        "image/jpeg" => jpeg::strip(&mut scan).map(Some),
+        _ => Err(Broken),
     }
 }
 

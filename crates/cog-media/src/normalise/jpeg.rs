@@ -21,20 +21,19 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     loop {
         let from = scan.at();
         match marker(scan)? {
-            None => return Ok(plan),
-            Some(END) => {
+            END => {
                 plan.insert([0xFF, END]);
                 return Ok(plan);
             }
             // Markers without a length: restart markers and TEM.
-            Some(0x01 | 0xD0..=0xD7) => plan.keep(from, scan.at()),
-            Some(SCAN) => {
+            0x01 | 0xD0..=0xD7 => plan.keep(from, scan.at()),
+            SCAN => {
                 segment(scan)?;
                 skip_pixels(scan)?;
                 plan.keep(from, scan.at());
             }
-            Some(code @ (APP0..=APP15 | COMMENT)) => application(scan, code, from, &mut plan)?,
-            Some(_) => {
+            code @ (APP0..=APP15 | COMMENT) => application(scan, code, from, &mut plan)?,
+            _ => {
                 segment(scan)?;
                 plan.keep(from, scan.at());
             }
@@ -42,11 +41,8 @@ pub(super) fn strip(scan: &mut Scan<impl Read + Seek>) -> Result<Plan, Broken> {
     }
 }
 
-/// Returns the code of the next marker; none at the end of a truncated file.
-fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<Option<u8>, Broken> {
-    if scan.is_over() {
-        return Ok(None);
-    }
+/// Returns the code of the next marker.
+fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<u8, Broken> {
     if scan.byte()? != 0xFF {
         return Err(Broken);
     }
@@ -54,7 +50,7 @@ fn marker(scan: &mut Scan<impl Read + Seek>) -> Result<Option<u8>, Broken> {
         match scan.byte()? {
             0xFF => {}
             0 => return Err(Broken),
-            code => return Ok(Some(code)),
+            code => return Ok(code),
         }
     }
 }

@@ -80,6 +80,13 @@ pub(super) struct Scan<R> {
 #[derive(Debug)]
 pub(super) struct Broken;
 
+impl Broken {
+    /// Returns the error for an image of this type.
+    pub(super) fn of(self, media_type: &'static str) -> MediaError {
+        MediaError::Damaged { media_type, what: "the structure is damaged or truncated" }
+    }
+}
+
 impl<R: Read + Seek> Scan<R> {
     /// Starts at the beginning of a file of this length.
     pub(super) fn new(reader: R, length: u64) -> Self {
@@ -100,11 +107,6 @@ impl<R: Read + Seek> Scan<R> {
     /// Returns the length of the file.
     pub(super) fn length(&self) -> u64 {
         self.length
-    }
-
-    /// Returns whether the end is reached.
-    pub(super) fn is_over(&self) -> bool {
-        self.at >= self.length
     }
 
     /// Reads the next bytes.

@@ -249,7 +249,9 @@ fn first_frame_without_pixels_is_an_error() {
     let mut original = moving_webp(0);
     let pixels = memchr::memmem::find(&original, b"VP8L").unwrap();
     original[pixels + 2] = b'0';
-    let error = normal(&media(&original), &MediaCapabilities::default()).unwrap_err();
+    let mut store = Store::with_limit(1 << 20);
+    store.push(&original).unwrap();
+    let error = check_now(store.finish(), &Expected::default(), &MediaRules::default()).unwrap_err();
     assert_eq!(error.code(), cog_spec::Code::MediaDecodeFailed, "{error}");
 }
 
@@ -344,6 +346,20 @@ fn transparent_image_gets_a_white_background() {
     let capabilities = MediaCapabilities { media_types: vec!["image/jpeg"], ..MediaCapabilities::default() };
     let prepared = normal(&media(&clear), &capabilities).unwrap();
     assert!(decoded(&bytes(&prepared)).to_rgb8().as_raw().iter().all(|value| *value > 250));
+}
+
+#[test]
+fn truncated_image_is_refused() {
+    for original in [jpeg(1), png(), webp(), moving_webp(0), moving_png()] {
+        // The bytes after the end of an image are no part of it.
+        let end = original.len() - if original.ends_with(SECRET) { SECRET.len() } else { 0 };
+        for cut in [end / 4, end / 2, end - 1] {
+            let mut store = Store::with_limit(1 << 20);
+            store.push(&original[..cut]).unwrap();
+            let refused = check_now(store.finish(), &Expected::default(), &MediaRules::default());
+            assert_eq!(refused.unwrap_err().code(), cog_spec::Code::MediaDecodeFailed, "{cut}");
+        }
+    }
 }
 
 #[test]
