@@ -59,13 +59,14 @@ impl MediaSink {
         }
     }
 
-    /// Checks a media item as it arrives: item `index` of its reply, from 0.
+    /// Checks a media item as it arrives: item `index` of its reply, from 0. The provider's type is a hint (ruling R69).
     pub(crate) async fn check(&self, media: ModelMedia, index: usize) -> GeneratedMedia {
         let ModelMedia { media_type, data, params } = media;
         if let Err(error) = self.check_count(index) {
             return GeneratedMedia { declared: media_type, params, text: None, outcome: Err(error) };
         }
-        let (text, outcome) = self.read(Base64::Own(data), media_type.clone()).await;
+        let expected = Expected { hint: media_type.clone(), ..Expected::default() };
+        let (text, outcome) = self.read(Base64::Own(data), expected).await;
         let text = text.filter(|_| matches!(self.delivery, Delivery::Inline));
         GeneratedMedia { declared: media_type, params, text, outcome }
     }
@@ -81,11 +82,12 @@ impl MediaSink {
         }
     }
 
-    /// Decodes base64 and checks the decoded bytes. Returns the text too.
+    /// Decodes base64 and checks the decoded bytes. Returns the text too. The type that a provider declares is a hint;
+    /// that of a model's JSON must match (rulings R61, R69).
     pub(super) async fn read(
         &self,
         text: Base64,
-        media_type: Option<String>,
+        expected: Expected,
     ) -> (Option<Base64>, Result<Media, MediaError>) {
         let store = Store::with_limit(self.rules.max_bytes_of_any());
         let decoding = tokio::task::spawn_blocking(move || (decode_base64(text.as_str(), store), text));
@@ -94,7 +96,6 @@ impl MediaSink {
             Ok((Err(error), text)) => return (Some(text), Err(error)),
             Err(error) => return (None, Err(std::io::Error::other(error).into())),
         };
-        let expected = Expected { media_type, ..Expected::default() };
         let outcome = check(stored, &expected, &self.rules, self.tool.as_deref()).await;
         (Some(text), outcome)
     }
@@ -139,6 +140,8 @@ impl MediaSink {
             let path = slot.as_ref().map_or_else(|| "data".to_owned(), |slot| slot.path.to_string());
             match (one.outcome, slot) {
                 (Ok(media), Some(slot)) => {
+                    let hint = media.hint_warning().map(|warning| format!("{path}: {warning}"));
+                    hint.into_iter().for_each(|it| pending.warn(Warning::new(WarningCode::ContentHint, it)));
                     let params = model.iter().cloned().chain(one.params).collect();
                     due.push(PendingDelivery { slot, media, text: one.text, params });
                 }

@@ -2,7 +2,7 @@
 
 use cog_answer::PendingReply;
 use cog_json::{Node, Value};
-use cog_media::{Media, MediaError, UrlGuard};
+use cog_media::{Expected, Media, MediaError, UrlGuard};
 use cog_spec::ErrorBody;
 
 use super::{
@@ -44,8 +44,9 @@ impl MediaSink {
                     return Ok(None);
                 };
                 self.check_count(index)?;
-                let declared = text("media_type").map(str::to_owned);
-                let (text, outcome) = self.read(Base64::Shared(data.child(base64)), declared).await;
+                let media_type = text("media_type").map(str::to_owned);
+                let expected = Expected { media_type, ..Expected::default() };
+                let (text, outcome) = self.read(Base64::Shared(data.child(base64)), expected).await;
                 outcome.map(|media| Some((media, text)))
             }
             Some("url") => text("url").map_or(Ok(None), |url| self.judge_url(url)),
