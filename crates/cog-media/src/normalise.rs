@@ -9,6 +9,7 @@ mod pixels;
 mod plan;
 mod png;
 mod remake;
+mod structure;
 mod webp;
 
 use cog_json::Writer;
@@ -16,9 +17,9 @@ use cog_spec::Modality;
 
 use crate::{FramePlan, Media, MediaError, MediaRules, Stored};
 
+use self::structure::stripping_plan;
 #[cfg(feature = "decode")]
-pub(crate) use self::frames::frames;
-use self::plan::{Broken, Plan, Scan};
+pub(crate) use self::{frames::frames, structure::check_structure};
 
 /// The media that a provider supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -181,45 +182,13 @@ fn without_metadata(media: &Media, rules: &MediaRules) -> Result<Option<Prepared
         return Ok(Some(Prepared::complete(media)));
     }
     let is_animated = media.facts().frames.is_some();
-    let plan = plan(stored, media_type, is_animated, !rules.strip_metadata);
-    let Some(plan) = plan.map_err(|error| error.of(media_type))? else { return Ok(None) };
+    let plan = stripping_plan(stored, media_type, is_animated, !rules.strip_metadata);
+    let Some(plan) = plan.map_err(|error| error.into_error(media_type))? else { return Ok(None) };
     let step = if is_one_of_several { Step::FirstFrame } else { Step::Stripped };
     // If nothing was removed, the original bytes are sent.
     match plan.len() == stored.len() {
         true => Ok(Some(Prepared::complete(media))),
         false => Ok(Some(Prepared::converted(media_type, plan.execute(stored)?, vec![step]))),
-    }
-}
-
-/// Checks that an image is complete: its structure is readable up to its end, or up to the end of its first frame.
-///
-/// # Errors
-/// [`MediaError::Damaged`].
-#[cfg(feature = "decode")]
-pub(crate) fn check_structure(
-    stored: &Stored,
-    media_type: &'static str,
-    is_animated: bool,
-) -> Result<(), MediaError> {
-    plan(stored, media_type, is_animated, false).map(drop).map_err(|error| error.of(media_type))
-}
-
-/// Reads the structure of an image. Returns the ranges of its first frame, without metadata unless it stays; none if
-/// the first frame has to be decoded.
-fn plan(
-    stored: &Stored,
-    media_type: &str,
-    is_animated: bool,
-    keeps_metadata: bool,
-) -> Result<Option<Plan>, Broken> {
-    let mut scan = Scan::new(stored.reader(), stored.len());
-    match media_type {
-        "image/gif" => gif::first_frame(&mut scan).map(Some),
-        "image/webp" if is_animated => webp::first_frame(&mut scan, keeps_metadata),
-        "image/webp" => webp::strip(&mut scan).map(Some),
-        "image/png" => png::still(&mut scan, keeps_metadata).map(Some),
-        "image/jpeg" => jpeg::strip(&mut scan).map(Some),
-        _ => Err(Broken),
     }
 }
 

@@ -82,7 +82,7 @@ pub(super) struct Broken;
 
 impl Broken {
     /// Returns the error for an image of this type.
-    pub(super) fn of(self, media_type: &'static str) -> MediaError {
+    pub(super) fn into_error(self, media_type: &'static str) -> MediaError {
         MediaError::Damaged { media_type, what: "the structure is damaged or truncated" }
     }
 }

@@ -181,7 +181,8 @@ async fn type_that_the_provider_declares_is_a_hint() {
 #[tokio::test]
 async fn rejected_image_is_retried() {
     let directory = artist(&["# retry"]);
-    let bad = vec![text(ANSWER), media(Some("image/png"), &PNG[..40]), ModelEvent::Finished(FinishReason::Stop)];
+    let bad =
+        vec![text(ANSWER), media(Some("image/png"), &PNG[..40]), ModelEvent::Finished(FinishReason::Stop)];
     let good = vec![text(ANSWER), png(), ModelEvent::Finished(FinishReason::Stop)];
     let (provider, runtime, module) = runtime_with(Scripted::new([bad, good]), &directory);
     let options = RunOptions::new().on_violation(cog_spec::OnViolation::Retry);
