@@ -25,11 +25,11 @@ pub struct Access {
 
 /// Files that were uploaded before a run (docs/spec/media.md).
 pub trait Uploads: Send + Sync {
-    /// Opens an upload for its owner. Called on a thread that may block.
+    /// Opens an upload for its owner, with the type that the client suggested. Called on a thread that may block.
     ///
     /// # Errors
     /// [`MediaError::Upload`] if this owner has no such upload, or it has expired.
-    fn open(&self, id: &str, owner: Option<&str>) -> Result<Stored, MediaError>;
+    fn open(&self, id: &str, owner: Option<&str>) -> Result<Fetched, MediaError>;
 }
 
 impl Access {
@@ -48,7 +48,7 @@ impl Access {
     }
 
     /// Opens an upload.
-    pub(crate) fn upload(&self, id: &str) -> Result<Stored, MediaError> {
+    pub(crate) fn upload(&self, id: &str) -> Result<Fetched, MediaError> {
         let uploads = self.uploads.as_ref().ok_or(MediaError::SourceUnavailable { what: "uploads" })?;
         uploads.open(id, self.owner.as_deref())
     }

@@ -81,6 +81,11 @@ impl Media {
         self.kind
     }
 
+    /// Returns the type that was suggested, such as by a file name; the content decides.
+    pub fn hint(&self) -> Option<&str> {
+        self.declared.hint.as_deref()
+    }
+
     /// Returns its type, by content.
     pub fn media_type(&self) -> &'static str {
         self.media_type
@@ -132,6 +137,7 @@ impl Media {
             self.declared.hint.as_deref().filter(|hint| !hint.eq_ignore_ascii_case(self.media_type))?;
         let suggested = match self.source() {
             Some("url") => "the server declared",
+            Some("upload_ref") => "the upload declared",
             Some(_) => "the file name suggests",
             None => "the provider declared",
         };

@@ -5,7 +5,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 
 use crate::{
     Access, Expected, Fetched, LimitKind, Media, MediaError, MediaLocation, MediaRules, MediaSource, Store,
-    Stored, blocking::run_blocking, check, decode_base64,
+    blocking::run_blocking, check, decode_base64,
 };
 
 /// The maximum bytes of all media files of one input.
@@ -70,27 +70,26 @@ pub async fn obtain(source: MediaSource, rules: MediaRules, access: Access) -> R
     let (tool, limits) = (access.tool.clone(), rules.clone());
     let work = move || {
         let mut expected = Expected::from_source(&source);
-        let stored = match fetched {
-            Some(Fetched { stored, declared }) => {
-                expected.hint = declared;
-                stored
-            }
+        let Fetched { stored, declared } = match fetched {
+            Some(fetched) => fetched,
             None => open(&source.location, &limits, &access)?,
         };
+        expected.hint = declared.or(expected.hint);
         Ok::<_, MediaError>((stored, expected))
     };
     let (stored, expected) = run_blocking(work).await?;
     check(stored, &expected, &rules, tool.as_deref()).await
 }
 
-fn open(location: &MediaLocation, rules: &MediaRules, access: &Access) -> Result<Stored, MediaError> {
+fn open(location: &MediaLocation, rules: &MediaRules, access: &Access) -> Result<Fetched, MediaError> {
     let store = Store::with_limit(rules.max_bytes_of_any());
-    match location {
+    let stored = match location {
         MediaLocation::Base64(data) => decode_base64(data.as_str().unwrap_or_default(), store),
         MediaLocation::File(path) => access.file(path, store),
-        MediaLocation::Upload(id) => access.upload(id),
+        MediaLocation::Upload(id) => return access.upload(id),
         MediaLocation::Url(_) => Err(MediaError::SourceUnavailable { what: "URLs" }),
-    }
+    };
+    Ok(Fetched { stored: stored?, declared: None })
 }
 
 /// Returns all media files, or all errors; the first file over the total limit is an error too.

@@ -7,7 +7,7 @@ mod recovery;
 
 pub(crate) use self::{
     body::{ExecuteBody, RunBody, check_encoding, object, read},
-    form::{is_form, read_form},
+    form::{Form, is_form, read_form},
     options::{MediaOutput, Mode, Options},
     recovery::recovery_from_headers,
 };

@@ -59,7 +59,7 @@ fn described() -> OpenApiRouter<App> {
         .routes(routes!(sessions::events))
         .routes(routes!(media::create))
         .routes(routes!(media::upload))
-        .routes(routes!(media::show))
+        .routes(routes!(media::show, media::remove))
         .routes(routes!(legacy::run))
         .routes(routes!(legacy::list))
         .routes(routes!(legacy::show))

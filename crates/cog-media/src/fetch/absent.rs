@@ -2,12 +2,12 @@
 
 use crate::{MediaError, Store, Stored, UrlGuard};
 
-/// A response that was fetched.
+/// A response or an upload.
 #[derive(Debug, Clone)]
 pub struct Fetched {
     /// The bytes.
     pub stored: Stored,
-    /// The type that the server declared: a hint (ruling R61).
+    /// The type that the server or the client of an upload declared: a hint (ruling R61).
     pub declared: Option<String>,
 }
 

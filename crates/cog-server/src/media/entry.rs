@@ -20,7 +20,21 @@ pub(super) struct Entry {
     pub(super) declared: Declared,
     /// The bytes received so far.
     pub(super) received: u64,
+    /// The bytes that it may still grow to, which no other upload can use.
+    pub(super) reserved: u64,
     pub(super) state: State,
+}
+
+impl Entry {
+    /// Returns the bytes that count towards the limits.
+    pub(super) fn size(&self) -> u64 {
+        self.received.max(self.reserved)
+    }
+
+    /// Returns how much its size grows if this many bytes have been received.
+    pub(super) fn growth_to(&self, bytes: u64) -> u64 {
+        bytes.saturating_sub(self.size())
+    }
 }
 
 /// What a client declared of an upload.

@@ -117,7 +117,7 @@ impl UploadError {
             Self::LengthMismatch { .. } => "send exactly the declared number of bytes",
             Self::TotalTooLarge { .. } => "send fewer or smaller files",
             Self::Full { .. } => {
-                "wait until uploads expire; the operator can raise the limit that `details.limit` names"
+                "delete uploads (DELETE /v1/media/ID) or wait until they expire; the operator can raise the limit that `details.limit` names"
             }
         }
     }

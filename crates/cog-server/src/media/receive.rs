@@ -29,7 +29,7 @@ pub(crate) async fn receive(
         Span::Complete => None,
         Span::Part { first, .. } => Some(first),
     };
-    let received = match store.begin(id, owner, after) {
+    let received = match store.begin(id, owner, after, announced(span, &body)) {
         Ok(upload) => receive_span(upload, span, &mut body, max_pause).await,
         Err(error) => Err(error),
     };
@@ -80,6 +80,15 @@ async fn receive_span(
     match length(span).filter(|declared| found != *declared) {
         Some(declared) => Err(UploadError::LengthMismatch { found, declared }),
         None => Ok(upload),
+    }
+}
+
+/// The length that the upload has according to this request; 0 if it is unknown.
+fn announced(span: Span, body: &Body) -> u64 {
+    match span {
+        Span::Part { last, total, .. } => total.unwrap_or(last + 1),
+        Span::Complete => body.size_hint().exact().unwrap_or(0),
+        Span::None => 0,
     }
 }
 

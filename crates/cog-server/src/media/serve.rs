@@ -35,6 +35,9 @@ pub(crate) fn serve(
 ) -> Result<Response, UploadError> {
     let (media, until) = store.media(id, owner)?;
     let (length, tag) = (media.bytes().len(), format!("\"{id}\""));
+    if is_cached(headers, &tag) {
+        return Ok(not_modified(&tag));
+    }
     let mut response = match Range::new(method, headers, length, &tag) {
         Range::Complete => bytes(&media, 0, length)?,
         Range::Part { first, last } => {
@@ -50,6 +53,19 @@ pub(crate) fn serve(
     mark(response.headers_mut(), id, &media, until.saturating_duration_since(Instant::now()));
     response.headers_mut().insert(header::ETAG, value(&tag));
     Ok(response)
+}
+
+/// Returns whether the client has the file with this tag (RFC 9110 section 13.1.2).
+fn is_cached(headers: &HeaderMap, tag: &str) -> bool {
+    let values = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
+    tags.any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
+}
+
+fn not_modified(tag: &str) -> Response {
+    let mut response = StatusCode::NOT_MODIFIED.into_response();
+    response.headers_mut().insert(header::ETAG, value(tag));
+    response
 }
 
 /// Returns `count` bytes of a file, from `first` on.

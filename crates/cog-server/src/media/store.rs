@@ -5,7 +5,7 @@ use std::{
     time::SystemTime,
 };
 
-use cog_media::{Media, MediaError, MediaRules, Store, Stored, Tool, Uploads, check};
+use cog_media::{Fetched, Media, MediaError, MediaRules, Store, Tool, Uploads, check};
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
@@ -83,7 +83,7 @@ impl MediaStore {
     /// Stores a generated file for the client of the run, and returns its id and expiry. Must be called inside a Tokio runtime.
     pub(super) fn publish(&self, owner: &str, media: Media) -> Result<(String, String), UploadError> {
         let (length, state) = (media.bytes().len(), State::Complete(media));
-        let (id, expires_at) = self.add("med_", owner, length, Declared::default(), state)?;
+        let (id, expires_at) = self.add("med_", owner, (length, 0), Declared::default(), state)?;
         Ok((id, rfc3339(expires_at)))
     }
 
@@ -91,14 +91,22 @@ impl MediaStore {
     pub(crate) fn create(&self, owner: &str, wanted: Wanted) -> Result<UploadTicket, UploadError> {
         let declared = wanted.declared()?;
         let (max_bytes, media_type) = (declared.max_bytes, declared.expected.media_type.clone());
-        let state = State::Open(declared.store());
-        let (id, expires_at) = self.add("upl_", owner, 0, declared, state)?;
+        let (reserved, state) = (declared.length.unwrap_or(0), State::Open(declared.store()));
+        let (id, expires_at) = self.add("upl_", owner, (0, reserved), declared, state)?;
         Ok(UploadTicket { id, media_type, expires_at, max_bytes })
     }
 
     /// Returns a lease of an upload.
     pub(crate) fn lend(&self, id: &str) -> UploadLease {
         UploadLease { store: self.clone(), id: id.to_owned(), is_resumable: false }
+    }
+
+    /// Removes an upload or a generated file. A request that is sending it fails.
+    pub(crate) fn remove(&self, id: &str, owner: &str) -> Result<(), UploadError> {
+        let mut stored = self.lock();
+        stored.get_owned(id, owner)?;
+        stored.entries.remove(id);
+        Ok(())
     }
 
     /// Returns the progress of an upload.
@@ -114,8 +122,14 @@ impl MediaStore {
         }
     }
 
-    /// Continues an upload after `after` bytes; `None` starts it again.
-    pub(super) fn begin(&self, id: &str, owner: &str, after: Option<u64>) -> Result<Receiving, UploadError> {
+    /// Continues an upload after `after` bytes; `None` starts it again. The space for `announced` bytes is reserved.
+    pub(super) fn begin(
+        &self,
+        id: &str,
+        owner: &str,
+        after: Option<u64>,
+        announced: u64,
+    ) -> Result<Receiving, UploadError> {
         let mut stored = self.lock();
         let entry = stored.get_owned(id, owner)?;
         match (&entry.state, after) {
@@ -130,6 +144,10 @@ impl MediaStore {
             entry.state = State::Open(entry.declared.store());
             entry.received = 0;
         }
+        let more = entry.growth_to(announced);
+        stored.make_room(owner, |stored| stored.has_room(owner, more, &self.0.settings))?;
+        let entry = stored.get_owned(id, owner)?;
+        entry.reserved = entry.reserved.max(announced);
         let State::Open(bytes) = std::mem::replace(&mut entry.state, State::Receiving) else {
             return Err(UploadError::Busy);
         };
@@ -148,7 +166,7 @@ impl MediaStore {
         &self,
         prefix: &str,
         owner: &str,
-        length: u64,
+        (received, reserved): (u64, u64),
         declared: Declared,
         state: State,
     ) -> Result<(String, SystemTime), UploadError> {
@@ -156,7 +174,7 @@ impl MediaStore {
         let mut stored = self.lock();
         stored.make_room(owner, |stored| {
             stored.has_slot(owner, settings)?;
-            stored.has_room(owner, length, settings)
+            stored.has_room(owner, received.max(reserved), settings)
         })?;
         let id = generate_id(prefix)?;
         let (until, expires_at) = (Instant::now() + settings.ttl, time::now() + settings.ttl);
@@ -166,7 +184,8 @@ impl MediaStore {
             expires_at,
             declared,
             is_retained: false,
-            received: length,
+            received,
+            reserved,
             state,
         };
         stored.entries.insert(id.clone(), entry);
@@ -208,9 +227,11 @@ async fn sweep(shared: Weak<Shared>) {
 }
 
 impl Uploads for MediaStore {
-    fn open(&self, id: &str, owner: Option<&str>) -> Result<Stored, MediaError> {
+    fn open(&self, id: &str, owner: Option<&str>) -> Result<Fetched, MediaError> {
         match self.media(id, owner.unwrap_or_default()) {
-            Ok((media, _)) => Ok(media.bytes().clone()),
+            Ok((media, _)) => {
+                Ok(Fetched { stored: media.bytes().clone(), declared: media.hint().map(str::to_owned) })
+            }
             Err(UploadError::Media(error)) => Err(error),
             Err(_) => Err(MediaError::Upload { expired: false }),
         }
@@ -274,7 +295,7 @@ impl StoredFiles {
     fn has_room(&self, owner: &str, more: u64, settings: &UploadSettings) -> Result<(), UploadError> {
         let (own, all) = self.entries.values().fold((0, more), |(own, all): (u64, u64), entry| {
             let is_own = entry.owner == owner;
-            (own + if is_own { entry.received } else { 0 }, all + entry.received)
+            (own + if is_own { entry.size() } else { 0 }, all + entry.size())
         });
         if own + more > settings.max_bytes_per_client as u64 {
             let what = "too many bytes of this client";
@@ -310,18 +331,24 @@ impl Receiving {
         self.declared.max_bytes
     }
 
-    /// Writes bytes. Blocks on the disk.
+    /// Writes bytes. Blocks on the disk. An upload that fails is sent again from its start: its bytes would keep
+    /// others from completing.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
-        let length = bytes.len() as u64;
+        let pushed = self.reserve(bytes.len() as u64).and_then(|()| {
+            self.bytes.as_mut().map_or(Ok(()), |store| store.push(bytes)).map_err(UploadError::from)
+        });
+        pushed.inspect_err(|_| self.start_over())
+    }
+
+    /// Counts more bytes as received.
+    fn reserve(&mut self, length: u64) -> Result<(), UploadError> {
+        let received = self.received + length;
         let mut stored = self.store.lock();
-        stored.get_owned(&self.id, &self.owner)?;
-        stored
-            .make_room(&self.owner, |stored| stored.has_room(&self.owner, length, &self.store.0.settings))?;
-        stored.get_owned(&self.id, &self.owner)?.received += length;
-        drop(stored);
-        self.received += length;
-        let pushed = self.bytes.as_mut().map_or(Ok(()), |store| store.push(bytes));
-        pushed.inspect_err(|_| self.start_over()).map_err(UploadError::from)
+        let more = stored.get_owned(&self.id, &self.owner)?.growth_to(received);
+        stored.make_room(&self.owner, |stored| stored.has_room(&self.owner, more, &self.store.0.settings))?;
+        stored.get_owned(&self.id, &self.owner)?.received = received;
+        self.received = received;
+        Ok(())
     }
 
     /// Validates the complete upload. An invalid one can be sent again.
@@ -338,7 +365,7 @@ impl Receiving {
         self.bytes = None;
         let mut stored = self.store.lock();
         let entry = stored.get_owned(&self.id, &self.owner)?;
-        (entry.received, entry.state) = (received, State::Complete(media));
+        (entry.received, entry.reserved, entry.state) = (received, 0, State::Complete(media));
         Ok(entry.progress(&self.id))
     }
 
@@ -354,6 +381,7 @@ impl Drop for Receiving {
         // If it has expired, its bytes are dropped.
         if let Ok(entry) = self.store.lock().get_owned(&self.id, &self.owner) {
             entry.received = self.received;
+            entry.reserved = self.declared.length.unwrap_or(0);
             entry.state = State::Open(bytes);
         }
     }

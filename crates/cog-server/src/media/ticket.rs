@@ -16,6 +16,8 @@ pub(crate) struct Wanted {
     checksum: Option<Checksum>,
     /// The maximum bytes, below the limit of its type.
     max_bytes: Option<u64>,
+    /// The type that the client suggested (ruling R61).
+    hint: Option<String>,
 }
 
 /// A created upload.
@@ -38,9 +40,9 @@ pub(crate) struct Progress {
 }
 
 impl Wanted {
-    /// An upload of which only the maximum length is known.
-    pub(crate) fn within(max_bytes: u64) -> Self {
-        Self { max_bytes: Some(max_bytes), ..Self::default() }
+    /// An upload of which only the maximum length is known, and the type that the client suggests.
+    pub(crate) fn within(max_bytes: u64, hint: Option<String>) -> Self {
+        Self { max_bytes: Some(max_bytes), hint, ..Self::default() }
     }
 
     /// Reads `{media_type?, size_bytes?, checksum?}`.
@@ -63,7 +65,7 @@ impl Wanted {
                 .map(Checksum::read)
                 .transpose()
                 .map_err(|error| ErrorBody::from(&error))?,
-            max_bytes: None,
+            ..Self::default()
         })
     }
 
@@ -89,8 +91,12 @@ impl Wanted {
         if self.length.is_some_and(|length| length > limit) {
             return Err(MediaError::TooLarge { limit }.into());
         }
-        let expected =
-            Expected { media_type: self.media_type, checksum: self.checksum, ..Expected::default() };
+        let expected = Expected {
+            media_type: self.media_type,
+            checksum: self.checksum,
+            hint: self.hint,
+            ..Expected::default()
+        };
         Ok(Declared { expected, length: self.length, max_bytes: self.length.unwrap_or(limit) })
     }
 }

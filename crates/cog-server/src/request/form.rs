@@ -8,6 +8,7 @@ use axum::{
 };
 use cog_json::{Node, ToJson, Value, Writer};
 use cog_media::MediaError;
+use cog_module::Module;
 use cog_spec::{Code, ErrorBody};
 use multer::{Field, Multipart, parse_boundary};
 use tokio::time::timeout;
@@ -31,6 +32,33 @@ pub(crate) struct Form {
     pub(crate) body: ExecuteBody,
     /// The files, stored until this value is dropped.
     pub(crate) files: Vec<UploadLease>,
+    /// The names of their parts.
+    names: Vec<String>,
+}
+
+impl Form {
+    /// Returns a body without files.
+    pub(crate) fn without_files(body: ExecuteBody) -> Self {
+        Self { body, files: Vec::new(), names: Vec::new() }
+    }
+
+    /// Checks that each file is named after a media field of the module. Another field would pass the reference to the
+    /// model as text.
+    ///
+    /// # Errors
+    /// E1001, with the first other name.
+    pub(crate) fn check_fields(&self, module: &Module) -> Result<(), ApiError> {
+        let fields = module.contract.media_fields();
+        let is_media = |name: &str| fields.iter().any(|field| field.name == field_of(name).0);
+        let Some(name) = self.names.iter().find(|name| !is_media(name)) else { return Ok(()) };
+        let message = format!("the input of `{}` has no media field `{}`", module.manifest.name, shown(name));
+        let known: Vec<_> = fields.iter().map(|field| format!("`{}`", field.name)).collect();
+        let suggestion = match known.as_slice() {
+            [] => "send only the part `input`: the module accepts no files".to_owned(),
+            _ => format!("name the file after one of its media fields: {}", known.join(", ")),
+        };
+        Err(ApiError::new(Code::InvalidInput, message).suggest(suggestion))
+    }
 }
 
 /// A file of the form: its field and its upload.
@@ -74,13 +102,15 @@ pub(crate) async fn read_form(
             bytes += text.len();
             json.push((name, app.offload.run(text.len(), move || object(&text)).await?));
         } else {
-            let id = files.store(Body::from_stream(part)).await?;
+            let hint = part.content_type().map(|hint| hint.essence_str().to_owned());
+            let hint = hint.filter(|hint| hint != "application/octet-stream");
+            let id = files.store(Body::from_stream(part), hint).await?;
             named.push(File { name, id });
         }
     }
-    let files = files.lent;
+    let (files, names) = (files.lent, named.iter().map(|file| file.name.clone()).collect());
     let read = move || ExecuteBody::from_value(&to_body(&json, &named)?, bytes, recovery);
-    Ok(Form { body: app.offload.run(bytes, read).await?, files })
+    Ok(Form { body: app.offload.run(bytes, read).await?, files, names })
 }
 
 /// The files of a form that is being read.
@@ -93,12 +123,12 @@ struct Files<'a> {
 }
 
 impl Files<'_> {
-    /// Stores a file and returns the id of its upload.
-    async fn store(&mut self, part: Body) -> Result<String, UploadError> {
+    /// Stores a file, whose part suggests a type, and returns the id of its upload.
+    async fn store(&mut self, part: Body, hint: Option<String>) -> Result<String, UploadError> {
         let max = self.app.settings.uploads.max_form_bytes as u64;
         let room = max.saturating_sub(self.bytes);
         let (media, max_time) = (&self.app.media, self.app.settings.body_timeout);
-        let id = media.create(self.owner, Wanted::within(room))?.id().to_owned();
+        let id = media.create(self.owner, Wanted::within(room, hint))?.id().to_owned();
         self.lent.push(media.lend(&id));
         match receive(media, (&id, self.owner), Span::Complete, part, max_time).await {
             // Not the limit of the file, but the rest of the limit of all files.
@@ -156,8 +186,7 @@ fn check(input: Option<Node<'_>>, files: &[File]) -> Result<(), ApiError> {
         let is_taken = |other: &File| field_of(&other.name).0 == key && !(is_list && other.name == file.name);
         let is_again = files.get(..at).is_some_and(|before| before.iter().any(is_taken));
         if key.is_empty() || is_again || input.is_some_and(|input| input.get(key).is_some()) {
-            let name: String = file.name.chars().take(60).collect();
-            let message = format!("the file `{}` has no field of its own in the input", name.escape_debug());
+            let message = format!("the file `{}` has no field of its own in the input", shown(&file.name));
             return Err(ApiError::new(Code::InvalidInput, message)
                 .suggest("name each file after its field in the input, or NAME[] for an item of a list"));
         }
@@ -194,6 +223,11 @@ impl ToJson for File {
             w.field("upload_id", &self.id);
         });
     }
+}
+
+/// Returns a name for a message.
+fn shown(name: &str) -> String {
+    name.chars().take(60).collect::<String>().escape_debug().to_string()
 }
 
 /// The field of a part, and whether it is one item of a list: `page[]`.

@@ -10,7 +10,7 @@ use crate::{
     execute_request::ExecuteRequest,
     negotiate::ResponsePreference,
     openapi::{Executed, ModeHeader, RecoveryHeaders, RunFailed},
-    request::{self, ExecuteBody},
+    request::{self, ExecuteBody, Form},
     state::{App, Caller},
 };
 
@@ -41,17 +41,17 @@ pub(crate) async fn execute(
     let (parts, body) = request.into_parts();
     let client = caller.client.clone();
     let recovery = request::recovery_from_headers(&parts.headers)?;
-    let (mut body, files) = if request::is_form(&parts.headers) {
+    let form = if request::is_form(&parts.headers) {
         // Boxed: the future of every run would be as large as that of a form.
-        let form =
-            Box::pin(request::read_form(&app, &client.owner(), &parts.headers, body, recovery)).await?;
-        (form.body, form.files)
+        Box::pin(request::read_form(&app, &client.owner(), &parts.headers, body, recovery)).await?
     } else {
         let body = request::read(&parts.headers, body, &app.settings).await?;
-        (app.offload.run(body.len(), move || ExecuteBody::parse(&body, recovery)).await?, Vec::new())
+        Form::without_files(app.offload.run(body.len(), move || ExecuteBody::parse(&body, recovery)).await?)
     };
-    app.own(&mut body.options, &caller);
     let module = app.load(&name).await?;
+    form.check_fields(&module)?;
+    let Form { mut body, files, .. } = form;
+    app.own(&mut body.options, &caller);
     let preference =
         ResponsePreference { headers: &parts.headers, query: parts.uri.query(), options: &body.options };
     let delivery = preference.delivery(module.manifest.response.mode)?;

@@ -104,10 +104,12 @@ pub(crate) async fn upload(
         ("Range" = Option<String>, Header, description = "The requested part: `bytes=0-99`, `bytes=100-` or `bytes=-100`; \
             any other value requests the complete file"),
         ("If-Range" = Option<String>, Header, description = "The `ETag` of the other parts; if it differs, the complete file is returned"),
+        ("If-None-Match" = Option<String>, Header, description = "The `ETag` of a cached file; if it is the same, 304 is returned"),
     ),
     responses(
         (status = 200, description = "The file, with the type of its content", body = Vec<u8>, content_type = "*/*"),
         (status = 206, description = "The requested part", body = Vec<u8>, content_type = "*/*"),
+        (status = 304, description = "The cached file is current"),
         (status = 410, description = "E1018: the file has expired", body = ref("#/components/schemas/Envelope")),
         (status = 416, description = "The range begins past the end of the file", body = ref("#/components/schemas/Envelope")),
         Refused,
@@ -121,4 +123,26 @@ pub(crate) async fn show(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     Ok(media::serve(&app.media, (&id, &client.owner()), &method, &headers)?)
+}
+
+/// Deletes an upload or a generated media file. A request that is sending the upload fails.
+#[utoipa::path(
+    delete,
+    path = "/v1/media/{id}",
+    operation_id = "deleteMedia",
+    tag = "media",
+    params(("id" = String, Path, description = "The id of the media file")),
+    responses(
+        (status = 204, description = "The file is deleted"),
+        (status = 410, description = "E1018: the file has expired", body = ref("#/components/schemas/Envelope")),
+        Refused,
+    )
+)]
+pub(crate) async fn remove(
+    State(app): State<App>,
+    Name(id): Name,
+    client: Client,
+) -> Result<StatusCode, ApiError> {
+    app.media.remove(&id, &client.owner())?;
+    Ok(StatusCode::NO_CONTENT)
 }

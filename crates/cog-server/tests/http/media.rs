@@ -198,7 +198,7 @@ fn form(parts: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 fn post_form(stage: &Stage, parts: &[(&str, &[u8])]) -> reqwest::RequestBuilder {
-    let url = stage.url("/v1/modules/either/execute");
+    let url = stage.url("/v1/modules/sees/execute");
     let request = stage.client.post(url).header("content-type", "multipart/form-data; boundary=b");
     request.body(form(parts))
 }
@@ -221,12 +221,12 @@ async fn form_runs_a_module_and_its_files_are_removed() {
         }
     }
     let sent = stage.mock.requests()[0].body.to_string();
-    assert!(sent.contains("upl_") && sent.contains("why?"), "{sent}");
+    assert!(sent.contains("data:image/gif") && sent.contains("why?"), "{sent}");
 }
 
 #[tokio::test]
 async fn files_of_a_form_have_a_total_limit() {
-    let more = ("\"page[]\"; filename=\"b.gif\"", PIXEL);
+    let more = ("\"pages[]\"; filename=\"b.gif\"", PIXEL);
     let parts = [INPUT, FILE, more, more];
     for (form_bytes, status) in [(3 * PIXEL.len(), 200), (3 * PIXEL.len() - 1, 413)] {
         let replies = [Reply::text(ANSWER)];
@@ -295,6 +295,52 @@ async fn resuming_without_files_is_an_error() {
     let suggestion = end.pointer("/error/suggestion").unwrap().to_string();
     assert!(suggestion.contains("send the files"), "{suggestion}");
     assert_eq!(stage.mock.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn file_without_a_media_field_is_refused() {
+    let stage = Stage::answering().await;
+    for name in ["photos", "Photo", "query2", "photos[]"] {
+        let head = format!("\"{name}\"; filename=\"a.gif\"");
+        let response = post_form(&stage, &[INPUT, (&head, PIXEL)]).send().await.unwrap();
+        assert_eq!(response.status(), 400, "{name}");
+        let answer = envelope(response).await;
+        assert_eq!(code(&answer), "E1001");
+        let message = format!("the input of `sees` has no media field `{name}`");
+        assert_eq!(answer.pointer("/error/message").unwrap().as_str(), Some(message.as_str()));
+        let suggestion = "name the file after one of its media fields: `photo`, `pages`";
+        assert_eq!(answer.pointer("/error/suggestion").unwrap().as_str(), Some(suggestion));
+    }
+    assert!(stage.mock.requests().is_empty());
+}
+
+#[tokio::test]
+async fn content_type_of_a_file_is_a_hint() {
+    let stage = Stage::answering().await;
+    for (hint, warns) in [("image/png", true), ("image/gif", false), ("application/octet-stream", false)] {
+        let head = format!("\"photo\"; filename=\"a\"\r\nContent-Type: {hint}");
+        let answer = envelope(post_form(&stage, &[INPUT, (&head, PIXEL)]).send().await.unwrap()).await;
+        let warning = answer.pointer("/_warnings/0/message").and_then(|it| it.as_str().map(str::to_owned));
+        let expected = "input.photo: the upload declared image/png, but the content is image/gif";
+        assert_eq!(warning.as_deref(), warns.then_some(expected), "{hint}");
+    }
+}
+
+#[tokio::test]
+async fn media_can_be_deleted_and_revalidated() {
+    let stage = Stage::answering().await;
+    let (url, id) = place(&stage).await;
+    assert_eq!(stage.client.put(url).body(PIXEL).send().await.unwrap().status(), 200);
+    let url = stage.url(&format!("/v1/media/{id}"));
+    for (tags, status) in
+        [(format!("\"{id}\""), 304), (format!("\"x\", W/\"{id}\""), 304), ("\"x\"".to_owned(), 200)]
+    {
+        let response = stage.client.get(&url).header("if-none-match", &tags).send().await.unwrap();
+        assert_eq!((response.status().as_u16(), header(&response, "etag")), (status, &*format!("\"{id}\"")));
+    }
+    assert_eq!(stage.client.delete(&url).send().await.unwrap().status(), 204);
+    assert_eq!(failure(stage.client.delete(&url)).await, (404, "E1019".to_owned()));
+    assert_eq!(failure(stage.client.get(&url)).await, (404, "E1019".to_owned()));
 }
 
 #[tokio::test]

@@ -130,10 +130,11 @@ fn module(directory: &TempDir, name: &str, mode: &str) {
     written(directory, name, &format!("response:\n  mode: {mode}\n"), (TEXT, RESULT));
 }
 
-/// Writes a module that accepts an image: `input.photo`.
+/// Writes a module that accepts images: `input.photo` and `input.pages`.
 fn viewer(directory: &TempDir) {
     let input = r##"{"type": "object", "required": ["photo"], "properties":
-        {"query": {"type": "string"}, "photo": {"$ref": "#/$defs/MediaInput"}}}"##;
+        {"query": {"type": "string"}, "photo": {"$ref": "#/$defs/MediaInput"},
+            "pages": {"type": "array", "items": {"$ref": "#/$defs/MediaInput"}}}}"##;
     let manifest = "response:\n  mode: both\nmodalities:\n  input: [text, image]\n";
     written(directory, "sees", manifest, (input, RESULT));
 }

@@ -23,7 +23,7 @@ fn created(store: &MediaStore, owner: &str) -> String {
 }
 
 async fn sent(store: &MediaStore, id: &str, bytes: &[u8]) -> Result<Progress, UploadError> {
-    let mut upload = store.begin(id, "me", None)?;
+    let mut upload = store.begin(id, "me", None, 0)?;
     upload.push(bytes)?;
     upload.finish().await
 }
@@ -34,7 +34,7 @@ fn code(error: &UploadError) -> String {
 
 fn bytes(store: &MediaStore, id: &str, owner: Option<&str>) -> Result<Vec<u8>, MediaError> {
     let mut bytes = Vec::new();
-    store.open(id, owner)?.reader().read_to_end(&mut bytes)?;
+    store.open(id, owner)?.stored.reader().read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -55,21 +55,21 @@ async fn upload_is_visible_only_to_its_owner() {
 async fn interrupted_upload_continues_at_its_offset() {
     let store = store(|_| {});
     let id = created(&store, "me");
-    let mut upload = store.begin(&id, "me", None).unwrap();
+    let mut upload = store.begin(&id, "me", None, 0).unwrap();
     upload.push(&PIXEL[..20]).unwrap();
-    assert!(matches!(store.begin(&id, "me", None), Err(UploadError::Busy)));
+    assert!(matches!(store.begin(&id, "me", None, 0), Err(UploadError::Busy)));
     drop(upload);
     assert_eq!(store.progress(&id, "me").unwrap().received, 20);
     assert!(matches!(
-        store.begin(&id, "me", Some(19)),
+        store.begin(&id, "me", Some(19), 0),
         Err(UploadError::WrongOffset { first: 19, received: 20 })
     ));
     assert!(bytes(&store, &id, Some("me")).is_err(), "not all of it is there");
-    let mut upload = store.begin(&id, "me", Some(20)).unwrap();
+    let mut upload = store.begin(&id, "me", Some(20), 0).unwrap();
     upload.push(&PIXEL[20..]).unwrap();
     upload.finish().await.unwrap();
     assert_eq!(bytes(&store, &id, Some("me")).unwrap(), PIXEL);
-    assert!(matches!(store.begin(&id, "me", None), Err(UploadError::Complete)));
+    assert!(matches!(store.begin(&id, "me", None, 0), Err(UploadError::Complete)));
 }
 
 #[tokio::test]
@@ -108,6 +108,48 @@ async fn number_and_bytes_of_uploads_are_limited() {
     sent(&store, &first, PIXEL).await.unwrap();
     let error = sent(&store, &second, PIXEL).await.unwrap_err();
     assert!(matches!(error, UploadError::Full { limit: "max_upload_bytes_per_client", max: 50, .. }));
+}
+
+#[tokio::test]
+async fn declared_size_is_reserved() {
+    let store = store(|settings| settings.max_bytes_per_client = 80);
+    let declared = || store.create("me", wanted(r#"{"size_bytes": 35}"#));
+    let ids = [declared().unwrap().id, declared().unwrap().id];
+    assert_eq!(code(&declared().unwrap_err()), "E4002");
+    let open = created(&store, "me");
+    let announced = store.begin(&open, "me", None, 35).map(drop);
+    assert_eq!(code(&announced.unwrap_err()), "E4002", "the length of the request is reserved too");
+    for id in &ids {
+        sent(&store, id, PIXEL).await.unwrap();
+    }
+    store.remove(&ids[0], "me").unwrap();
+    sent(&store, &open, PIXEL).await.unwrap();
+}
+
+#[tokio::test]
+async fn upload_over_the_limit_releases_its_space() {
+    let store = store(|settings| settings.max_bytes_per_client = 50);
+    let (first, second) = (created(&store, "me"), created(&store, "me"));
+    let (mut one, mut two) =
+        (store.begin(&first, "me", None, 0).unwrap(), store.begin(&second, "me", None, 0).unwrap());
+    one.push(&PIXEL[..20]).unwrap();
+    two.push(&PIXEL[..20]).unwrap();
+    assert_eq!(code(&one.push(&PIXEL[20..]).unwrap_err()), "E4002");
+    drop(one);
+    assert_eq!(store.progress(&first, "me").unwrap().received, 0);
+    two.push(&PIXEL[20..]).unwrap();
+    assert!(two.finish().await.unwrap().is_complete());
+}
+
+#[tokio::test]
+async fn only_the_owner_removes_a_file() {
+    let store = store(|_| {});
+    let id = created(&store, "me");
+    let mut upload = store.begin(&id, "me", None, 0).unwrap();
+    assert_eq!(code(&store.remove(&id, "you").unwrap_err()), "E1019");
+    store.remove(&id, "me").unwrap();
+    assert_eq!(code(&upload.push(PIXEL).unwrap_err()), "E1019", "it was removed during the transfer");
+    assert_eq!(code(&store.remove(&id, "me").unwrap_err()), "E1019");
 }
 
 #[tokio::test(start_paused = true)]
@@ -150,7 +192,7 @@ async fn expired_upload_returns_e1018_to_its_owner() {
     let store = store(|settings| settings.ttl = Duration::ZERO);
     let id = created(&store, "me");
     assert!(matches!(
-        store.begin(&id, "me", None),
+        store.begin(&id, "me", None, 0),
         Err(UploadError::Media(MediaError::Upload { expired: true }))
     ));
     assert_eq!(code(&store.progress(&id, "me").unwrap_err()), "E1018");
@@ -162,7 +204,7 @@ async fn expired_upload_returns_e1018_to_its_owner() {
 async fn upload_that_expires_during_transfer_leaves_nothing() {
     let store = store(|_| {});
     let id = created(&store, "me");
-    let mut upload = store.begin(&id, "me", None).unwrap();
+    let mut upload = store.begin(&id, "me", None, 0).unwrap();
     let mut stored = store.lock();
     stored.entries.get_mut(&id).unwrap().until = Instant::now();
     stored.next_expiry = Some(Instant::now());
