@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::subschema::{is_annotation, target, token};
+use crate::subschema::{is_annotation, is_enforced, target, token};
 
 /// The maximum number of schemas that are visited. References to schemas that refer to others twice multiply the fields.
 const MAX_SCHEMAS: usize = 4_000;
@@ -114,7 +114,7 @@ fn is_constraint(keyword: &str, value: &Value) -> bool {
         "minItems" | "minLength" | "minProperties" => value.as_u64() != Some(0),
         "required" => value.as_array().is_some_and(|keys| !keys.is_empty()),
         "uniqueItems" => *value == Value::Bool(true),
-        _ => true,
+        _ => is_enforced(keyword, value),
     }
 }
 

@@ -98,6 +98,11 @@ impl Contract {
         &self.rules
     }
 
+    /// Returns what the document contains that has no effect or excludes every value, such as a misspelt keyword.
+    pub fn warnings(&self) -> &[SchemaError] {
+        &self.document.warnings
+    }
+
     /// Returns the document as it is enforced: with local references and the definition of media inputs.
     pub fn document(&self) -> &Value {
         &self.document.value

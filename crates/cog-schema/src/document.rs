@@ -30,6 +30,8 @@ pub(crate) struct Document {
     pub(crate) schemas: Vec<String>,
     /// The JSON pointers of media inputs, which have the definition of the runtime.
     pub(crate) media: Vec<String>,
+    /// What has no effect or excludes every value.
+    pub(crate) warnings: Vec<SchemaError>,
 }
 
 impl Document {
@@ -49,10 +51,11 @@ impl Document {
         if !problems.is_empty() {
             return Err(problems);
         }
+        let warnings = lint::warnings(&value, &parts, &reached);
         reach::localise(&mut value, &reached);
         let media = media::replace(&mut value, &reached.schemas, rules.documents);
         let schemas = reach::reach(&value, &parts.roots(&value))?.schemas;
-        Ok(Self { value: Arc::new(value), parts, schemas, media })
+        Ok(Self { value: Arc::new(value), parts, schemas, media, warnings })
     }
 }
 

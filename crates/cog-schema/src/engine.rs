@@ -8,7 +8,7 @@ mod error;
 mod tree;
 mod unique;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use cog_json::Node;
 use jsonschema::{Draft, PatternOptions, Registry, ValidationOptions, Validator};
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use self::tree::Tree;
 pub(crate) use self::tree::short_decimal;
-use crate::subschema::reference;
+use crate::subschema::{LATER_FORMATS, reference};
 
 pub(crate) use self::error::{Allowed, Bound, EngineError, Reason};
 
@@ -120,12 +120,27 @@ pub(crate) fn malformed(schema: &Value) -> Vec<EngineError> {
 fn configure<'i, F: jsonschema::json::Json>(
     options: ValidationOptions<'i, Arc<dyn jsonschema::Retrieve>, F>,
 ) -> ValidationOptions<'i, Arc<dyn jsonschema::Retrieve>, F> {
+    let formats = LATER_FORMATS.into_iter();
+    let options = formats.fold(options, |options, name| options.with_format(name, later_format(name)));
     options
         .with_draft(Draft::Draft7)
         .offline()
         .should_validate_formats(true)
         .with_pattern_options(PatternOptions::regex().size_limit(PATTERN_SIZE))
         .with_content_encoding("base64", is_base64, |_| Ok(None))
+}
+
+/// Returns the check of a format that a later draft defines.
+fn later_format(name: &'static str) -> impl Fn(&str) -> bool + Send + Sync + 'static {
+    let validator = OnceLock::new();
+    let build = move || {
+        let options = jsonschema::options().with_draft(Draft::Draft202012).should_validate_formats(true);
+        options.build(&json!({ "format": name })).ok()
+    };
+    move |text| {
+        let validator: &Option<Validator> = validator.get_or_init(build);
+        validator.as_ref().is_none_or(|validator| validator.is_valid(&Value::from(text)))
+    }
 }
 
 /// Returns whether a text is padded base64 of the standard alphabet (RFC 4648, section 4), without decoding it: it may

@@ -262,7 +262,7 @@ fn is_unlisted_value(inner: &EngineError) -> bool {
     inner.at.is_empty() && matches!(inner.reason, Reason::Allowed(_))
 }
 
-fn with_article(name: &str) -> String {
+pub(crate) fn with_article(name: &str) -> String {
     match name {
         "null" => "null".to_owned(),
         "array" | "integer" | "object" => format!("an {name}"),

@@ -2,7 +2,7 @@ use cog_spec::Code;
 use serde::Serialize;
 use thiserror::Error;
 
-/// An error of a schema document.
+/// An error of a schema document, or a warning of [`Contract::warnings`](crate::Contract::warnings).
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize)]
 #[error("{}: {message}", if .pointer.is_empty() { "/" } else { .pointer.as_str() })]
 pub struct SchemaError {

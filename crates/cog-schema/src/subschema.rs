@@ -54,6 +54,83 @@ pub(crate) fn is_annotation(keyword: &str) -> bool {
     )
 }
 
+/// The keywords of Draft-07 that restrict values.
+pub(crate) const ASSERTIONS: [&str; 36] = [
+    "$ref",
+    "type",
+    "enum",
+    "const",
+    "properties",
+    "required",
+    "additionalProperties",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "dependencies",
+    "items",
+    "additionalItems",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "contains",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "contentEncoding",
+    "contentMediaType",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+];
+
+/// The formats that are checked: those of Draft-07, except international ones, and those of [`LATER_FORMATS`].
+pub(crate) const FORMATS: [&str; 17] = [
+    "date",
+    "date-time",
+    "time",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "uri",
+    "uri-reference",
+    "uri-template",
+    "iri",
+    "iri-reference",
+    "json-pointer",
+    "relative-json-pointer",
+    "regex",
+    "uuid",
+    "duration",
+];
+
+/// The formats of later drafts that are checked.
+pub(crate) const LATER_FORMATS: [&str; 2] = ["uuid", "duration"];
+
+/// Returns whether a keyword of Draft-07 restricts values.
+pub(crate) fn is_assertion(keyword: &str) -> bool {
+    ASSERTIONS.contains(&keyword)
+}
+
+/// Returns whether the check of a value enforces a keyword: not one that is unknown, and not an unknown format.
+pub(crate) fn is_enforced(keyword: &str, value: &Value) -> bool {
+    match (keyword, value.as_str()) {
+        ("format", Some(name)) => FORMATS.contains(&name),
+        _ => is_assertion(keyword),
+    }
+}
+
 /// A direct child of a schema.
 pub(crate) struct Child<'a> {
     /// The keyword that contains it.

@@ -1,13 +1,81 @@
 //! Checks of a document before it is compiled.
 
+mod keywords;
+mod required;
+mod values;
+
 use cog_json::Value as Tree;
 use serde_json::Value;
 
+use super::parts::Parts;
+use super::reach::Reached;
 use crate::engine::{self, Pattern};
-use crate::finding::findings;
+use crate::finding::{Finding, findings};
 use crate::locate::Locator;
 use crate::schema_error::SchemaError;
 use crate::subschema::token;
+use crate::wording::{Suggestions, quoted};
+
+/// Returns what a document contains that has no effect or excludes every value, at most 100 warnings.
+pub(super) fn warnings(document: &Value, parts: &Parts, reached: &Reached) -> Vec<SchemaError> {
+    let mut warnings = Warnings::default();
+    sections(&mut warnings, document, parts, reached);
+    for pointer in &reached.schemas {
+        if let Some(schema) = document.pointer(pointer).and_then(Value::as_object) {
+            keywords::check(&mut warnings, pointer, schema);
+            values::check(&mut warnings, pointer, schema);
+        }
+    }
+    required::check(&mut warnings, document, parts, reached);
+    warnings.found
+}
+
+/// The maximum number of warnings of a document.
+const MAX_WARNINGS: usize = 100;
+
+/// The warnings so far.
+#[derive(Default)]
+struct Warnings {
+    found: Vec<SchemaError>,
+    suggestions: Suggestions,
+}
+
+impl Warnings {
+    fn add(&mut self, pointer: &str, message: String, help: String) {
+        if self.found.len() < MAX_WARNINGS {
+            self.found.push(SchemaError::new(pointer, message).suggest(help));
+        }
+    }
+
+    fn did_you_mean<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+        let near = self.suggestions.nearest(name, known)?;
+        Some(format!("Did you mean {}?", quoted(near)))
+    }
+}
+
+/// The sections of a document.
+const SECTIONS: [&str; 6] = ["input", "data", "meta", "error", "$defs", "definitions"];
+
+/// Warns about misspelt sections that nothing refers to.
+fn sections(warnings: &mut Warnings, document: &Value, parts: &Parts, reached: &Reached) {
+    let io = [&parts.input, &parts.data, &parts.meta, &parts.error].into_iter().flatten();
+    let used: Vec<&String> = io.chain(reached.references.values()).collect();
+    for name in document.as_object().into_iter().flat_map(|members| members.keys()) {
+        let pointer = format!("/{}", token(name));
+        let is_used = used.iter().any(|other| other.strip_prefix(&pointer).is_some_and(is_end));
+        if SECTIONS.contains(&name.as_str()) || is_used {
+            continue;
+        }
+        if let Some(help) = warnings.did_you_mean(name, SECTIONS) {
+            warnings.add(&pointer, format!("unknown section {}: it has no effect", quoted(name)), help);
+        }
+    }
+}
+
+/// Returns whether a pointer ends here, or its next token starts.
+fn is_end(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
+}
 
 /// Checks each root against the metaschema; a check of the complete document would not check its parts.
 pub(super) fn malformed(document: &Value, roots: &[String]) -> Vec<SchemaError> {
@@ -22,15 +90,23 @@ fn malformed_at(document: &Value, root: &str) -> Vec<SchemaError> {
     }
     let tree = Tree::from(schema);
     let findings = findings(&errors, &Locator::new(tree.node()), &Value::Null);
-    findings
-        .into_iter()
-        .map(|finding| (finding.message.ends_with(" regex"), finding))
-        .map(|(is_about_regex, finding)| SchemaError {
-            pointer: format!("{root}{}", finding.at),
-            message: format!("not valid JSON Schema (Draft-07): {}", finding.message),
-            suggestion: finding.suggestion.or_else(|| is_about_regex.then(|| LINEAR.to_owned())),
-        })
-        .collect()
+    // `patterns` reports invalid patterns.
+    let findings = findings.into_iter().filter(|finding| !finding.message.ends_with(" regex"));
+    let problem = |finding: Finding| SchemaError {
+        pointer: format!("{root}{}", finding.at),
+        message: format!("not valid JSON Schema (Draft-07): {}", finding.message),
+        suggestion: finding
+            .suggestion
+            .or_else(|| without_quotes(schema.pointer(&finding.at)?, &finding.rule)),
+    };
+    findings.map(problem).collect()
+}
+
+/// Returns the suggestion for a number or boolean that is written as a string.
+fn without_quotes(value: &Value, rule: &str) -> Option<String> {
+    let text = value.as_str().filter(|_| rule == "type")?;
+    let is_literal = matches!(serde_json::from_str(text), Ok(Value::Number(_) | Value::Bool(_)));
+    is_literal.then(|| format!("Write {} without quotes.", quoted(text)))
 }
 
 /// Compiles each pattern, and returns an error for each unsupported one.
@@ -54,7 +130,7 @@ fn patterns_of(pointer: &str, schema: &Value) -> Vec<(String, String)> {
 }
 
 /// The suggestion for unsupported patterns.
-const LINEAR: &str = "Check the brackets, and remove look-around, back-references and very large repeats. Patterns are matched in linear time.";
+pub(super) const LINEAR: &str = "Check the brackets, and remove look-around, back-references and very large repeats. Patterns are matched in linear time.";
 
 fn unusable(pointer: String, pattern: &str) -> SchemaError {
     SchemaError::new(pointer, format!("the pattern `{pattern}` is not supported")).suggest(LINEAR)
@@ -98,3 +174,6 @@ fn own_bytes(value: &Value) -> usize {
         _ => 0,
     }
 }
+
+#[cfg(test)]
+mod tests;

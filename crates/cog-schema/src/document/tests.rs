@@ -85,6 +85,22 @@ fn each_error_has_its_pointer() {
 }
 
 #[test]
+fn number_in_quotes_and_invalid_pattern_have_one_error_each() {
+    let fields = json!({ "a": { "maxLength": "600" }, "b": { "pattern": "(" }, "c": { "format": "regex", "const": "(" } });
+    let found = problems(json!({ "data": { "properties": fields } }));
+    assert_eq!(
+        found,
+        [
+            (
+                "/data/properties/a/maxLength: not valid JSON Schema (Draft-07): found `600`; allowed: an integer".to_owned(),
+                "Write `600` without quotes.".to_owned()
+            ),
+            ("/data/properties/b/pattern: the pattern `(` is not supported".to_owned(), lint::LINEAR.to_owned()),
+        ]
+    );
+}
+
+#[test]
 fn missing_target_suggests_the_most_similar_name() {
     let missing = problems(json!({ "data": { "$ref": "#/$defs/Isue" }, "$defs": { "Issue": {} } }));
     assert_eq!(missing[0].0, "/data/$ref: `#/$defs/Isue` points to `/$defs/Isue`, which does not exist");

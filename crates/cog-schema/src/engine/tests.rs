@@ -3,6 +3,7 @@ use jsonschema::json::Node as _;
 use serde_json::json;
 
 use super::*;
+use crate::subschema::FORMATS;
 
 fn check(schema: Value) -> Check {
     Engine::new(Arc::new(json!({ "data": schema }))).unwrap().compile("/data").unwrap()
@@ -96,6 +97,15 @@ fn base64_and_formats_are_checked() {
     assert_eq!(errors(json!({ "format": "uri" }), r#""https://example.com/a""#), []);
     assert_eq!(errors(json!({ "format": "uri" }), r#""not a uri""#).len(), 1);
     assert_eq!(errors(json!({ "format": "no-such-format" }), r#""x""#), []);
+    assert_eq!(errors(json!({ "format": "uuid" }), r#""2b1c2d6e-5f0a-4c3b-9a8d-7e6f5a4b3c2d""#), []);
+    assert_eq!(errors(json!({ "format": "duration" }), r#""P1DT2H""#), []);
+}
+
+#[test]
+fn every_listed_format_is_checked() {
+    for format in FORMATS {
+        assert_eq!(errors(json!({ "format": format }), r#""{[ \u0000""#).len(), 1, "{format}");
+    }
 }
 
 #[test]

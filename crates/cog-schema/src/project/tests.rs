@@ -333,3 +333,19 @@ fn positions_and_patterns_of_names_are_described() {
     let map = r#"Also matches this JSON Schema: {"patternProperties": {"^x":{"type":"number"}}}."#;
     assert_eq!(data["properties"]["map"]["description"], map);
 }
+
+#[test]
+fn keyword_that_nothing_enforces_is_not_a_loss() {
+    let field =
+        json!({ "type": "string", "maxlenght": 3, "nullable": true, "format": "dates", "maxLength": 3 });
+    for dialect in WITH_SCHEMA {
+        let contract = with(json!({ "a": field }));
+        let found = lost(&contract.project(dialect));
+        let unknown = ["maxlenght", "nullable", "format"];
+        assert!(!found.iter().any(|line| unknown.iter().any(|keyword| line.contains(keyword))), "{found:?}");
+        let portable = contract.portability(dialect, None).constraints;
+        let keywords: Vec<&str> =
+            portable.iter().filter(|one| one.path == "data.a").map(|one| one.keyword.as_str()).collect();
+        assert_eq!(keywords, ["type", "maxLength"]);
+    }
+}

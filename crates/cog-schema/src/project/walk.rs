@@ -10,7 +10,7 @@ use super::parts::{self, PartSchema};
 use super::pattern::with_plain_classes;
 use crate::contract::Contract;
 use crate::dialect::Profile;
-use crate::subschema::{children, is_annotation, target, token};
+use crate::subschema::{children, is_annotation, is_enforced, target, token};
 
 mod choices;
 mod containers;
@@ -234,7 +234,7 @@ impl<'a> Walk<'a> {
             } else if keyword == "const" && (self.profile.supports)("enum", &json!([value])) {
                 projected.insert("enum".to_owned(), json!([value]));
                 self.lose(at, keyword, LossKind::Projected, "sent as an `enum` of one value");
-            } else if !is_annotation(keyword) {
+            } else if is_enforced(keyword, &value) {
                 self.lose(at, keyword, LossKind::EnforcedLocally, "the dialect does not support it");
                 dropped.insert(keyword.clone(), value);
             }

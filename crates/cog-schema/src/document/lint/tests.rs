@@ -1,0 +1,183 @@
+use cog_spec::{Format, Manifest, Tier};
+use serde_json::{Value, json};
+
+use crate::{Contract, Rules};
+
+/// Returns `pointer: message help` of each warning.
+fn warnings(document: Value) -> Vec<String> {
+    let rules = Rules::from(&Manifest::with_defaults("test", Format::V22, Some(Tier::Decision)));
+    let contract = Contract::compile(&document, &rules).unwrap();
+    let found = contract.warnings().iter();
+    found.map(|one| format!("{one} {}", one.suggestion.as_deref().unwrap_or_default())).collect()
+}
+
+/// Returns the warnings of a field `a` of the data.
+fn of_field(schema: Value) -> Vec<String> {
+    warnings(json!({ "data": { "type": "object", "properties": { "a": schema } } }))
+}
+
+#[track_caller]
+fn assert_warns(schema: Value, expected: &str) {
+    let found = of_field(schema);
+    assert!(found.len() == 1 && found[0].contains(expected), "expected {expected:?}, found {found:?}");
+}
+
+#[test]
+fn unknown_keyword_suggests_the_nearest_one() {
+    for (written, meant) in [
+        ("propertes", "properties"),
+        ("requird", "required"),
+        ("maxlenght", "maxLength"),
+        ("max_length", "maxLength"),
+        ("enums", "enum"),
+        ("additionalProperty", "additionalProperties"),
+        ("additional_properties", "additionalProperties"),
+        ("item", "items"),
+        ("minItem", "minItems"),
+        ("unique_items", "uniqueItems"),
+        ("patern", "pattern"),
+        ("minumum", "minimum"),
+        ("anyof", "anyOf"),
+        ("oneof", "oneOf"),
+        ("any_of", "anyOf"),
+        ("desciption", "description"),
+        ("ref", "$ref"),
+        ("cosnt", "const"),
+        ("example", "examples"),
+    ] {
+        let expected = format!(
+            "/data/properties/a/{written}: unknown keyword `{written}`: it has no effect Did you mean `{meant}`?"
+        );
+        assert_warns(json!({ written: {} }), &expected);
+    }
+}
+
+#[test]
+fn keyword_of_another_draft_names_the_one_of_draft_07() {
+    assert_warns(json!({ "type": "string", "nullable": true }), "Write `\"type\": [\"string\", \"null\"]`");
+    assert_warns(
+        json!({ "type": "array", "prefixItems": [{}] }),
+        "write the list of schemas as the value of `items`",
+    );
+    assert_warns(json!({ "dependentRequired": {} }), "write `dependencies`");
+    assert_warns(json!({ "unevaluatedProperties": false }), "write `additionalProperties`");
+    assert_warns(json!({ "type": "integer", "min": 1 }), "Write `minimum`");
+    assert_warns(json!({ "colour": "red" }), "start its name with `x-`");
+}
+
+#[test]
+fn unknown_format_suggests_the_nearest_one() {
+    assert_warns(
+        json!({ "format": "dates" }),
+        "unknown format `dates`: it is not checked Did you mean `date`?",
+    );
+    assert_warns(json!({ "format": "datetime" }), "Did you mean `date-time`?");
+    assert_warns(json!({ "format": "phone-number" }), "Use `pattern`");
+}
+
+#[test]
+fn keyword_that_does_not_apply_to_the_type() {
+    assert_warns(
+        json!({ "type": "string", "maximum": 5 }),
+        "/data/properties/a/maximum: `maximum` has no effect: the type is `string` It restricts a number",
+    );
+    assert_warns(json!({ "type": "array", "properties": {} }), "`properties` has no effect");
+    assert_warns(json!({ "type": ["integer", "null"], "maxLength": 5 }), "the type is `integer` or `null`");
+    assert_warns(json!({ "type": "object", "items": {} }), "It restricts an array");
+}
+
+#[test]
+fn constraint_next_to_a_reference() {
+    assert_warns(
+        json!({ "$ref": "#/data", "maxProperties": 3, "description": "x" }),
+        "`maxProperties` has no effect next to `$ref`",
+    );
+    assert_warns(json!({ "$ref": "#/data", "nulable": true }), "unknown keyword `nulable`");
+}
+
+#[test]
+fn values_that_are_never_allowed() {
+    assert_warns(json!({ "minimum": 5, "maximum": 1 }), "`minimum` is over `maximum`");
+    assert_warns(json!({ "minLength": 5, "maxLength": 1 }), "`minLength` is over `maxLength`");
+    assert_warns(
+        json!({ "type": "integer", "enum": [1, "2"] }),
+        "/data/properties/a/enum/1: this value is never allowed",
+    );
+    assert_warns(json!({ "type": "string", "const": true }), "/data/properties/a/const");
+}
+
+#[test]
+fn required_field_that_is_not_defined() {
+    let object =
+        |required: Value| json!({ "type": "object", "required": required, "properties": { "title": {} } });
+    assert_warns(
+        object(json!(["titel"])),
+        "required field `titel` is not defined in `properties` Did you mean `title`?",
+    );
+    assert_warns(object(json!(["title", "size"])), "/required/1: required field `size`");
+    let data = json!({ "required": ["queue", "rationale"], "properties": { "quue": {}, "rationale": {} } });
+    assert_eq!(warnings(json!({ "data": data })).len(), 1);
+}
+
+#[test]
+fn required_field_can_be_defined_elsewhere_for_the_same_value() {
+    let ways = json!({
+        "data": {
+            "allOf": [{ "$ref": "#/$defs/Base" }, { "properties": { "b": {} } }],
+            "anyOf": [{ "required": ["a"] }, { "required": ["b"] }, { "not": { "required": ["a", "b"] } }],
+            "if": { "properties": { "a": { "const": 1 } } },
+            "then": { "required": ["b"] },
+        },
+        "meta": { "required": ["confidence", "risk", "explain"], "properties": { "explain": {} } },
+        "error": { "required": ["code", "message"] },
+        "$defs": { "Base": { "required": ["a", "b", "rationale"], "properties": { "a": {} } } },
+    });
+    assert_eq!(warnings(ways), [""; 0]);
+    assert_eq!(
+        of_field(json!({ "required": ["a"], "patternProperties": { "a": {} }, "properties": { "b": {} } })),
+        [""; 0]
+    );
+}
+
+#[test]
+fn misspelt_section() {
+    let found = warnings(json!({ "data": {}, "eror": {}, "$def": {}, "schemas": {}, "contracts": {} }));
+    assert_eq!(
+        found,
+        [
+            "/eror: unknown section `eror`: it has no effect Did you mean `error`?",
+            "/$def: unknown section `$def`: it has no effect Did you mean `$defs`?",
+        ]
+    );
+    assert_eq!(warnings(json!({ "data": { "$ref": "#/$def/A" }, "$def": { "A": {} } })), [""; 0]);
+}
+
+#[test]
+fn right_schemas_have_no_warnings() {
+    for schema in [
+        json!({ "type": ["string", "null"], "maxLength": 9, "minLength": 1, "pattern": "^a" }),
+        json!({ "type": "integer", "minimum": 1, "maximum": 1, "format": "int64", "enum": [1, 1.0] }),
+        json!({ "enum": ["a", null, 1] }),
+        json!({ "properties": { "enums": {}, "nullable": { "type": "boolean" }, "format": {} } }),
+        json!({ "type": "array", "items": [{}, {}], "additionalItems": false, "uniqueItems": true, "contains": {} }),
+        json!({ "if": { "required": ["x"] }, "then": {}, "else": {}, "dependencies": { "x": ["y"] } }),
+        json!({ "title": "t", "description": "d", "$comment": "c", "default": 1, "examples": [1], "x-ui": 1 }),
+        json!({ "readOnly": true, "writeOnly": false, "deprecated": true, "$id": "#a", "$schema": "http://json-schema.org/draft-07/schema#" }),
+        json!({ "type": "string", "format": "date-time", "contentEncoding": "base64", "contentMediaType": "text/plain" }),
+        json!({ "format": "uuid" }),
+        json!({ "format": "duration" }),
+        json!({ "$ref": "#/data", "description": "d", "default": {} }),
+        json!({ "$ref": "#/$defs/MediaInput", "title": "Photo" }),
+        json!({ "default": { "propertes": 1 }, "const": { "requird": 1 } }),
+        json!(true),
+    ] {
+        assert_eq!(of_field(schema.clone()), [""; 0], "{schema}");
+    }
+}
+
+#[test]
+fn number_of_warnings_is_bounded() {
+    let schema: serde_json::Map<String, Value> =
+        (0..5_000).map(|n| (format!("propertes{n}"), json!(1))).collect();
+    assert_eq!(of_field(Value::Object(schema)).len(), 100);
+}
