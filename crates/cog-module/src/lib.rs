@@ -1,9 +1,8 @@
 //! Modules: find, load, diagnose, scaffold, migrate, test.
 //!
-//! A module is a directory with a manifest, a prompt and a contract. It has one of five formats (v0, v1,
-//! v2.1, v2.2, v2.5); [`load`] reads each into the same [`Module`], with every default resolved, the
-//! contract compiled and the prompt parsed. Each error is a [`Diagnostic`] with rule, file, line, column
-//! and suggestion, and all of them are reported.
+//! A module is a directory with a manifest, a prompt and a contract. It has one of five formats (v0, v1, v2.1, v2.2,
+//! v2.5); [`load`] reads each into the same [`Module`], with every default resolved, the contract compiled and the prompt
+//! parsed. Each error is a [`Diagnostic`] with rule, file, line, column and suggestion, and all are reported.
 //!
 //! * [`Finder`] finds a module by name or path; [`BuiltinModule`]s ship with the program;
 //! * [`Module::from_parts`] and [`ModuleFiles`] load a module embedded in your own program;
@@ -31,6 +30,7 @@ mod find;
 mod front_matter;
 pub mod golden;
 mod layout;
+mod lint;
 mod load;
 mod manifest;
 pub mod migrate;

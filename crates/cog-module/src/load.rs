@@ -12,6 +12,7 @@ use crate::{
     files::{self, FileError},
     front_matter,
     layout::{self, Family},
+    lint,
     manifest::{self, LoadContext},
     schema::{Schema, SchemaSources},
     source::Source,
@@ -135,6 +136,7 @@ fn read(origin: &Origin, found: &mut Vec<Diagnostic>) -> Option<(Module, SchemaS
         origin: origin.clone(),
         warnings: Vec::new(),
     };
+    found.extend(lint::lint(&module, &sources));
     Some((module, sources))
 }
 

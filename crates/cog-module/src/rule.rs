@@ -43,6 +43,7 @@ rules! {
     ManifestShape "manifest-shape" "The manifest is a mapping of keys to values.";
     KeyMissing "key-missing" "Every required key is present.";
     KeyUnknown "key-unknown" "Every key is defined by the specification.";
+    KeyNotImplemented "key-not-implemented" "Every key has an effect in this version.";
     KeyType "key-type" "Every value has the type of its key.";
     KeyValue "key-value" "Every value is allowed for its key.";
     NameForm "name-form" "The name uses lower case letters, digits and hyphens, and starts with a letter.";
@@ -53,9 +54,14 @@ rules! {
     TestPair "test-pair" "Each entry of `tests` names an input and an expected file of the module.";
     SchemaSyntax "schema-syntax" "The schema is valid JSON.";
     SchemaInvalid "schema-invalid" "Each section of the schema is valid JSON Schema, Draft-07.";
+    SchemaDuplicate "schema-duplicate" "No object of the schema contains a key twice.";
+    SchemaKeyword "schema-keyword" "Every keyword, format and required name of the schema has an effect.";
     SchemaPart "schema-part" "The schema has an `input` section and a `data` section (formerly `output`).";
     PromptEmpty "prompt-empty" "The prompt is not empty.";
     PromptPlaceholder "prompt-placeholder" "Every placeholder in the prompt can be filled.";
+    ErrorCodeUndeclared "error-code-undeclared" "Every code of the module that the prompt names is in `error_codes`.";
+    ModalityField "modality-field" "A module that accepts media has a media field in its input.";
+    RiskRuleField "risk-rule-field" "The data contains the list that `meta.risk_rule` reads.";
     LevelFormat "level-format" "The module has the requested format.";
     LevelTier "level-tier" "A v2.2 module has a tier.";
     LevelSchemaPart "level-schema-part" "A v2.2 schema has input, data, meta and error.";
@@ -65,6 +71,7 @@ rules! {
     LevelMedia "level-media" "A v2.5 module that accepts media has a media field in its input.";
     ExampleInput "example-input" "The example input is valid for the input schema.";
     ExampleOutput "example-output" "The example output is valid for the output schema.";
+    GoldenDirectory "golden-directory" "Golden tests are in `tests`.";
     GoldenPair "golden-pair" "Each golden input has an expected file.";
     GoldenSyntax "golden-syntax" "Golden files are valid JSON.";
     GoldenInput "golden-input" "Each golden input is valid for the input schema.";

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use cog_json::{Limits, Value};
-use cog_schema::SchemaError;
+use cog_json::{Event, EventKind, Limits, Parser, SyntaxError, Value};
+use cog_schema::{Contract, SchemaError};
 
 use crate::{
     Diagnostic, Origin, Rule,
@@ -31,6 +31,8 @@ struct SchemaFile {
     tree: Value,
     /// Empty for a single document, `/input` and `/output` for the files of v0.
     prefix: &'static str,
+    /// The JSON pointers of keys that their object repeats, at most 100.
+    repeated: Vec<String>,
 }
 
 impl Schema {
@@ -59,10 +61,30 @@ impl SchemaSources {
         Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
     }
 
+    /// Returns the warnings about a schema, each at its keyword.
+    pub(crate) fn warnings(&self, contract: &Contract) -> Vec<Diagnostic> {
+        let repeated = self.0.iter().flat_map(SchemaFile::repeated_keys);
+        let problems = contract.warnings().iter().map(|problem| {
+            let (rule, message) = (Rule::SchemaKeyword, problem.message.clone());
+            let Some(file) = self.file_of(&problem.pointer) else {
+                return Diagnostic::warning(rule, "", message);
+            };
+            let within = problem.pointer.strip_prefix(file.prefix).unwrap_or_default();
+            let diagnostic = Diagnostic::warning(rule, &file.source.path, message);
+            let diagnostic = diagnostic.at(&file.source, file.span_of_key(within));
+            Diagnostic { suggestion: problem.suggestion.clone(), ..diagnostic }
+        });
+        repeated.chain(problems).collect()
+    }
+
+    fn file_of(&self, pointer: &str) -> Option<&SchemaFile> {
+        let by_prefix = |file: &&SchemaFile| pointer.starts_with(file.prefix);
+        self.0.iter().find(by_prefix).or(self.0.first())
+    }
+
     /// Returns an error at the value of a pointer, or at its nearest existing parent.
     pub(crate) fn error_at(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
-        let by_prefix = |file: &&SchemaFile| pointer.starts_with(file.prefix);
-        let Some(file) = self.0.iter().find(by_prefix).or(self.0.first()) else {
+        let Some(file) = self.file_of(pointer) else {
             return Diagnostic::error(rule, "", message);
         };
         let within = pointer.strip_prefix(file.prefix).unwrap_or_default();
@@ -71,6 +93,31 @@ impl SchemaSources {
 }
 
 impl SchemaFile {
+    /// Returns a warning for each key that an object repeats.
+    fn repeated_keys(&self) -> impl Iterator<Item = Diagnostic> {
+        self.repeated.iter().map(|pointer| {
+            let message = "this key is repeated in its object; only the last one counts";
+            let diagnostic = Diagnostic::warning(Rule::SchemaDuplicate, &self.source.path, message);
+            diagnostic.at(&self.source, self.span_of_key(pointer)).suggest("remove or rename one of them")
+        })
+    }
+
+    /// Returns the span of the key of a member; of the value if it is not a member.
+    fn span_of_key(&self, pointer: &str) -> Range<usize> {
+        let value = self.span_of(pointer);
+        let name = pointer.rsplit_once('/').map_or("", |(_, name)| name);
+        let quoted = format!("\"{}\"", name.replace("~1", "/").replace("~0", "~"));
+        let before = self.source.text.get(..value.start).unwrap_or_default();
+        let gap = |start: &usize| {
+            let between = before.get(start + quoted.len()..).unwrap_or_default();
+            between.trim_matches(|c: char| c.is_ascii_whitespace() || c == ':' || c == '"').is_empty()
+        };
+        match before.rfind(&quoted).filter(gap) {
+            Some(start) => start + 1..start + quoted.len() - 1,
+            None => value,
+        }
+    }
+
     /// Returns the span of the value of a pointer: a complete string, otherwise its first character.
     fn span_of(&self, pointer: &str) -> Range<usize> {
         let mut pointer = pointer;
@@ -95,8 +142,8 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
         other => unreadable(&origin.path_of(name), &other),
     })?;
     let limits = Limits::default().with_depth(MAX_DEPTH).with_bytes(files::MAX_PART);
-    match Value::parse_within(source.text.as_bytes(), limits) {
-        Ok(tree) if tree.is_object() => Ok(SchemaFile { source, tree, prefix }),
+    match parse(source.text.as_bytes(), limits) {
+        Ok((tree, repeated)) if tree.is_object() => Ok(SchemaFile { source, tree, prefix, repeated }),
         Ok(_) => {
             let message = format!("{name} is not a JSON object");
             let suggestion =
@@ -113,6 +160,21 @@ fn read_file(origin: &Origin, name: &str, prefix: &'static str) -> Result<Schema
                 .at(&source, span))
         }
     }
+}
+
+/// Parses a file. Returns also the JSON pointers of the first 100 repeated keys.
+fn parse(bytes: &[u8], limits: Limits) -> Result<(Value, Vec<String>), SyntaxError> {
+    const MAX_REPEATED: usize = 100;
+    let mut repeated = Vec::new();
+    let mut parser = Parser::strict(limits);
+    let mut note = |event: Event<'_>| {
+        if matches!(event.kind, EventKind::Replaced) && repeated.len() < MAX_REPEATED {
+            repeated.push(event.path.pointer());
+        }
+    };
+    parser.push(bytes, &mut note)?;
+    parser.finish(&mut note)?;
+    Ok((parser.into_value().unwrap_or_else(Value::null), repeated))
 }
 
 /// Joins several files into one document, each under its name, with adjusted references.

@@ -50,6 +50,7 @@ pub fn validate(origin: &Origin, level: Level) -> Report {
         diagnostics
             .extend(golden::check_case(&module, case).into_iter().map(|found| case_finding(case, found)));
     }
+    diagnostics.extend(misnamed_tests(&module));
     diagnostics.extend(level::check(&module, &sources, level));
     Report { origin: origin.clone(), cases: discovery.cases.len(), module: Some(module), diagnostics }
 }
@@ -102,6 +103,17 @@ fn case_finding(case: &golden::GoldenCase, (rule, found): (Rule, golden::Mismatc
         _ => &case.expected_file,
     };
     Diagnostic::error(rule, file, format!("{}: {}", found.path, found.message))
+}
+
+/// Warns about a directory of tests that is not read.
+fn misnamed_tests(module: &Module) -> Option<Diagnostic> {
+    let names = ["test", "golden", "cases"].into_iter();
+    let name = names
+        .into_iter()
+        .find(|name| module.origin.file_names_in(name).iter().any(|file| file.ends_with(".input.json")))?;
+    let message = format!("the golden tests in `{name}` are not read");
+    let directory = module.origin.path_of(name);
+    Some(Diagnostic::warning(Rule::GoldenDirectory, directory, message).suggest("rename it to `tests`"))
 }
 
 #[cfg(test)]

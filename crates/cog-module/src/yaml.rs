@@ -200,6 +200,7 @@ fn explain(source: &Source, error: &Error) -> Diagnostic {
     };
     let suggestion = match rule {
         Rule::YamlLimit => "write values without aliases and reduce the nesting",
+        _ if matches!(innermost(error), Error::DuplicateMappingKey { .. }) => "remove or rename one of them",
         _ => "check the indentation, quotes and colons around this line",
     };
     let diagnostic = Diagnostic::error(rule, &source.path, message).suggest(suggestion);
@@ -244,6 +245,7 @@ mod tests {
     #[test]
     fn rejects_duplicate_keys() {
         let error = parse_text("a: 1\na: 2\n").unwrap_err();
+        assert_eq!(error.suggestion.as_deref(), Some("remove or rename one of them"));
         assert_eq!((error.rule, error.location.unwrap().line), (Rule::YamlSyntax, 2));
     }
 

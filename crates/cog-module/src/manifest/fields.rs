@@ -22,6 +22,16 @@ pub(super) struct Fields<'a> {
 /// Where to find the list of keys.
 const KEYS: &str = "run `cog schema manifest` to list all keys";
 
+/// Keys of sections that authors write at the top level.
+const SECTION_KEYS: [(&str, &[&str]); 6] = [
+    ("response", &["mode", "chunk_type", "buffer_size", "on_violation", "max_attempts"]),
+    ("generation", &["temperature", "max_tokens", "seed", "stop", "effort", "verbosity", "service_tier"]),
+    ("enums", &["strategy", "unknown_tag"]),
+    ("meta", &["risk_rule"]),
+    ("policies", &["network", "filesystem_write", "side_effects", "code_execution"]),
+    ("overflow", &["max_items", "require_suggested_mapping", "recoverable"]),
+];
+
 impl<'a> Fields<'a> {
     /// Returns the keys of the document; none, with an error, if it is not a mapping.
     pub(super) fn from_root(root: &'a Node, findings: &'a Findings<'a>) -> Self {
@@ -267,9 +277,15 @@ impl<'a> Fields<'a> {
             }
             let message = format!("unknown key `{}{}`; it is ignored", self.prefix, shown(&entry.key));
             let near = nearest(&entry.key, known.iter().copied()).map(|key| format!("did you mean `{key}`?"));
-            let help = near.unwrap_or_else(|| KEYS.to_owned());
+            let help = self.belongs(&entry.key).or(near).unwrap_or_else(|| KEYS.to_owned());
             self.findings.warning(Rule::KeyUnknown, entry.span.clone(), message, Some(help));
         }
+    }
+
+    /// Returns the section of a key that is written at the top level.
+    fn belongs(&self, key: &str) -> Option<String> {
+        let (section, _) = SECTION_KEYS.iter().find(|(_, keys)| keys.contains(&key))?;
+        self.prefix.is_empty().then(|| format!("indent it under `{section}:`"))
     }
 
     fn parse_keyword<T: FromStr<Err = ParseEnumError>>(&self, key: &str, node: &Node) -> Option<T> {

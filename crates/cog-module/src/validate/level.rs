@@ -2,7 +2,7 @@ use cog_spec::{Format, Meta, Modality};
 use serde_json::Value;
 
 use super::Level;
-use crate::{Diagnostic, Module, Rule, schema::SchemaSources};
+use crate::{Diagnostic, Module, Rule, lint::has_media, schema::SchemaSources};
 
 /// Returns the requirements of a level that a module does not meet.
 pub(super) fn check(module: &Module, sources: &SchemaSources, level: Level) -> Vec<Diagnostic> {
@@ -126,24 +126,4 @@ impl Check<'_> {
     fn about_schema(&self, rule: Rule, message: String, pointer: &str) -> Diagnostic {
         self.sources.error_at(rule, message, pointer)
     }
-}
-
-/// Returns whether there is a media field below a schema: a reference to `MediaInput`, or its structure.
-fn has_media(schema: &Value) -> bool {
-    let mut open = vec![schema];
-    while let Some(schema) = open.pop() {
-        let is_media = match schema.get("$ref").and_then(Value::as_str) {
-            Some(reference) => reference.ends_with("/MediaInput"),
-            None => schema.pointer("/properties/type/const").is_some_and(|kind| kind == "base64"),
-        };
-        if is_media {
-            return true;
-        }
-        match schema {
-            Value::Object(members) => open.extend(members.values()),
-            Value::Array(items) => open.extend(items),
-            _ => {}
-        }
-    }
-    false
 }

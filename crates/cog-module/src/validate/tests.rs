@@ -120,3 +120,12 @@ fn report_is_written_as_json() {
     let report = validate(&directory.origin(), Level::V22);
     insta::assert_snapshot!(directory.strip(&report.to_json_pretty()));
 }
+
+#[test]
+fn misnamed_directory_of_tests_is_reported() {
+    let directory = Directory::v22().with("test/a.input.json", "{}");
+    let report = validate(&directory.origin(), Level::Any);
+    assert_eq!((report.cases, report.diagnostics.len()), (0, 1));
+    assert_eq!(report.diagnostics[0].message, "the golden tests in `test` are not read");
+    assert_eq!(report.diagnostics[0].suggestion.as_deref(), Some("rename it to `tests`"));
+}

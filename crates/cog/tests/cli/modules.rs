@@ -43,6 +43,17 @@ fn validate_invalid_module() {
 }
 
 #[test]
+fn validate_reports_what_has_no_effect() {
+    let place = Place::new();
+    place.copy_module("format-v22", "format-v22");
+    let schema = place.read("format-v22/schema.json").replacen("\"properties\"", "\"propertes\"", 1);
+    let manifest = place.read("format-v22/module.yaml") + "mode: streaming\n";
+    place.write("format-v22/schema.json", schema).write("format-v22/module.yaml", manifest);
+    place.write("format-v22/prompt.md", "Sort {{input}} for $ARGUMENT, or return E5017.\n");
+    snapshot!(place.cog(["validate", "./format-v22"]));
+}
+
+#[test]
 fn validate_several_as_json() {
     let place = Place::new();
     place.copy_module("format-v22", "a").copy_module("format-v1", "b");

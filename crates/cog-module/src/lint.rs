@@ -1,0 +1,112 @@
+//! Warnings about parts of a module that have no effect.
+
+mod prompt;
+
+use cog_spec::{Modality, RiskRule};
+use serde_json::Value;
+
+use crate::{Diagnostic, Module, PromptPart, Rule, layout, schema::SchemaSources};
+
+/// Returns the warnings about a module that loads.
+pub(crate) fn lint(module: &Module, sources: &SchemaSources) -> Vec<Diagnostic> {
+    let mut found = sources.warnings(&module.contract);
+    found.extend(not_implemented(module));
+    found.extend(media(module));
+    found.extend(risk_rule(module));
+    found.extend(prompt::lint(module));
+    found
+}
+
+/// Warns about keys and placeholders that this version only reads.
+fn not_implemented(module: &Module) -> Vec<Diagnostic> {
+    let manifest = &module.manifest;
+    let calls = module
+        .prompt
+        .parts()
+        .iter()
+        .any(|part| matches!(part, PromptPart::Call(_) | PromptPart::Reference { .. }));
+    let keys = [
+        (
+            manifest.composition.is_some(),
+            "`composition` has no effect: modules cannot call other modules yet",
+        ),
+        (manifest.context.declared.is_some(), "`context` has no effect: an input with `_context` is E1001"),
+    ];
+    let keys = keys.into_iter().filter(|(is_used, _)| *is_used);
+    let keys = keys.map(|(_, message)| warning(module, Rule::KeyNotImplemented, message.to_owned()));
+    let call = calls.then(|| {
+        let message = "the prompt uses the result of another module, which is not supported: a run is E4008";
+        let file = module.origin.path_of(layout::family_of(manifest.format).prompt());
+        Diagnostic::warning(Rule::PromptPlaceholder, file, message)
+    });
+    keys.chain(call).collect()
+}
+
+/// Warns about modalities that no field of the input accepts.
+fn media(module: &Module) -> Option<Diagnostic> {
+    let input = &module.manifest.modalities.input;
+    let kinds: Vec<&str> =
+        input.iter().filter(|kind| **kind != Modality::Text).map(|kind| kind.as_str()).collect();
+    if kinds.is_empty() || has_media(&module.schema) {
+        return None;
+    }
+    let message = format!("`modalities.input` lists {}, but the input has no media field", kinds.join(", "));
+    let help = "use `\"$ref\": \"#/$defs/MediaInput\"` for a media field";
+    Some(warning(module, Rule::ModalityField, message).suggest(help))
+}
+
+/// Warns about a risk rule that reads a list which the data does not have.
+fn risk_rule(module: &Module) -> Option<Diagnostic> {
+    if module.manifest.risk_rule != RiskRule::MaxIssuesRisk || has_field(module, "issues") {
+        return None;
+    }
+    let message =
+        "`meta.risk_rule` is `max_issues_risk`, but the data has no `issues`: the risk is always the same";
+    Some(
+        warning(module, Rule::RiskRuleField, message.to_owned())
+            .suggest("define `issues`, or write `explicit`"),
+    )
+}
+
+/// Returns whether any schema of the module defines a field.
+fn has_field(module: &Module, name: &str) -> bool {
+    let mut open = vec![&module.schema];
+    while let Some(value) = open.pop() {
+        if value.get("properties").is_some_and(|fields| fields.get(name).is_some()) {
+            return true;
+        }
+        match value {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Returns whether there is a media field below a schema: a reference to `MediaInput`, or its structure.
+pub(crate) fn has_media(schema: &Value) -> bool {
+    let mut open = vec![schema];
+    while let Some(schema) = open.pop() {
+        let is_media = match schema.get("$ref").and_then(Value::as_str) {
+            Some(reference) => reference.ends_with("/MediaInput"),
+            None => schema.pointer("/properties/type/const").is_some_and(|kind| kind == "base64"),
+        };
+        if is_media {
+            return true;
+        }
+        match schema {
+            Value::Object(members) => open.extend(members.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn warning(module: &Module, rule: Rule, message: String) -> Diagnostic {
+    Diagnostic::warning(rule, module.manifest_file(), message)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Warnings about text of a prompt that looks like a placeholder, and about error codes that it names.
+
+use std::{collections::HashSet, ops::Range};
+
+use cog_spec::ErrorCode;
+
+use crate::{Diagnostic, Module, Rule, diagnostic::nearest, files, layout};
+
+/// The placeholders for an input.
+const PLACEHOLDERS: [&str; 3] = ["ARGUMENTS", "INPUT", "MEDIA_INPUTS"];
+
+/// Other names that authors use for a placeholder.
+const SYNONYMS: [(&str, &str); 8] = [
+    ("ARGS", "ARGUMENTS"),
+    ("ARG", "ARGUMENTS"),
+    ("QUERY", "ARGUMENTS"),
+    ("USER_INPUT", "INPUT"),
+    ("JSON", "INPUT"),
+    ("MEDIA", "MEDIA_INPUTS"),
+    ("IMAGE", "MEDIA_INPUTS"),
+    ("IMAGES", "MEDIA_INPUTS"),
+];
+
+/// The maximum number of variables of a prompt that are checked.
+const MAX_VARIABLES: usize = 1_000;
+/// The maximum length of a variable in braces.
+const MAX_BRACES: usize = 80;
+
+/// A warning about a part of the prompt.
+struct Note {
+    range: Range<usize>,
+    rule: Rule,
+    message: String,
+    help: String,
+}
+
+/// Returns the warnings about a prompt, each at its first occurrence.
+pub(super) fn lint(module: &Module) -> Vec<Diagnostic> {
+    let mut notes = misspelt_placeholders(module);
+    notes.extend(undeclared_codes(module));
+    if notes.is_empty() {
+        return Vec::new();
+    }
+    let name = layout::family_of(module.manifest.format).prompt();
+    let source = module.origin.read(name, files::MAX_PART).ok();
+    // In a v1 module the prompt follows the front matter.
+    let offset = source.as_ref().and_then(|source| source.text.rfind(module.prompt.text()));
+    let diagnostic = |note: Note| {
+        let found =
+            Diagnostic::warning(note.rule, module.origin.path_of(name), note.message).suggest(note.help);
+        match (&source, offset) {
+            (Some(source), Some(offset)) => {
+                found.at(source, offset + note.range.start..offset + note.range.end)
+            }
+            _ => found,
+        }
+    };
+    notes.into_iter().map(diagnostic).collect()
+}
+
+fn misspelt_placeholders(module: &Module) -> Vec<Note> {
+    let fields = input_fields(module);
+    let mut seen = HashSet::new();
+    let variables = variables(module.prompt.text()).into_iter().filter(|one| seen.insert(one.written));
+    let note = |variable: Variable<'_>| {
+        let help = variable.help(&fields)?;
+        let message = format!("`{}` is not a placeholder: the model reads it as written", variable.written);
+        let range = variable.start..variable.start + variable.written.len();
+        Some(Note { range, rule: Rule::PromptPlaceholder, message, help })
+    };
+    variables.filter_map(note).collect()
+}
+
+/// Returns the names of the fields of the input, at its top level.
+fn input_fields(module: &Module) -> Vec<&str> {
+    let fields = module.contract.input_schema().and_then(|input| input.get("properties")?.as_object());
+    fields.into_iter().flat_map(|fields| fields.keys()).map(String::as_str).collect()
+}
+
+/// Text in the form of a variable.
+struct Variable<'a> {
+    start: usize,
+    written: &'a str,
+    name: &'a str,
+    /// Whether it is in code, which has variables of its own.
+    is_code: bool,
+}
+
+impl Variable<'_> {
+    /// Returns what the author probably meant, if it is not a variable of another language.
+    fn help(&self, fields: &[&str]) -> Option<String> {
+        let upper = self.name.to_uppercase();
+        let synonym = || SYNONYMS.iter().find(|(name, _)| *name == upper).map(|(_, meant)| *meant);
+        let exact = || PLACEHOLDERS.into_iter().find(|name| *name == upper);
+        let similar =
+            || nearest(self.name, PLACEHOLDERS).filter(|near| near.len().abs_diff(upper.len()) <= 3);
+        let is_constant = upper == self.name;
+        if is_constant && let Some(near) = exact().or_else(similar) {
+            return Some(format!("did you mean `${near}`?"));
+        }
+        if self.is_code {
+            return None;
+        }
+        if let Some(near) = exact().or_else(synonym) {
+            return Some(format!("did you mean `${near}`?"));
+        }
+        let is_field = fields.contains(&self.name);
+        is_field.then(|| "a field cannot be inserted; `$INPUT` inserts the complete input as JSON".to_owned())
+    }
+}
+
+/// Returns the variables of a text: `$name`, `${name}`, `{{name}}` and `$INPUT.name`, except placeholders.
+fn variables(text: &str) -> Vec<Variable<'_>> {
+    let mut found = Vec::new();
+    let (mut start, mut is_block) = (0, false);
+    for line in text.split_inclusive('\n') {
+        is_block ^= line.trim_start().starts_with("```");
+        for (at, _) in line.match_indices(['$', '{']) {
+            let (before, rest) = line.split_at(at);
+            if let Some((written, name)) = variable(rest) {
+                let is_code = is_block || before.matches('`').count() % 2 == 1;
+                found.push(Variable { start: start + at, written, name, is_code });
+            }
+            if found.len() == MAX_VARIABLES {
+                return found;
+            }
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// Returns the variable at the start of a text, as written, and its name.
+fn variable(text: &str) -> Option<(&str, &str)> {
+    for (opening, closing) in [("{{", "}}"), ("${", "}")] {
+        if let Some(inner) = text.strip_prefix(opening) {
+            let near = inner.get(..inner.floor_char_boundary(MAX_BRACES))?;
+            let (inside, _) = near.split_once(closing)?;
+            let name = inside.trim().trim_start_matches('$');
+            let length = opening.len() + inside.len() + closing.len();
+            return Some((text.get(..length)?, identifier(name).filter(|found| *found == name)?));
+        }
+    }
+    let name = identifier(text.strip_prefix('$')?)?;
+    if name == "INPUT" {
+        let field = identifier(text.strip_prefix("$INPUT.")?)?;
+        return Some((text.get(..field.len() + "$INPUT.".len())?, field));
+    }
+    (!PLACEHOLDERS.contains(&name)).then_some((text.get(..=name.len())?, name))
+}
+
+fn identifier(text: &str) -> Option<&str> {
+    let length = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
+    let name = text.get(..length)?;
+    name.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(name)
+}
+
+/// Returns a note for each code from E5000 on that neither the manifest nor the schema lists.
+fn undeclared_codes(module: &Module) -> Vec<Note> {
+    let text = module.prompt.text();
+    let declared = |code: &str| {
+        module.manifest.error_codes.iter().any(|(known, _)| known == code)
+            || module.contract.error_schema().is_some_and(|error| error.to_string().contains(code))
+    };
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let mut seen = HashSet::new();
+    let codes = text.match_indices('E').filter_map(|(start, _)| {
+        let (before, rest) = text.split_at(start);
+        let code = rest.get(..5).filter(|code| ErrorCode::is_declarable(code))?;
+        let is_alone = !is_word(before.chars().next_back()) && !is_word(rest.get(5..)?.chars().next());
+        (is_alone && seen.insert(code) && !declared(code)).then_some((start, code))
+    });
+    let note = |(start, code): (usize, &str)| Note {
+        range: start..start + code.len(),
+        rule: Rule::ErrorCodeUndeclared,
+        message: format!("the prompt names {code}, which the module does not declare"),
+        help: format!("describe it under `error_codes` in the manifest: `{code}: …`"),
+    };
+    codes.take(MAX_VARIABLES).map(note).collect()
+}

@@ -1,0 +1,129 @@
+use crate::{
+    Rule,
+    testing::{Directory, MANIFEST, SCHEMA},
+};
+
+/// Returns `rule: message` of each warning, with its marked text.
+fn warnings(directory: &Directory) -> Vec<String> {
+    let found = directory.load().unwrap().warnings;
+    let line = |found: &crate::Diagnostic| {
+        let text = found.location.as_ref().and_then(|at| at.excerpt.get(at.marked.clone()));
+        format!("{}: {} [{}]", found.rule, found.message, text.unwrap_or_default())
+    };
+    found.iter().map(line).collect()
+}
+
+fn of_prompt(prompt: &str) -> Vec<String> {
+    warnings(&Directory::v22().with("prompt.md", prompt))
+}
+
+#[test]
+fn misspelt_placeholder_suggests_the_right_one() {
+    for (written, meant) in [
+        ("$ARGUMENT", "$ARGUMENTS"),
+        ("$ARGS", "$ARGUMENTS"),
+        ("$arguments", "$ARGUMENTS"),
+        ("$INPUTS", "$INPUT"),
+        ("$input", "$INPUT"),
+        ("$MEDIA_INPUT", "$MEDIA_INPUTS"),
+        ("$MEDIA", "$MEDIA_INPUTS"),
+        ("{{input}}", "$INPUT"),
+        ("{{ ARGUMENTS }}", "$ARGUMENTS"),
+        ("{{$ARGUMENTS}}", "$ARGUMENTS"),
+        ("${INPUT}", "$INPUT"),
+    ] {
+        let module = Directory::v22().with("prompt.md", format!("Sort {written} now.\n")).load().unwrap();
+        let [found] = module.warnings.as_slice() else { panic!("{written}: {:?}", module.warnings) };
+        assert_eq!(
+            found.suggestion.as_deref(),
+            Some(format!("did you mean `{meant}`?").as_str()),
+            "{written}"
+        );
+        assert_eq!((found.rule, found.location.as_ref().unwrap().column), (Rule::PromptPlaceholder, 6));
+    }
+}
+
+#[test]
+fn field_of_the_input_is_not_a_placeholder() {
+    for written in ["$text", "{{text}}", "${text}", "$INPUT.text"] {
+        let found = of_prompt(&format!("Sort {written}. Then {written} again."));
+        assert_eq!(
+            found,
+            [format!(
+                "prompt-placeholder: `{written}` is not a placeholder: the model reads it as written [{written}]"
+            )]
+        );
+    }
+}
+
+#[test]
+fn other_text_with_signs_is_not_a_placeholder() {
+    let prompt = "Sort $ARGUMENTS, $0 and $ARGUMENTS[1] or $INPUT. It costs $5.00 or $USD 5.\n\
+        Keep `$input` and `{{text}}` as they are; so is $HOME, {text}, {{name}} and ${PATH}.\n\
+        ```sh\necho $text $input {{input}}\n```\n";
+    assert_eq!(of_prompt(prompt), [""; 0]);
+}
+
+#[test]
+fn code_that_is_not_declared() {
+    let prompt = "Answer with E5001 or E5002, E1001 where E50012 and XE5003 are text. E5001 again.";
+    let directory = Directory::v22().with("prompt.md", prompt);
+    let declared = |codes: &str| directory.read("module.yaml") + codes;
+    assert_eq!(
+        warnings(&directory),
+        [
+            "error-code-undeclared: the prompt names E5001, which the module does not declare [E5001]",
+            "error-code-undeclared: the prompt names E5002, which the module does not declare [E5002]",
+        ]
+    );
+    let manifest = declared("error_codes:\n  E5001: one\n  E5002: two\n");
+    assert_eq!(warnings(&directory.with("module.yaml", manifest)), [""; 0]);
+}
+
+#[test]
+fn misspelt_keyword_is_reported_at_its_key() {
+    let schema = SCHEMA.replace("\"additionalProperties\": false", "\"additionalProps\": false");
+    assert_eq!(
+        warnings(&Directory::v22().with("schema.json", schema)),
+        ["schema-keyword: unknown keyword `additionalProps`: it has no effect [additionalProps]"]
+    );
+    let schema = SCHEMA.replace("[\"queue\", \"rationale\"]", "[\"quue\", \"rationale\"]");
+    assert_eq!(
+        warnings(&Directory::v22().with("schema.json", schema)),
+        ["schema-keyword: required field `quue` is not defined in `properties` [quue]"]
+    );
+}
+
+#[test]
+fn repeated_key_of_the_schema() {
+    let schema = SCHEMA.replace("\"rationale\": {", "\"queue\": {}, \"rationale\": {");
+    assert_eq!(
+        warnings(&Directory::v22().with("schema.json", schema)),
+        ["schema-duplicate: this key is repeated in its object; only the last one counts [queue]"]
+    );
+}
+
+#[test]
+fn keys_without_effect() {
+    let manifest = |more: &str| Directory::v22().with("module.yaml", format!("{MANIFEST}{more}"));
+    for (more, expected) in [
+        ("composition:\n  requires: []\n", "key-not-implemented: `composition` has no effect"),
+        ("context:\n  accepts: []\n", "key-not-implemented: `context` has no effect"),
+        ("modalities:\n  input: [text, image]\n", "modality-field: `modalities.input` lists image"),
+        ("meta:\n  risk_rule: max_issues_risk\n", "risk-rule-field: `meta.risk_rule` is `max_issues_risk`"),
+    ] {
+        let found = warnings(&manifest(more));
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
+    }
+    assert_eq!(warnings(&manifest("context: fork\nmeta:\n  risk_rule: explicit\n")), [""; 0]);
+    let found = of_prompt("Use @call:other and $INPUT.");
+    assert!(found.len() == 1 && found[0].starts_with("prompt-placeholder: the prompt uses"), "{found:?}");
+}
+
+#[test]
+fn key_of_a_section_at_the_top_level() {
+    let manifest = format!("{MANIFEST}mode: streaming\ntemperature: 0\n");
+    let module = Directory::v22().with("module.yaml", manifest).load().unwrap();
+    let help: Vec<_> = module.warnings.iter().filter_map(|found| found.suggestion.as_deref()).collect();
+    assert_eq!(help, ["indent it under `response:`", "indent it under `generation:`"]);
+}
