@@ -44,6 +44,9 @@ pub enum SyntaxErrorKind {
     /// A number in a form that JSON does not have.
     #[error("not a JSON number")]
     Number,
+    /// A typographic quote that opens again before it closes.
+    #[error("a quote inside quotes of the same kind")]
+    NestedQuote,
     /// No JSON value in a reply read in tolerant mode.
     #[error("found no JSON object")]
     Nothing,

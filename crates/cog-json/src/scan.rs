@@ -47,8 +47,9 @@ pub(crate) fn digits(bytes: &[u8], from: usize) -> usize {
     position(bytes, from, |byte| !byte.is_ascii_digit())
 }
 
+/// The first byte at or after `from` that matches `stop`, or the length of `bytes`.
 #[inline]
-fn position(bytes: &[u8], from: usize, stop: impl Fn(&u8) -> bool) -> usize {
+pub(crate) fn position(bytes: &[u8], from: usize, stop: impl Fn(&u8) -> bool) -> usize {
     let rest = bytes.get(from..).unwrap_or_default();
     from + rest.iter().position(stop).unwrap_or(rest.len())
 }

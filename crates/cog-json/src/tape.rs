@@ -14,7 +14,7 @@ pub(crate) use self::keys::{KeyTable, fingerprint};
 pub(crate) struct Tape {
     /// The parsed text. Strings without escapes and numbers point into it.
     pub(crate) text: String,
-    /// The decoded text of strings with escapes.
+    /// The decoded text of strings with escapes, and of numbers that JSON writes in another form.
     pub(crate) decoded: String,
     pub(crate) entries: Vec<Entry>,
     /// For objects of more than [`SMALL`] keys.
@@ -75,10 +75,10 @@ impl Tape {
         source.get(entry.string_range()).unwrap_or_default()
     }
 
-    /// The literal of a number.
+    /// The literal of a number; it is decoded if JSON writes it in another form.
     #[inline]
     pub(crate) fn literal(&self, entry: Entry) -> &str {
-        self.text.get(entry.string_range()).unwrap_or_default()
+        self.string(entry)
     }
 
     /// Returns the index after a value and its contents.

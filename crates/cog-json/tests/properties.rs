@@ -187,6 +187,20 @@ const SCRAPS: &[&str] = &[
     "# x\n",
     "...",
     "So: ",
+    "[THINK]",
+    "[/THINK]",
+    "◁/think▷",
+    "<|channel|>final<|message|>",
+    "‘a’",
+    "TRUE",
+    "+5",
+    ".5",
+    "5.",
+    "\n\"b\": 2",
+    "\n c: 3",
+    "\\'",
+    "\u{200b}",
+    "\n",
 ];
 
 fn cuts() -> impl Strategy<Value = Vec<usize>> {

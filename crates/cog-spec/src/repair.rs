@@ -20,6 +20,22 @@ string_enum! {
         RawNewline = "raw_newline",
         /// `None`, `True` or `False` was read as `null`, `true` or `false`.
         PythonLiteral = "python_literal",
+        /// A key without quotes was accepted.
+        BareKey = "bare_key",
+        /// A string in typographic quotes was accepted.
+        SmartQuotes = "smart_quotes",
+        /// `\'` was read as `'`.
+        EscapedQuote = "escaped_quote",
+        /// White space that JSON does not have, or a character of no width, was removed.
+        UnicodeSpace = "unicode_space",
+        /// `TRUE`, `Null` or the like was read as `true` or `null`.
+        LiteralCase = "literal_case",
+        /// A number such as `+5`, `.5` or `5.` was read as JSON.
+        NumberForm = "number_form",
+        /// A leading or doubled comma was removed.
+        ExtraComma = "extra_comma",
+        /// A comma between two members on separate lines was added.
+        MissingComma = "missing_comma",
         /// A key appeared twice; the last value counts.
         DuplicateKey = "duplicate_key",
         /// A reply without an envelope was wrapped (ruling R28).

@@ -1,5 +1,6 @@
 //! The text around the document in a reply: reasoning, prose and a code fence.
 
+use crate::parser::opening::is_space;
 use crate::parser::seek::Seeker;
 use crate::parser::tolerance::{Ledger, Tolerance};
 
@@ -27,9 +28,9 @@ pub(super) const FENCE: &str = "```";
 
 /// Returns where the document starts if the text contains nothing else but a fence.
 fn body(text: &str, from: usize) -> usize {
-    let rest = text.get(from..).unwrap_or_default().trim_start();
+    let rest = text.get(from..).unwrap_or_default().trim_start_matches(is_space);
     let inner = match rest.strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) {
-        Some((word, inner)) if is_info(word) => inner.trim_start(),
+        Some((word, inner)) if is_info(word) => inner.trim_start_matches(is_space),
         _ => rest,
     };
     text.len() - inner.len()
@@ -41,7 +42,7 @@ fn is_info(word: &str) -> bool {
 }
 
 pub(super) fn note_before(ledger: &mut Ledger, text: &str) {
-    let text = text.trim();
+    let text = text.trim_matches(is_space);
     let line = text.rfind('\n').map_or(0, |newline| newline + 1);
     let (prose, last) = text.split_at_checked(line).unwrap_or((text, ""));
     let fence = last.trim().strip_prefix(FENCE).is_some_and(is_info);
@@ -50,7 +51,7 @@ pub(super) fn note_before(ledger: &mut Ledger, text: &str) {
 }
 
 pub(super) fn note_after(ledger: &mut Ledger, text: &str) {
-    let text = text.trim();
+    let text = text.trim_matches(is_space);
     let prose = text.strip_prefix(FENCE).unwrap_or(text).trim();
     ledger.note_around(Tolerance::CodeFence, if text.starts_with(FENCE) { FENCE.len() } else { 0 });
     ledger.note_around(Tolerance::SurroundingText, prose.len());

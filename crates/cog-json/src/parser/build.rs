@@ -4,10 +4,9 @@ use crate::error::SyntaxErrorKind;
 use crate::event::{Event, EventKind};
 use crate::node::Node;
 use crate::parser::ErrorAt;
-use crate::parser::lenient::LedgerTarget;
 use crate::parser::machine::{Expect, Machine, Step};
 use crate::parser::sink::Sink;
-use crate::parser::tolerance::Tolerance;
+use crate::parser::tolerance::{LedgerTarget, Tolerance};
 use crate::tape::{Entry, Tag, fingerprint};
 use crate::write::ToJson;
 

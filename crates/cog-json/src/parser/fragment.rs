@@ -28,7 +28,7 @@ pub(super) struct Found {
     pub(super) start: usize,
     /// The text before this offset decides, so that the split does not matter.
     pub(super) pos: usize,
-    /// Whether its form is one that the parser does not read.
+    /// Whether it has another form than JSON.
     pub(super) is_wider: bool,
 }
 

@@ -1,10 +1,12 @@
-//! The deviations from JSON that the tolerant parser reads (ruling R24).
+//! The deviations from JSON that the tolerant parser reads (rulings R24, R75).
 
 use crate::parser::machine::{Expect, Machine, Step, Token};
+use crate::parser::opening;
+use crate::parser::quote::Quote;
 use crate::parser::sink::Sink;
-use crate::parser::tolerance::Tolerance;
+use crate::parser::tolerance::{LedgerTarget, Tolerance};
 use crate::path::Path;
-use crate::tape::Tag;
+use crate::tape::{Entry, Tag};
 
 /// An incomplete comment.
 #[derive(Clone, Copy)]
@@ -16,25 +18,35 @@ pub(super) struct CommentToken {
 /// The maximum length of the keys in a path of the ledger, in bytes.
 const MAX_PATH: usize = 1024;
 
+/// Literals that JSON does not have. The first three are exact, and the others may be in any case.
+const LITERALS: [(&str, Tag, Tolerance); 6] = [
+    ("None", Tag::Null, Tolerance::PythonLiteral),
+    ("True", Tag::True, Tolerance::PythonLiteral),
+    ("False", Tag::False, Tolerance::PythonLiteral),
+    ("null", Tag::Null, Tolerance::LiteralCase),
+    ("true", Tag::True, Tolerance::LiteralCase),
+    ("false", Tag::False, Tolerance::LiteralCase),
+];
+
 impl Machine {
     /// Reads at a byte that JSON does not allow here, if the tolerant parser does.
     pub(super) fn tolerate<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Option<Step> {
         if !self.tolerant {
             return None;
         }
-        let value = matches!(self.expect, Expect::Value | Expect::FirstElement | Expect::Element);
-        let key = matches!(self.expect, Expect::FirstKey | Expect::Key);
         match byte {
             _ if self.expect == Expect::End => Some(Ok(false)),
             b'/' | b'#' => self.comment(byte),
-            b'\'' if value => Some(self.string_value(byte, sink)),
-            b'\'' if key => Some(self.string_key(byte, sink)),
-            b'N' if value => Some(self.python("None", Tag::Null, sink)),
-            b'T' if value => Some(self.python("True", Tag::True, sink)),
-            b'F' if value => Some(self.python("False", Tag::False, sink)),
             b']' if self.expect == Expect::Element => Some(self.trailing_comma(sink)),
             b'}' if self.expect == Expect::Key => Some(self.trailing_comma(sink)),
-            _ => None,
+            b',' => self.extra_comma(),
+            _ if self.skip_unicode_space() => Some(Ok(true)),
+            _ => match self.expect {
+                Expect::Value | Expect::FirstElement | Expect::Element => self.lenient_value(byte, sink),
+                Expect::FirstKey | Expect::Key => self.lenient_key(sink),
+                Expect::Comma => self.missing_comma(),
+                Expect::Colon | Expect::End => None,
+            },
         }
     }
 
@@ -43,12 +55,104 @@ impl Machine {
         self.close(sink)
     }
 
-    fn python<S: Sink>(&mut self, word: &str, tag: Tag, sink: &mut S) -> Step {
-        let Some(entry) = self.word(word, tag)? else { return Ok(false) };
-        let index = self.begin(entry, sink)?;
-        self.note(Tolerance::PythonLiteral, LedgerTarget::Value, word.len(), word.len());
+    /// A comma before the first member or element, or after another comma.
+    fn extra_comma(&mut self) -> Option<Step> {
+        self.expect = match self.expect {
+            Expect::FirstElement | Expect::Element => Expect::Element,
+            Expect::FirstKey | Expect::Key => Expect::Key,
+            _ => return None,
+        };
+        self.pos += 1;
+        self.note(Tolerance::ExtraComma, LedgerTarget::Container, 1, 0);
+        Some(Ok(true))
+    }
+
+    fn skip_unicode_space(&mut self) -> bool {
+        let Some(space) = self.next_char().filter(|char| opening::is_unicode_space(*char)) else {
+            return false;
+        };
+        self.pos += space.len_utf8();
+        self.note(Tolerance::UnicodeSpace, LedgerTarget::Container, space.len_utf8(), 0);
+        true
+    }
+
+    /// At the next member, whose comma is missing: it must be on a line of its own.
+    fn missing_comma(&mut self) -> Option<Step> {
+        let (before, rest) = self.tape.text.split_at_checked(self.pos)?;
+        let is_new_line =
+            before.chars().rev().take_while(|char| opening::is_space(*char)).any(|char| char == '\n');
+        let first = rest.chars().next()?;
+        let is_key = first == '"' || first == '\'' || opening::is_key(first) || Quote::smart(first).is_some();
+        let is_member = self.frames.last().is_some_and(|frame| frame.object);
+        (is_member && is_new_line && is_key).then(|| {
+            self.expect = Expect::Key;
+            self.note(Tolerance::MissingComma, LedgerTarget::Container, 0, 1);
+            Ok(true)
+        })
+    }
+
+    fn lenient_key<S: Sink>(&mut self, sink: &mut S) -> Option<Step> {
+        let first = self.next_char()?;
+        match Quote::smart(first) {
+            _ if first == '\'' => Some(self.begin_key(Quote::Single, sink)),
+            Some(quote) => Some(self.begin_key(quote, sink)),
+            None => opening::is_key(first).then(|| self.go_on_bare_key::<S>(self.pos)),
+        }
+    }
+
+    /// Continues a bare key that began at `start`.
+    pub(super) fn go_on_bare_key<S: Sink>(&mut self, start: usize) -> Step {
+        let rest = self.tape.text.get(self.pos..).unwrap_or_default();
+        self.pos += rest.len() - rest.trim_start_matches(opening::is_key).len();
+        if self.pos == self.tape.text.len() {
+            self.token = Token::BareKey(start);
+            return Ok(false);
+        }
+        let length = self.pos - start;
+        self.add_key::<S>(Entry::scalar(Tag::String, start, length))?;
+        self.note(Tolerance::BareKey, LedgerTarget::Value, length, length + 2);
+        Ok(true)
+    }
+
+    fn lenient_value<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Option<Step> {
+        match (byte, self.next_char().and_then(Quote::smart)) {
+            (b'\'', _) => Some(self.begin_string(Quote::Single, sink)),
+            (_, Some(quote)) => Some(self.begin_string(quote, sink)),
+            (b'+' | b'.', _) => Some(self.number(byte, sink)),
+            _ => self.lenient_literal(sink),
+        }
+    }
+
+    /// Reads a literal of Python, or one in other letters. While the text ends inside it, it is read again from its
+    /// start.
+    fn lenient_literal<S: Sink>(&mut self, sink: &mut S) -> Option<Step> {
+        let rest = self.tape.text.as_bytes().get(self.pos..).unwrap_or_default();
+        let same = |word: &str, rule: Tolerance, length: usize| match (
+            word.as_bytes().get(..length),
+            rest.get(..length),
+        ) {
+            (Some(word), Some(rest)) if rule == Tolerance::PythonLiteral => word == rest,
+            (Some(word), Some(rest)) => word.eq_ignore_ascii_case(rest),
+            _ => false,
+        };
+        let found = LITERALS.into_iter().find(|(word, _, rule)| same(word, *rule, word.len()));
+        let Some((word, tag, rule)) = found else {
+            let may_become = LITERALS.iter().any(|(word, _, rule)| same(word, *rule, rest.len()));
+            return may_become.then_some(Ok(false));
+        };
+        Some(self.add_literal(word.len(), tag, rule, sink))
+    }
+
+    fn add_literal<S: Sink>(&mut self, length: usize, tag: Tag, rule: Tolerance, sink: &mut S) -> Step {
+        let index = self.begin(Entry::scalar(tag, self.pos, length), sink)?;
+        self.pos += length;
+        self.note(rule, LedgerTarget::Value, length, length);
         self.complete(index, sink);
         Ok(true)
+    }
+
+    fn next_char(&self) -> Option<char> {
+        self.tape.text.get(self.pos..)?.chars().next()
     }
 
     fn comment(&mut self, byte: u8) -> Option<Step> {
@@ -109,13 +213,4 @@ impl Machine {
         }
         path.to_string()
     }
-}
-
-/// The value to which an entry of the ledger refers.
-#[derive(Clone, Copy)]
-pub(super) enum LedgerTarget {
-    /// The current value, or the member of the current key.
-    Value,
-    /// The current container.
-    Container,
 }

@@ -29,7 +29,7 @@ pub(super) struct Machine {
     pub(super) path: Path,
     pub(super) frames: Vec<Frame>,
     pub(super) limits: Limits,
-    /// Whether to accept the deviations of ruling R24.
+    /// Whether to accept the deviations of rulings R24 and R75.
     pub(super) tolerant: bool,
     /// The key of the root whose value has the path of the root.
     pub(super) wrapper: Option<&'static str>,
@@ -61,6 +61,8 @@ pub(super) enum Token {
     String(StringToken),
     Number(NumberToken),
     Comment(CommentToken),
+    /// A bare key that begins at this offset.
+    BareKey(usize),
 }
 
 /// Whether to continue; false when the text ends inside a token.
@@ -164,6 +166,7 @@ impl Machine {
             Token::String(token) => self.go_on_string(token, sink),
             Token::Number(token) => self.go_on_number(token, sink),
             Token::Comment(token) => self.go_on_comment(token),
+            Token::BareKey(start) => self.go_on_bare_key::<S>(start),
         }
     }
 
@@ -182,13 +185,13 @@ impl Machine {
     #[inline(always)]
     fn value<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Step {
         match byte {
-            b'"' => self.string_value(byte, sink),
+            b'"' => self.string_value(sink),
             b'{' => self.open(Tag::Object, Expect::FirstKey, sink),
             b'[' => self.open(Tag::Array, Expect::FirstElement, sink),
             b'-' | b'0'..=b'9' => self.number(byte, sink),
-            b't' => self.literal("true", Tag::True, sink),
-            b'f' => self.literal("false", Tag::False, sink),
-            b'n' => self.literal("null", Tag::Null, sink),
+            b't' => self.literal(byte, "true", Tag::True, sink),
+            b'f' => self.literal(byte, "false", Tag::False, sink),
+            b'n' => self.literal(byte, "null", Tag::Null, sink),
             b']' if self.expect == Expect::FirstElement => self.close(sink),
             _ => self.unexpected(byte, sink),
         }
@@ -197,7 +200,7 @@ impl Machine {
     #[inline(always)]
     fn key<S: Sink>(&mut self, byte: u8, sink: &mut S) -> Step {
         match byte {
-            b'"' => self.string_key(byte, sink),
+            b'"' => self.string_key(sink),
             b'}' if self.expect == Expect::FirstKey => self.close(sink),
             _ => self.unexpected(byte, sink),
         }
@@ -250,21 +253,14 @@ impl Machine {
         self.frames.last().is_some_and(|frame| frame.object)
     }
 
-    fn literal<S: Sink>(&mut self, word: &str, tag: Tag, sink: &mut S) -> Step {
-        match self.word(word, tag)? {
-            Some(entry) => self.scalar(entry, sink),
-            None => Ok(false),
-        }
-    }
-
-    /// Reads a literal. Returns nothing while the text ends inside it; it is then read again from its start.
-    pub(super) fn word(&mut self, word: &str, tag: Tag) -> Result<Option<Entry>, ErrorAt> {
+    fn literal<S: Sink>(&mut self, first: u8, word: &str, tag: Tag, sink: &mut S) -> Step {
         let start = self.pos;
         let rest = self.tape.text.get(start..).unwrap_or_default();
         if rest.starts_with(word) {
             self.pos += word.len();
-            return Ok(Some(Entry::scalar(tag, start, word.len())));
+            return self.scalar(Entry::scalar(tag, start, word.len()), sink);
         }
-        if word.starts_with(rest) { Ok(None) } else { Err((SyntaxErrorKind::ExpectedValue, start)) }
+        // While the text ends inside it, it is read again from its start.
+        if word.starts_with(rest) { Ok(false) } else { self.unexpected(first, sink) }
     }
 }

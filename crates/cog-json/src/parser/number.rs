@@ -3,6 +3,7 @@
 use crate::error::SyntaxErrorKind;
 use crate::parser::machine::{Machine, Step, Token};
 use crate::parser::sink::Sink;
+use crate::parser::tolerance::{LedgerTarget, Tolerance};
 use crate::scan;
 use crate::tape::Entry;
 
@@ -12,16 +13,21 @@ pub(super) struct NumberToken {
     start: usize,
     phase: Phase,
     plain: bool,
+    /// Whether it is written in a form that JSON does not have, such as `+5`, `.5` or `5.`.
+    is_lenient: bool,
 }
 
 /// The part of the number that was read last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    Minus,
+    /// `+`, or `-`.
+    Sign,
     /// A leading zero, which no digit may follow.
     Zero,
     Whole,
     Point,
+    /// A point without a digit before it.
+    LeadingPoint,
     Fraction,
     /// `e` or `E`.
     E,
@@ -32,11 +38,13 @@ enum Phase {
 impl Machine {
     pub(super) fn number<S: Sink>(&mut self, first: u8, sink: &mut S) -> Step {
         let phase = match first {
-            b'-' => Phase::Minus,
+            b'-' | b'+' => Phase::Sign,
+            b'.' => Phase::LeadingPoint,
             b'0' => Phase::Zero,
             _ => Phase::Whole,
         };
-        let token = NumberToken { start: self.pos, phase, plain: true };
+        let is_lenient = matches!(first, b'+' | b'.');
+        let token = NumberToken { start: self.pos, phase, plain: first != b'.', is_lenient };
         self.pos += 1;
         self.go_on_number(token, sink)
     }
@@ -51,14 +59,21 @@ impl Machine {
                 self.token = Token::Number(token);
                 return Ok(false);
             };
-            let Some(phase) = token.phase.then(byte) else { break };
-            token.plain &= matches!(phase, Phase::Minus | Phase::Zero | Phase::Whole);
+            let Some(phase) = token.phase.then(byte) else {
+                if self.tolerant && (token.phase, byte) == (Phase::Sign, b'.') {
+                    (token.phase, token.is_lenient) = (Phase::LeadingPoint, true);
+                    self.pos += 1;
+                    continue;
+                }
+                break;
+            };
+            token.plain &= matches!(phase, Phase::Sign | Phase::Zero | Phase::Whole);
             token.phase = phase;
             self.pos += 1;
         }
         let sticks =
             bytes.get(self.pos).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
-        match token.phase.may_end() && !sticks {
+        match token.phase.may_end(self.tolerant) && !sticks {
             true => self.add_number(token, sink),
             false => Err((SyntaxErrorKind::Number, self.pos)),
         }
@@ -67,7 +82,7 @@ impl Machine {
     /// Completes a number at the end of the text.
     pub(super) fn end_number<S: Sink>(&mut self, sink: &mut S) -> Step {
         match self.token {
-            Token::Number(token) if token.phase.may_end() => {
+            Token::Number(token) if token.phase.may_end(self.tolerant) => {
                 self.token = Token::None;
                 self.add_number(token, sink)
             }
@@ -76,19 +91,40 @@ impl Machine {
     }
 
     fn add_number<S: Sink>(&mut self, token: NumberToken, sink: &mut S) -> Step {
+        if token.is_lenient || token.phase == Phase::Point {
+            return self.add_lenient_number(token.start, sink);
+        }
         self.scalar(Entry::number(token.start, self.pos - token.start, token.plain), sink)
+    }
+
+    /// Adds a number as JSON writes it: `+5` is `5`, `.5` is `0.5`, and `5.` is `5`.
+    #[cold]
+    fn add_lenient_number<S: Sink>(&mut self, start: usize, sink: &mut S) -> Step {
+        let source = self.tape.text.get(start..self.pos).unwrap_or_default();
+        let digits = source.trim_start_matches(['+', '-']).trim_end_matches('.');
+        let sign = if source.starts_with('-') { "-" } else { "" };
+        let zero = if digits.starts_with('.') { "0" } else { "" };
+        let literal = [sign, zero, digits].concat();
+        let mut entry = Entry::number(start, literal.len(), !literal.contains(['.', 'e', 'E']));
+        entry.set_decoded(self.tape.decoded.len());
+        self.tape.decoded.push_str(&literal);
+        let before = self.pos - start;
+        let index = self.begin(entry, sink)?;
+        self.note(Tolerance::NumberForm, LedgerTarget::Value, before, literal.len());
+        self.complete(index, sink);
+        Ok(true)
     }
 }
 
 impl Phase {
     #[inline]
     fn then(self, byte: u8) -> Option<Phase> {
-        use Phase::{E, Exponent, ExponentSign, Fraction, Minus, Point, Whole, Zero};
+        use Phase::{E, Exponent, ExponentSign, Fraction, LeadingPoint, Point, Sign, Whole, Zero};
         Some(match (self, byte) {
-            (Minus, b'0') => Zero,
-            (Minus, b'1'..=b'9') => Whole,
+            (Sign, b'0') => Zero,
+            (Sign, b'1'..=b'9') => Whole,
             (Zero | Whole, b'.') => Point,
-            (Point, b'0'..=b'9') => Fraction,
+            (Point | LeadingPoint, b'0'..=b'9') => Fraction,
             (Zero | Whole | Fraction, b'e' | b'E') => E,
             (E, b'+' | b'-') => ExponentSign,
             (E | ExponentSign, b'0'..=b'9') => Exponent,
@@ -102,7 +138,7 @@ impl Phase {
         matches!(self, Phase::Whole | Phase::Fraction | Phase::Exponent)
     }
 
-    fn may_end(self) -> bool {
-        self == Phase::Zero || self.repeats()
+    fn may_end(self, is_tolerant: bool) -> bool {
+        self == Phase::Zero || self.repeats() || is_tolerant && self == Phase::Point
     }
 }

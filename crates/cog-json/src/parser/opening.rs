@@ -1,8 +1,8 @@
-//! Recognizes the start of objects that this parser does not read.
+//! Recognizes the start of objects in forms other than JSON.
 //!
-//! Models write objects with bare keys, curly quotes, invisible spaces and other separators (ruling R75). The
-//! parser refuses them, but it must know them: what opens like an object is never prose around another object
-//! (ruling R76). Each check looks at a bounded number of bytes, so that seeking stays linear.
+//! Models write objects with bare keys, curly quotes, invisible spaces and other separators. The parser reads some of
+//! these forms (ruling R75), but it must know all of them: what opens like an object is never prose around another
+//! object (ruling R76). Each check looks at a bounded number of bytes, so that seeking stays linear.
 
 /// The result of a check on the text so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) enum Look {
 /// The maximum number of bytes that a check looks at.
 const WINDOW: usize = 256;
 
-/// Checks whether `text`, which follows an opening brace, continues with a key and its separator in a form of R75; after
+/// Checks whether `text`, which follows an opening brace, continues with a key and its separator in such a form; after
 /// a bare key also with the start of a value.
 pub(super) fn member(text: &str) -> Look {
     let mut scan = Scan::new(text);
@@ -170,6 +170,16 @@ pub(super) fn is_space(char: char) -> bool {
         || matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' | '\u{180e}')
 }
 
+/// White space that JSON does not have.
+pub(super) fn is_unicode_space(char: char) -> bool {
+    is_space(char) && !matches!(char, ' ' | '\n' | '\t' | '\r')
+}
+
+/// Returns whether the character may be in a key without quotes (ruling R75).
+pub(super) fn is_key(char: char) -> bool {
+    char.is_alphanumeric() || matches!(char, '_' | '-')
+}
+
 /// Returns whether the character may appear between a brace and the first key.
 fn is_filler(char: char) -> bool {
     is_space(char) || matches!(char, ',' | '.' | '…' | '，')
@@ -183,7 +193,7 @@ fn is_quote(char: char) -> bool {
 }
 
 fn is_bare(char: char) -> bool {
-    char.is_alphanumeric() || matches!(char, '_' | '$' | '-')
+    is_key(char) || char == '$'
 }
 
 fn is_separator(char: char) -> bool {

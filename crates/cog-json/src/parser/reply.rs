@@ -6,7 +6,9 @@ use crate::limits::Limits;
 use crate::parser::around::{Bodies, FENCE, note_after, note_before};
 use crate::parser::fragment::{self, Found, Reach};
 use crate::parser::machine::Machine;
-use crate::parser::seek::{Seeker, closing_tag};
+use crate::parser::opening::is_space;
+use crate::parser::reasoning::closing_tag;
+use crate::parser::seek::Seeker;
 use crate::parser::sink::{Silent, Sink};
 use crate::parser::{End, ErrorAt};
 use crate::path::Path;
@@ -229,7 +231,7 @@ impl Found {
 fn is_alone(body: usize, machine: &mut Machine) -> bool {
     machine.restart(body);
     let complete = machine.run(&mut Silent).and_then(|()| machine.finish(&mut Silent));
-    let rest = machine.tape.text.get(machine.pos..).unwrap_or_default().trim();
+    let rest = machine.tape.text.get(machine.pos..).unwrap_or_default().trim_matches(is_space);
     complete == Ok(true) && (rest.is_empty() || rest == FENCE)
 }
 

@@ -9,7 +9,11 @@
 use std::ops::ControlFlow;
 
 use crate::parser::opening::{self, Look};
+use crate::parser::reasoning::{self, Tag};
 use crate::scan::{self, string_run};
+
+/// The first byte of `◁`.
+const TAG: u8 = 0xe2;
 
 /// Searches the start of a document, over any number of chunks.
 pub(super) struct Seeker {
@@ -29,7 +33,7 @@ pub(super) struct Seeker {
     tail: usize,
     /// Whether a closing tag ends the search.
     stops_at_tag: bool,
-    /// Whether what was found has a form that the parser does not read.
+    /// Whether what was found has another form than JSON.
     is_wider: bool,
 }
 
@@ -37,8 +41,8 @@ pub(super) struct Seeker {
 enum Phase {
     /// At the start of the reply, where reasoning may begin.
     Start,
-    /// Inside `<think>`, up to this tag.
-    Reasoning(&'static str),
+    /// Inside reasoning, up to one of these tags.
+    Reasoning(&'static [&'static str]),
     Prose,
     /// After `[`.
     InArray,
@@ -63,41 +67,6 @@ enum Back {
 
 /// Breaks with the start of the document, or with nothing at the end of the text.
 type Found = ControlFlow<Option<usize>>;
-
-/// Searches the first closing tag of reasoning after `from`. Returns its end, or otherwise the offset to search from next.
-pub(super) fn closing_tag(text: &str, from: usize) -> Result<usize, usize> {
-    let mut pos = from;
-    while let Some(length) = text.get(pos..).and_then(|rest| rest.find('<')) {
-        pos += length;
-        match tag_at(text, pos) {
-            Tag::Closing(length) => return Ok(pos + length),
-            Tag::Cut => return Err(pos),
-            Tag::None => pos += 1,
-        }
-    }
-    Err(text.len().max(from))
-}
-
-/// The result of reading at a `<`.
-enum Tag {
-    /// A closing tag of this length.
-    Closing(usize),
-    /// The text ends where it may become a closing tag.
-    Cut,
-    None,
-}
-
-fn tag_at(text: &str, pos: usize) -> Tag {
-    let rest = text.get(pos..).unwrap_or_default();
-    let closing = || TAGS.iter().map(|(_, close)| close);
-    match closing().find(|close| rest.starts_with(**close)) {
-        Some(close) => Tag::Closing(close.len()),
-        None if closing().any(|close| close.starts_with(rest)) => Tag::Cut,
-        None => Tag::None,
-    }
-}
-
-const TAGS: [(&str, &str); 2] = [("<think>", "</think>"), ("<thinking>", "</thinking>")];
 
 impl Seeker {
     /// Searches from the start of a reply.
@@ -156,7 +125,7 @@ impl Seeker {
         self.pos
     }
 
-    /// Whether what was found has a form that the parser does not read.
+    /// Whether what was found has another form than JSON.
     pub(super) fn is_wider(&self) -> bool {
         self.is_wider
     }
@@ -184,7 +153,7 @@ impl Seeker {
         let bytes = text.as_bytes();
         match self.phase {
             Phase::Start => self.look_for_reasoning(text),
-            Phase::Reasoning(tag) => self.skip_reasoning(text, tag),
+            Phase::Reasoning(closing) => self.skip_reasoning(text, closing),
             Phase::Prose => self.skip_prose(text),
             Phase::InArray | Phase::InObject | Phase::AfterKey => self.look_on(text),
             Phase::Key(quote) => self.read_key(bytes, quote),
@@ -194,28 +163,24 @@ impl Seeker {
 
     fn look_for_reasoning(&mut self, text: &str) -> Found {
         let start = scan::space(text.as_bytes(), self.pos);
-        let rest = text.get(start..).unwrap_or_default();
-        for (open, close) in TAGS {
-            if rest.starts_with(open) {
-                self.pos = start + open.len();
-                return self.go_on(Phase::Reasoning(close));
+        match reasoning::opening_tag(text.get(start..).unwrap_or_default()) {
+            Tag::Found(length, closing) => {
+                self.pos = start + length;
+                self.go_on(Phase::Reasoning(closing))
             }
-            if open.starts_with(rest) {
-                return ControlFlow::Break(None);
-            }
+            Tag::Cut => ControlFlow::Break(None),
+            Tag::None => self.go_on(Phase::Prose),
         }
-        self.go_on(Phase::Prose)
     }
 
-    fn skip_reasoning(&mut self, text: &str, tag: &str) -> Found {
-        match text.get(self.pos..).and_then(|rest| rest.find(tag)) {
-            Some(length) => {
-                self.pos += length + tag.len();
-                (self.body, self.tail) = (self.pos, self.pos);
+    fn skip_reasoning(&mut self, text: &str, closing: &[&str]) -> Found {
+        match reasoning::end_of_reasoning(text, self.pos, closing) {
+            Ok(end) => {
+                (self.pos, self.body, self.tail) = (end, end, end);
                 self.go_on(Phase::Prose)
             }
-            None => {
-                self.pos = text.floor_char_boundary(self.pos.max(text.len().saturating_sub(tag.len())));
+            Err(pos) => {
+                self.pos = pos;
                 ControlFlow::Break(None)
             }
         }
@@ -224,12 +189,13 @@ impl Seeker {
     fn skip_prose(&mut self, text: &str) -> Found {
         let bytes = text.as_bytes();
         let rest = bytes.get(self.pos..).unwrap_or_default();
-        let Some(length) = rest.iter().position(|&byte| byte | 0x20 == b'{' || byte == b'<') else {
+        let Some(length) = rest.iter().position(|&byte| byte | 0x20 == b'{' || matches!(byte, b'<' | TAG))
+        else {
             self.pos = bytes.len();
             return ControlFlow::Break(None);
         };
         self.pos += length;
-        if bytes.get(self.pos) == Some(&b'<') {
+        if matches!(bytes.get(self.pos), Some(b'<' | &TAG)) {
             return self.pass_tag(text);
         }
         self.start = self.pos;
@@ -237,20 +203,20 @@ impl Seeker {
         self.enter(bytes)
     }
 
-    /// At a `<`, where reasoning may end without an opening tag.
+    /// Where reasoning may end without an opening tag.
     fn pass_tag(&mut self, text: &str) -> Found {
-        match tag_at(text, self.pos) {
-            Tag::Closing(length) => {
-                self.pos += length;
-                self.tail = self.pos;
-                if self.stops_at_tag {
-                    return ControlFlow::Break(None);
-                }
-            }
-            Tag::Cut => return ControlFlow::Break(None),
-            Tag::None => self.pos += 1,
+        let rest = text.get(self.pos..).unwrap_or_default();
+        match reasoning::closing_tag_at(rest) {
+            Tag::Found(length, ()) => self.end_reasoning(self.pos + length),
+            Tag::Cut => ControlFlow::Break(None),
+            Tag::None => self.dismiss(self.pos + rest.chars().next().map_or(1, char::len_utf8)),
         }
-        ControlFlow::Continue(())
+    }
+
+    /// Continues after the closing tag of reasoning that has no opening tag.
+    fn end_reasoning(&mut self, end: usize) -> Found {
+        (self.pos, self.tail, self.phase) = (end, end, Phase::Prose);
+        if self.stops_at_tag { ControlFlow::Break(None) } else { ControlFlow::Continue(()) }
     }
 
     /// At an opening bracket of a candidate.
@@ -279,10 +245,21 @@ impl Seeker {
                 self.go_on(Phase::Key(byte))
             }
             (Phase::AfterKey, b':') => ControlFlow::Break(Some(self.start)),
+            (Phase::InArray, b'/') => self.look_at_slash(text),
             (_, b'/') | (Phase::InObject | Phase::AfterKey, b'#') => self.enter_comment(bytes),
             (Phase::InObject, _) => self.look_wider(text, opening::member, self.pos),
             (Phase::AfterKey, _) => self.look_wider(text, opening::separator, self.retry),
             _ => self.dismiss(self.pos),
+        }
+    }
+
+    /// At a slash after a bracket: a comment, or a tag such as `[/THINK]`.
+    fn look_at_slash(&mut self, text: &str) -> Found {
+        let bracket = self.pos - 1;
+        match reasoning::closing_tag_at(text.get(bracket..).unwrap_or_default()) {
+            Tag::Found(length, ()) => self.end_reasoning(bracket + length),
+            Tag::Cut => ControlFlow::Break(None),
+            Tag::None => self.enter_comment(text.as_bytes()),
         }
     }
 

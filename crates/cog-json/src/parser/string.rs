@@ -4,10 +4,10 @@ mod escape;
 
 use crate::error::SyntaxErrorKind;
 use crate::event::EventKind;
-use crate::parser::lenient::LedgerTarget;
 use crate::parser::machine::{Machine, Step, Token};
+use crate::parser::quote::{Mark, Quote};
 use crate::parser::sink::Sink;
-use crate::parser::tolerance::Tolerance;
+use crate::parser::tolerance::{LedgerTarget, Tolerance};
 use crate::scan::string_run;
 use crate::tape::{Entry, Tag};
 use crate::write::ToJson;
@@ -23,7 +23,9 @@ pub(super) struct StringToken {
     /// The number of its bytes that were emitted.
     emitted: usize,
     began: bool,
-    quote: u8,
+    quote: Quote,
+    /// The number of escaped single quotes that JSON does not escape.
+    escaped_quotes: usize,
     /// The number of control characters without an escape, and the length of their escapes.
     raw: usize,
     raw_escaped: usize,
@@ -31,44 +33,60 @@ pub(super) struct StringToken {
 
 impl StringToken {
     /// Returns a string whose first byte after the quote is at `start`.
-    fn new(start: usize, quote: u8) -> Self {
+    fn new(start: usize, quote: Quote) -> Self {
         let entry = Entry::open(Tag::String, start);
-        StringToken { entry, index: None, emitted: 0, began: false, quote, raw: 0, raw_escaped: 0 }
+        StringToken {
+            entry,
+            index: None,
+            emitted: 0,
+            began: false,
+            quote,
+            escaped_quotes: 0,
+            raw: 0,
+            raw_escaped: 0,
+        }
     }
 }
 
 impl Machine {
-    /// At the opening quote of a value.
+    /// At the double quote of a value.
     #[inline(always)]
-    pub(super) fn string_value<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
-        if let Some(entry) = self.complete_string(quote) {
+    pub(super) fn string_value<S: Sink>(&mut self, sink: &mut S) -> Step {
+        if let Some(entry) = self.complete_string() {
             let index = self.begin(entry, sink)?;
             self.emit(index, EventKind::Text { delta: self.tape.string(entry), first: true }, sink);
             self.complete(index, sink);
             return Ok(true);
         }
-        self.pos += 1;
+        self.begin_string(Quote::Double, sink)
+    }
+
+    /// At the double quote of a key.
+    #[inline(always)]
+    pub(super) fn string_key<S: Sink>(&mut self, sink: &mut S) -> Step {
+        if let Some(entry) = self.complete_string() {
+            return self.add_key::<S>(entry);
+        }
+        self.begin_key(Quote::Double, sink)
+    }
+
+    /// At the opening quote of a value that is read step by step.
+    pub(super) fn begin_string<S: Sink>(&mut self, quote: Quote, sink: &mut S) -> Step {
+        self.pos += quote.len();
         let mut token = StringToken::new(self.pos, quote);
         token.index = Some(self.begin(token.entry, sink)?);
         self.go_on_string(token, sink)
     }
 
-    /// At the opening quote of a key.
-    #[inline(always)]
-    pub(super) fn string_key<S: Sink>(&mut self, quote: u8, sink: &mut S) -> Step {
-        if let Some(entry) = self.complete_string(quote) {
-            return self.add_key::<S>(entry);
-        }
-        self.pos += 1;
+    /// At the opening quote of a key that is read step by step.
+    pub(super) fn begin_key<S: Sink>(&mut self, quote: Quote, sink: &mut S) -> Step {
+        self.pos += quote.len();
         self.go_on_string(StringToken::new(self.pos, quote), sink)
     }
 
     /// The common case: the text contains the string from quote to quote, without escapes.
     #[inline]
-    fn complete_string(&mut self, quote: u8) -> Option<Entry> {
-        if quote != b'"' {
-            return None;
-        }
+    fn complete_string(&mut self) -> Option<Entry> {
         let bytes = self.tape.text.as_bytes();
         let start = self.pos + 1;
         let end = string_run::<b'"'>(bytes, start);
@@ -81,35 +99,54 @@ impl Machine {
 
     pub(super) fn go_on_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
         loop {
-            let bytes = self.tape.text.as_bytes();
-            let stop = match token.quote {
-                b'"' => string_run::<b'"'>(bytes, self.pos),
-                _ => string_run::<b'\''>(bytes, self.pos),
-            };
-            let byte = bytes.get(stop).copied();
+            let stop = token.quote.run(self.tape.text.as_bytes(), self.pos);
             self.add_run(&mut token.entry, stop);
-            match byte {
-                None => return self.pause_string(token, sink),
-                Some(quote) if quote == token.quote => return self.end_string(token, sink),
-                Some(b'\\') => match escape::read(self.tape.text.as_bytes(), stop, token.quote) {
-                    Escape::Unfinished => return self.pause_string(token, sink),
-                    Escape::Bad(kind) => {
-                        self.show_string(&mut token, sink);
-                        return Err((kind, stop));
+            let rest = self.tape.text.get(stop..).unwrap_or_default();
+            if rest.is_empty() {
+                return self.pause_string(token, sink);
+            }
+            match token.quote.mark(rest) {
+                Mark::Closing => return self.end_string(token, sink),
+                Mark::Escape => {
+                    if !self.add_escape(&mut token, sink)? {
+                        return self.pause_string(token, sink);
                     }
-                    Escape::Char(char, length) => self.add_char(&mut token.entry, char, length),
-                },
-                Some(control) if self.tolerant => {
-                    self.add_run(&mut token.entry, stop + 1);
+                }
+                Mark::Control if self.tolerant => {
                     token.raw += 1;
-                    token.raw_escaped += escape::length(control);
+                    token.raw_escaped += escape::length(rest.as_bytes().first().copied().unwrap_or_default());
+                    self.add_run(&mut token.entry, stop + 1);
                 }
-                Some(_) => {
-                    self.show_string(&mut token, sink);
-                    return Err((SyntaxErrorKind::ControlCharacter, stop));
+                Mark::Control => {
+                    return self.refuse_string(&mut token, SyntaxErrorKind::ControlCharacter, sink);
                 }
+                Mark::Nested => return self.refuse_string(&mut token, SyntaxErrorKind::NestedQuote, sink),
+                Mark::Text(length) => self.add_run(&mut token.entry, stop + length),
             }
         }
+    }
+
+    /// Reads an escape. Returns whether the text contains all of it.
+    fn add_escape<S: Sink>(&mut self, token: &mut StringToken, sink: &mut S) -> Step {
+        match escape::read(self.tape.text.as_bytes(), self.pos, self.tolerant) {
+            Escape::Unfinished => return Ok(false),
+            Escape::Bad(kind) => return self.refuse_string(token, kind, sink),
+            Escape::Char(char, length) => {
+                token.escaped_quotes += usize::from(char == '\'' && length == 2);
+                self.add_char(&mut token.entry, char, length);
+            }
+        }
+        Ok(true)
+    }
+
+    fn refuse_string<S: Sink>(
+        &mut self,
+        token: &mut StringToken,
+        kind: SyntaxErrorKind,
+        sink: &mut S,
+    ) -> Step {
+        self.show_string(token, sink);
+        Err((kind, self.pos))
     }
 
     /// Adds the plain text up to `stop` to the string.
@@ -138,7 +175,8 @@ impl Machine {
     }
 
     fn end_string<S: Sink>(&mut self, mut token: StringToken, sink: &mut S) -> Step {
-        self.pos += 1;
+        // Typographic quotes all have the same length.
+        self.pos += token.quote.len();
         let end = self.pos;
         let Some(index) = token.index else {
             self.add_key::<S>(token.entry)?;
@@ -157,10 +195,19 @@ impl Machine {
 
     /// Records the deviations of a complete string whose closing quote is before `end`.
     fn note_string(&mut self, token: &StringToken, end: usize) {
-        if token.quote == b'\'' {
-            let before = end + 1 - token.entry.start();
+        let rule = match token.quote {
+            Quote::Double => None,
+            Quote::Single => Some(Tolerance::SingleQuotes),
+            Quote::Smart(_) => Some(Tolerance::SmartQuotes),
+        };
+        if let Some(rule) = rule {
+            let before = end + token.quote.len() - token.entry.start();
             let after = self.tape.string(token.entry).to_json().len();
-            self.note(Tolerance::SingleQuotes, LedgerTarget::Value, before, after);
+            self.note(rule, LedgerTarget::Value, before, after);
+        }
+        if token.escaped_quotes > 0 && token.quote != Quote::Single {
+            let quotes = token.escaped_quotes;
+            self.note(Tolerance::EscapedQuote, LedgerTarget::Value, quotes * 2, quotes);
         }
         if token.raw > 0 {
             self.note(Tolerance::RawNewline, LedgerTarget::Value, token.raw, token.raw_escaped);

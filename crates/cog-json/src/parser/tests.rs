@@ -1,3 +1,4 @@
+mod forms;
 mod outcome;
 mod strict;
 mod tolerant;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A deviation from JSON that was accepted (rulings R24, R26).
+/// A deviation from JSON that was accepted (rulings R24, R26, R75).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Deviation {
@@ -22,22 +22,38 @@ pub struct Deviation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Tolerance {
+    /// A key without quotes, of letters, digits, `_` and `-`.
+    BareKey,
     /// A code fence around the document.
     CodeFence,
     /// `// …`, `/* … */` or `# …` between tokens.
     Comment,
     /// A duplicate key in an object; the last one counts. Strict parsing accepts it too, as RFC 8259 does.
     DuplicateKey,
+    /// `\'` in a string that is not in single quotes.
+    EscapedQuote,
+    /// A comma before the first member or element, or after another comma.
+    ExtraComma,
+    /// `true`, `false` or `null` in other letters, such as `TRUE`.
+    LiteralCase,
+    /// No comma between two members on separate lines.
+    MissingComma,
+    /// A number such as `+5`, `.5` or `5.`.
+    NumberForm,
     /// `None`, `True` or `False`.
     PythonLiteral,
     /// A line break or another control character in a string.
     RawNewline,
     /// A string in single quotes.
     SingleQuotes,
-    /// Prose, or reasoning in `<think>`, before or after the document.
+    /// A string in typographic quotes.
+    SmartQuotes,
+    /// Prose, or reasoning in tags, before or after the document.
     SurroundingText,
     /// A comma before the end of an array or object.
     TrailingComma,
+    /// White space of Unicode, or a character of no width, between tokens.
+    UnicodeSpace,
 }
 
 impl Tolerance {
@@ -45,14 +61,22 @@ impl Tolerance {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Tolerance::BareKey => "bare_key",
             Tolerance::CodeFence => "code_fence",
             Tolerance::Comment => "comment",
             Tolerance::DuplicateKey => "duplicate_key",
+            Tolerance::EscapedQuote => "escaped_quote",
+            Tolerance::ExtraComma => "extra_comma",
+            Tolerance::LiteralCase => "literal_case",
+            Tolerance::MissingComma => "missing_comma",
+            Tolerance::NumberForm => "number_form",
             Tolerance::PythonLiteral => "python_literal",
             Tolerance::RawNewline => "raw_newline",
             Tolerance::SingleQuotes => "single_quotes",
+            Tolerance::SmartQuotes => "smart_quotes",
             Tolerance::SurroundingText => "surrounding_text",
             Tolerance::TrailingComma => "trailing_comma",
+            Tolerance::UnicodeSpace => "unicode_space",
         }
     }
 }
@@ -61,6 +85,15 @@ impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// The value to which an entry of the ledger refers.
+#[derive(Clone, Copy)]
+pub(super) enum LedgerTarget {
+    /// The current value, or the member of the current key.
+    Value,
+    /// The current container.
+    Container,
 }
 
 /// The deviations so far; its size is bounded.

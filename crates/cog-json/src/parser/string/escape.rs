@@ -19,13 +19,12 @@ pub(super) fn length(control: u8) -> usize {
     }
 }
 
-/// Reads the escape whose backslash is at `at`, in a string between `quote`s: a single quote has an escape only
-/// between single quotes.
-pub(super) fn read(bytes: &[u8], at: usize, quote: u8) -> Escape {
+/// Reads the escape whose backslash is at `at`. A single quote has an escape only in tolerant mode.
+pub(super) fn read(bytes: &[u8], at: usize, is_tolerant: bool) -> Escape {
     let Some(letter) = bytes.get(at + 1) else { return Escape::Unfinished };
     let char = match letter {
         b'"' | b'\\' | b'/' => char::from(*letter),
-        b'\'' if quote == b'\'' => '\'',
+        b'\'' if is_tolerant => '\'',
         b'n' => '\n',
         b't' => '\t',
         b'r' => '\r',

@@ -194,17 +194,36 @@ fn second_object_is_reported_and_not_chosen() {
 fn refuses_deviations_that_are_not_listed() {
     use SyntaxErrorKind as K;
     for (text, kind, offset) in [
-        ("{ok: true}", K::ExpectedKey, 1),
-        ("{\"a\":1,,}", K::ExpectedKey, 7),
-        ("{\"a\":[,1]}", K::ExpectedValue, 6),
+        ("{$ok: true}", K::ExpectedKey, 1),
+        ("{ok.a: true}", K::ExpectedColon, 3),
+        ("{\"a\":,1}", K::ExpectedValue, 5),
+        ("{\"a\":1;\"b\":2}", K::ExpectedCommaOrBrace, 6),
+        ("{\"a\":1 \"b\":2}", K::ExpectedCommaOrBrace, 7),
+        ("{\"a\":[1\n2]}", K::ExpectedCommaOrBracket, 8),
+        ("{\"a\":[\"b\"\n\"c\"]}", K::ExpectedCommaOrBracket, 10),
         ("{\"a\":[1 2]}", K::ExpectedCommaOrBracket, 8),
         ("{\"a\":NaN}", K::ExpectedValue, 5),
         ("{\"a\":undefined}", K::ExpectedValue, 5),
         ("{\"a\":01}", K::Number, 6),
-        ("{\"a\":.5}", K::ExpectedValue, 5),
+        ("{\"a\":none}", K::ExpectedValue, 5),
+        ("{\"a\":yes}", K::ExpectedValue, 5),
+        ("{\"a\":Infinity}", K::ExpectedValue, 5),
+        ("{\"a\":.}", K::Number, 6),
+        ("{\"a\":+}", K::Number, 6),
+        ("{\"a\":+-5}", K::Number, 6),
+        ("{\"a\":+05}", K::Number, 7),
+        ("{\"a\":5.e3}", K::Number, 7),
+        ("{\"a\":5..}", K::Number, 7),
+        ("{\"a\":5%}", K::ExpectedCommaOrBrace, 6),
+        ("{\"a\":1,000}", K::ExpectedColon, 10),
+        ("{\"a\":3/4}", K::ExpectedCommaOrBrace, 6),
+        ("{\"a\":[1, ...]}", K::Number, 10),
         ("{\"a\":0x1F}", K::Number, 6),
-        ("{\"a\":\"\\'\"}", K::Escape, 6),
-        ("{\"a\":\u{201c}x\u{201d}}", K::ExpectedValue, 5),
+        ("{\"a\":\"\\d\"}", K::Escape, 6),
+        ("{\"a\":`x`}", K::ExpectedValue, 5),
+        ("{\"a\":«x»}", K::ExpectedValue, 5),
+        ("{\"a\":‘it’s’}", K::ExpectedCommaOrBrace, 13),
+        ("{\"a\":“a “b” c”}", K::NestedQuote, 10),
         ("{\"a\":/1}", K::ExpectedValue, 5),
         ("{\"a\" \"b\"}", K::ExpectedColon, 5),
     ] {
@@ -227,16 +246,13 @@ fn ledger_is_bounded_and_its_sums_are_right() {
 }
 
 /// An object whose form cannot be read, with a complete one inside.
-const BROKEN_OUTERS: [&str; 32] = [
-    r#"{rationale: "outer", "item": INNER}"#,
-    r#"{ok: false, note: "use } here", data: INNER}"#,
+const BROKEN_OUTERS: [&str; 28] = [
+    r#"{$rationale: "outer", "item": INNER}"#,
+    r#"{rationale.de: "outer", "item": INNER}"#,
+    "{“rationale\": “outer”, \"item\": INNER}",
+    r#"{rationale: none, item: INNER}"#,
     r#"{verdict: approve, "item": INNER}"#,
     r#"{verdict approve, note: "use } here", item: INNER}"#,
-    "{\u{a0}\"rationale\": \"outer\", \"item\": INNER}",
-    "{\u{200b}\"rationale\": \"outer\", \"item\": INNER}",
-    "{\"rationale\"\u{a0}: \"outer\", \"item\": INNER}",
-    "{\u{201c}rationale\u{201d}: \u{201c}outer\u{201d}, \u{201c}item\u{201d}: INNER}",
-    "{\u{2018}rationale\u{2019}: \u{2018}outer\u{2019}, \u{2018}item\u{2019}: INNER}",
     "{`rationale`: `outer`, `item`: INNER}",
     r#"{\"rationale\": \"outer\", \"item\": INNER}"#,
     "{\"rationale\"\u{ff1a} \"outer\", \"item\"\u{ff1a} INNER}",
@@ -246,7 +262,6 @@ const BROKEN_OUTERS: [&str; 32] = [
     r#"{"rationale" "outer", "item": INNER}"#,
     r#"{..., "item": INNER}"#,
     r#"{…, "item": INNER}"#,
-    r#"{, "item": INNER}"#,
     r#"{"outer", "item": INNER}"#,
     r#"{INNER}"#,
     r#"{{"item": INNER}}"#,
@@ -377,7 +392,7 @@ fn reasoning_with_nothing_readable_after_it_is_an_error() {
         "One</think>{\"a\":1}",
     ] {
         for after in
-            ["", "\n", "\nI'm sorry, I can't answer.", " and no {more}", "{ok: false}", "{\"b\" = 2}"]
+            ["", "\n", "\nI'm sorry, I can't answer.", " and no {more}", "{ok = false}", "{\"b\" = 2}"]
         {
             let outcome = outcome(&format!("{before}</think>{after}"));
             assert!(outcome.end.is_err() && !outcome.several, "{before} {after}: {outcome:?}");
