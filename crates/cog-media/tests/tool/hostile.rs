@@ -54,8 +54,8 @@ fn empty_and_one_byte_files_are_unsupported() {
 }
 
 fn truncated_files_are_damaged() {
-    // The header of an image is at its beginning, and the beginning of an audio file is valid.
-    let readable = ["png", "gif", "webp", "jpeg", "wav", "mp3"];
+    // The beginning of an audio file is valid.
+    let readable = ["wav", "mp3"];
     for (kind, bytes) in corpus() {
         for length in [16, 40, 100] {
             let outcome = outcome_of(&bytes[..length]);
@@ -65,7 +65,7 @@ fn truncated_files_are_damaged() {
     }
 }
 
-/// Returns a PNG that declares these dimensions, with `rest` after its header.
+/// Returns a PNG that declares these dimensions, with `rest` after its end.
 fn png(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
     let mut header = b"IHDR".to_vec();
     header.extend([width.to_be_bytes(), height.to_be_bytes()].concat());
@@ -73,7 +73,7 @@ fn png(width: u32, height: u32, rest: &[u8]) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\r".to_vec();
     bytes.extend(&header);
     bytes.extend(crc32fast::hash(&header).to_be_bytes());
-    bytes.extend(b"\0\0\0\0IDAT\x35\xaf\x06\x1e");
+    bytes.extend(b"\0\0\0\0IDAT\x35\xaf\x06\x1e\0\0\0\0IEND\xae\x42\x60\x82");
     bytes.extend(rest);
     bytes
 }
@@ -219,7 +219,7 @@ fn first_of_two_types_counts() {
     let document = pdf(&["One"]);
     let gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
     assert_eq!(outcome_of(&[&gif[..], &document].concat()), "image/gif");
-    assert_eq!(outcome_of(&[&b"GIF89a/*"[..], b"*/=1;alert(1)", &document].concat()), "E1015");
+    assert_eq!(outcome_of(&[&b"GIF89a/*"[..], b"*/=1;alert(1)", &document].concat()), "E1013");
     assert_eq!(outcome_of(&[&document[..], &gif[..]].concat()), "application/pdf");
     assert_eq!(outcome_of(&[&document[..], b"PK\x03\x04 and more"].concat()), "application/pdf");
     let declared = Expected { media_type: Some("application/pdf".to_owned()), ..Expected::default() };
