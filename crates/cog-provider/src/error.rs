@@ -405,7 +405,9 @@ impl ProviderError {
             Self::Cassette { .. } => {
                 "Use a directory that --record wrote, or record into a new directory.".to_owned()
             }
-            Self::NoRecording { .. } => "Record the run with --record, or run without --replay.".to_owned(),
+            Self::NoRecording { .. } => {
+                "The request has changed since it was recorded; record it again with --record.".to_owned()
+            }
             _ => return None,
         })
     }

@@ -201,6 +201,8 @@ pub(crate) enum ReportFormat {
     Json,
     /// JUnit XML.
     Junit,
+    /// One HTML page.
+    Html,
 }
 
 /// `cog test`.
@@ -214,6 +216,8 @@ Examples:
   cog test code-reviewer
   cog test --all --format junit -o report.xml
   cog test my-module --provider openai --record
+  cog test my-module --provider openai --repeat 10 --jobs 8
+  cog test --all --provider openai,anthropic --matrix --format html -o report.html
   cog test my-module --provider openai --update")]
 pub(crate) struct TestArgs {
     /// Module names, or paths of their directories
@@ -225,11 +229,23 @@ pub(crate) struct TestArgs {
     /// Run only cases whose names contain this text
     #[arg(long, value_name = "TEXT")]
     pub(crate) case: Option<String>,
+    /// Maximum cases that run at the same time
+    #[arg(long, short, value_name = "NUMBER", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub(crate) jobs: u32,
+    /// Run each case this many times; it passes if every run passes
+    #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true, hide_default_value = true)]
+    pub(crate) repeat: u32,
+    /// Compare the providers of --provider: each runs every case
+    #[arg(long, requires = "provider", conflicts_with_all = ["record", "update"])]
+    pub(crate) matrix: bool,
+    /// Fail if a case is only checked against the contract, since there is neither a provider nor a recording
+    #[arg(long)]
+    pub(crate) require_model: bool,
     /// Call the provider and record each case
-    #[arg(long, requires = "provider")]
+    #[arg(long, requires = "provider", conflicts_with = "repeat")]
     pub(crate) record: bool,
     /// Write answers that differ as the new expected files, except files that contain rules
-    #[arg(long)]
+    #[arg(long, conflicts_with = "repeat")]
     pub(crate) update: bool,
     /// Report format
     #[arg(long, value_name = "FORMAT", default_value = "human")]

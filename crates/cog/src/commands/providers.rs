@@ -67,6 +67,27 @@ pub(super) fn names(settings: &Settings) -> Result<String, ErrorBody> {
     Ok(names.join(", "))
 }
 
+/// Creates each selected provider by itself, without fallbacks, with its name.
+///
+/// # Errors
+/// As [`select`].
+pub(super) fn each(settings: &Settings) -> Result<Vec<(&'static str, Providers)>, ErrorBody> {
+    let (first, others) = selection(settings)?;
+    let ranked =
+        std::iter::once((first, Rank::First)).chain(others.into_iter().map(|one| (one, Rank::Other)));
+    let create = |(choice, rank): (Choice, Rank)| {
+        let providers = match choice {
+            Choice::Vendor(vendor) => {
+                let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, rank));
+                Providers::single(wrap(settings, provider.map_err(|error| ErrorBody::from(&error))?))
+            }
+            Choice::Offline => offline(settings).providers,
+        };
+        Ok((choice.name(), providers))
+    };
+    ranked.map(create).collect()
+}
+
 /// Returns the settings of one provider.
 pub(super) fn provider_settings(settings: &Settings, vendor: &Vendor, rank: Rank) -> ProviderSettings {
     let model = settings.model.value.clone().filter(|_| rank == Rank::First);

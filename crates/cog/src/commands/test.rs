@@ -1,17 +1,23 @@
 //! `cog test`: the golden tests of modules (docs/spec/golden-tests.md).
 
+mod answer;
 mod case;
+mod figures;
+mod html;
 mod junit;
+mod plan;
 mod report;
 mod update;
 
-use std::{path::PathBuf, sync::Arc};
+use std::cell::RefCell;
 
-use cog_module::{Module, Origin, golden};
 use cog_run::{Providers, Runtime};
-use cog_spec::{Code, ErrorBody};
+use futures_util::{StreamExt as _, stream};
 
-use self::report::{CaseReport, Report, Suite, Verdict};
+use self::{
+    plan::{Job, Plan},
+    report::{Attempt, CaseReport, Report, Suite},
+};
 use super::{emit, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
@@ -29,16 +35,16 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     }
     emit::check(args.output.as_deref())?;
     let settings = load_settings(args.model.flags(), environment, console)?;
-    let finder = targets::finder(&settings);
-    let targets = targets::targets(&finder, &args.modules, args.all)?;
+    let targets = targets::targets(&targets::finder(&settings), &args.modules, args.all)?;
     let bench = Bench {
         args,
         settings: &settings,
         runtime: runtime::runtime(&settings, Providers::offline()),
         console,
     };
-    let Some(suites) = runtime::wait(bench.suites(targets))? else { return Ok(Exit::Interrupted) };
-    let report = Report { suites };
+    let plan = bench.plan(targets)?;
+    let Some(attempts) = runtime::wait(bench.attempts(&plan))? else { return Ok(Exit::Interrupted) };
+    let report = bench.report(plan, attempts);
     bench.print(&report)?;
     Ok(report.exit())
 }
@@ -47,82 +53,62 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
 struct Bench<'a> {
     args: &'a TestArgs,
     settings: &'a Settings,
-    /// Loads modules; each case runs in its own runtime.
+    /// Loads modules. Replays and recordings run in a runtime of their own.
     runtime: Runtime,
     console: &'a Console,
 }
 
 impl Bench<'_> {
-    async fn suites(&self, targets: Vec<targets::Target>) -> Vec<Suite> {
+    /// Runs every case of every module on every variant, as often as requested, in the order of [`Plan::jobs`].
+    async fn attempts(&self, plan: &Plan) -> Vec<Attempt> {
+        let jobs: Vec<_> = plan.jobs(self.args.repeat).collect();
+        let progress = RefCell::new(Progress::begin(self.console, "tests"));
+        let total = jobs.len();
+        let run = |(number, job)| self.run(&progress, number + 1, total, job);
+        stream::iter(jobs.into_iter().enumerate()).map(run).buffered(self.args.jobs as usize).collect().await
+    }
+
+    async fn run(
+        &self,
+        progress: &RefCell<Progress<'_>>,
+        number: usize,
+        total: usize,
+        job: Job<'_>,
+    ) -> Attempt {
+        progress.borrow_mut().show(format!("{} {} · {number} of {total}", job.name, job.case.name));
+        self.attempt(&job).await
+    }
+
+    fn report(&self, plan: Plan, attempts: Vec<Attempt>) -> Report {
+        let mut attempts = attempts.into_iter();
         let mut suites = Vec::new();
-        for (name, origin) in targets {
-            suites.push(self.suite(name, &origin).await);
+        for (variant, module) in plan.suites() {
+            let cases = match &module.loaded {
+                Ok(loaded) => {
+                    let unreadable = loaded.problems.iter().map(CaseReport::unreadable);
+                    let read = loaded.cases.iter().map(|case| CaseReport {
+                        name: case.name.clone(),
+                        attempts: attempts.by_ref().take(self.args.repeat as usize).collect(),
+                    });
+                    Ok(unreadable.chain(read).collect())
+                }
+                Err(error) => Err(error.clone()),
+            };
+            suites.push(Suite { module: module.name.clone(), provider: variant.provider, cases });
         }
-        suites
-    }
-
-    async fn suite(&self, name: String, origin: &Origin) -> Suite {
-        let path = origin.path_of("").display().to_string();
-        let target = match origin {
-            Origin::Directory(_) => path.as_str(),
-            _ => name.as_str(),
-        };
-        match runtime::load(&self.runtime, target, self.settings, self.console) {
-            Ok(module) => Suite { cases: Ok(self.cases(&name, &module).await), module: name },
-            Err(error) => Suite { cases: Err(error), module: name },
-        }
-    }
-
-    async fn cases(&self, name: &str, module: &Arc<Module>) -> Vec<CaseReport> {
-        let found = golden::discover(module);
-        self.console.diagnose(&found.problems);
-        let is_selected =
-            |case: &golden::GoldenCase| self.args.case.as_deref().is_none_or(|part| case.name.contains(part));
-        let mut reports: Vec<CaseReport> = found.problems.iter().map(CaseReport::unreadable).collect();
-        for case in found.cases.iter().filter(|case| is_selected(case)) {
-            let progress = Progress::begin(self.console, format!("{name} {}", case.name));
-            reports.push(self.case(module, case).await);
-            drop(progress);
-        }
-        reports
+        Report { suites, requires_model: self.args.require_model, requires_tests: !self.args.all }
     }
 
     fn print(&self, report: &Report) -> Result<(), CliError> {
         let text = match self.args.format {
-            ReportFormat::Human => report.describe(self.console.out().palette),
+            ReportFormat::Human => report.describe(self.console),
             ReportFormat::Json => cog_json::ToJson::to_json(report),
             ReportFormat::Junit => junit::xml(report)?,
+            ReportFormat::Html => html::page(report),
         };
         match self.args.output.as_deref().filter(|path| !emit::is_stdout(path)) {
             Some(path) => emit::file(path, &text, self.console),
             None => Ok(self.console.print(&text)?),
         }
-    }
-
-    /// Returns the directory of a case's recording; only modules on disk can be recorded.
-    fn cassette(&self, module: &Module, case: &golden::GoldenCase) -> Result<PathBuf, ErrorBody> {
-        match (&module.origin, case.input_file.parent()) {
-            (Origin::Directory(_), Some(directory)) => Ok(directory.join(format!("{}.cassette", case.name))),
-            _ => Err(built_in(module)),
-        }
-    }
-}
-
-/// Creates the error of a change to a built-in module.
-fn built_in(module: &Module) -> ErrorBody {
-    let name = &module.manifest.name;
-    ErrorBody::new(Code::PermissionDenied, format!("`{name}` is built in, so its tests cannot be changed"))
-        .suggest(format!("copy it with `cog new NAME --from {name}`"))
-}
-
-impl CaseReport {
-    /// Creates the report of a case with unreadable files. An input without an expected file is only a warning.
-    fn unreadable(problem: &cog_module::Diagnostic) -> Self {
-        let name = problem.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let verdict = match problem.severity {
-            cog_module::Severity::Error => Verdict::failed("", problem.rule.as_str(), &problem.message),
-            cog_module::Severity::Warning => Verdict::ContractOnly,
-        };
-        Self { name, verdict, time_ms: None }
     }
 }

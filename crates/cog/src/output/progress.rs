@@ -39,6 +39,12 @@ impl<'a> Progress<'a> {
         self.console.err().is_terminal
     }
 
+    /// Replaces the text of the line.
+    pub(crate) fn show(&mut self, what: impl Into<String>) {
+        self.what = what.into();
+        self.draw();
+    }
+
     /// Updates the line with the field and the number of characters so far.
     pub(crate) fn push(&mut self, chunk: &Chunk) {
         let field = match chunk {

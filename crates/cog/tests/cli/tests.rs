@@ -59,10 +59,19 @@ fn different_answer_as_junit() {
 fn replays_recording_without_key() {
     let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
     let record = ["--provider", "openai", "--model", "m", "--record"];
-    assert!(asking(&place, &mock, &record).status().unwrap().success());
+    assert!(asking(&place, &mock, &record).output().unwrap().status.success());
     drop(mock);
     let report = json(&place.cog(["test", "./m", "--format", "json"]).output().unwrap());
     assert_eq!((&report["passed"], &report["contract_only"]), (&1.into(), &0.into()), "{report}");
+}
+
+#[test]
+fn recording_of_another_request_advises_to_record_again() {
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA)]));
+    let record = ["--provider", "openai", "--model", "m", "--record"];
+    assert!(asking(&place, &mock, &record).output().unwrap().status.success());
+    place.write("m/prompt.md", "Another prompt: $ARGUMENTS");
+    snapshot!(place.cog(["test", "./m"]));
 }
 
 #[test]
@@ -85,9 +94,66 @@ fn update_skips_expected_files_with_rules() {
 }
 
 #[test]
-fn selects_cases_by_name() {
-    let output = place(DATA).cog(["test", "./m", "--case", "nothing"]).output().unwrap();
-    assert!(stdout(&output).contains("no golden tests"));
+fn case_name_that_matches_nothing_is_an_error() {
+    snapshot!(place(DATA).cog(["test", "./m", "--case", "nothing"]));
+}
+
+#[test]
+fn module_without_cases_fails_unless_all_are_tested() {
+    let place = place(DATA);
+    std::fs::remove_dir_all(place.path().join("m/tests")).unwrap();
+    snapshot!(place.cog(["test", "./m"]));
+}
+
+#[test]
+fn require_model_fails_a_case_that_no_model_answered() {
+    let output = place(DATA).cog(["test", "./m", "--require-model"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+}
+
+#[test]
+fn repeated_case_passes_if_every_run_passes() {
+    let bad = r#"{"answer": "Bad.", "rationale": "It is."}"#;
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA), reply(bad), reply(DATA)]));
+    let args = ["--provider", "openai", "--repeat", "3", "--jobs", "1", "--format", "json"];
+    let output = asking(&place, &mock, &args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let case = &json(&output)["modules"][0]["cases"][0];
+    assert_eq!(
+        (&case["verdict"], &case["runs"], &case["passed_runs"]),
+        (&"failed".into(), &3.into(), &2.into())
+    );
+    assert_eq!(
+        (&case["min_confidence"], &case["answer"]["answer"]),
+        (&0.95.into(), &"Bad.".into()),
+        "{case}"
+    );
+    assert_eq!(case["usage"]["output_tokens"], 21);
+}
+
+#[test]
+fn matrix_runs_every_case_on_every_provider() {
+    let bad = r#"{"answer": "Bad.", "rationale": "It is."}"#;
+    let (place, mock) = (place(DATA), Mock::start([reply(DATA), reply(bad)]));
+    let args = ["--provider", "openai,mistral", "--matrix", "--jobs", "1"];
+    let mut command = asking(&place, &mock, &args);
+    command.env("MISTRAL_API_KEY", "sk-canary").env("MISTRAL_BASE_URL", mock.base_url(Wire::OpenAi));
+    snapshot!(command);
+}
+
+#[test]
+fn html_report_contains_the_difference_as_text() {
+    let (place, mock) =
+        (place(DATA), Mock::start([reply(r#"{"answer": "<b>Bad</b>", "rationale": "It is."}"#)]));
+    let args = ["--provider", "openai", "--format", "html", "-o", "report.html"];
+    let output = asking(&place, &mock, &args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let page = place.read("report.html");
+    assert!(
+        page.contains("<ins>+   &quot;answer&quot;: &quot;&lt;b&gt;Bad&lt;/b&gt;&quot;,</ins>"),
+        "{page}"
+    );
+    assert!(page.contains("<b class=\"failed\">failed</b> case1"), "{page}");
 }
 
 #[test]

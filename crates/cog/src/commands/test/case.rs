@@ -1,25 +1,31 @@
-//! One golden test: calls the provider, replays a recording, or checks the contract only.
+//! One run of a golden test: calls the provider, replays a recording, or checks the contract only.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use cog_json::{ToJson as _, Value};
 use cog_module::{
-    Module,
+    Module, Origin,
     golden::{self, GoldenCase, Mismatch},
 };
-use cog_run::{RunInput, RunOptions};
+use cog_run::{RunInput, RunOptions, Runtime};
 use cog_spec::{Code, Envelope, ErrorBody};
 
-use super::{Bench, CaseReport, Verdict, update};
+use super::{
+    Bench,
+    answer::Answer,
+    plan::Job,
+    report::{Attempt, Figures, Verdict},
+    update,
+};
 use crate::commands::{
     providers::{self, RecordMode},
     runtime,
 };
 
 /// The source of a case's answer.
-enum AnswerSource {
-    /// A call to the provider of `--provider`.
-    Call,
+enum AnswerSource<'a> {
+    /// A call in the runtime of the variant.
+    Call(&'a Runtime),
     /// A call that is recorded in this directory.
     Record(PathBuf),
     /// The recording in this directory.
@@ -29,70 +35,105 @@ enum AnswerSource {
 }
 
 impl Bench<'_> {
-    pub(super) async fn case(&self, module: &Arc<Module>, case: &GoldenCase) -> CaseReport {
-        let (verdict, time_ms) = match self.answer(module, case).await {
-            Ok(Some(envelope)) => {
-                (self.judge(module, case, &envelope), envelope.meta.runtime.processing_time_ms)
-            }
-            Ok(None) => (contract_only(module, case), None),
-            Err(error) => (Verdict::failed("", error.code.as_str(), &error.message), None),
-        };
-        CaseReport { name: case.name.clone(), verdict, time_ms }
+    pub(super) async fn attempt(&self, job: &Job<'_>) -> Attempt {
+        match self.answer(job).await {
+            Ok(Some(envelope)) => self.judge(job.module, job.case, &envelope),
+            Ok(None) => Attempt::new(contract_only(job.module, job.case)),
+            Err(error) => Attempt::new(Verdict::failed("", error.code.as_str(), &error.message)),
+        }
     }
 
     /// Returns the answer of a case, if there is a provider or a recording.
-    async fn answer(&self, module: &Arc<Module>, case: &GoldenCase) -> Result<Option<Envelope>, ErrorBody> {
-        let source = self.source(module, case)?;
+    async fn answer(&self, job: &Job<'_>) -> Result<Option<Envelope>, ErrorBody> {
+        let source = self.source(job)?;
         let tape = match &source {
             AnswerSource::ContractOnly => return Ok(None),
-            AnswerSource::Call => RecordMode::Off,
+            AnswerSource::Call(runtime) => return Ok(Some(execute(runtime, job).await)),
             AnswerSource::Record(directory) => RecordMode::Record(directory),
             AnswerSource::Replay(directory) => RecordMode::Replay(directory),
         };
         let selected = providers::select(self.settings, tape)?;
-        let runtime = runtime::runtime(self.settings, selected.providers);
-        let input = RunInput::Json(case.input.clone());
-        Ok(Some(runtime.execute(module, input, RunOptions::default()).await))
+        Ok(Some(execute(&runtime::runtime(self.settings, selected.providers), job).await))
     }
 
-    fn source(&self, module: &Module, case: &GoldenCase) -> Result<AnswerSource, ErrorBody> {
-        let given = self.args.model.names_provider();
-        Ok(match (&case.cassette, given, self.args.record) {
-            (_, true, true) => {
-                let directory = self.cassette(module, case)?;
+    fn source<'a>(&self, job: &Job<'a>) -> Result<AnswerSource<'a>, ErrorBody> {
+        Ok(match (&job.variant.runtime, &job.case.cassette) {
+            (Some(runtime), _) => AnswerSource::Call(runtime),
+            (None, _) if self.args.record => {
+                let directory = cassette(job.module, job.case)?;
                 delete_recording(&directory)?;
                 AnswerSource::Record(directory)
             }
-            (_, true, false) => AnswerSource::Call,
-            (Some(directory), false, _) => AnswerSource::Replay(directory.clone()),
-            (None, false, _) => AnswerSource::ContractOnly,
+            (None, Some(directory)) => AnswerSource::Replay(directory.clone()),
+            (None, None) => AnswerSource::ContractOnly,
         })
     }
 
     /// Compares the answer with the expected one. With `--update`, replaces the expected one.
-    fn judge(&self, module: &Module, case: &GoldenCase, envelope: &Envelope) -> Verdict {
+    fn judge(&self, module: &Module, case: &GoldenCase, envelope: &Envelope) -> Attempt {
         let json = Value::parse(&envelope.to_json()).unwrap_or_default();
-        let mut mismatches = golden::compare(&case.expected, json.node());
-        if mismatches.is_empty() {
-            return Verdict::Passed;
-        }
+        let mismatches = golden::compare(&case.expected, json.node());
+        let verdict = match mismatches.is_empty() {
+            true => Verdict::Passed,
+            false => self.failed(module, case, envelope, &json, mismatches),
+        };
+        let is_shown = matches!(verdict, Verdict::Failed(_)) && envelope.is_ok();
+        let answer = is_shown.then(|| Answer::new(case, &json));
+        Attempt { verdict, figures: Some(Figures::new(&envelope.meta)), answer }
+    }
+
+    fn failed(
+        &self,
+        module: &Module,
+        case: &GoldenCase,
+        envelope: &Envelope,
+        json: &Value,
+        mut mismatches: Vec<Mismatch>,
+    ) -> Verdict {
         if self.args.update && envelope.is_ok() {
-            return match update::write(module, case, &json) {
+            return match update::write(module, case, json) {
                 Ok(true) => Verdict::Updated,
                 Ok(false) => Verdict::Failed(mismatches),
                 Err(error) => Verdict::failed("", error.code.as_str(), &error.message),
             };
         }
         if let Some(error) = envelope.error() {
-            let failure = Mismatch {
-                path: "error".to_owned(),
-                rule: error.code.as_str().to_owned(),
-                message: error.message.clone(),
-            };
-            mismatches.insert(0, failure);
+            // Without an answer, the other differences only follow from the error.
+            mismatches.retain(|found| found.path.starts_with("error."));
+            mismatches.insert(0, failure(error));
         }
         Verdict::Failed(mismatches)
     }
+}
+
+fn failure(error: &ErrorBody) -> Mismatch {
+    let suggestion =
+        error.suggestion.as_ref().map(|suggestion| format!(". {suggestion}")).unwrap_or_default();
+    Mismatch {
+        path: "error".to_owned(),
+        rule: error.code.as_str().to_owned(),
+        message: format!("{}: {}{suggestion}", error.code, error.message),
+    }
+}
+
+async fn execute(runtime: &Runtime, job: &Job<'_>) -> Envelope {
+    let input = RunInput::Json(job.case.input.clone());
+    runtime.execute(job.module, input, RunOptions::default()).await
+}
+
+/// Returns the directory of a case's recording; only modules on disk can be recorded.
+fn cassette(module: &Module, case: &GoldenCase) -> Result<PathBuf, ErrorBody> {
+    match (&module.origin, case.input_file.parent()) {
+        (Origin::Directory(_), Some(directory)) => Ok(directory.join(format!("{}.cassette", case.name))),
+        _ => Err(built_in(module)),
+    }
+}
+
+/// Creates the error of a change to a built-in module.
+pub(super) fn built_in(module: &Module) -> ErrorBody {
+    let name = &module.manifest.name;
+    ErrorBody::new(Code::PermissionDenied, format!("`{name}` is built in, so its tests cannot be changed"))
+        .suggest(format!("copy it with `cog new NAME --from {name}`"))
 }
 
 /// Deletes an old recording.

@@ -15,7 +15,7 @@ pub(super) fn xml(report: &Report) -> io::Result<String> {
 }
 
 fn suite(suite: &Suite) -> TestSuite {
-    let mut xml = TestSuite::new(suite.module.as_str());
+    let mut xml = TestSuite::new(suite.title().as_str());
     match &suite.cases {
         Ok(cases) => {
             xml.add_test_cases(cases.iter().map(case));
@@ -30,7 +30,7 @@ fn suite(suite: &Suite) -> TestSuite {
 }
 
 fn case(case: &CaseReport) -> TestCase {
-    let status = match &case.verdict {
+    let status = match case.verdict() {
         Verdict::Passed | Verdict::Updated => TestCaseStatus::success(),
         Verdict::Failed(mismatches) => failure(mismatches),
         Verdict::ContractOnly => {
@@ -40,8 +40,8 @@ fn case(case: &CaseReport) -> TestCase {
         }
     };
     let mut xml = TestCase::new(case.name.as_str(), status);
-    if let Some(ms) = case.time_ms {
-        xml.set_time(Duration::from_millis(ms));
+    if let Some(figures) = case.figures() {
+        xml.set_time(Duration::from_millis(figures.time_ms));
     }
     xml
 }

@@ -1,20 +1,31 @@
 //! The test report, as text and as JSON.
 
 use cog_json::{Array, ToJson, Writer};
-use cog_module::golden::Mismatch;
+use cog_module::{Diagnostic, Severity, golden::Mismatch};
 use cog_spec::{Code, ErrorBody};
 
-use crate::{exit::Exit, output::Palette};
+use super::answer::Answer;
+pub(super) use super::figures::Figures;
+use crate::{
+    exit::Exit,
+    output::{Console, Palette, Table},
+};
 
 /// The report of all modules.
 pub(super) struct Report {
     pub(super) suites: Vec<Suite>,
+    /// Whether a case that is only checked against the contract counts as failed.
+    pub(super) requires_model: bool,
+    /// Whether a module without cases counts as failed.
+    pub(super) requires_tests: bool,
 }
 
-/// The report of one module.
+/// The report of one module, on one provider if several are compared.
 pub(super) struct Suite {
     /// The name of the module as given.
     pub(super) module: String,
+    /// The provider, if several are compared.
+    pub(super) provider: Option<&'static str>,
     /// Its cases, or the error of loading it.
     pub(super) cases: Result<Vec<CaseReport>, ErrorBody>,
 }
@@ -22,9 +33,24 @@ pub(super) struct Suite {
 /// The report of one case.
 pub(super) struct CaseReport {
     pub(super) name: String,
+    /// Its runs; one, unless it is repeated.
+    pub(super) attempts: Vec<Attempt>,
+}
+
+/// The result of one run of a case.
+pub(super) struct Attempt {
     pub(super) verdict: Verdict,
-    /// The duration of the run in milliseconds, if there was one.
-    pub(super) time_ms: Option<u64>,
+    /// What the run took, if there was one.
+    pub(super) figures: Option<Figures>,
+    /// The answer, if it failed.
+    pub(super) answer: Option<Answer>,
+}
+
+impl Attempt {
+    /// Creates an attempt without an answer.
+    pub(super) fn new(verdict: Verdict) -> Self {
+        Self { verdict, figures: None, answer: None }
+    }
 }
 
 /// The verdict of a case.
@@ -80,25 +106,35 @@ impl Report {
             return Exit::Invalid;
         }
         let is_missing = self.suites.iter().any(|suite| suite.cases.is_err());
-        if is_missing || self.count("failed") > 0 { Exit::Failed } else { Exit::Ok }
+        let is_empty = self.requires_tests && self.suites.iter().any(Suite::is_empty);
+        let is_unanswered = self.requires_model && self.count("contract only") > 0;
+        if is_missing || is_empty || is_unanswered || self.count("failed") > 0 {
+            Exit::Failed
+        } else {
+            Exit::Ok
+        }
     }
 
     fn count(&self, verdict: &str) -> usize {
-        let cases = self.suites.iter().filter_map(|suite| suite.cases.as_ref().ok()).flatten();
-        cases.filter(|case| case.verdict.as_str() == verdict).count()
+        self.suites.iter().map(|suite| suite.count(verdict)).sum()
+    }
+
+    /// Formats the counts: `3 passed, 1 failed`.
+    pub(super) fn summary(&self) -> String {
+        let counts = VERDICTS.map(|verdict| (verdict, self.count(verdict)));
+        let counts = counts.iter().filter(|(_, count)| *count > 0);
+        let parts: Vec<_> = counts.map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        if parts.is_empty() { "no golden tests".to_owned() } else { parts.join(", ") }
     }
 
     /// Formats the report as text.
-    pub(super) fn describe(&self, palette: Palette) -> String {
+    pub(super) fn describe(&self, console: &Console) -> String {
+        let palette = console.out().palette;
         let mut text: String = self.suites.iter().map(|suite| suite.describe(palette)).collect();
-        let counts = VERDICTS.map(|verdict| (verdict, self.count(verdict)));
-        let parts: Vec<_> = counts
-            .iter()
-            .filter(|(_, count)| *count > 0)
-            .map(|(verdict, count)| format!("{count} {verdict}"))
-            .collect();
-        let summary = if parts.is_empty() { "no golden tests".to_owned() } else { parts.join(", ") };
-        text += &format!("\n{}\n", palette.bold(summary));
+        if self.suites.iter().any(|suite| suite.provider.is_some()) {
+            text += &format!("\n{}", self.matrix().render(palette, console.out_columns()));
+        }
+        text += &format!("\n{}\n", palette.bold(self.summary()));
         if self.count("contract only") > 0 {
             let hint =
                 "contract only: no model was called; use --provider NAME to run, --record to save replies";
@@ -106,11 +142,58 @@ impl Report {
         }
         text
     }
+
+    /// Returns the table that compares the providers.
+    fn matrix(&self) -> Table {
+        let mut table = Table::new(["module", "provider", "passed", "input", "output", "cost", "time"]);
+        for suite in &self.suites {
+            let provider = suite.provider.unwrap_or_default().to_owned();
+            let figures = suite.figures();
+            let tokens = [figures.input(), figures.output()];
+            let cells = [suite.module.clone(), provider, suite.passed()].into_iter().chain(tokens);
+            table.row(cells.chain([figures.cost(), figures.time()]));
+        }
+        table
+    }
 }
 
 impl Suite {
+    fn is_empty(&self) -> bool {
+        self.cases.as_ref().is_ok_and(Vec::is_empty)
+    }
+
+    fn count(&self, verdict: &str) -> usize {
+        let cases = self.cases.iter().flatten();
+        cases.filter(|case| case.verdict().as_str() == verdict).count()
+    }
+
+    /// Returns what all runs took.
+    pub(super) fn figures(&self) -> Figures {
+        let attempts = self.cases.iter().flatten().flat_map(|case| &case.attempts);
+        attempts
+            .filter_map(|attempt| attempt.figures.as_ref())
+            .fold(Figures::default(), |sum, one| sum.plus(one))
+    }
+
+    /// Formats the share of runs that passed: `3 of 4`.
+    pub(super) fn passed(&self) -> String {
+        match &self.cases {
+            Ok(cases) => {
+                let (passed, all) =
+                    cases.iter().map(CaseReport::passed).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+                format!("{passed} of {all}")
+            }
+            Err(_) => "invalid".to_owned(),
+        }
+    }
+
+    /// Formats its name, with the provider if several are compared.
+    pub(super) fn title(&self) -> String {
+        self.provider.map_or_else(|| self.module.clone(), |provider| format!("{} on {provider}", self.module))
+    }
+
     fn describe(&self, palette: Palette) -> String {
-        let name = palette.name(&self.module);
+        let name = palette.name(self.title());
         match &self.cases {
             Err(error) => format!("{name}\n  {} {}\n", palette.error("invalid"), error.message),
             Ok(cases) if cases.is_empty() => format!("{name}\n  {}\n", palette.dim("no golden tests")),
@@ -122,20 +205,66 @@ impl Suite {
 }
 
 impl CaseReport {
-    fn describe(&self, palette: Palette) -> String {
-        let verdict = format!("{:<13}", self.verdict.as_str());
-        let verdict = match self.verdict {
-            Verdict::Passed => palette.success(verdict),
-            Verdict::Failed(_) => palette.error(verdict),
-            Verdict::Updated | Verdict::ContractOnly => palette.warning(verdict),
+    /// Creates the report of a case with unreadable files. An input without an expected file is only a warning.
+    pub(super) fn unreadable(problem: &Diagnostic) -> Self {
+        let name = problem.file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let verdict = match problem.severity {
+            Severity::Error => Verdict::failed("", problem.rule.as_str(), &problem.message),
+            Severity::Warning => Verdict::ContractOnly,
         };
-        let time = self.time_ms.map(|ms| palette.dim(format_args!(" {ms} ms"))).unwrap_or_default();
-        let mut text = format!("  {verdict} {}{time}\n", self.name);
-        for Mismatch { path, message, .. } in self.verdict.mismatches() {
+        Self { name, attempts: vec![Attempt::new(verdict)] }
+    }
+
+    /// Returns the first attempt that failed, otherwise the first one.
+    pub(super) fn decisive(&self) -> Option<&Attempt> {
+        let failed = self.attempts.iter().find(|attempt| matches!(attempt.verdict, Verdict::Failed(_)));
+        failed.or_else(|| self.attempts.first())
+    }
+
+    /// Returns the verdict of the decisive attempt.
+    pub(super) fn verdict(&self) -> &Verdict {
+        self.decisive().map_or(&Verdict::ContractOnly, |attempt| &attempt.verdict)
+    }
+
+    /// Returns the number of runs that passed, and of all.
+    pub(super) fn passed(&self) -> (usize, usize) {
+        let is_passed = |attempt: &&Attempt| matches!(attempt.verdict, Verdict::Passed | Verdict::Updated);
+        (self.attempts.iter().filter(is_passed).count(), self.attempts.len())
+    }
+
+    /// Returns what all its runs took.
+    pub(super) fn figures(&self) -> Option<Figures> {
+        let figures = self.attempts.iter().filter_map(|attempt| attempt.figures.as_ref());
+        figures.fold(None, |sum: Option<Figures>, one| Some(sum.unwrap_or_default().plus(one)))
+    }
+
+    /// Formats what its runs took: `3 ms`, or `8 of 10 passed, 320 ms, confidence 0.8 to 0.95`.
+    pub(super) fn facts(&self) -> String {
+        let Some(figures) = self.figures() else { return String::new() };
+        if self.attempts.len() == 1 {
+            return figures.time();
+        }
+        let (passed, all) = self.passed();
+        format!("{passed} of {all} passed, {}{}", figures.time(), figures.confidence())
+    }
+
+    fn describe(&self, palette: Palette) -> String {
+        let verdict = self.verdict();
+        let shown = format!("{:<13}", verdict.as_str());
+        let shown = match verdict {
+            Verdict::Passed => palette.success(shown),
+            Verdict::Failed(_) => palette.error(shown),
+            Verdict::Updated | Verdict::ContractOnly => palette.warning(shown),
+        };
+        let facts = Some(self.facts()).filter(|facts| !facts.is_empty());
+        let facts = facts.map(|facts| palette.dim(format_args!(" {facts}"))).unwrap_or_default();
+        let mut text = format!("  {shown} {}{facts}\n", self.name);
+        for Mismatch { path, message, .. } in verdict.mismatches() {
             let place = if path.is_empty() { String::new() } else { format!("{path}: ") };
             text += &format!("      {place}{message}\n");
         }
-        text
+        let answer = self.decisive().and_then(|attempt| attempt.answer.as_ref());
+        text + &answer.map(|answer| answer.describe(palette)).unwrap_or_default()
     }
 }
 
@@ -156,6 +285,7 @@ impl ToJson for Suite {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("module", &self.module);
+            w.optional("provider", &self.provider);
             match &self.cases {
                 Ok(cases) => w.field("cases", &Array(cases)),
                 Err(error) => w.field("error", error),
@@ -169,9 +299,16 @@ impl ToJson for CaseReport {
     fn write_json(&self, w: &mut Writer<'_>) {
         w.object(|w| {
             w.field("name", &self.name);
-            w.field("verdict", &self.verdict.as_str().replace(' ', "_"));
-            w.optional("time_ms", &self.time_ms);
-            w.field("mismatches", self.verdict.mismatches());
+            w.field("verdict", &self.verdict().as_str().replace(' ', "_"));
+            let (passed, all) = self.passed();
+            w.field("runs", &(all as u64));
+            w.field("passed_runs", &(passed as u64));
+            if let Some(figures) = self.figures() {
+                figures.write_members(w);
+            }
+            w.field("mismatches", self.verdict().mismatches());
+            let answer = self.decisive().and_then(|attempt| attempt.answer.as_ref());
+            w.optional("answer", &answer.map(Answer::found_value));
         });
     }
 }

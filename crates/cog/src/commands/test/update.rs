@@ -6,13 +6,15 @@ use cog_module::{
     files::{self, FileError},
     golden::{Expected, GoldenCase},
 };
-use cog_spec::{Code, ErrorBody, RUNTIME_KEYS};
+use cog_spec::{Code, ErrorBody};
 use serde_json::Value as Json;
+
+use super::answer::without_runtime_keys;
 
 /// Replaces the expected file, in its own form. Returns false for a file with rules, which only a person can change.
 pub(super) fn write(module: &Module, case: &GoldenCase, envelope: &Value) -> Result<bool, ErrorBody> {
     if !matches!(module.origin, Origin::Directory(_)) {
-        return Err(super::built_in(module));
+        return Err(super::case::built_in(module));
     }
     let Some(content) = content(case, envelope) else {
         return Ok(false);
@@ -29,18 +31,6 @@ fn content(case: &GoldenCase, envelope: &Value) -> Option<Json> {
         Expected::Exact(_) => answer.get("data").cloned(),
         _ => None,
     }
-}
-
-/// Returns the envelope without the members that differ from run to run (ruling R27).
-fn without_runtime_keys(envelope: &Value) -> Json {
-    let mut envelope = envelope.to_serde();
-    if let Some(meta) = envelope.get_mut("meta").and_then(Json::as_object_mut) {
-        meta.retain(|key, _| !RUNTIME_KEYS.contains(&key.as_str()));
-    }
-    if let Some(envelope) = envelope.as_object_mut() {
-        envelope.retain(|key, _| !key.starts_with('_'));
-    }
-    envelope
 }
 
 fn unwritable(case: &GoldenCase, error: &FileError) -> ErrorBody {

@@ -1,0 +1,131 @@
+//! What `cog test` runs: the cases of each module, on each provider.
+
+use std::sync::Arc;
+
+use cog_module::{
+    Diagnostic, Module, Origin,
+    golden::{self, GoldenCase},
+};
+use cog_run::Runtime;
+use cog_spec::ErrorBody;
+
+use super::Bench;
+use crate::{
+    commands::{
+        providers::{self, RecordMode},
+        runtime,
+        targets::Target,
+    },
+    error::CliError,
+};
+
+/// The cases of each module, and the variants on which they run.
+pub(super) struct Plan {
+    variants: Vec<Variant>,
+    modules: Vec<PlannedModule>,
+}
+
+/// What answers the cases.
+pub(super) struct Variant {
+    /// The provider, if several are compared.
+    pub(super) provider: Option<&'static str>,
+    /// The runtime that calls the provider; none if recordings answer, or each case is recorded.
+    pub(super) runtime: Option<Runtime>,
+}
+
+pub(super) struct PlannedModule {
+    /// The name as given.
+    pub(super) name: String,
+    /// The module with the selected cases, or the error of loading it.
+    pub(super) loaded: Result<LoadedModule, ErrorBody>,
+}
+
+pub(super) struct LoadedModule {
+    module: Arc<Module>,
+    pub(super) cases: Vec<GoldenCase>,
+    /// The files that cannot be read as cases.
+    pub(super) problems: Vec<Diagnostic>,
+}
+
+/// One run of one case.
+pub(super) struct Job<'a> {
+    pub(super) name: &'a str,
+    pub(super) module: &'a Arc<Module>,
+    pub(super) case: &'a GoldenCase,
+    pub(super) variant: &'a Variant,
+}
+
+impl Plan {
+    /// Returns each module on each variant.
+    pub(super) fn suites(&self) -> impl Iterator<Item = (&Variant, &PlannedModule)> {
+        self.modules.iter().flat_map(|module| self.variants.iter().map(move |variant| (variant, module)))
+    }
+
+    /// Returns the runs, in the order of the suites and their cases.
+    pub(super) fn jobs(&self, repeat: u32) -> impl Iterator<Item = Job<'_>> {
+        self.suites().flat_map(move |(variant, planned)| {
+            let loaded = planned.loaded.as_ref().ok();
+            loaded.into_iter().flat_map(move |LoadedModule { module, cases, .. }| {
+                cases.iter().flat_map(move |case| {
+                    (0..repeat).map(move |_| Job { name: &planned.name, module, case, variant })
+                })
+            })
+        })
+    }
+}
+
+impl Bench<'_> {
+    /// Loads the modules and selects their cases.
+    ///
+    /// # Errors
+    /// A provider is unknown or its settings are invalid, or no case has the requested name.
+    pub(super) fn plan(&self, targets: Vec<Target>) -> Result<Plan, CliError> {
+        let plan = Plan {
+            variants: self.variants()?,
+            modules: targets.into_iter().map(|(name, origin)| self.planned(name, &origin)).collect(),
+        };
+        let has_errors = plan.modules.iter().any(|module| module.loaded.is_err());
+        match &self.args.case {
+            Some(text) if !has_errors && plan.jobs(1).next().is_none() => Err(no_case(text)),
+            _ => Ok(plan),
+        }
+    }
+
+    fn variants(&self) -> Result<Vec<Variant>, CliError> {
+        if !self.args.model.names_provider() || self.args.record {
+            return Ok(vec![Variant { provider: None, runtime: None }]);
+        }
+        let create = |providers| Some(runtime::runtime(self.settings, providers));
+        if self.args.matrix {
+            let each = providers::each(self.settings)?.into_iter();
+            return Ok(each
+                .map(|(name, providers)| Variant { provider: Some(name), runtime: create(providers) })
+                .collect());
+        }
+        let selected = providers::select(self.settings, RecordMode::Off)?;
+        Ok(vec![Variant { provider: None, runtime: create(selected.providers) }])
+    }
+
+    fn planned(&self, name: String, origin: &Origin) -> PlannedModule {
+        let path = origin.path_of("").display().to_string();
+        let target = match origin {
+            Origin::Directory(_) => path.as_str(),
+            _ => name.as_str(),
+        };
+        let loaded = runtime::load(&self.runtime, target, self.settings, self.console);
+        PlannedModule { loaded: loaded.map(|module| self.selected(module)), name }
+    }
+
+    fn selected(&self, module: Arc<Module>) -> LoadedModule {
+        let found = golden::discover(&module);
+        self.console.diagnose(&found.problems);
+        let is_selected =
+            |case: &GoldenCase| self.args.case.as_deref().is_none_or(|part| case.name.contains(part));
+        let cases = found.cases.into_iter().filter(is_selected).collect();
+        LoadedModule { module, cases, problems: found.problems }
+    }
+}
+
+fn no_case(text: &str) -> CliError {
+    CliError::usage(format!("no case has a name that contains `{text}`; `cog info MODULE` lists the cases"))
+}
