@@ -7,7 +7,7 @@ mod open;
 mod outcome;
 pub(crate) mod risk;
 
-use cog_json::Value;
+use cog_json::{Node, Value};
 use cog_schema::Violation;
 
 use crate::{AnswerRules, error, partial, shape::Shape};
@@ -15,13 +15,28 @@ use crate::{AnswerRules, error, partial, shape::Shape};
 pub(crate) use self::outcome::{Failure, ParsedReply, Success};
 
 /// Repairs and checks a reply, and applies constraints and tier.
-pub(crate) fn judge(rules: &AnswerRules, parsed: ParsedReply) -> Result<Success, Box<Failure>> {
+pub(crate) fn judge(rules: &AnswerRules, mut parsed: ParsedReply) -> Result<Success, Box<Failure>> {
+    note_dropped(&mut parsed);
     if parsed.shape == (Shape::Envelope { ok: false }) {
         return Err(Box::new(model_error::judge(rules, parsed)));
     }
     let opened = open::open(rules, parsed);
     let checked = check::check(rules, opened)?;
     gate::admit(rules, checked)
+}
+
+/// Records the members of an envelope that are not part of the answer (ruling R74). A null arm counts as absent, and
+/// keys that begin with `_` are the runtime's own.
+fn note_dropped(parsed: &mut ParsedReply) {
+    let (arms, other) = match parsed.shape {
+        Shape::Envelope { ok: true } => (["data", "error"], "partial_data"),
+        Shape::Envelope { ok: false } => (["error", "partial_data"], "data"),
+        Shape::Bare => return,
+    };
+    let is_part = |key: &str| ["ok", "meta"].contains(&key) || arms.contains(&key) || key.starts_with('_');
+    let is_absent = |key: &str, member: Node<'_>| key == other && member.is_null();
+    let dropped = |(key, member): &(&str, Node<'_>)| !(is_part(key) || is_absent(key, *member));
+    parsed.ledger.note_dropped(parsed.value.members().filter(dropped));
 }
 
 /// Returns the failure of an answer with rejected media.

@@ -47,6 +47,8 @@ pub(crate) struct SchemaNode {
     /// Whether it is a media output.
     pub(crate) is_output: bool,
     properties: Names,
+    /// The required members that `properties` does not define (ruling R72).
+    required: Vec<Box<str>>,
     /// The properties with values that any filter selects, at any depth.
     relevant: Vec<(Key, Id)>,
     patterns: Vec<(Pattern, Id)>,

@@ -38,6 +38,8 @@ string_enum! {
         MissingComma = "missing_comma",
         /// A key appeared twice; the last value counts.
         DuplicateKey = "duplicate_key",
+        /// A member of the reply that is not part of an envelope was dropped (ruling R74).
+        DropMember = "drop_member",
         /// A reply without an envelope was wrapped (ruling R28).
         Wrap = "wrap",
         /// `meta.confidence` was absent and filled.

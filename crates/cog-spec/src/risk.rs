@@ -1,7 +1,7 @@
 //! Risk: its levels, and the rules by which it is aggregated.
 
 use cog_json::Node;
-use serde::ser::SerializeStruct;
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::string_enum::string_enum;
@@ -43,6 +43,9 @@ impl RiskRule {
     }
 }
 
+/// The key of a custom risk, unless the module renames it.
+const CUSTOM: &str = "custom";
+
 /// `meta.risk`: a level, or a value of the module's own (ruling R20).
 #[derive(Debug, Clone, PartialEq)]
 pub enum RiskValue {
@@ -50,6 +53,8 @@ pub enum RiskValue {
     Level(Risk),
     /// `{custom, reason}`, or a name that is not a level; counts as high.
     Custom {
+        /// The key of the name: `custom`, or the `enums.unknown_tag` of the module.
+        tag: String,
         /// The name.
         custom: String,
         /// The reason why no level fits; none if the answer was only a name.
@@ -58,19 +63,22 @@ pub enum RiskValue {
 }
 
 impl RiskValue {
-    /// Reads a `risk` field; none unless it is a string or `{custom, reason}`.
+    /// Reads a `risk` field; none unless it is a string, `{custom, reason}`, or another member with a `reason`
+    /// (ruling R22).
     ///
     /// Read and written by hand, as a custom value is either a string or an object.
     pub fn read(node: Node<'_>) -> Option<Self> {
         if let Some(name) = node.as_str() {
             return Some(match name.parse() {
                 Ok(level) => Self::Level(level),
-                Err(_) => Self::Custom { custom: name.to_owned(), reason: None },
+                Err(_) => Self::Custom { tag: CUSTOM.to_owned(), custom: name.to_owned(), reason: None },
             });
         }
-        let custom = node.get("custom")?.as_str()?.to_owned();
         let reason = node.get("reason")?.as_str()?.to_owned();
-        Some(Self::Custom { custom, reason: Some(reason) })
+        let renamed = || node.members().find(|(key, _)| *key != "reason").filter(|_| node.len() == 2);
+        let (tag, custom) = node.get(CUSTOM).map(|custom| (CUSTOM, custom)).or_else(renamed)?;
+        let custom = custom.as_str()?.to_owned();
+        Some(Self::Custom { tag: tag.to_owned(), custom, reason: Some(reason) })
     }
 
     /// Returns the level; a custom value counts as high (ruling R20).
@@ -92,11 +100,11 @@ impl Serialize for RiskValue {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Level(level) => level.serialize(serializer),
-            Self::Custom { custom, reason: None } => custom.serialize(serializer),
-            Self::Custom { custom, reason: Some(reason) } => {
-                let mut object = serializer.serialize_struct("RiskValue", 2)?;
-                object.serialize_field("custom", custom)?;
-                object.serialize_field("reason", reason)?;
+            Self::Custom { custom, reason: None, .. } => custom.serialize(serializer),
+            Self::Custom { tag, custom, reason: Some(reason) } => {
+                let mut object = serializer.serialize_map(Some(2))?;
+                object.serialize_entry(tag, custom)?;
+                object.serialize_entry("reason", reason)?;
                 object.end()
             }
         }

@@ -55,7 +55,8 @@ fn repaired_meta(
 fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> Option<ErrorBody> {
     let written = error.get("code").and_then(Node::as_str);
     let declared = &rules.manifest.error_codes;
-    let Some(code) = written.and_then(|written| error_code::normalise(written, declared)) else {
+    let Some(code) = written.and_then(|written| error_code::normalise(written, declared, &rules.contract))
+    else {
         violations.extend(rules.contract.check_error(error.node()));
         if violations.is_empty() {
             let message =
@@ -64,7 +65,7 @@ fn read(rules: &AnswerRules, error: &Value, violations: &mut Vec<Violation>) -> 
         }
         return None;
     };
-    violations.extend(rules.contract.check_error(error_code::with_code(error.node(), &code).node()));
+    violations.extend(error_code::check(error.node(), &code, &rules.contract));
     let text = |key: &str| error.get(key).and_then(Node::as_str).map(str::to_owned);
     let legacy = written.filter(|written| *written != code.as_str());
     let details = details(error.get("details"), legacy);

@@ -313,6 +313,7 @@ mod violations {
             assert_eq!(repairs(&envelope), filled);
             let mut failed = text.clone();
             failed["ok"] = json!(false);
+            failed["data"] = json!(null);
             failed["error"] = json!({ "code": "E2006", "message": "Which one?" });
             let failed = answer(&plain(), &failed);
             assert_eq!((&failed["error"]["code"], repairs(&failed).len()), (&json!("E2006"), 3));

@@ -1,7 +1,13 @@
-use cog_json::{Deviation, Path, ToJson, Value};
+use cog_json::{Deviation, Node, Path, ToJson, Value};
 use cog_spec::{Repair, RepairRule};
 
 use crate::place;
+
+/// The maximum number of dropped members with an entry of their own.
+const MAX_DROPPED: usize = 8;
+
+/// The maximum length of their keys, in bytes.
+const MAX_KEY: usize = 1024;
 
 /// All repairs of one answer (ruling R26).
 #[derive(Debug, Clone, Default)]
@@ -28,6 +34,22 @@ impl Ledger {
             before: Some(size(before)),
             after: Some(size(after)),
         });
+    }
+
+    /// Records members that are not part of the answer. Those after the first eight share one entry.
+    pub(crate) fn note_dropped<'a>(&mut self, members: impl Iterator<Item = (&'a str, Node<'a>)>) {
+        let mut rest = 0;
+        for (at, (key, member)) in members.enumerate() {
+            let (mut path, size) = (Path::root(), member.to_json().len());
+            path.push_key(key);
+            match at < MAX_DROPPED && key.len() <= MAX_KEY {
+                true => self.note_sizes(RepairRule::DropMember, &path.to_string(), size, 0),
+                false => rest += size,
+            }
+        }
+        if rest > 0 {
+            self.note_sizes(RepairRule::DropMember, "", rest, 0);
+        }
     }
 
     /// Records a repair of the complete reply.

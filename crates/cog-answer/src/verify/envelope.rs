@@ -39,6 +39,7 @@ fn check_success(standard: &Standard<'_>, envelope: Node<'_>, found: &mut Vec<Vi
     refuse(envelope, &["error", "partial_data"], "`ok` is true", found);
     if let Some(data) = envelope.get("data").filter(|data| data.is_object()) {
         standard.check_success(envelope.get("meta").unwrap_or(data), data, found);
+        standard.check_rationale(data, found);
     }
     Form::Success.check(envelope, "", &DECIDED, found);
 }

@@ -35,6 +35,12 @@ impl<'a> Standard<'a> {
         self.check_data(data, found);
     }
 
+    /// Checks that the data of an envelope have a rationale; a module's contract decides itself (ruling R67).
+    pub(super) fn check_rationale(&self, data: Node<'_>, found: &mut Vec<Violation>) {
+        let missing = self.bare.check_rationale(data).filter(|one| one.rule == "rationale");
+        found.extend(missing.filter(|_| self.module.is_none()));
+    }
+
     /// Checks data against the module's schema, if there is a module.
     pub(super) fn check_data(&self, data: Node<'_>, found: &mut Vec<Violation>) {
         let Some((_, contract)) = self.module else { return };
@@ -46,15 +52,15 @@ impl<'a> Standard<'a> {
         }));
     }
 
-    /// Checks an error: code, message, and the module's schema after the code is normalised (ruling R31).
+    /// Checks an error: code, message, and the module's schema, for the code as written or normalised (ruling R31).
     pub(super) fn check_error(&self, error: Node<'_>, found: &mut Vec<Violation>) {
         let reported = error.get("code").and_then(Node::as_str);
         let declared = self.module.map_or(&[][..], |(manifest, _)| &manifest.error_codes);
-        let code = reported.and_then(|text| error_code::normalise(text, declared));
         let contract = self.module.map_or(&self.bare, |(_, contract)| contract);
+        let code = reported.and_then(|text| error_code::normalise(text, declared, contract));
         let is_declarable = self.module.is_none() && reported.is_some_and(ErrorCode::is_declarable);
         let mut violations = match &code {
-            Some(code) => contract.check_error(error_code::with_code(error, code).node()),
+            Some(code) => error_code::check(error, code, contract),
             None => contract.check_error(error),
         };
         violations.retain(|violation| !(is_declarable && violation.path == "error.code"));

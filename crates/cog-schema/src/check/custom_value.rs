@@ -21,14 +21,12 @@ impl Contract {
         let tag = self.rules.enums.unknown_tag.as_str();
         let value = text_of(object, tag, path)?;
         text_of(object, "reason", path)?;
-        let refusal = match value.chars().count() {
-            0 => ("minLength", "found an empty string; allowed: a non-empty string".to_owned()),
-            1..=MAX_LEN => return Ok(()),
-            length => {
-                ("maxLength", format!("found {}; allowed: at most {MAX_LEN}", counted(length, "character")))
-            }
-        };
-        Err(Violation::new(&below(path, tag), refusal.0, Code::OutputSchemaViolation, refusal.1))
+        let length = value.chars().count();
+        if length <= MAX_LEN {
+            return Ok(());
+        }
+        let message = format!("found {}; allowed: at most {MAX_LEN}", counted(length, "character"));
+        Err(Violation::new(&below(path, tag), "maxLength", Code::OutputSchemaViolation, message))
     }
 }
 

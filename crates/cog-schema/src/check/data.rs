@@ -165,7 +165,7 @@ fn keys(path: &Path) -> [Option<&str>; 3] {
 impl Contract {
     /// Checks `data.rationale` (rulings R29, R30): E3003 if it is required and missing or empty; E3001 if it is not a
     /// string, since v2.2, unless the schema defines it.
-    fn check_rationale(&self, data: Node<'_>) -> Option<Violation> {
+    pub fn check_rationale(&self, data: Node<'_>) -> Option<Violation> {
         if !data.is_object() || !self.facts.requires_rationale {
             return None;
         }

@@ -1,9 +1,11 @@
 use cog_json::{Node, Path};
 use cog_spec::{Code, ErrorCode};
+use serde_json::Value;
 
 use super::{absent, below, mistyped, root, unreported};
 use crate::contract::Contract;
 use crate::finding::found;
+use crate::graph::SchemaNode;
 use crate::violation::Violation;
 
 impl Contract {
@@ -34,13 +36,26 @@ impl Contract {
         violations
     }
 
+    /// Returns whether the module's error schema lists a code, so that it is never unknown (ruling R31).
+    pub fn lists_code(&self, text: &str) -> bool {
+        let Some(error) = &self.error else { return false };
+        let schemas = self.graph.all_possible(&self.graph.members(error.id, "code"));
+        let lists = |schema: &SchemaNode| {
+            let listed = self.keyword(schema, "enum").and_then(Value::as_array);
+            let constant = self.keyword(schema, "const");
+            listed.into_iter().flatten().chain(constant).any(|value| value == text)
+        };
+        schemas.into_iter().any(|id| lists(self.graph.get(id)))
+    }
+
     fn check_code(&self, error: Node<'_>, path: &Path) -> Option<Violation> {
         let code = check_field(error, path, "code", ("a string", true), |node| node.is_string());
         if code.is_some() {
             return code;
         }
         let text = error.get("code")?.as_str()?;
-        if is_specified(text) || self.rules.error_codes.iter().any(|declared| declared == text) {
+        let is_declared = || self.rules.error_codes.iter().any(|declared| declared == text);
+        if is_specified(text) || is_declared() || self.lists_code(text) {
             return None;
         }
         let message = if ErrorCode::is_declarable(text) {

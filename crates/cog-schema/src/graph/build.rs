@@ -177,6 +177,9 @@ impl Builder<'_> {
         };
         shape.properties =
             Names::new(named("properties").into_iter().map(|(name, id)| (name.into(), id)).collect());
+        let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+        let undefined = required.filter_map(Value::as_str).filter(|name| shape.property(name).is_none());
+        shape.required = undefined.map(Box::from).collect();
         let patterns = named("patternProperties").into_iter();
         shape.patterns = patterns.filter_map(|(text, id)| Some((Pattern::new(&text).ok()?, id))).collect();
         shape.rest = match schema.get("additionalProperties") {

@@ -87,7 +87,7 @@ impl SchemaGraph {
             for id in ids {
                 self.get(*id).push_member(key, &mut cursor, &mut next);
             }
-            let is_unnamed = next.is_empty() && reports_unnamed;
+            let is_unnamed = next.is_empty() && reports_unnamed && !self.require(ids, key);
             if is_unnamed || self.meets(&next, visit.filter()) {
                 let stack = stack.key(key);
                 if is_unnamed {
@@ -120,6 +120,11 @@ impl SchemaGraph {
 
     fn meets(&self, ids: &[Id], filter: WalkFilter) -> bool {
         ids.iter().any(|id| self.get(*id).filter.meets(filter))
+    }
+
+    /// Returns whether one of these schemas requires a member that it does not define (ruling R72).
+    fn require(&self, ids: &[Id], key: &str) -> bool {
+        ids.iter().any(|id| self.get(*id).required.iter().any(|name| **name == *key))
     }
 
     /// Returns whether undefined members are reported: some members are defined, and no schema has
