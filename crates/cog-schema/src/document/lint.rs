@@ -1,12 +1,14 @@
 //! Checks of a document before it is compiled.
 
 mod keywords;
+mod list;
 mod required;
 mod values;
 
 use cog_json::Value as Tree;
 use serde_json::Value;
 
+use self::list::Warnings;
 use super::parts::Parts;
 use super::reach::Reached;
 use crate::engine::{self, Pattern};
@@ -14,7 +16,7 @@ use crate::finding::{Finding, findings};
 use crate::locate::Locator;
 use crate::schema_error::SchemaError;
 use crate::subschema::token;
-use crate::wording::{Suggestions, quoted};
+use crate::wording::quoted;
 
 /// Returns what a document contains that has no effect or excludes every value, at most 100 warnings.
 pub(super) fn warnings(document: &Value, parts: &Parts, reached: &Reached) -> Vec<SchemaError> {
@@ -27,30 +29,7 @@ pub(super) fn warnings(document: &Value, parts: &Parts, reached: &Reached) -> Ve
         }
     }
     required::check(&mut warnings, document, parts, reached);
-    warnings.found
-}
-
-/// The maximum number of warnings of a document.
-const MAX_WARNINGS: usize = 100;
-
-/// The warnings so far.
-#[derive(Default)]
-struct Warnings {
-    found: Vec<SchemaError>,
-    suggestions: Suggestions,
-}
-
-impl Warnings {
-    fn add(&mut self, pointer: &str, message: String, help: String) {
-        if self.found.len() < MAX_WARNINGS {
-            self.found.push(SchemaError::new(pointer, message).suggest(help));
-        }
-    }
-
-    fn did_you_mean<'a>(&self, name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-        let near = self.suggestions.nearest(name, known)?;
-        Some(format!("Did you mean {}?", quoted(near)))
-    }
+    warnings.into_vec()
 }
 
 /// The sections of a document.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Warnings;
+use crate::document::lint::list::Warnings;
 use crate::finding::with_article;
 use crate::subschema::{ASSERTIONS, FORMATS, is_annotation, is_assertion};
 use crate::wording::quoted;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::Warnings;
+use crate::document::lint::list::Warnings;
 use crate::wording::quoted;
 
 /// Keywords for a lower and an upper bound.
