@@ -51,6 +51,7 @@ pub(crate) fn on_terminal(line: &str, environment: &[(&str, &str)]) -> Outcome<S
     ]);
     command
         .env_clear()
+        .env("COG_DETECT_OLLAMA", "off")
         .env("PATH", "/usr/bin:/bin")
         .env("TERM", "xterm-256color")
         .env("HOME", "/nonexistent");

@@ -13,10 +13,12 @@ mod rejected;
 use std::{borrow::Cow, path::PathBuf, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use cog_json::Value;
 use tokio::time::Instant;
 
 use crate::{
-    ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError, WireRequest,
+    ListedModel, ModelFuture, ModelRequest, Pace, Provider, ProviderError, ProviderInfo, RequestError,
+    WireRequest,
     cassette::{Recorder, Recording, Replayer},
     protocol::{ProtocolKind, RequestContext},
     transport::Transport,
@@ -128,16 +130,30 @@ impl HttpProvider {
     ///
     /// # Errors
     /// Fails as [`Provider::call`] does. Nothing is retried.
-    pub async fn models(&self) -> Result<Vec<String>, ProviderError> {
+    pub async fn models(&self) -> Result<Vec<ListedModel>, ProviderError> {
         self.check_key()?;
         let protocol = self.protocol.protocol();
+        let body = self.get(&protocol.models_path(&self.base_url)).await?;
+        let models = protocol.models(body.node()).into_iter();
+        Ok(models.map(|model| if self.marks_cache { model.with_row(self.vendor) } else { model }).collect())
+    }
+
+    /// Lists the models of the server, if it identifies itself as the vendor's by the path in the vendor's row.
+    ///
+    /// Any other program, and any error, is `None`.
+    pub async fn identify(&self) -> Option<Vec<ListedModel>> {
+        let version = self.get(self.vendor.version_path?).await.ok()?;
+        version.get("version")?.as_str()?;
+        self.models().await.ok()
+    }
+
+    async fn get(&self, path: &str) -> Result<Value, ProviderError> {
         let mut headers = vec![("accept", "application/json".to_owned())];
-        headers.extend(protocol.headers());
-        let url = format!("{}{}", self.base_url, protocol.models_path(&self.base_url));
+        headers.extend(self.protocol.protocol().headers());
+        let url = format!("{}{path}", self.base_url);
         let wire = WireRequest { method: "GET", url, headers, auth: self.auth(), body: Bytes::new() };
         let setup = self.setup(wire, String::new(), Some(LIST_TIMEOUT));
-        let body = Call::new(setup, Instant::now()).body().await?;
-        Ok(protocol.models(body.node()))
+        Call::new(setup, Instant::now()).body().await
     }
 
     fn wire(&self, request: &ModelRequest) -> Result<WireRequest, ProviderError> {

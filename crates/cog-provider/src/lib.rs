@@ -1,11 +1,9 @@
 //! Model calls: wire protocols, vendors, the HTTP client, recording and replay.
 //!
 //! * [`Provider`] is the interface that the pipeline calls; [`HttpProvider`] implements it for vendors.
-//! * [`protocol`] contains one pure mapping per wire form: from a [`ModelRequest`] to a [`WireRequest`], and from
-//!   bytes to `ModelEvent`s.
+//! * [`protocol`] maps a [`ModelRequest`] to a [`WireRequest`], and bytes to `ModelEvent`s, for each wire form.
 //! * [`vendors`] is a table with one row per vendor; [`choose()`] selects one (docs/spec/settings.md).
-//! * [`ProviderError`] reports why a call failed, with its error code.
-//! * [`Breaker`] stops calling a provider that failed several times in a row.
+//! * [`ProviderError`] is the reason of a failed call; [`Breaker`] pauses a provider that failed several times.
 //! * [`HttpProvider::record`] stores replies in a cassette, and [`HttpProvider::replay`] plays them back.
 //!
 //! ```
@@ -28,8 +26,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! URLs and keys come only from the operator, through [`vendors::ProviderSettings`]. From the environment, only the HTTP
-//! client reads variables: those of proxies, and `SSL_CERT_FILE` and `SSL_CERT_DIR` for trusted certificates.
+//! URLs and keys come only from the operator, through [`vendors::ProviderSettings`]. From the environment, only the HTTP client
+//! reads variables: those of proxies, and `SSL_CERT_FILE` and `SSL_CERT_DIR` for trusted certificates.
 
 mod breaker;
 #[cfg(feature = "http")]
@@ -40,6 +38,7 @@ mod error;
 mod formats;
 #[cfg(feature = "http")]
 mod http;
+mod listed_model;
 pub mod protocol;
 mod provider;
 mod request;
@@ -56,5 +55,6 @@ pub use error::{Deadline, Interruption, OptionalPart, ProviderError, RejectedPar
 pub use formats::Formats;
 #[cfg(feature = "http")]
 pub use http::HttpProvider;
+pub use listed_model::ListedModel;
 pub use provider::{ModelFuture, ModelStream, Provider, ProviderInfo};
 pub use request::{ModelRequest, OutputSchema, RequestError, RetryHook, WireRequest};

@@ -46,6 +46,10 @@ pub struct Vendor {
     pub auth: Auth,
     /// The model to call if none is named.
     pub default_model: Option<&'static str>,
+    /// The path whose reply contains `version`, if a server at the default base URL is used without a setting.
+    pub version_path: Option<&'static str>,
+    /// The models that the vendor will shut down, with the date; a name also matches its versions (`o3-mini` for `o3`).
+    pub retirements: &'static [(&'static str, &'static str)],
     /// The schema dialect that the vendor supports for answers.
     pub dialect: Dialect,
     /// The engine, if what it enforces of a schema was measured (`cog_schema::Enforcement`).
@@ -172,6 +176,14 @@ impl Vendor {
             ProtocolKind::OpenAiResponses => &[Modality::Text],
             _ => self.input,
         }
+    }
+
+    /// Returns the date from which a model is not available, `2026-12-11`, if the vendor's row contains it.
+    pub fn retires_at(&self, model: &str) -> Option<&'static str> {
+        let matches = |name: &str| {
+            model.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        self.retirements.iter().find(|(name, _)| matches(name)).map(|(_, date)| *date)
     }
 
     /// Returns the variable to name in messages about the key.

@@ -18,13 +18,10 @@ use axum::{
     extract::{ConnectInfo, State},
     http::{HeaderMap, Method, Response, StatusCode, Uri, header},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::{
-    Reply,
-    wire::{Wire, models},
-};
+use crate::{Reply, wire::Wire};
 
 /// A server on 127.0.0.1 that implements every wire form at its own path, and stores the requests.
 ///
@@ -171,9 +168,9 @@ async fn handle(
     let request = received.body.clone();
     lock(&shared.requests).push(received);
     if method == Method::GET
-        && let Some(list) = models(uri.path())
+        && let Some(body) = information(uri.path(), &headers)
     {
-        return respond(200, "application/json", Body::from(list.to_string()), &[]);
+        return respond(200, "application/json", Body::from(body.to_string()), &[]);
     }
     let reply = shared.next();
     // Even a timer of zero length would yield, and a client that disconnects meanwhile would not be counted.
@@ -184,6 +181,13 @@ async fn handle(
         Some(wire) => wire_reply(&shared, wire, &uri, &request, reply),
         None => respond(404, "text/plain", Body::from("404 page not found"), &[]),
     }
+}
+
+/// Returns the list of models, or the version of Ollama.
+fn information(path: &str, headers: &HeaderMap) -> Option<Value> {
+    let wire = Wire::of_models(path, headers.contains_key("anthropic-version"));
+    let version = || path.ends_with("/api/version").then(|| json!({ "version": "0.0.0-mock" }));
+    wire.map(Wire::models).or_else(version)
 }
 
 fn wire_reply(shared: &Arc<Shared>, wire: Wire, uri: &Uri, request: &Value, reply: Reply) -> Response<Body> {

@@ -2,16 +2,14 @@
 
 mod anthropic;
 mod gemini;
+mod models;
 mod ollama;
 mod openai;
 mod responses;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Reply;
-
-/// The model that every vendor lists.
-const MODEL: &str = "mock-model";
 
 /// A wire form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,22 +144,6 @@ impl Wire {
             Wire::Gemini => gemini::error_body(status, message),
             Wire::Ollama => ollama::error_body(message),
         }
-    }
-}
-
-/// Returns the list of models, at any of the paths that vendors use for it.
-pub(crate) fn models(path: &str) -> Option<Value> {
-    if path.ends_with("/api/tags") {
-        Some(json!({ "models": [{ "name": MODEL, "model": MODEL }] }))
-    } else if path.ends_with("/v1beta/models") {
-        Some(json!({ "models": [
-            { "name": format!("models/{MODEL}"), "supportedGenerationMethods": ["generateContent"] },
-            { "name": "models/only-embeds", "supportedGenerationMethods": ["embedContent"] },
-        ] }))
-    } else if path.ends_with("/models") {
-        Some(json!({ "object": "list", "data": [{ "id": MODEL, "object": "model" }] }))
-    } else {
-        None
     }
 }
 

@@ -4,6 +4,7 @@ mod capabilities;
 mod complete;
 mod completions;
 mod config;
+mod detect;
 mod doctor;
 mod emit;
 mod errors;

@@ -1,6 +1,7 @@
 //! Settings: read once from flags, environment and files, then passed as data (docs/spec/settings.md).
 
 mod amount;
+mod detected;
 mod duration;
 mod environment;
 mod error;
@@ -17,7 +18,7 @@ mod shown;
 mod source;
 mod table;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::OnceLock, time::Duration};
 
 use cog_provider::{
     BreakerSettings,
@@ -31,6 +32,7 @@ use self::{
 };
 
 pub(crate) use self::{
+    detected::{DetectUrl, DetectedServer, detectable},
     duration::{parse as parse_duration, show as show_duration},
     environment::Environment,
     error::SettingsError,
@@ -83,6 +85,10 @@ pub(crate) struct Settings {
     pub(crate) strict: Setting<bool>,
     /// Additional module directories.
     pub(crate) modules: Setting<Vec<PathBuf>>,
+    /// Where to look for a running Ollama if no provider is configured.
+    pub(crate) detect_ollama: Setting<DetectUrl>,
+    /// The server that was found there, once it was looked for.
+    pub(crate) detected: OnceLock<Option<DetectedServer>>,
     /// The parameters of the generation that runs prefer.
     pub(crate) generation: GenerationSettings,
     /// Which media of an input may be opened.
@@ -123,6 +129,7 @@ impl Settings {
             .pick(BREAKER_RESET_TIMEOUT, None, duration::parse, |file| Some(file.breaker_reset_timeout?.0))?;
         let strict = layers.pick(STRICT, flags.strict, amount::switch, |file| file.strict)?;
         let modules = layers.directories(MODULES, home.as_deref(), |file| file.modules.as_ref());
+        let detect = layers.pick(DETECT_OLLAMA, None, DetectUrl::parse, |file| file.detect_ollama.clone())?;
         let generation = GenerationSettings::read(&layers)?;
         let media = MediaSettings::read(&layers, home.as_deref())?;
         check_protocols(&environment)?;
@@ -141,6 +148,8 @@ impl Settings {
             breaker_reset_timeout: reset.unwrap_or_else(|| Setting::default(breaker.reset_timeout)),
             strict: strict.unwrap_or_else(|| Setting::default(false)),
             modules,
+            detect_ollama: detect.unwrap_or_else(|| Setting::default(DetectUrl::default())),
+            detected: OnceLock::new(),
             generation,
             media,
             home,
@@ -215,6 +224,7 @@ const BREAKER_FAILURES: Names = Names { flag: "", variable: "COG_BREAKER_FAILURE
 const BREAKER_RESET_TIMEOUT: Names = Names { flag: "", variable: "COG_BREAKER_RESET_TIMEOUT" };
 const RETRIES: Names = Names { flag: "", variable: "COG_RETRIES" };
 const STRICT: Names = Names { flag: "--strict", variable: "COG_STRICT" };
+const DETECT_OLLAMA: Names = Names { flag: "", variable: "COG_DETECT_OLLAMA" };
 const MODULES: &str = "COGNITIVE_MODULES_PATH";
 
 /// Rejects a variable that names an unknown protocol.

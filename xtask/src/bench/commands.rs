@@ -101,7 +101,11 @@ fn median(mut times: Vec<Duration>) -> f64 {
 /// A command without output and without the environment's settings.
 fn quiet(program: &str) -> Command {
     let mut command = Command::new(program);
-    command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", "/nonexistent");
+    command
+        .env_clear()
+        .env("COG_DETECT_OLLAMA", "off")
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", "/nonexistent");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

@@ -6,7 +6,7 @@ mod request;
 use cog_json::Node;
 
 use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
-use crate::{RequestError, WireRequest};
+use crate::{ListedModel, RequestError, WireRequest};
 
 /// The Anthropic Messages protocol.
 pub(crate) struct Anthropic;
@@ -35,10 +35,10 @@ impl Protocol for Anthropic {
         format!("{}/models?limit=1000", version_path(base_url))
     }
 
-    /// Reads `{data: [{id}]}`.
-    fn models(&self, body: Node<'_>) -> Vec<String> {
+    /// Reads `{data: [{id, max_input_tokens, …}]}`.
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         let list = body.get("data").into_iter().flat_map(Node::elements);
-        list.filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
+        list.filter_map(ListedModel::from_anthropic).collect()
     }
 }
 

@@ -6,7 +6,7 @@ mod request;
 use cog_json::Node;
 
 use super::{Continuation, Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames};
-use crate::{RequestError, WireRequest};
+use crate::{ListedModel, RequestError, WireRequest};
 
 /// The Gemini protocol.
 pub(crate) struct Gemini;
@@ -32,13 +32,20 @@ impl Protocol for Gemini {
         format!("{}/models?pageSize=1000", version_path(base_url))
     }
 
-    /// Reads `{models: [{name: models/…, supportedGenerationMethods}]}`; lists only models that generate content.
-    fn models(&self, body: Node<'_>) -> Vec<String> {
+    /// Reads `{models: [{name: models/…, supportedGenerationMethods}]}`; with their limits; lists only models that generate content.
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         let list = body.get("models").into_iter().flat_map(Node::elements);
-        list.filter(generates_content)
-            .filter_map(|model| Some(bare_name(model.get("name")?.as_str()?).to_owned()))
-            .collect()
+        list.filter(generates_content).filter_map(listed).collect()
     }
+}
+
+fn listed(model: Node<'_>) -> Option<ListedModel> {
+    let count = |key| model.get(key).and_then(Node::as_u64);
+    Some(ListedModel {
+        max_input_tokens: count("inputTokenLimit"),
+        max_output_tokens: count("outputTokenLimit"),
+        ..ListedModel::named(bare_name(model.get("name")?.as_str()?))
+    })
 }
 
 fn generates_content(model: &Node<'_>) -> bool {

@@ -6,7 +6,7 @@ use cog_spec::{Modality, ModelEvent};
 
 use super::{DecodeError, ProtocolKind};
 use crate::{
-    ModelRequest, RequestError, WireRequest,
+    ListedModel, ModelRequest, RequestError, WireRequest,
     vendors::{CacheMark, ModelSettings, Vendor},
 };
 
@@ -42,8 +42,8 @@ pub trait Protocol: Send + Sync {
     /// Returns the path that lists the models, relative to the base URL.
     fn models_path(&self, base_url: &str) -> String;
 
-    /// Returns the names of the models in the reply to [`Protocol::models_path`].
-    fn models(&self, body: Node<'_>) -> Vec<String>;
+    /// Returns the models in the reply to [`Protocol::models_path`].
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel>;
 }
 
 /// A function that returns the body of the request that continues a reply, from the body of the first request and the

@@ -6,7 +6,7 @@ mod request;
 use cog_json::Node;
 
 use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
-use crate::{RequestError, WireRequest};
+use crate::{ListedModel, RequestError, WireRequest};
 
 /// The Ollama protocol.
 pub(crate) struct Ollama;
@@ -29,8 +29,8 @@ impl Protocol for Ollama {
     }
 
     /// Reads `{models: [{name}]}`.
-    fn models(&self, body: Node<'_>) -> Vec<String> {
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         let list = body.get("models").into_iter().flat_map(Node::elements);
-        list.filter_map(|model| Some(model.get("name")?.as_str()?.to_owned())).collect()
+        list.filter_map(|model| Some(ListedModel::named(model.get("name")?.as_str()?))).collect()
     }
 }

@@ -6,7 +6,7 @@ mod request;
 use cog_json::Node;
 
 use super::{Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, parts};
-use crate::{RequestError, WireRequest};
+use crate::{ListedModel, RequestError, WireRequest};
 
 /// The OpenAI Chat Completions protocol.
 pub(crate) struct OpenAiChat;
@@ -29,8 +29,8 @@ impl Protocol for OpenAiChat {
     }
 
     /// Reads `{data: [{id}]}`; Together sends only the array.
-    fn models(&self, body: Node<'_>) -> Vec<String> {
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         let list = body.get("data").unwrap_or(body);
-        list.elements().filter_map(|model| Some(model.get("id")?.as_str()?.to_owned())).collect()
+        list.elements().filter_map(|model| Some(ListedModel::named(model.get("id")?.as_str()?))).collect()
     }
 }

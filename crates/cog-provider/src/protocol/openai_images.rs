@@ -12,7 +12,7 @@ use super::{
     parts::{check, only_text, post},
     reply::{Reply, vendor_error},
 };
-use crate::{RequestError, WireRequest};
+use crate::{ListedModel, RequestError, WireRequest};
 
 /// The OpenAI Images protocol.
 pub(crate) struct OpenAiImages;
@@ -49,7 +49,7 @@ impl Protocol for OpenAiImages {
         OpenAiChat.models_path(base_url)
     }
 
-    fn models(&self, body: Node<'_>) -> Vec<String> {
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         OpenAiChat.models(body)
     }
 }

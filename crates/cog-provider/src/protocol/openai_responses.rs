@@ -10,7 +10,7 @@ use cog_json::Node;
 use super::{
     Decoder, Protocol, RequestContext, decoder::FrameDecoder, frames::Frames, openai_chat::OpenAiChat,
 };
-use crate::{RequestError, WireRequest};
+use crate::{ListedModel, RequestError, WireRequest};
 
 /// The OpenAI Responses protocol.
 pub(crate) struct OpenAiResponses;
@@ -32,7 +32,7 @@ impl Protocol for OpenAiResponses {
         OpenAiChat.models_path(base_url)
     }
 
-    fn models(&self, body: Node<'_>) -> Vec<String> {
+    fn models(&self, body: Node<'_>) -> Vec<ListedModel> {
         OpenAiChat.models(body)
     }
 }

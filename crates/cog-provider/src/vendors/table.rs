@@ -60,6 +60,8 @@ const OPENAI_LIKE: Vendor = Vendor {
     key: AuthRequirement::Required,
     auth: Auth::Bearer,
     default_model: None,
+    version_path: None,
+    retirements: &[],
     dialect: Dialect::OpenAiStrict,
     engine: None,
     input: IMAGES,
@@ -74,6 +76,19 @@ const OPENAI_MEDIA_MODELS: &[MediaModel] = &[
     MediaModel { name_contains: "gpt-image", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
     MediaModel { name_contains: "dall-e", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
     MediaModel { name_contains: "audio", output: &[Audio], protocol: None },
+];
+
+/// OpenAI's deprecations, as of November 2026.
+const OPENAI_RETIREMENTS: &[(&str, &str)] = &[
+    ("o4-mini", "2026-10-23"),
+    ("gpt-4-turbo", "2026-10-23"),
+    ("gpt-3.5-turbo", "2026-10-23"),
+    ("gpt-5", "2026-12-11"),
+    ("o3", "2026-12-11"),
+    ("gpt-4.1", "2027-01-14"),
+    ("gpt-4o", "2027-01-14"),
+    ("gpt-5.1", "2027-04-01"),
+    ("gpt-5.4-nano", "2027-04-01"),
 ];
 
 /// Models that generate images in addition to the text of a chat.
@@ -98,6 +113,7 @@ const OPENAI: Vendor = Vendor {
     protocol_var: Some("OPENAI_PROTOCOL"),
     key_vars: &["OPENAI_API_KEY"],
     default_model: Some("gpt-6-luna"),
+    retirements: OPENAI_RETIREMENTS,
     input: &[Text, Image, Audio, Document],
     formats: FETCHING,
     media_models: OPENAI_MEDIA_MODELS,
@@ -175,6 +191,7 @@ const OLLAMA: Vendor = Vendor {
     default_port: Some(11434),
     key_vars: &["OLLAMA_API_KEY"],
     default_model: Some("qwen3"),
+    version_path: Some("/api/version"),
     dialect: Dialect::Ollama,
     formats: Formats { types: &["image/jpeg", "image/png"], ..OPENAI_FORMATS },
     models: models::OLLAMA,

@@ -29,6 +29,22 @@ fn every_row_can_be_configured() {
 }
 
 #[test]
+fn retirement_of_a_model_includes_its_versions() {
+    let openai = Vendor::by_name("openai").unwrap();
+    assert_eq!(openai.retires_at("gpt-5-mini"), Some("2026-12-11"));
+    assert_eq!(openai.retires_at("gpt-4o-2024-11-20"), Some("2027-01-14"));
+    assert_eq!(openai.retires_at("gpt-5.1"), Some("2027-04-01"));
+    assert_eq!((openai.retires_at("gpt-5.4"), openai.retires_at("gpt-6-luna")), (None, None));
+}
+
+#[test]
+fn no_default_model_is_about_to_retire() {
+    for vendor in VENDORS {
+        assert_eq!(vendor.default_model.and_then(|model| vendor.retires_at(model)), None, "{}", vendor.name);
+    }
+}
+
+#[test]
 fn every_model_entry_is_valid() {
     for vendor in VENDORS {
         for entry in vendor.models {

@@ -360,8 +360,21 @@ async fn request_with_schema_is_not_streamed_if_the_vendor_cannot() {
 async fn lists_the_models_of_a_vendor() {
     for wire in Wire::ALL {
         let mock = Mock::start([]);
-        assert_eq!(provider(wire, &mock).models().await.unwrap(), ["mock-model"], "{}", wire.name());
+        let models = provider(wire, &mock).models().await.unwrap();
+        assert!(models[0].is_named("mock-model"), "{}: {models:?}", wire.name());
+        let is_documented = matches!(wire, Wire::Anthropic | Wire::Gemini);
+        assert_eq!(models[0].max_input_tokens.is_some(), is_documented, "{}", wire.name());
     }
+}
+
+#[tokio::test]
+async fn only_the_vendors_own_program_identifies_itself() {
+    let mock = Mock::start([]);
+    let ollama = provider(Wire::Ollama, &mock);
+    assert_eq!(ollama.identify().await.unwrap()[0].name, "mock-model:latest");
+    assert_eq!(provider(Wire::OpenAi, &mock).identify().await, None);
+    let nothing = HttpProvider::new(ollama.vendor(), settings("http://127.0.0.1:1")).unwrap();
+    assert_eq!(nothing.identify().await, None);
 }
 
 #[tokio::test]

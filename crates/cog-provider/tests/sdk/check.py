@@ -23,10 +23,11 @@ from pathlib import Path
 import anthropic
 import ollama
 import openai
-from anthropic.types import Message, RawMessageStreamEvent
+from anthropic.types import Message, ModelInfo, RawMessageStreamEvent
 from anthropic.types.message_create_params import MessageCreateParamsStreaming
 from google import genai
 from google.genai import types as gemini_types
+from openai import types as openai_types
 from openai.types import ImagesResponse
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.chat.completion_create_params import (
@@ -59,7 +60,7 @@ NOT_FOR_CLIENTS = {
 
 
 def main() -> int:
-    checks = [*request_checks(), *reply_checks()]
+    checks = [*request_checks(), *reply_checks(), *list_checks()]
     if len(sys.argv) > 1:
         checks += media_checks(Path(sys.argv[1]))
     failed = 0
@@ -225,6 +226,31 @@ def reply_checks():
         yield name, lambda path=path: same(read_by_client(path), read_by_us(path))
         if path.stem == "mock":
             yield f"{name} strictly", lambda path=path: fits_strictly(path)
+
+
+def list_checks():
+    """The mock's lists of models must match the types strictly."""
+    kinds = {
+        "openai": openai_types.Model,
+        "openai_responses": openai_types.Model,
+        "anthropic": ModelInfo,
+        "gemini": gemini_types.Model,
+        "ollama": ollama.ListResponse.Model,
+    }
+    for path in sorted(WIRE.glob("*/models.list")):
+        adapter = TypeAdapter(kinds[path.parent.name])
+        body = json.loads(path.read_text())
+        models = body.get("models") or body["data"]
+        yield f"{path.parent.name}/{path.name}", lambda adapter=adapter, models=models: [check_listed(adapter, model) for model in models]
+
+
+def check_listed(adapter, model):
+    # The client of Gemini renames the first field, and the client of Ollama does not read the second.
+    model = {key: value for key, value in model.items() if key != "supportedGenerationMethods"}
+    known = adapter.validate_json(json.dumps(model))
+    unknown = set(model) - {field.alias or name for name, field in type(known).model_fields.items()} - {"name"}
+    if unknown:
+        raise AssertionError(f"the client does not know {unknown}")
 
 
 def read_by_us(path: Path) -> str:

@@ -53,6 +53,7 @@ fn files_of_the_mock_are_current() {
             [
                 (directory(wire).join(stream), wire.stream(&reply).concat()),
                 (directory(wire).join("mock.json"), complete),
+                (directory(wire).join("models.list"), format!("{}\n", wire.models())),
             ]
         })
         .chain([images])

@@ -1,6 +1,7 @@
 //! `cog doctor`: which providers are configured and respond, and which ffmpeg is used.
 
 mod ffmpeg;
+mod models;
 
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use cog_provider::{
 use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
 
-use self::ffmpeg::Ffmpeg;
+use self::{ffmpeg::Ffmpeg, models::Models};
 use super::{
     providers::{self, Rank},
     runtime,
@@ -65,6 +66,7 @@ fn is_configured(vendor: &Vendor, settings: &Settings) -> bool {
     let names = settings.provider.value.as_deref().unwrap_or_default().split(',');
     let is_named = names.into_iter().any(|name| name.trim() == vendor.name);
     is_named
+        || providers::detected(settings, vendor).is_some()
         || is_set(vendor.key_vars)
         || (vendor.key == AuthRequirement::Optional && is_set(vendor.base_url_vars))
 }
@@ -73,6 +75,8 @@ fn is_configured(vendor: &Vendor, settings: &Settings) -> bool {
 struct Finding {
     vendor: &'static Vendor,
     model: String,
+    /// The base URL, if the server was found without a setting.
+    found_at: Option<String>,
     state: State,
 }
 
@@ -80,7 +84,7 @@ enum State {
     /// Not configured, and not called.
     NotConfigured,
     /// It has these models.
-    Ok(Vec<String>),
+    Ok(Models),
     /// The call failed.
     Error(ErrorBody),
 }
@@ -92,15 +96,16 @@ async fn probe(vendor: &'static Vendor, args: &DoctorArgs, settings: &Settings) 
     let is_called = args.provider.is_some() || is_configured(vendor, settings);
     let state = match HttpProvider::new(vendor, provider_settings) {
         _ if !is_called => State::NotConfigured,
-        Ok(provider) => list_models(&provider).await,
+        Ok(provider) => list_models(&provider, &model).await,
         Err(error) => State::Error(ErrorBody::from(&error)),
     };
-    Finding { vendor, model, state }
+    let found_at = providers::detected(settings, vendor).map(|server| server.base_url.clone());
+    Finding { vendor, model, found_at, state }
 }
 
-async fn list_models(provider: &HttpProvider) -> State {
+async fn list_models(provider: &HttpProvider, model: &str) -> State {
     match tokio::time::timeout(TIMEOUT, provider.models()).await {
-        Ok(Ok(models)) => State::Ok(models),
+        Ok(Ok(models)) => State::Ok(Models::new(model, models)),
         Ok(Err(error)) => State::Error(ErrorBody::from(&error)),
         Err(_) => {
             let message = format!("{} did not respond within {} s", provider.base_url(), TIMEOUT.as_secs());
@@ -127,17 +132,7 @@ impl Finding {
     fn status_text(&self) -> String {
         match &self.state {
             State::NotConfigured => format!("set {}", self.variable()),
-            State::Ok(models) => {
-                let count =
-                    if models.len() == 1 { "1 model".to_owned() } else { format!("{} models", models.len()) };
-                // Providers list versions and tags, such as `qwen3:latest` for `qwen3`.
-                let is_listed = models.is_empty() || models.iter().any(|name| name.contains(&self.model));
-                if is_listed {
-                    format!("ok, {count}")
-                } else {
-                    format!("ok, {count}, but not {}", self.model)
-                }
-            }
+            State::Ok(models) => models.status(),
             State::Error(_) => "error".to_owned(),
         }
     }
@@ -160,7 +155,9 @@ impl Finding {
 
 fn describe(chosen: &str, args: &DoctorArgs, found: &[Finding], console: &Console) -> String {
     let palette = console.out().palette;
-    let mut text = format!("Provider: {}", palette.bold(chosen));
+    let found_at = found.iter().find_map(|finding| finding.found_at.as_ref());
+    let found_at = found_at.map(|url| format!(" (found at {url})")).unwrap_or_default();
+    let mut text = format!("Provider: {}{found_at}", palette.bold(chosen));
     if found.is_empty() {
         return text
             + "\n\nNo provider is configured. `cog doctor --all` lists the providers and their variables.\n";
@@ -184,12 +181,17 @@ impl Finding {
     fn details(&self, with_models: bool, console: &Console) -> String {
         let palette = console.out().palette;
         let (about, help) = match &self.state {
-            State::Error(error) => (error.message.clone(), error.suggestion.clone()),
-            State::Ok(models) if with_models => (models.join(", "), None),
-            State::Ok(_) | State::NotConfigured => return String::new(),
+            State::Error(error) => (vec![error.message.clone()], error.suggestion.clone()),
+            State::Ok(models) => {
+                (models.facts().into_iter().chain(with_models.then(|| models.names())).collect(), None)
+            }
+            State::NotConfigured => (Vec::new(), None),
         };
+        if about.is_empty() {
+            return String::new();
+        }
         let mut text = format!("\n{}\n", palette.bold(self.vendor.title));
-        for line in wrap(&about, console.width().saturating_sub(2)) {
+        for line in about.iter().flat_map(|line| wrap(line, console.width().saturating_sub(2))) {
             text += &format!("  {line}\n");
         }
         text + &help.map(|help| format!("  {} {help}\n", palette.name("help:"))).unwrap_or_default()
@@ -224,11 +226,10 @@ impl ToJson for Finding {
             w.field("input", self.vendor.input);
             w.field("dialect", self.vendor.dialect.as_str());
             w.field("variable", self.variable());
+            w.optional("found_at", &self.found_at);
             match &self.state {
                 State::NotConfigured => {}
-                State::Ok(models) => {
-                    w.field("models", models);
-                }
+                State::Ok(models) => models.write_members(w),
                 State::Error(error) => {
                     w.field("error", error);
                 }

@@ -9,8 +9,8 @@ use cog_provider::{
 use cog_run::Providers;
 use cog_spec::{Code, ErrorBody};
 
-use super::logged::Logged;
-use crate::settings::{Settings, Source};
+use super::{detect::detect, logged::Logged};
+use crate::settings::{DetectedServer, Settings, Source};
 
 /// Whether the exchange with the provider is recorded or replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,23 +91,40 @@ pub(super) fn each(settings: &Settings) -> Result<Vec<(&'static str, Providers)>
 /// Returns the settings of one provider.
 pub(super) fn provider_settings(settings: &Settings, vendor: &Vendor, rank: Rank) -> ProviderSettings {
     let model = settings.model.value.clone().filter(|_| rank == Rank::First);
+    let detected = detected(settings, vendor);
+    let variables = ProviderSettings::from_variables(vendor, |name| settings.variable(name));
     ProviderSettings {
-        model: model.or_else(|| settings.model_for(vendor).map(|model| model.value)),
+        model: model
+            .or_else(|| settings.model_for(vendor).map(|model| model.value))
+            .or_else(|| detected?.model().map(str::to_owned)),
+        base_url: variables.base_url.or_else(|| Some(detected?.base_url.clone())),
         retries: settings.retries.value,
         first_token_timeout: settings.first_token_timeout.value,
         idle_timeout: settings.idle_timeout.value,
-        ..ProviderSettings::from_variables(vendor, |name| settings.variable(name))
+        ..variables
     }
+}
+
+/// Returns the server that was found on this machine, if it is this vendor's.
+pub(super) fn detected<'a>(settings: &'a Settings, vendor: &Vendor) -> Option<&'a DetectedServer> {
+    settings.detected.get()?.as_ref().filter(|server| server.vendor.name == vendor.name)
 }
 
 /// Returns the selected provider and its fallbacks.
 fn selection(settings: &Settings) -> Result<(Choice, Vec<Choice>), ErrorBody> {
     let name = settings.provider.value.as_deref();
-    cog_provider::choose(name, |name| settings.variable(name)).map_err(|error| {
+    let chosen = cog_provider::choose(name, |name| settings.variable(name)).map_err(|error| {
         ErrorBody::new(Code::ProviderUnavailable, error.to_string())
             .with_recoverable(false)
             .suggest(format!("it is set by {}", settings.provider.source))
-    })
+    })?;
+    match chosen {
+        (Choice::Offline, others) if name.is_none() => {
+            let found = detect(settings).filter(|server| server.model().is_some());
+            Ok((found.map_or(Choice::Offline, |server| Choice::Vendor(server.vendor)), others))
+        }
+        chosen => Ok(chosen),
+    }
 }
 
 /// Creates the provider and its fallbacks, in order, and any other provider by name.
@@ -189,9 +206,13 @@ fn replayed(settings: &Settings, directory: &Path) -> Result<Selected, ErrorBody
 }
 
 fn offline(settings: &Settings) -> Selected {
-    let reason = match settings.provider.source {
+    let reason = match &settings.provider.source {
+        Source::Default if let Some(Some(server)) = settings.detected.get() => {
+            let (title, model) = (server.vendor.title, server.vendor.default_model.unwrap_or_default());
+            format!("{title} at {} has no models; run `ollama pull {model}`", server.base_url)
+        }
         Source::Default => "no provider is configured; see `cog doctor --all`".to_owned(),
-        ref source => format!("set by {source}"),
+        source => format!("set by {source}"),
     };
     Selected {
         providers: Providers::new(Vec::new(), by_name(settings)),
@@ -229,6 +250,9 @@ fn reason(settings: &Settings, vendor: &Vendor) -> String {
     match set.map(|name| (name, settings.source_of(name))) {
         Some((_, Source::File(path))) => format!("configured in {}", path.display()),
         Some((name, _)) => format!("{name} is set"),
-        None => "default".to_owned(),
+        None => match detected(settings, vendor) {
+            Some(server) => format!("found at {}; COG_DETECT_OLLAMA=off ignores it", server.base_url),
+            None => "default".to_owned(),
+        },
     }
 }

@@ -12,7 +12,9 @@ use cog_provider::vendors::Vendor;
 use cog_spec::{Effort, ServiceTier, Verbosity};
 use serde::Deserialize;
 
-use super::{Deprecated, SERVER_SETTINGS, SettingsError, duration::Span, protocol, renamed::rename_keys};
+use super::{
+    Deprecated, DetectUrl, SERVER_SETTINGS, SettingsError, duration::Span, protocol, renamed::rename_keys,
+};
 
 pub(super) use self::media::{MediaContent, Parsed};
 
@@ -47,6 +49,7 @@ pub(super) struct Content {
     pub(super) verbosity: Option<Verbosity>,
     pub(super) service_tier: Option<ServiceTier>,
     pub(super) modules: Option<Vec<PathBuf>>,
+    pub(super) detect_ollama: Option<DetectUrl>,
     #[serde(default)]
     pub(super) media: MediaContent,
     #[serde(default)]
@@ -106,6 +109,9 @@ impl SettingsFile {
         let forbidden = |key: String| SettingsError::Forbidden { path: self.path.clone(), key };
         if self.content.modules.is_some() {
             return Err(forbidden("modules".to_owned()));
+        }
+        if self.content.detect_ollama.is_some() {
+            return Err(forbidden("detect_ollama".to_owned()));
         }
         if self.content.media != MediaContent::default() {
             return Err(forbidden("media".to_owned()));

@@ -24,6 +24,10 @@ impl Settings {
             Row::new("modules", &self.modules, |directories| {
                 Shown::list(directories.iter().map(|directory| directory.display()))
             }),
+            Row::new("detect_ollama", &self.detect_ollama, |url| match &url.0 {
+                Some(url) => Shown::Text(url.clone()),
+                None => Shown::Text("off".to_owned()),
+            }),
         ];
         rows.extend(self.generation.rows());
         rows.extend(self.media.rows());

@@ -50,6 +50,7 @@ impl Place {
             .current_dir(self.path())
             .env_clear()
             .env("HOME", self.path())
+            .env("COG_DETECT_OLLAMA", "off")
             .env("COLUMNS", "100");
         command
     }

@@ -148,6 +148,7 @@ fn verdict(directory: &Path, chunks: &[Value]) -> Value {
         .args(["verify", "--kind", "stream", "--format", "json"])
         .arg(path)
         .env_clear()
+        .env("COG_DETECT_OLLAMA", "off")
         .stdin(Stdio::null());
     let said = command.output().ok().and_then(|output| serde_json::from_slice(&output.stdout).ok());
     said.unwrap_or_default()

@@ -27,7 +27,11 @@ impl Server {
     ) -> Result<Self, String> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cog"));
         command.arg("serve").args(["--port", "0"]).args(arguments);
-        command.current_dir(directory).env_clear().env("HOME", directory.join("home"));
+        command
+            .current_dir(directory)
+            .env_clear()
+            .env("COG_DETECT_OLLAMA", "off")
+            .env("HOME", directory.join("home"));
         command.envs(model.map(Model::environment).into_iter().flatten());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| error.to_string())?;

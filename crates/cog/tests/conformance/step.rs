@@ -188,6 +188,7 @@ impl CommandStep {
             .args(arguments)
             .current_dir(scene.directory)
             .env_clear()
+            .env("COG_DETECT_OLLAMA", "off")
             .env("HOME", scene.directory.join("home"));
         command
             .envs(scene.model.as_ref().map(Model::environment).into_iter().flatten())

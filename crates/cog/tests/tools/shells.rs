@@ -8,7 +8,12 @@ fn output_of(shell: &str, script: &str) -> String {
     let path = std::env::join_paths([cog, "/usr/bin".as_ref(), "/bin".as_ref()]).unwrap();
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(shell);
-    command.env_clear().env("PATH", path).env("HOME", home.path()).env("TERM", "xterm");
+    command
+        .env_clear()
+        .env("COG_DETECT_OLLAMA", "off")
+        .env("PATH", path)
+        .env("HOME", home.path())
+        .env("TERM", "xterm");
     let output = command.args(["-c", script]).current_dir(home.path()).output();
     let output = output.unwrap_or_else(|error| panic!("{shell} (Debian: apt-get install {shell}): {error}"));
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
