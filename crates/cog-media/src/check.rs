@@ -10,8 +10,11 @@ use crate::{
     checksum::hex,
     guard::shareable_url,
     header,
-    kind::{modality_of, sniff, type_of_name},
+    kind::{convertible_audio, describe_unknown, modality_of, sniff, type_of_name},
 };
+
+/// How much longer than its content audio can be: encoders add silence and fill the last frame.
+const PADDING_MS: u64 = 250;
 
 /// A media file that has passed every check.
 #[derive(Debug, Clone)]
@@ -21,6 +24,8 @@ pub struct Media {
     media_type: &'static str,
     facts: Facts,
     declared: Expected,
+    /// The type of the file that it was converted from.
+    original: Option<&'static str>,
 }
 
 /// What the sender declared about a media file.
@@ -126,6 +131,7 @@ impl Media {
     pub fn write_fields(&self, w: &mut Writer<'_>) {
         w.field("kind", self.kind.as_str());
         w.field("media_type", self.media_type);
+        w.optional("converted_from", &self.original);
         w.field("size_bytes", &self.stored.len());
         w.optional("sha256", &self.stored.sha256().map(|hash| hex(hash)));
         self.facts.write_fields(w);
@@ -168,10 +174,49 @@ pub async fn check(
     tool: Option<&Tool>,
 ) -> Result<Media, MediaError> {
     verify_checksum(&stored, expected.checksum.as_ref()).await?;
+    match (check_supported(stored.clone(), expected, rules, tool).await, tool) {
+        (Err(MediaError::Unsupported { found: Some(found), .. }), Some(tool))
+            if tool.programs().ffmpeg.is_some() && rules.converts(&found) =>
+        {
+            convert(&stored, &found, expected, rules, tool).await
+        }
+        (Err(MediaError::Unsupported { found: None, allowed }), _) => {
+            let found = describe_unknown(stored.head()).map(str::to_owned);
+            Err(MediaError::Unsupported { found, allowed })
+        }
+        (checked, _) => checked,
+    }
+}
+
+/// Converts audio that no provider supports, and checks the result.
+async fn convert(
+    stored: &Stored,
+    found: &str,
+    expected: &Expected,
+    rules: &MediaRules,
+    tool: &Tool,
+) -> Result<Media, MediaError> {
+    let original = convertible_audio(found);
+    let media_type = original.ok_or_else(|| MediaError::unsupported(Some(found), &rules.media_types()))?;
+    check_declared(expected, media_type)?;
+    let wav = tool.to_wav(stored, media_type).await?;
+    let any = Expected { media_type: None, ..expected.clone() };
+    let media = check_supported(wav, &any, rules, Some(tool)).await?;
+    Ok(Media { original, declared: expected.clone(), ..media })
+}
+
+/// Checks a file of a supported type.
+async fn check_supported(
+    stored: Stored,
+    expected: &Expected,
+    rules: &MediaRules,
+    tool: Option<&Tool>,
+) -> Result<Media, MediaError> {
     let found = sniff(stored.head());
     let (kind, likely) = supported_type(found, expected, rules).or_else(|refusal| {
         let other = found.and_then(audio_type);
-        supported_type(other, expected, rules).map_err(|_| refusal)
+        let supported = supported_type(other, expected, rules).ok();
+        supported.or_else(|| convertible_track(found, expected, rules)).ok_or(refusal)
     })?;
     check_size(&stored, kind, rules)?;
     let facts = read_facts(&stored, likely, tool).await?;
@@ -181,7 +226,7 @@ pub async fn check(
     };
     check_size(&stored, kind, rules)?;
     check_facts(&facts, kind, rules)?;
-    Ok(Media { stored, kind, media_type, facts, declared: expected.clone() })
+    Ok(Media { stored, kind, media_type, facts, declared: expected.clone(), original: None })
 }
 
 /// Verifies the checksum on a thread that may block.
@@ -201,13 +246,30 @@ fn supported_type(
     let Some(media_type) = found.filter(|found| allowed.contains(found)) else {
         return Err(MediaError::unsupported(found, &allowed));
     };
-    if let Some(declared) = &expected.media_type
-        && !declared.eq_ignore_ascii_case(media_type)
-    {
-        return Err(MediaError::TypeMismatch { declared: declared.clone(), found: media_type.to_owned() });
-    }
+    check_declared(expected, media_type)?;
     let kind = modality_of(media_type).ok_or_else(|| MediaError::unsupported(found, &allowed))?;
     Ok((kind, media_type))
+}
+
+/// Returns the container of an audio track that is converted, if it turns out to have no video track.
+fn convertible_track(
+    found: Option<&'static str>,
+    expected: &Expected,
+    rules: &MediaRules,
+) -> Option<(Modality, &'static str)> {
+    let other = audio_type(found?)?;
+    let may_be = rules.converts(other) && check_declared(expected, other).is_ok();
+    may_be.then_some((Modality::Audio, found?))
+}
+
+/// Checks that the declared type is that of the content.
+fn check_declared(expected: &Expected, media_type: &str) -> Result<(), MediaError> {
+    match expected.media_type.as_deref().filter(|declared| !declared.eq_ignore_ascii_case(media_type)) {
+        None => Ok(()),
+        Some(declared) => {
+            Err(MediaError::TypeMismatch { declared: declared.to_owned(), found: media_type.to_owned() })
+        }
+    }
 }
 
 /// Returns the audio type of a video container, for files that turn out to have no video track.
@@ -246,7 +308,10 @@ fn check_facts(facts: &Facts, kind: Modality, rules: &MediaRules) -> Result<(), 
     let bounded = |limit_kind, found: u64, limit: u64| {
         if found > limit { Err(MediaError::LimitExceeded { limit_kind, found, limit }) } else { Ok(()) }
     };
-    bounded(LimitKind::Duration, facts.duration_ms.unwrap_or_default(), rules.max_duration_of(kind))?;
+    let (duration, max_duration) = (facts.duration_ms.unwrap_or_default(), rules.max_duration_of(kind));
+    if duration > max_duration.saturating_add(PADDING_MS) {
+        bounded(LimitKind::Duration, duration, max_duration)?;
+    }
     bounded(LimitKind::Pages, facts.pages.unwrap_or_default().into(), rules.max_pages.into())?;
     let (Some(width), Some(height)) = (facts.width, facts.height) else { return Ok(()) };
     if kind == Modality::Video && (width.max(height) > 3840 || width.min(height) > 2160) {
@@ -372,8 +437,11 @@ mod tests {
         let fits =
             |facts, kind| check_facts(&facts, kind, &rules).map_err(|error| (error.code(), error.reason()));
         let long = |duration_ms| Facts { duration_ms: Some(duration_ms), ..Facts::default() };
-        assert_eq!(fits(long(1000), Modality::Audio), Ok(()));
-        assert_eq!(fits(long(1001), Modality::Video), Err((Code::MediaTooLarge, Some("duration"))));
+        assert_eq!(fits(long(1000 + PADDING_MS), Modality::Audio), Ok(()));
+        assert_eq!(
+            fits(long(1001 + PADDING_MS), Modality::Video),
+            Err((Code::MediaTooLarge, Some("duration")))
+        );
         let thick = |pages| Facts { pages: Some(pages), ..Facts::default() };
         assert_eq!(fits(thick(3), Modality::Document), Ok(()));
         assert_eq!(fits(thick(4), Modality::Document), Err((Code::MediaTooLarge, Some("pages"))));

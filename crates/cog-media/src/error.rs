@@ -1,6 +1,6 @@
 use cog_spec::{Code, Modality};
 
-use crate::Refusal;
+use crate::{Refusal, kind::conversion};
 
 /// Why a media file is refused. Messages never repeat what a decoder reports, which may reveal memory.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +109,7 @@ pub enum MediaError {
         status: Option<u16>,
     },
     /// A limit other than bytes is exceeded.
-    #[error("{found} {limit_kind}; the maximum is {limit}")]
+    #[error("{}", exceeded(*.limit_kind, *.found, *.limit))]
     LimitExceeded {
         /// Which limit.
         limit_kind: LimitKind,
@@ -149,6 +149,12 @@ pub enum MediaError {
     Upload {
         /// Whether it existed and has expired.
         expired: bool,
+    },
+    /// A document has no text for a provider that does not support documents.
+    #[error("no page of the PDF has text, and {what}")]
+    NoText {
+        /// Why its pages are not sent as images.
+        what: &'static str,
     },
     /// The provider does not support the type, and it cannot be converted.
     #[error("the provider does not support {media_type}")]
@@ -192,7 +198,7 @@ impl std::fmt::Display for LimitKind {
         f.write_str(match self {
             Self::Items => "media files",
             Self::Total => "bytes of media in total",
-            Self::Duration => "milliseconds",
+            Self::Duration => "seconds",
             Self::Pages => "pages",
         })
     }
@@ -218,7 +224,7 @@ impl MediaError {
             Self::Unreadable { .. } => Code::InvalidReference,
             Self::Upload { expired: true } => Code::UploadExpired,
             Self::Upload { expired: false } => Code::UploadNotFound,
-            Self::UnsupportedByProvider { .. } => Code::MultimodalNotSupported,
+            Self::UnsupportedByProvider { .. } | Self::NoText { .. } => Code::MultimodalNotSupported,
             Self::Storage(_) => Code::InternalError,
         }
     }
@@ -237,7 +243,7 @@ impl MediaError {
     /// Returns what to do about it.
     pub fn suggestion(&self) -> &'static str {
         match self {
-            Self::Unsupported { .. } => "convert it to one of the allowed types",
+            Self::Unsupported { found, .. } => conversion(found.as_deref().unwrap_or_default()),
             Self::TooLarge { .. } => {
                 "reduce the file size, or raise `modalities.constraints.max_size_mb` up to the limit for this kind"
             }
@@ -274,6 +280,9 @@ impl MediaError {
             Self::UnsupportedByProvider { .. } => {
                 "use a model that supports it; `cog doctor` lists what each provider supports"
             }
+            Self::NoText { .. } => {
+                "install pdftoppm (poppler-utils), use a provider that supports PDF, or convert the pages: pdftoppm -png FILE.pdf page"
+            }
             Self::Storage(_) => "check the free space for temporary files",
         }
     }
@@ -295,6 +304,21 @@ impl MediaError {
 
 fn unsupported(found: Option<&str>) -> String {
     found.map_or_else(|| "unrecognized content".to_owned(), |found| format!("{found} is not supported here"))
+}
+
+fn exceeded(limit_kind: LimitKind, found: u64, limit: u64) -> String {
+    match limit_kind {
+        LimitKind::Duration => {
+            format!("{} {limit_kind}; the maximum is {}", seconds(found), seconds(limit))
+        }
+        _ => format!("{found} {limit_kind}; the maximum is {limit}"),
+    }
+}
+
+/// Returns milliseconds as seconds, without a fraction of zeros.
+fn seconds(ms: u64) -> String {
+    let text = format!("{}.{:03}", ms / 1000, ms % 1000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn redirected(hop: u32) -> &'static str {

@@ -12,14 +12,75 @@ pub(crate) const HEAD: usize = 8192;
 /// WebM and MP4 count as video and Ogg as audio until the tracks are read.
 pub fn sniff(head: &[u8]) -> Option<&'static str> {
     let head = head.get(..HEAD).unwrap_or(head);
-    let found = infer::get(head)?.mime_type();
-    Some(match found {
+    let Some(found) = infer::get(head) else { return unknown_to_infer(head) };
+    Some(match found.mime_type() {
+        "application/zip" => office_type(head).unwrap_or("application/zip"),
+        "text/xml" | "text/html" => unknown_to_infer(head).unwrap_or(found.mime_type()),
+        "audio/x-flac" => "audio/flac",
         "audio/x-wav" => "audio/wav",
         "audio/m4a" => "audio/mp4",
         "video/x-m4v" => "video/mp4",
         "application/ogg" | "video/ogg" | "audio/opus" => "audio/ogg",
         found => found,
     })
+}
+
+/// Returns the type of content that the crate `infer` does not know.
+fn unknown_to_infer(head: &[u8]) -> Option<&'static str> {
+    if memchr::memmem::find(head, b"<svg").is_some() && head.trim_ascii_start().starts_with(b"<") {
+        return Some("image/svg+xml");
+    }
+    (head.get(4..10) == Some(b"ftyp3g")).then_some("video/3gpp")
+}
+
+/// Returns the type of an office document, whose archive names its parts.
+fn office_type(head: &[u8]) -> Option<&'static str> {
+    const TYPES: [(&[u8], &str); 3] = [
+        (b"word/", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        (b"xl/", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        (b"ppt/", "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+    ];
+    let found = TYPES.iter().find(|(part, _)| memchr::memmem::find(head, part).is_some());
+    found.map(|(_, media_type)| *media_type)
+}
+
+/// Describes content of no known type for a message.
+pub(crate) fn describe_unknown(head: &[u8]) -> Option<&'static str> {
+    let is_text = |head: &[u8]| match std::str::from_utf8(head) {
+        Ok(text) => !text.contains('\0'),
+        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0 && !head.contains(&0),
+    };
+    match head.get(..HEAD).unwrap_or(head) {
+        [] => Some("an empty file"),
+        head if is_text(head) => Some("plain text"),
+        _ => None,
+    }
+}
+
+/// Returns how to convert a file of an unsupported type.
+pub(crate) fn conversion(found: &str) -> &'static str {
+    match found {
+        "image/heif" | "image/heic" => "convert it: heif-convert IN.heic OUT.jpg",
+        "image/avif" => "convert it: avifdec IN.avif OUT.png",
+        "image/svg+xml" => "convert it: rsvg-convert IN.svg -o OUT.png",
+        "plain text" => "send text in a text field of the input",
+        "an empty file" => "send a file with content",
+        _ if found.starts_with("image/") => "convert it: magick IN OUT.png",
+        _ if found.starts_with("audio/") => "convert it: ffmpeg -i IN OUT.mp3",
+        _ if found.starts_with("video/") => "convert it: ffmpeg -i IN OUT.mp4",
+        _ if found.contains("officedocument")
+            || found.contains("opendocument")
+            || found == "application/msword" =>
+        {
+            "convert it: soffice --headless --convert-to pdf IN"
+        }
+        _ => "convert it to one of the allowed types",
+    }
+}
+
+/// Returns an audio type that no provider accepts and ffmpeg converts, such as that of voice memos.
+pub(crate) fn convertible_audio(media_type: &str) -> Option<&'static str> {
+    ["audio/mp4", "audio/aac", "audio/flac"].into_iter().find(|known| known.eq_ignore_ascii_case(media_type))
 }
 
 /// Returns the type that a file name extension suggests: a hint (ruling R61).
@@ -64,6 +125,15 @@ mod tests {
             (b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2", Some("video/mp4")),
             (b"", None),
             (b"Hello", None),
+            (b"fLaC\0\0\0\x22", Some("audio/flac")),
+            (b"\0\0\0\x1cftypM4A \0\0\0\0", Some("audio/mp4")),
+            (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", Some("image/heif")),
+            (b"\0\0\0\x14ftyp3gp5\0\0\0\0", Some("video/3gpp")),
+            (b"<?xml version=\"1.0\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\"/>", Some("image/svg+xml")),
+            (
+                b"PK\x03\x04\x14\0\0\0\x08\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x11\0\0\0word/document.xml",
+                Some("application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+            ),
         ] {
             assert_eq!(sniff(head), expected, "{}", String::from_utf8_lossy(head));
         }

@@ -55,5 +55,5 @@ pub use crate::{
     rules::MediaRules,
     source::{Detail, MediaLocation, MediaSource, Rotation},
     store::{Store, Stored},
-    tool::{Frame, FramePlan, FrameSelection, PageText, Tool},
+    tool::{Frame, FramePlan, FrameSelection, PageText, Programs, Tool},
 };

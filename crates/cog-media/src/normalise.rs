@@ -94,6 +94,11 @@ pub enum Part {
     Audio,
     /// The text of a document.
     Text,
+    /// The image of a page of a document without text.
+    Page {
+        /// Its number, from 1.
+        number: u32,
+    },
 }
 
 impl Part {
@@ -109,6 +114,9 @@ impl Part {
             }
             Self::Text => {
                 w.field("part", "text");
+            }
+            Self::Page { number } => {
+                w.field("part", "page").field("page", &number);
             }
         }
     }
@@ -171,6 +179,13 @@ pub fn normalise(
         Some(limit) if stripped.stored.len() > limit => remake::remake(media, steps, capabilities, rules),
         _ => Ok(stripped),
     }
+}
+
+/// Returns whether normalising an image decodes its pixels.
+pub(crate) fn needs_decoding(media: &Media, capabilities: &MediaCapabilities, rules: &MediaRules) -> bool {
+    let is_large = capabilities.max_bytes.is_some_and(|limit| media.bytes().len() > limit);
+    let is_animated = media.facts().frames.is_some() && media.media_type() == "image/webp";
+    is_large || is_animated || !remake::steps(media, capabilities, rules).is_empty()
 }
 
 /// Removes everything except pixels and colour information. An animation keeps its first frame only, even if metadata

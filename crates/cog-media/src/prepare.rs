@@ -1,11 +1,14 @@
 //! Converts a checked media file into the parts that a provider is sent.
 
+mod turns;
+
 use cog_spec::Modality;
-use tokio::sync::Semaphore;
 
 use crate::{
     Frame, Media, MediaCapabilities, MediaError, MediaRules, PageText, Part, Prepared, Step, Store, Stored,
-    Tool, blocking::run_blocking, normalise,
+    Tool,
+    blocking::run_blocking,
+    normalise::{needs_decoding, normalise},
 };
 
 /// The types of extracted text, video frames and audio tracks.
@@ -13,14 +16,14 @@ const TEXT: &str = "text/plain";
 const FRAME: &str = "image/jpeg";
 const AUDIO: &str = "audio/wav";
 
-/// How many megapixels are converted concurrently in this process: one image of the maximum size. Others wait.
-const MEGAPIXELS: u32 = 64;
-static DECODING: Semaphore = Semaphore::const_new(MEGAPIXELS as usize);
+/// The maximum number of pages that are sent as images.
+const MAX_PAGES: u32 = 20;
 
 /// Converts a media file into what a provider supports. Images are normalised; a document becomes text, a video frames
 /// and audio, and other audio WAV. Supported types are sent unchanged.
 ///
-/// Images are decoded on threads that may block, other files in the tool's process.
+/// Images are decoded on threads that may block, other files in the tool's process. Images that are decoded wait for their
+/// turn: the owners of runs, such as the clients of a server, take turns.
 ///
 /// # Errors
 /// As [`normalise`]; [`MediaError::UnsupportedByProvider`] (E4011) if it cannot be converted, such as a document without text.
@@ -29,39 +32,46 @@ pub async fn prepare(
     capabilities: &MediaCapabilities,
     rules: &MediaRules,
     tool: Option<&Tool>,
+    owner: Option<&str>,
 ) -> Result<Vec<Prepared>, MediaError> {
     if media.kind() == Modality::Image {
-        let (image, by_url) = (media.clone(), capabilities.by_url);
-        let (capabilities, rules) = (capabilities.clone(), rules.clone());
-        let permit = DECODING.acquire_many(megapixels(media)).await.map_err(std::io::Error::other)?;
-        // The permit lasts until the work ends, even if the future is dropped.
-        let work = move || {
-            let normalised = normalise(&image, &capabilities, &rules);
-            drop(permit);
-            normalised
-        };
-        let mut prepared = run_blocking(work).await?;
-        if by_url && prepared.steps.is_empty() {
-            prepared.url = media.public_url().map(str::to_owned);
-        }
-        return Ok(vec![prepared]);
+        return image_of(media, capabilities, rules, owner).await.map(|image| vec![image]);
     }
     if capabilities.media_types.contains(&media.media_type()) {
         return Ok(vec![Prepared::complete(media)]);
     }
     let tool = tool.ok_or_else(|| unsupported(media))?;
     match media.kind() {
-        Modality::Document => Ok(vec![text_of(media, tool).await?]),
+        Modality::Document => document_of(media, capabilities, tool).await,
         Modality::Video => frames_of(media, capabilities, tool).await,
         _ => Ok(vec![audio_of(media, capabilities, tool).await?.ok_or_else(|| unsupported(media))?]),
     }
 }
 
-/// Returns the permits that an image needs.
-fn megapixels(media: &Media) -> u32 {
-    let facts = media.facts();
-    let pixels = u64::from(facts.width.unwrap_or(0)) * u64::from(facts.height.unwrap_or(0));
-    u32::try_from(pixels >> 20).unwrap_or(MEGAPIXELS).clamp(1, MEGAPIXELS)
+/// Returns an image as the provider supports it. An image that is only copied does not wait for others.
+async fn image_of(
+    media: &Media,
+    capabilities: &MediaCapabilities,
+    rules: &MediaRules,
+    owner: Option<&str>,
+) -> Result<Prepared, MediaError> {
+    let permit = match needs_decoding(media, capabilities, rules) {
+        true => Some(turns::wait(media, owner).await),
+        false => None,
+    };
+    let (image, by_url) = (media.clone(), capabilities.by_url);
+    let (capabilities, rules) = (capabilities.clone(), rules.clone());
+    // The permit lasts until the work ends, even if the future is dropped.
+    let work = move || {
+        let normalised = normalise(&image, &capabilities, &rules);
+        drop(permit);
+        normalised
+    };
+    let mut prepared = run_blocking(work).await?;
+    if by_url && prepared.steps.is_empty() {
+        prepared.url = media.public_url().map(str::to_owned);
+    }
+    Ok(prepared)
 }
 
 fn unsupported(media: &Media) -> MediaError {
@@ -117,18 +127,44 @@ fn converted(media_type: &'static str, stored: Stored) -> Prepared {
     }
 }
 
-/// Returns the text of a document with page marks.
-async fn text_of(media: &Media, tool: &Tool) -> Result<Prepared, MediaError> {
+/// Returns the text of a document with page marks, or the images of its pages if it has no text, such as a scan.
+async fn document_of(
+    media: &Media,
+    capabilities: &MediaCapabilities,
+    tool: &Tool,
+) -> Result<Vec<Prepared>, MediaError> {
     let pages = tool.text(media.bytes()).await?;
     if pages.iter().all(|page| page.text.is_empty()) {
-        return Err(unsupported(media));
+        return pages_of(media, pages.len(), capabilities, tool).await;
     }
     let work = move || {
         let mut store = Store::unhashed(u64::MAX);
         store.push(PageText::marked(&pages).as_bytes())?;
         Ok(Prepared { part: Part::Text, warning: without_text(&pages), ..converted(TEXT, store.finish()) })
     };
-    run_blocking(work).await
+    run_blocking(work).await.map(|text| vec![text])
+}
+
+/// Returns the images of the first pages of a document.
+async fn pages_of(
+    media: &Media,
+    pages: usize,
+    capabilities: &MediaCapabilities,
+    tool: &Tool,
+) -> Result<Vec<Prepared>, MediaError> {
+    if !capabilities.media_types.contains(&FRAME) {
+        return Err(MediaError::NoText { what: "the provider does not support images" });
+    }
+    let mut parts = Vec::new();
+    for number in (1..=MAX_PAGES).take(pages) {
+        let image = tool.page_image(media.bytes(), number).await?;
+        parts.push(Prepared { part: Part::Page { number }, ..converted(FRAME, image) });
+    }
+    if pages > parts.len() {
+        let warning = format!("only the first {MAX_PAGES} of {pages} pages were sent, as images");
+        parts.iter_mut().take(1).for_each(|first| first.warning = Some(warning.clone()));
+    }
+    Ok(parts)
 }
 
 /// Returns a warning about the pages without text.
@@ -167,7 +203,7 @@ mod tests {
             by_url: true,
             ..MediaCapabilities::default()
         };
-        prepare(&media, &capabilities, &rules, None).await.unwrap().remove(0).url
+        prepare(&media, &capabilities, &rules, None, None).await.unwrap().remove(0).url
     }
 
     #[tokio::test]
@@ -182,24 +218,6 @@ mod tests {
         assert_eq!(url(&source(&sum), &both).await, None, "has a checksum");
         let inside = format!(r#"{{"type": "base64", "media_type": "image/gif", "data": "{PIXEL}"}}"#);
         assert_eq!(url(&inside, &both).await, None);
-    }
-
-    #[tokio::test]
-    async fn image_waits_while_too_many_pixels_are_converted() {
-        let rules = MediaRules::default();
-        let stored = decode_base64(PIXEL, Store::with_limit(100)).unwrap();
-        let media = check(stored, &Expected::default(), &rules, None).await.unwrap();
-        let capabilities =
-            MediaCapabilities { media_types: vec!["image/png"], ..MediaCapabilities::default() };
-        let all = DECODING.acquire_many(MEGAPIXELS).await.unwrap();
-        let mut preparing = std::pin::pin!(prepare(&media, &capabilities, &rules, None));
-        tokio::select! {
-            biased;
-            _ = &mut preparing => panic!("it did not wait"),
-            () = tokio::task::yield_now() => {}
-        }
-        drop(all);
-        assert_eq!(preparing.await.unwrap().remove(0).media_type, "image/png");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 use cog_spec::{Manifest, MediaConstraints, Modality};
 
+use crate::kind::convertible_audio;
+
 /// 1 MB is 1,048,576 decoded bytes (ruling R60).
 const MB: u64 = 1 << 20;
 
@@ -98,6 +100,11 @@ impl MediaRules {
     pub fn max_duration_of(&self, kind: Modality) -> u64 {
         let limit = if kind == Modality::Audio { 10 * 60_000 } else { 5 * 60_000 };
         self.max_duration_ms.map_or(limit, |own| own.min(limit))
+    }
+
+    /// Returns whether files of this type are converted to a supported type when they are opened.
+    pub(crate) fn converts(&self, media_type: &str) -> bool {
+        !self.is_output && self.kinds.contains(&Modality::Audio) && convertible_audio(media_type).is_some()
     }
 
     /// Returns the supported types.

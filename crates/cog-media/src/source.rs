@@ -86,7 +86,10 @@ impl MediaSource {
     pub fn check(&self, rules: &MediaRules) -> Result<(), MediaError> {
         let allowed = rules.media_types();
         match &self.media_type {
-            Some(declared) if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(declared)) => {
+            Some(declared)
+                if !allowed.iter().any(|allowed| allowed.eq_ignore_ascii_case(declared))
+                    && !rules.converts(declared) =>
+            {
                 Err(MediaError::unsupported(Some(declared), &allowed))
             }
             _ => Ok(()),

@@ -2,7 +2,8 @@
 //!
 //! [`Tool`] starts it, passes the content as an open file, and reads JSON or media from its standard output, within
 //! limits. [`internal_media`] runs in that process. Containers and PDF are read there by Rust code only. Frames and
-//! audio tracks are extracted by ffmpeg, which gets no URL, no name and no file except the one to read.
+//! audio tracks are extracted by ffmpeg, and the text and images of pages by poppler, if they are installed. These
+//! programs get the same limits, and no URL, no name and no file except the one to read.
 
 mod child;
 #[cfg(feature = "decode")]
@@ -13,9 +14,12 @@ mod ffmpeg;
 #[cfg(feature = "decode")]
 mod handle;
 mod limits;
+#[cfg(feature = "decode")]
+mod mp4;
 mod page;
 #[cfg(feature = "decode")]
 mod pdf;
+mod poppler;
 #[cfg(feature = "decode")]
 mod reader;
 mod report;
@@ -23,12 +27,15 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use tokio::sync::{AcquireError, Semaphore, SemaphorePermit};
 
 use self::{
-    child::{Child, Failure},
+    child::{Child, Failure, Written},
     report::Report,
 };
 use crate::{Facts, MediaError, Stored, blocking::run_blocking};
@@ -43,6 +50,9 @@ pub use self::{
 /// The maximum number of concurrent processes; more wait.
 const MAX_PROCESSES: usize = 4;
 
+/// The first argument of a process that becomes another program.
+const EXEC: &str = "exec";
+
 /// The maximum bytes of JSON output.
 const MAX_JSON: u64 = 32 << 20;
 
@@ -53,25 +63,40 @@ const MAX_JSON: u64 = 32 << 20;
 #[derive(Debug)]
 pub struct Tool {
     program: PathBuf,
-    ffmpeg: Option<PathBuf>,
+    programs: Programs,
     permits: Semaphore,
 }
 
+/// The programs that a tool starts in addition to its reader, by their paths.
+#[derive(Debug, Clone, Default)]
+pub struct Programs {
+    /// Extracts frames and audio.
+    pub ffmpeg: Option<PathBuf>,
+    /// Extracts the text of a PDF.
+    pub pdftotext: Option<PathBuf>,
+    /// Renders the pages of a PDF.
+    pub pdftoppm: Option<PathBuf>,
+}
+
 impl Tool {
-    /// Creates a tool with this program as reader and without ffmpeg.
+    /// Creates a tool with this program as reader and without other programs.
     pub fn new(program: impl Into<PathBuf>) -> Self {
-        Self { program: program.into(), ffmpeg: None, permits: Semaphore::new(MAX_PROCESSES) }
+        Self {
+            program: program.into(),
+            programs: Programs::default(),
+            permits: Semaphore::new(MAX_PROCESSES),
+        }
     }
 
-    /// Sets the path of ffmpeg.
+    /// Sets the other programs.
     #[must_use]
-    pub fn with_ffmpeg(self, ffmpeg: Option<PathBuf>) -> Self {
-        Self { ffmpeg, ..self }
+    pub fn with_programs(self, programs: Programs) -> Self {
+        Self { programs, ..self }
     }
 
-    /// Returns the path of ffmpeg.
-    pub fn ffmpeg(&self) -> Option<&Path> {
-        self.ffmpeg.as_deref()
+    /// Returns the other programs.
+    pub fn programs(&self) -> &Programs {
+        &self.programs
     }
 
     /// Returns what a container or document declares: duration, dimensions, tracks, pages.
@@ -85,11 +110,15 @@ impl Tool {
         }
     }
 
-    /// Returns the text of a PDF, page by page.
+    /// Returns the text of a PDF, page by page: from pdftotext if it is installed and can read it, otherwise from the
+    /// reader.
     ///
     /// # Errors
     /// As [`Tool::probe`].
     pub async fn text(&self, stored: &Stored) -> Result<Vec<PageText>, MediaError> {
+        if let Some(pages) = self.pdftotext(stored).await? {
+            return Ok(pages);
+        }
         match self.read(stored, page::PDF, &["text"]).await? {
             Report::Pages(pages) => Ok(pages),
             other => Err(unreadable(page::PDF, other)),
@@ -110,8 +139,20 @@ impl Tool {
         report.ok_or(MediaError::Damaged { media_type, what })
     }
 
-    fn program(&self) -> &Path {
-        &self.program
+    /// Runs another program on a file, with the limits of the reader process.
+    async fn convert(
+        &self,
+        program: &Path,
+        stored: &Stored,
+        arguments: &[&str],
+        max_bytes: u64,
+    ) -> Result<Written, Failure> {
+        let mut command: Vec<OsString> = vec![EXEC.into(), program.into()];
+        command.extend(arguments.iter().map(OsString::from));
+        let child = Child { program: &self.program, timeout: limits::CONVERTING, max_bytes };
+        let permit = self.permit().await;
+        let _permit = permit.map_err(|error| Failure::Storage(std::io::Error::other(error).into()))?;
+        child.run(stored, &command).await
     }
 
     /// Waits until a process may be started.
@@ -127,9 +168,13 @@ fn failed(failure: Failure, media_type: &'static str) -> MediaError {
         Failure::Start(error) => {
             MediaError::ReaderUnavailable { what: format!("the reader process cannot start: {error}") }
         }
+        Failure::NotStarted => {
+            MediaError::ReaderUnavailable { what: "the program that reads it cannot be started".to_owned() }
+        }
         Failure::TimedOut => damaged("reading it timed out"),
         Failure::TooLarge => damaged("the output is too large"),
-        Failure::Failed => damaged("the reader process failed or exceeded its memory or time limit"),
+        Failure::Killed => damaged("the reader process exceeded its memory or time limit"),
+        Failure::Failed => damaged("its content cannot be decoded"),
         Failure::Storage(error) => error,
     }
 }

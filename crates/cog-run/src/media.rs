@@ -144,7 +144,8 @@ impl Collected {
         capabilities.by_url &= access.by_url;
         let mut all = Vec::with_capacity(self.media.len());
         for (media, (path, _)) in self.media.iter().zip(input.media()) {
-            let sent = prepare(media, &capabilities, rules, access.tool.as_deref()).await;
+            let sent =
+                prepare(media, &capabilities, rules, access.tool.as_deref(), access.owner.as_deref()).await;
             let sent = sent.map_err(|error| media_rejected(&[(path.clone(), error)]))?;
             all.push(Processed { path: path.clone(), media: media.clone(), sent });
         }

@@ -12,6 +12,9 @@ use crate::{MediaError, Store, Stored};
 /// The first argument of every process that a tool starts.
 const COMMAND: &str = "internal-media";
 
+/// The exit code of a process that could not become another program.
+pub(super) const NOT_STARTED: i32 = 127;
+
 /// The maximum bytes of a log that are stored.
 const MAX_LOG: usize = 1 << 20;
 
@@ -42,7 +45,11 @@ pub(super) enum Failure {
     TimedOut,
     /// It wrote too much and was killed.
     TooLarge,
-    /// It exited without a result, or at a resource limit.
+    /// The program that it should become could not be started.
+    NotStarted,
+    /// It was ended by the system, such as at a resource limit.
+    Killed,
+    /// It exited without a result.
     Failed,
     /// Its output could not be stored.
     Storage(MediaError),
@@ -72,7 +79,12 @@ impl Child<'_> {
         let work = async {
             let (bytes, log) = tokio::try_join!(store_output(output, self.max_bytes), read_log(log))?;
             let status = child.wait().await.map_err(|_| Failure::Failed)?;
-            if status.success() { Ok(Written { bytes, log }) } else { Err(Failure::Failed) }
+            match status.code() {
+                Some(0) => Ok(Written { bytes, log }),
+                Some(NOT_STARTED) => Err(Failure::NotStarted),
+                Some(_) => Err(Failure::Failed),
+                None => Err(Failure::Killed),
+            }
         };
         tokio::time::timeout(self.timeout, work).await.unwrap_or(Err(Failure::TimedOut))
     }
@@ -169,6 +181,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let fails = program(directory.path(), "echo half; exit 3");
         assert!(matches!(run(&fails, Duration::from_secs(10)).await, Err(Failure::Failed)));
+        let killed = program(directory.path(), "kill -9 $$");
+        assert!(matches!(run(&killed, Duration::from_secs(10)).await, Err(Failure::Killed)));
         let endless = program(directory.path(), "while :; do echo more; done");
         assert!(matches!(run(&endless, Duration::from_secs(10)).await, Err(Failure::TooLarge)));
         assert!(has_exited(directory.path()).await);

@@ -5,8 +5,8 @@
 pub(super) enum Purpose {
     /// Reads a document or container in this process.
     Read,
-    /// Becomes ffmpeg.
-    Ffmpeg,
+    /// Becomes a program that converts media files.
+    Convert,
 }
 
 /// Restricts this process permanently to what its purpose needs.
@@ -22,7 +22,7 @@ pub(super) fn confine(purpose: Purpose) -> std::io::Result<()> {
     const MB: u64 = 1 << 20;
     let (memory, seconds, files) = match purpose {
         Purpose::Read => (1024 * MB, 20, 3),
-        Purpose::Ffmpeg => (2048 * MB, 120, 32),
+        Purpose::Convert => (2048 * MB, 120, 32),
     };
     let mut limits = vec![
         (Resource::Cpu, seconds),

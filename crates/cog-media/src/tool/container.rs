@@ -1,6 +1,6 @@
 //! Reads audio and video containers: duration, dimensions, tracks.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Seek as _};
 
 use symphonia::{
     core::{
@@ -22,14 +22,20 @@ use symphonia::{
     },
 };
 
-use super::{handle::Handle, report::ReadError};
+use super::{handle::Handle, mp4, report::ReadError};
 use crate::Facts;
 
 /// The maximum bytes of a tag or cover image, none of which is used.
 const MAX_TAG: usize = 1 << 20;
 
 /// Reads a container as this type and no other.
-pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, ReadError> {
+pub(super) fn facts(mut input: Handle, media_type: &str) -> Result<Facts, ReadError> {
+    let index = match media_type {
+        "video/mp4" | "video/quicktime" => mp4::index(&mut input),
+        _ => mp4::Index::default(),
+    };
+    input.hide(index.oversized);
+    input.rewind().map_err(|_| ReadError::Broken)?;
     let stream = MediaSourceStream::new(Box::new(input), MediaSourceStreamOptions::default());
     let tags = MetadataOptions::default()
         .limit_tag_bytes(Limit::Maximum(MAX_TAG))
@@ -38,7 +44,11 @@ pub(super) fn facts(input: Handle, media_type: &str) -> Result<Facts, ReadError>
         .probe(&Hint::new(), stream, FormatOptions::default(), tags)
         .map_err(|_| ReadError::Broken)?;
     let tracks = reader.tracks().to_vec();
-    let facts = tracks.iter().fold(Facts::default(), with_track);
+    let mut facts = tracks.iter().fold(Facts::default(), with_track);
+    // A track with an unknown codec has no parameters.
+    if let (None, Some((width, height))) = (facts.width, index.dimensions) {
+        (facts.width, facts.height) = (Some(width), Some(height));
+    }
     if facts.sample_rate.is_none() && facts.width.is_none() {
         return Err(ReadError::NoTracks);
     }

@@ -1,15 +1,14 @@
 //! Extracts frames and audio tracks with ffmpeg.
 
 use std::{
-    ffi::OsString,
     io::{BufRead, BufReader, Read, Write as _},
     time::Duration,
 };
 
 use super::{
     Tool,
-    child::{Child, Written},
-    failed, limits,
+    child::{Failure, Written},
+    failed,
 };
 use crate::{Media, MediaError, Store, Stored, blocking::run_blocking, sniff};
 
@@ -19,8 +18,9 @@ const MAX_BYTES: u64 = 64 << 20;
 /// Samples per second of an audio track: enough for speech, and supported by every model.
 const RATE: u32 = 16_000;
 
-/// The maximum duration in seconds, whatever the header says.
-const MAX_SECONDS: &str = "600";
+/// The maximum duration in seconds, whatever the header says: more than the limit, so that longer audio is refused when
+/// it is converted and not truncated.
+const MAX_SECONDS: &str = "601";
 
 /// The input: standard input, as a seekable file if the system has a name for it.
 const INPUT: &str = if cfg!(unix) { "file:/dev/fd/0" } else { "pipe:0" };
@@ -100,7 +100,8 @@ impl Tool {
         let arguments =
             ["-map", "0:v:0", "-vf", &filter, "-r", "1", "-frames:v", &max_frames, "-pix_fmt", "yuvj420p"];
         let output = ["-q:v", "4", "-c:v", "mjpeg", "-f", "mpjpeg", "pipe:1"];
-        let written = self.ffmpeg_of(video, &[&arguments[..], &output[..]].concat()).await?;
+        let arguments = [&arguments[..], &output[..]].concat();
+        let written = self.ffmpeg(video.bytes(), video.media_type(), &arguments).await?;
         let frames = run_blocking(move || frames_of(&written)).await?;
         if frames.is_empty() {
             return Err(damaged(video, "no frame can be decoded"));
@@ -116,22 +117,40 @@ impl Tool {
         if media.facts().sample_rate.is_none() {
             return Ok(None);
         }
-        let rate = RATE.to_string();
-        let arguments = ["-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "pipe:1"];
-        let written = self.ffmpeg_of(media, &arguments).await?;
-        run_blocking(move || wav(&written.bytes)).await.map(Some)
+        self.to_wav(media.bytes(), media.media_type()).await.map(Some)
     }
 
-    async fn ffmpeg_of(&self, media: &Media, arguments: &[&str]) -> Result<Written, MediaError> {
-        let ffmpeg = self.ffmpeg().ok_or_else(|| MediaError::ReaderUnavailable {
-            what: "frames and audio tracks require ffmpeg, which was not found".to_owned(),
+    /// Converts audio of a type that no provider supports to WAV, as [`Tool::audio`] does.
+    ///
+    /// # Errors
+    /// As [`Tool::frames`].
+    pub(crate) async fn to_wav(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+    ) -> Result<Stored, MediaError> {
+        let rate = RATE.to_string();
+        let arguments = ["-map", "0:a:0", "-ac", "1", "-ar", &rate, "-f", "s16le", "pipe:1"];
+        let written = self.ffmpeg(stored, media_type, &arguments).await?;
+        run_blocking(move || wav(&written.bytes)).await
+    }
+
+    async fn ffmpeg(
+        &self,
+        stored: &Stored,
+        media_type: &'static str,
+        arguments: &[&str],
+    ) -> Result<Written, MediaError> {
+        let unavailable = |what: String| MediaError::ReaderUnavailable { what };
+        let ffmpeg = self.programs().ffmpeg.as_deref().ok_or_else(|| {
+            unavailable("frames, audio tracks and conversions require ffmpeg, which was not found".to_owned())
         })?;
-        let mut command: Vec<OsString> = vec!["ffmpeg".into(), ffmpeg.into()];
-        command.extend(reading(media.media_type()).iter().chain(arguments).map(OsString::from));
-        let child = Child { program: self.program(), timeout: limits::CONVERTING, max_bytes: MAX_BYTES };
-        let _permit = self.permit().await;
-        let written = child.run(media.bytes(), &command).await;
-        written.map_err(|failure| failed(failure, media.media_type()))
+        let command = [&reading(media_type)[..], arguments].concat();
+        let written = self.convert(ffmpeg, stored, &command, MAX_BYTES).await;
+        written.map_err(|failure| match failure {
+            Failure::NotStarted => unavailable(format!("ffmpeg cannot be started: {}", ffmpeg.display())),
+            failure => failed(failure, media_type),
+        })
     }
 }
 
@@ -142,6 +161,8 @@ fn reading(media_type: &str) -> [&str; 17] {
         "audio/wav" => "wav",
         "audio/ogg" => "ogg",
         "audio/webm" | "video/webm" => "matroska",
+        "audio/aac" => "aac",
+        "audio/flac" => "flac",
         _ => "mov",
     };
     [

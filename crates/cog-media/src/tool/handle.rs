@@ -12,13 +12,23 @@ pub(super) struct Handle {
     file: File,
     length: u64,
     at: u64,
+    /// The positions of the kinds of boxes that readers must skip.
+    hidden: Vec<u64>,
 }
+
+/// A kind of box that every reader skips.
+const SKIPPED: &[u8; 4] = b"free";
 
 impl Handle {
     /// Starts to read a file.
     pub(super) fn new(file: File) -> io::Result<Self> {
         let length = file.metadata()?.len();
-        Ok(Self { file, length, at: 0 })
+        Ok(Self { file, length, at: 0, hidden: Vec::new() })
+    }
+
+    /// Makes readers skip the boxes with their kinds at these positions.
+    pub(super) fn hide(&mut self, kinds: Vec<u64>) {
+        self.hidden = kinds;
     }
 
     /// Returns the complete content.
@@ -32,6 +42,13 @@ impl Handle {
 impl Read for Handle {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let length = read_at(&self.file, into, self.at)?;
+        for (kind, offset) in self.hidden.iter().flat_map(|kind| (0..4).map(move |offset| (kind, offset))) {
+            let at = (kind + offset as u64).checked_sub(self.at).and_then(|at| usize::try_from(at).ok());
+            let byte = at.and_then(|at| into.get_mut(..length)?.get_mut(at));
+            if let (Some(byte), Some(skipped)) = (byte, SKIPPED.get(offset)) {
+                *byte = *skipped;
+            }
+        }
         self.at += length as u64;
         Ok(length)
     }

@@ -1,7 +1,11 @@
 //! Reads PDF documents: the number of pages, and the text of each.
 
-use lopdf::{Document, LoadOptions, Object};
+mod font;
+mod text;
 
+use lopdf::{Document, LoadOptions, Object, ObjectId, content::Content};
+
+use self::font::Fonts;
 use super::{handle::Handle, page::PageText, report::ReadError};
 use crate::Facts;
 
@@ -34,8 +38,8 @@ pub(super) fn text(input: Handle) -> Result<Vec<PageText>, ReadError> {
     let document = open(input)?;
     let mut left = MAX_TEXT;
     let mut pages = Vec::new();
-    for number in document.get_pages().into_keys() {
-        let page = PageText { number, text: text_of(&document, number) };
+    for (number, page) in document.get_pages() {
+        let page = PageText { number, text: text_of(&document, page) };
         left = left.checked_sub(page.text.len()).ok_or(ReadError::TooMuchText)?;
         pages.push(page);
     }
@@ -53,8 +57,9 @@ fn open(input: Handle) -> Result<Document, ReadError> {
 }
 
 /// Returns the readable text of a page. Text in a font without a mapping table is skipped.
-fn text_of(document: &Document, number: u32) -> String {
-    let chunks = document.extract_text_chunks_with_limit(&[number], MAX_INFLATED);
-    let text: String = chunks.into_iter().filter_map(Result::ok).collect();
+fn text_of(document: &Document, page: ObjectId) -> String {
+    let Ok(content) = document.get_page_content_with_limit(page, MAX_INFLATED) else { return String::new() };
+    let Ok(content) = Content::decode(&content) else { return String::new() };
+    let text = text::text_of(&Fonts::read(document, page, MAX_INFLATED), &content.operations);
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim().to_owned()
 }

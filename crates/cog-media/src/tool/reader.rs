@@ -11,6 +11,8 @@ use std::{
 use cog_json::{ToJson as _, Writer};
 
 use super::{
+    EXEC,
+    child::NOT_STARTED,
     confine::{Purpose, confine},
     container,
     handle::Handle,
@@ -24,9 +26,9 @@ use super::{
 /// It limits itself, reads its standard input and exits. Its output is not for people.
 pub fn internal_media(arguments: &[OsString]) -> ExitCode {
     if let [command, program, arguments @ ..] = arguments
-        && command == "ffmpeg"
+        && command == EXEC
     {
-        return become_ffmpeg(program, arguments);
+        return become_program(program, arguments);
     }
     let names: Vec<&str> = arguments.iter().map_while(|argument| argument.to_str()).collect();
     let done = match *names.as_slice() {
@@ -65,18 +67,19 @@ fn confined(read: impl FnOnce(Handle) -> Result<Report, ReadError>) -> io::Resul
     io::stdout().write_all(json.as_bytes())
 }
 
-/// Limits this process and replaces it with ffmpeg, which inherits the limits. Returns only on failure.
+/// Limits this process and replaces it with a program, which inherits the limits. Returns only on failure.
 #[cfg(unix)]
-fn become_ffmpeg(program: &OsStr, arguments: &[OsString]) -> ExitCode {
-    if confine(Purpose::Ffmpeg).is_ok() {
-        let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments));
+fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
+    if confine(Purpose::Convert).is_err() {
+        return ExitCode::FAILURE;
     }
-    ExitCode::FAILURE
+    let _failed = std::os::unix::process::CommandExt::exec(Command::new(program).args(arguments));
+    u8::try_from(NOT_STARTED).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Runs ffmpeg. Without resource limits, the timeout and the output limit bound it.
+/// Runs a program. Without resource limits, the timeout and the output limit bound it.
 #[cfg(not(unix))]
-fn become_ffmpeg(program: &OsStr, arguments: &[OsString]) -> ExitCode {
+fn become_program(program: &OsStr, arguments: &[OsString]) -> ExitCode {
     let done = Command::new(program).args(arguments).status();
     if done.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

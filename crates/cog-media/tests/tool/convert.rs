@@ -1,8 +1,10 @@
 //! Frames and audio tracks.
 
-use std::{io::Read as _, time::Duration};
+use std::{io::Read as _, path::PathBuf, time::Duration};
 
-use cog_media::{Expected, Frame, FramePlan, FrameSelection, Media, MediaRules, Tool, check, sniff};
+use cog_media::{
+    Expected, Frame, FramePlan, FrameSelection, Media, MediaRules, Programs, Tool, check, sniff,
+};
 
 use crate::{
     files::{refusal, stored, tool, wait},
@@ -15,14 +17,22 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     frames_are_only_scaled_down,
     frames_have_their_own_times,
     audio_of_any_type_becomes_wav,
+    audio_that_no_provider_supports_becomes_wav,
     missing_ffmpeg_is_reported,
 ];
 
 pub(crate) fn converter() -> Tool {
+    tool().with_programs(Programs {
+        ffmpeg: program("ffmpeg"),
+        pdftotext: program("pdftotext"),
+        pdftoppm: program("pdftoppm"),
+    })
+}
+
+/// Returns the path of an installed program.
+fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap();
-    let ffmpeg =
-        std::env::split_paths(&path).map(|directory| directory.join("ffmpeg")).find(|file| file.is_file());
-    tool().with_ffmpeg(ffmpeg)
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
 fn media(arguments: &str) -> Media {
@@ -87,9 +97,43 @@ fn audio_of_any_type_becomes_wav() {
     assert!(wait(converter().audio(&media("-an a.mp4"))).unwrap().is_none());
 }
 
+fn audio_that_no_provider_supports_becomes_wav() {
+    let rules = MediaRules::default();
+    let opened = |arguments: &str, declared: Option<&str>, tool: &Tool| {
+        let expected = Expected { media_type: declared.map(str::to_owned), ..Expected::default() };
+        wait(check(stored(&generate(arguments)), &expected, &rules, Some(tool)))
+    };
+    for (arguments, original) in [
+        ("-map 1 a.m4a", "audio/mp4"),
+        ("-map 1 -c:a aac a.mp4", "audio/mp4"),
+        ("-map 1 a.aac", "audio/aac"),
+        ("-map 1 a.flac", "audio/flac"),
+    ] {
+        let media = opened(arguments, Some(original), &converter()).unwrap();
+        assert_eq!(media.media_type(), "audio/wav", "{arguments}");
+        assert!(media.facts().duration_ms.is_some_and(|duration| (3_900..4_300).contains(&duration)));
+        let refused = refusal(opened(arguments, None, &tool()));
+        assert!(refused.starts_with(&format!("E1010 {original} is not supported here")), "{refused}");
+        let refused = refusal(opened(arguments, Some("audio/wav"), &converter()));
+        assert!(refused.starts_with("E1014 declared as audio/wav"), "{refused}");
+    }
+    let long = wait(check(
+        stored(&generate("-f lavfi -i sine=d=605:r=8000 -map 2 a.m4a")),
+        &Expected::default(),
+        &rules,
+        Some(&converter()),
+    ));
+    assert_eq!(refusal(long), "E1011 601 seconds; the maximum is 600");
+}
+
 fn missing_ffmpeg_is_reported() {
     let outcome = wait(tool().frames(&media("a.mp4"), &FramePlan::default()));
-    let missing =
-        "E4011 cannot read the media file: frames and audio tracks require ffmpeg, which was not found";
+    let missing = "E4011 cannot read the media file: frames, audio tracks and conversions require ffmpeg, \
+                   which was not found";
+    assert_eq!(refusal(outcome), missing);
+    let nowhere = tool()
+        .with_programs(Programs { ffmpeg: Some(PathBuf::from("/nowhere/ffmpeg")), ..Programs::default() });
+    let outcome = wait(nowhere.frames(&media("a.mp4"), &FramePlan::default()));
+    let missing = "E4011 cannot read the media file: ffmpeg cannot be started: /nowhere/ffmpeg";
     assert_eq!(refusal(outcome), missing);
 }

@@ -273,7 +273,7 @@ fn ffmpeg_has_limits_and_no_environment() {}
 /// Runs `cat` instead of ffmpeg, which prints its limits and environment.
 #[cfg(target_os = "linux")]
 fn ffmpeg_has_limits_and_no_environment() {
-    let cat = ["internal-media", "ffmpeg", "/bin/cat", "/proc/self/limits", "/proc/self/environ"];
+    let cat = ["internal-media", "exec", "/bin/cat", "/proc/self/limits", "/proc/self/environ"];
     let output = Command::new(std::env::current_exe().unwrap())
         .args(cat)
         .env_clear()

@@ -2,7 +2,9 @@
 
 use std::io::Read as _;
 
-use cog_media::{Expected, Media, MediaCapabilities, MediaRules, Part, Prepared, check, prepare};
+use cog_media::{
+    Expected, Media, MediaCapabilities, MediaRules, Part, Prepared, Stored, Tool, check, prepare,
+};
 
 use crate::{
     convert::converter,
@@ -14,18 +16,24 @@ pub(crate) const TESTS: &[(&str, fn())] = tests![
     supported_type_is_sent_unchanged,
     document_becomes_text,
     document_without_text_is_refused,
+    document_without_text_becomes_page_images,
+    text_of_a_page_has_its_words,
     video_becomes_frames_and_audio,
     audio_track_that_is_not_sent_is_a_warning,
     audio_becomes_wav,
 ];
 
 fn media(bytes: &[u8]) -> Media {
-    wait(check(stored(bytes), &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap()
+    media_of(stored(bytes))
+}
+
+fn media_of(stored: Stored) -> Media {
+    wait(check(stored, &Expected::default(), &MediaRules::default(), Some(&tool()))).unwrap()
 }
 
 fn prepared(bytes: &[u8], supported: &[&'static str]) -> Vec<Prepared> {
     let capabilities = MediaCapabilities { media_types: supported.to_vec(), ..MediaCapabilities::default() };
-    wait(prepare(&media(bytes), &capabilities, &MediaRules::default(), Some(&converter()))).unwrap()
+    wait(prepare(&media(bytes), &capabilities, &MediaRules::default(), Some(&converter()), None)).unwrap()
 }
 
 fn supported_type_is_sent_unchanged() {
@@ -47,13 +55,35 @@ fn document_becomes_text() {
 }
 
 fn document_without_text_is_refused() {
-    let outcome = wait(prepare(
-        &media(&pdf(&["", ""])),
-        &MediaCapabilities::default(),
-        &MediaRules::default(),
-        Some(&converter()),
-    ));
-    assert_eq!(refusal(outcome), "E4011 the provider does not support application/pdf");
+    let refused = |tool: &Tool, supported: &[&'static str]| {
+        let capabilities =
+            MediaCapabilities { media_types: supported.to_vec(), ..MediaCapabilities::default() };
+        let scan = media(&pdf(&["", ""]));
+        refusal(wait(prepare(&scan, &capabilities, &MediaRules::default(), Some(tool), None)))
+    };
+    let images = "E4011 no page of the PDF has text, and the provider does not support images";
+    assert_eq!(refused(&converter(), &[]), images);
+    let program = "E4011 no page of the PDF has text, and page images require pdftoppm, which was not found";
+    assert_eq!(refused(&tool(), &["image/jpeg"]), program);
+}
+
+fn document_without_text_becomes_page_images() {
+    let parts = prepared(&pdf(&[""; 22]), &["image/jpeg"]);
+    assert_eq!((parts.len(), parts[1].part), (20, Part::Page { number: 2 }));
+    assert_eq!(parts[0].warning.as_deref(), Some("only the first 20 of 22 pages were sent, as images"));
+    let image = media_of(parts[1].stored.clone());
+    assert_eq!((image.media_type(), image.facts().height), ("image/jpeg", Some(1568)));
+}
+
+fn text_of_a_page_has_its_words() {
+    // Ghostscript writes the space between words as an offset.
+    let page = "BT /F1 12 Tf 72 720 Td [(Hello,) -341 (world)] TJ ET";
+    let bytes =
+        String::from_utf8(pdf(&["x"])).unwrap().replace("BT /F1 12 Tf 14 TL 72 720 Td (x) Tj T* ET", page);
+    for tool in [converter(), tool()] {
+        let pages = wait(tool.text(&stored(bytes.as_bytes()))).unwrap();
+        assert_eq!(pages[0].text, "Hello, world");
+    }
 }
 
 fn video_becomes_frames_and_audio() {
@@ -82,6 +112,7 @@ fn audio_becomes_wav() {
         &capabilities,
         &MediaRules::default(),
         Some(&converter()),
+        None,
     ));
     assert_eq!(refusal(refused), "E4011 the provider does not support audio/mpeg");
 }

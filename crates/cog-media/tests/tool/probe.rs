@@ -40,7 +40,15 @@ fn audio_has_duration_rate_and_channels() {
 }
 
 fn video_has_duration_and_dimensions() {
-    for arguments in ["a.mp4", "-an b.mp4", "a.mov", "-c:v libvpx -c:a libopus a.webm"] {
+    for arguments in [
+        "a.mp4",
+        "-an b.mp4",
+        "a.mov",
+        "-c:v libvpx -c:a libopus a.webm",
+        "-c:v libx265 -x265-params log-level=none -tag:v hvc1 a.mp4",
+        "-c:v prores a.mov",
+        "-an -c:v mjpeg a.mov",
+    ] {
         let facts = facts(&generate(arguments));
         assert!(is_four_seconds(&facts), "{arguments}: {facts:?}");
         assert_eq!((facts.width, facts.height), (Some(320), Some(240)), "{arguments}");
@@ -87,6 +95,10 @@ fn document_has_pages_and_text() {
 }
 
 fn file_over_a_limit_has_a_reason() {
+    let nominal = MediaRules { max_duration_ms: Some(4_000), ..MediaRules::default() };
+    for padded in ["-map 1 a.mp3", "a.mp4"] {
+        wait(check(stored(&generate(padded)), &Expected::default(), &nominal, Some(&tool()))).unwrap();
+    }
     let rules = MediaRules { max_duration_ms: Some(3_000), max_pages: 2, ..MediaRules::default() };
     for (bytes, reason) in [(generate("a.mp4"), "duration"), (pdf(&["1", "2", "3"]), "pages")] {
         let outcome = wait(check(stored(&bytes), &Expected::default(), &rules, Some(&tool())));

@@ -28,6 +28,7 @@ fn label(number: usize, processed: &Processed, prepared: &Prepared) -> String {
         }
         PreparedPart::Audio => format!("[media {number}: {media_type}, its sound]"),
         PreparedPart::Text => format!("[media {number}: {media_type}, its text]"),
+        PreparedPart::Page { number: page } => format!("[media {number}: {media_type}, page {page}]"),
         _ => format!("[media {number}: {media_type}]"),
     }
 }

@@ -86,7 +86,7 @@ pub(crate) struct CapabilitiesArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Requests the model list of each configured provider, which is free of charge. Exit code 1 if one does not respond. \
-Also shows which ffmpeg extracts frames and audio from videos.
+Also shows the programs that read media files: ffmpeg, pdftotext and pdftoppm.
 
 Examples:
   cog doctor

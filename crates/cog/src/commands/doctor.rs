@@ -1,7 +1,7 @@
-//! `cog doctor`: which providers are configured and respond, and which ffmpeg is used.
+//! `cog doctor`: which providers are configured and respond, and which programs read media files.
 
-mod ffmpeg;
 mod models;
+mod programs;
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use cog_provider::{
 use cog_spec::{Code, ErrorBody};
 use futures_util::future::join_all;
 
-use self::{ffmpeg::Ffmpeg, models::Models};
+use self::{models::Models, programs::MediaPrograms};
 use super::{
     providers::{self, Rank},
     runtime,
@@ -43,11 +43,11 @@ pub(crate) fn doctor(
     let done = runtime::wait(join_all(probes));
     drop(progress);
     let Some(found) = done? else { return Ok(Exit::Interrupted) };
-    let ffmpeg = Ffmpeg::find(&settings.media);
+    let programs = MediaPrograms::find(&settings.media);
     if args.format.is_json() {
-        console.print_json(&Report { chosen: &chosen, found: &found, ffmpeg: &ffmpeg })?;
+        console.print_json(&Report { chosen: &chosen, found: &found, programs: &programs })?;
     } else {
-        console.print(&(describe(&chosen, args, &found, console) + &ffmpeg.described()))?;
+        console.print(&(describe(&chosen, args, &found, console) + &programs.described()))?;
     }
     Ok(if found.iter().any(Finding::has_error) { Exit::Failed } else { Exit::Ok })
 }
@@ -201,7 +201,7 @@ impl Finding {
 struct Report<'a> {
     chosen: &'a str,
     found: &'a [Finding],
-    ffmpeg: &'a Ffmpeg,
+    programs: &'a MediaPrograms,
 }
 
 /// Written by hand: its findings are written by hand.
@@ -210,7 +210,7 @@ impl ToJson for Report<'_> {
         w.object(|w| {
             w.field("chosen", self.chosen);
             w.field("providers", &Array(self.found));
-            w.field("ffmpeg", self.ffmpeg);
+            self.programs.write_fields(w);
         });
     }
 }

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use cog_media::{AllowRule, FetchLimits, Fetcher, FileGuard, Proxy, ProxyError, RuleError, Tool, UrlGuard};
+use cog_media::{
+    AllowRule, FetchLimits, Fetcher, FileGuard, Programs, Proxy, ProxyError, RuleError, Tool, UrlGuard,
+};
 
 use super::{
     Row, Setting, SettingsError, Shown, Source, amount, duration,
@@ -48,7 +50,7 @@ pub(crate) struct MediaSettings {
     pub(crate) roots: Setting<Vec<PathBuf>>,
     /// The ffmpeg that extracts frames and audio, if one is set.
     pub(crate) ffmpeg: Setting<Option<PathBuf>>,
-    /// The directories to search for ffmpeg otherwise.
+    /// The directories to search for ffmpeg otherwise, and for the programs of poppler.
     path: Vec<PathBuf>,
 }
 
@@ -84,8 +86,11 @@ impl MediaSettings {
     /// Returns the tool that reads documents, audio and video: this program as a child process.
     pub(crate) fn tool(&self) -> Arc<Tool> {
         let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("cog"));
-        let ffmpeg = self.ffmpeg.value.clone().or_else(|| found_in(&self.path));
-        Arc::new(Tool::new(program).with_ffmpeg(ffmpeg))
+        Arc::new(Tool::new(program).with_programs(Programs {
+            ffmpeg: self.ffmpeg.value.clone().or_else(|| found_in(&self.path, "ffmpeg")),
+            pdftotext: found_in(&self.path, "pdftotext"),
+            pdftoppm: found_in(&self.path, "pdftoppm"),
+        }))
     }
 
     /// Returns the guard that decides which URLs may be fetched.
@@ -141,9 +146,10 @@ fn ffmpeg(layers: &Layers<'_>, home: Option<&Path>) -> Option<Setting<Option<Pat
     Some(Setting::from_file(Some(file.directory().join(expand_home(path, home))), &file.path))
 }
 
-/// Returns the first ffmpeg in these directories. Relative directories are skipped: they depend on the working directory.
-fn found_in(path: &[PathBuf]) -> Option<PathBuf> {
-    let name = format!("ffmpeg{}", std::env::consts::EXE_SUFFIX);
+/// Returns the first program of this name in these directories. Relative directories are skipped: they depend on the
+/// working directory.
+fn found_in(path: &[PathBuf], name: &str) -> Option<PathBuf> {
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
     path.iter()
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(&name))

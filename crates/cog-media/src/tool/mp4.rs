@@ -1,0 +1,110 @@
+//! Reads the boxes of MP4 and QuickTime that symphonia does not (ISO 14496-12).
+
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+
+use super::handle::Handle;
+
+/// The maximum size of the index of a file; a larger one is not read here.
+const MAX_INDEX: u64 = 32 << 20;
+
+/// The maximum configuration of a codec that symphonia reads. That of x265 is larger, since it contains its settings.
+const MAX_CONFIGURATION: usize = 1024;
+
+/// The dimensions of the first video track, and where the kinds of boxes are that symphonia refuses.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) dimensions: Option<(u32, u32)>,
+    pub(super) oversized: Vec<u64>,
+}
+
+/// A box: its kind, and the position of its content in the index.
+struct Found<'a> {
+    kind: &'a [u8],
+    content: &'a [u8],
+    at: usize,
+}
+
+/// Reads the index of a file; an empty one if it is damaged.
+pub(super) fn index(input: &mut Handle) -> Index {
+    let (from, bytes) = read_index(input).unwrap_or_default();
+    let mut index = Index::default();
+    for track in boxes(&bytes, 0).into_iter().filter(|found| found.kind == b"trak") {
+        add_track(&track, from, &mut index);
+    }
+    index
+}
+
+/// Returns the content of the box `moov`, and its position.
+fn read_index(input: &mut Handle) -> io::Result<(u64, Vec<u8>)> {
+    input.rewind()?;
+    loop {
+        let mut head = [0; 16];
+        input.read_exact(&mut head[..8])?;
+        let [a, b, c, d, kind @ ..] = head;
+        let (mut length, mut header) = (u64::from(u32::from_be_bytes([a, b, c, d])), 8);
+        if length == 1 {
+            let mut large = [0; 8];
+            input.read_exact(&mut large)?;
+            (length, header) = (u64::from_be_bytes(large), 16);
+        }
+        let content = length.checked_sub(header).ok_or(io::ErrorKind::InvalidData)?;
+        let from = input.stream_position()?;
+        if kind.starts_with(b"moov") {
+            let mut bytes = Vec::new();
+            input.take(content.min(MAX_INDEX)).read_to_end(&mut bytes)?;
+            return Ok((from, bytes));
+        }
+        input.seek(SeekFrom::Start(from.saturating_add(content)))?;
+    }
+}
+
+/// Returns the boxes in these bytes, which begin at `start` of the index, up to the first damaged one.
+fn boxes(bytes: &[u8], start: usize) -> Vec<Found<'_>> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while let Some((kind, length)) = bytes.get(at..at + 8).and_then(header) {
+        let Some(content) = length.checked_sub(8).and_then(|_| bytes.get(at + 8..at.checked_add(length)?))
+        else {
+            break;
+        };
+        found.push(Found { kind, content, at: start + at + 8 });
+        at += length;
+    }
+    found
+}
+
+fn header(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    let (length, kind) = bytes.split_first_chunk::<4>()?;
+    Some((kind, usize::try_from(u32::from_be_bytes(*length)).ok()?))
+}
+
+/// Returns the box at a path below another.
+fn below<'a>(parent: &Found<'a>, path: &[&[u8]]) -> Option<Found<'a>> {
+    let (kind, rest) = path.split_first()?;
+    let child = boxes(parent.content, parent.at).into_iter().find(|child| child.kind == *kind)?;
+    if rest.is_empty() { Some(child) } else { below(&child, rest) }
+}
+
+/// Adds what a track declares, if it is a video track.
+fn add_track(track: &Found<'_>, from: u64, index: &mut Index) {
+    let handler = below(track, &[b"mdia", b"hdlr"]);
+    if handler.is_none_or(|handler| handler.content.get(8..12) != Some(b"vide")) {
+        return;
+    }
+    let size = below(track, &[b"tkhd"]).and_then(|header| dimensions(header.content));
+    index.dimensions = index.dimensions.or(size);
+    let Some(samples) = below(track, &[b"mdia", b"minf", b"stbl", b"stsd"]) else { return };
+    // A version and a count come first, and 78 bytes before the boxes of an entry.
+    for entry in boxes(samples.content.get(8..).unwrap_or_default(), samples.at + 8) {
+        let parts = boxes(entry.content.get(78..).unwrap_or_default(), entry.at + 78);
+        let oversized = parts.iter().filter(|part| part.content.len() > MAX_CONFIGURATION);
+        let kinds = oversized.filter(|part| matches!(part.kind, b"hvcC" | b"avcC"));
+        index.oversized.extend(kinds.map(|part| from + part.at as u64 - 4));
+    }
+}
+
+/// Returns the width and height of a track header, which ends with them as fixed-point numbers.
+fn dimensions(header: &[u8]) -> Option<(u32, u32)> {
+    let ([.., a, b, _, _, c, d, _, _], 84 | 96) = (header, header.len()) else { return None };
+    let size = (u32::from(u16::from_be_bytes([*a, *b])), u32::from(u16::from_be_bytes([*c, *d])));
+    (size.0 > 0 && size.1 > 0).then_some(size)
+}
