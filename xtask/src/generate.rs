@@ -7,6 +7,7 @@ use cog_spec::{Category, Code, Recoverable};
 
 use crate::conformance;
 use crate::links;
+use crate::prices;
 use crate::project::{Outcome, capture, cargo, read, say, target_directory, write};
 
 /// What to do where a page differs.
@@ -22,6 +23,7 @@ pub(crate) enum Mode {
 pub(crate) fn run(mode: Mode) -> Outcome {
     // The program that prints the other pages contains the schemas.
     let mut stale = update(mode, schemas()?)?;
+    stale.extend(update(mode, prices::pages()?)?);
     let pages = [
         ("docs/error-codes.md", error_codes()),
         ("docs/cli.md", command_line()?),

@@ -10,6 +10,7 @@ mod generate;
 mod library;
 mod links;
 mod mutants;
+mod prices;
 mod probe;
 mod project;
 mod record;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cog_json::{ToJson, Value};
 use cog_spec::{
-    Chunk, Dialect, ErrorBody, Fallback, Meta, ModelEvent, Repair, Risk, RuntimeMeta, Usage, Warning,
+    Chunk, Cost, Dialect, ErrorBody, Fallback, Meta, ModelEvent, Repair, Risk, RuntimeMeta, Usage, Warning,
 };
 
 use crate::{
@@ -30,6 +30,8 @@ pub struct Assembler {
     attempt: u32,
     /// The tokens of earlier attempts.
     spent: Option<Usage>,
+    /// A reply did not report all of its tokens, so the cost of the run is unknown.
+    is_uncounted: bool,
     model: Option<String>,
     /// Warnings about the media that the model receives.
     media_warnings: Vec<Warning>,
@@ -66,7 +68,24 @@ impl Assembler {
         let model = rules.runtime.model.clone();
         let reply = Reply::new(&rules);
         let outbox = Outbox::new(&rules);
-        (Self { rules, reply, attempt: 1, spent: None, model, media_warnings: Vec::new(), outbox }, first)
+        let assembler = Self {
+            rules,
+            reply,
+            attempt: 1,
+            spent: None,
+            is_uncounted: false,
+            model,
+            media_warnings: Vec::new(),
+            outbox,
+        };
+        (assembler, first)
+    }
+
+    /// Returns the model that answers, without its provider.
+    pub fn model(&self) -> Option<&str> {
+        let model = self.model.as_deref()?;
+        let provider = self.rules.provider.as_str();
+        Some(model.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')).unwrap_or(model))
     }
 
     /// Processes an event and adds the resulting chunks to `out`.
@@ -132,6 +151,13 @@ impl Assembler {
         self.reply.due()
     }
 
+    /// Sets the cost of this attempt, which the caller knows for the model and the tokens of the reply.
+    pub fn set_cost(&mut self, cost: impl FnOnce(&str, &Usage) -> Option<Cost>) {
+        let Some(usage) = &self.reply.usage else { return };
+        let cost = self.model().and_then(|model| cost(model, usage));
+        self.reply.usage = Some(Usage { cost, ..usage.clone() });
+    }
+
     /// Checks the complete reply and emits the last chunks.
     pub fn finish(self, now: Duration, out: &mut impl Extend<Chunk>) -> Finish {
         self.close(false).finish(now, out)
@@ -140,7 +166,7 @@ impl Assembler {
     /// Parses the rest of the reply, so that generated media can be inserted. `has_media` is whether there are any.
     pub fn close(mut self, has_media: bool) -> PendingReply {
         let mut reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
-        self.spent = self.usage(&reply);
+        self.count(&reply);
         let attempt_text = std::mem::take(&mut reply.attempt_text);
         let ended = reply.finish(&self.rules, has_media, &mut self.outbox);
         PendingReply::new(self, attempt_text, ended)
@@ -150,17 +176,22 @@ impl Assembler {
     /// chunks, with the partial answer.
     pub fn fail(mut self, error: ErrorBody, now: Duration, out: &mut impl Extend<Chunk>) {
         let reply = std::mem::replace(&mut self.reply, Reply::new(&self.rules));
-        let usage = self.usage(&reply);
+        self.count(&reply);
+        let usage = self.spent.take();
         let failure = reply.fail(&self.rules, error, &mut self.outbox);
         self.emit_failure(failure.without(&self.rules.keys), usage, now);
         out.extend(self.outbox.drain());
     }
 
-    /// The tokens of this attempt and the earlier ones.
-    fn usage(&self, reply: &Reply) -> Option<Usage> {
-        match (&self.spent, &reply.usage) {
+    /// Adds the tokens of this attempt to those of the earlier ones.
+    fn count(&mut self, reply: &Reply) {
+        self.is_uncounted |= reply.is_uncounted();
+        self.spent = match (self.spent.take(), &reply.usage) {
             (Some(spent), Some(usage)) => Some(spent.plus(usage)),
-            (spent, usage) => spent.as_ref().or(usage.as_ref()).cloned(),
+            (spent, usage) => spent.or_else(|| usage.clone()),
+        };
+        if let Some(spent) = &mut self.spent {
+            spent.cost.take_if(|_| self.is_uncounted);
         }
     }
 

@@ -79,6 +79,12 @@ impl Reply {
         self.listener.due()
     }
 
+    /// Whether the reply has begun without complete token counts, which come with its end.
+    pub(crate) fn is_uncounted(&self) -> bool {
+        let has_begun = self.bytes > 0 || self.usage.is_some() || self.finish.is_some();
+        has_begun && (self.usage.is_none() || self.finish.is_none())
+    }
+
     /// Whether the reply is already known to be invalid.
     pub(crate) fn is_invalid(&self) -> bool {
         let breaks = || self.parser.has_second_object() || !self.listener.stopping_violations().is_empty();

@@ -109,9 +109,11 @@ impl HttpProvider {
         info.input = vendor.input_over(vendor.protocol_of(&info.model, protocol));
         info.formats = vendor.formats;
         info.media_models = vendor.media_models.into();
-        // Nothing is known about the cache of a gateway.
+        // Nothing is known about the cache and the prices of a gateway.
         let marks_cache = is_own(vendor, &base_url);
-        info.models = if marks_cache { vendor.models } else { &[] };
+        if marks_cache {
+            (info.models, info.prices) = (vendor.models, vendor.prices);
+        }
         info.key.clone_from(&settings.key);
         Self { vendor, base_url, protocol, info, settings, transport, replays: false, marks_cache }
     }

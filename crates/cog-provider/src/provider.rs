@@ -1,13 +1,13 @@
 //! The interface between the pipeline and a model.
 
-use std::{borrow::Cow, pin::Pin};
+use std::{borrow::Cow, pin::Pin, time::SystemTime};
 
-use cog_spec::{Dialect, Modality, ModelEvent, Secret};
+use cog_spec::{Cost, Dialect, Modality, ModelEvent, Secret, Usage};
 use futures_core::Stream;
 
 use crate::{
     Formats, ModelRequest, ProviderError, WireRequest,
-    vendors::{MediaModel, ModelSettings, PromptCache},
+    vendors::{MediaModel, ModelSettings, PromptCache, cost},
 };
 
 /// A reply as it arrives. Dropping it cancels the call.
@@ -58,6 +58,8 @@ pub struct ProviderInfo {
     pub model: Cow<'static, str>,
     /// The schema dialect that the provider supports for answers.
     pub dialect: Dialect,
+    /// The price list: a provider of `genai-prices`.
+    pub prices: Option<&'static str>,
     /// The engine, if what it enforces of a schema was measured (`cog_schema::Enforcement`).
     pub engine: Option<&'static str>,
     /// The supported input modalities; text is always among them (ruling R12).
@@ -79,6 +81,7 @@ impl ProviderInfo {
             name: Cow::Borrowed(name),
             model: Cow::Borrowed(model),
             dialect: Dialect::Prompt,
+            prices: None,
             engine: None,
             input: &[Modality::Text],
             formats: Formats::ANY,
@@ -97,6 +100,11 @@ impl ProviderInfo {
     /// provider's own model.
     pub fn prompt_cache(&self, model: &str) -> Option<PromptCache> {
         ModelSettings::find(self.models, self.model_or_default(model))?.cache
+    }
+
+    /// Returns the cost of a reply of this model at a time. None if no price is known.
+    pub fn cost(&self, model: &str, usage: &Usage, now: SystemTime) -> Option<Cost> {
+        cost(self.prices?, model, usage, now)
     }
 
     /// Returns the kinds of media that a model generates besides text (SPEC 2.2). An empty name means the provider's

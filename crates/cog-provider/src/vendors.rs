@@ -6,6 +6,7 @@ mod base_url;
 mod choose_protocol;
 mod model_table;
 mod models;
+mod prices;
 mod settings;
 mod table;
 
@@ -16,6 +17,7 @@ use crate::{Formats, protocol::ProtocolKind};
 pub use base_url::{InvalidBaseUrl, normalize_base_url};
 pub(crate) use choose_protocol::{is_own, protocol_at};
 pub use models::{CacheMark, ModelSettings, PromptCache, Temperature};
+pub(crate) use prices::cost;
 pub use settings::ProviderSettings;
 pub use table::VENDORS;
 
@@ -52,6 +54,8 @@ pub struct Vendor {
     pub retirements: &'static [(&'static str, &'static str)],
     /// The schema dialect that the vendor supports for answers.
     pub dialect: Dialect,
+    /// The price list: a provider of `genai-prices`. None if the vendor has no public prices.
+    pub prices: Option<&'static str>,
     /// The engine, if what it enforces of a schema was measured (`cog_schema::Enforcement`).
     pub engine: Option<&'static str>,
     /// The input modalities that its models support.

@@ -9,7 +9,7 @@ use cog_harmony::Reasoning;
 use cog_json::Value;
 use cog_media::{media_processed, media_validation};
 use cog_provider::{ModelStream, ProviderError};
-use cog_spec::{Chunk, Code, ErrorBody, ErrorCode, Fallback, ModelEvent, ModelMedia, Progress};
+use cog_spec::{Chunk, Code, ErrorBody, ErrorCode, Fallback, ModelEvent, ModelMedia, Progress, Usage};
 use tokio::{
     task::consume_budget,
     time::{Instant, timeout_at},
@@ -17,6 +17,7 @@ use tokio::{
 
 use self::reply::{Arrived, Reply};
 use crate::{
+    clock,
     media::{self, Collected, GeneratedMedia, Opened, Opening},
     plan::Plan,
     request,
@@ -239,7 +240,8 @@ impl Driver {
         Ok(())
     }
 
-    async fn finish(&mut self, assembler: Box<Assembler>) -> State {
+    async fn finish(&mut self, mut assembler: Box<Assembler>) -> State {
+        self.set_cost(&mut assembler);
         let generated = std::mem::take(&mut self.generated);
         let mut pending = assembler.close(!generated.is_empty());
         let sink = Arc::clone(&self.run.media_sink);
@@ -260,7 +262,19 @@ impl Driver {
         }
     }
 
-    fn fail(&mut self, assembler: Box<Assembler>, error: ErrorBody) -> State {
+    /// Sets the cost of the reply so far. It is unknown for generated media without token counts of their own, because
+    /// their tokens have another price.
+    fn set_cost(&self, assembler: &mut Assembler) {
+        let provider = self.run.provider.info();
+        let is_counted = |usage: &Usage| usage.output_image_tokens.or(usage.output_audio_tokens).is_some();
+        assembler.set_cost(|model, usage| match self.generated.is_empty() || is_counted(usage) {
+            true => provider.cost(model, usage, clock::now()),
+            false => None,
+        });
+    }
+
+    fn fail(&mut self, mut assembler: Box<Assembler>, error: ErrorBody) -> State {
+        self.set_cost(&mut assembler);
         assembler.fail(error, self.started.elapsed(), &mut self.out);
         State::Ended
     }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod cancellation;
+mod clock;
 mod compiled;
 mod context;
 mod drive;

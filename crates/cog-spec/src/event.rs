@@ -3,6 +3,8 @@
 use cog_json::{Node, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::Cost;
+
 /// A part of a model's reply, in the order in which the parts arrive.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelEvent {
@@ -90,15 +92,39 @@ pub struct Usage {
     pub cached_input_tokens: Option<u64>,
     /// The tokens of the input that were written to the provider's cache.
     pub cache_write_input_tokens: Option<u64>,
+    /// The part of the tokens written to the cache that the provider stores for one hour.
+    pub cache_write_1h_input_tokens: Option<u64>,
     /// The tokens of the output that were used for reasoning.
     pub reasoning_tokens: Option<u64>,
+    /// The part of the input tokens that are audio.
+    pub input_audio_tokens: Option<u64>,
+    /// The part of the input tokens that are images.
+    pub input_image_tokens: Option<u64>,
+    /// The part of the output tokens that are audio.
+    pub output_audio_tokens: Option<u64>,
+    /// The part of the output tokens that are images.
+    pub output_image_tokens: Option<u64>,
     /// The class of service that the provider used, as the provider names it.
     pub service_tier: Option<String>,
+    /// The cost; none if no price is known.
+    #[serde(default, deserialize_with = "cost_if_known")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::CostOrNull"))]
+    pub cost: Option<Cost>,
+}
+
+/// Reads a cost. One of another form, from another runtime, counts as unknown.
+fn cost_if_known<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Cost>, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    Ok(Cost::deserialize(value.node()).ok())
 }
 
 /// The members of a usage, with the sum.
 #[derive(Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "usage"))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "usage", transform = crate::schema::allow_absent_cost)
+)]
 struct UsageForm {
     /// The tokens of the input, including cached ones.
     input_tokens: u64,
@@ -112,12 +138,30 @@ struct UsageForm {
     /// The tokens of the input that were written to the provider's cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_write_input_tokens: Option<u64>,
+    /// The part of the tokens written to the cache that the provider stores for one hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_write_1h_input_tokens: Option<u64>,
     /// The tokens of the output that were used for reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_tokens: Option<u64>,
+    /// The part of the input tokens that are audio.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_audio_tokens: Option<u64>,
+    /// The part of the input tokens that are images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input_image_tokens: Option<u64>,
+    /// The part of the output tokens that are audio.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_audio_tokens: Option<u64>,
+    /// The part of the output tokens that are images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_image_tokens: Option<u64>,
     /// The class of service that the provider used, as the provider names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     service_tier: Option<String>,
+    /// The cost at list prices, without taxes and discounts; null if no price is known.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::CostOrNull"))]
+    cost: Option<Cost>,
 }
 
 impl From<Usage> for UsageForm {
@@ -128,8 +172,14 @@ impl From<Usage> for UsageForm {
             total_tokens: usage.total(),
             cached_input_tokens: usage.cached_input_tokens,
             cache_write_input_tokens: usage.cache_write_input_tokens,
+            cache_write_1h_input_tokens: usage.cache_write_1h_input_tokens,
             reasoning_tokens: usage.reasoning_tokens,
+            input_audio_tokens: usage.input_audio_tokens,
+            input_image_tokens: usage.input_image_tokens,
+            output_audio_tokens: usage.output_audio_tokens,
+            output_image_tokens: usage.output_image_tokens,
             service_tier: usage.service_tier,
+            cost: usage.cost,
         }
     }
 }
@@ -145,7 +195,8 @@ impl Usage {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Returns the tokens of two replies together, with the class of service of the later one.
+    /// Returns the tokens and the cost of two replies together, with the class of service of the later one. The cost is
+    /// unknown if one of them is.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
@@ -157,8 +208,17 @@ impl Usage {
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             cached_input_tokens: sum(self.cached_input_tokens, other.cached_input_tokens),
             cache_write_input_tokens: sum(self.cache_write_input_tokens, other.cache_write_input_tokens),
+            cache_write_1h_input_tokens: sum(
+                self.cache_write_1h_input_tokens,
+                other.cache_write_1h_input_tokens,
+            ),
             reasoning_tokens: sum(self.reasoning_tokens, other.reasoning_tokens),
+            input_audio_tokens: sum(self.input_audio_tokens, other.input_audio_tokens),
+            input_image_tokens: sum(self.input_image_tokens, other.input_image_tokens),
+            output_audio_tokens: sum(self.output_audio_tokens, other.output_audio_tokens),
+            output_image_tokens: sum(self.output_image_tokens, other.output_image_tokens),
             service_tier: other.service_tier.clone().or_else(|| self.service_tier.clone()),
+            cost: self.cost.zip(other.cost).map(|(one, other)| one.plus(&other)),
         }
     }
 }
@@ -168,6 +228,16 @@ mod tests {
     use cog_json::{ToJson as _, Value};
 
     use super::*;
+    use crate::{Amount, Currency, PriceDate, PriceSource};
+
+    fn cost() -> Option<Cost> {
+        Some(Cost {
+            amount: Amount::new(0.5)?,
+            currency: Currency::Usd,
+            source: PriceSource::GenaiPrices,
+            date: PriceDate::new("2026-10-26")?,
+        })
+    }
 
     fn usage(tier: Option<&str>) -> Usage {
         Usage {
@@ -175,8 +245,10 @@ mod tests {
             output_tokens: 20,
             cached_input_tokens: Some(30),
             cache_write_input_tokens: Some(40),
-            reasoning_tokens: None,
+            cache_write_1h_input_tokens: Some(10),
             service_tier: tier.map(str::to_owned),
+            cost: cost(),
+            ..Usage::default()
         }
     }
 
@@ -192,5 +264,29 @@ mod tests {
         let sum = usage(Some("flex")).plus(&usage(Some("default")));
         assert_eq!((sum.cache_write_input_tokens, sum.service_tier.as_deref()), (Some(80), Some("default")));
         assert_eq!(usage(Some("flex")).plus(&usage(None)).service_tier.as_deref(), Some("flex"));
+    }
+
+    #[test]
+    fn sum_has_a_cost_if_both_costs_are_known() {
+        let unknown = Usage { cost: None, ..usage(None) };
+        assert_eq!(usage(None).plus(&usage(None)).cost.map(|cost| cost.amount), Amount::new(1.0));
+        assert_eq!(usage(None).plus(&unknown).cost, None);
+        assert_eq!(unknown.plus(&usage(None)).cost, None);
+    }
+
+    #[test]
+    fn unknown_cost_is_null_and_may_be_absent() {
+        let unknown = Usage { input_tokens: 1, ..Usage::default() };
+        let written = unknown.to_json();
+        assert_eq!(written, r#"{"input_tokens":1,"output_tokens":0,"total_tokens":1,"cost":null}"#);
+        let forms = [
+            written.as_str(),
+            r#"{"input_tokens": 1, "output_tokens": 0, "total_tokens": 1}"#,
+            r#"{"input_tokens": 1, "output_tokens": 0, "cost": 0.5}"#,
+            r#"{"input_tokens": 1, "output_tokens": 0, "cost": {"amount": 1, "currency": "XXX", "source": "own"}}"#,
+        ];
+        for form in forms {
+            assert_eq!(Usage::read(Value::parse(form).unwrap().node()), Some(unknown.clone()), "{form}");
+        }
     }
 }

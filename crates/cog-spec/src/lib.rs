@@ -11,6 +11,7 @@
 mod capability;
 mod chunk;
 mod code;
+mod cost;
 mod envelope;
 mod event;
 mod failure;
@@ -30,6 +31,7 @@ mod warning;
 pub use capability::{Capabilities, Dialect, Modality, Transport};
 pub use chunk::{Checkpoint, Chunk, Progress, Recovery, ViolationNote};
 pub use code::{Category, Code, ErrorCode, Recoverable};
+pub use cost::{Amount, Cost, Currency, PriceDate, PriceSource};
 pub use envelope::{Envelope, ErrorBody, Outcome};
 pub use event::{FinishReason, ModelEvent, ModelMedia, ToolCallDelta, Usage};
 pub use failure::DataError;

@@ -128,6 +128,18 @@ schemas! {
     Anything {};
     /// An object with any members.
     Object { "type": "object" };
+    /// A cost, or null if it is unknown.
+    CostOrNull {
+        "type": ["object", "null"],
+        "x-nullable": true,
+        "required": ["amount", "currency", "source", "date"],
+        "properties": {
+            "amount": { "type": "number", "minimum": 0 },
+            "currency": { "type": "string", "minLength": 1 },
+            "source": { "type": "string", "minLength": 1 },
+            "date": { "type": "string", "minLength": 1 },
+        },
+    };
     /// An object, or null, which counts as absent.
     ObjectOrNull { "type": ["object", "null"], "x-nullable": true };
     /// An array or an object.
@@ -180,6 +192,13 @@ impl JsonSchema for FirstMeta {
 pub(crate) fn one_of(schema: &mut Schema) {
     if let Some(branches) = schema.remove("anyOf") {
         schema.insert("oneOf".to_owned(), branches);
+    }
+}
+
+/// Allows a usage without a cost, which counts as unknown.
+pub(crate) fn allow_absent_cost(schema: &mut Schema) {
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|key| key != "cost");
     }
 }
 

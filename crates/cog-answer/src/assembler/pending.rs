@@ -39,9 +39,7 @@ impl PendingReply {
 
     /// Returns the model that answered, without its provider.
     pub fn model(&self) -> Option<&str> {
-        let model = self.assembler.model.as_deref()?;
-        let provider = self.assembler.rules.provider.as_str();
-        Some(model.strip_prefix(provider).and_then(|rest| rest.strip_prefix('/')).unwrap_or(model))
+        self.assembler.model()
     }
 
     /// Returns the data of a success; none of an error and of an invalid reply. Absent data are null.

@@ -1,4 +1,9 @@
-use cog_spec::{ChunkType, Code, Dialect, FinishReason, Format, Manifest, OnViolation, Tier};
+use std::slice;
+
+use cog_spec::{
+    Amount, ChunkType, Code, Currency, Dialect, FinishReason, Format, Manifest, OnViolation, PriceDate,
+    PriceSource, Tier,
+};
 use serde_json::json;
 
 use super::*;
@@ -277,6 +282,55 @@ fn retry_calls_again_in_the_same_stream() {
     assert_eq!(envelope["meta"]["attempts"], 2);
     assert_eq!(envelope["meta"]["usage"]["input_tokens"], 20);
     assert_eq!(envelope["meta"]["model"], "openai/gpt");
+}
+
+/// Passes a reply with one thousandth of a dollar per token of the input.
+fn priced(assembler: &mut Assembler, counts: &[ModelEvent], text: &serde_json::Value) {
+    let text = ModelEvent::Text(text.to_string());
+    for event in counts.iter().chain([&text]) {
+        let _ = assembler.event(event.clone(), Duration::ZERO, &mut Vec::new());
+    }
+    assembler.set_cost(|model, usage| {
+        assert_eq!(model, "gpt");
+        let amount = Amount::new(0.001 * f64::from(u32::try_from(usage.input_tokens).unwrap()))?;
+        let date = PriceDate::new("2026-11-22")?;
+        Some(Cost { amount, currency: Currency::Usd, source: PriceSource::GenaiPrices, date })
+    });
+}
+
+/// Returns the amount of a run whose first attempt violates the contract.
+fn amount_of_two(first: &[ModelEvent], second: &[ModelEvent]) -> serde_json::Value {
+    let mut rules = plain();
+    rules.response.on_violation = Some(OnViolation::Retry);
+    (rules.provider, rules.runtime.model) = ("openai".to_owned(), Some("openai/gpt".to_owned()));
+    let (mut assembler, chunk) = Assembler::new(rules);
+    let mut out = vec![chunk];
+    priced(&mut assembler, first, &reply(json!({ "data": { "result": 7 } })));
+    let Finish::Again(mut assembler, _) = assembler.finish(Duration::ZERO, &mut out) else {
+        panic!("no retry")
+    };
+    priced(&mut assembler, second, &reply(json!({})));
+    assert!(matches!(assembler.finish(Duration::ZERO, &mut out), Finish::Ended));
+    envelope(fold(out))["meta"]["usage"]["cost"]["amount"].clone()
+}
+
+#[test]
+fn cost_is_that_of_all_attempts() {
+    let usage = |input_tokens| ModelEvent::Usage(Usage { input_tokens, ..Usage::default() });
+    let end = ModelEvent::Finished(FinishReason::Stop);
+    let (ten, five) = ([usage(10), end.clone()], [usage(5), end.clone()]);
+    assert_eq!(amount_of_two(&ten, &five), 0.015);
+    assert_eq!(
+        amount_of_two(slice::from_ref(&end), &five),
+        json!(null),
+        "tokens of the first attempt are unknown"
+    );
+    assert_eq!(
+        amount_of_two(slice::from_ref(&ten[0]), &five),
+        json!(null),
+        "the first attempt was stopped before its last counts"
+    );
+    assert_eq!(amount_of_two(&ten, &[end]), json!(null), "tokens of the second attempt are unknown");
 }
 
 #[test]

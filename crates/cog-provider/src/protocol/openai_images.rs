@@ -108,10 +108,16 @@ fn image_of(image: Node<'_>, reply: Node<'_>) -> Result<Option<ModelMedia>, Deco
 }
 
 fn usage(node: Node<'_>) -> Option<Usage> {
-    let count = |key: &str| node.get(key).and_then(Node::as_u64);
+    let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
+    let output = count("/output_tokens");
+    // Without details, the complete output is images.
+    let details = node.get("output_tokens_details").is_some_and(Node::is_object);
+    let output_images = if details { count("/output_tokens_details/image_tokens") } else { output };
     Some(Usage {
-        input_tokens: count("input_tokens")?,
-        output_tokens: count("output_tokens").unwrap_or(0),
+        input_tokens: count("/input_tokens")?,
+        output_tokens: output.unwrap_or(0),
+        input_image_tokens: count("/input_tokens_details/image_tokens").filter(|count| *count > 0),
+        output_image_tokens: output_images.filter(|count| *count > 0),
         ..Usage::default()
     })
 }

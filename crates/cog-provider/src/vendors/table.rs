@@ -50,6 +50,7 @@ const FETCHING: Formats = Formats { by_url: true, ..OPENAI_FORMATS };
 const OPENAI_LIKE: Vendor = Vendor {
     name: "",
     title: "",
+    prices: None,
     protocol: ProtocolKind::OpenAiChat,
     base_url: "",
     base_url_vars: &[],
@@ -107,6 +108,7 @@ const LOCAL: Vendor = Vendor {
 const OPENAI: Vendor = Vendor {
     name: "openai",
     title: "OpenAI",
+    prices: Some("openai"),
     protocol: ProtocolKind::OpenAiResponses,
     base_url: "https://api.openai.com/v1",
     base_url_vars: &["OPENAI_BASE_URL"],
@@ -128,6 +130,7 @@ const ANTHROPIC_IMAGE: u64 = (5 << 20) / 4 * 3;
 const ANTHROPIC: Vendor = Vendor {
     name: "anthropic",
     title: "Anthropic",
+    prices: Some("anthropic"),
     protocol: ProtocolKind::Anthropic,
     base_url: "https://api.anthropic.com",
     base_url_vars: &["ANTHROPIC_BASE_URL"],
@@ -150,6 +153,7 @@ const ANTHROPIC: Vendor = Vendor {
 const GEMINI: Vendor = Vendor {
     name: "gemini",
     title: "Gemini",
+    prices: Some("google"),
     protocol: ProtocolKind::Gemini,
     base_url: "https://generativelanguage.googleapis.com",
     base_url_vars: &["GEMINI_BASE_URL"],
@@ -201,6 +205,7 @@ const OLLAMA: Vendor = Vendor {
 const DEEPSEEK: Vendor = Vendor {
     name: "deepseek",
     title: "DeepSeek",
+    prices: Some("deepseek"),
     base_url: "https://api.deepseek.com",
     base_url_vars: &["DEEPSEEK_BASE_URL"],
     protocol_var: Some("DEEPSEEK_PROTOCOL"),
@@ -216,6 +221,7 @@ const DEEPSEEK: Vendor = Vendor {
 const MOONSHOT: Vendor = Vendor {
     name: "moonshot",
     title: "Moonshot",
+    prices: Some("moonshotai"),
     base_url: "https://api.moonshot.ai/v1",
     base_url_vars: &["MOONSHOT_BASE_URL"],
     protocol_var: Some("MOONSHOT_PROTOCOL"),
@@ -245,6 +251,7 @@ const QWEN: Vendor = Vendor {
 const MINIMAX: Vendor = Vendor {
     name: "minimax",
     title: "MiniMax",
+    prices: Some("minimax"),
     base_url: "https://api.minimax.io/v1",
     base_url_vars: &["MINIMAX_BASE_URL"],
     protocol_var: Some("MINIMAX_PROTOCOL"),
@@ -265,6 +272,7 @@ const MINIMAX: Vendor = Vendor {
 const OPENROUTER: Vendor = Vendor {
     name: "openrouter",
     title: "OpenRouter",
+    prices: Some("openrouter"),
     base_url: "https://openrouter.ai/api/v1",
     base_url_vars: &["OPENROUTER_BASE_URL"],
     protocol_var: Some("OPENROUTER_PROTOCOL"),
@@ -281,6 +289,7 @@ const OPENROUTER: Vendor = Vendor {
 const GROQ: Vendor = Vendor {
     name: "groq",
     title: "Groq",
+    prices: Some("groq"),
     base_url: "https://api.groq.com/openai/v1",
     base_url_vars: &["GROQ_BASE_URL"],
     protocol_var: Some("GROQ_PROTOCOL"),
@@ -296,6 +305,7 @@ const GROQ: Vendor = Vendor {
 const MISTRAL: Vendor = Vendor {
     name: "mistral",
     title: "Mistral",
+    prices: Some("mistral"),
     base_url: "https://api.mistral.ai/v1",
     base_url_vars: &["MISTRAL_BASE_URL"],
     protocol_var: Some("MISTRAL_PROTOCOL"),
@@ -309,6 +319,7 @@ const MISTRAL: Vendor = Vendor {
 const TOGETHER: Vendor = Vendor {
     name: "together",
     title: "Together",
+    prices: Some("together"),
     base_url: "https://api.together.xyz/v1",
     base_url_vars: &["TOGETHER_BASE_URL"],
     protocol_var: Some("TOGETHER_PROTOCOL"),
@@ -323,6 +334,7 @@ const TOGETHER: Vendor = Vendor {
 const XAI: Vendor = Vendor {
     name: "xai",
     title: "xAI",
+    prices: Some("x-ai"),
     protocol: ProtocolKind::OpenAiResponses,
     base_url: "https://api.x.ai/v1",
     base_url_vars: &["XAI_BASE_URL"],

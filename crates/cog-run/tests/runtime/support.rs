@@ -79,6 +79,12 @@ impl Scripted {
         self
     }
 
+    /// Has the prices of this list for this model.
+    pub(crate) fn priced(mut self, list: &'static str, model: &'static str) -> Self {
+        (self.info.prices, self.info.model) = (Some(list), model.into());
+        self
+    }
+
     /// Rejects this parameter of the generation.
     pub(crate) fn rejecting(mut self, option: &'static str) -> Self {
         self.rejected = Some(option);

@@ -1,5 +1,7 @@
 //! Metrics of runs and of their provider calls.
 
+use std::sync::atomic::AtomicU64;
+
 use cog_run::{Call, CallOutcome, Ended, Observer, RunOutcome};
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -17,6 +19,7 @@ pub(super) struct Runs {
     first_token: Family<Provider, Histogram, fn() -> Histogram>,
     runs: Family<Outcome, Counter>,
     tokens: Family<Tokens, Counter>,
+    cost: Family<Module, Counter<f64, AtomicU64>>,
     repairs: Family<Module, Counter>,
     retries: Family<Module, Counter>,
     fallbacks: Family<Skipped, Counter>,
@@ -66,6 +69,7 @@ impl Runs {
             first_token,
             runs: Family::default(),
             tokens: Family::default(),
+            cost: Family::default(),
             repairs: Family::default(),
             retries: Family::default(),
             fallbacks: Family::default(),
@@ -81,6 +85,8 @@ impl Runs {
         let ends = "Runs, by module and outcome: answered, dropped or the error's code";
         registry.register("runs", ends, runs.runs.clone());
         registry.register("tokens", "Tokens of all calls, by module and direction", runs.tokens.clone());
+        let cost = "Cost of all calls in US dollars at list prices, by module; calls without a known price are missing";
+        registry.register("cost_usd", cost, runs.cost.clone());
         registry.register("repairs", "Repairs of answers, by module", runs.repairs.clone());
         let retries = "Further model calls after an invalid answer, by module";
         registry.register("retries", retries, runs.retries.clone());
@@ -124,6 +130,10 @@ impl Observer for Metrics {
         for (direction, count) in tokens.into_iter().flatten() {
             let module = run.module.to_owned();
             self.runs.tokens.get_or_create(&Tokens { module, direction }).inc_by(count);
+        }
+        if let Some(cost) = run.usage.and_then(|usage| usage.cost) {
+            let module = Module { module: run.module.to_owned() };
+            self.runs.cost.get_or_create(&module).inc_by(cost.amount.as_f64());
         }
         for skipped in run.fallbacks {
             let (provider, code) = (skipped.provider.clone(), skipped.code.as_str());

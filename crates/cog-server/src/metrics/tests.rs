@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use cog_run::{Call, CallOutcome, Ended, Observer as _, RunOutcome};
-use cog_spec::{Code, ErrorCode, Fallback, Usage};
+use cog_spec::{Amount, Code, Cost, Currency, ErrorCode, Fallback, PriceDate, PriceSource, Usage};
 
 use super::*;
 
@@ -60,7 +60,13 @@ fn runs_and_calls_are_counted_by_outcome() {
     for outcome in [CallOutcome::Retried(limited), CallOutcome::Failed(limited), CallOutcome::CircuitOpen] {
         metrics.called(&Call { provider: "openai", outcome, first_token: None });
     }
-    let usage = Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() };
+    let cost = Cost {
+        amount: Amount::new(0.25).unwrap(),
+        currency: Currency::Usd,
+        source: PriceSource::GenaiPrices,
+        date: PriceDate::new("2026-11-22").unwrap(),
+    };
+    let usage = Usage { input_tokens: 100, output_tokens: 20, cost: Some(cost), ..Usage::default() };
     let (code, message) = (Code::ProviderUnavailable, String::new());
     let fallbacks = [Fallback { provider: "gemini".to_owned(), code, message }];
     let outcome = RunOutcome::Answered;
@@ -93,6 +99,7 @@ fn runs_and_calls_are_counted_by_outcome() {
         r#"cog_runs_total{module="summarize",outcome="E5001"} 1"#,
         r#"cog_tokens_total{module="summarize",direction="in"} 100"#,
         r#"cog_tokens_total{module="summarize",direction="out"} 20"#,
+        r#"cog_cost_usd_total{module="summarize"} 0.25"#,
         r#"cog_repairs_total{module="summarize"} 2"#,
         r#"cog_retries_total{module="summarize"} 2"#,
         r#"cog_fallbacks_total{provider="gemini",code="E4001"} 1"#,

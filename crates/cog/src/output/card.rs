@@ -2,7 +2,7 @@
 
 use cog_json::Node;
 use cog_module::Module;
-use cog_spec::{Code, Envelope, ErrorBody, Meta, Outcome, RiskValue, Warning};
+use cog_spec::{Code, Envelope, ErrorBody, Meta, Outcome, RiskValue, RuntimeMeta, Warning};
 
 use super::{
     Palette,
@@ -119,7 +119,7 @@ fn violations(error: &ErrorBody) -> Vec<String> {
     if lines.len() > 1 { lines } else { Vec::new() }
 }
 
-/// Formats warnings, repairs, time and tokens.
+/// Formats warnings, repairs, time, tokens and cost.
 fn notes(envelope: &Envelope, layout: Layout) -> String {
     let palette = layout.palette;
     let runtime = &envelope.meta.runtime;
@@ -132,19 +132,47 @@ fn notes(envelope: &Envelope, layout: Layout) -> String {
         let place = if repair.path.is_empty() { "the reply" } else { &repair.path };
         text += &format!("{}\n", palette.dim(format_args!("repaired {place}: {}", repair.rule.as_str())));
     }
-    let mut facts = Vec::new();
-    facts.extend(
-        runtime.processing_time_ms.map(|ms| show_duration(std::time::Duration::from_millis(ms.max(1)))),
-    );
-    facts.extend(
-        runtime
-            .usage
-            .as_ref()
-            .map(|usage| format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)),
-    );
-    facts.extend(runtime.attempts.map(|attempts| format!("{attempts} attempts")));
+    let facts = facts(runtime);
     if !facts.is_empty() {
         text += &format!("{}\n", palette.dim(facts.join(" · ")));
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// Returns the time, the tokens, the cost and the attempts, as far as they are known.
+fn facts(runtime: &RuntimeMeta) -> Vec<String> {
+    let time = |ms: u64| show_duration(std::time::Duration::from_millis(ms.max(1)));
+    let usage = runtime.usage.as_ref();
+    let facts = [
+        runtime.processing_time_ms.map(time),
+        usage.map(|usage| format!("{} + {} tokens", usage.input_tokens, usage.output_tokens)),
+        usage.and_then(|usage| usage.cost).map(|cost| cost.to_string()),
+        runtime.attempts.map(|attempts| format!("{attempts} attempts")),
+    ];
+    facts.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_spec::{Amount, Cost, Currency, PriceDate, PriceSource, Usage};
+
+    use super::*;
+
+    #[test]
+    fn shows_tokens_and_their_cost_if_it_is_known() {
+        let cost = Cost {
+            amount: Amount::new(0.001_234).unwrap(),
+            currency: Currency::Usd,
+            source: PriceSource::GenaiPrices,
+            date: PriceDate::new("2026-11-22").unwrap(),
+        };
+        let shown = |cost| {
+            let usage = Usage { input_tokens: 10, output_tokens: 5, cost, ..Usage::default() };
+            let mut runtime = RuntimeMeta::default();
+            (runtime.usage, runtime.attempts) = (Some(usage), Some(2));
+            facts(&runtime)
+        };
+        assert_eq!(shown(Some(cost)), ["10 + 5 tokens", "$0.00123", "2 attempts"]);
+        assert_eq!(shown(None), ["10 + 5 tokens", "2 attempts"]);
+    }
 }

@@ -1,4 +1,5 @@
 use cog_testkit::{Mock, Reply, Wire};
+use serde_json::Value;
 
 use crate::support::{Place, json, snapshot, stdout};
 
@@ -72,6 +73,37 @@ fn recording_of_another_request_advises_to_record_again() {
     assert!(asking(&place, &mock, &record).output().unwrap().status.success());
     place.write("m/prompt.md", "Another prompt: $ARGUMENTS");
     snapshot!(place.cog(["test", "./m"]));
+}
+
+#[test]
+fn cost_of_all_cases_is_in_the_report() {
+    let report = |second: &str| {
+        let replies = ["gpt-6-luna", second].map(|model| reply(DATA).model(model).usage(1_000, 100));
+        let (place, mock) = (place(DATA), Mock::start(replies));
+        place.write("m/tests/case2.input.json", place.read("m/tests/case1.input.json"));
+        place.write("m/tests/case2.expected.json", DATA);
+        let gateway = asking(&place, &mock, &["--provider", "openai", "--record", "--format", "json"]);
+        let report = json(&{ gateway }.output().unwrap());
+        assert_eq!((&report["passed"], &report["cost"]), (&2.into(), &Value::Null), "{report}");
+        drop(mock);
+        place.cog(["test", "./m", "--format", "json"]).output().unwrap()
+    };
+    let both = json(&report("gpt-6-luna"));
+    assert_eq!(both["modules"][0]["cases"][0]["usage"]["cost"]["amount"], 0.00015);
+    assert_eq!(both["cost"]["amount"], 0.0003);
+    let one = json(&report("mock-model"));
+    assert_eq!(one["modules"][0]["cases"][0]["usage"]["cost"]["currency"], "USD");
+    assert_eq!((&one["modules"][0]["cases"][1]["usage"]["cost"], &one["cost"]), (&Value::Null, &Value::Null));
+}
+
+#[test]
+fn text_report_ends_with_the_cost() {
+    let replies = [reply(DATA).model("gpt-6-luna").usage(1_000, 100)];
+    let (place, mock) = (place(DATA), Mock::start(replies));
+    assert!(asking(&place, &mock, &["--provider", "openai", "--record"]).status().unwrap().success());
+    drop(mock);
+    let text = stdout(&place.cog(["test", "./m"]).output().unwrap());
+    assert!(text.contains("1 passed · $0.000150"), "{text}");
 }
 
 #[test]

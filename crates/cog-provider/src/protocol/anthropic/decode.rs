@@ -113,7 +113,10 @@ fn usage(reply: &Reply, node: Node<'_>) -> Option<Usage> {
         output_tokens: count("/output_tokens").unwrap_or(before.output_tokens),
         cached_input_tokens: cached.or(before.cached_input_tokens),
         cache_write_input_tokens: written.or(before.cache_write_input_tokens),
+        cache_write_1h_input_tokens: count("/cache_creation/ephemeral_1h_input_tokens")
+            .or(before.cache_write_1h_input_tokens),
         reasoning_tokens: count("/output_tokens_details/thinking_tokens").or(before.reasoning_tokens),
         service_tier: tier.or(before.service_tier),
+        ..Usage::default()
     })
 }

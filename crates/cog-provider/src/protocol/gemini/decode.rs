@@ -99,7 +99,18 @@ fn usage(node: Node<'_>) -> Option<Usage> {
         output_tokens: count("candidatesTokenCount").unwrap_or(0).saturating_add(thoughts.unwrap_or(0)),
         cached_input_tokens: count("cachedContentTokenCount"),
         reasoning_tokens: thoughts,
+        input_audio_tokens: media_tokens(node, "promptTokensDetails", "AUDIO"),
+        input_image_tokens: media_tokens(node, "promptTokensDetails", "IMAGE"),
+        output_audio_tokens: media_tokens(node, "candidatesTokensDetails", "AUDIO"),
+        output_image_tokens: media_tokens(node, "candidatesTokensDetails", "IMAGE"),
         service_tier: node.get("serviceTier").and_then(Node::as_str).map(str::to_owned),
         ..Usage::default()
     })
+}
+
+/// Returns the tokens of a kind of media; none if there are none.
+fn media_tokens(node: Node<'_>, details: &str, modality: &str) -> Option<u64> {
+    let is_kind = |entry: &Node<'_>| entry.get("modality").and_then(Node::as_str) == Some(modality);
+    let entry = node.get(details)?.elements().find(is_kind)?;
+    entry.get("tokenCount").and_then(Node::as_u64).filter(|count| *count > 0)
 }

@@ -135,13 +135,23 @@ fn finish_reason(reason: &str) -> FinishReason {
 fn usage(chunk: Node<'_>) -> Option<Usage> {
     let node = chunk.get("usage")?;
     let count = |path: &str| node.pointer(path).and_then(Node::as_u64);
+    let media = |path: &str| count(path).filter(|count| *count > 0);
+    let (input, completion) = (count("/prompt_tokens")?, count("/completion_tokens").unwrap_or(0));
+    let reasoning = count("/completion_tokens_details/reasoning_tokens");
+    // xAI counts reasoning separately from the answer, and includes it in the total.
+    let with_reasoning = completion.saturating_add(reasoning.unwrap_or(0));
+    let is_separate = count("/total_tokens") == Some(input.saturating_add(with_reasoning));
     Some(Usage {
-        input_tokens: count("/prompt_tokens")?,
-        output_tokens: count("/completion_tokens").unwrap_or(0),
+        input_tokens: input,
+        output_tokens: if is_separate { with_reasoning } else { completion },
         cached_input_tokens: count("/prompt_tokens_details/cached_tokens")
             .or_else(|| count("/prompt_cache_hit_tokens")),
         cache_write_input_tokens: count("/prompt_tokens_details/cache_write_tokens"),
-        reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+        reasoning_tokens: reasoning,
+        input_audio_tokens: media("/prompt_tokens_details/audio_tokens"),
+        output_audio_tokens: media("/completion_tokens_details/audio_tokens"),
+        output_image_tokens: media("/completion_tokens_details/image_tokens"),
         service_tier: chunk.get("service_tier").and_then(Node::as_str).map(str::to_owned),
+        ..Usage::default()
     })
 }

@@ -174,5 +174,6 @@ fn usage(response: Node<'_>) -> Option<Usage> {
         cache_write_input_tokens: count("/input_tokens_details/cache_write_tokens"),
         reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
         service_tier: response.get("service_tier").and_then(Node::as_str).map(str::to_owned),
+        ..Usage::default()
     })
 }

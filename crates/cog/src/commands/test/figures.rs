@@ -1,7 +1,7 @@
 //! What runs took: time, tokens and cost, and how confident the answers were.
 
 use cog_json::Writer;
-use cog_spec::{Meta, Usage};
+use cog_spec::{Cost, Meta, Usage};
 
 /// What one or more runs took.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,7 @@ impl Figures {
         let usage = match (&self.usage, &other.usage) {
             (Some(one), Some(other)) => Some(one.plus(other)),
             _ if self.runs == 0 => other.usage.clone(),
+            _ if other.runs == 0 => self.usage.clone(),
             _ => None,
         };
         let confidence = match (self.confidence, other.confidence) {
@@ -58,9 +59,14 @@ impl Figures {
         self.usage.as_ref().map_or_else(|| "unknown".to_owned(), |usage| usage.output_tokens.to_string())
     }
 
+    /// Returns the cost of all runs, if it is known.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        self.usage.as_ref()?.cost
+    }
+
     /// Formats the cost of all runs.
-    pub(super) fn cost(&self) -> String {
-        "unknown".to_owned()
+    pub(super) fn shown_cost(&self) -> String {
+        self.cost().map_or_else(|| "unknown".to_owned(), |cost| cost.to_string())
     }
 
     /// Formats the range of the confidence: `, confidence 0.8 to 0.95`.

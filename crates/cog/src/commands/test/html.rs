@@ -38,7 +38,7 @@ fn table(report: &Report) -> String {
             suite.passed(),
             figures.input(),
             figures.output(),
-            figures.cost(),
+            figures.shown_cost(),
             figures.time(),
         ];
         table += &format!("\n<tr><td>{link}");

@@ -2,7 +2,7 @@
 
 use cog_json::{Array, ToJson, Writer};
 use cog_module::{Diagnostic, Severity, golden::Mismatch};
-use cog_spec::{Code, ErrorBody};
+use cog_spec::{Code, Cost, ErrorBody};
 
 use super::answer::Answer;
 pub(super) use super::figures::Figures;
@@ -127,6 +127,11 @@ impl Report {
         if parts.is_empty() { "no golden tests".to_owned() } else { parts.join(", ") }
     }
 
+    /// Returns the cost of all runs; none if that of one is unknown.
+    fn cost(&self) -> Option<Cost> {
+        self.suites.iter().fold(Figures::default(), |sum, suite| sum.plus(&suite.figures())).cost()
+    }
+
     /// Formats the report as text.
     pub(super) fn describe(&self, console: &Console) -> String {
         let palette = console.out().palette;
@@ -134,7 +139,8 @@ impl Report {
         if self.suites.iter().any(|suite| suite.provider.is_some()) {
             text += &format!("\n{}", self.matrix().render(palette, console.out_columns()));
         }
-        text += &format!("\n{}\n", palette.bold(self.summary()));
+        let cost = self.cost().map(|cost| format!(" · {cost}")).unwrap_or_default();
+        text += &format!("\n{}\n", palette.bold(self.summary() + &cost));
         if self.count("contract only") > 0 {
             let hint =
                 "contract only: no model was called; use --provider NAME to run, --record to save replies";
@@ -151,7 +157,7 @@ impl Report {
             let figures = suite.figures();
             let tokens = [figures.input(), figures.output()];
             let cells = [suite.module.clone(), provider, suite.passed()].into_iter().chain(tokens);
-            table.row(cells.chain([figures.cost(), figures.time()]));
+            table.row(cells.chain([figures.shown_cost(), figures.time()]));
         }
         table
     }
@@ -275,6 +281,7 @@ impl ToJson for Report {
             for verdict in VERDICTS {
                 w.field(&verdict.replace(' ', "_"), &(self.count(verdict) as u64));
             }
+            w.field("cost", &self.cost());
             w.field("modules", &Array(&self.suites));
         });
     }

@@ -1,0 +1,128 @@
+//! The cost of a run.
+
+use std::sync::Arc;
+
+use cog_provider::{
+    HttpProvider, Provider, ProviderError,
+    vendors::{ProviderSettings, Vendor},
+};
+use cog_run::{Providers, RunOptions, Runtime};
+use cog_spec::{Amount, Chunk, Code, Cost, ErrorBody, FinishReason, ModelEvent, ModelMedia, Usage};
+use futures_util::StreamExt as _;
+
+use crate::support::{ANSWER, Scripted, directory, runtime_with, sample_input};
+
+fn reply(text: &str, usage: Option<Usage>) -> Vec<ModelEvent> {
+    let usage = usage.map(ModelEvent::Usage);
+    let text = ModelEvent::Text(text.to_owned());
+    [Some(text), usage, Some(ModelEvent::Finished(FinishReason::Stop))].into_iter().flatten().collect()
+}
+
+fn tokens(input_tokens: u64, output_tokens: u64) -> Option<Usage> {
+    Some(Usage { input_tokens, output_tokens, ..Usage::default() })
+}
+
+/// Returns the cost of a run, which is the same as sync and as stream.
+async fn cost_of(provider: Scripted) -> Option<Cost> {
+    let directory = directory("Answer.", &[]);
+    let (_, runtime, module) = runtime_with(provider, &directory);
+    let stream = runtime.execute_stream(&module, sample_input(), RunOptions::new()).unwrap();
+    let chunks: Vec<_> = stream.collect().await;
+    assert!(matches!(chunks.last(), Some(Chunk::Final { .. })), "{chunks:?}");
+    let streamed = chunks.into_iter().find_map(|chunk| match chunk {
+        Chunk::Final { usage, .. } => usage?.cost,
+        _ => None,
+    });
+    let envelope = runtime.execute(&module, sample_input(), RunOptions::new()).await;
+    assert_eq!(envelope.meta.runtime.usage.and_then(|usage| usage.cost), streamed);
+    streamed
+}
+
+async fn amount_of(provider: Scripted) -> Option<f64> {
+    cost_of(provider).await.map(|cost| cost.amount.as_f64())
+}
+
+fn priced(replies: impl IntoIterator<Item = Vec<ModelEvent>>) -> Scripted {
+    Scripted::new(replies).priced("openai", "gpt-6-luna")
+}
+
+#[tokio::test]
+async fn cost_is_at_the_prices_of_the_model_that_answers() {
+    let luna = amount_of(priced([reply(ANSWER, tokens(1_000, 100))])).await;
+    assert_eq!(luna, Some(1_000.0 * 0.1e-6 + 100.0 * 0.5e-6));
+    let started =
+        |model: &str| ModelEvent::Started { model: Some(model.to_owned()), id: None, fingerprint: None };
+    let mut other = reply(ANSWER, tokens(1_000, 100));
+    other.insert(0, started("gpt-4o"));
+    assert!(amount_of(priced([other])).await > luna);
+    let mut unknown = reply(ANSWER, tokens(1_000, 100));
+    unknown.insert(0, started("mock-model"));
+    assert_eq!(amount_of(priced([unknown])).await, None);
+}
+
+#[tokio::test]
+async fn cost_is_unknown_without_a_list_and_without_counts() {
+    assert_eq!(cost_of(Scripted::new([reply(ANSWER, tokens(1_000, 100))])).await, None);
+    assert_eq!(cost_of(priced([reply(ANSWER, None)])).await, None);
+}
+
+#[tokio::test]
+async fn cost_of_generated_media_needs_their_own_count() {
+    let image = ModelEvent::Media(ModelMedia {
+        media_type: Some("image/png".to_owned()),
+        data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+            .to_owned(),
+        params: Vec::new(),
+    });
+    let amount = async |output_image_tokens| {
+        let usage = Usage { output_image_tokens, ..tokens(0, 1_300).unwrap() };
+        let mut reply = reply(ANSWER, Some(usage));
+        reply.insert(1, image.clone());
+        amount_of(Scripted::new([reply]).priced("google", "gemini-2.5-flash-image")).await
+    };
+    assert_eq!(amount(None).await, None);
+    assert_eq!(amount(Some(1_290)).await, Some((1_290.0 * 30.0 + 10.0 * 2.5) / 1e6));
+}
+
+#[tokio::test]
+async fn cost_of_a_retry_is_that_of_both_attempts() {
+    let wrong = ANSWER.replace("\"fine\"", "1");
+    let run = async |first| {
+        let directory = directory("Answer.", &[]);
+        let replies = [reply(&wrong, first), reply(ANSWER, tokens(2_000, 0))];
+        let (_, runtime, module) = runtime_with(priced(replies), &directory);
+        let meta = runtime.execute(&module, sample_input(), RunOptions::new()).await.meta.runtime;
+        assert_eq!(meta.attempts, Some(2));
+        meta.usage.unwrap().cost.map(|cost| cost.amount)
+    };
+    assert_eq!(run(tokens(1_000, 0)).await, Amount::new(0.0003));
+    assert_eq!(run(None).await, None);
+}
+
+#[tokio::test]
+async fn cost_after_a_fallback_is_at_the_prices_of_the_next_provider() {
+    let directory = directory("Answer.", &[]);
+    let unavailable =
+        ProviderError::Unavailable { vendor: "One", message: "down".to_owned(), retry_after: None };
+    let second = Scripted::new([reply(ANSWER, tokens(1_000, 0))]).named("two");
+    let order: Vec<Arc<dyn Provider>> = vec![
+        Arc::new(Scripted::failing(unavailable).priced("openai", "gpt-6-luna").named("one")),
+        Arc::new(second.priced("anthropic", "claude-sonnet-5-5")),
+    ];
+    let unknown = |name: &str| Err(ErrorBody::new(Code::UnsupportedValue, name.to_owned()));
+    let runtime = Runtime::builder().providers(Providers::new(order, unknown)).build();
+    let module = runtime.load(directory.path().to_str().unwrap()).unwrap();
+    let meta = runtime.execute(&module, sample_input(), RunOptions::new()).await.meta.runtime;
+    assert_eq!(meta.usage.unwrap().cost.map(|cost| cost.amount), Amount::new(0.002));
+}
+
+#[test]
+fn gateway_has_no_prices() {
+    let prices = |base_url: Option<&str>| {
+        let settings = ProviderSettings { base_url: base_url.map(str::to_owned), ..Default::default() };
+        HttpProvider::new(Vendor::by_name("openai").unwrap(), settings).unwrap().info().prices
+    };
+    assert_eq!(prices(None), Some("openai"));
+    assert_eq!(prices(Some("https://eu.api.openai.com/v1")), Some("openai"));
+    assert_eq!(prices(Some("https://gateway.example/v1")), None);
+}

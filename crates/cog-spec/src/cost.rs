@@ -1,0 +1,173 @@
+//! What replies cost.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+use crate::string_enum::string_enum;
+
+/// The cost of one or more replies, at list prices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cost {
+    /// The amount, without taxes and discounts.
+    pub amount: Amount,
+    /// The currency.
+    pub currency: Currency,
+    /// The source of the prices.
+    pub source: PriceSource,
+    /// The day on which the source verified prices last, `2026-11-22`.
+    pub date: PriceDate,
+}
+
+string_enum! {
+    /// A currency of prices.
+    Currency {
+        /// The US dollar.
+        Usd = "USD",
+    }
+}
+
+string_enum! {
+    /// A source of prices.
+    PriceSource {
+        /// The data of the crate `genai-prices`.
+        GenaiPrices = "genai-prices",
+    }
+}
+
+/// An amount, stored in millionths of a millionth, so that sums are exact. As JSON it is a number of the currency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Amount(u64);
+
+const UNITS: f64 = 1e12;
+
+impl Amount {
+    /// Returns the amount that is nearest to a number; none if it is negative or not finite.
+    pub fn new(amount: f64) -> Option<Self> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "checked; a cast saturates"
+        )]
+        (amount.is_finite() && amount >= 0.0).then(|| Self((amount * UNITS).round() as u64))
+    }
+
+    /// Returns the amount as a number of the currency.
+    #[expect(clippy::cast_precision_loss, reason = "exact up to 9,000")]
+    pub fn as_f64(self) -> f64 {
+        self.0 as f64 / UNITS
+    }
+
+    /// Returns the sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.as_f64())
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let amount = f64::deserialize(deserializer)?;
+        Self::new(amount).ok_or_else(|| D::Error::custom("not an amount"))
+    }
+}
+
+/// A day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PriceDate([u8; 10]);
+
+impl PriceDate {
+    /// Reads a day in the form `2026-11-22`.
+    pub fn new(text: &str) -> Option<Self> {
+        let digits: [u8; 10] = text.as_bytes().try_into().ok()?;
+        let is_right = |(index, byte): (usize, &u8)| match index {
+            4 | 7 => *byte == b'-',
+            _ => byte.is_ascii_digit(),
+        };
+        digits.iter().enumerate().all(is_right).then_some(Self(digits))
+    }
+
+    /// Returns the day in the form `2026-11-22`.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl Serialize for PriceDate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for PriceDate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::new(&text).ok_or_else(|| D::Error::custom("not a date"))
+    }
+}
+
+/// Three digits that count, and at least cents: `$0.00123`, `$1.50`.
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let amount = self.amount.as_f64();
+        let zeros = if amount > 0.0 { (-amount.log10()).floor().clamp(0.0, 9.0) } else { 0.0 };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 9")]
+        let digits = if zeros < 1.0 { 2 } else { zeros as usize + 3 };
+        match self.currency {
+            Currency::Usd => write!(f, "${amount:.digits$}"),
+        }
+    }
+}
+
+impl Cost {
+    /// Returns the cost of both. The older date is that of the sum.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        Self { amount: self.amount.plus(other.amount), date: self.date.min(other.date), ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cog_json::{ToJson as _, Value};
+
+    use super::*;
+
+    fn cost(amount: f64) -> Cost {
+        Cost {
+            amount: Amount::new(amount).unwrap(),
+            currency: Currency::Usd,
+            source: PriceSource::GenaiPrices,
+            date: PriceDate::new("2026-11-22").unwrap(),
+        }
+    }
+
+    #[test]
+    fn sums_are_exact_and_json_is_read_back() {
+        let sum = cost(0.1).plus(&cost(0.2));
+        let text = sum.to_json();
+        assert_eq!(text, r#"{"amount":0.3,"currency":"USD","source":"genai-prices","date":"2026-11-22"}"#);
+        assert_eq!(Cost::deserialize(Value::parse(&text).unwrap().node()), Ok(sum));
+    }
+
+    #[test]
+    fn amounts_and_dates_are_checked() {
+        for amount in [-1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(Amount::new(amount), None);
+        }
+        for date in ["", "2026-11-2", "2026/11/22", "2026-11-222"] {
+            assert_eq!(PriceDate::new(date), None, "{date}");
+        }
+    }
+
+    #[test]
+    fn text_has_the_digits_that_count() {
+        let shown =
+            [0.0, 0.000_000_123_4, 0.001_234, 0.05, 1.5, 1234.567].map(|amount| cost(amount).to_string());
+        assert_eq!(shown, ["$0.00", "$0.000000123", "$0.00123", "$0.0500", "$1.50", "$1234.57"]);
+    }
+}
