@@ -16,7 +16,7 @@ const SCRIPTS: &str = "crates/cog-server/tests/clients";
 pub(crate) fn check() -> Outcome {
     tools::install()?;
     let interpreter = python(PYTHON)?;
-    let modules = node()?;
+    let modules = node(NODE)?;
     let build = ["build", "--quiet", "--locked", "--package", "cogn", "--package", "cog-testkit", "--bins"];
     execute(cargo().args(build))?;
     let programs = target_directory()?.join("debug");
@@ -31,10 +31,10 @@ pub(crate) fn check() -> Outcome {
     Ok(())
 }
 
-/// The directory of Node's packages, under `target/`.
-fn node() -> Outcome<PathBuf> {
+/// Installs packages of Node under `target/`, and returns their directory.
+pub(crate) fn node(packages: &[&str]) -> Outcome<PathBuf> {
     let directory = root().join("target/tools/node");
     let install = ["install", "--silent", "--no-save", "--no-audit", "--no-fund", "--prefix"];
-    execute(Command::new("npm").args(install).arg(&directory).args(NODE))?;
+    execute(Command::new("npm").args(install).arg(&directory).args(packages))?;
     Ok(directory.join("node_modules"))
 }

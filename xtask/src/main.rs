@@ -14,6 +14,7 @@ mod prices;
 mod probe;
 mod project;
 mod record;
+mod replies;
 mod sizes;
 mod source;
 mod terminal;
@@ -30,6 +31,7 @@ usage: cargo xtask COMMAND
 
   bench [commands]    run the benchmarks, with the peers that they are compared to
   bench model         count the accepted answers of a random and of a real model
+  bench replies       compare the parser of replies with those of other projects
   clients             run other people's clients against the server
   conformance         print which lines of the checklist are covered
   dag                 check which crates and modules may use each other
@@ -64,6 +66,7 @@ fn run(arguments: &[&str]) -> Outcome {
         ["bench"] => bench::run(),
         ["bench", "commands"] => bench::commands::run(),
         ["bench", "model"] => engine::bench(),
+        ["bench", "replies"] => replies::compare(),
         ["clients"] => clients::check(),
         ["conformance"] => conformance::run(),
         ["dag"] => dag::run(),
