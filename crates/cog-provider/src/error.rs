@@ -79,6 +79,16 @@ pub enum ProviderError {
         /// The part of the request that the message names, if the request can be sent again without it.
         part: Option<RejectedPart>,
     },
+    /// The vendor's content filter or policy refuses the request, so no reply begins (ruling R70).
+    #[error("{vendor} refused the request: {message}")]
+    Filtered {
+        /// The display name of the vendor.
+        vendor: &'static str,
+        /// The error message of the vendor.
+        message: String,
+        /// `details.reason`: `content_filter` or `invalid_prompt`.
+        reason: &'static str,
+    },
     /// Too many requests, or the quota is used up (429).
     #[error("rate limit of {vendor} exceeded: {message}")]
     RateLimited {
@@ -246,6 +256,7 @@ impl ProviderError {
             Self::RateLimited { .. } => Code::RateLimited,
             Self::ContextOverflow { .. } => Code::ContextOverflow,
             Self::Malformed { .. } | Self::TooLarge { .. } => Code::ParseError,
+            Self::Filtered { .. } => Code::NoActionPossible,
             Self::Interrupted { .. } => Code::StreamInterrupted,
             Self::Timeout { .. } => Code::StreamTimeout,
             Self::Other { code, .. } => *code,
@@ -280,6 +291,7 @@ impl ProviderError {
             | Self::BadKey { .. }
             | Self::KeyRejected { .. }
             | Self::Rejected { .. }
+            | Self::Filtered { .. }
             | Self::Connect { .. }
             | Self::WrongInterface { .. }
             | Self::Malformed { .. }
@@ -311,6 +323,7 @@ impl ProviderError {
             | Self::Timeout { deadline: Deadline::FirstToken, .. } => true,
             Self::Request(error) => error.option().is_some(),
             Self::Rejected { .. }
+            | Self::Filtered { .. }
             | Self::ContextOverflow { .. }
             | Self::TooLarge { .. }
             | Self::Timeout { .. }
@@ -350,6 +363,7 @@ impl ProviderError {
     pub const fn reason(&self) -> Option<&'static str> {
         match self {
             Self::Interrupted { by, .. } => Some(by.as_str()),
+            Self::Filtered { reason, .. } => Some(*reason),
             Self::Request(RequestError::TooLarge { .. }) => Some("request_size"),
             _ => None,
         }
@@ -381,6 +395,9 @@ impl ProviderError {
             Self::Connect { kind, .. } => kind.suggestion().to_owned(),
             Self::Interrupted { .. } => {
                 "Try again. If it fails again, run with -vv to see the reply.".to_owned()
+            }
+            Self::Filtered { .. } => {
+                "Review what the input requests; rephrase it, or use another model.".to_owned()
             }
             Self::Rejected { .. } => "Show the request with `cog render`.".to_owned(),
             Self::Malformed { .. } => "Check the base URL, and record the reply with --record.".to_owned(),

@@ -47,6 +47,8 @@ enum Kind {
     Rate,
     Quota,
     Rejected,
+    /// A content filter, with `details.reason`.
+    Filtered(&'static str),
     Down,
 }
 
@@ -95,6 +97,7 @@ impl Context<'_> {
                 let status = status.unwrap_or(400);
                 Failure::permanent(ProviderError::Rejected { vendor, status, message, part })
             }
+            Kind::Filtered(reason) => Failure::permanent(ProviderError::Filtered { vendor, message, reason }),
             Kind::Down => {
                 let message = match status {
                     Some(status) if !message.contains(&status.to_string()) => format!("{message} ({status})"),
@@ -173,6 +176,9 @@ fn describe(status: u16, body: &[u8]) -> String {
 }
 
 fn kind(status: Option<u16>, error: &VendorError) -> Kind {
+    if let Some(reason) = filter_reason(error).filter(|_| !matches!(status, Some(401 | 429 | 500..))) {
+        return Kind::Filtered(reason);
+    }
     match status {
         Some(401 | 403) => Kind::Key,
         Some(404) => Kind::Model,
@@ -191,6 +197,27 @@ fn kind(status: Option<u16>, error: &VendorError) -> Kind {
     }
 }
 
+/// Returns `details.reason` if a content filter or policy refused the request (ruling R70).
+fn filter_reason(error: &VendorError) -> Option<&'static str> {
+    let code = error.code.as_deref().unwrap_or_default().to_ascii_lowercase();
+    let has_code = |codes: &[&str]| codes.iter().any(|known| code.contains(known));
+    match () {
+        () if has_code(&["invalid_prompt"]) => Some("invalid_prompt"),
+        () if has_code(FILTER_CODES) || mentions(error, FILTER) => Some("content_filter"),
+        () => None,
+    }
+}
+
+const FILTER_CODES: &[&str] = &[
+    "content_filter",
+    "content_policy",
+    "contentfilter",
+    "responsibleaipolicyviolation",
+    "moderation_blocked",
+    "data_inspection_failed",
+    "datainspectionfailed",
+];
+const FILTER: &[&str] = &["content management policy", "requires moderation and your input was flagged"];
 const CONTEXT: &[&str] = &[
     "context_length",
     "context length",

@@ -42,6 +42,31 @@ fn recognizes_unknown_model_of_every_vendor() {
 }
 
 #[test]
+fn recognizes_content_filter_of_every_vendor() {
+    for (status, code, message) in [
+        (400, Some("content_filter"), "filtered"),
+        (
+            400,
+            Some("content_policy_violation"),
+            "Your request was rejected as a result of our safety system.",
+        ),
+        (400, Some("moderation_blocked"), "Your request was rejected by the safety system."),
+        (400, Some("data_inspection_failed"), "Input data may contain inappropriate content."),
+        (
+            400,
+            None,
+            "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.",
+        ),
+        (403, Some("403"), "x/y requires moderation and your input was flagged for \"violence\"."),
+    ] {
+        assert_eq!(kind(Some(status), &error(code, message)), Kind::Filtered("content_filter"), "{message}");
+    }
+    assert_eq!(kind(Some(400), &error(Some("invalid_prompt"), "x")), Kind::Filtered("invalid_prompt"));
+    assert_eq!(kind(None, &error(Some("invalid_prompt"), "x")), Kind::Filtered("invalid_prompt"));
+    assert_eq!(kind(Some(400), &error(Some("invalid_value"), "content_filter is unknown")), Kind::Rejected);
+}
+
+#[test]
 fn recognizes_invalid_key_without_status() {
     assert_eq!(kind_of(400, "API key not valid. Please pass a valid API key."), Kind::Key);
     assert_eq!(kind_of(401, "x"), Kind::Key);
