@@ -25,6 +25,8 @@ pub struct GoldenCase {
     pub input: Value,
     /// The expected answer.
     pub expected: Expected,
+    /// What the answer must satisfy in addition, as sentences that a model judges (`$judge`).
+    pub criteria: Vec<String>,
     /// The input file.
     pub input_file: PathBuf,
     /// The expected file.

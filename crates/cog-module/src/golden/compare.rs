@@ -125,6 +125,10 @@ fn assertion(rule: &str, expected: Node<'_>, found: Node<'_>) -> Option<String> 
             Ok(passes) => passes,
             Err(unusable) => return Some(unusable),
         },
+        "similar" => match similarity(found, expected) {
+            Ok(passes) => passes,
+            Err(unusable) => return Some(unusable),
+        },
         "not" => found.to_value() != expected.to_value(),
         _ => found.to_value() == expected.to_value(),
     };
@@ -133,6 +137,7 @@ fn assertion(rule: &str, expected: Node<'_>, found: Node<'_>) -> Option<String> 
         "max" => "at most ",
         "contains" => "a value containing ",
         "matches" => "a string matching ",
+        "similar" => "a string similar to ",
         "not" => "a value other than ",
         _ => "",
     };
@@ -170,6 +175,24 @@ fn matches(found: Node<'_>, pattern: Node<'_>) -> Result<bool, String> {
     }
 }
 
+/// The minimum similarity, if an operand names none.
+const MIN_SIMILARITY: f64 = 0.8;
+
+/// Returns whether a value is a text that is similar to another, or why the operand is unusable.
+fn similarity(found: Node<'_>, operand: Node<'_>) -> Result<bool, String> {
+    let text = operand.as_str().or_else(|| operand.get("text")?.as_str());
+    let min =
+        operand.get("min").map_or(Some(MIN_SIMILARITY), Node::as_f64).filter(|min| (0.0..=1.0).contains(min));
+    let (Some(text), Some(min)) = (text, min) else {
+        return Err(format!(
+            "`_similar` requires a string, or {{\"text\": string, \"min\": number from 0 to 1}}, found {}",
+            show(operand)
+        ));
+    };
+    let similarity = |found: &str| strsim::sorensen_dice(&found.to_lowercase(), &text.to_lowercase());
+    Ok(found.as_str().is_some_and(|found| similarity(found) >= min))
+}
+
 /// Returns why an operator cannot use its operand.
 pub(super) fn why_unusable(rule: &str, operand: Node<'_>) -> Option<String> {
     match rule {
@@ -177,6 +200,7 @@ pub(super) fn why_unusable(rule: &str, operand: Node<'_>) -> Option<String> {
             Some(format!("`_{rule}` requires a number, found {}", show(operand)))
         }
         "matches" => matches(Value::null().node(), operand).err(),
+        "similar" => similarity(Value::null().node(), operand).err(),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@ use std::{collections::HashSet, path::PathBuf};
 
 use cog_json::{Limits, Value};
 
-use super::{Expected, GoldenCase};
+use super::{Expected, GoldenCase, expected::criteria};
 use crate::{
     Diagnostic, Module, Origin, Rule,
     directory::unreadable,
@@ -81,8 +81,9 @@ impl Reader<'_> {
         let Some(expected) = expected else { return Err(self.without_expected(input)) };
         let expected_value = self.json(expected)?;
         let expected_file = self.origin.path_of(expected);
-        let read = Expected::read(&expected_value)
-            .map_err(|error| Diagnostic::error(Rule::GoldenSyntax, &expected_file, error.to_string()))?;
+        let read = Expected::read(&expected_value).and_then(|read| Ok((read, criteria(&expected_value)?)));
+        let (read, criteria) =
+            read.map_err(|error| Diagnostic::error(Rule::GoldenSyntax, &expected_file, error.to_string()))?;
         let file_name = input.rsplit('/').next().unwrap_or(input);
         let name = file_name.strip_suffix(INPUT).unwrap_or("example").to_owned();
         Ok(GoldenCase {
@@ -90,6 +91,7 @@ impl Reader<'_> {
             name,
             input: input_value,
             expected: read,
+            criteria,
             input_file: self.origin.path_of(input),
             expected_file,
         })

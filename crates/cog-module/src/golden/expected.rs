@@ -48,6 +48,9 @@ pub enum ExpectedError {
         /// How many there are.
         found: usize,
     },
+    /// `$judge` is not a list of sentences.
+    #[error("`$judge` must be a list of criteria, such as [\"The rationale names the defect.\"]")]
+    NoCriteria,
     /// `required` is not a list of paths.
     #[error("`_validate.required` must be a list of paths")]
     NoList,
@@ -67,6 +70,12 @@ impl Expected {
             check_assertions(assertions)?;
             return Ok(Self::Assertions { assertions: assertions.to_value(), example: example() });
         }
+        if value.get(JUDGE).is_some() {
+            return Ok(Self::Assertions {
+                assertions: Value::from(serde_json::json!({})),
+                example: example(),
+            });
+        }
         Ok(Self::Exact(value.clone()))
     }
 
@@ -79,6 +88,23 @@ impl Expected {
             Self::Schemas { example, .. } | Self::Assertions { example, .. } => example.as_ref(),
         }
     }
+}
+
+/// The key of the criteria that a model judges.
+const JUDGE: &str = "$judge";
+
+/// Returns the criteria of an expected file that a model judges.
+///
+/// # Errors
+/// If `$judge` is not a list of sentences, or too long.
+pub(super) fn criteria(value: &Value) -> Result<Vec<String>, ExpectedError> {
+    let Some(criteria) = value.get(JUDGE) else { return Ok(Vec::new()) };
+    check_count(criteria)?;
+    let sentences: Option<Vec<String>> = criteria
+        .elements()
+        .map(|one| Some(one.as_str().filter(|text| !text.trim().is_empty())?.to_owned()))
+        .collect();
+    sentences.filter(|_| criteria.is_array()).ok_or(ExpectedError::NoCriteria)
 }
 
 /// Returns whether an answer is an envelope.
@@ -119,8 +145,14 @@ fn check_assertions(assertions: Node<'_>) -> Result<(), ExpectedError> {
 }
 
 /// The operators of `_validate`: the suffix of a key, and its rule.
-const OPERATORS: [(&str, &str); 5] =
-    [("_min", "min"), ("_max", "max"), ("_contains", "contains"), ("_matches", "matches"), ("_not", "not")];
+const OPERATORS: [(&str, &str); 6] = [
+    ("_min", "min"),
+    ("_max", "max"),
+    ("_contains", "contains"),
+    ("_matches", "matches"),
+    ("_similar", "similar"),
+    ("_not", "not"),
+];
 
 /// Returns the path and the rule of a key of `_validate`; none if it has no operator suffix.
 pub(super) fn operator(key: &str) -> Option<(&str, &'static str)> {

@@ -27,6 +27,25 @@ fn answer() -> serde_json::Value {
 }
 
 #[test]
+fn similar_texts_share_most_pairs_of_characters() {
+    let check = |operand: serde_json::Value| {
+        let expected =
+            Expected::read(&Value::from(json!({ "_validate": { "t_similar": operand } }))).unwrap();
+        let envelope = Value::from(json!({ "ok": true, "data": { "t": "The cat sat on the mat." } }));
+        compare(&expected, envelope.node()).into_iter().map(|found| found.message).collect::<Vec<_>>()
+    };
+    assert_eq!(check(json!("The cat sat on that mat")), [""; 0]);
+    assert_eq!(check(json!({ "text": "The dog sat on the log.", "min": 0.5 })), [""; 0]);
+    assert_eq!(
+        check(json!("A dog ran.")),
+        [r#"expected a string similar to "A dog ran.", found "The cat sat on the mat.""#]
+    );
+    for wrong in [json!(5), json!({ "text": "x", "min": 2 }), json!({ "min": 0.5 })] {
+        assert!(check(wrong.clone())[0].starts_with("`_similar` requires a string"), "{wrong}");
+    }
+}
+
+#[test]
 fn exact_answer_is_compared_with_the_data() {
     let data = answer()["data"].clone();
     assert_eq!(mismatches(data.clone(), answer()), []);
@@ -206,6 +225,7 @@ fn unusable_operand_is_found_without_an_answer() {
     let check = |validate: serde_json::Value| {
         let module = directory.load().unwrap();
         let case = GoldenCase {
+            criteria: Vec::new(),
             expected: Expected::read(&Value::from(json!({ "_validate": validate }))).unwrap(),
             ..discover(&module).cases.remove(0)
         };

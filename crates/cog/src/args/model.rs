@@ -47,7 +47,7 @@ impl ModelArgs {
     }
 }
 
-fn providers() -> PossibleValuesParser {
+pub(super) fn providers() -> PossibleValuesParser {
     PossibleValuesParser::new(cog_provider::provider_names())
 }
 

@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf};
 use clap::{Args, ValueEnum};
 use cog_spec::{ChunkType, OnViolation};
 
-use super::{GenerationArgs, ModelArgs, keyword};
+use super::{GenerationArgs, ModelArgs, keyword, model::providers};
 
 /// The module and its input.
 #[derive(Debug, Args)]
@@ -238,6 +238,9 @@ pub(crate) struct TestArgs {
     /// Compare the providers of --provider: each runs every case
     #[arg(long, requires = "provider", conflicts_with_all = ["record", "update"])]
     pub(crate) matrix: bool,
+    /// Provider that judges the criteria of `$judge` in expected files [default: the provider of the case]
+    #[arg(long, value_name = "NAME", value_parser = providers(), hide_possible_values = true, ignore_case = true)]
+    pub(crate) judge: Option<String>,
     /// Fail if a case is only checked against the contract, since there is neither a provider nor a recording
     #[arg(long)]
     pub(crate) require_model: bool,

@@ -75,17 +75,29 @@ pub(super) fn each(settings: &Settings) -> Result<Vec<(&'static str, Providers)>
     let (first, others) = selection(settings)?;
     let ranked =
         std::iter::once((first, Rank::First)).chain(others.into_iter().map(|one| (one, Rank::Other)));
-    let create = |(choice, rank): (Choice, Rank)| {
-        let providers = match choice {
-            Choice::Vendor(vendor) => {
-                let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, rank));
-                Providers::single(wrap(settings, provider.map_err(|error| ErrorBody::from(&error))?))
-            }
-            Choice::Offline => offline(settings).providers,
-        };
-        Ok((choice.name(), providers))
-    };
-    ranked.map(create).collect()
+    ranked.map(|(choice, rank)| Ok((choice.name(), alone(settings, choice, rank)?))).collect()
+}
+
+/// Creates the provider with this name, without fallbacks.
+///
+/// # Errors
+/// As [`select`].
+pub(super) fn named(settings: &Settings, name: &str) -> Result<Providers, ErrorBody> {
+    let chosen = cog_provider::choose(Some(name), |name| settings.variable(name));
+    let (choice, _) = chosen.map_err(|error| {
+        ErrorBody::new(Code::ProviderUnavailable, error.to_string()).with_recoverable(false)
+    })?;
+    alone(settings, choice, Rank::Other)
+}
+
+fn alone(settings: &Settings, choice: Choice, rank: Rank) -> Result<Providers, ErrorBody> {
+    match choice {
+        Choice::Vendor(vendor) => {
+            let provider = HttpProvider::new(vendor, provider_settings(settings, vendor, rank));
+            Ok(Providers::single(wrap(settings, provider.map_err(|error| ErrorBody::from(&error))?)))
+        }
+        Choice::Offline => Ok(offline(settings).providers),
+    }
 }
 
 /// Returns the settings of one provider.

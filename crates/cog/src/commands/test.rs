@@ -4,6 +4,7 @@ mod answer;
 mod case;
 mod figures;
 mod html;
+mod judge;
 mod junit;
 mod plan;
 mod report;
@@ -18,7 +19,7 @@ use self::{
     plan::{Job, Plan},
     report::{Attempt, CaseReport, Report, Suite},
 };
-use super::{emit, runtime, targets};
+use super::{emit, providers, runtime, targets};
 use crate::{
     args::{ReportFormat, TestArgs},
     commands::settings::load_settings,
@@ -36,8 +37,10 @@ pub(crate) fn test(args: &TestArgs, environment: Environment, console: &Console)
     emit::check(args.output.as_deref())?;
     let settings = load_settings(args.model.flags(), environment, console)?;
     let targets = targets::targets(&targets::finder(&settings), &args.modules, args.all)?;
+    let judge = args.judge.as_ref().map(|name| providers::named(&settings, name)).transpose()?;
     let bench = Bench {
         args,
+        judge: judge.map(|providers| runtime::runtime(&settings, providers)),
         settings: &settings,
         runtime: runtime::runtime(&settings, Providers::offline()),
         console,
@@ -55,6 +58,8 @@ struct Bench<'a> {
     settings: &'a Settings,
     /// Loads modules. Replays and recordings run in a runtime of their own.
     runtime: Runtime,
+    /// Judges criteria, if `--judge` names a provider.
+    judge: Option<Runtime>,
     console: &'a Console,
 }
 

@@ -12,7 +12,7 @@ fn list() {
 fn list_as_json() {
     let place = Place::new();
     let listed = json(&place.cog(["list", "--format", "json"]).output().unwrap());
-    assert_eq!(listed[0]["name"], "api-designer");
+    assert_eq!(listed[0]["name"], "answer-judge");
 }
 
 #[test]

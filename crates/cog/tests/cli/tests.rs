@@ -173,6 +173,32 @@ fn matrix_runs_every_case_on_every_provider() {
     snapshot!(command);
 }
 
+const JUDGED: &str =
+    r#"{"_validate": {"answer_min": 1}, "$judge": ["The answer is polite.", "It names a number."]}"#;
+
+#[test]
+fn model_judges_the_criteria_of_a_case() {
+    let meets = r#"{"meets": true, "rationale": "It is."}"#;
+    let fails = r#"{"meets": false, "rationale": "There is no number."}"#;
+    let place = place(JUDGED);
+    let mock = Mock::start([reply(DATA), reply(meets), reply(fails)]);
+    snapshot!(asking(&place, &mock, &["--provider", "openai"]));
+    let request = mock.requests()[1].body.clone();
+    assert!(request.to_string().contains("The answer is polite."), "{request}");
+}
+
+#[test]
+fn criteria_of_a_recorded_answer_need_a_judge() {
+    let meets = r#"{"meets": true, "rationale": "It is."}"#;
+    let place = place(JUDGED);
+    let mock = Mock::start([reply(DATA), reply(meets), reply(meets), reply(meets), reply(meets)]);
+    let record = ["--provider", "openai", "--model", "m", "--record"];
+    assert!(asking(&place, &mock, &record).output().unwrap().status.success());
+    snapshot!(place.cog(["test", "./m"]));
+    let judged = asking(&place, &mock, &["--judge", "openai"]).output().unwrap();
+    assert_eq!(judged.status.code(), Some(0), "{}", stdout(&judged));
+}
+
 #[test]
 fn html_report_contains_the_difference_as_text() {
     let (place, mock) =

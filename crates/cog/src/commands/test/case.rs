@@ -36,11 +36,19 @@ enum AnswerSource<'a> {
 
 impl Bench<'_> {
     pub(super) async fn attempt(&self, job: &Job<'_>) -> Attempt {
-        match self.answer(job).await {
-            Ok(Some(envelope)) => self.judge(job.module, job.case, &envelope),
-            Ok(None) => Attempt::new(contract_only(job.module, job.case)),
-            Err(error) => Attempt::new(Verdict::failed("", error.code.as_str(), &error.message)),
-        }
+        let envelope = match self.answer(job).await {
+            Ok(Some(envelope)) => envelope,
+            Ok(None) => return Attempt::new(contract_only(job.module, job.case)),
+            Err(error) => return Attempt::new(Verdict::failed("", error.code.as_str(), &error.message)),
+        };
+        let json = Value::parse(&envelope.to_json()).unwrap_or_default();
+        let verdict = match self.compare(job.module, job.case, &envelope, &json) {
+            Verdict::Passed if !job.case.criteria.is_empty() => self.judge(job, &json).await,
+            verdict => verdict,
+        };
+        let is_shown = matches!(verdict, Verdict::Failed(_)) && envelope.is_ok();
+        let answer = is_shown.then(|| Answer::new(job.case, &json));
+        Attempt { verdict, figures: Some(Figures::new(&envelope.meta)), answer }
     }
 
     /// Returns the answer of a case, if there is a provider or a recording.
@@ -70,16 +78,12 @@ impl Bench<'_> {
     }
 
     /// Compares the answer with the expected one. With `--update`, replaces the expected one.
-    fn judge(&self, module: &Module, case: &GoldenCase, envelope: &Envelope) -> Attempt {
-        let json = Value::parse(&envelope.to_json()).unwrap_or_default();
+    fn compare(&self, module: &Module, case: &GoldenCase, envelope: &Envelope, json: &Value) -> Verdict {
         let mismatches = golden::compare(&case.expected, json.node());
-        let verdict = match mismatches.is_empty() {
-            true => Verdict::Passed,
-            false => self.failed(module, case, envelope, &json, mismatches),
-        };
-        let is_shown = matches!(verdict, Verdict::Failed(_)) && envelope.is_ok();
-        let answer = is_shown.then(|| Answer::new(case, &json));
-        Attempt { verdict, figures: Some(Figures::new(&envelope.meta)), answer }
+        if mismatches.is_empty() {
+            return Verdict::Passed;
+        }
+        self.failed(module, case, envelope, json, mismatches)
     }
 
     fn failed(

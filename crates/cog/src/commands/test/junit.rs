@@ -7,7 +7,7 @@ use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 
 use super::report::{CaseReport, Report, Suite, Verdict};
 
-/// Formats the report. A contract-only case is reported as skipped.
+/// Formats the report. A case that no model answered or judged is reported as skipped.
 pub(super) fn xml(report: &Report) -> io::Result<String> {
     let mut xml = quick_junit::Report::new("cog test");
     xml.add_test_suites(report.suites.iter().map(suite));
@@ -33,9 +33,9 @@ fn case(case: &CaseReport) -> TestCase {
     let status = match case.verdict() {
         Verdict::Passed | Verdict::Updated => TestCaseStatus::success(),
         Verdict::Failed(mismatches) => failure(mismatches),
-        Verdict::ContractOnly => {
+        verdict @ (Verdict::ContractOnly | Verdict::NotJudged) => {
             let mut status = TestCaseStatus::skipped();
-            status.set_message("contract only");
+            status.set_message(verdict.as_str());
             status
         }
     };

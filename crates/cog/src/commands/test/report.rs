@@ -63,6 +63,8 @@ pub(super) enum Verdict {
     Updated,
     /// No model was called; the input and the expected file match the schema.
     ContractOnly,
+    /// The answer matches, but no model judged its criteria.
+    NotJudged,
 }
 
 impl Verdict {
@@ -82,6 +84,7 @@ impl Verdict {
             Verdict::Failed(_) => "failed",
             Verdict::Updated => "updated",
             Verdict::ContractOnly => "contract only",
+            Verdict::NotJudged => "not judged",
         }
     }
 
@@ -89,13 +92,13 @@ impl Verdict {
     pub(super) fn mismatches(&self) -> &[Mismatch] {
         match self {
             Verdict::Failed(mismatches) => mismatches,
-            Verdict::Passed | Verdict::Updated | Verdict::ContractOnly => &[],
+            Verdict::Passed | Verdict::Updated | Verdict::ContractOnly | Verdict::NotJudged => &[],
         }
     }
 }
 
 /// The verdicts, in the order of the summary.
-const VERDICTS: [&str; 4] = ["passed", "failed", "updated", "contract only"];
+const VERDICTS: [&str; 5] = ["passed", "failed", "updated", "contract only", "not judged"];
 
 impl Report {
     /// Returns the exit code; an invalid module outranks a failed test.
@@ -107,7 +110,7 @@ impl Report {
         }
         let is_missing = self.suites.iter().any(|suite| suite.cases.is_err());
         let is_empty = self.requires_tests && self.suites.iter().any(Suite::is_empty);
-        let is_unanswered = self.requires_model && self.count("contract only") > 0;
+        let is_unanswered = self.requires_model && self.count("contract only") + self.count("not judged") > 0;
         if is_missing || is_empty || is_unanswered || self.count("failed") > 0 {
             Exit::Failed
         } else {
@@ -144,6 +147,10 @@ impl Report {
         if self.count("contract only") > 0 {
             let hint =
                 "contract only: no model was called; use --provider NAME to run, --record to save replies";
+            text += &format!("{}\n", palette.dim(hint));
+        }
+        if self.count("not judged") > 0 {
+            let hint = "not judged: no model judged the criteria of `$judge`; use --judge NAME";
             text += &format!("{}\n", palette.dim(hint));
         }
         text
@@ -260,7 +267,7 @@ impl CaseReport {
         let shown = match verdict {
             Verdict::Passed => palette.success(shown),
             Verdict::Failed(_) => palette.error(shown),
-            Verdict::Updated | Verdict::ContractOnly => palette.warning(shown),
+            Verdict::Updated | Verdict::ContractOnly | Verdict::NotJudged => palette.warning(shown),
         };
         let facts = Some(self.facts()).filter(|facts| !facts.is_empty());
         let facts = facts.map(|facts| palette.dim(format_args!(" {facts}"))).unwrap_or_default();
