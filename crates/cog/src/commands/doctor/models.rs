@@ -31,7 +31,7 @@ impl Models {
         self.listed.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns what the list contains about the called model and about models that will be shut down, a line each.
+    /// Returns what the list contains about the called model and about models that will be shut down, one per line.
     pub(super) fn facts(&self) -> Vec<String> {
         let mut facts = Vec::new();
         if self.is_missing() {
