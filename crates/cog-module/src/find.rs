@@ -18,6 +18,8 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct Finder {
     working_directory: PathBuf,
+    /// Modules outside the searched directories, by name.
+    modules: Vec<(String, PathBuf)>,
     roots: Vec<PathBuf>,
 }
 
@@ -45,6 +47,12 @@ pub enum FindError {
         /// Whether it contains `..`, which names must not.
         leads_up: bool,
     },
+    /// The directory of a module has a name that is not a module name.
+    #[error("the directory of `{path}` does not have a module name")]
+    Unnamed {
+        /// The requested path.
+        path: String,
+    },
     /// The name points outside the module directories.
     #[error("`{name}` is not a valid module name: it points outside the module directories")]
     Outside {
@@ -57,9 +65,9 @@ impl FindError {
     /// Returns the code of the envelope: E4006 or E4007.
     pub const fn code(&self) -> Code {
         match self {
-            FindError::NotFound { .. } | FindError::NoDirectory { leads_up: false, .. } => {
-                Code::ModuleNotFound
-            }
+            FindError::NotFound { .. }
+            | FindError::NoDirectory { leads_up: false, .. }
+            | FindError::Unnamed { .. } => Code::ModuleNotFound,
             FindError::NoDirectory { leads_up: true, .. } | FindError::Outside { .. } => {
                 Code::PermissionDenied
             }
@@ -74,7 +82,9 @@ impl FindError {
             FindError::NoDirectory { .. } => {
                 "give the directory with the manifest, or a name from `cog list`".to_owned()
             }
-            FindError::Outside { .. } => "use lower case letters, digits and hyphens".to_owned(),
+            FindError::Unnamed { .. } | FindError::Outside { .. } => {
+                "use lower case letters, digits and hyphens".to_owned()
+            }
         }
     }
 }
@@ -99,7 +109,35 @@ impl Finder {
             ["cognitive/modules", ".cognitive/modules"].map(|directory| working_directory.join(directory));
         let at_home = home.map(|home| home.join(".cognitive/modules"));
         let roots = near.into_iter().chain(extra).chain(at_home).collect();
-        Self { working_directory, roots }
+        Self { working_directory, modules: Vec::new(), roots }
+    }
+
+    /// Adds directories that take precedence: each is a module, which is found by the name of its directory, or contains
+    /// modules.
+    ///
+    /// # Errors
+    /// E4006 if a path is not a directory, or the name of a module's directory is not a module name.
+    pub fn with_paths(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Result<Self, FindError> {
+        let mut roots = Vec::new();
+        for path in paths {
+            let full = self.working_directory.join(&path);
+            let full = full.canonicalize().ok().filter(|full| full.is_dir());
+            let path = path.to_string_lossy();
+            let full = full.ok_or_else(|| FindError::NoDirectory {
+                path: shown(&path),
+                is_file: false,
+                leads_up: false,
+            })?;
+            if !has_manifest(&full) {
+                roots.push(full);
+                continue;
+            }
+            let name = full.file_name().and_then(|name| name.to_str()).filter(|name| is_module_name(name));
+            let name = name.ok_or_else(|| FindError::Unnamed { path: shown(&path) })?.to_owned();
+            self.modules.push((name, full));
+        }
+        self.roots.splice(..0, roots);
+        Ok(self)
     }
 
     /// Returns the directories that are searched, in order.
@@ -141,6 +179,9 @@ impl Finder {
         if leads_out {
             return Err(FindError::Outside { name: shown(name) });
         }
+        if let Some((_, directory)) = self.modules.iter().find(|(known, _)| known == name) {
+            return Ok(Origin::Directory(directory.clone()));
+        }
         let on_disk =
             || self.roots.iter().map(|root| root.join(name)).find(|directory| has_manifest(directory));
         let found = is_module_name(name).then(on_disk).flatten().map(Origin::Directory);
@@ -165,7 +206,8 @@ impl Finder {
         let on_disk = on_disk.map(|(directory, name)| (name, Origin::Directory(directory)));
         let shipped =
             BuiltinModule::all().iter().map(|shipped| (shipped.name.to_owned(), Origin::BuiltIn(shipped)));
-        for (name, origin) in on_disk.chain(shipped) {
+        let added = self.modules.iter().map(|(name, path)| (name.clone(), Origin::Directory(path.clone())));
+        for (name, origin) in added.chain(on_disk).chain(shipped) {
             if !found.iter().any(|(other, _)| *other == name) {
                 found.push((name, origin));
             }

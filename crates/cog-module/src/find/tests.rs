@@ -131,3 +131,18 @@ fn long_names_are_shortened_in_messages() {
         assert!(finder.find_name(&name).unwrap_err().to_string().len() < 300);
     }
 }
+
+#[test]
+fn given_paths_precede_the_searched_directories() {
+    let (root, finder) = setup();
+    for path in ["work/sorter", "set/second", "work/Not A Name"] {
+        put(&root.path().join(path));
+    }
+    let given = |path: &str| finder.clone().with_paths([root.path().join(path)]);
+    let found = given("work/sorter").unwrap();
+    assert!(directory(&found.find_name("sorter").unwrap()).ends_with("work/sorter"));
+    assert_eq!(found.origins().iter().filter(|(name, _)| name == "sorter").count(), 1);
+    assert!(directory(&given("set").unwrap().find_name("second").unwrap()).ends_with("set/second"));
+    assert!(matches!(given("work/Not A Name"), Err(FindError::Unnamed { .. })));
+    assert!(matches!(given("nowhere"), Err(FindError::NoDirectory { .. })));
+}

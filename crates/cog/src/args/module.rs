@@ -90,19 +90,24 @@ pub(crate) struct PortabilityArgs {
 /// `cog validate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Exit code 0 if all modules are valid (there may be warnings), otherwise 3.
+Exit code 0 if all modules are valid (there may be warnings), otherwise 3. Without MODULE, checks the module in the \
+working directory.
 
 Examples:
   cog validate my-module
+  cog validate --all --deny-warnings
   cog validate --all --format json
   cog validate ./my-module --v22")]
 pub(crate) struct ValidateArgs {
-    /// Module names, or paths of their directories
-    #[arg(value_name = "MODULE", required_unless_present = "all")]
+    /// Module names, or paths of their directories [default: the working directory]
+    #[arg(value_name = "MODULE")]
     pub(crate) modules: Vec<String>,
     /// Every module in `cog list`
     #[arg(long, conflicts_with = "modules")]
     pub(crate) all: bool,
+    /// Exit with 3 for warnings too
+    #[arg(long)]
+    pub(crate) deny_warnings: bool,
     #[command(flatten)]
     pub(crate) level: LevelArgs,
     #[command(flatten)]
@@ -137,9 +142,9 @@ pub(crate) struct NewArgs {
     /// Tier: `exec` for automation, `decision` for judgements, `exploration` for ideas
     #[arg(long, value_name = "TIER", default_value = "decision", value_parser = PossibleValuesParser::new(Tier::NAMES))]
     pub(crate) tier: String,
-    /// Directory to create the module in
-    #[arg(long = "in", value_name = "DIR", default_value = ".")]
-    pub(crate) directory: PathBuf,
+    /// Directory to create the module in [default: cognitive/modules if it exists, otherwise the working directory]
+    #[arg(long = "in", value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
 }
 
 /// `cog migrate`.

@@ -12,10 +12,10 @@ use super::{GenerationArgs, ModelArgs, keyword, model::providers};
 pub(crate) struct InputArgs {
     /// Module name, or path of its directory
     pub(crate) module: String,
-    /// Input: a JSON file, or `-` for stdin [default: an empty object]
+    /// Input: a JSON file, or `-` for stdin [default: piped text if the module requires a text, or an empty object]
     #[arg(value_name = "INPUT", conflicts_with_all = ["args", "input_json"])]
     pub(crate) input: Option<PathBuf>,
-    /// Input as text, for the text field of the module's schema
+    /// Input as text, for the text field of the module's schema; `-` for stdin, `@FILE` for a file
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true, conflicts_with = "input_json")]
     pub(crate) args: Option<String>,
     /// Input as JSON
@@ -220,8 +220,8 @@ Examples:
   cog test --all --provider openai,anthropic --matrix --format html -o report.html
   cog test my-module --provider openai --update")]
 pub(crate) struct TestArgs {
-    /// Module names, or paths of their directories
-    #[arg(value_name = "MODULE", required_unless_present = "all")]
+    /// Module names, or paths of their directories [default: the working directory]
+    #[arg(value_name = "MODULE")]
     pub(crate) modules: Vec<String>,
     /// Every module in `cog list`
     #[arg(long, conflicts_with = "modules")]

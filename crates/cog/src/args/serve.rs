@@ -1,5 +1,7 @@
 //! Arguments of `serve`.
 
+use std::path::PathBuf;
+
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, error::Error};
 
 use super::ModelArgs;
@@ -14,6 +16,7 @@ Each server option has an environment variable, COG_SERVE_NAME, and a key under 
 
 Examples:
   cog serve
+  cog serve ./my-module
   cog serve --port 0 --provider openai,anthropic
   cog serve --state-dir ~/.local/state/cog --max-streams-per-client 4
   curl localhost:8000/v1/modules/code-reviewer/execute -H 'Content-Type: application/json' \\
@@ -21,6 +24,9 @@ Examples:
   curl -N localhost:8000/v1/modules/code-reviewer/execute -H 'Content-Type: application/json' \\
     -H 'Accept: text/event-stream' -d '{\"input\": {\"code\": \"eval(input())\"}}'")]
 pub(crate) struct ServeArgs {
+    /// Directories of further modules, or directories that contain modules
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) settings: ServerFlags,
     #[command(flatten)]

@@ -1,5 +1,7 @@
 //! `cog new`: a module from the template, or a copy of another one.
 
+use std::path::{Path, PathBuf};
+
 use cog_module::scaffold;
 use cog_spec::Tier;
 
@@ -8,17 +10,20 @@ use crate::{args::NewArgs, error::CliError, exit::Exit, output::Console, setting
 
 /// Creates the module, prints its directory, and suggests the next step.
 pub(crate) fn new(args: &NewArgs, environment: Environment, console: &Console) -> Result<Exit, CliError> {
+    let finder = default_finder(environment, console)?;
+    let found_by_name = finder.roots().first().filter(|root| root.is_dir());
+    let parent = args.directory.as_deref().or(found_by_name.map(PathBuf::as_path)).unwrap_or(Path::new("."));
     let directory = match &args.from {
-        Some(from) => {
-            let origin = default_finder(environment, console)?.find(from)?;
-            scaffold::copy(&args.directory, &args.name, &origin)?
-        }
-        None => scaffold::new(&args.directory, &args.name, args.tier()?)?,
+        Some(from) => scaffold::copy(parent, &args.name, &finder.find(from)?)?,
+        None => scaffold::new(parent, &args.name, args.tier()?)?,
     };
     let shown = directory.strip_prefix(".").unwrap_or(&directory).display().to_string();
     console.print(&shown)?;
     let path = if shown.contains('/') { shown } else { format!("./{shown}") };
     console.note(&format!("next: edit {path}/prompt.md and schema.json, then `cog validate {path}`"));
+    if finder.find_name(&args.name).is_err() {
+        console.note("`cog list`, `cog test --all` and `cog serve` find modules in cognitive/modules; others by their path");
+    }
     Ok(Exit::Ok)
 }
 

@@ -1,6 +1,13 @@
 //! `cog serve`: modules over HTTP.
 
-use std::{convert::Infallible, io, net::SocketAddr, path::Path, pin::pin, sync::Arc};
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    pin::pin,
+    sync::Arc,
+};
 
 use cog_media::Access;
 use cog_run::sessions::{SessionError, Sessions};
@@ -11,6 +18,7 @@ use tokio::{net::TcpListener, runtime::Runtime as Events, sync::oneshot};
 use super::{
     providers, runtime,
     signals::{ReloadSignal, Signals},
+    targets,
 };
 use crate::{
     args::ServeArgs,
@@ -30,7 +38,11 @@ pub(crate) fn serve(args: &ServeArgs, environment: Environment, console: &Consol
     let selected = providers::select(&settings, providers::RecordMode::Off)?;
     let metrics = Metrics::new();
     let media = MediaStore::new(serving.server.uploads.clone(), Some(settings.media.tool()));
+    let finder = targets::finder(&settings);
+    let here = targets::module_here(&finder).map(|_| PathBuf::from(".")).filter(|_| args.paths.is_empty());
+    let finder = finder.with_paths(args.paths.iter().cloned().chain(here))?;
     let runtime = runtime::builder(&settings, selected.providers)
+        .finder(finder)
         .media(access(&settings, &media))
         .observer(Arc::new(metrics.clone()))
         .build();

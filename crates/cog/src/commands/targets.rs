@@ -1,6 +1,6 @@
 //! Finds the modules that a command works on.
 
-use cog_module::{Finder, Origin};
+use cog_module::{Finder, LoadError, Origin, Rule, load_manifest};
 
 use crate::{
     commands::settings::load_settings,
@@ -22,14 +22,31 @@ pub(super) fn default_finder(environment: Environment, console: &Console) -> Res
     Ok(finder(&load_settings(Flags::default(), environment, console)?))
 }
 
-/// Returns the given modules, or all of them sorted by name.
+/// Returns the given modules, all of them sorted by name, or the one in the working directory.
 pub(super) fn targets(finder: &Finder, named: &[String], all: bool) -> Result<Vec<Target>, CliError> {
     if all {
         let mut found = finder.origins();
         found.sort_by(|a, b| a.0.cmp(&b.0));
         return Ok(found);
     }
+    if named.is_empty() {
+        return match module_here(finder) {
+            Some(origin) => Ok(vec![(".".to_owned(), origin)]),
+            None => Err(CliError::Usage {
+                message: "no module is named, and the working directory is not a module".to_owned(),
+                suggestion: Some("name a module, or use --all for every module of `cog list`".to_owned()),
+            }),
+        };
+    }
     named.iter().map(|name| Ok((name.clone(), finder.find(name)?))).collect()
+}
+
+/// Returns the module in the working directory, if it contains a manifest.
+pub(super) fn module_here(finder: &Finder) -> Option<Origin> {
+    let origin = finder.find(".").ok()?;
+    let is_missing =
+        |error: &LoadError| error.diagnostics.iter().any(|one| one.rule == Rule::ManifestMissing);
+    (!load_manifest(&origin).as_ref().is_err_and(is_missing)).then_some(origin)
 }
 
 /// Returns the location of a module: its directory, or `built in`.

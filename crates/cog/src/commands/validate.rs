@@ -32,7 +32,9 @@ pub(crate) fn validate(
             console.print(&text.join("\n"))?;
         }
     }
-    Ok(if reports.iter().all(Report::is_valid) { Exit::Ok } else { Exit::Invalid })
+    let is_clean = |report: &Report| !args.deny_warnings || report.diagnostics.is_empty();
+    let is_accepted = |report: &Report| report.is_valid() && is_clean(report);
+    Ok(if reports.iter().all(is_accepted) { Exit::Ok } else { Exit::Invalid })
 }
 
 const fn level(args: LevelArgs) -> Level {

@@ -74,6 +74,41 @@ fn new_creates_a_valid_module() {
 }
 
 #[test]
+fn new_module_is_found_by_name_if_the_directory_of_modules_exists() {
+    let place = Place::new();
+    place.write("cognitive/modules/.keep", "");
+    snapshot!(place.cog(["new", "mine"]));
+    let listed = stdout(&place.cog(["list"]).output().unwrap());
+    assert!(listed.lines().any(|line| line.starts_with("mine")), "{listed}");
+}
+
+#[test]
+fn module_of_the_working_directory_is_the_default() {
+    let place = Place::new();
+    place.cog(["new", "mine"]).output().unwrap();
+    let within = |command: &'static str| {
+        let mut cog = place.cog([command]);
+        cog.current_dir(place.path().join("mine"));
+        cog
+    };
+    snapshot!("validate_without_module_in_a_module", within("validate"));
+    let tested = within("test").output().unwrap();
+    assert_eq!(tested.status.code(), Some(0), "{}", stdout(&tested));
+    snapshot!("validate_without_module_elsewhere", place.cog(["validate"]));
+    snapshot!("test_without_module_elsewhere", place.cog(["test"]));
+}
+
+#[test]
+fn denied_warning_fails() {
+    let place = Place::new();
+    place.copy_module("format-v1", "format-v1");
+    let code = |args: &[&'static str]| place.cog(args.iter().copied()).output().unwrap().status.code();
+    assert_eq!(code(&["validate", "./format-v1"]), Some(0));
+    assert_eq!(code(&["validate", "./format-v1", "--deny-warnings"]), Some(3));
+    assert_eq!(code(&["validate", "code-reviewer", "--deny-warnings"]), Some(0));
+}
+
+#[test]
 fn init_is_an_alias_of_new() {
     let place = Place::new();
     snapshot!(place.cog(["init", "mine", "--from", "task-prioritizer", "--in", "cognitive/modules"]));

@@ -29,6 +29,28 @@ fn invalid_origin() {
 }
 
 #[test]
+fn modules_of_paths_are_served() {
+    let place = Place::new();
+    place.copy_module("format-v25", "work/format-v25").copy_module("format-v22", "set/format-v22");
+    let names = |arguments: &[&'static str], directory: &str| {
+        let mut command = place.cog(["serve", "--provider", "offline", "--port", "0"]);
+        command.args(arguments).current_dir(place.path().join(directory));
+        let serving = Serving::start(command);
+        let mut text = String::new();
+        let mut reply = serving.send("GET /v1/modules HTTP/1.1\r\nConnection: close", "");
+        reply.read_to_string(&mut text).unwrap();
+        serving.signal("TERM");
+        assert_eq!(serving.ended(), Some(0));
+        ["format-v25", "format-v22"].map(|name| text.contains(&format!("\"{name}\"")))
+    };
+    assert_eq!(names(&["work/format-v25", "set"], ""), [true, true]);
+    assert_eq!(names(&["work/format-v25"], ""), [true, false]);
+    assert_eq!(names(&[], "set/format-v22"), [false, true]);
+    assert_eq!(names(&[], ""), [false, false]);
+    snapshot!(place.cog(["serve", "--provider", "offline", "nowhere"]));
+}
+
+#[test]
 fn project_file_cannot_set_listen_address() {
     for line in ["insecure = true", "allow_host = \"evil.example\"", "token_file = \"mine\""] {
         let place = Place::new();
