@@ -1,6 +1,10 @@
 //! The input of a run, from text, JSON, a file or stdin.
 
-use std::{borrow::Cow, io::Read as _, path::Path};
+use std::{
+    borrow::Cow,
+    io::{IsTerminal as _, Read as _},
+    path::Path,
+};
 
 use cog_json::{Limits, SyntaxErrorKind, Value};
 use cog_module::{
@@ -28,18 +32,57 @@ const MAX_NAME: usize = 100;
 /// E1006 for an unreadable file, E1005 for one that is too large, E1000 for invalid JSON, E1001 for media without a
 /// field.
 pub(super) fn read(args: &InputArgs, module: &Module) -> Result<RunInput, ErrorBody> {
-    let input = without_media(args)?;
+    let input = match piped(args, module)? {
+        Some(input) => input,
+        None => without_media(args)?,
+    };
     if args.media.is_empty() { Ok(input) } else { media::add(input, &args.media, module) }
 }
 
 fn without_media(args: &InputArgs) -> Result<RunInput, ErrorBody> {
     let (text, name) = match args {
-        InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(text.clone())),
+        InputArgs { args: Some(text), .. } => return Ok(RunInput::Args(argument(text)?)),
         InputArgs { input_json: Some(text), .. } => (text.clone(), "--input-json"),
         InputArgs { input: Some(file), .. } => (text_of(file)?, &*name_of(file)),
         _ => ("{}".to_owned(), ""),
     };
     parse(&text, name).map(RunInput::Json)
+}
+
+/// Returns the text of `--args`: of stdin for `-`, of a file for `@FILE`; `@@` is a literal `@`.
+fn argument(text: &str) -> Result<String, ErrorBody> {
+    match text.strip_prefix('@') {
+        _ if text == "-" => text_of(Path::new("-")),
+        None => Ok(text.to_owned()),
+        Some(literal) if literal.starts_with('@') => Ok(literal.to_owned()),
+        Some(file) => text_of(Path::new(file)).map_err(|error| match error.suggestion {
+            None => error.suggest("write `@@` for a text that starts with `@`"),
+            Some(_) => error,
+        }),
+    }
+}
+
+/// Returns what is piped into a run that has no input although its module requires a text: JSON if it is an object,
+/// otherwise the text. Empty stdin counts as no input.
+fn piped(args: &InputArgs, module: &Module) -> Result<Option<RunInput>, ErrorBody> {
+    let has_input = args.input.is_some() || args.args.is_some() || args.input_json.is_some();
+    if has_input || std::io::stdin().is_terminal() || !requires_text(module) {
+        return Ok(None);
+    }
+    let text = match read_stdin() {
+        Err(FileError::Empty) => return Ok(None),
+        read => read.map_err(|error| unreadable(Path::new("-"), &error))?,
+    };
+    let limits = Limits::default().with_bytes(MAX_INPUT);
+    let value = Value::parse_within(text.as_bytes(), limits).ok().filter(|value| value.is_object());
+    Ok(Some(value.map_or(RunInput::Args(text), RunInput::Json)))
+}
+
+/// Returns whether the input requires the field that the text of `--args` goes to.
+fn requires_text(module: &Module) -> bool {
+    let required = module.contract.input_schema().and_then(|input| input.get("required")?.as_array());
+    let field = module.contract.args_target().ok();
+    field.is_some_and(|field| required.is_some_and(|required| required.iter().any(|name| name == field)))
 }
 
 /// Reads a file, or stdin for `-`, for a command that judges any content. Invalid text is returned as a text that is

@@ -446,6 +446,29 @@ fn signal_cancels_the_call_and_prints_envelope() {
 }
 
 #[test]
+fn text_comes_from_stdin_or_a_file() {
+    let place = Place::new();
+    place.write("code.py", "eval(input())");
+    let expected = json(&place.cog(["run", "code-reviewer", "--args", "eval(input())"]).output().unwrap());
+    let same = |output: &std::process::Output| {
+        assert_eq!(json(output)["data"], expected["data"], "{}", stdout(output));
+    };
+    same(&place.cog(["run", "code-reviewer", "--args", "@code.py"]).output().unwrap());
+    same(&with_stdin(place.cog(["run", "code-reviewer", "--args", "-"]), "eval(input())"));
+    same(&with_stdin(place.cog(["run", "code-reviewer"]), "eval(input())"));
+    same(&with_stdin(place.cog(["run", "code-reviewer"]), r#"{"code": "eval(input())"}"#));
+    let literal = place.cog(["render", "code-reviewer", "--args", "@@code.py"]).output().unwrap();
+    assert!(
+        stdout(&literal).contains("@code.py") && !stdout(&literal).contains("@@"),
+        "{}",
+        stdout(&literal)
+    );
+    let empty = with_stdin(place.cog(["run", "code-reviewer"]), "");
+    assert_eq!(json(&empty)["error"]["code"], "E1002");
+    snapshot!("missing_file_of_args", place.cog(["run", "code-reviewer", "--args", "@nothing.py"]));
+}
+
+#[test]
 fn doctor_calls_configured_providers() {
     let place = Place::new();
     let mock = Mock::start([Reply::text(REPLY)]);

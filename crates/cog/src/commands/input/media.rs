@@ -36,7 +36,7 @@ pub(super) fn add(input: RunInput, flags: &MediaFlags, module: &Module) -> Resul
         [(IMAGE, &flags.image), (AUDIO, &flags.audio), (VIDEO, &flags.video), (PDF, &flags.pdf)]
     {
         if !sources.is_empty() {
-            let field = field_of(&kind, &fields)?;
+            let field = field_of(&kind, &fields, &missing(module, &fields, &object))?;
             sources.iter().try_for_each(|source| put(&mut object, field, source))?;
         }
     }
@@ -73,9 +73,26 @@ fn split(input: RunInput) -> Result<(Option<String>, Map<String, serde_json::Val
     }
 }
 
-/// Returns the only field whose name has this kind; otherwise the only media field; otherwise the only field whose name
-/// has no kind.
-fn field_of<'a>(kind: &Kind, fields: &[MediaField<'a>]) -> Result<MediaField<'a>, ErrorBody> {
+/// Returns the required media fields that the input does not contain yet.
+fn missing<'a>(
+    module: &Module,
+    fields: &[MediaField<'a>],
+    object: &Map<String, serde_json::Value>,
+) -> Vec<MediaField<'a>> {
+    let required = module.contract.input_schema().and_then(|input| input.get("required")?.as_array());
+    let is_required =
+        |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
+    let fields = fields.iter().copied();
+    fields.filter(|field| is_required(field.name) && !object.contains_key(field.name)).collect()
+}
+
+/// Returns the only field whose name has this kind; otherwise the only required field that is missing; otherwise the only
+/// media field; otherwise the only field whose name has no kind.
+fn field_of<'a>(
+    kind: &Kind,
+    fields: &[MediaField<'a>],
+    missing: &[MediaField<'a>],
+) -> Result<MediaField<'a>, ErrorBody> {
     let has_kind = |field: &MediaField<'_>, kind: &Kind| {
         let name = field.name.to_lowercase();
         kind.names.iter().any(|kind_name| name.contains(kind_name))
@@ -84,8 +101,8 @@ fn field_of<'a>(kind: &Kind, fields: &[MediaField<'a>]) -> Result<MediaField<'a>
         |field: &MediaField<'_>| [IMAGE, AUDIO, VIDEO, PDF].iter().any(|kind| has_kind(field, kind));
     let named: Vec<_> = fields.iter().copied().filter(|field| has_kind(field, kind)).collect();
     let unnamed: Vec<_> = fields.iter().copied().filter(|field| !has_any_kind(field)).collect();
-    match (named.as_slice(), fields, unnamed.as_slice()) {
-        ([only], _, _) | ([], [only], _) | ([], _, [only]) => Ok(*only),
+    match (named.as_slice(), missing, fields, unnamed.as_slice()) {
+        ([only], ..) | ([], [only], ..) | ([], _, [only], _) | ([], _, _, [only]) => Ok(*only),
         _ => Err(no_field(kind.flag, fields)),
     }
 }
@@ -155,7 +172,7 @@ mod tests {
     }
 
     fn chosen<'a>(kind: &Kind, fields: &[MediaField<'a>]) -> Option<&'a str> {
-        field_of(kind, fields).ok().map(|field| field.name)
+        field_of(kind, fields, &[]).ok().map(|field| field.name)
     }
 
     #[test]
@@ -168,6 +185,13 @@ mod tests {
         assert_eq!(chosen(&PDF, &[field("images", true), field("source", false)]), Some("source"));
         assert_eq!(chosen(&IMAGE, &[field("image_a", false), field("image_b", false)]), None);
         assert_eq!(chosen(&IMAGE, &[]), None);
+        let fields = [field("document", false), field("pages", true)];
+        assert_eq!(
+            field_of(&IMAGE, &fields, &fields[..1]).unwrap().name,
+            "document",
+            "it is required and missing"
+        );
+        assert_eq!(field_of(&IMAGE, &fields, &[]).unwrap().name, "pages");
     }
 
     #[test]
