@@ -27,6 +27,8 @@ fn look(settings: &Settings) -> Option<DetectedServer> {
     };
     let provider = HttpProvider::new(vendor, call).ok()?;
     let found = async { tokio::time::timeout(TIMEOUT, provider.identify()).await.ok().flatten() };
-    let models = runtime::block_on(found).ok().flatten()?;
+    // The caller may be in an async runtime, which cannot wait for another one in its own thread.
+    let models = std::thread::scope(|scope| scope.spawn(|| runtime::block_on(found)).join());
+    let models = models.ok()?.ok().flatten()?;
     Some(DetectedServer { vendor, base_url: provider.base_url().to_owned(), models })
 }
