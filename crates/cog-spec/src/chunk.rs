@@ -66,7 +66,7 @@ pub enum Chunk {
         recovery: Option<Recovery>,
         /// The data of the chunks so far, without an invalid field (ruling R43).
         partial_data: Option<Value>,
-        /// The warnings for the envelope of these chunks; they are not part of the chunk (ruling R43).
+        /// The warnings of the run.
         warnings: Vec<Warning>,
     },
 }

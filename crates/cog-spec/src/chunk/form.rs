@@ -156,6 +156,9 @@ pub(crate) struct ErrorForm<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::schema::ObjectOrNull"))]
     partial_data: Option<&'a Value>,
+    /// The warnings of the run.
+    #[serde(rename = "_warnings", skip_serializing_if = "<[Warning]>::is_empty")]
+    warnings: &'a [Warning],
 }
 
 /// The error of a stream, with the way to resume it.
@@ -198,12 +201,13 @@ impl<'a> ChunkForm<'a> {
                 warnings,
                 emitted_context: emitted_context.as_ref(),
             }),
-            Chunk::Error { session_id, error, recovery, partial_data, .. } => Self::Error(ErrorForm {
+            Chunk::Error { session_id, error, recovery, partial_data, warnings } => Self::Error(ErrorForm {
                 ok: false,
                 streaming: true,
                 session_id,
                 error: StreamError { error, recovery: recovery.as_ref() },
                 partial_data: partial_data.as_ref(),
+                warnings,
             }),
         }
     }
