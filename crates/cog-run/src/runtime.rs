@@ -124,12 +124,25 @@ impl Runtime {
         input: RunInput,
         options: RunOptions,
     ) -> Result<impl Future<Output = Envelope> + Send + use<>, Box<Envelope>> {
+        Ok(self.execute_without_data(module, input, options)?.fold())
+    }
+
+    /// Runs a module and returns its chunks without those of the data, which only the last one contains. A long answer
+    /// takes less memory than with [`Runtime::execute_stream`].
+    ///
+    /// # Errors
+    /// The errors of [`Runtime::execute_stream`].
+    pub fn execute_without_data(
+        &self,
+        module: &Arc<Module>,
+        input: RunInput,
+        options: RunOptions,
+    ) -> Result<ChunkStream, Box<Envelope>> {
         let mut run = pipeline::prepare(&self.shared, module, input, &options);
         if let Ok(run) = &mut run {
-            // Only the last chunk is used.
             run.rules.is_streamed = false;
         }
-        Ok(self.begin(module, run)?.fold())
+        self.begin(module, run)
     }
 
     /// Runs a module and returns its chunks as a stream.

@@ -63,6 +63,9 @@ enum RunResult {
     Stream(Envelope),
 }
 
+/// The method of the runtime that starts a run.
+type Execute = fn(&Runtime, &Arc<Module>, RunInput, RunOptions) -> Result<ChunkStream, Box<Envelope>>;
+
 impl Run<'_> {
     /// Prepares the run.
     fn prepare(&mut self) -> Result<Ready, ErrorBody> {
@@ -81,7 +84,12 @@ impl Run<'_> {
     fn answer(&self, ready: Ready) -> Result<RunResult, CliError> {
         let cancellation = Cancellation::new();
         runtime::block_on(async {
-            Ok(RunResult::Envelope(match self.start(ready, cancellation.clone()) {
+            // The progress line shows the field that arrives.
+            let execute = match self.console.err().is_terminal {
+                true => Runtime::execute_stream,
+                false => Runtime::execute_without_data,
+            };
+            Ok(RunResult::Envelope(match self.start(ready, execute, cancellation.clone()) {
                 Ok(chunks) => {
                     stream::follow(chunks, &cancellation, stream::View::waiting(self.console)).await?
                 }
@@ -101,7 +109,7 @@ impl Run<'_> {
         }
         let (module, cancellation) = (Arc::clone(&ready.module), Cancellation::new());
         runtime::block_on(async {
-            match self.start(ready, cancellation.clone()) {
+            match self.start(ready, Runtime::execute_stream, cancellation.clone()) {
                 Ok(chunks) => {
                     let view = stream::View::open(&self.args.request.output, self.console, &module)?;
                     Ok(RunResult::Stream(stream::follow(chunks, &cancellation, view).await?))
@@ -112,9 +120,14 @@ impl Run<'_> {
     }
 
     /// Starts the run and reports the provider, unless the input is rejected.
-    fn start(&self, ready: Ready, cancellation: Cancellation) -> Result<ChunkStream, Box<Envelope>> {
+    fn start(
+        &self,
+        ready: Ready,
+        execute: Execute,
+        cancellation: Cancellation,
+    ) -> Result<ChunkStream, Box<Envelope>> {
         let Ready { runtime, module, input, note } = ready;
-        let started = runtime.execute_stream(&module, input, self.options(&module, cancellation));
+        let started = execute(&runtime, &module, input, self.options(&module, cancellation));
         let advised = |rejected: Box<Envelope>| {
             Box::new(example::advised(*rejected, &self.args.request.input, &module))
         };
