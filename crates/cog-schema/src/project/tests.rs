@@ -349,3 +349,24 @@ fn keyword_that_nothing_enforces_is_not_a_loss() {
         assert_eq!(keywords, ["type", "maxLength"]);
     }
 }
+
+#[test]
+fn required_member_that_is_not_defined_is_sent() {
+    let document = json!({ "data": {
+        "type": "object",
+        "required": ["rationale", "basis"],
+        "properties": { "rationale": { "type": "string" } }
+    } });
+    let contract = contract(document, Format::V22);
+    for dialect in WITH_SCHEMA {
+        let projection = contract.project(dialect);
+        assert_eq!(projection.dialect, dialect, "{:?}", lost(&projection));
+        let data = data_of(&projection);
+        // Where the schema is sent as it is, a name under `required` is enough.
+        let is_defined = dialect == Dialect::JsonSchema || data["properties"].get("basis").is_some();
+        assert!(is_defined, "{dialect:?} {data}");
+        assert!(data["required"].as_array().unwrap().contains(&json!("basis")), "{dialect:?} {data}");
+    }
+    let lost = lost(&contract.project(Dialect::OpenAiStrict));
+    assert!(lost.iter().any(|line| line == "/data/properties/basis required projected"), "{lost:?}");
+}

@@ -35,10 +35,14 @@ impl Walk<'_> {
                 }
             }
         }
+        for name in &required {
+            if !properties.contains_key(name) {
+                properties.insert(name.clone(), self.undefined_member(members, at, name)?);
+            }
+        }
         if self.profile.requires_all {
             required = properties.keys().cloned().collect();
         }
-        required.retain(|name| properties.contains_key(name));
         // Some vendors reject an object schema with an empty list of members.
         if self.profile.closes_objects || !properties.is_empty() {
             projected.insert("properties".to_owned(), Value::Object(properties));
@@ -47,6 +51,25 @@ impl Walk<'_> {
             projected.insert("required".to_owned(), json!(required));
         }
         self.additional_members(members, at, projected)
+    }
+
+    /// Returns the schema of a required member that the schema does not define.
+    fn undefined_member(
+        &mut self,
+        members: &Map<String, Value>,
+        at: &str,
+        name: &str,
+    ) -> Result<Value, Unsupported> {
+        match members.get("additionalProperties") {
+            Some(Value::Bool(false)) => Err(format!("`{name}` is required, but not allowed")),
+            Some(schema @ Value::Object(_)) => self.schema(schema, &format!("{at}/additionalProperties")),
+            _ => {
+                let pointer = member_pointer(at, name);
+                let reason = "the member is required, but the schema does not define it";
+                self.lose(&pointer, "required", LossKind::Projected, reason);
+                Ok(self.anything(&pointer))
+            }
+        }
     }
 
     /// Refuses objects without named members if objects must be closed.
