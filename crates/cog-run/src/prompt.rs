@@ -60,7 +60,9 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
         let expanded = match part {
             PromptPart::Text(text) => text,
             PromptPart::Arguments => input.arguments(),
-            PromptPart::Word { index, .. } => words.get(*index).copied().unwrap_or_default(),
+            PromptPart::Word { index, .. } if *index < words.len() => {
+                words.get(*index).copied().unwrap_or_default()
+            }
             PromptPart::Input => input_json.get_or_init(|| input.for_prompt().to_string()),
             PromptPart::MediaInputs => {
                 // All media are placed at the first placeholder.
@@ -69,7 +71,7 @@ fn fill(prompt: &Prompt, input: &CheckedInput, room: usize) -> Option<(String, O
                 }
                 ""
             }
-            // Calls and references are not expanded.
+            // Calls, references and words that do not exist are text, such as `$5` (ruling R66).
             other => {
                 raw = other.raw();
                 &raw
@@ -107,11 +109,16 @@ fn is_input(part: &PromptPart) -> bool {
     matches!(part, PromptPart::Arguments | PromptPart::Word { .. } | PromptPart::Input)
 }
 
-/// Returns the input that no placeholder used, as JSON; none when nothing is left.
+/// Returns the input that no placeholder used, as JSON; none when nothing is left. Words use it only if all of them are
+/// inserted (ruling R66).
 fn unplaced(prompt: &Prompt, input: &CheckedInput) -> Option<String> {
-    if prompt.parts().contains(&PromptPart::Input) {
+    let parts = prompt.parts();
+    let has_word =
+        |word| parts.iter().any(|part| matches!(part, PromptPart::Word { index, .. } if *index == word));
+    let words = input.arguments().split_whitespace().count();
+    if parts.contains(&PromptPart::Input) {
         None
-    } else if prompt.places_input() {
+    } else if parts.contains(&PromptPart::Arguments) || words > 0 && (0..words).all(has_word) {
         input.without_arguments()
     } else {
         Some(input.for_prompt().to_string())
