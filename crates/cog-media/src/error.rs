@@ -272,7 +272,9 @@ impl MediaError {
                 "write {\"type\": \"url\", \"url\": …}, or use base64, file or upload_ref"
             }
             Self::SourceUnavailable { .. } => "send the file as base64",
-            Self::Unreadable { .. } => "use an absolute path, or one relative to the module's directory",
+            Self::Unreadable { .. } => {
+                "check the path; a relative path of an input starts at the module's directory"
+            }
             Self::OutsideRoots { .. } => {
                 "move the file to the working directory or the module's directory, or have the operator allow its directory"
             }

@@ -107,6 +107,18 @@ impl ProviderInfo {
         cost(self.prices?, model, usage, now)
     }
 
+    /// Returns the modalities of an input that a model accepts. An empty name means the provider's own model.
+    pub fn input_media(&self, model: &str) -> &'static [Modality] {
+        let found = MediaModel::find(&self.media_models, self.model_or_default(model));
+        found.and_then(|found| found.input).unwrap_or(self.input)
+    }
+
+    /// Returns whether a model accepts a schema for its answer. An empty name means the provider's own model.
+    pub fn has_schema(&self, model: &str) -> bool {
+        MediaModel::find(&self.media_models, self.model_or_default(model))
+            .is_none_or(|found| found.has_schema)
+    }
+
     /// Returns the kinds of media that a model generates besides text (SPEC 2.2). An empty name means the provider's
     /// own model.
     pub fn output_media(&self, model: &str) -> &'static [Modality] {

@@ -70,13 +70,17 @@ pub struct Vendor {
     pub quirks: Quirks,
 }
 
-/// Models that generate media.
+/// Models that differ from the others of their vendor in the media that they accept or generate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaModel {
     /// A substring of their names; the empty string matches every name.
     pub name_contains: &'static str,
     /// The kinds of media that they generate.
     pub output: &'static [Modality],
+    /// The modalities of an input that they accept; `None` for those of the row.
+    pub input: Option<&'static [Modality]>,
+    /// Whether they accept a schema for an answer without media.
+    pub has_schema: bool,
     /// The wire form for these models; `None` for the row's own.
     pub protocol: Option<ProtocolKind>,
 }
@@ -86,6 +90,8 @@ impl MediaModel {
     pub const ANY: Self = Self {
         name_contains: "",
         output: &[Modality::Image, Modality::Audio, Modality::Video],
+        input: None,
+        has_schema: true,
         protocol: None,
     };
 
@@ -156,6 +162,12 @@ impl Vendor {
     /// Returns the kinds of media that a model generates besides text.
     pub fn output_media(&self, model: &str) -> &'static [Modality] {
         MediaModel::find(self.media_models, model).map_or(&[], |found| found.output)
+    }
+
+    /// Returns whether one of its models accepts this modality.
+    pub(crate) fn accepts(&self, modality: Modality) -> bool {
+        let of_models = self.media_models.iter().filter_map(|model| model.input);
+        of_models.chain([self.input]).any(|input| input.contains(&modality))
     }
 
     /// Returns the wire form for a model, on a server that uses `protocol`. Models that generate media use Chat

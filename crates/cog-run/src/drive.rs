@@ -107,7 +107,8 @@ impl Driver {
 
     async fn prepare(&mut self, mut assembler: Box<Assembler>, media: Collected) -> State {
         let provider = Arc::clone(&self.run.provider);
-        let prepared = match self.within_deadline(media.prepare(provider.as_ref())).await {
+        let model = self.run.request.model.clone();
+        let prepared = match self.within_deadline(media.prepare(provider.as_ref(), &model)).await {
             Ok(all) => self.run.add_media(media.input(), all).await,
             Err(error) => Err(error),
         };

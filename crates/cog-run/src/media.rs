@@ -134,13 +134,17 @@ impl Collected {
         &self.sources.input
     }
 
-    /// Prepares the media for a provider.
+    /// Prepares the media for a model of a provider.
     ///
     /// # Errors
     /// E4011 when the provider supports no form of a media item.
-    pub(crate) async fn prepare(&self, provider: &dyn Provider) -> Result<Vec<Processed>, ErrorBody> {
+    pub(crate) async fn prepare(
+        &self,
+        provider: &dyn Provider,
+        model: &str,
+    ) -> Result<Vec<Processed>, ErrorBody> {
         let Sources { input, rules, access, .. } = &self.sources;
-        let mut capabilities = capabilities_of(provider);
+        let mut capabilities = capabilities_of(provider, model);
         capabilities.by_url &= access.by_url;
         let mut all = Vec::with_capacity(self.media.len());
         for (media, (path, _)) in self.media.iter().zip(input.media()) {
@@ -153,10 +157,10 @@ impl Collected {
     }
 }
 
-/// Returns the media capabilities of a provider. The offline provider accepts everything.
-fn capabilities_of(provider: &dyn Provider) -> MediaCapabilities {
+/// Returns the media capabilities of a model. The offline provider accepts everything.
+fn capabilities_of(provider: &dyn Provider, model: &str) -> MediaCapabilities {
     let formats = provider.info().formats;
-    let kinds = provider.info().input;
+    let kinds = provider.info().input_media(model);
     let is_supported = |media_type: &&str| modality_of(media_type).is_some_and(|kind| kinds.contains(&kind));
     MediaCapabilities {
         media_types: formats.types.iter().copied().filter(is_supported).collect(),

@@ -35,7 +35,7 @@ impl Prepared {
         let mut plan = self.plan;
         if let Some(sources) = plan.media.take() {
             let media = sources.collect(drop).await?;
-            let prepared = media.prepare(plan.provider.as_ref()).await?;
+            let prepared = media.prepare(plan.provider.as_ref(), &plan.request.model).await?;
             plan.add_media(media.input(), prepared).await?;
         }
         let Plan { provider, spec, mut request, .. } = plan;

@@ -148,9 +148,11 @@ impl RequestSpec {
         wanted.copied().filter(|kind| made.contains(kind)).collect()
     }
 
-    /// Returns the dialect of the answer's schema. Models that generate media accept no schema.
+    /// Returns the dialect of the answer's schema. Models accept no schema while they generate media, and some none at all.
     fn dialect(&self, provider: &dyn Provider, model: &str) -> Dialect {
-        if self.makes(provider, model).is_empty() { provider.info().dialect } else { Dialect::Prompt }
+        let info = provider.info();
+        let has_schema = self.makes(provider, model).is_empty() && info.has_schema(model);
+        if has_schema { info.dialect } else { Dialect::Prompt }
     }
 
     /// Returns the constraints that the dialect of a provider cannot express, and those that its engine does not enforce.

@@ -68,7 +68,7 @@ pub(crate) fn check(context: &RequestContext<'_>) -> Result<(), RequestError> {
         if message.role == Role::Tool || !message.tool_calls.is_empty() {
             return Err(RequestError::Tools { vendor });
         }
-        let missing = message.content.iter().map(modality).find(|kind| !context.vendor.input.contains(kind));
+        let missing = message.content.iter().map(modality).find(|kind| !context.vendor.accepts(*kind));
         if let Some(modality) = missing {
             return Err(RequestError::Modality { vendor, modality });
         }

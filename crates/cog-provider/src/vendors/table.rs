@@ -72,11 +72,22 @@ const OPENAI_LIKE: Vendor = Vendor {
     quirks: Quirks::NONE,
 };
 
-/// OpenAI's models that generate only images, and those that generate speech.
+/// Models that generate only images.
+const IMAGES_ONLY: MediaModel =
+    MediaModel { output: &[Image], protocol: Some(ProtocolKind::OpenAiImages), ..MediaModel::ANY };
+
+/// OpenAI's models that generate only images, and those that hear and generate speech. The latter refuse images and
+/// schemas, and the other models refuse audio.
 const OPENAI_MEDIA_MODELS: &[MediaModel] = &[
-    MediaModel { name_contains: "gpt-image", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
-    MediaModel { name_contains: "dall-e", output: &[Image], protocol: Some(ProtocolKind::OpenAiImages) },
-    MediaModel { name_contains: "audio", output: &[Audio], protocol: None },
+    MediaModel { name_contains: "gpt-image", ..IMAGES_ONLY },
+    MediaModel { name_contains: "dall-e", ..IMAGES_ONLY },
+    MediaModel {
+        name_contains: "audio",
+        output: &[Audio],
+        input: Some(&[Text, Audio]),
+        has_schema: false,
+        ..MediaModel::ANY
+    },
 ];
 
 /// OpenAI's deprecations, as of November 2026.
@@ -94,7 +105,7 @@ const OPENAI_RETIREMENTS: &[(&str, &str)] = &[
 
 /// Models that generate images in addition to the text of a chat.
 const IMAGE_MODELS: &[MediaModel] =
-    &[MediaModel { name_contains: "image", output: &[Image], protocol: None }];
+    &[MediaModel { name_contains: "image", output: &[Image], ..MediaModel::ANY }];
 
 /// The defaults for self-hosted servers: any schema, and a key only if the operator configured one.
 const LOCAL: Vendor = Vendor {
@@ -116,7 +127,7 @@ const OPENAI: Vendor = Vendor {
     key_vars: &["OPENAI_API_KEY"],
     default_model: Some("gpt-6-luna"),
     retirements: OPENAI_RETIREMENTS,
-    input: &[Text, Image, Audio, Document],
+    input: &[Text, Image, Document],
     formats: FETCHING,
     media_models: OPENAI_MEDIA_MODELS,
     models: models::OPENAI,
@@ -342,11 +353,7 @@ const XAI: Vendor = Vendor {
     key_vars: &["XAI_API_KEY"],
     default_model: Some("grok-4.3"),
     formats: Formats { types: &["image/jpeg", "image/png"], ..FETCHING },
-    media_models: &[MediaModel {
-        name_contains: "image",
-        output: &[Image],
-        protocol: Some(ProtocolKind::OpenAiImages),
-    }],
+    media_models: &[MediaModel { name_contains: "image", ..IMAGES_ONLY }],
     models: models::XAI,
     quirks: Quirks { max_tokens: "max_completion_tokens", ..Quirks::NONE },
     ..OPENAI_LIKE

@@ -1,6 +1,7 @@
 use cog_spec::Effort;
 
 use super::*;
+use crate::{HttpProvider, Provider as _};
 
 fn base_url(name: &str, configured: Option<&str>) -> Result<String, InvalidBaseUrl> {
     normalize_base_url(Vendor::by_name(name).unwrap(), configured)
@@ -89,6 +90,18 @@ fn every_input_modality_has_a_format() {
             assert!(has_format, "{} has no format for {modality}", vendor.name);
         }
     }
+}
+
+#[test]
+fn audio_models_of_openai_hear_and_accept_no_images_and_no_schema() {
+    let vendor = Vendor::by_name("openai").unwrap();
+    let key = |name: &str| (name == "OPENAI_API_KEY").then(|| "sk-test".to_owned());
+    let provider = HttpProvider::new(vendor, ProviderSettings::from_variables(vendor, key)).unwrap();
+    let info = provider.info();
+    assert_eq!(info.input_media("gpt-audio"), [Modality::Text, Modality::Audio]);
+    assert_eq!(info.input_media(""), [Modality::Text, Modality::Image, Modality::Document]);
+    assert_eq!((info.has_schema("gpt-audio"), info.has_schema("")), (false, true));
+    assert!(vendor.accepts(Modality::Audio) && !vendor.accepts(Modality::Video));
 }
 
 #[test]

@@ -140,6 +140,9 @@ fn unreadable(file: &Path, error: &FileError) -> ErrorBody {
         FileError::Missing if name.contains(char::is_whitespace) => {
             "INPUT is a file name; pass text with --args"
         }
+        FileError::Nul { .. } | FileError::NotUtf8 { .. } if is_media_name(file) => {
+            "INPUT is a JSON file; pass media with --image, --audio, --video, --pdf or --file FIELD=FILE"
+        }
         FileError::NotAFile => "use a regular file, or stdin: … | cog run MODULE -",
         _ => error.suggestion(),
     };
@@ -159,6 +162,16 @@ fn parse(text: &str, name: &str) -> Result<Value, ErrorBody> {
         };
         ErrorBody::new(Code::ParseError, message).suggest(suggestion)
     })
+}
+
+/// Returns whether the name of a file is that of a media file.
+fn is_media_name(file: &Path) -> bool {
+    const EXTENSIONS: [&str; 16] = [
+        "png", "jpg", "jpeg", "gif", "webp", "heic", "avif", "mp3", "wav", "ogg", "m4a", "flac", "mp4",
+        "mov", "webm", "pdf",
+    ];
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| known.eq_ignore_ascii_case(extension)))
 }
 
 fn looks_like_json(text: &str) -> bool {
@@ -184,6 +197,19 @@ mod tests {
     fn no_input_is_an_empty_object() {
         let Ok(RunInput::Json(value)) = without_media(&args(None, None)) else { panic!("no input") };
         assert_eq!(value.to_string(), "{}");
+    }
+
+    #[test]
+    fn media_file_as_input_names_the_flags() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("photo.PNG");
+        cog_module::files::write_directory(
+            directory.path(),
+            &[("photo.PNG".to_owned(), b"\x89PNG\0".to_vec())],
+        )
+        .unwrap();
+        let error = without_media(&args(file.to_str(), None)).unwrap_err();
+        assert!(error.suggestion.unwrap().contains("pass media with --image"));
     }
 
     #[test]

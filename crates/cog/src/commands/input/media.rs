@@ -149,6 +149,11 @@ fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
     if is_url(source) {
         return Ok(json!({ "type": "url", "url": source.to_string_lossy() }));
     }
+    if source == "-" || is_pipe(Path::new(source)) {
+        let message =
+            format!("{}: media are read from files and URLs, not from pipes", source.to_string_lossy());
+        return Err(ErrorBody::new(Code::InvalidReference, message).suggest("write it to a file first"));
+    }
     let path = std::path::absolute(Path::new(source)).ok().and_then(|path| path.to_str().map(str::to_owned));
     match path {
         Some(path) => Ok(json!({ "type": "file", "path": path })),
@@ -157,6 +162,11 @@ fn source_of(source: &OsStr) -> Result<serde_json::Value, ErrorBody> {
             Err(ErrorBody::new(Code::InvalidReference, message).suggest("rename the file"))
         }
     }
+}
+
+/// Returns whether a path is an open pipe of the shell: `<(command)`.
+fn is_pipe(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdin", "/proc"].iter().any(|pipes| path.starts_with(pipes))
 }
 
 fn is_url(source: &OsStr) -> bool {
@@ -206,6 +216,14 @@ mod tests {
         assert_eq!(object["audio"], json!({"type": "url", "url": "https://x.test/a.png"}));
         let error = put(&mut object, field("audio", false), source).unwrap_err();
         assert_eq!(error.message, "input.audio accepts one media file and already has one");
+    }
+
+    #[test]
+    fn pipe_is_refused() {
+        for pipe in ["-", "/dev/fd/63", "/dev/stdin"] {
+            let error = source_of(OsStr::new(pipe)).unwrap_err();
+            assert_eq!(error.message, format!("{pipe}: media are read from files and URLs, not from pipes"));
+        }
     }
 
     #[test]
