@@ -8,7 +8,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-LONG = 60
+LONG = 180
 
 # Each script ends by calling `done` with what it saw.
 EVENTS = """
