@@ -94,7 +94,7 @@ fn typed(example: &str) -> Output {
     let mock = Mock::start((0..4).map(|_| reply(example)).collect::<Vec<_>>());
     let makes_a_module = example.starts_with("cog new");
     let module =
-        if makes_a_module { "" } else { "cog new my-module 2> notes && cp -r my-module cognitive/modules/" };
+        if makes_a_module { "" } else { "cog new my-module 2> notes && cp -r cognitive/modules/my-module ." };
     let stream = place.path().join("stream.ndjson");
     std::fs::write(&stream, STREAM).unwrap();
     std::fs::write(place.path().join("report.pdf"), DOCUMENT).unwrap();
