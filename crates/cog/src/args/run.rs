@@ -217,7 +217,7 @@ Examples:
   cog test --all --format junit -o report.xml
   cog test my-module --provider openai --record
   cog test my-module --provider openai --repeat 10 --jobs 8
-  cog test --all --provider openai,anthropic --matrix --format html -o report.html
+  cog test my-module --provider openai,anthropic --matrix --format html -o report.html
   cog test my-module --provider openai --update")]
 pub(crate) struct TestArgs {
     /// Module names, or paths of their directories [default: the working directory]
