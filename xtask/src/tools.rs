@@ -20,6 +20,8 @@ const TOOLS: &[(&str, &str)] = &[
     ("man", "man-db"),
     ("node", "nodejs"),
     ("npm", "npm"),
+    ("pdftoppm", "poppler-utils"),
+    ("pdftotext", "poppler-utils"),
     ("python3", "python3-venv"),
     ("script", "bsdutils"),
     ("zsh", "zsh"),

@@ -32,7 +32,10 @@ pub(crate) fn converter() -> Tool {
 /// Returns the path of an installed program.
 fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap();
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
+    let found =
+        std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file());
+    assert!(found.is_some(), "{name} is not installed");
+    found
 }
 
 fn media(arguments: &str) -> Media {
