@@ -165,7 +165,7 @@ fn each_format_reaches_providers_that_accept_it() {
     let cases = [
         ("--image", "c.webp", ["webp", "webp", "webp", "webp", "jpeg"]),
         ("--image", "d.gif", ["gif", "gif", "gif", "png", "png"]),
-        ("--video", "a.mp4", ["jpeg jpeg wav", "jpeg jpeg", "jpeg jpeg", "mp4", "jpeg jpeg"]),
+        ("--video", "a.mp4", ["jpeg jpeg", "jpeg jpeg", "jpeg jpeg", "mp4", "jpeg jpeg"]),
         ("--audio", "a.wav", ["wav", error, error, "wav", error]),
         ("--audio", "a.mp3", ["mp3", error, error, "mp3", error]),
         ("--audio", "a.ogg", ["wav", error, error, "ogg", error]),
@@ -173,7 +173,10 @@ fn each_format_reaches_providers_that_accept_it() {
     for (option, file, expected) in cases {
         let module = if option == "--audio" { "audio-transcriber" } else { "image-analyzer" };
         for (wire, expected) in Wire::ALL.into_iter().zip(expected) {
-            let (output, asked) = run(wire, directory.path(), module, &[option, file]);
+            // Of OpenAI's models, only those for audio accept audio.
+            let model: &[&str] =
+                if (wire, option) == (Wire::OpenAi, "--audio") { &["--model", "gpt-audio"] } else { &[] };
+            let (output, asked) = run(wire, directory.path(), module, &[&[option, file], model].concat());
             let envelope = envelope(&output);
             let found = match asked.as_slice() {
                 [body] if envelope["ok"] == true => media_in(wire, body).join(" "),
