@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::project::{Outcome, capture, cargo, emptied, execute, read, root, say, target_directory};
+use crate::project::{Outcome, capture, cargo, execute, read, root, say, target_directory};
 
 /// The features of cog-run.
 const FEATURES: [&str; 3] = ["media", "offline", "providers"];
@@ -67,16 +67,16 @@ fn run_program(directory: &Path) -> Outcome<String> {
 
 /// Packages every crate that is published, and builds each package as its users get it.
 ///
-/// All packages share one build directory, so that each dependency is compiled once. It starts empty: Cargo takes a package
-/// of the same version for unchanged, and would build the others against an older one.
+/// All packages share one build directory, so that each dependency is compiled once. It is a new one in each run: Cargo
+/// stores the sources of a package by the path of this directory, and would build the others against older ones.
 pub(crate) fn package() -> Outcome {
-    let directory = emptied("packages")?;
+    let target = target_directory()?;
+    let directory = tempfile::Builder::new().prefix("packages-").tempdir_in(&target);
+    let directory = directory.map_err(|error| format!("{}: {error}", target.display()))?;
     let excluded = UNPUBLISHED.iter().flat_map(|name| ["--exclude", name]);
     let mut package = cargo();
     package.args(["package", "--workspace", "--allow-dirty", "--quiet"]).args(excluded);
-    execute(package.env("CARGO_TARGET_DIR", directory))?;
-    // Several gigabytes, which the next run would not use.
-    emptied("packages").map(drop)
+    execute(package.env("CARGO_TARGET_DIR", directory.path()))
 }
 
 /// Compares the public interface of cog-run with the version that was published last.
