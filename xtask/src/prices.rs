@@ -2,38 +2,25 @@
 //!
 //! The complete data take tens of milliseconds to decode, and most of them are for vendors without a row.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::project::{Outcome, capture, cargo};
+use crate::project::{Outcome, capture, cargo, tracked};
 
 const LISTS: &str = "crates/cog-provider/prices";
-/// The vendors with a row, by their names in the data.
-const VENDORS: &[&str] = &[
-    "anthropic",
-    "deepseek",
-    "google",
-    "groq",
-    "minimax",
-    "mistral",
-    "moonshotai",
-    "openai",
-    "openrouter",
-    "together",
-    "x-ai",
-];
-
-/// Returns the price lists, and the date on which prices were verified last, with their paths.
+/// Returns the price lists that are in the directory, and the date on which prices were verified last, with their paths. A
+/// new list begins as an empty file with the vendor's name in the data.
 pub(crate) fn pages() -> Outcome<Vec<(String, String)>> {
     let data = data()?;
     let mut pages = vec![(format!("{LISTS}/verified"), verified(&data)?)];
-    for vendor in VENDORS {
-        let found =
-            data.as_array().into_iter().flatten().find(|provider| text(provider, "id") == Some(*vendor));
+    for path in tracked(LISTS, ".json")? {
+        let vendor = Path::new(&path).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let mut providers = data.as_array().into_iter().flatten();
+        let found = providers.find(|provider| text(provider, "id") == Some(&vendor));
         let found = found.ok_or_else(|| format!("genai-prices has no prices of {vendor}"))?;
-        pages.push((format!("{LISTS}/{vendor}.json"), list(vendor, found)));
+        pages.push((path, list(&vendor, found)));
     }
     Ok(pages)
 }
