@@ -70,32 +70,26 @@ fn risk_rule(module: &Module) -> Option<Diagnostic> {
 
 /// Returns whether any schema of the module defines a field.
 fn has_field(module: &Module, name: &str) -> bool {
-    let mut open = vec![&module.schema];
-    while let Some(value) = open.pop() {
-        if value.get("properties").is_some_and(|fields| fields.get(name).is_some()) {
-            return true;
-        }
-        match value {
-            Value::Object(members) => open.extend(members.values()),
-            Value::Array(items) => open.extend(items),
-            _ => {}
-        }
-    }
-    false
+    let defines = |schema: &Value| schema.get("properties").is_some_and(|fields| fields.get(name).is_some());
+    any_below(&module.schema, defines)
 }
 
 /// Returns whether there is a media field below a schema: a reference to `MediaInput`, or its structure.
 pub(crate) fn has_media(schema: &Value) -> bool {
-    let mut open = vec![schema];
-    while let Some(schema) = open.pop() {
-        let is_media = match schema.get("$ref").and_then(Value::as_str) {
-            Some(reference) => reference.ends_with("/MediaInput"),
-            None => schema.pointer("/properties/type/const").is_some_and(|kind| kind == "base64"),
-        };
-        if is_media {
+    any_below(schema, |schema| match schema.get("$ref").and_then(Value::as_str) {
+        Some(reference) => reference.ends_with("/MediaInput"),
+        None => schema.pointer("/properties/type/const").is_some_and(|kind| kind == "base64"),
+    })
+}
+
+/// Returns whether a value, or a value in it, is as described.
+fn any_below(value: &Value, is_found: impl Fn(&Value) -> bool) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if is_found(value) {
             return true;
         }
-        match schema {
+        match value {
             Value::Object(members) => open.extend(members.values()),
             Value::Array(items) => open.extend(items),
             _ => {}
