@@ -37,11 +37,10 @@ impl Quote {
         }
     }
 
-    /// Returns what `rest` of a text begins with.
+    /// Returns what `rest` of a text begins with. The reader has handled an escape.
     pub(super) fn mark(self, rest: &str) -> Mark {
         match (self, rest.as_bytes().first().copied().unwrap_or_default()) {
             (Quote::Double, b'"') | (Quote::Single, b'\'') => Mark::Closing,
-            (_, b'\\') => Mark::Escape,
             (_, 0..b' ') => Mark::Control,
             (Quote::Smart(open), _) => smart_mark(open, rest.chars().next().unwrap_or_default()),
             _ => Mark::Text(1),
@@ -59,12 +58,11 @@ fn smart_mark(open: char, char: char) -> Mark {
     }
 }
 
-/// What interrupts plain text.
+/// What interrupts plain text, except an escape.
 pub(super) enum Mark {
     Closing,
     /// The opening quote again: it is unclear which quote closes the string.
     Nested,
-    Escape,
     Control,
     /// A character of the text, of this length.
     Text(usize),

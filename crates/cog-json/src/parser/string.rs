@@ -101,17 +101,19 @@ impl Machine {
         loop {
             let stop = token.quote.run(self.tape.text.as_bytes(), self.pos);
             self.add_run(&mut token.entry, stop);
-            let rest = self.tape.text.get(stop..).unwrap_or_default();
-            if rest.is_empty() {
-                return self.pause_string(token, sink);
-            }
-            match token.quote.mark(rest) {
-                Mark::Closing => return self.end_string(token, sink),
-                Mark::Escape => {
+            match self.tape.text.as_bytes().get(stop) {
+                None => return self.pause_string(token, sink),
+                Some(b'\\') => {
                     if !self.add_escape(&mut token, sink)? {
                         return self.pause_string(token, sink);
                     }
+                    continue;
                 }
+                Some(_) => {}
+            }
+            let rest = self.tape.text.get(stop..).unwrap_or_default();
+            match token.quote.mark(rest) {
+                Mark::Closing => return self.end_string(token, sink),
                 Mark::Control if self.tolerant => {
                     token.raw += 1;
                     token.raw_escaped += escape::length(rest.as_bytes().first().copied().unwrap_or_default());
